@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 
-.PHONY: all build demo test test-all test-fast test-aarch64 soak install figures format clean help
+.PHONY: all build demo test test-all test-fast test-aarch64 soak compare install figures format clean help
 .NOTPARALLEL:
 
 all: build ## build the library, the command and the examples into build/
@@ -38,6 +38,10 @@ test-aarch64: ## the unit tests on aarch64, under qemu
 
 soak: ## the tests that run for long
 	@scripts/test.sh soak matrix fuzz-soak
+
+compare: build ## measure Tern beside Open MPI and MPICH; OPTIONS=--quick: within a minute or so
+	@scripts/need.sh compare
+	@compare/run.sh $(OPTIONS)
 
 install: build ## install into PREFIX (/usr/local), below DESTDIR if given
 	@$(CMAKE) --install build >/dev/null

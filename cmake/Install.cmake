@@ -38,6 +38,7 @@ endforeach()
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
 install(FILES ${example_sources} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(DIRECTORY examples/runtime DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY bindings/python DESTINATION ${CMAKE_INSTALL_DATADIR}/tern FILES_MATCHING PATTERN *.py PATTERN README.md
 	PATTERN __pycache__ EXCLUDE)

@@ -39,7 +39,7 @@ static void count_samples(tern *t, tern_addr table)
 {
 	uint64_t random = tern_rank(t);
 	for (int i = 0; i < SAMPLES; i++)
-		must(tern_amo64(t, TERN_AMO_ADD, bin_at(t, table, sample(&random)), 1, NULL));
+		must(tern_amo64(t, bin_at(t, table, sample(&random)), TERN_AMO_ADD, 1, NULL));
 }
 
 /* What the bins must hold: the samples of all ranks, drawn again. */

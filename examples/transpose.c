@@ -78,7 +78,7 @@ int main(void)
 			before[i][j] = element(self * ROWS + i, j);
 	for (uint32_t to = 0; to < n; to++) {
 		block[to].to = to;
-		must(tern_async_send_start(t, to, put_block, BLOCK, &block[to], &sent));
+		must(tern_async_send_start(t, to, BLOCK, put_block, &block[to], &sent));
 	}
 	uint64_t sum = 0, want = 0, wrong = 0;
 	for (uint64_t i = 0; i < ROWS; i++) /* meanwhile */

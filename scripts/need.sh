@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# scripts/need.sh demo|test|aarch64|format: installs the Debian packages that the goal lacks.
+# scripts/need.sh demo|test|aarch64|format|compare: installs the packages that the goal lacks.
 # A package is there when its probe is, a command or a file, wherever it came from. What a goal only
 # wants is installed where that is allowed; otherwise the build leaves something out, and says so.
 set -euo pipefail
@@ -14,13 +14,19 @@ demo_wants="
 	libsodium-dev    /usr/include/sodium.h
 	libdw-dev        /usr/include/elfutils/libdwfl.h
 	libcapstone-dev  /usr/include/capstone/capstone.h"
+compare="$demo"
+compare_wants="
+	openmpi-bin     mpirun.openmpi
+	libopenmpi-dev  /usr/lib/*/openmpi/include/mpi.h
+	mpich           mpirun.mpich
+	libmpich-dev    /usr/include/*/mpich/mpi.h"
 format="
 	clang-format  clang-format"
 aarch64="$demo
 	gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc
 	libc6-dev-arm64-cross  /usr/aarch64-linux-gnu/include/stdio.h
 	qemu-user              qemu-aarch64"
-test="$aarch64 $format $demo_wants
+test="$aarch64 $format $demo_wants $compare_wants
 	clang               clang
 	g++                 g++
 	python3             python3
@@ -37,8 +43,6 @@ test="$aarch64 $format $demo_wants
 	chromium            chromium
 	pkgconf             pkg-config
 	libpmix-dev         /usr/lib/*/pmix2/include/pmix.h
-	openmpi-bin         mpirun.openmpi
-	mpich               mpiexec.hydra
 	munge               /usr/sbin/munged
 	slurmctld           /usr/sbin/slurmctld
 	slurmd              /usr/sbin/slurmd

@@ -117,11 +117,14 @@ failed_output() { # LOG of ctest: what the tests printed that failed
 
 # Runs alone what failed. REPORT then says of each test how it ended last.
 again() { # SUITE DIR REPORT
-	local failures=$2/Testing/Temporary/LastTestsFailed.log names
+	local failures=$2/Testing/Temporary/LastTestsFailed.log said=$2/failed.log names
 	[[ -s $3 && -s $failures ]] || return 1
 	names=$(cut -d: -f2- "$failures")
-	if { failed_output "$2/Testing/Temporary/LastTest.log"; grep -F '***' "$2/ctest.log"; } |
-		grep -qE 'Sanitizer: |runtime error: |SIGSEGV|SIGBUS|Exception:|signal 11|status 139'; then
+	# A file, since grep -q would end a pipe early, and that counts as a failure of the pipe.
+	failed_output "$2/Testing/Temporary/LastTest.log" >"$said"
+	grep -F '***' "$2/ctest.log" >>"$said"
+	if grep -qE 'Sanitizer: |runtime error: |SIGSEGV|SIGBUS|Exception:|signal 11|status 139' \
+		"$said"; then
 		return 1
 	fi
 	echo "== $1: once more, alone:" ${names//$'\n'/ }

@@ -47,8 +47,10 @@ static void receive(tern *t)
 static void receive_listed(tern *t)
 {
 	uint64_t word;
-	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, &word,
-				 sizeof word, NULL, NULL),
+	CHECK_IS(tern_recv_start(
+			 t,
+			 &(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_TABLE, .id = ID },
+			 &word, sizeof word, NULL, NULL),
 		 0);
 	told(tern_recv_wait(t, TERN_RANK_ANY, ID));
 	CHECK_IS(tern_recv_cancel(t, TERN_RANK_ANY, ID), 0);

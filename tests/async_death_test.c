@@ -81,7 +81,7 @@ static void rank_main(void)
 	CHECK_IS(tern_async_on(t, STREAM, stream_drain, NULL), 0);
 	for (uint32_t r = 0; r < RANKS; r++) {
 		end_of[r] = 1;
-		CHECK_IS(tern_async_send_start(t, r, stream_fill, STREAM, &s[r], &op[r]), 0);
+		CHECK_IS(tern_async_send_start(t, r, STREAM, stream_fill, &s[r], &op[r]), 0);
 	}
 	while (!atomic_load(dead))
 		CHECK(tern_poll(t) >= 0);
@@ -90,7 +90,7 @@ static void rank_main(void)
 	while (!streams_over(t, op))
 		CHECK(tern_poll(t) >= 0);
 	streams_check(op);
-	CHECK_IS(tern_async_send_start(t, VICTIM, NULL, STREAM, NULL, &op[0]), -EOWNERDEAD);
+	CHECK_IS(tern_async_send_start(t, VICTIM, STREAM, NULL, NULL, &op[0]), -EOWNERDEAD);
 	CHECK(sentence_has(-EOWNERDEAD, "rank 2"));
 	atomic_fetch_add(done, 1);
 	while (atomic_load(done) + 1 < RANKS)

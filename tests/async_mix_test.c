@@ -90,7 +90,7 @@ static void send_message(struct chance *c, uint32_t to, tern_op *op)
 	l->next = messages;
 	messages = l;
 	atomic_fetch_add(&ledger[to].messages, 1);
-	CHECK_IS(tern_async_send_start(me, to, message_put, MESSAGE, l, op), 0);
+	CHECK_IS(tern_async_send_start(me, to, MESSAGE, message_put, l, op), 0);
 }
 
 /* -- Memory: each rank has a region that others read, and a slot for each that writes ------ */

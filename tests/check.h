@@ -110,6 +110,21 @@ static inline bool check_is(long long got, long long want, const char *file, int
 		}                        \
 	} while (0)
 
+/* Whether the thread sanitizer looks on. */
+static inline bool check_threads_watched(void)
+{
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+	return true;
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+	return true;
+#else
+	return false;
+#endif
+}
+
 /* Ends the test: the machine lacks what it needs. */
 static inline void check_skip(const char *reason)
 {

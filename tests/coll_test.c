@@ -9,6 +9,7 @@
 #include <tern/coll.h>
 
 #include "chance.h"
+#include "net_traffic.h"
 #include "ranks.h"
 
 enum { MOST = 70000, COUNTS_MOST = 9000 };
@@ -224,11 +225,11 @@ static void move_one(tern *t, tern_team *team, unsigned form, size_t len)
 		rc = start ? tern_team_broadcast_start(team, root, to, len, &op)
 			   : tern_team_broadcast(team, root, to, len);
 	} else if (form == 1) {
-		rc = start ? tern_team_gather_start(team, root, from, len, to, &op)
-			   : tern_team_gather(team, root, from, len, to);
+		rc = start ? tern_team_gather_start(team, root, from, to, len, &op)
+			   : tern_team_gather(team, root, from, to, len);
 	} else if (form == 2) {
-		rc = start ? tern_team_allgather_start(team, from, len, to, &op)
-			   : tern_team_allgather(team, from, len, to);
+		rc = start ? tern_team_allgather_start(team, from, to, len, &op)
+			   : tern_team_allgather(team, from, to, len);
 	} else if (form == 3) {
 		rc = start ? tern_team_scatter_start(team, root, from, to, len, &op)
 			   : tern_team_scatter(team, root, from, to, len);
@@ -418,6 +419,35 @@ TEST(collectives_through_desks_by_interrupt)
 TEST(collectives_by_messages)
 {
 	try_jobs("udp", "poll");
+}
+
+/* One job is enough: what differs from UDP is the network below. */
+static void try_libfabric(const char *net)
+{
+	if (!traffic_usable(net))
+		check_skip("this build, or this machine, has no such network");
+	setenv("TERN_NET", net, 1);
+	first_seed = check_seed();
+	ranks_run(4, rank_main);
+}
+
+TEST(collectives_over_libfabric_by_tcp)
+{
+	try_libfabric("ofi/tcp");
+}
+
+TEST(collectives_over_libfabric_by_shared_memory)
+{
+	try_libfabric("ofi/shm");
+}
+
+/* By name alone: up to 8 ranks of several machines, of which some share memory. */
+TEST(collectives_by_the_ranks_of_a_launcher)
+{
+	if (!getenv("TERN_RANK"))
+		check_skip("no launcher started it");
+	first_seed = 17; /* the same at all ranks */
+	rank_main();
 }
 
 static void prepare(tern *t)

@@ -64,7 +64,7 @@ static void work(tern *t)
 		g[i] = tern_rank(t);
 	for (;;) {
 		must(tern_get(t, w, p, LEN * sizeof *w));
-		must(tern_put_request(t, s, g, LEN * sizeof *g, PUSH));
+		must(tern_put_request(t, s, PUSH, g, LEN * sizeof *g));
 		must(tern_wait(t, &pushed, 1));
 	}
 }

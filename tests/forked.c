@@ -123,11 +123,12 @@ static void memory(void)
 	REFUSED(tern_get_start(t, &word, there, 8, &op));
 	REFUSED(tern_put_parts(t, &far, 1, &near, 1));
 	REFUSED(tern_get_parts(t, &near, 1, &far, 1));
-	REFUSED(tern_put_request(t, there, &word, 8, COUNT));
+	REFUSED(tern_put_request(t, there, COUNT, &word, 8));
 	REFUSED(tern_store(t, there, &word, 8));
 	REFUSED(tern_store_sync(t, 1));
+	REFUSED(tern_store_sync_for(t, 1, 0));
 	REFUSED(tern_store_sync_all(t));
-	REFUSED(tern_amo64(t, TERN_AMO_ADD, there, 1, NULL));
+	REFUSED(tern_amo64(t, there, TERN_AMO_ADD, 1, NULL));
 	REFUSED(tern_cas32(t, there, 1, 2, NULL));
 	REFUSED(tern_copy_start(t, there, there, 8, &op));
 	REFUSED(tern_get_when_start(t, &word, there, 8, there, 0, &op));
@@ -167,7 +168,7 @@ static void layers(void)
 	REFUSED(tern_send_clear(t, next, 1));
 	REFUSED(tern_recv_clear(t, next, 1));
 	REFUSED(tern_op_cancel(t, &op));
-	REFUSED(tern_send_tables(t, 2));
+	REFUSED(tern_table_print(t, 2));
 	REFUSED(tern_buf_alloc(t, 1, 64, 4, 0));
 	REFUSED(tern_buf_send(t, next, 0, &word, 8));
 	REFUSED_NULL(handed_buf(t, 0, TERN_BUF_NOWAIT, NULL, NULL));

@@ -153,7 +153,7 @@ static void mem_begin(unsigned what, tern_op *o, char *to)
 		(void)!tern_put_start(t[0], there + byte(), to, byte(), o);
 		break;
 	case 2:
-		(void)!tern_amo64_start(t[0], (enum tern_amo)(byte() % 7), there, 1,
+		(void)!tern_amo64_start(t[0], there, (enum tern_amo)(byte() % 7), 1,
 					(uint64_t *)(void *)to, o);
 		break;
 	case 3:
@@ -224,7 +224,7 @@ static void layer_begin(unsigned what, tern_op *o)
 		sequence_begin(what / 5);
 		break;
 	case 0:
-		(void)!tern_async_send_start(t[0], 1, filler, 0, NULL, o);
+		(void)!tern_async_send_start(t[0], 1, 0, filler, NULL, o);
 		break;
 	case 1:
 		(void)!tern_buf_send_start(t[0], 1, byte() % 3, room[0], byte(), TERN_BUF_NOWAIT,
@@ -299,7 +299,7 @@ static void block_end(tern *at, uint32_t from, unsigned id, void *data, size_t l
 	REQUIRE(data == block && len <= sizeof block);
 }
 
-static void packet(tern *at, uint32_t from, unsigned id, const uint64_t *words, unsigned n,
+static void packet(tern *at, uint32_t from, unsigned id, unsigned n, const uint64_t *words,
 		   void *arg)
 {
 	(void)at, (void)from, (void)id, (void)words, (void)arg;

@@ -119,8 +119,8 @@ calls=('tern_request(t, 0, 0, word)' 'tern_request(t, 0, 0, 1, 2, 3, 4, 5, word)
 	'tern_reply(t, m, 0, 1, word)'
 	'tern_request_data(t, 0, 0, "x", 1, word)' 'tern_reply_data(t, m, 0, "x", 1, word)' \
 		'tern_commit(t, claimed, 0, word)'
-	'tern_reply_commit(t, m, claimed, 0, word)' 'tern_put_request(t, a, "x", 1, 0, word)'
-	'tern_spawn(t, 0, 0, 0, 0, word)' 'tern_thread_start(t, thread, 0, 0, 1, 2, word)')
+	'tern_reply_commit(t, m, claimed, 0, word)' 'tern_put_request(t, a, 0, "x", 1, word)'
+	'tern_spawn(t, 0, 0, 0, 0, word)' 'tern_thread_start(t, 0, 0, thread, 1, 2, word)')
 for call in "${calls[@]}"; do
 	for word in 'enum tern_delivery' bool 'signed char' 'unsigned short' int uint64_t double \
 		float 'char *'; do

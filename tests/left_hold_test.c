@@ -67,7 +67,7 @@ static int call_queue(void)
 
 static int call_async_send(void)
 {
-	return tern_async_send_start(local[0], 1, fill, 0, NULL, NULL);
+	return tern_async_send_start(local[0], 1, 0, fill, NULL, NULL);
 }
 
 static int call_async_get(void)

@@ -82,6 +82,25 @@ for nets in shm,udp shm,ofi/tcp; do
 	says 4 '^ok   none_is_seen_by_the_ranks_of_a_launcher$'
 done
 
+sentence "collectives do what their reference does, with as many ranks on each host and with others"
+plain=("${launcher[@]}")
+for nets in shm,udp shm,ofi/tcp; do
+	[[ $nets == *ofi* && $("$tern" info) != *"ofi            usable"* ]] && continue
+	for places in a:2,b:2,c:2 a:4,b:1,c:2; do
+		launcher=("$tern" run --hosts $places --ssh "$folder/shell")
+		ranks=$((${places:2:1} + ${places:6:1} + ${places:10:1}))
+		TERN_NET=$nets launch $ranks "$bin/coll_test" \
+			collectives_by_the_ranks_of_a_launcher
+		check_status 0
+		says $ranks '^ok   collectives_by_the_ranks_of_a_launcher$'
+		TERN_NET=$nets launch $ranks --survive "$bin/survivors_test" \
+			the_ranks_of_a_launcher_lose_one_and_go_on
+		check_status 137
+		says $((ranks - 1)) '^ok   the_ranks_of_a_launcher_lose_one_and_go_on$'
+	done
+done
+launcher=("${plain[@]}")
+
 sentence "a network that does not reach the other hosts is refused in words"
 TERN_NET=shm launch 3 "$bin/hello"
 ((status)) || fail "the status is 0"

@@ -70,7 +70,7 @@ static int start(tern *t, tern_op *op)
 		return op ? tern_get_start(t, room, there, AREA, op)
 			  : tern_get(t, room, there, AREA);
 	case ATOMIC:
-		return tern_amo64_start(t, TERN_AMO_ADD, there, 1, &old, op);
+		return tern_amo64_start(t, there, TERN_AMO_ADD, 1, &old, op);
 	case XFER:
 		return tern_segment_put_start(t, board->segment, room, 128, op);
 	case XFER4:
@@ -237,7 +237,7 @@ static void survive(void)
 		tern_poll(t);
 	ranks_nap(2000000);
 	if (me == VICTIM)
-		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, board->flag, 5, NULL),
+		CHECK_IS(tern_amo64(t, board->flag, TERN_AMO_ADD, 5, NULL),
 			 0); /* values it waited for are ready */
 	for (int i = 0; i < 1000; i++)
 		CHECK(tern_poll(t) >= 0);

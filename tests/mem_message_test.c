@@ -27,11 +27,11 @@ static void use_private(tern *t, const tern_msg *m)
 	CHECK_IS(tern_put_value(t, private, 1, 1), -EPERM);
 	CHECK_IS(tern_put_value_start(t, private, 1, 1, &op), -EPERM);
 	CHECK_IS(tern_get_value(t, private, 1, &old), -EPERM);
-	CHECK_IS(tern_put_local(t, private, &byte, 1, &op, &op), -EPERM);
+	CHECK_IS(tern_put_local_start(t, private, &byte, 1, &op, &op), -EPERM);
 	CHECK_IS(tern_put_parts_start(t, list, 2, &from, 1, &op),
 		 -EPERM); /* not even the first part */
-	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, private, 1, &old), -EPERM);
-	CHECK_IS(tern_amo64_start(t, TERN_AMO_ADD, private, 1, &old, &op), -EPERM);
+	CHECK_IS(tern_amo64(t, private, TERN_AMO_ADD, 1, &old), -EPERM);
+	CHECK_IS(tern_amo64_start(t, private, TERN_AMO_ADD, 1, &old, &op), -EPERM);
 	CHECK_IS(tern_copy_start(t, private, private + 100, 10, &op), -EPERM);
 	CHECK_IS(tern_copy_start(t, heap, private + 100, 10, &op), -EPERM);
 	CHECK_IS(tern_store(t, private, &byte, 1), -EPERM);
@@ -66,8 +66,8 @@ static void put_and_tell(tern *t, struct chance *c)
 				 0);
 			CHECK_IS(tern_request(t, 1, LOOK, at, len, k), 0);
 		} else {
-			CHECK_IS(tern_put_request(t, board->at[1][k] + at, board->image[1][k] + at,
-						  len, LOOK, at, len, k),
+			CHECK_IS(tern_put_request(t, board->at[1][k] + at, LOOK,
+						  board->image[1][k] + at, len, at, len, k),
 				 0);
 		}
 		CHECK_IS(tern_wait(t, &told, 1), 0);

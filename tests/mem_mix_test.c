@@ -106,8 +106,8 @@ static void on_told(tern *t, const tern_msg *m)
 
 static void on_pull(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_put_reply(t, m, tern_msg_arg(m, 0), source + tern_msg_arg(m, 1),
-				tern_msg_arg(m, 2), NULL, PULLED, 1, 2, 3, 4, 5, 6),
+	CHECK_IS(tern_put_reply(t, m, tern_msg_arg(m, 0), PULLED, source + tern_msg_arg(m, 1),
+				tern_msg_arg(m, 2), NULL, 1, 2, 3, 4, 5, 6),
 		 0);
 }
 
@@ -136,8 +136,8 @@ static void put_message(tern *t, struct zone *z, tern_op *op)
 		pulls++;
 	} else {
 		atomic_fetch_add(&board->told[r], 1);
-		CHECK_IS(tern_put_request_start(t, z->at + to, source + from, len, &freed, op,
-						PUSHED, len),
+		CHECK_IS(tern_put_request_start(t, z->at + to, PUSHED, source + from, len, &freed,
+						op, len),
 			 0);
 	}
 	if (chance_one_in(&chance, 2)) {
@@ -154,7 +154,7 @@ static void put_run(tern *t, struct zone *z, tern_op *op)
 	if (chance_one_in(&chance, 4))
 		CHECK_IS(tern_put(t, z->at + to, source + from, len), 0);
 	else if (chance_one_in(&chance, 3))
-		CHECK_IS(tern_put_local(t, z->at + to, source + from, len, &freed, op), 0);
+		CHECK_IS(tern_put_local_start(t, z->at + to, source + from, len, &freed, op), 0);
 	else
 		CHECK_IS(tern_put_start(t, z->at + to, source + from, len, op), 0);
 	memcpy(z->image + to, source + from, len);

@@ -100,12 +100,12 @@ static void atomics(void)
 	CHECK_IS(tern_barrier(t), 0);
 	tern_addr a = board->at[0][1] + 4; /* aligned, though its region is not */
 	for (unsigned i = 0; i < rounds; i++) {
-		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a, 1, &old), 0);
+		CHECK_IS(tern_amo64(t, a, TERN_AMO_ADD, 1, &old), 0);
 		for (int k = 0; k < 10; k++)
-			CHECK_IS(tern_amo64_start(t, TERN_AMO_ADD, a, 1, &olds[k], &op), 0);
-		CHECK_IS(tern_amo_double(t, TERN_AMO_ADD, a + 8, 0.25, NULL), 0);
-		CHECK_IS(tern_amo32_start(t, TERN_AMO_ADD, a + 16, 1, NULL, &op), 0);
-		CHECK_IS(tern_amo32(t, TERN_AMO_MAX, a + 20, i * RANKS + me, NULL), 0);
+			CHECK_IS(tern_amo64_start(t, a, TERN_AMO_ADD, 1, &olds[k], &op), 0);
+		CHECK_IS(tern_amo_double(t, a + 8, TERN_AMO_ADD, 0.25, NULL), 0);
+		CHECK_IS(tern_amo32_start(t, a + 16, TERN_AMO_ADD, 1, NULL, &op), 0);
+		CHECK_IS(tern_amo32(t, a + 20, TERN_AMO_MAX, i * RANKS + me, NULL), 0);
 		for (uint64_t now = 0;; now = old) {
 			CHECK_IS(tern_cas64(t, a + 24, now, now + 1, &old), 0);
 			if (old == now)
@@ -115,10 +115,10 @@ static void atomics(void)
 		for (int k = 1; k < 10; k++)
 			CHECK(olds[k] > olds[k - 1]);
 	}
-	int rc = tern_amo64(t, TERN_AMO_ADD, a + 4, 1, &old);
+	int rc = tern_amo64(t, a + 4, TERN_AMO_ADD, 1, &old);
 	CHECK_IS(rc, -EINVAL);
-	CHECK_IS(tern_amo32(t, TERN_AMO_ADD, a + 2, 1, NULL), -EINVAL);
-	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a + 64, 1, &old), -EFAULT);
+	CHECK_IS(tern_amo32(t, a + 2, TERN_AMO_ADD, 1, NULL), -EINVAL);
+	CHECK_IS(tern_amo64(t, a + 64, TERN_AMO_ADD, 1, &old), -EFAULT);
 	CHECK_IS(tern_barrier(t), 0);
 	if (me == 0) {
 		atomic_store(&enough, true);
@@ -181,7 +181,7 @@ static void put_until_refused(tern *t, tern_addr a)
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_put(t, a, secret, 1), -EFAULT);
 	CHECK_IS(tern_get(t, secret, a, 1), -EFAULT);
-	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a, 1, NULL), -EFAULT);
+	CHECK_IS(tern_amo64(t, a, TERN_AMO_ADD, 1, NULL), -EFAULT);
 }
 
 static void unregister(void)
@@ -341,8 +341,8 @@ static void pages(void)
 		CHECK_IS(tern_get(t, bytes, a + 4 * page, page), 0); /* it may be read */
 		CHECK_IS(tern_put(t, a + 4 * page, bytes, page), -EFAULT);
 		CHECK_IS(tern_put(t, a + 4 * page, bytes, 8), -EFAULT);
-		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a + 4 * page, 1, NULL), -EFAULT);
-		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a + 2 * page, 1, NULL), -EFAULT);
+		CHECK_IS(tern_amo64(t, a + 4 * page, TERN_AMO_ADD, 1, NULL), -EFAULT);
+		CHECK_IS(tern_amo64(t, a + 2 * page, TERN_AMO_ADD, 1, NULL), -EFAULT);
 		CHECK_IS(tern_get(t, bytes, a + 5 * page, 1), -EFAULT);
 		CHECK_IS(tern_get(t, bytes, a + 6 * page, page), 0);
 		CHECK(bytes[0] == 6 && bytes[page - 1] == 6);
@@ -414,7 +414,7 @@ static void all_calls(tern *t, unsigned round)
 		CHECK_IS(tern_segment_put_start(t, s[(me + r) % n] + me * PART, part, PART, &op),
 			 0);
 	flag[1] = 1000 + me;
-	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, board->at[me][0], 1, NULL), 0);
+	CHECK_IS(tern_amo64(t, board->at[me][0], TERN_AMO_ADD, 1, NULL), 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	CHECK_IS(got, 1000 + next);
 	CHECK_IS(tern_barrier(t), 0);

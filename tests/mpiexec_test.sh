@@ -50,8 +50,9 @@ else
 	check_status 0
 	says 12 '^rank [0-3] of 4: all came$'
 
+	# Long enough for links that wait for a core to be heard of.
 	sentence "mpiexec: ranks of a machine that was silent for TERN_KEEPALIVE seconds are dead"
-	TERN_KEEPALIVE=2 begin 4 "$folder/there" "$bin/fail_ranks" lose
+	TERN_KEEPALIVE=10 begin 4 "$folder/there" "$bin/fail_ranks" lose
 	until_true wrote 4 ready || fail "it does not begin"
 	sleep 1
 	wrote 0 dead || fail "somebody is dead before anything happened"

@@ -162,8 +162,9 @@ static int recv_by_tests(tern *t)
 
 static int recv_listed(tern *t)
 {
-	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID }, room, SOME, NULL,
-				 NULL),
+	CHECK_IS(tern_recv_start(
+			 t, &(tern_match){ .rank = VICTIM, .flags = TERN_SEND_TABLE, .id = ID },
+			 room, SOME, NULL, NULL),
 		 0);
 	under_way(0);
 	int rc = tern_recv_wait(t, VICTIM, ID);
@@ -174,8 +175,9 @@ static int recv_listed(tern *t)
 
 static int recv_polled(tern *t)
 {
-	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID }, room, SOME, NULL,
-				 NULL),
+	CHECK_IS(tern_recv_start(
+			 t, &(tern_match){ .rank = VICTIM, .flags = TERN_SEND_TABLE, .id = ID },
+			 room, SOME, NULL, NULL),
 		 0);
 	under_way(0);
 	while (tern_recv_poll(t, VICTIM, ID) != TERN_STATE_COMPLETE)
@@ -217,7 +219,7 @@ static int send_sync(tern *t)
 
 static int send_listed(tern *t)
 {
-	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, 0, NULL), 0);
+	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, TERN_SEND_TABLE, NULL), 0);
 	under_way(0);
 	int rc = tern_send_wait(t, VICTIM, ID);
 	CHECK_IS(tern_send_poll(t, VICTIM, ID), TERN_STATE_COMPLETE);
@@ -417,7 +419,8 @@ static void send_and_die(tern *t)
 {
 	for (uint64_t i = 0; i < BEFORE; i++)
 		CHECK_IS(tern_send_word(t, LIVING, ID, i), 0);
-	CHECK_IS(tern_send_start(t, LIVING, ID, bytes, SOME, 0, NULL), 0); /* and a question */
+	CHECK_IS(tern_send_start(t, LIVING, ID, bytes, SOME, TERN_SEND_TABLE, NULL),
+		 0);  /* and a question */
 	tern_poll(t); /* a network may have put off some of it */
 	atomic_store(&board->under_way, 1);
 }

@@ -32,19 +32,20 @@ static inline void begin(uint32_t ranks)
 
 static inline int send_listed(tern_id id, size_t len, unsigned flags)
 {
-	return tern_send_start(local[0], 1, id, out, len, flags, NULL);
+	return tern_send_start(local[0], 1, id, out, len, flags | TERN_SEND_TABLE, NULL);
 }
 
 static inline int recv_listed(tern_id id, void *to, size_t cap, unsigned flags)
 {
-	return tern_recv_start(local[1], &(tern_match){ .rank = 0, .flags = flags, .id = id }, to,
-			       cap, NULL, NULL);
+	return tern_recv_start(
+		local[1], &(tern_match){ .rank = 0, .flags = flags | TERN_SEND_TABLE, .id = id },
+		to, cap, NULL, NULL);
 }
 
 static inline int recv_slowly(tern_id id, tern_op *op)
 {
-	return tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = id }, halves, 2,
-				     NULL, op);
+	const tern_match match = { .rank = 0, .flags = op ? 0 : TERN_SEND_TABLE, .id = id };
+	return tern_recv_parts_start(local[1], &match, halves, 2, NULL, op);
 }
 
 #define SEND_IS(id, state) CHECK_IS(tern_send_poll(local[0], 1, id), state)

@@ -138,7 +138,7 @@ static void send_something(struct player *p, struct outgoing *o)
 	o->part[0] = (tern_part){ .base = o->bytes, .run = cut };
 	o->part[1] = rows_part(&o->rows, o->bytes + cut, 1, len - cut, 1);
 	board->count[p->me][dst]++;
-	unsigned flags = random_mode(p);
+	unsigned flags = random_mode(p) | (o->listed ? TERN_SEND_TABLE : 0);
 	tern_op *op = o->listed ? NULL : &o->op;
 	CHECK_IS(chance_one_in(&p->c, 3)
 			 ? tern_send_parts_start(p->t, dst, id, o->part, 2, flags, op)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls that begin an operation, without a handle: each of them waits until the operation is
- * complete. A send and a receive go into the table instead.
+ * complete, but with TERN_SEND_TABLE a send or a receive goes into the table.
  */
 #include <errno.h>
 #include <string.h>
 #include <tern/async.h>
+#include <tern/coll.h>
 #include <tern/msg.h>
 
 #include "handed.h"
@@ -81,16 +82,16 @@ TEST(atomics_blocks_and_segments_are_complete_on_return)
 	tern_segment s;
 	alone();
 	tern *t = local[0];
-	CHECK_IS(tern_amo64_start(t, TERN_AMO_ADD, there, 2, &old, NULL), 0);
+	CHECK_IS(tern_amo64_start(t, there, TERN_AMO_ADD, 2, &old, NULL), 0);
 	CHECK_IS(tern_cas64_start(t, there, 2, 0, &old, NULL), 0);
 	CHECK_IS(old, 2);
-	CHECK_IS(tern_amo32_start(t, TERN_AMO_ADD, there, 3, &old32, NULL), 0);
+	CHECK_IS(tern_amo32_start(t, there, TERN_AMO_ADD, 3, &old32, NULL), 0);
 	CHECK_IS(old32, 0);
 	CHECK_IS(tern_cas32_start(t, there, 3, 0, &old32, NULL), 0);
 	CHECK_IS(old32, 3);
-	CHECK_IS(tern_amo_double_start(t, TERN_AMO_ADD, there, 1, &was, NULL), 0);
+	CHECK_IS(tern_amo_double_start(t, there, TERN_AMO_ADD, 1, &was, NULL), 0);
 	CHECK(was == 0);
-	CHECK_IS(tern_amo_float_start(t, TERN_AMO_ADD, there + 16, 1, &was_float, NULL), 0);
+	CHECK_IS(tern_amo_float_start(t, there + 16, TERN_AMO_ADD, 1, &was_float, NULL), 0);
 	CHECK(was_float == 0);
 	into[5] = 6;
 	CHECK_IS(tern_block_name(t, BLOCK, &where, sizeof into), 0);
@@ -130,15 +131,95 @@ TEST(barriers_typed_messages_and_queued_work_are_complete_on_return)
 	local_close();
 }
 
+TEST(collectives_are_complete_on_return)
+{
+	int64_t one = 1, sum[5] = { 0 };
+	tern_team *team;
+	alone();
+	REQUIRE(tern_team_all(local[0], &team) == 0);
+	const tern_part from = { .base = &one, .run = sizeof one };
+	const tern_part to = { .base = &sum[4], .run = sizeof one };
+	CHECK_IS(tern_team_barrier_start(team, NULL), 0);
+	CHECK_IS(tern_team_broadcast_start(team, 0, &one, sizeof one, NULL), 0);
+	CHECK_IS(tern_team_reduce_start(team, 0, &one, &sum[0], 1, TERN_TYPE_INT64, TERN_REDUCE_SUM,
+					NULL),
+		 0);
+	CHECK_IS(tern_team_allreduce_start(team, &one, &sum[1], 1, TERN_TYPE_INT64, TERN_REDUCE_SUM,
+					   NULL),
+		 0);
+	CHECK_IS(tern_team_scan_start(team, &one, &sum[2], 1, TERN_TYPE_INT64, TERN_REDUCE_SUM,
+				      NULL),
+		 0);
+	CHECK_IS(tern_team_allgather_start(team, &one, &sum[3], sizeof one, NULL), 0);
+	CHECK_IS(tern_team_alltoallv_start(team, &from, &to, NULL), 0);
+	for (int i = 0; i < 5; i++)
+		CHECK_IS(sum[i], 1);
+	tern_hold(local[0]);
+	CHECK_IS(tern_team_barrier_start(team, NULL), -EDEADLK);
+	tern_release(local[0]);
+	CHECK_IS(tern_team_free(team), 0);
+	local_close();
+}
+
+TEST(a_send_and_a_receive_are_complete_on_return)
+{
+	static char got[LONG];
+	const tern_id ids[2] = { MESSAGE, MESSAGE + 1 };
+	const tern_part halves[2] = { { .base = data, .run = LONG / 2 },
+				      { .base = data + LONG / 2, .run = LONG / 2 } };
+	const tern_part into = { .base = got, .run = LONG };
+	tern_envelope env = { 0 };
+	tern_op op = TERN_OP;
+	alone();
+	tern *t = local[0];
+	const tern_match match = { .rank = 0, .id = MESSAGE };
+	CHECK_IS(tern_send_start(t, 0, MESSAGE, data, 8, 0, NULL), 0);
+	CHECK_IS(tern_recv_start(t, &match, got, sizeof got, &env, NULL), 0);
+	CHECK(env.len == 8 && memcmp(got, data, 8) == 0);
+	CHECK_IS(tern_recv_start(t, &match, got, LONG, NULL, &op), 0);
+	CHECK_IS(tern_send_parts_start(t, 0, MESSAGE, halves, 2, TERN_SEND_SYNC, NULL), 0);
+	CHECK(memcmp(got, data, LONG) == 0);
+	CHECK_IS(tern_op_wait(t, &op), 0);
+	memset(got, 0, LONG);
+	CHECK_IS(tern_send_start(t, 0, MESSAGE, data, LONG, 0, &op), 0);
+	CHECK_IS(tern_recv_parts_start(t, &match, &into, 1, NULL, NULL), 0);
+	CHECK(memcmp(got, data, LONG) == 0);
+	CHECK_IS(tern_op_wait(t, &op), 0);
+	CHECK_IS(tern_recv_start(t, &match, got, LONG, NULL, &op), 0);
+	const tern_match second = { .rank = 0, .id = MESSAGE + 1 };
+	CHECK_IS(tern_recv_start(t, &second, got + LONG / 2, LONG, NULL, &op), 0);
+	memset(got, 0, LONG);
+	CHECK_IS(tern_send_each_start(t, 0, ids, halves, 2, TERN_SEND_SYNC, NULL), 0);
+	CHECK_IS(tern_op_wait(t, &op), 0);
+	CHECK(memcmp(got, data, LONG) == 0);
+	CHECK_IS(tern_send_poll(t, 0, MESSAGE), TERN_STATE_EMPTY);
+	CHECK_IS(tern_recv_poll(t, 0, MESSAGE), TERN_STATE_EMPTY);
+	local_close();
+}
+
+TEST(a_handle_and_the_table_together_are_refused)
+{
+	const tern_match match = { .rank = 0, .flags = TERN_SEND_TABLE, .id = MESSAGE };
+	tern_op op = TERN_OP;
+	char got[8];
+	alone();
+	CHECK_IS(tern_recv_start(local[0], &match, got, sizeof got, NULL, &op), -EINVAL);
+	int rc = tern_send_start(local[0], 0, MESSAGE, data, 8, TERN_SEND_TABLE, &op);
+	CHECK_IS(rc, -EINVAL);
+	CHECK(sentence_has(rc, "a send was given a handle and TERN_SEND_TABLE"));
+	CHECK_IS(op.pending, 0);
+	local_close();
+}
+
 TEST(a_send_and_a_receive_go_into_the_table)
 {
 	static char got[8];
-	tern_match match = { .rank = 0, .id = MESSAGE };
+	tern_match match = { .rank = 0, .flags = TERN_SEND_TABLE, .id = MESSAGE };
 	alone();
 	tern *t = local[0];
 	CHECK_IS(tern_recv_start(t, &match, got, sizeof got, NULL, NULL), 0);
 	CHECK_IS(tern_recv_poll(t, 0, MESSAGE), TERN_STATE_IN_USE);
-	CHECK_IS(tern_send_start(t, 0, MESSAGE, data, 8, 0, NULL), 0);
+	CHECK_IS(tern_send_start(t, 0, MESSAGE, data, 8, TERN_SEND_TABLE, NULL), 0);
 	CHECK_IS(tern_send_wait(t, 0, MESSAGE), 0);
 	CHECK_IS(tern_recv_wait(t, 0, MESSAGE), 0);
 	CHECK(memcmp(got, data, 8) == 0);
@@ -153,6 +234,10 @@ TEST(where_waiting_is_not_allowed_it_is_refused)
 	tern_hold(local[0]);
 	CHECK_IS(tern_barrier_start(local[0], NULL), -EDEADLK);
 	CHECK_IS(tern_queue_start(local[0], three_turns, NULL, NULL), -EDEADLK);
+	CHECK_IS(tern_send_start(local[0], 0, MESSAGE, data, LONG, 0, NULL), -EDEADLK);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 0, .id = MESSAGE }, heap, 8, NULL,
+				 NULL),
+		 -EDEADLK);
 	tern_release(local[0]);
 	local_close();
 }

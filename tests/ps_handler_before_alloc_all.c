@@ -88,7 +88,7 @@ int main(void)
 			g[i] = me;
 		if (me == 2 && k == ROUNDS / 2)
 			kill(getpid(), SIGKILL);
-		must(tern_put_request(t, s, g, LEN * sizeof *g, PUSH));
+		must(tern_put_request(t, s, PUSH, g, LEN * sizeof *g));
 		must(tern_wait(t, &pushed, 1));
 	}
 	must(tern_request(t, 0, BYE));

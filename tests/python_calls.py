@@ -160,7 +160,7 @@ def memory_is_shared_and_not_copied(r: Rank) -> None:
     assert data == b"second" and whole[0] == t.rank
     raises(BufferError, t.get, b"const", theirs)
     t.barrier()
-    t.put_request(theirs + 200, b"behind", COUNT)
+    t.put_request(theirs + 200, COUNT, b"behind")
     t.wait(r.flag)
     assert bytes(memory[200:206]) == b"behind"
     raises(tern.Error, t.address, bytearray(8))
@@ -177,13 +177,13 @@ def atomics_and_registered_memory(r: Rank) -> None:
     memory[:] = bytes(64)
     t.barrier()
     root = t.address(memory, 0)
-    t.amo(tern.Amo.ADD, root, 2)
-    t.amo(tern.Amo.ADD, root + 8, 0.5)
+    t.amo(root, tern.Amo.ADD, 2)
+    t.amo(root + 8, tern.Amo.ADD, 0.5)
     t.barrier()
-    assert t.amo(tern.Amo.OR, root, 0) == 2 * t.size
-    assert t.amo(tern.Amo.ADD, root + 8, 0.0) == 0.5 * t.size
+    assert t.amo(root, tern.Amo.OR, 0) == 2 * t.size
+    assert t.amo(root + 8, tern.Amo.ADD, 0.0) == 0.5 * t.size
     won = t.cas(root + 16, 0, t.rank + 1) == 0
-    assert won == (t.amo(tern.Amo.OR, root + 16, 0) == t.rank + 1)
+    assert won == (t.amo(root + 16, tern.Amo.OR, 0) == t.rank + 1)
     private = bytearray(16)
     address = t.register(private)
     raises(BufferError, private.clear)

@@ -25,7 +25,7 @@ run() { # RANKS PROGRAM: the status goes to $status
 }
 
 echo "every file compiles"
-for file in bindings/python/*.py tests/python_calls.py; do
+for file in bindings/python/*.py tests/python_*.py; do
 	python3 -c 'import py_compile, sys; py_compile.compile(sys.argv[1], sys.argv[2], doraise=True)' \
 		"$file" "$folder/compiled" >"$out" 2>&1 || fail "$file does not"
 done
@@ -38,8 +38,8 @@ fi
 
 echo "structures and numbers are those of the headers"
 python3 >"$folder/layout.c" - <<'PYTHON'
-import tern
-print("#include <tern/msg.h>")
+import tern, tern_chan, tern_coll
+print("#include <tern/chan.h>\n#include <tern/coll.h>\n#include <tern/msg.h>")
 def same(c, python):
     print(f'_Static_assert({c} == {python}, "{c}");')
 for name in ("Options", "Match", "Envelope", "Op"):
@@ -48,9 +48,16 @@ for name in ("Options", "Match", "Envelope", "Op"):
     for field, *_ in kind._fields_:
         same(f"offsetof({c}, {field})", getattr(kind, field).offset)
         same(f"sizeof((({c} *)0)->{field})", getattr(kind, field).size)
-for kind in (tern.Delivery, tern.Amo):
+for kind in (tern.Delivery, tern.Amo, tern_coll.Reduce, tern_coll.Type):
     for value in kind:
         same(f"TERN_{kind.__name__.upper()}_{value.name}", int(value))
+for value in tern_chan.Information:
+    same(f"TERN_CHAN_{value.name}", int(value))
+for c in ("tern_out", "tern_in"):
+    same(f"sizeof({c})", tern.ctypes.sizeof(tern_chan._End))
+    same(f"offsetof({c}, at)", tern_chan._End.at.offset)
+    same(f"offsetof({c}, chan)", tern_chan._End.chan.offset)
+same("TERN_COLOUR_NONE", tern_coll.COLOUR_NONE)
 for name in ("WORDS_MAX", "PAYLOAD_MAX", "REQUEST_MAX", "HANDLER_MAX", "RANK_ANY", "ID_ANY"):
     same("TERN_" + name, str(getattr(tern, name)) + "u")
 PYTHON
@@ -71,6 +78,8 @@ for delivery in poll thread; do
 		[[ $status == 0 && $(grep -c ': 0 rows wrong$' "$out") == "$ranks" ]] || fail "halo: status $status"
 		run $ranks tests/python_calls.py
 		[[ $status == 0 && $(grep -c 'has checked every call$' "$out") == "$ranks" ]] || fail "calls: status $status"
+		run $ranks tests/python_layers.py
+		[[ $status == 0 && $(grep -c 'has checked both layers$' "$out") == "$ranks" ]] || fail "layers: status $status"
 	done
 done
 

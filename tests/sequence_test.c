@@ -57,7 +57,7 @@ static void block_end(tern *t, uint32_t from, unsigned id, void *data, size_t le
 	the.blocks[from]++;
 }
 
-static void packet(tern *t, uint32_t from, unsigned id, const uint64_t *words, unsigned n,
+static void packet(tern *t, uint32_t from, unsigned id, unsigned n, const uint64_t *words,
 		   void *arg)
 {
 	uint64_t i = the.packets[from]++;

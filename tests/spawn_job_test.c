@@ -71,7 +71,7 @@ static void trees(void)
 	for (uint64_t i = 0; i < 5; i++) {
 		uint64_t state = chance_of(seed, tern_rank(t) * 100 + i), nodes = 0;
 		tern_thread root;
-		CHECK_IS(tern_thread_start(t, &root, (uint32_t)(state % tern_size(t)), TREE, 5,
+		CHECK_IS(tern_thread_start(t, (uint32_t)(state % tern_size(t)), TREE, &root, 5,
 					   state),
 			 0);
 		CHECK_IS(tern_thread_join(t, &root, &nodes), 0);
@@ -213,8 +213,8 @@ static void channel_among_sleepers(void)
 		tern_thread late, channel;
 		tern_chan *c;
 		uint64_t value = 0;
-		CHECK_IS(tern_thread_start(t, &late, 1, RECEIVE, 5), 0);
-		CHECK_IS(tern_thread_start(t, &channel, 1, ECHO, 9), 0);
+		CHECK_IS(tern_thread_start(t, 1, RECEIVE, &late, 5), 0);
+		CHECK_IS(tern_thread_start(t, 1, ECHO, &channel, 9), 0);
 		CHECK_IS(tern_chan_to(t, 1, 9, &c), 0);
 		ranks_nap(50000000);
 		tern_out out = tern_chan_out(c);
@@ -247,7 +247,7 @@ static uint64_t die(tern *t, const uint64_t word[TERN_WORDS_MAX])
 static uint64_t join_the_dying(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	tern_thread thread;
-	CHECK_IS(tern_thread_start(t, &thread, (uint32_t)word[0], DIE), 0);
+	CHECK_IS(tern_thread_start(t, (uint32_t)word[0], DIE, &thread), 0);
 	return (uint64_t)-tern_thread_join(t, &thread, NULL);
 }
 
@@ -289,7 +289,7 @@ static void deaths(void)
 		 * Its contexts are full: another rank makes it die by a signal, as rank 1's thread
 		 * would.
 		 */
-		CHECK_IS(tern_thread_start(t, &thread, 1, ECHO, 2), 0);
+		CHECK_IS(tern_thread_start(t, 1, ECHO, &thread, 2), 0);
 		CHECK_IS(tern_wait(t, &bad_ends, 200), 0);
 		CHECK_IS(tern_thread_join(t, &thread, &code), 0);
 		CHECK_IS(code, EOWNERDEAD);

@@ -48,8 +48,8 @@ TEST(a_thread_that_computes_is_preempted_by_the_next)
 {
 	tern *t = open_one();
 	uint64_t turns = 0;
-	CHECK_IS(tern_thread_start(t, &threads[0], 0, COMPUTE, 1), 0);
-	CHECK_IS(tern_thread_start(t, &threads[1], 0, RAISE, 1), 0);
+	CHECK_IS(tern_thread_start(t, 0, COMPUTE, &threads[0], 1), 0);
+	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], 1), 0);
 	CHECK_IS(tern_thread_join(t, &threads[0], &turns), 0);
 	CHECK(turns > 0);
 	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
@@ -60,7 +60,7 @@ TEST(the_program_that_computes_is_preempted_too)
 {
 	tern *t = open_one();
 	const uint64_t word[TERN_WORDS_MAX] = { 1 };
-	CHECK_IS(tern_thread_start(t, &threads[1], 0, RAISE, 1), 0);
+	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], 1), 0);
 	CHECK(compute(t, word) > 0);
 	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
 	CHECK_IS(tern_close(t), 0);
@@ -70,8 +70,8 @@ TEST(many_threads_that_compute_have_turns)
 {
 	tern *t = open_one();
 	for (unsigned i = 0; i < 7; i++) /* each waits until the one after it has run */
-		CHECK_IS(tern_thread_start(t, &threads[i], 0, COMPUTE, 1), 0);
-	CHECK_IS(tern_thread_start(t, &threads[7], 0, RAISE, 1), 0);
+		CHECK_IS(tern_thread_start(t, 0, COMPUTE, &threads[i], 1), 0);
+	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[7], 1), 0);
 	for (unsigned i = 0; i < 8; i++)
 		CHECK_IS(tern_thread_join(t, &threads[i], NULL), 0);
 	CHECK_IS(tern_close(t), 0);
@@ -102,8 +102,8 @@ TEST(a_thread_under_a_hold_is_not_preempted)
 	tern *t = open_one();
 	uint64_t seen = 1;
 	CHECK_IS(tern_thread_on(t, HELD, compute_held), 0);
-	CHECK_IS(tern_thread_start(t, &threads[0], 0, HELD), 0);
-	CHECK_IS(tern_thread_start(t, &threads[1], 0, RAISE, 1), 0);
+	CHECK_IS(tern_thread_start(t, 0, HELD, &threads[0]), 0);
+	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], 1), 0);
 	CHECK_IS(tern_thread_join(t, &threads[0], &seen), 0);
 	CHECK_IS(seen, 0);
 	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
@@ -136,7 +136,7 @@ TEST(a_handler_is_not_preempted)
 	tern *t = open_one();
 	CHECK_IS(tern_thread_on(t, WAIT, look_at_handler), 0);
 	CHECK_IS(tern_on(t, 1, slow_handler), 0);
-	CHECK_IS(tern_thread_start(t, &threads[0], 0, WAIT, 1000), 0);
+	CHECK_IS(tern_thread_start(t, 0, WAIT, &threads[0], 1000), 0);
 	CHECK_IS(tern_request(t, 0, 1), 0);
 	CHECK_IS(tern_thread_join(t, &threads[0], NULL), 0);
 	CHECK_IS(handler_breaks, 0);
@@ -174,8 +174,8 @@ TEST(errno_and_the_sentence_of_an_error_survive_a_preemption)
 	uint64_t bad = 1;
 	CHECK_IS(tern_thread_on(t, NESTED, keep_state), 0);
 	CHECK_IS(tern_thread_on(t, WAIT, spoil_state), 0);
-	CHECK_IS(tern_thread_start(t, &threads[0], 0, NESTED, 77), 0);
-	CHECK_IS(tern_thread_start(t, &threads[1], 0, WAIT, 1), 0);
+	CHECK_IS(tern_thread_start(t, 0, NESTED, &threads[0], 77), 0);
+	CHECK_IS(tern_thread_start(t, 0, WAIT, &threads[1], 1), 0);
 	CHECK_IS(tern_thread_join(t, &threads[0], &bad), 0);
 	CHECK_IS(bad, 0);
 	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
@@ -235,7 +235,7 @@ TEST(without_slices_no_signal_is_taken)
 	for (int n = 1; n <= SIGRTMAX; n++)
 		sigaction(n, NULL, &before[n]);
 	tern *t = open_one();
-	CHECK_IS(tern_thread_start(t, &threads[1], 0, RAISE, 1), 0);
+	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], 1), 0);
 	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
 	for (int n = 1; n <= SIGRTMAX; n++)
 		if (n != SIGSEGV && n != t->own->signal && sigaction(n, NULL, &after) == 0)

@@ -10,8 +10,10 @@
  *     puts     rank 0 puts long data for ever, and nobody holds
  *     left     the last rank dies, and the others close
  *     lost     the last rank dies, and the others wait for a message that nobody sends
+ *     worker   as room, but a worker of rank 0 sends, and rank 0 waits for it
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -127,12 +129,33 @@ static int lost(tern *t)
 	return rc ? rc : tern_wait(t, &noted, 1);
 }
 
+static void *send_for_ever(void *t)
+{
+	tern *worker;
+	int rc = tern_open_worker(t, &worker);
+	while (!rc)
+		rc = tern_request(worker, 1, NOTE, 1, 2);
+	fprintf(stderr, "stuck_ranks: %s\n", tern_strerror(rc));
+	return NULL;
+}
+
+static int worker(tern *t)
+{
+	pthread_t thread;
+	int rc = tern_barrier(t);
+	if (tern_rank(t) == 1)
+		compute();
+	return rc || pthread_create(&thread, NULL, send_for_ever, t) ? -EAGAIN
+								     : tern_wait(t, &noted, 1);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(tern *t);
 } plays[] = {
-	{ "circle", circle }, { "barrier", barrier },    { "room", room }, { "hold", hold },
-	{ "busy", busy },     { "puts", puts_for_ever }, { "left", left }, { "lost", lost },
+	{ "circle", circle }, { "barrier", barrier }, { "room", room },
+	{ "hold", hold },     { "busy", busy },       { "puts", puts_for_ever },
+	{ "left", left },     { "lost", lost },       { "worker", worker },
 };
 
 int main(int argc, char **argv)

@@ -37,7 +37,7 @@ static int call_until_lost(tern_team *team)
 			CHECK(rc || sum == mine * tern_team_size(team));
 			break;
 		case 2:
-			rc = tern_team_allgather(team, &mine, sizeof mine, all);
+			rc = tern_team_allgather(team, &mine, all, sizeof mine);
 			break;
 		default:
 			rc = tern_team_broadcast(team, (uint32_t)i % RANKS, &mine, sizeof mine);
@@ -148,4 +148,43 @@ TEST(survivors_agree_over_a_network)
 	struct chance c = { check_seed() };
 	for (steps = 0; steps <= RANKS; steps++)
 		lose(&c, "udp");
+}
+
+/* By name alone, with more than VICTIM ranks, such as those of several machines. */
+enum { VICTIM = 3 };
+
+static void rounds_of(tern_team *all, uint32_t rank)
+{
+	uint64_t one = 1, sum;
+	int rc = 0;
+	for (int i = 0; !rc; i++) {
+		if (rank == VICTIM && i == 30)
+			raise(SIGKILL);
+		rc = tern_team_allreduce(all, &one, &sum, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM);
+		CHECK(rc || sum == tern_team_size(all));
+	}
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(strstr(tern_strerror(rc), "rank 3"));
+}
+
+TEST(the_ranks_of_a_launcher_lose_one_and_go_on)
+{
+	if (!getenv("TERN_RANK"))
+		check_skip("no launcher started it");
+	tern_team *all, *left;
+	uint64_t one = 1, sum = 0;
+	tern *t = ranks_open();
+	CHECK_IS(tern_forgive(t, VICTIM), 0);
+	REQUIRE(tern_team_all(t, &all) == 0);
+	rounds_of(all, tern_rank(t));
+	REQUIRE(tern_team_survivors(all, &left) == 0);
+	CHECK_IS(tern_team_size(left), tern_size(t) - 1);
+	for (int i = 0; i < 100; i++)
+		CHECK_IS(
+			tern_team_allreduce(left, &one, &sum, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM),
+			0);
+	CHECK_IS(sum, tern_size(t) - 1);
+	CHECK_IS(tern_team_free(left), 0);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
 }

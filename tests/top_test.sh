@@ -43,6 +43,14 @@ ask_until '^ +1 .* >[1-9][0-9]* .* computing$' top --once --interval 0.2 "$job"
 check_out '^ +0 .* waiting .* in a request to rank 1: ring full'
 job_end
 
+sentence "a worker has a line below its rank"
+job_start 2 worker
+ask_until '^ +0\.1 +worker .* (asleep|waiting) .* in a request to rank 1: ring full' top --once \
+	--interval 0.2 "$job"
+ask top --once --json --interval 0.2 "$job"
+check_out '"workers": \[\{"state": "[a-z]+", "waits_in": "a request to rank 1: ring full", "waits_for": 1'
+job_end
+
 sentence "mistakes are refused with a sentence"
 ask top --interval soon
 check_status 2

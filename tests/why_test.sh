@@ -62,6 +62,15 @@ waiting=$(sed -nE 's/.* rank 1 .*; ([0-9]+) messages wait.*/\1/p' "$out")
 ((waiting >= 381 && waiting <= 508)) || fail "there are $waiting"
 job_end
 
+sentence "a worker that waits is shown below its rank, and whom it waits for is named"
+job_start 2 worker
+ask_until '^in short: rank 0 waits for rank 1, which computes and does not poll' why "$job"
+check_out '^  rank 0 .* has waited [0-9]+ m?s in tern_wait'
+check_out '^    worker 1 of rank 0 has waited [0-9]+ m?s in a request to rank 1: ring full; at least'
+ask why --json "$job"
+check_out '"workers": \[\{"state": "[a-z]+", "waits_in": "a request to rank 1: ring full"'
+job_end
+
 sentence "a hold is named"
 job_start 2 hold
 ask_until '^in short: rank 0 waits for rank 1, which holds its handlers back' why "$job"

@@ -32,7 +32,7 @@ from typing import (Any, Callable, Deque, Dict, Iterator, List, NoReturn, Option
                     Union, overload)
 
 if sys.version_info >= (3, 12):
-    from collections.abc import Buffer
+    from collections.abc import Buffer as Buffer
 else:
     Buffer = Any  # bytes, bytearray, memoryview, array, mmap, arrays of NumPy and of ctypes
 
@@ -94,8 +94,8 @@ tern_defer i ppp  tern_poll i p  tern_wait i ppq  tern_signal - ppq  tern_hold -
 tern_barrier i p  tern_op_test i pp  tern_op_wait_any i ppzp  tern_addr_of i ppp  tern_addr_at q qu
 tern_addr_local i pqzp  tern_alloc i pzp  tern_free i pp  tern_alloc_all i pzp  tern_free_all i pp
 tern_register i ppzp  tern_unregister i pq  tern_put i pqpz  tern_get i ppqz  tern_put_start i pqpzp
-tern_get_start i ppqzp  tern_put_request_array i pqpzuup  tern_amo64 i piqqp
-tern_amo_double i piqdp  tern_cas64 i pqqqp  tern_send_start i puqpzup  tern_recv_start i pppzpp"""
+tern_get_start i ppqzp  tern_put_request_array i pqupzup  tern_amo64 i pqiqp
+tern_amo_double i pqidp  tern_cas64 i pqqqp  tern_send_start i puqpzup  tern_recv_start i pppzpp"""
 
 
 def _library() -> ctypes.CDLL:
@@ -107,15 +107,18 @@ def _library() -> ctypes.CDLL:
         name = str(beside[0]) if beside else ctypes.util.find_library("tern")
     if not name:
         raise ImportError("libtern.so was not found: install Tern, or name it in TERN_LIBRARY")
-    library = ctypes.CDLL(name)
-    words = _FUNCTIONS.split()
+    return ctypes.CDLL(name)
+
+
+def _declare(functions: str) -> None:
+    words = functions.split()
     for function, result, parameters in zip(words[0::3], words[1::3], words[2::3]):
-        f = getattr(library, function)
+        f = getattr(_tern, function)
         f.restype, f.argtypes = _TYPES[result], [_TYPES[p] for p in parameters]
-    return library
 
 
 _tern = _library()
+_declare(_FUNCTIONS)
 
 
 def _failure(rc: int) -> Error:
@@ -353,10 +356,14 @@ class Endpoint:
 
     def _make(self, call: Any, *args: Any) -> int:
         """For a call with a result, which would be lost: the next call raises what handlers do."""
+        return self._call(call, self._t, *args)
+
+    def _call(self, call: Any, *args: Any) -> int:
+        """The same for a call whose first parameter is something else."""
         self._raise()
         if self._t is None:
             raise Error(errno.EBADF, "the endpoint is closed")
-        rc: int = call(self._t, *args)
+        rc: int = call(*args)
         if rc < 0:
             raise _failure(rc)
         return rc
@@ -475,14 +482,20 @@ class Endpoint:
         finally:
             _tern.tern_release(self._t)
 
-    def _together(self, call: Any, *args: Any) -> None:
-        """A call that every rank makes. It cannot be ended: see _fail()."""
+    @contextmanager
+    def _unended(self) -> Iterator[None]:
+        """Around a wait that the failure of a handler cannot end: see _fail()."""
         self._raise()
-        self._collective = True
+        outer, self._collective = self._collective, True
         try:
-            self._make(call, *args)
+            yield
         finally:
-            self._collective = False
+            self._collective = outer
+
+    def _together(self, call: Any, *args: Any) -> None:
+        """A call that every rank makes."""
+        with self._unended():
+            self._make(call, *args)
 
     def barrier(self) -> None:
         self._together(_tern.tern_barrier)
@@ -554,18 +567,21 @@ class Endpoint:
         with _Bytes(dst, True) as b:
             self._do(_tern.tern_get, b.p, src, b.len)
 
-    def put_request(self, dst: int, src: Buffer, id: int, *words: Word) -> None:
+    def put_request(self, dst: int, id: int, src: Buffer, *words: Word) -> None:
         """Puts the data, then sends a request to the same rank."""
         w = _words(words)
         with _Bytes(src) as b:
-            self._do(_tern.tern_put_request_array, dst, b.p, b.len, id, len(w), w)
+            self._do(_tern.tern_put_request_array, dst, id, b.p, b.len, len(w), w)
 
     def _start(self, op: Optional[Op], b: _Bytes, call: Any, *args: Any) -> Op:
+        return self._begin(op, [b], call, self._t, *args)
+
+    def _begin(self, op: Optional[Op], buffers: List[_Bytes], call: Any, *args: Any) -> Op:
         op = op if op is not None else Op(self)
-        op._bytes.append(b)
+        op._bytes += buffers
         self._ops[id(op)] = op
         try:
-            self._make(call, *args, byref(op))
+            self._call(call, *args, byref(op))
         except BaseException:
             op._settle()
             raise
@@ -580,14 +596,14 @@ class Endpoint:
         b = _Bytes(dst, True)
         return self._start(op, b, _tern.tern_get_start, b.p, src, b.len)
 
-    def amo(self, what: Amo, address: int, operand: Word) -> Word:
+    def amo(self, address: int, what: Amo, operand: Word) -> Word:
         """One atomic operation, on a double if the operand is a float: the value before."""
         if isinstance(operand, float):
             was = c_double()
-            self._make(_tern.tern_amo_double, what, address, operand, byref(was))
+            self._make(_tern.tern_amo_double, address, what, operand, byref(was))
             return was.value
         old = c_uint64()
-        self._make(_tern.tern_amo64, what, address, _word(operand), byref(old))
+        self._make(_tern.tern_amo64, address, what, _word(operand), byref(old))
         return old.value
 
     def cas(self, address: int, expected: int, desired: int) -> int:

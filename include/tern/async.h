@@ -68,13 +68,13 @@ typedef int tern_drainer(tern *t, tern_incoming *m, void *arg);
 int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg);
 
 /*
- * Sends a message to `rank`: `fill` fills the chain there, and procedure `id` of that rank drains
- * it. `fill` may be NULL, for a message that says all by coming. Messages to one rank go in the
- * order of these calls. Complete when all is in the chain: `arg`, and what it leads to, is the
+ * Sends a message to rank `dst`: `fill` fills the chain there, and procedure `id` of that rank
+ * drains it. `fill` may be NULL, for a message that says all by coming. Messages to one rank go in
+ * the order of these calls. Complete when all is in the chain: `arg`, and what it leads to, is the
  * program's again. When TERN_ASYNC_MAX are waiting, the call serves messages until there is room,
  * or returns -EAGAIN where it may not wait.
  */
-int tern_async_send_start(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg,
+int tern_async_send_start(tern *t, uint32_t dst, unsigned id, tern_filler *fill, void *arg,
 			  tern_op *op);
 
 /* -- Remote read and write --------------------------------------------------------------------- */

@@ -163,7 +163,7 @@ int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg);
 TERN_INLINE_ int tern_chan_call(tern_out *o, unsigned id);
 TERN_INLINE_ int tern_chan_run(tern_in *i);
 
-enum tern_information {
+enum tern_chan_information {
 	TERN_CHAN_NOTHING,
 	TERN_CHAN_DATA,
 	TERN_CHAN_PROCEDURE,
@@ -172,9 +172,9 @@ enum tern_information {
 };
 
 /* What waits at the end of a channel; never waits itself. */
-TERN_INLINE_ enum tern_information tern_chan_information(tern_in *i);
+TERN_INLINE_ enum tern_chan_information tern_chan_information(tern_in *i);
 /* 1 if what waits is of the kind asked for, 0 if nothing waits, -ENOMSG if something else does. */
-TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_information kind);
+TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_chan_information kind);
 
 /*
  * The first of `n` ends, looking on from *turn, where something waits: its index, and *turn is
@@ -207,7 +207,7 @@ int tern_chan_end_at(tern_out *o);
 int tern_chan_next_at(tern_in *i);
 int tern_chan_call_at(tern_out *o, unsigned id);
 int tern_chan_run_at(tern_in *i);
-enum tern_information tern_chan_information_at(tern_in *i);
+enum tern_chan_information tern_chan_information_at(tern_in *i);
 
 TERN_INLINE_ tern_out tern_chan_out(tern_chan *c)
 {
@@ -319,17 +319,17 @@ TERN_INLINE_ int tern_chan_run(tern_in *i)
 	return rc;
 }
 
-TERN_INLINE_ enum tern_information tern_chan_information(tern_in *i)
+TERN_INLINE_ enum tern_chan_information tern_chan_information(tern_in *i)
 {
 	tern_in copy = *i;
-	enum tern_information what = tern_chan_information_at(&copy);
+	enum tern_chan_information what = tern_chan_information_at(&copy);
 	*i = copy;
 	return what;
 }
 
-TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_information kind)
+TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_chan_information kind)
 {
-	enum tern_information what = tern_chan_information(i);
+	enum tern_chan_information what = tern_chan_information(i);
 	return what == kind ? 1 : what == TERN_CHAN_NOTHING ? 0 : -ENOMSG;
 }
 

@@ -153,11 +153,11 @@ int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum 
 int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
 			   enum tern_type type, unsigned how, tern_op *op);
 /* `len` bytes of each member, one behind the other in the order of the members. */
-int tern_team_gather(tern_team *team, uint32_t root, const void *in, size_t len, void *out);
-int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, size_t len, void *out,
+int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out, size_t len);
+int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			   tern_op *op);
-int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out);
-int tern_team_allgather_start(tern_team *team, const void *in, size_t len, void *out, tern_op *op);
+int tern_team_allgather(tern_team *team, const void *in, void *out, size_t len);
+int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op);
 int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len);
 int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			    tern_op *op);

@@ -116,8 +116,8 @@ int tern_get_value(tern *t, tern_addr src, size_t len, uint64_t *value);
  * `local` is told with the last acknowledgement. `local` has no errors. Without `op` the call
  * blocks; without `local` it is tern_put_start().
  */
-int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local,
-		   tern_op *op);
+int tern_put_local_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local,
+			 tern_op *op);
 
 enum { TERN_OPS_MAX = 1024, TERN_DIMS_MAX = 20 };
 
@@ -153,46 +153,46 @@ int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
 			 size_t srcs, tern_op *op);
 
 /*
- * A long active message: tern_put_request(t, dst, src, len, id, ...) puts the data and
+ * A long active message: tern_put_request(t, dst, id, src, len, ...) puts the data and
  * then sends request `id` with up to 8 words to the rank of `dst`; its handler finds the
  * data in place.
  */
-#define tern_put_request(t, dst, src, len, ...)                   \
-	tern_put_any(t, dst, src, len, TERN_COUNT1_(__VA_ARGS__), \
+#define tern_put_request(t, dst, id, src, ...)                   \
+	tern_put_any(t, dst, id, src, TERN_COUNT1_(__VA_ARGS__), \
 		     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-int tern_put_request_array(tern *t, tern_addr dst, const void *src, size_t len, unsigned id,
+int tern_put_request_array(tern *t, tern_addr dst, unsigned id, const void *src, size_t len,
 			   unsigned n, const uint64_t *words);
 int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
 		  TERN_SIX_);
 
 /*
- * The same, split-phase: tern_put_request_start(t, dst, src, len, local, op, id, ...) tells `local`
+ * The same, split-phase: tern_put_request_start(t, dst, id, src, len, local, op, ...) tells `local`
  * when `src` may be changed and `op` when the target has the data; either may be NULL, and without
  * both the call blocks until the message has left. The message does not wait for an answer. Where
  * this process can touch the target, up to 64 KiB are in place and the message has left on return;
  * elsewhere up to TERN_PAYLOAD_MAX bytes are copied by the call (`local` is complete on return),
  * and of more `local` is told when the last byte is copied. Errors go to `op`, else to `local`.
  *
- * tern_put_reply(t, m, dst, src, len, local, id, ...) is for the handler of request `m`: data of
+ * tern_put_reply(t, m, dst, id, src, len, local, ...) is for the handler of request `m`: data of
  * any length to an address of whoever sent it, and a reply whose handler finds the data in place.
  * It always has room. Where this process can touch the target, it copies; elsewhere what a reply
  * cannot carry is sent by polls, and that rank's next request is handled after it. `local` is told
  * when `src` may be changed; if it is NULL, `src` stays as it is until the other side says so.
  */
-#define tern_put_request_start(t, dst, src, len, local, op, ...)                     \
-	tern_put_start_words(t, dst, src, len, local, op, TERN_COUNT1_(__VA_ARGS__), \
+#define tern_put_request_start(t, dst, id, src, len, local, ...)                     \
+	tern_put_start_words(t, dst, id, src, len, local, TERN_COUNT1_(__VA_ARGS__), \
 			     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-#define tern_put_reply(t, m, dst, src, len, local, ...)                             \
-	tern_put_reply_words(t, m, dst, src, len, local, TERN_COUNT1_(__VA_ARGS__), \
+#define tern_put_reply(t, m, dst, id, src, len, ...)                             \
+	tern_put_reply_words(t, m, dst, id, src, len, TERN_COUNT1_(__VA_ARGS__), \
 			     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
 /* The same with the words in an array; tern_put_reply_array() does not look at `op`. */
 typedef struct tern_long {
 	tern_addr dst;
+	unsigned id, n; /* the handler, and how many words */
 	const void *src;
 	size_t len;
 	tern_op *local, *op;
-	unsigned id, n;
 	const uint64_t *words;
 } tern_long;
 int tern_put_request_start_array(tern *t, const tern_long *what);
@@ -218,7 +218,7 @@ int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr
 			uint64_t least, tern_op *op);
 
 /*
- * Named memory. tern_block_name() publishes, under a number below TERN_NAMES_MAX, the block
+ * Named memory. tern_block_name() publishes, under a number below TERN_BLOCKS_MAX, the block
  * of `bytes` that *where points to whenever it is asked for. tern_block_get() gets a part of rank
  * `rank`'s block and lays its runs down `dst_stride` bytes apart.
  */
@@ -235,7 +235,7 @@ TERN_INLINE_ int tern_block_get(tern *t, uint32_t rank, const tern_block *from, 
 int tern_block_get_start(tern *t, uint32_t rank, const tern_block *from, void *dst,
 			 size_t dst_stride, tern_op *op);
 
-enum { TERN_WHEN_MAX = 64, TERN_NAMES_MAX = 64 };
+enum { TERN_WHEN_MAX = 64, TERN_BLOCKS_MAX = 64 };
 
 /* -- Communication segments, as in CMAM --------------------------------------------- */
 
@@ -246,9 +246,9 @@ enum { TERN_WHEN_MAX = 64, TERN_NAMES_MAX = 64 };
  * an offset may be added to it. -ENOBUFS when TERN_SEGMENTS_MAX are open.
  */
 typedef uint64_t tern_segment;
-typedef size_t tern_end(tern *t, void *base, void *info);
+typedef size_t tern_segment_end(tern *t, void *base, void *arg);
 
-int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info,
+int tern_segment_open(tern *t, void *base, size_t bytes, tern_segment_end *end, void *arg,
 		      tern_segment *s);
 /* The sender has less than was asked for: takes `bytes` off what is still to come. */
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes);
@@ -280,6 +280,8 @@ enum { TERN_SEGMENTS_MAX = 256 };
  */
 int tern_store(tern *t, tern_addr dst, const void *src, size_t len);
 int tern_store_sync(tern *t, uint64_t bytes);
+/* For at most `ns` nanoseconds: then -ETIMEDOUT, and nothing is taken off. */
+int tern_store_sync_for(tern *t, uint64_t bytes, uint64_t ns);
 /* Every rank calls it; returns when all stores of all ranks have landed. Clears the count. */
 int tern_store_sync_all(tern *t);
 
@@ -306,9 +308,9 @@ enum tern_amo {
  * unless it is NULL. -EINVAL for an address that is not aligned, or an unknown operation. Heap
  * memory: one instruction here, nobody at the target is involved.
  */
-TERN_INLINE_ int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
+TERN_INLINE_ int tern_amo64(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
 			    uint64_t *old);
-TERN_INLINE_ int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand,
+TERN_INLINE_ int tern_amo32(tern *t, tern_addr a, enum tern_amo what, uint32_t operand,
 			    uint32_t *old);
 TERN_INLINE_ int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
 			    uint64_t *old);
@@ -318,23 +320,23 @@ TERN_INLINE_ int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t de
  * ADD, MUL, MIN, MAX, SWAP, LOAD and STORE only. MIN and MAX leave the old value unless the operand
  * is less, or greater: also when one of the two is a NaN, or both are zeros.
  */
-TERN_INLINE_ int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
+TERN_INLINE_ int tern_amo_double(tern *t, tern_addr a, enum tern_amo what, double operand,
 				 double *old);
-TERN_INLINE_ int tern_amo_float(tern *t, enum tern_amo what, tern_addr a, float operand,
+TERN_INLINE_ int tern_amo_float(tern *t, tern_addr a, enum tern_amo what, float operand,
 				float *old);
 
 /* Split-phase: `old` is written when the operation completes. */
-int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old,
+int tern_amo64_start(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
 		     tern_op *op);
-int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old,
+int tern_amo32_start(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
 		     tern_op *op);
 int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
 		     tern_op *op);
 int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
 		     tern_op *op);
-int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old,
+int tern_amo_double_start(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
 			  tern_op *op);
-int tern_amo_float_start(tern *t, enum tern_amo what, tern_addr a, float operand, float *old,
+int tern_amo_float_start(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
 			 tern_op *op);
 
 /* -- Order and completion ---------------------------------------------------------------- */
@@ -370,30 +372,30 @@ static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, 
 #define tern_put_words tern_put_then_inline
 #endif
 
-static inline int tern_put_any(tern *t, tern_addr dst, const void *src, size_t len, unsigned n,
-			       unsigned id, TERN_ALL_)
+static inline int tern_put_any(tern *t, tern_addr dst, unsigned id, const void *src, unsigned n,
+			       size_t len, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
 		return tern_put_words(t, dst, src, len, n, id, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
-	return tern_put_request_array(t, dst, src, len, id, n, words);
+	return tern_put_request_array(t, dst, id, src, len, n, words);
 }
 
-static inline int tern_put_start_words(tern *t, tern_addr dst, const void *src, size_t len,
-				       tern_op *local_op, tern_op *op, unsigned n, unsigned id,
+static inline int tern_put_start_words(tern *t, tern_addr dst, unsigned id, const void *src,
+				       size_t len, tern_op *local_op, unsigned n, tern_op *op,
 				       TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
-	const tern_long what = { dst, src, len, local_op, op, id, n, words };
+	const tern_long what = { dst, id, n, src, len, local_op, op, words };
 	return tern_put_request_start_array(t, &what);
 }
 
-static inline int tern_put_reply_words(tern *t, const tern_msg *m, tern_addr dst, const void *src,
-				       size_t len, tern_op *local_op, unsigned n, unsigned id,
+static inline int tern_put_reply_words(tern *t, const tern_msg *m, tern_addr dst, unsigned id,
+				       const void *src, size_t len, unsigned n, tern_op *local_op,
 				       TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
-	const tern_long what = { dst, src, len, local_op, NULL, id, n, words };
+	const tern_long what = { dst, id, n, src, len, local_op, NULL, words };
 	return tern_put_reply_array(t, m, &what);
 }
 
@@ -413,16 +415,16 @@ TERN_INLINE_ int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, t
 
 /* -- Blocking forms: the split-phase ones without a handle ----------------------------- */
 
-TERN_INLINE_ int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
+TERN_INLINE_ int tern_amo64(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
 			    uint64_t *old)
 {
-	return tern_amo64_start(t, what, a, operand, old, NULL);
+	return tern_amo64_start(t, a, what, operand, old, NULL);
 }
 
-TERN_INLINE_ int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand,
+TERN_INLINE_ int tern_amo32(tern *t, tern_addr a, enum tern_amo what, uint32_t operand,
 			    uint32_t *old)
 {
-	return tern_amo32_start(t, what, a, operand, old, NULL);
+	return tern_amo32_start(t, a, what, operand, old, NULL);
 }
 
 TERN_INLINE_ int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
@@ -437,10 +439,10 @@ TERN_INLINE_ int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t de
 	return tern_cas32_start(t, a, expected, desired, old, NULL);
 }
 
-TERN_INLINE_ int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
+TERN_INLINE_ int tern_amo_double(tern *t, tern_addr a, enum tern_amo what, double operand,
 				 double *old)
 {
-	return tern_amo_double_start(t, what, a, operand, old, NULL);
+	return tern_amo_double_start(t, a, what, operand, old, NULL);
 }
 
 TERN_INLINE_ int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
@@ -455,9 +457,9 @@ TERN_INLINE_ int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, cons
 	return tern_get_parts_start(t, dst, dsts, src, srcs, NULL);
 }
 
-TERN_INLINE_ int tern_amo_float(tern *t, enum tern_amo what, tern_addr a, float operand, float *old)
+TERN_INLINE_ int tern_amo_float(tern *t, tern_addr a, enum tern_amo what, float operand, float *old)
 {
-	return tern_amo_float_start(t, what, a, operand, old, NULL);
+	return tern_amo_float_start(t, a, what, operand, old, NULL);
 }
 
 TERN_INLINE_ int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)

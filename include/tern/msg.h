@@ -13,10 +13,11 @@
  * message whose send is complete already is the result of the sender's next poll.
  *
  * An operation that was started with a handle (tern/op.h) tells that handle when it is complete.
- * One that was started without stays in a table under its rank and id: it can be polled and
- * waited for, and is cleared when it is complete.
+ * One that was started without waits until it is complete; with TERN_SEND_TABLE it stays in a table
+ * under its rank and id instead: it can be polled and waited for, and is cleared when it is
+ * complete.
  *
- * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_send_tables(), and
+ * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_table_print(), and
  * waits for what is complete are allowed. A receive from any rank fails when no other rank is left;
  * calls that wait for one also give up as tern_wait() does.
  */
@@ -41,7 +42,7 @@ enum {
 /* What a receive takes: messages of a rank, or of TERN_RANK_ANY, with an id. */
 typedef struct tern_match {
 	uint32_t rank;
-	unsigned flags; /* TERN_SEND_REFUSE, TERN_RECV_UPTO */
+	unsigned flags; /* TERN_SEND_REFUSE, TERN_SEND_TABLE, TERN_RECV_UPTO */
 	tern_id id;
 	tern_id any; /* bits in which another id may differ; 0: none */
 } tern_match;
@@ -62,6 +63,7 @@ enum tern_send_flags {
 	TERN_SEND_REFUSE = 8, /* -EBUSY if an operation on this rank and id is in the table; else it
 			    waits its turn */
 	TERN_RECV_UPTO = 16,  /* of receives in parts: less than their total may come */
+	TERN_SEND_TABLE = 32, /* no handle: into the table, under rank and id */
 };
 
 /* -- Blocking ------------------------------------------------------------------------ */
@@ -85,8 +87,9 @@ TERN_INLINE_ int tern_recv_double(tern *t, uint32_t src, tern_id id, double *val
 /* -- Not blocking ---------------------------------------------------------------------- */
 
 /*
- * The data belong to the operation until it is complete. `op` NULL: into the table, under `dst`
- * and `id`. When TERN_SENDS_MAX or TERN_RECVS_MAX are there: -EAGAIN.
+ * The data belong to the operation until it is complete. `op` NULL: waits for that, or, with
+ * TERN_SEND_TABLE, goes into the table. -EAGAIN when TERN_SENDS_MAX or TERN_RECVS_MAX are under
+ * way, or complete and not cleared.
  */
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op);
@@ -150,7 +153,7 @@ int tern_probe_wait(tern *t, const tern_match *match, tern_envelope *env);
  * Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK
  * seconds does so to stderr.
  */
-int tern_send_tables(tern *t, int fd);
+int tern_table_print(tern *t, int fd);
 
 /*
  * Asks rank `rank` for a block of its named memory, as tern_block_get_start(), to be sent here as a

@@ -14,7 +14,7 @@ TERN_BEGIN_
  * called where deferred functions run; until then the handle must stay.
  *
  * A call that begins an operation takes the handle last. Without one, NULL, it waits until the
- * operation is complete. A send or a receive does not: it goes into the table of <tern/msg.h>.
+ * operation is complete.
  *
  * A handle keeps the code of its first error and not the sentence: tern_strerror() has that only
  * until this thread's next error. An operation that needs a rank which has left fails with

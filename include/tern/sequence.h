@@ -36,8 +36,8 @@ enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way);
  * then asks again later. `end` is called once, when all of it lies there; the memory is the
  * program's again. Both run in handlers, and may not send.
  */
-typedef void *tern_sequence_accept(tern *t, uint32_t from, unsigned id, size_t len, void *arg);
-typedef void tern_sequence_end(tern *t, uint32_t from, unsigned id, void *data, size_t len,
+typedef void *tern_sequence_accept(tern *t, uint32_t src, unsigned id, size_t len, void *arg);
+typedef void tern_sequence_end(tern *t, uint32_t src, unsigned id, void *data, size_t len,
 			       void *arg);
 
 /*
@@ -61,8 +61,8 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
  * handler; may not send.
  */
 typedef struct tern_stream tern_stream;
-typedef void tern_stream_packet(tern *t, uint32_t from, unsigned id, const uint64_t *words,
-				unsigned n, void *arg);
+typedef void tern_stream_packet(tern *t, uint32_t src, unsigned id, unsigned n,
+				const uint64_t *words, void *arg);
 
 /*
  * Before the first packet comes: those that nobody is registered for are dropped. Errors as

@@ -16,10 +16,10 @@
 TERN_BEGIN_
 
 enum {
-	TERN_THREADS_MAX = 256, /* functions are numbered 0 .. TERN_THREADS_MAX - 1 */
-	TERN_SPAWNS_MAX = 4096, /* threads that a rank has created and that have not ended */
-	TERN_CREDITS = 64, /* of those, the ones that one target knows of; the others wait at their
-			      creator */
+	TERN_THREADS_MAX = 256,  /* functions are numbered 0 .. TERN_THREADS_MAX - 1 */
+	TERN_SPAWNS_MAX = 4096,  /* threads that a rank has created and that have not ended */
+	TERN_SPAWN_CREDITS = 64, /* of those, the ones that one target knows of; the others wait at
+			      their creator */
 };
 
 /*
@@ -81,14 +81,14 @@ typedef struct tern_thread {
 } tern_thread;
 
 /*
- * tern_thread_start(t, thread, rank, id, ...) creates a thread whose end goes to *thread;
+ * tern_thread_start(t, rank, id, thread, ...) creates a thread whose end goes to *thread;
  * tern_thread_join() waits for it: 0 and the result in *result, unless that is NULL, or the code
  * that a callback would get.
  */
-#define tern_thread_start(t, thread, rank, ...)                             \
-	tern_thread_start_words(t, thread, rank, TERN_COUNT1_(__VA_ARGS__), \
+#define tern_thread_start(t, rank, id, ...)                             \
+	tern_thread_start_words(t, rank, id, TERN_COUNT1_(__VA_ARGS__), \
 				TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-int tern_thread_start_array(tern *t, tern_thread *thread, uint32_t rank, unsigned id, unsigned n,
+int tern_thread_start_array(tern *t, uint32_t rank, unsigned id, tern_thread *thread, unsigned n,
 			    const uint64_t *words);
 int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result);
 
@@ -129,7 +129,7 @@ int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done
 		     void *arg, TERN_ALL_);
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
 			   void *arg, TERN_ALL_);
-int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
+int tern_thread_start_words(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
 			    TERN_ALL_);
 
 TERN_END_

@@ -17,7 +17,7 @@
 
 TERN_BEGIN_
 
-enum { TERN_TYPES_MAX = 256, TERN_BUFFERS_MAX = 4096 /* of one type */ };
+enum { TERN_BUF_TYPES_MAX = 256, TERN_BUFS_MAX = 4096 /* of one type */ };
 
 /*
  * What happens to a message when all buffers of its type are in use: the send waits; it is
@@ -25,20 +25,21 @@ enum { TERN_TYPES_MAX = 256, TERN_BUFFERS_MAX = 4096 /* of one type */ };
  * types together (TERN_SPILL bytes), and takes a buffer when one is free; the send waits when
  * that is full too, or the message is longer than TERN_PAYLOAD_MAX. The other flags may be added.
  */
-enum tern_buffers {
-	TERN_BUF_WAIT = 0,
+enum tern_buf_flags {
+	TERN_BUF_WAIT = 0, /* of tern_buf_alloc() */
 	TERN_BUF_REFUSE = 1,
 	TERN_BUF_SPILL = 2,
 	TERN_BUF_ORDER = 4, /* messages of this type from one rank are received in the order sent */
 	/* ... and those of all types that have this flag, among each other: sent first, received
 	   first */
 	TERN_BUF_ORDER_ALL = 8,
+	TERN_BUF_NOWAIT = 16, /* of tern_buf_send_start() and tern_buf_recv() */
 };
 
 /*
  * Sets aside `count` buffers of `bytes` for messages of `type`, in this rank's heap. Once for each
- * type: -EEXIST. -EINVAL for a type of TERN_TYPES_MAX or more, no buffers or too many, or unknown
- * flags; -ENOMEM when the heap or the job's memory is spent.
+ * type: -EEXIST. -EINVAL for a type of TERN_BUF_TYPES_MAX or more, no buffers or too many, or
+ * unknown flags; -ENOMEM when the heap or the job's memory is spent.
  */
 int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags);
 
@@ -50,7 +51,7 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
 int tern_buf_close(tern *t, unsigned type);
 
 /*
- * Sends `len` bytes as a message of `type` to `rank` and returns when `data` is free again. Waits
+ * Sends `len` bytes as a message of `type` to `dst` and returns when `data` is free again. Waits
  * while there is no buffer. A failure repeats itself until the receiver does something about it, if
  * it can: -ENXIO, the rank has given no buffers for that type; -EMSGSIZE, they are shorter than
  * that; -ENOBUFS, none is free and the type's policy is to refuse; -ERANGE; -EOWNERDEAD,
@@ -58,9 +59,9 @@ int tern_buf_close(tern *t, unsigned type);
  * it would have to wait under a hold: -EDEADLK. To a rank whose memory cannot be mapped it is the
  * same; tern_typed(7) says what shows of that.
  */
-int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len);
+int tern_buf_send(tern *t, uint32_t dst, unsigned type, const void *data, size_t len);
 
-enum { TERN_BUF_NOWAIT = 1, TERN_BUF_SENDS_MAX = 256 };
+enum { TERN_BUF_SENDS_MAX = 256 };
 
 /*
  * The same in two steps. 0: accepted; `data` belongs to the message until `op` says that it has
@@ -68,7 +69,7 @@ enum { TERN_BUF_NOWAIT = 1, TERN_BUF_SENDS_MAX = 256 };
  * retry, when there is no buffer, or TERN_BUF_SENDS_MAX sends are under way. Without `op` it waits
  * until `data` is free.
  */
-int tern_buf_send_start(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
+int tern_buf_send_start(tern *t, uint32_t dst, unsigned type, const void *data, size_t len,
 			unsigned flags, tern_op *op);
 
 /*

@@ -197,7 +197,7 @@ static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
 	return 0;
 }
 
-int tern_async_send_start(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg,
+int tern_async_send_start(tern *t, uint32_t rank, unsigned id, tern_filler *fill, void *arg,
 			  tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);

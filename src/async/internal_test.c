@@ -168,8 +168,8 @@ static int order_drain(tern *t, tern_incoming *m, void *arg)
 	CHECK_IS(tern_chan_get8(m->in, &fill), 0);
 	CHECK_IS(tern_chan_get8(m->in, &drain), 0);
 	CHECK_IS(tern_chan_get8(m->in, &what), 0);
-	return tern_async_send_start(t, (uint32_t)node, (tern_filler *)(uintptr_t)fill,
-				     (unsigned)drain, (void *)(uintptr_t)what, &op);
+	return tern_async_send_start(t, (uint32_t)node, (unsigned)drain,
+				     (tern_filler *)(uintptr_t)fill, (void *)(uintptr_t)what, &op);
 }
 
 TEST(figure_3_can_be_written_with_it)

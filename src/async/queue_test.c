@@ -274,7 +274,7 @@ static int waits_turn(tern *t, void *arg)
 	CHECK_IS(tern_barrier(t), -EDEADLK);
 	CHECK_IS(tern_op_wait(t, &mine), -EDEADLK);
 	CHECK_IS(tern_queue_start(t, never, NULL, NULL), -EDEADLK);
-	CHECK_IS(tern_async_send_start(t, 0, NULL, 0, NULL, NULL), -EDEADLK);
+	CHECK_IS(tern_async_send_start(t, 0, 0, NULL, NULL, NULL), -EDEADLK);
 	CHECK_IS(tern_async_get_start(t, &byte, 0, 1, NULL), -EDEADLK);
 	CHECK_IS(tern_close(t), -EPERM);
 	CHECK(sentence_has(-EPERM, "in a turn"));

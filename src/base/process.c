@@ -23,18 +23,18 @@
 struct process {
 	char state;
 	pid_t parent;
-	uint64_t born;
+	uint64_t born, used;
 	int status;
 };
 
 /*
- * The 22nd word is the start, the 52nd and last the status; the second is the name, and may hold
- * anything.
+ * Words 14 and 15 are the time on a core, the 22nd is the start, the 52nd and last the status; the
+ * second is the name, and may hold anything.
  */
 static bool process_look(pid_t pid, struct process *p)
 {
 	char path[32], text[1024];
-	unsigned long long born;
+	unsigned long long born, user, kernel;
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -47,11 +47,12 @@ static bool process_look(pid_t pid, struct process *p)
 	const char *behind = strrchr(text, ')'), *last = strrchr(text, ' ');
 	if (!behind ||
 	    sscanf(behind,
-		   ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s %*s %*s "
 		   "%llu",
-		   &p->state, &p->parent, &born) != 3)
+		   &p->state, &p->parent, &user, &kernel, &born) != 5)
 		return false;
 	p->born = born;
+	p->used = user + kernel;
 	return sscanf(last, "%d", &p->status) == 1;
 }
 
@@ -59,6 +60,15 @@ uint64_t process_born(pid_t pid)
 {
 	struct process p;
 	return process_look(pid, &p) ? p.born : 0;
+}
+
+bool process_runs(pid_t pid, uint64_t *used)
+{
+	struct process p;
+	if (!process_look(pid, &p))
+		return false;
+	*used = p.used;
+	return p.state == 'R';
 }
 
 bool process_ended(const struct process_name *name)

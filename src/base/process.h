@@ -21,6 +21,12 @@ struct process_name {
 /* When the process began, in the kernel's ticks since it started; 0 if there is none. */
 uint64_t process_born(pid_t pid);
 
+/*
+ * Whether it runs, or waits for a core, and what time on a core it has used, in the kernel's ticks.
+ * False, and *used as it was, if there is none.
+ */
+bool process_runs(pid_t pid, uint64_t *used);
+
 /* Whether it has ended, be it that nobody has asked how yet. False if that cannot be seen. */
 bool process_ended(const struct process_name *name);
 

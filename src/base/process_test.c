@@ -47,6 +47,31 @@ TEST(a_process_is_seen_to_end_and_how_before_its_parent_asks)
 	close(fd);
 }
 
+TEST(the_time_on_a_core_of_a_process_that_runs_grows_and_that_of_one_that_sleeps_does_not)
+{
+	int way[2];
+	uint64_t used = 77, more = 0;
+	pid_t pid = child_that(way, 0, 0);
+	while (process_runs(pid, &used))
+		usleep(1000);
+	CHECK(used < 77);
+	CHECK(!process_runs(pid, &more) && more == used);
+	close(way[1]);
+	CHECK_IS(waitpid(pid, NULL, 0), pid);
+	used = 77;
+	CHECK(!process_runs(pid, &used) && used == 77);
+	pid = fork();
+	if (pid == 0)
+		for (volatile unsigned i = 0;; i++)
+			; /* for ever */
+	REQUIRE(pid > 0);
+	for (more = 0; more < 3;)
+		process_runs(pid, &more);
+	CHECK(process_runs(pid, &more));
+	kill(pid, SIGKILL);
+	CHECK_IS(waitpid(pid, NULL, 0), pid);
+}
+
 TEST(the_signal_that_killed_a_process_is_known_while_it_is_not_reaped)
 {
 	int way[2], status = 0;

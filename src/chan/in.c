@@ -407,7 +407,7 @@ int tern_chan_next_at(tern_in *i)
 	}
 }
 
-enum tern_information tern_chan_information_at(tern_in *i)
+enum tern_chan_information tern_chan_information_at(tern_in *i)
 {
 	INSIDE struct scope scope = scope_open(chan_home(i->chan));
 	struct cursor k = in_cursor(i);

@@ -150,15 +150,15 @@ TEST(a_procedure_that_is_not_known_is_an_error_on_either_side)
 
 /* -- Information ---------------------------------------------------------------------------- */
 
-static void expect(enum tern_information what)
+static void expect(enum tern_chan_information what)
 {
 	chan_settle();
 	CHECK_IS(tern_chan_information(&in), what);
 	for (int kind = TERN_CHAN_DATA; kind <= TERN_CHAN_CLOSED; kind++)
-		CHECK_IS(tern_chan_is(&in, (enum tern_information)kind), kind == (int)what ? 1
-									 : what == TERN_CHAN_NOTHING
-										 ? 0
-										 : -ENOMSG);
+		CHECK_IS(tern_chan_is(&in, (enum tern_chan_information)kind),
+			 kind == (int)what           ? 1
+			 : what == TERN_CHAN_NOTHING ? 0
+						     : -ENOMSG);
 }
 
 TEST(information_tells_what_waits_at_every_place_of_the_ring)
@@ -237,14 +237,14 @@ TEST(any_gives_every_end_its_turn_and_keeps_producers_apart)
 enum { MODEL = 1 << 16 };
 
 struct fact {
-	enum tern_information what;
+	enum tern_chan_information what;
 	uint64_t word;
 };
 
 static struct fact model[MODEL];
 static unsigned first, last;
 
-static void note(enum tern_information what, uint64_t word)
+static void note(enum tern_chan_information what, uint64_t word)
 {
 	model[last++ % MODEL] = (struct fact){ what, word };
 }

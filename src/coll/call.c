@@ -59,9 +59,14 @@ static int root_check(const tern_team *team, uint32_t root, const char *name)
 			 root, team->all.n - 1);
 }
 
-int call_handle(const tern_op *op, const char *name)
+int memory_check(const void *at, size_t len, uint32_t parts, const char *name)
 {
-	return op ? 0 : error_set(-EINVAL, "%s was given no handle", name);
+	if (len > SIZE_MAX / 4 / parts)
+		return error_set(-EOVERFLOW, "%s was given %zu bytes for each of %u members", name,
+				 len, parts);
+	return at || !len ? 0
+			  : error_set(-EINVAL, "%s was given %zu bytes, and no memory for them",
+				      name, len);
 }
 
 /* -- Barrier ----------------------------------------------------------------------------------- */
@@ -84,7 +89,7 @@ static int barrier(tern_team *team, tern_op *op, const char *name)
 {
 	struct run *r;
 	if (team_is_near(team))
-		return run_near(team, name, (struct near_step){ .kind = NEAR_BARRIER }, NULL, op);
+		return run_near(team, name, &(struct near_step){ .kind = NEAR_BARRIER }, NULL, op);
 	int rc = run_begin(team, name, &r);
 	if (rc)
 		return rc;
@@ -101,8 +106,7 @@ int tern_team_barrier(tern_team *team)
 int tern_team_barrier_start(tern_team *team, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_barrier_start()");
-	return rc ? rc : barrier(team, op, "tern_team_barrier_start()");
+	return barrier(team, op, "tern_team_barrier_start()");
 }
 
 /* -- Broadcast --------------------------------------------------------------------------------- */
@@ -138,13 +142,15 @@ static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, ter
 {
 	struct run *r;
 	int rc = root_check(team, root, name);
+	if (!rc)
+		rc = memory_check(data, len, 1, name);
 	if (!rc && team_is_near(team))
 		return run_near(team, name,
-				(struct near_step){ .kind = NEAR_BROADCAST,
-						    .root = root,
-						    .in = data,
-						    .out = data,
-						    .len = len },
+				&(struct near_step){ .kind = NEAR_BROADCAST,
+						     .root = root,
+						     .in = data,
+						     .out = data,
+						     .len = len },
 				NULL, op);
 	if (!rc)
 		rc = call_begin(team, name, &r);
@@ -163,8 +169,7 @@ int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len)
 int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_broadcast_start()");
-	return rc ? rc : broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
+	return broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
 }
 
 /* -- Reductions -------------------------------------------------------------------------------- */
@@ -181,8 +186,11 @@ static int reduction_check(tern_team *team, const struct reduction *x, const cha
 			   struct combine *k)
 {
 	int rc = combine_find(team->coll, x->type, x->how, name, k);
+	k->n = x->n;
 	if (!rc && x->n > SIZE_MAX / 4 / k->size)
 		rc = error_set(-EOVERFLOW, "%s was given %zu elements", name, x->n);
+	if (!rc)
+		rc = memory_check(x->in, x->n * k->size, 1, name);
 	return rc;
 }
 
@@ -225,12 +233,14 @@ static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, co
 	struct run *r;
 	struct combine k;
 	int rc = reduction_check(team, x, name, &k);
+	if (!rc)
+		rc = memory_check(x->out, x->n * k.size, 1, name);
 	if (!rc && team_is_near(team))
 		return run_near(team, name,
-				(struct near_step){ .kind = NEAR_ALLREDUCE,
-						    .in = x->in,
-						    .out = x->out,
-						    .len = x->n * k.size },
+				&(struct near_step){ .kind = NEAR_ALLREDUCE,
+						     .in = x->in,
+						     .out = x->out,
+						     .len = x->n * k.size },
 				&k, op);
 	if (!rc)
 		rc = reduction_begin(team, x, name, &r);
@@ -252,10 +262,8 @@ int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t
 			      enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_allreduce_start()");
-	return rc ? rc
-		  : allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
-			      "tern_team_allreduce_start()");
+	return allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
+			 "tern_team_allreduce_start()");
 }
 
 static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x)
@@ -278,6 +286,8 @@ static int reduce(tern_team *team, uint32_t root, const struct reduction *x, ter
 {
 	struct run *r;
 	int rc = root_check(team, root, name);
+	if (!rc && team->all.me == root)
+		rc = memory_check(x->out, x->n, 1, name);
 	if (!rc)
 		rc = reduction_begin(team, x, name, &r);
 	if (rc)
@@ -298,17 +308,17 @@ int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void 
 			   enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_reduce_start()");
-	return rc ? rc
-		  : reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
-			   "tern_team_reduce_start()");
+	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
+		      "tern_team_reduce_start()");
 }
 
 static int scan(tern_team *team, const struct reduction *x, bool inclusive, tern_op *op,
 		const char *name)
 {
 	struct run *r;
-	int rc = reduction_begin(team, x, name, &r);
+	int rc = memory_check(x->out, inclusive || team->all.me ? x->n : 0, 1, name);
+	if (!rc)
+		rc = reduction_begin(team, x, name, &r);
 	if (rc)
 		return rc;
 	if (team_is_near(team))
@@ -333,10 +343,8 @@ int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, e
 			 unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_scan_start()");
-	return rc ? rc
-		  : scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
-			 "tern_team_scan_start()");
+	return scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
+		    "tern_team_scan_start()");
 }
 
 int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
@@ -351,10 +359,8 @@ int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
 			   enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_exscan_start()");
-	return rc ? rc
-		  : scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
-			 "tern_team_exscan_start()");
+	return scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
+		    "tern_team_exscan_start()");
 }
 
 /* -- Gathering and scattering -------------------------------------------------------------------
@@ -383,11 +389,24 @@ static void moving_steps(struct run *r, enum moving what, uint32_t root, const v
 	r->meets = len && (what == ALLGATHER || what == ALLTOALL);
 }
 
+/* What only the root gives, or gets, need not be there at others. */
+static int moving_check(tern_team *team, enum moving what, uint32_t root, const void *in,
+			const void *out, size_t len, const char *name)
+{
+	bool at_root = team->all.me == root;
+	int rc = root_check(team, root, name);
+	if (!rc && (what != SCATTER || at_root))
+		rc = memory_check(in, len, team->all.n, name);
+	if (!rc && (what != GATHER || at_root))
+		rc = memory_check(out, len, team->all.n, name);
+	return rc;
+}
+
 static int move(tern_team *team, enum moving what, uint32_t root, const void *in, void *out,
 		size_t len, tern_op *op, const char *name)
 {
 	struct run *r;
-	int rc = root_check(team, root, name);
+	int rc = moving_check(team, what, root, in, out, len, name);
 	if (!rc)
 		rc = call_begin(team, name, &r);
 	if (rc)
@@ -396,31 +415,29 @@ static int move(tern_team *team, enum moving what, uint32_t root, const void *in
 	return run_go(r, op);
 }
 
-int tern_team_gather(tern_team *team, uint32_t root, const void *in, size_t len, void *out)
+int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	return move(team, GATHER, root, in, out, len, NULL, "tern_team_gather()");
 }
 
-int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, size_t len, void *out,
+int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			   tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_gather_start()");
-	return rc ? rc : move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
+	return move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
 }
 
-int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out)
+int tern_team_allgather(tern_team *team, const void *in, void *out, size_t len)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	return move(team, ALLGATHER, 0, in, out, len, NULL, "tern_team_allgather()");
 }
 
-int tern_team_allgather_start(tern_team *team, const void *in, size_t len, void *out, tern_op *op)
+int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_allgather_start()");
-	return rc ? rc : move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
+	return move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
 }
 
 int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
@@ -433,8 +450,7 @@ int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void
 			    tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_scatter_start()");
-	return rc ? rc : move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
+	return move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
 }
 
 int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
@@ -446,6 +462,5 @@ int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_alltoall_start()");
-	return rc ? rc : move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
+	return move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
 }

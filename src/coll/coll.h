@@ -24,6 +24,7 @@ enum coll_handler {
 /* -- Desks: see desk.c -- */
 
 enum { DESK_CELLS = 8, CELL_SHORT = 48, CELL_LONG = 64 << 10 };
+enum { LOOKS_MOST = 400, YIELDS_MOST = 8 }; /* at the desks, before a wait begins */
 
 /* What a member says in a round, and to whom it does not matter. */
 struct desk_cell {
@@ -133,7 +134,7 @@ struct near_step {
 /* How elements are combined. */
 struct combine {
 	enum tern_type type;
-	size_t size;
+	size_t size, n; /* bytes of one, and how many in the whole */
 	void (*fn)(void *left, const void *right, size_t n); /* NULL: */
 	tern_reduce_fn *user;
 	void *arg;
@@ -188,7 +189,8 @@ static inline struct coll *coll_of(tern *t)
 /* -- call.c -- */
 /* A run that lets no member be further ahead than others can keep messages for. */
 int call_begin(tern_team *team, const char *name, struct run **r);
-int call_handle(const tern_op *op, const char *name); /* -EINVAL without one */
+/* Memory for `len` bytes, in each of so many parts: -EINVAL if it is NULL, -EOVERFLOW. */
+int memory_check(const void *at, size_t len, uint32_t parts, const char *name);
 
 /* -- run.c -- */
 /* A run of a call on `team`, without steps; -ENOMEM, or why there can be no call. */
@@ -196,7 +198,7 @@ int run_begin(tern_team *team, const char *name, struct run **out);
 /* Begins it, and with `op` returns; else waits for its end. Frees it in the end. */
 int run_go(struct run *r, tern_op *op);
 /* Both in one, for a call that is one near step; `k` may be NULL. */
-int run_near(tern_team *team, const char *name, struct near_step s, const struct combine *k,
+int run_near(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
 	     tern_op *op);
 void run_free(struct coll *c, struct run *r);
 void runs_free_spent(struct coll *c);
@@ -243,6 +245,11 @@ char *run_scratch(struct run *r, size_t bytes);
 /* -- desk.c -- */
 /* Does what can be done of it now; whether it is over. */
 bool near_turn(struct run *r, struct near_step *s);
+/*
+ * A barrier (`k` is NULL) or an allreduce of few bytes, without the turns of a run, if all come
+ * within a moment. False: a run goes on from where the step is.
+ */
+bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
 /* Whether near_turn() would get further; no effects. */
 bool near_ready(const struct run *r, const struct near_step *s);
 void near_doze(tern_team *team, bool begin); /* may sleep, and does not any more */

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "base/cpu.h"
 #include "coll/coll.h"
 
 static inline unsigned slot_of(uint64_t round)
@@ -394,6 +395,67 @@ static bool round_slices(struct run *r, struct near_step *s)
 		return false;
 	slices_take(r, s);
 	round_leave(r->team, s);
+	return true;
+}
+
+/* Between two looks. Where the members have not a core each, others get this one. */
+static void meet_rest(const struct endpoint *e)
+{
+	if (e->spin)
+		cpu_relax();
+	else
+		e->world->yield();
+}
+
+/* Whether all numbers of the round come within a moment. */
+static bool meet_wait(const tern_team *team, struct near_step *s)
+{
+	const struct endpoint *e = team->coll->e;
+	uint64_t want = team->round + 1;
+	uint32_t looks = !e->spin ? YIELDS_MOST : e->spin < LOOKS_MOST ? e->spin : LOOKS_MOST;
+	for (; s->seen < team->near.n; s->seen++) {
+		const _Atomic uint64_t *ready = &cell_of(team, s->seen)->ready;
+		for (; atomic_load_explicit(ready, memory_order_acquire) < want; meet_rest(e))
+			if (!looks--)
+				return false;
+	}
+	return true;
+}
+
+/* In the order of the members, as data_combine(). */
+static void meet_combine(const tern_team *team, const struct near_step *s, const struct combine *k)
+{
+	_Alignas(16) unsigned char sum[CELL_SHORT];
+	memcpy(sum, cell_of(team, 0)->data, sizeof sum);
+	for (uint32_t i = 1; i < team->near.n; i++)
+		k->fn(sum, cell_of(team, i)->data, k->n);
+	if (s->len == sizeof(uint64_t))
+		memcpy(s->out, sum, sizeof(uint64_t));
+	else
+		memcpy(s->out, sum, s->len);
+}
+
+bool near_meet(tern_team *team, struct near_step *s, const struct combine *k)
+{
+	struct desk *own = team->desk[team->near.me];
+	struct desk_cell *c = &own->cell[slot_of(team->round)];
+	if (!cell_free(team, &team->all_left))
+		return false;
+	if (!k)
+		s->len = 1; /* one round, in which nothing moves */
+	else if (s->len == sizeof(uint64_t))
+		memcpy(c->data, s->in, sizeof(uint64_t));
+	else
+		memcpy(c->data, s->in, s->len);
+	s->chunk = s->len;
+	number_tell(team, s, false);
+	s->phase = NEAR_WAIT;
+	if (!meet_wait(team, s))
+		return false;
+	if (k)
+		meet_combine(team, s, k);
+	team->all_left = team->round++; /* all have come, so they have left what was before */
+	atomic_store_explicit(&own->left, team->round, memory_order_release);
 	return true;
 }
 

@@ -211,9 +211,16 @@ void message_handlers(struct endpoint *e)
 
 /* -- Turns ------------------------------------------------------------------------------------- */
 
-/* Without room it is tried again; any other error ends the run. */
-static bool message_failed(struct run *r, int rc)
+/*
+ * Without room it is tried again; any other error ends the run. A peer that cannot be sent to is
+ * lost to the team at once, though layers hear of it later: the next call must not go on without
+ * it.
+ */
+static bool message_failed(struct run *r, uint32_t peer, int rc)
 {
+	bool left = rc == -EOWNERDEAD || rc == -ESHUTDOWN || rc == -EHOSTUNREACH;
+	if (left && !r->team->lost)
+		r->team->lost = peer + 1;
 	if (rc != -EAGAIN && !r->error)
 		r->error = rc;
 	return false;
@@ -226,7 +233,7 @@ bool recv_turn(struct run *r, struct step *s)
 		const uint64_t words[] = { r->team->id, r->call, s->tag };
 		int rc = layer_request(c->e, s->peer, COLL_READY, NULL, 0, 3, words);
 		if (rc)
-			return message_failed(r, rc);
+			return message_failed(r, s->peer, rc);
 	}
 	s->begun = true;
 	r->receiving++;
@@ -255,7 +262,7 @@ bool send_turn(struct run *r, struct step *s)
 		int rc = layer_request(c->e, s->peer, COLL_DATA, len ? s->from + s->moved : NULL,
 				       len, 5, words);
 		if (rc)
-			return message_failed(r, rc);
+			return message_failed(r, s->peer, rc);
 		s->moved += len;
 	} while (s->moved < s->len);
 	return true;

@@ -4,6 +4,7 @@
  * the argument; the order of mark, barrier and state in a round is what it rests on.
  */
 #include "coll/coll.h"
+#include "core/rules.h"
 
 static const uint64_t no_words[1]; /* memcpy() takes no NULL, even for 0 bytes */
 
@@ -63,11 +64,23 @@ static int marks_pass(tern_team *team)
 	return team->lost ? team_check(team, "tern_team_quiet()") : 0;
 }
 
-/* Other threads than the one that calls. */
+/* Other threads than the one that calls, and a deferred function that waits in one of them. */
 static bool threads_run(const struct endpoint *e)
 {
 	bool self = e->site.context && e->site.context();
-	return e->threads > (self ? 1u : 0u);
+	return e->threads > (self ? 1u : 0u) || e->deferring;
+}
+
+static int quiet_allowed(tern_team *team)
+{
+	struct endpoint *e = team->coll->e;
+	int rc = team_check(team, "tern_team_quiet()");
+	if (!rc)
+		rc = rules_wait(e, "tern_team_quiet()");
+	if (!rc && e->deferring && e->deferring_in == (e->site.context ? e->site.context() : 0))
+		rc = rule_broken(RULE_DELIVERY, "tern_team_quiet() was called in a deferred "
+						"function, whose return it would wait for");
+	return rc;
 }
 
 int tern_team_quiet(tern_team *team)
@@ -75,9 +88,7 @@ int tern_team_quiet(tern_team *team)
 	struct coll *c = team->coll;
 	struct endpoint *e = c->e;
 	INSIDE struct scope scope = scope_open(e->t);
-	int rc = team_check(team, "tern_team_quiet()");
-	if (!rc)
-		rc = rules_wait(e, "tern_team_quiet()");
+	int rc = quiet_allowed(team);
 	uint64_t before = UINT64_MAX, any = 1;
 	for (bool was_busy = true; !rc && any;) {
 		rc = marks_pass(team);
@@ -91,6 +102,8 @@ int tern_team_quiet(tern_team *team)
 		before = handled;
 		was_busy = busy;
 		rc = tern_team_allreduce(team, &active, &any, 1, TERN_TYPE_UINT64, TERN_REDUCE_MAX);
+		/* A round may wait for nobody; what is put off needs a step all the same. */
+		wait_step(e, &(struct wait){ .call = "tern_team_quiet()" });
 	}
 	return rc;
 }

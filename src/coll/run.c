@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "coll/coll.h"
 
-enum { LOOKS_MOST = 400 }; /* at the desks, before a wait begins */
-
 /* -- Building ---------------------------------------------------------------------------------- */
 
 static int member_left(const tern_team *team, uint32_t rank)
@@ -287,18 +285,35 @@ static bool near_quick(tern_team *team, struct near_step *s, const struct combin
 	return false;
 }
 
-int run_near(tern_team *team, const char *name, struct near_step s, const struct combine *k,
+/*
+ * Whether near_meet() may be tried: `reach` says that this is the program, outside handlers, and
+ * that nobody else delivers.
+ */
+static bool meet_may(const tern_team *team, const struct near_step *s, const struct combine *k)
+{
+	const struct endpoint *e = team->coll->e;
+	if (s->kind == NEAR_ALLREDUCE ? s->len - 1 >= CELL_SHORT || !k->fn : s->kind)
+		return false;
+	return e->t->reach && !e->turn && !held(e) && !team->first && !team->lost &&
+	       !team->retired && team->coll->spare && !wait_scheduler;
+}
+
+int run_near(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
 	     tern_op *op)
 {
 	struct coll *c = team->coll;
 	struct run *r;
+	if (!op && meet_may(team, s, k) && near_meet(team, s, k)) {
+		team->calls++;
+		return 0;
+	}
 	int rc = team_check(team, name);
 	if (!rc && !op)
 		rc = rules_wait(c->e, name);
 	if (rc)
 		return rc;
-	if (!op && !team->first && c->spare && s.len <= CELL_SHORT && (!k || k->fn) &&
-	    near_quick(team, &s, k)) {
+	if (!op && !team->first && c->spare && s->len <= CELL_SHORT && (!k || k->fn) &&
+	    near_quick(team, s, k)) {
 		team->calls++;
 		return 0;
 	}
@@ -307,7 +322,7 @@ int run_near(tern_team *team, const char *name, struct near_step s, const struct
 		return rc;
 	if (k)
 		r->combine = *k;
-	step_near(r, s);
+	step_near(r, *s);
 	return run_go(r, op);
 }
 

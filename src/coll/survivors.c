@@ -164,9 +164,11 @@ static int survivors_make(tern_team *team, const struct view *view, struct desk 
 }
 
 /* What is under way on the team fails first: its members are not all there. */
-static int survivors_begin(tern_team *team)
+static int survivors_begin(tern_team *team, tern_team **out)
 {
 	int rc = rules_wait(team->coll->e, "tern_team_survivors()");
+	if (!rc && !out)
+		rc = error_set(-EINVAL, "tern_team_survivors() was given no place for the team");
 	if (!rc && team->retired)
 		rc = team_check(team, "tern_team_survivors()");
 	if (!rc && team->first)
@@ -188,7 +190,7 @@ int tern_team_survivors(tern_team *team, tern_team **out)
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	struct view view = { .told = false };
 	bool has = false;
-	int rc = survivors_begin(team);
+	int rc = survivors_begin(team, out);
 	if (rc)
 		return rc;
 	lost_look(team->coll->e);

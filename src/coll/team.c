@@ -263,6 +263,8 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 {
 	struct coll *c = parent->coll;
 	uint32_t n = parent->all.n;
+	if (!out)
+		return error_set(-EINVAL, "%s was given no place for the team", name);
 	struct offer mine = { .next_id = c->next_id, .colour = colour, .key = key };
 	struct offer *offers = malloc(n * sizeof *offers);
 	struct desk *own = NULL;
@@ -327,15 +329,18 @@ int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	int key = -1;
+	if (!ranks && n)
+		return error_set(-EINVAL, "tern_team_list() was given no list of %u ranks", n);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = 0;
+		uint32_t at = 0, twice = 0;
+		while (ranks[twice] != ranks[i])
+			twice++;
 		while (at < team->all.n && team->all.rank[at] != ranks[i])
 			at++;
-		if (at == team->all.n)
-			return error_set(-EINVAL,
-					 "tern_team_list() was given rank %u, which is not in the "
-					 "team",
-					 ranks[i]);
+		if (at == team->all.n || twice < i)
+			return error_set(-EINVAL, "tern_team_list() was given rank %u, which is %s",
+					 ranks[i],
+					 twice < i ? "in the list twice" : "not in the team");
 		if (ranks[i] == team->coll->e->t->rank)
 			key = key < 0 ? (int)i : key;
 	}

@@ -120,6 +120,9 @@ static int lengths_read(const tern_part *list, uint32_t n, size_t *len, size_t *
 		int rc = parts_total(&list[i], 1, &len[i]);
 		if (rc)
 			return rc;
+		if (len[i] && !list[i].base)
+			return error_set(-EINVAL, "part %u has %zu bytes, and no memory for them",
+					 i, len[i]);
 		if (__builtin_add_overflow(*total, len[i], total))
 			return error_set(-EINVAL, "parts have more bytes than memory can");
 	}
@@ -183,7 +186,10 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 		     const char *name, struct block_shape **keep)
 {
 	struct run *r;
-	int rc = call_begin(team, name, &r);
+	uint64_t ahead = team->ahead;
+	int rc = in && out ? 0 : error_set(-EINVAL, "%s was given no list of parts", name);
+	if (!rc)
+		rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
 	rc = varied_room(r, in, out);
@@ -191,6 +197,7 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 		rc = combine_find(team->coll, TERN_TYPE_UINT64, TERN_REDUCE_MAX, name, &r->combine);
 	if (rc) {
 		run_free(team->coll, r);
+		team->ahead = ahead; /* no call was made */
 		return rc;
 	}
 	varied_fill(r, in, out);
@@ -217,8 +224,7 @@ int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_p
 			      tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_alltoallv_start()");
-	return rc ? rc : alltoallv(team, in, out, op, "tern_team_alltoallv_start()", NULL);
+	return alltoallv(team, in, out, op, "tern_team_alltoallv_start()", NULL);
 }
 
 /* -- Transposition ------------------------------------------------------------------------------
@@ -264,8 +270,30 @@ static tern_part block_into(const tern_matrix *m, uint32_t n, uint32_t me, uint3
 	return p;
 }
 
+static int matrix_check(const tern_matrix *m, const char *name)
+{
+	size_t row, all;
+	if (!m)
+		return error_set(-EINVAL, "%s was given no matrix", name);
+	if (__builtin_mul_overflow(m->cols, m->element, &row) ||
+	    __builtin_mul_overflow(m->rows, m->stride > row ? m->stride : row, &all))
+		return error_set(-EOVERFLOW, "%s was given %zu times %zu elements of %zu bytes",
+				 name, m->rows, m->cols, m->element);
+	if (!m->element || (m->stride && m->stride < row))
+		return error_set(-EINVAL,
+				 "%s was given a matrix with %zu elements of %zu bytes in a row, "
+				 "and rows %zu bytes apart",
+				 name, m->cols, m->element, m->stride);
+	return 0;
+}
+
 static int transpose_check(const tern_matrix *in, const tern_matrix *out, const char *name)
 {
+	int rc = matrix_check(in, name);
+	if (!rc)
+		rc = matrix_check(out, name);
+	if (rc)
+		return rc;
 	if (in->rows == out->cols && in->cols == out->rows && in->element == out->element)
 		return 0;
 	return error_set(-EINVAL,
@@ -307,6 +335,5 @@ int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern
 			      tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_transpose_start()");
-	return rc ? rc : transpose(team, in, out, op, "tern_team_transpose_start()");
+	return transpose(team, in, out, op, "tern_team_transpose_start()");
 }

@@ -51,10 +51,9 @@ void tern_attach(tern *t)
 	if (attach_is_mine(e) && !interrupt_elsewhere(e))
 		return;
 	if (e->threaded) {
-		error_warn(
-			"rank %u starts threads and stays with the thread that has it: use it and "
-			"close it there",
-			t->rank);
+		error_warn("rank %u starts threads and stays with the thread that has it: "
+			   "use it and close it there",
+			   t->rank);
 		return;
 	}
 	if (e->interrupt)

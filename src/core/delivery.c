@@ -64,16 +64,14 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 	if (d == TERN_DELIVERY_INTERRUPT && e->site.mute)
 		return error_set(
 			-ENOTSUP,
-			"delivery by interrupt was asked for at rank %u, whose network %s raises "
-			"no signal; "
-			"use TERN_DELIVERY=thread or poll",
+			"delivery by interrupt was asked for at rank %u, "
+			"whose network %s raises no signal; use TERN_DELIVERY=thread or poll",
 			e->t->rank, e->net[e->nets - 1]->ops->name);
 	if (d == TERN_DELIVERY_INTERRUPT && e->shared)
 		return error_set(
 			-EINVAL,
-			"rank %u is shared by threads and to be interrupted: a signal goes to one "
-			"thread; "
-			"deliver by thread, or let each thread have an endpoint",
+			"rank %u is shared by threads and to be interrupted: a signal goes "
+			"to one thread; deliver by thread, or let each thread have an endpoint",
 			e->t->rank);
 	int rc = d == TERN_DELIVERY_THREAD      ? progress_open(e)
 		 : d == TERN_DELIVERY_INTERRUPT ? interrupt_open(e, e->signal)
@@ -168,11 +166,10 @@ static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
 	if (!rc && e->threads)
-		rc = error_set(
-			-EBUSY,
-			"tern_delivery_set() was called while rank %u has %u threads: join them "
-			"first",
-			e->t->rank, e->threads);
+		rc = error_set(-EBUSY,
+			       "tern_delivery_set() was called while "
+			       "rank %u has %u threads: join them first",
+			       e->t->rank, e->threads);
 	if (!rc && (held(e) || e->deferring))
 		rc = rule_broken(RULE_DELIVERY, "tern_delivery_set() was called %s",
 				 e->deferring ? "in a deferred function" : "under a hold");

@@ -321,11 +321,10 @@ int interrupt_open(struct endpoint *e, int signal)
 		return rc;
 	sigaction(signal, NULL, &before);
 	if (before.sa_handler != SIG_DFL && before.sa_sigaction != interrupt_signal)
-		return error_set(
-			-EBUSY,
-			"signal %d, allotted to interrupts of rank %u, has a handler of the "
-			"program's",
-			signal, e->t->rank);
+		return error_set(-EBUSY,
+				 "signal %d, allotted to interrupts of rank %u, "
+				 "has a handler of the program's",
+				 signal, e->t->rank);
 	e->interrupt = interrupt_take();
 	if (!e->interrupt)
 		return error_set(-ENOMEM, "rank %u's interrupts: no memory", e->t->rank);

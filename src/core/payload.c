@@ -57,8 +57,8 @@ static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block
 	stall_end(e, &stall, PULSE_BLOCK_STALLS);
 	if (rc == -ENOBUFS) /* waiting would be hopeless */
 		error_set(rc,
-			  "rank %u itself claims or keeps all its %u %sblocks: commit, abandon or "
-			  "drop one",
+			  "rank %u itself claims or keeps all its %u %sblocks: "
+			  "commit, abandon or drop one",
 			  e->t->rank, net_blocks(net, len), len > TERN_PAYLOAD_MAX ? "large " : "");
 	return rc;
 }

@@ -75,11 +75,11 @@ static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t head,
 			  const char *what)
 {
-	poll_trouble_warn(
-		e, error_set(-EBADMSG,
-			     "rank %u got a message with %s from rank %u (header %016llx); it was "
-			     "dropped",
-			     e->t->rank, what, inlet_source(in), (unsigned long long)head));
+	poll_trouble_warn(e,
+			  error_set(-EBADMSG,
+				    "rank %u got a message with %s from rank "
+				    "%u (header %016llx); it was dropped",
+				    e->t->rank, what, inlet_source(in), (unsigned long long)head));
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 
@@ -370,6 +370,7 @@ static void poll_deferred(struct endpoint *e)
 	if (e->deferring || e->quiescing || e->inner)
 		return;
 	e->deferring = true;
+	e->deferring_in = e->site.context ? e->site.context() : 0;
 	/* Those that these defer wait for the next poll. */
 	for (uint32_t n = e->deferred_count; n; n--) {
 		struct deferred d = e->deferred[e->deferred_first];
@@ -510,13 +511,10 @@ void handler_unknown(tern *t, const tern_msg *m)
 	struct endpoint *e = t->own;
 	char label[LABEL_ROOM];
 	handler_label(e, handler_of(m), label);
-	poll_trouble_warn(
-		e,
-		error_set(
-			-ENXIO,
-			"rank %u got a message from rank %u for %s, which is not registered here; "
-			"it was dropped",
-			t->rank, tern_msg_src(m), label));
+	poll_trouble_warn(e, error_set(-ENXIO,
+				       "rank %u got a message from rank %u for %s, "
+				       "which is not registered here; it was dropped",
+				       t->rank, tern_msg_src(m), label));
 }
 
 /* cost: base control */

@@ -162,12 +162,10 @@ static void progress_end_holds(struct endpoint *e)
 	if (!e->progress_holds)
 		return;
 	e->progress_holds = 0;
-	poll_trouble_warn(
-		e,
-		error_set(-EPERM,
-			  "a handler of rank %u left a hold, which ends with the handler in thread "
-			  "delivery",
-			  e->t->rank));
+	poll_trouble_warn(e, error_set(-EPERM,
+				       "a handler of rank %u left a hold, "
+				       "which ends with the handler in thread delivery",
+				       e->t->rank));
 }
 
 /* Looks for a while; true as soon as something is there, or somebody wants ownership. */

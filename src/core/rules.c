@@ -82,11 +82,10 @@ static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned
 {
 	size_t most = reply ? TERN_PAYLOAD_MAX : TERN_REQUEST_MAX;
 	if (n > TERN_WORDS_MAX)
-		return rule_broken(
-			RULE_WORDS,
-			"a message to handler %u of rank %u was given %u words; it carries at "
-			"most %d",
-			id, dst, n, TERN_WORDS_MAX);
+		return rule_broken(RULE_WORDS,
+				   "a message to handler %u of rank %u was given %u words; "
+				   "it carries at most %d",
+				   id, dst, n, TERN_WORDS_MAX);
 	if (len > most)
 		return rule_broken(RULE_PAYLOAD,
 				   "a %s to handler %u of rank %u was given %zu bytes of payload; "
@@ -140,11 +139,10 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 {
 	int rc = rules_program(e, "a request");
 	if (!rc && dst >= e->t->size)
-		rc = rule_broken(
-			RULE_RANK,
-			"a request to handler %u of rank %u was asked for; this job has ranks 0 "
-			"to %u",
-			id, dst, e->t->size - 1);
+		rc = rule_broken(RULE_RANK,
+				 "a request to handler %u of rank %u was asked for; "
+				 "this job has ranks 0 to %u",
+				 id, dst, e->t->size - 1);
 	return rc ? rc : rules_message(e, dst, id, n, len, false);
 }
 

@@ -138,6 +138,7 @@ enum { JOB_SEATS_MAX = 1024, JOB_MEMBERS_MAX = TERN_RANKS_MAX + JOB_SEATS_MAX };
 struct job_seat {
 	_Alignas(64) _Atomic uint64_t bell;
 	struct pulse pulse;
+	_Atomic uint32_t open; /* for tools: 0 before it is opened, and while it is parked */
 };
 
 #define STATUS_UNKNOWN (-1) /* nobody who knows could say */

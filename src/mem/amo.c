@@ -270,7 +270,7 @@ static inline bool amo64_aligned(const char *at)
 }
 
 /* All but an addition; not inline, so that an addition saves no registers. */
-static __attribute__((noinline)) int amo64_other(tern *t, enum tern_amo what, tern_addr a,
+static __attribute__((noinline)) int amo64_other(tern *t, tern_addr a, enum tern_amo what,
 						 uint64_t operand, uint64_t *old, tern_op *op)
 {
 	char *at = span_reach(t, a, SPAN_WORD);
@@ -283,14 +283,14 @@ static __attribute__((noinline)) int amo64_other(tern *t, enum tern_amo what, te
 	return 0;
 }
 
-int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old,
+int tern_amo64_start(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
 		     tern_op *op)
 {
 	if (what != TERN_AMO_ADD || op)
-		return amo64_other(t, what, a, operand, old, op);
+		return amo64_other(t, a, what, operand, old, op);
 	char *at = span_reach(t, a, SPAN_WORD);
 	if (TERN_UNLIKELY(!at || !amo64_aligned(at)))
-		return amo64_other(t, TERN_AMO_ADD, a, operand, old,
+		return amo64_other(t, a, TERN_AMO_ADD, operand, old,
 				   NULL); /* frees two registers */
 	uint64_t before = atomic_fetch_add((_Atomic uint64_t *)(void *)at, operand);
 	if (old)
@@ -298,7 +298,7 @@ int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
 	return 0;
 }
 
-int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old,
+int tern_amo32_start(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
 		     tern_op *op)
 {
 	char *at = span_reach(t, a, SPAN_WORD);
@@ -324,13 +324,13 @@ int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, 
 	return amo(t, a, amo_code(AMO_CAS32, 0), desired, expected, old, op);
 }
 
-int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old,
+int tern_amo_double_start(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
 			  tern_op *op)
 {
 	return amo(t, a, amo_code(AMO_DOUBLE, what), as_bits(operand), 0, old, op);
 }
 
-int tern_amo_float_start(tern *t, enum tern_amo what, tern_addr a, float operand, float *old,
+int tern_amo_float_start(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
 			 tern_op *op)
 {
 	return amo(t, a, amo_code(AMO_FLOAT, what), float_bits(operand), 0, old, op);

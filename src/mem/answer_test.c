@@ -57,7 +57,7 @@ static int answer(tern *t, const tern_msg *m, tern_addr a, size_t len, size_t fr
 	uint64_t words[TERN_WORDS_MAX + 1];
 	for (unsigned i = 0; i <= TERN_WORDS_MAX; i++)
 		words[i] = word_of(len, i);
-	const tern_long what = { a, source + from, len, &local, NULL, GOT, n, words };
+	const tern_long what = { a, GOT, n, source + from, len, &local, NULL, words };
 	return tern_put_reply_array(t, m, &what);
 }
 
@@ -154,20 +154,20 @@ static void in_order(void)
 static void on_bad(tern *t, const tern_msg *m)
 {
 	tern_addr a = tern_msg_arg(m, 0);
-	const tern_long unknown = { a, source, 8, NULL, NULL, 500, 0, NULL };
+	const tern_long unknown = { a, 500, 0, source, 8, NULL, NULL, NULL };
 	CHECK_IS(answer(t, m, tern_addr_at(a, t->rank), 8, 0, 0), -EINVAL);
 	CHECK(strstr(tern_strerror(-EINVAL), "whoever sent the request"));
 	CHECK_IS(answer(t, m, TERN_ADDR_NONE, 8, 0, 0), tern_msg_src(m) ? -EINVAL : -EFAULT);
 	CHECK_IS(answer(t, m, a, 8, 0, TERN_WORDS_MAX + 1), -E2BIG);
 	CHECK_IS(tern_put_reply_array(t, m, &unknown), -ENXIO);
 	CHECK(local.pending == 0 && atomic_load(&freed) == 0);
-	CHECK_IS(tern_put_reply(t, m, a, source, 3, NULL, TOLD, 2.5), 0);
+	CHECK_IS(tern_put_reply(t, m, a, TOLD, source, 3, NULL, 2.5), 0);
 }
 
 static void on_told(tern *t, const tern_msg *m)
 {
 	CHECK(tern_msg_words(m) == 1 && tern_msg_double(m, 0) == 2.5);
-	CHECK_IS(tern_put_reply(t, m, at[0], source, 3, NULL, TOLD), -EPERM);
+	CHECK_IS(tern_put_reply(t, m, at[0], TOLD, source, 3, NULL), -EPERM);
 	const tern_msg *kept = handed_keep(t, m);
 	CHECK(kept && tern_msg_double(kept, 0) == 2.5 && tern_msg_handler(kept) == TOLD);
 	CHECK_IS(tern_msg_drop(t, kept), 0);
@@ -181,7 +181,7 @@ static void refused(void)
 	CHECK_IS(tern_on(t, BAD, on_bad), 0);
 	CHECK_IS(tern_on(t, TOLD, on_told), 0);
 	CHECK_IS(tern_barrier(t), 0);
-	CHECK_IS(tern_put_reply(t, NULL, at[0], source, 3, NULL, TOLD), -EPERM);
+	CHECK_IS(tern_put_reply(t, NULL, at[0], TOLD, source, 3, NULL), -EPERM);
 	for (int k = 0; k < 2; k++) {
 		CHECK_IS(tern_request(t, 1 - tern_rank(t), BAD, at[k]), 0);
 		CHECK_IS(tern_wait(t, &got, 1), 0);
@@ -222,9 +222,8 @@ static tern_op mixed;
 
 static void on_mixed(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_put_reply(t, m, tern_msg_arg(m, 0), source + tern_msg_arg(m, 2),
-				tern_msg_arg(m, 1), &mixed, ARRIVED, tern_msg_arg(m, 3), 2, 3, 4, 5,
-				6),
+	CHECK_IS(tern_put_reply(t, m, tern_msg_arg(m, 0), ARRIVED, source + tern_msg_arg(m, 2),
+				tern_msg_arg(m, 1), &mixed, tern_msg_arg(m, 3), 2, 3, 4, 5, 6),
 		 0);
 }
 

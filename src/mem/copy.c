@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "mem/mem.h"
 
-int tern_put_request_array(tern *t, tern_addr dst, const void *src, size_t len, unsigned id,
+int tern_put_request_array(tern *t, tern_addr dst, unsigned id, const void *src, size_t len,
 			   unsigned n, const uint64_t *words)
 {
 	INSIDE struct scope scope = scope_open(t);
@@ -22,7 +22,7 @@ int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned 
 		  TERN_SIX_)
 {
 	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
-	return tern_put_request_array(t, dst, src, len, id, n, words);
+	return tern_put_request_array(t, dst, id, src, len, n, words);
 }
 
 static int copy_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)

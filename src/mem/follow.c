@@ -344,8 +344,8 @@ static int follow_stop(struct endpoint *e, struct wait *w)
 {
 	(void)w;
 	return held(e) ? error_set(-EAGAIN,
-				   "%d puts with a request are under way already, and under a hold "
-				   "none ends",
+				   "%d puts with a request are under way already, "
+				   "and under a hold none ends",
 				   FOLLOWS)
 		       : 0;
 }

@@ -95,7 +95,7 @@ static void put(tern *t, int k, size_t offset, size_t len, unsigned n, tern_op *
 {
 	static unsigned char salt;
 	uint64_t words[] = { (uint64_t)k, offset, len, ++salt, 44, 55, 66, 77 };
-	const tern_long what = { board->at[k] + offset, source, len, local, op, TAKE, n, words };
+	const tern_long what = { board->at[k] + offset, TAKE, n, source, len, local, op, words };
 	uint64_t was[2] = { atomic_load(&freed), atomic_load(&there) };
 	fill(salt, len);
 	CHECK_IS(tern_put_request_start_array(t, &what), 0);
@@ -138,8 +138,8 @@ static void many(void)
 	if (tern_rank(t) == 1) {
 		fill(9, len);
 		for (int i = 0; i < MANY; i++)
-			CHECK_IS(tern_put_request_start(t, board->at[1] + (size_t)i * 8, source,
-							len, &local, i % 2 ? &op : NULL, TAKE, 1),
+			CHECK_IS(tern_put_request_start(t, board->at[1] + (size_t)i * 8, TAKE,
+							source, len, &local, i % 2 ? &op : NULL, 1),
 				 0);
 		CHECK_IS(tern_quiet(t), 0);
 		CHECK(local.pending == 0 && op.pending == 0);
@@ -156,11 +156,11 @@ static void without_an_answer(void)
 	tern_op local = { .flag = &freed }, op = { .flag = &there };
 	if (tern_rank(t) == 1) {
 		fill(3, SHORT);
-		CHECK_IS(tern_put_request_start(t, board->at[1], source, SHORT, &local, NULL, TAKE,
+		CHECK_IS(tern_put_request_start(t, board->at[1], TAKE, source, SHORT, &local, NULL,
 						1, 0, SHORT, 3),
 			 0);
 		CHECK(local.pending == 0 && atomic_load(&freed) == 1);
-		CHECK_IS(tern_put_request_start(t, board->at[1], source, SHORT, &local, &op, TAKE,
+		CHECK_IS(tern_put_request_start(t, board->at[1], TAKE, source, SHORT, &local, &op,
 						1, 0, SHORT, 3),
 			 0);
 		CHECK(local.pending == 0 && atomic_load(&freed) == 2);
@@ -183,17 +183,17 @@ static void refused(void)
 	tern_op local = { .flag = &freed }, op = TERN_OP;
 	tern_addr a = board->at[1];
 	if (tern_rank(t) == 1) {
-		CHECK_IS(tern_put_request_start(t, TERN_ADDR_NONE, source, 8, &local, &op, TAKE),
+		CHECK_IS(tern_put_request_start(t, TERN_ADDR_NONE, TAKE, source, 8, &local, &op),
 			 -EFAULT);
 		CHECK_IS(
-			tern_put_request_start(t, tern_addr_at(a, 2), source, 8, &local, &op, TAKE),
+			tern_put_request_start(t, tern_addr_at(a, 2), TAKE, source, 8, &local, &op),
 			-ERANGE);
-		CHECK_IS(tern_put_request_start(t, a, source, 8, &local, &op, 500), -ENXIO);
-		CHECK_IS(tern_put_request_start(t, a, source, 8, &local, &op, 5000), -ERANGE);
+		CHECK_IS(tern_put_request_start(t, a, 500, source, 8, &local, &op), -ENXIO);
+		CHECK_IS(tern_put_request_start(t, a, 5000, source, 8, &local, &op), -ERANGE);
 		CHECK(local.pending == 0 && op.pending == 0 && atomic_load(&freed) == 0);
 		tern_hold(t);
-		CHECK_IS(tern_put_request_start(t, a, source, AREA, NULL, NULL, TAKE), -EDEADLK);
-		CHECK_IS(tern_put_request_start(t, a, source, AREA, &local, NULL, TAKE), 0);
+		CHECK_IS(tern_put_request_start(t, a, TAKE, source, AREA, NULL, NULL), -EDEADLK);
+		CHECK_IS(tern_put_request_start(t, a, TAKE, source, AREA, &local, NULL), 0);
 		tern_release(t);
 		CHECK_IS(tern_op_wait(t, &local), 0);
 		CHECK_IS(tern_wait(t, &taken, 1), 0);
@@ -208,8 +208,8 @@ static void refused_far(void)
 	if (tern_rank(t) == 1) {
 		for (size_t len = 8; len <= 3 * SHORT; len += SHORT) {
 			tern_op local = { .flag = &freed }, op = TERN_OP;
-			CHECK_IS(tern_put_request_start(t, board->at[1] + AREA - len / 2, source,
-							len, &local, &op, TAKE, 1),
+			CHECK_IS(tern_put_request_start(t, board->at[1] + AREA - len / 2, TAKE,
+							source, len, &local, &op, 1),
 				 0);
 			CHECK_IS(tern_op_wait(t, &op), -EFAULT);
 			CHECK_IS(tern_op_wait(t, &local), 0);
@@ -234,9 +234,9 @@ static void target_dies(void)
 	if (tern_rank(t) == 0)
 		raise(SIGKILL);
 	for (int i = 0; i < 40; i++) {
-		int rc = tern_put_request_start(t, board->at[1], source, AREA, &local, &op, TAKE);
+		int rc = tern_put_request_start(t, board->at[1], TAKE, source, AREA, &local, &op);
 		CHECK(rc == 0 || rc == -EOWNERDEAD);
-		rc = tern_put_request_start(t, board->at[1], source, AREA, &alone, NULL, TAKE);
+		rc = tern_put_request_start(t, board->at[1], TAKE, source, AREA, &alone, NULL);
 		CHECK(rc == 0 || rc == -EOWNERDEAD);
 	}
 	int rc = tern_op_wait(t, &local);

@@ -159,8 +159,8 @@ static int heap_commit(struct mem *m, const struct heap *h, uint64_t top,
 static int heap_full(struct mem *m, size_t bytes)
 {
 	return error_set(-ENOMEM,
-			 "%zu bytes were asked of rank %u's heap, half of which has %zu KiB: raise "
-			 "TERN_HEAP",
+			 "%zu bytes were asked of rank %u's heap, "
+			 "half of which has %zu KiB: raise TERN_HEAP",
 			 bytes, m->rank, m->job->heap_bytes >> 11);
 }
 
@@ -225,11 +225,10 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 	bool same_size, all_got = false;
 	int rc = all_agree(m, bytes, &same_size);
 	if (!rc && !same_size)
-		rc = error_set(
-			-EINVAL,
-			"tern_alloc_all() was called for %zu bytes at rank %u, and for another "
-			"size elsewhere",
-			bytes, m->rank);
+		rc = error_set(-EINVAL,
+			       "tern_alloc_all() was called for %zu bytes at rank %u, "
+			       "and for another size elsewhere",
+			       bytes, m->rank);
 	if (rc)
 		return rc;
 	quiesce_begin(m->e);
@@ -277,10 +276,8 @@ int tern_free_all(tern *t, void *p)
 	if (!rc)
 		rc = all_agree(m, p ? heap_offset(m, p) : UINT64_MAX, &same);
 	if (!rc && (!same || !p))
-		rc = error_set(
-			-EINVAL,
-			"tern_free_all() was not given the same memory of tern_alloc_all() at "
-			"every rank");
+		rc = error_set(-EINVAL, "tern_free_all() was not given the same "
+					"memory of tern_alloc_all() at every rank");
 	return rc ? rc : heap_free(m, &m->common, p, "tern_free_all()");
 }
 
@@ -389,18 +386,16 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 	if (mem_reach(m, a, len) || !layer_maps(m->e, rank)) /* its owner will check it */
 		return 0;
 	if (addr_segment(a) == SEGMENT_HEAP)
-		return error_set(
-			-EFAULT,
-			"%s asked for %zu bytes at offset %llu of rank %u's heap, which are not "
-			"allocated",
-			what, len, at, rank);
+		return error_set(-EFAULT,
+				 "%s asked for %zu bytes at offset %llu of rank %u's heap, "
+				 "which are not allocated",
+				 what, len, at, rank);
 	struct job_region *g = region_of(m, a);
 	if (g && region_covers(g, addr_offset(a), len))
 		return 0;
 	return error_set(-EFAULT,
-			 "%s asked for %zu bytes at offset %llu of a region of rank %u that is not "
-			 "registered (any more), "
-			 "or not that long",
+			 "%s asked for %zu bytes at offset %llu of "
+			 "a region of rank %u that is not registered (any more), or not that long",
 			 what, len, at, rank);
 }
 

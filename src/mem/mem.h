@@ -107,7 +107,7 @@ struct mem {
 	struct {
 		void *const *where;
 		size_t bytes;
-	} name[TERN_NAMES_MAX];
+	} name[TERN_BLOCKS_MAX];
 	struct agreement *agreement; /* where ranks do not share memory; made with the first */
 	struct windows *windows;     /* of heaps that a network reaches; made with the first */
 	uint32_t moving;             /* chunks that networks move */

@@ -16,10 +16,10 @@ int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes)
 	if (rc)
 		return rc;
 	struct mem *m = mem_of(t);
-	if (name >= TERN_NAMES_MAX)
+	if (name >= TERN_BLOCKS_MAX)
 		return error_set(-ERANGE,
 				 "memory was published under the name %u; names are below %d", name,
-				 TERN_NAMES_MAX);
+				 TERN_BLOCKS_MAX);
 	m->name[name].where = where;
 	m->name[name].bytes = where ? bytes : 0;
 	return 0;
@@ -43,7 +43,7 @@ static bool cut_fits(const struct named_cut *c, uint64_t bytes)
 
 char *name_reach(const struct mem *m, const struct named_cut *c)
 {
-	if (c->name >= TERN_NAMES_MAX || !m->name[c->name].where || !*m->name[c->name].where ||
+	if (c->name >= TERN_BLOCKS_MAX || !m->name[c->name].where || !*m->name[c->name].where ||
 	    !cut_fits(c, m->name[c->name].bytes))
 		return NULL;
 	return (char *)*m->name[c->name].where + c->offset;
@@ -83,20 +83,18 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 {
 	uint64_t reach;
 	int rc = rules_destination(m->e, rank);
-	if (!rc && (whole->run > TERN_PAYLOAD_MAX || whole->name >= TERN_NAMES_MAX))
+	if (!rc && (whole->run > TERN_PAYLOAD_MAX || whole->name >= TERN_BLOCKS_MAX))
 		rc = error_set(
 			-EINVAL,
 			"tern_block_get_start() was asked for runs of %llu bytes of name %llu; at "
 			"most %d, and below %d",
 			(unsigned long long)whole->run, (unsigned long long)whole->name,
-			TERN_PAYLOAD_MAX, TERN_NAMES_MAX);
+			TERN_PAYLOAD_MAX, TERN_BLOCKS_MAX);
 	if (!rc &&
 	    (__builtin_mul_overflow(whole->stride, whole->count ? whole->count - 1 : 0, &reach) ||
 	     __builtin_add_overflow(reach, whole->offset, &reach)))
-		rc = error_set(
-			-EINVAL,
-			"tern_block_get_start() was asked for a block that reaches further than "
-			"addresses do");
+		rc = error_set(-EINVAL, "tern_block_get_start() was asked for "
+					"a block that reaches further than addresses do");
 	return rc;
 }
 

@@ -94,13 +94,13 @@ TEST(what_is_not_named_or_not_that_long_is_refused_and_nothing_written)
 	CHECK_IS(get(9, 100, SIZE_MAX - 49, 0, 0, 10, 2), -EINVAL); /* -50, as it were */
 	CHECK_IS(get(9, 20000, (size_t)0 - 8192, 0, 8192, TERN_PAYLOAD_MAX, 2),
 		 -EINVAL); /* in two messages */
-	CHECK_IS(get(TERN_NAMES_MAX, 0, 0, 0, 0, 1, 1), -EINVAL);
+	CHECK_IS(get(TERN_BLOCKS_MAX, 0, 0, 0, 0, 1, 1), -EINVAL);
 	CHECK_IS(get(9, 0, 0, 0, 0, TERN_PAYLOAD_MAX + 1, 1), -EINVAL);
 	CHECK_IS(tern_block_get_start(local[0], 3, &(tern_block){ .name = 9, .run = 1, .count = 1 },
 				      here, 0, &op),
 		 -ERANGE);
 	CHECK_IS(op.pending, 0);
-	CHECK_IS(tern_block_name(local[0], TERN_NAMES_MAX, &pointer, 1), -ERANGE);
+	CHECK_IS(tern_block_name(local[0], TERN_BLOCKS_MAX, &pointer, 1), -ERANGE);
 	int rc = get(8, 0, 0, 0, 0, 1, 1);
 	CHECK(sentence_has(rc, "rank 1"));
 	CHECK_IS(get(9, 0, 0, 0, 0, 0, 5), 0); /* nothing is a success */

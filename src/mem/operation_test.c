@@ -134,23 +134,23 @@ static int start(tern *t, enum type type, unsigned what, tern_addr a, uint64_t b
 		 tern_op *op)
 {
 	if (type == U64)
-		return tern_amo64_start(t, what, a, bits, old, op);
+		return tern_amo64_start(t, a, what, bits, old, op);
 	if (type == U32)
-		return tern_amo32_start(t, what, a, (uint32_t)bits, old, op);
+		return tern_amo32_start(t, a, what, (uint32_t)bits, old, op);
 	if (type == F64)
-		return tern_amo_double_start(t, what, a, f64_of(bits), old, op);
-	return tern_amo_float_start(t, what, a, f32_of(bits), old, op);
+		return tern_amo_double_start(t, a, what, f64_of(bits), old, op);
+	return tern_amo_float_start(t, a, what, f32_of(bits), old, op);
 }
 
 static int block(tern *t, enum type type, unsigned what, tern_addr a, uint64_t bits, void *old)
 {
 	if (type == U64)
-		return tern_amo64(t, what, a, bits, old);
+		return tern_amo64(t, a, what, bits, old);
 	if (type == U32)
-		return tern_amo32(t, what, a, (uint32_t)bits, old);
+		return tern_amo32(t, a, what, (uint32_t)bits, old);
 	if (type == F64)
-		return tern_amo_double(t, what, a, f64_of(bits), old);
-	return tern_amo_float(t, what, a, f32_of(bits), old);
+		return tern_amo_double(t, a, what, f64_of(bits), old);
+	return tern_amo_float(t, a, what, f32_of(bits), old);
 }
 
 /* -- Two processes: rank 0 has the words, in its heap and registered ------------------------ */

@@ -177,6 +177,10 @@ static void run_pass(struct run_walk *w, size_t bytes)
 
 void parts_pass(struct run_walk *w, size_t bytes)
 {
+	if (bytes == w->len && !w->done && bytes) { /* one run, without row_runs()'s division */
+		parts_step(w);
+		return;
+	}
 	while (bytes) {
 		size_t runs = row_runs(w, bytes);
 		size_t left = parts_left(w), len = runs ? runs * w->len : left;

@@ -53,7 +53,7 @@ static __attribute__((noinline)) int put_block(tern *t, tern_addr dst, const voi
 	if (TERN_UNLIKELY(!to))
 		return put_bytes(t, dst, src, len);
 	word_before_put();
-	memcpy(to, src, len); /* cost: base write */
+	wide_long(to, src, len); /* cost: base write */
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static __attribute__((noinline)) int get_block(tern *t, void *dst, tern_addr src
 	const char *from = block_reach(t, src, len, IN_ONE_GO);
 	if (TERN_UNLIKELY(!from))
 		return get_bytes(t, dst, src, len);
-	memcpy(dst, from, len);
+	wide_long(dst, from, len);
 	word_after_get();
 	return 0;
 }
@@ -147,7 +147,7 @@ static __attribute__((noinline)) int put_start_block(tern *t, tern_addr dst, con
 	if (TERN_UNLIKELY(!to))
 		return put_start_bytes(t, dst, src, len, op);
 	word_before_put();
-	memcpy(to, src, len); /* cost: base write */
+	wide_long(to, src, len); /* cost: base write */
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static __attribute__((noinline)) int get_start_block(tern *t, void *dst, tern_ad
 	const char *from = handle_silent(op) ? block_reach(t, src, len, START_IN_ONE_GO) : NULL;
 	if (TERN_UNLIKELY(!from))
 		return get_start_bytes(t, dst, src, len, op);
-	memcpy(dst, from, len);
+	wide_long(dst, from, len);
 	word_after_get();
 	return 0;
 }

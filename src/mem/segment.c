@@ -18,8 +18,8 @@ struct segment {
 	char *base;
 	size_t bytes; /* offsets are below this */
 	size_t left;  /* still to come */
-	tern_end *end;
-	void *info;
+	tern_segment_end *end;
+	void *arg;
 };
 
 struct segments {
@@ -66,7 +66,8 @@ static struct segment *segment_find(struct mem *m, tern_segment s)
 									    : segment_search(m, s);
 }
 
-int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info, tern_segment *s)
+int tern_segment_open(tern *t, void *base, size_t bytes, tern_segment_end *end, void *arg,
+		      tern_segment *s)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int refused = rules_forked(t->own);
@@ -89,7 +90,7 @@ int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *in
 		if (g->open)
 			continue;
 		*g = (struct segment){ true, (uint8_t)(g->generation + 1), base, bytes, bytes, end,
-				       info };
+				       arg };
 		*s = segment_number(m, i);
 		return 0;
 	}
@@ -111,7 +112,7 @@ static void segment_shut(struct mem *m, struct segment *g)
 static void segment_end(struct mem *m, struct segment *g)
 {
 	uint8_t generation = g->generation;
-	size_t more = g->end ? g->end(m->e->t, g->base, g->info) : 0;
+	size_t more = g->end ? g->end(m->e->t, g->base, g->arg) : 0;
 	if (!g->open || g->generation != generation)
 		return;
 	g->left = more < g->bytes ? more : g->bytes;
@@ -274,6 +275,13 @@ static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
 		rc = error_set(-EINVAL,
 			       "a reply transfer to rank %u was given a segment of rank %u",
 			       tern_msg_src(m), (unsigned)(s >> 48));
+	/* The reply goes to the worker, and another thread has the rank's segments. */
+	if (!rc && t->own->inlet->peer != tern_msg_src(m))
+		rc = error_set(
+			-ENOTSUP,
+			"a reply transfer to a worker of rank %u: a segment belongs to the "
+			"rank's own endpoint; reply with a payload, or with tern_put_reply()",
+			tern_msg_src(m));
 	return rc;
 }
 

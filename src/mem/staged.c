@@ -159,7 +159,8 @@ static __attribute__((noinline)) int put_local_far(tern *t, tern_addr dst, const
 	return rc;
 }
 
-int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local, tern_op *op)
+int tern_put_local_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local,
+			 tern_op *op)
 {
 	bool at_once = op_silent(local) && op_silent(op) && len - 1 < TERN_PAYLOAD_MAX;
 	if (TERN_LIKELY(at_once && span_holds(t, dst, len)))

@@ -153,9 +153,9 @@ static void round_trips(void)
 		CHECK_IS(handled(t) - before, 1);
 		CHECK_IS(tern_get_value(t, a, 4, &got), 0);
 		CHECK_IS(handled(t) - before, 2);
-		CHECK_IS(tern_amo64(t, TERN_AMO_MUL, a, 3, &got), 0);
+		CHECK_IS(tern_amo64(t, a, TERN_AMO_MUL, 3, &got), 0);
 		CHECK_IS(handled(t) - before, 3);
-		CHECK_IS(tern_amo_float(t, TERN_AMO_ADD, a, 1, &sum), 0);
+		CHECK_IS(tern_amo_float(t, a, TERN_AMO_ADD, 1, &sum), 0);
 		CHECK_IS(handled(t) - before, 4);
 	}
 	areas_close(t);
@@ -193,8 +193,8 @@ static void short_local(void)
 			sched_yield();
 	} else {
 		source_make(1);
-		CHECK_IS(tern_put_local(t, board->at[0], source, SHORT, &local, &op), 0);
-		CHECK_IS(tern_put_local(t, board->at[1], source, 8, &local, &op), 0);
+		CHECK_IS(tern_put_local_start(t, board->at[0], source, SHORT, &local, &op), 0);
+		CHECK_IS(tern_put_local_start(t, board->at[1], source, 8, &local, &op), 0);
 		memset(source, 0, sizeof source);
 		CHECK(local.pending == 0 && op.pending == 2);
 		CHECK(atomic_load(&freed) == 2 && atomic_load(&there) == 0);
@@ -224,9 +224,11 @@ static void long_local(void)
 	for (int k = 0; k < 2; k++) {
 		source_make((unsigned char)(k + 2));
 		if (tern_rank(t) == 1) {
-			CHECK_IS(tern_put_local(t, board->at[k], source, AREA / 2, &local, &op), 0);
-			CHECK_IS(tern_put_local(t, board->at[k] + AREA / 2, source + AREA / 2,
-						SHORT + 1, &local, &op),
+			CHECK_IS(tern_put_local_start(t, board->at[k], source, AREA / 2, &local,
+						      &op),
+				 0);
+			CHECK_IS(tern_put_local_start(t, board->at[k] + AREA / 2, source + AREA / 2,
+						      SHORT + 1, &local, &op),
 				 0);
 			CHECK_IS(tern_op_wait(t, &local), 0);
 			memset(source, 0, sizeof source);
@@ -249,17 +251,17 @@ static void one_handle(void)
 		static _Atomic uint64_t flag;
 		tern_op op = { .flag = &flag };
 		uint64_t word = 5, got = 0;
-		CHECK_IS(tern_put_local(t, board->at[k], &word, 8, &op, NULL), 0);
+		CHECK_IS(tern_put_local_start(t, board->at[k], &word, 8, &op, NULL), 0);
 		CHECK_IS(atomic_load(&flag), 1);
 		CHECK_IS(tern_get_value(t, board->at[k], 8, &got), 0);
 		CHECK_IS(got, 5);
 		word = 6;
-		CHECK_IS(tern_put_local(t, board->at[k], &word, 8, NULL, &op), 0);
+		CHECK_IS(tern_put_local_start(t, board->at[k], &word, 8, NULL, &op), 0);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 		CHECK_IS(atomic_load(&flag), 2);
 		word = 7;
-		CHECK_IS(tern_put_local(t, board->at[k], &word, 8, NULL, NULL), 0);
-		CHECK_IS(tern_put_local(t, TERN_ADDR_NONE, NULL, 0, &op, &op), 0);
+		CHECK_IS(tern_put_local_start(t, board->at[k], &word, 8, NULL, NULL), 0);
+		CHECK_IS(tern_put_local_start(t, TERN_ADDR_NONE, NULL, 0, &op, &op), 0);
 		CHECK_IS(atomic_exchange(&flag, 0), 4);
 		CHECK_IS(tern_get_value(t, board->at[k], 8, &got), 0);
 		CHECK_IS(got, 7);
@@ -274,14 +276,15 @@ static void local_errors(void)
 	static _Atomic uint64_t freed;
 	tern_op local = { .flag = &freed }, op = TERN_OP;
 	if (tern_rank(t) == 1) {
-		CHECK_IS(tern_put_local(t, TERN_ADDR_NONE, source, 8, &local, &op), -EFAULT);
-		CHECK_IS(tern_put_local(t, tern_addr_at(board->at[0], 2), source, 8, &local, &op),
+		CHECK_IS(tern_put_local_start(t, TERN_ADDR_NONE, source, 8, &local, &op), -EFAULT);
+		CHECK_IS(tern_put_local_start(t, tern_addr_at(board->at[0], 2), source, 8, &local,
+					      &op),
 			 -ERANGE);
 		CHECK(atomic_load(&freed) == 0 && op.pending == 0 && local.pending == 0);
 		/* The last bytes are beyond the region: one message, and several. */
 		for (size_t len = 8; len <= 8 * SHORT; len *= SHORT) {
-			int rc = tern_put_local(t, board->at[1] + AREA - len / 2, source, len,
-						&local, &op);
+			int rc = tern_put_local_start(t, board->at[1] + AREA - len / 2, source, len,
+						      &local, &op);
 			rc = rc ? rc : tern_op_wait(t, &op);
 			CHECK_IS(rc, -EFAULT);
 			CHECK_IS(tern_op_wait(t, &local), 0);
@@ -300,7 +303,7 @@ static void held_calls(void)
 		tern_hold(t);
 		CHECK_IS(tern_put_value(t, board->at[1], 1, 8), -EPERM);
 		CHECK_IS(tern_get_value(t, board->at[1], 8, &got), -EPERM);
-		CHECK_IS(tern_put_local(t, board->at[1], source, 8, &local, &op), -EPERM);
+		CHECK_IS(tern_put_local_start(t, board->at[1], source, 8, &local, &op), -EPERM);
 		CHECK_IS(tern_put_value_start(t, board->at[1], 1, 8, NULL), -EDEADLK);
 		CHECK_IS(tern_put_value_start(t, board->at[1], 1, 8, &op), 0);
 		CHECK(got == 77 && local.pending == 0 && op.pending == 1);
@@ -356,9 +359,9 @@ TEST(on_mapped_memory_values_and_both_completions_are_there_on_return)
 	tern_addr a = handed_addr(t[1], word);
 	tern_op op = { .flag = &flag }, silent = TERN_OP;
 	tern_hold(t[0]);
-	CHECK_IS(tern_put_local(t[0], a, &(uint64_t){ 5 }, 8, &op, &op), 0);
+	CHECK_IS(tern_put_local_start(t[0], a, &(uint64_t){ 5 }, 8, &op, &op), 0);
 	CHECK_IS(*word, 5);
-	CHECK_IS(tern_put_local(t[0], a, &(uint64_t){ 6 }, 8, &silent, &silent), 0);
+	CHECK_IS(tern_put_local_start(t[0], a, &(uint64_t){ 6 }, 8, &silent, &silent), 0);
 	CHECK_IS(*word, 6);
 	CHECK_IS(tern_put_value(t[0], a, 7, 8), 0);
 	CHECK_IS(*word, 7);

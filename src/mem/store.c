@@ -63,6 +63,22 @@ int tern_store_sync(tern *t, uint64_t bytes)
 	return rc;
 }
 
+int tern_store_sync_for(tern *t, uint64_t bytes, uint64_t ns)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct mem *m = mem_of(t);
+	struct stored s = { stored_at(m, m->rank), bytes };
+	struct wait w = { .call = "tern_store_sync_for", .stop = wait_blame };
+	int rc = rules_rank(t->own, "tern_store_sync_for()");
+	if (!rc)
+		rc = rules_wait(t->own, "tern_store_sync_for()");
+	if (!rc)
+		rc = wait_until_limit(t->own, stored_enough, &s, &w, ns);
+	if (!rc)
+		atomic_fetch_sub(s.count, bytes);
+	return rc;
+}
+
 static void on_stored(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);

@@ -43,6 +43,26 @@ TEST(a_store_puts_the_bytes_and_counts_them_at_the_target)
 	local_close();
 }
 
+TEST(a_sync_with_a_limit_gives_up_and_takes_nothing_off)
+{
+	local_open(2);
+	char *p = handed_alloc(local[1], 8);
+	REQUIRE(p);
+	CHECK_IS(tern_store(local[0], handed_addr(local[1], p), "abc", 3), 0);
+	int rc = tern_store_sync_for(local[1], 4, 0);
+	CHECK_IS(rc, -ETIMEDOUT);
+	CHECK(sentence_has(rc, "tern_store_sync_for() has waited for 0 ns, which is its limit"));
+	CHECK_IS(tern_store_sync_for(local[1], 4, 1000000), -ETIMEDOUT);
+	CHECK_IS(stored(1), 3);
+	CHECK_IS(tern_store(local[0], handed_addr(local[1], p), "d", 1), 0);
+	CHECK_IS(tern_store_sync_for(local[1], 4, 0), 0);
+	CHECK_IS(stored(1), 0);
+	tern_hold(local[1]);
+	CHECK_IS(tern_store_sync_for(local[1], 0, 0), -EDEADLK);
+	tern_release(local[1]);
+	local_close();
+}
+
 TEST(stores_to_registered_memory_count_too)
 {
 	static char bytes[100000], source[100000];
@@ -191,7 +211,7 @@ TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
 	CHECK_IS(tern_get(local[0], &word, a, sizeof word), -EOWNERDEAD);
-	CHECK_IS(tern_amo64(local[0], TERN_AMO_ADD, a, 1, &old), -EOWNERDEAD);
+	CHECK_IS(tern_amo64(local[0], a, TERN_AMO_ADD, 1, &old), -EOWNERDEAD);
 	CHECK_IS(tern_store(local[0], a, &word, sizeof word), -EOWNERDEAD);
 	CHECK_IS(tern_addr_local(local[0], a, 8, &p), -EOWNERDEAD);
 }

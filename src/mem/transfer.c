@@ -452,9 +452,8 @@ static int runs_touchable(struct mem *m, struct run_walk w)
 		if (!mem_reach(m, w.at, w.len))
 			return error_set(
 				-EPERM,
-				"a transfer with rank %u's private memory was asked for in a "
-				"handler "
-				"or under a hold, where it cannot wait",
+				"a transfer with rank %u's private memory "
+				"was asked for in a handler or under a hold, where it cannot wait",
 				tern_addr_rank(w.at));
 	return 0;
 }

@@ -304,7 +304,7 @@ TEST(the_handler_of_a_long_message_finds_the_data_in_place)
 	for (unsigned i = 0; i < 7; i++) {
 		long_len = lengths[i];
 		memset(area[0], 0, AREA);
-		CHECK_IS(tern_put_request(local[0], at[0] + 64 + i, here, long_len, ASK, 64 + i, 2,
+		CHECK_IS(tern_put_request(local[0], at[0] + 64 + i, ASK, here, long_len, 64 + i, 2,
 					  3),
 			 0);
 		local_settle();
@@ -312,10 +312,10 @@ TEST(the_handler_of_a_long_message_finds_the_data_in_place)
 		CHECK_IS(requests.words, 3);
 	}
 	const uint64_t words[] = { 70, 2, 3, 4 };
-	CHECK_IS(tern_put_request_array(local[0], at[0] + 70, here, long_len, ASK, 4, words), 0);
+	CHECK_IS(tern_put_request_array(local[0], at[0] + 70, ASK, here, long_len, 4, words), 0);
 	local_settle();
 	CHECK(requests.count == 8 && requests.words == 4);
-	CHECK_IS(tern_put_request(local[0], at[0] + 70, here, long_len, ASK, 70, 2, 3, 4, 5, 6, 7,
+	CHECK_IS(tern_put_request(local[0], at[0] + 70, ASK, here, long_len, 70, 2, 3, 4, 5, 6, 7,
 				  8),
 		 0);
 	local_settle();
@@ -323,10 +323,10 @@ TEST(the_handler_of_a_long_message_finds_the_data_in_place)
 	memset(image[0], 0, AREA);
 	memcpy(image[0] + 70, here_image, 500000);
 	areas_check();
-	CHECK_IS(tern_put_request(local[0], at[0], here, 100, 500),
+	CHECK_IS(tern_put_request(local[0], at[0], 500, here, 100),
 		 -ENXIO); /* no such handler: nothing moves */
-	CHECK_IS(tern_put_request(local[0], at[1] + AREA, here, 1, ASK), -EFAULT);
-	CHECK_IS(tern_put_request(local[0], tern_addr_at(at[1], 7), here, 1, ASK), -ERANGE);
+	CHECK_IS(tern_put_request(local[0], at[1] + AREA, ASK, here, 1), -EFAULT);
+	CHECK_IS(tern_put_request(local[0], tern_addr_at(at[1], 7), ASK, here, 1), -ERANGE);
 	CHECK_IS(local_settle(), 0);
 	areas_close();
 }
@@ -367,8 +367,8 @@ static void use_memory(tern *t, const tern_msg *m)
 		CHECK_IS(tern_put_start(t, at[k] + 2000, here, 500000, &op),
 			 0); /* all of it, at once */
 		CHECK_IS(op.pending, 0);
-		CHECK_IS(tern_amo64(t, TERN_AMO_SWAP, at[k] + 704, 5, &old), 0);
-		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, at[k] + 704, 5, &old), 0);
+		CHECK_IS(tern_amo64(t, at[k] + 704, TERN_AMO_SWAP, 5, &old), 0);
+		CHECK_IS(tern_amo64(t, at[k] + 704, TERN_AMO_ADD, 5, &old), 0);
 		CHECK_IS(old, 5);
 		CHECK_IS(tern_store(t, at[k] + 1001, text, sizeof text), 0);
 	}
@@ -387,7 +387,7 @@ static void use_memory(tern *t, const tern_msg *m)
 	CHECK_IS(tern_store_sync(t, 1), -EPERM);
 	CHECK_IS(tern_store_sync_all(t), -EPERM);
 	CHECK_IS(tern_unregister(t, at[1]), -EPERM);
-	CHECK_IS(tern_put_request(t, at[0], text, 1, ASK), -EPERM);
+	CHECK_IS(tern_put_request(t, at[0], ASK, text, 1), -EPERM);
 	CHECK(handed_alloc_all(t, 64) == NULL && errno == EPERM);
 	CHECK_IS(tern_free_all(t, area[0]), -EPERM);
 	CHECK_IS(op.pending, 0);

@@ -71,7 +71,7 @@ TEST(a_value_that_is_not_ready_is_held_and_comes_as_it_is_when_the_flag_is_reach
 	local_settle();
 	CHECK_IS(op.pending, 1);
 	check_here();
-	CHECK_IS(tern_amo64(local[2], TERN_AMO_ADD, flag_at, 5, NULL), 0); /* past it is as good */
+	CHECK_IS(tern_amo64(local[2], flag_at, TERN_AMO_ADD, 5, NULL), 0); /* past it is as good */
 	local_settle();
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(atomic_load(&done), 1);

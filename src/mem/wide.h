@@ -12,12 +12,15 @@
 
 #include <tern/tern.h>
 
-enum { WIDE_LEAST = 64, WIDE_MOST = 1024 };
+enum { WIDE_LEAST = 64, WIDE_MOST = 1024, WIDE_LONG = 4096 };
 
 #if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(__SANITIZE_ADDRESS__)
 
 /* How much more than WIDE_LEAST bytes they may be: 0 if the processor has no wide registers. */
 extern __attribute__((visibility("hidden"))) size_t wide_more;
+
+/* More than WIDE_MOST bytes: memcpy(), or two lines at a time up to WIDE_LONG. */
+__attribute__((visibility("hidden"))) void wide_long(char *to, const char *from, size_t len);
 
 /* cost: base control */
 static inline bool wide_fits(size_t len)
@@ -61,6 +64,11 @@ static inline bool wide_fits(size_t len)
 }
 
 static inline void wide_copy(char *to, const char *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+
+static inline void wide_long(char *to, const char *from, size_t len)
 {
 	memcpy(to, from, len);
 }

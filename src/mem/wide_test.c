@@ -4,7 +4,7 @@
 #include "mem/mem.h"
 #include "mem/wide.h"
 
-enum { ROOM = 4 * WIDE_MOST, BEFORE = 8, PLACES = 3 };
+enum { ROOM = WIDE_LONG + WIDE_MOST, BEFORE = 8, PLACES = 3 };
 
 static unsigned char here[ROOM], back[ROOM];
 static unsigned char *there;
@@ -63,17 +63,24 @@ static void gets_of(unsigned at, unsigned of, size_t len)
 	CHECK_IS(wrong(back, at, there + of, len), 0);
 }
 
+/* All lengths up to WIDE_MOST and around WIDE_LONG, and some between. */
+static size_t longer(size_t len)
+{
+	bool between = len > WIDE_MOST + BEFORE && len < WIDE_LONG - 2 * TERN_LINE;
+	return len + (between ? 61 : 1);
+}
+
 TEST(every_length_moves_its_bytes_and_no_other)
 {
 	static const unsigned place[PLACES] = { 0, 1, 33 };
 	opened();
-	for (size_t len = WIDE_LEAST - BEFORE; len <= WIDE_MOST + BEFORE; len++)
+	for (size_t len = WIDE_LEAST - BEFORE; len <= WIDE_LONG + BEFORE; len = longer(len))
 		for (unsigned i = 0; i < PLACES; i++) {
 			puts_of(put, BEFORE + place[i], place[(i + len) % PLACES], len);
 			puts_of(put_started, BEFORE + place[i], place[(i + len) % PLACES], len);
 		}
 	memcpy(there, here, ROOM);
-	for (size_t len = WIDE_LEAST - BEFORE; len <= WIDE_MOST + BEFORE; len++)
+	for (size_t len = WIDE_LEAST - BEFORE; len <= WIDE_LONG + BEFORE; len = longer(len))
 		for (unsigned i = 0; i < PLACES; i++)
 			gets_of(BEFORE + place[i], place[(i + len) % PLACES], len);
 	local_close();
@@ -86,7 +93,7 @@ TEST(the_end_of_a_heap_is_reached_and_not_passed)
 	CHECK_IS(put(0, 0, 1), 0);
 	const struct span *s = &mem_of(local[0])->span[1];
 	tern_addr end = s->first + s->own;
-	for (size_t len = WIDE_LEAST; len <= WIDE_MOST; len *= 2) {
+	for (size_t len = WIDE_LEAST; len <= WIDE_LONG; len *= 2) {
 		CHECK_IS(tern_put(local[0], end - len, here, len), 0);
 		CHECK_IS(memcmp(s->base + s->own - len, here, len), 0);
 		CHECK_IS(tern_get(local[0], back, end - len, len), 0);

@@ -81,6 +81,16 @@ static inline void word_copy(void *to, const void *from, size_t len)
 		memcpy(to, &w, len);
 }
 
+/* The thread sanitizer takes a volatile access for a race with an atomic one. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WORD_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WORD_SANITIZED 1
+#endif
+
 /*
  * 8 bytes at any address, with one load and one store where the machine has those for addresses
  * that are not aligned.
@@ -88,10 +98,14 @@ static inline void word_copy(void *to, const void *from, size_t len)
 /* cost: base write */
 static inline void word8_copy(void *to, const void *from)
 {
+#if defined(WORD_SANITIZED)
+	word_copy(to, from, sizeof(uint64_t));
+#else
 	struct anywhere {
 		uint64_t value;
 	} __attribute__((packed, may_alias));
 	((volatile struct anywhere *)to)->value = ((const volatile struct anywhere *)from)->value;
+#endif
 }
 
 /*

@@ -84,8 +84,8 @@ static int put_value_split(size_t len)
 
 static int put_local(size_t len)
 {
-	return tern_put_local(local[0], addr, &local_word, len, &(tern_op)TERN_OP,
-			      &(tern_op)TERN_OP);
+	return tern_put_local_start(local[0], addr, &local_word, len, &(tern_op)TERN_OP,
+				    &(tern_op)TERN_OP);
 }
 
 static int put_queued(size_t len)
@@ -152,7 +152,7 @@ static int put_gathered(size_t len)
 
 static int put_request(size_t len)
 {
-	return tern_put_request(local[0], addr, &local_word, len, ASK);
+	return tern_put_request(local[0], addr, ASK, &local_word, len);
 }
 
 static int copy(size_t len)
@@ -276,7 +276,7 @@ static const struct path paths[] = {
 	{ "tern_put_start", put_split, true, false },
 	{ "tern_put_value", put_value, true, false },
 	{ "tern_put_value_start", put_value_split, true, false },
-	{ "tern_put_local", put_local, true, false },
+	{ "tern_put_local_start", put_local, true, false },
 	{ "a queued put", put_queued, true, false },
 	{ "tern_put_parts", put_parts, true, false },
 	{ "tern_put_parts_start behind a long part", put_behind, true, false },

@@ -7,7 +7,8 @@ TEST(a_send_that_nobody_knows_of_is_taken_back_here)
 	begin(2);
 	uint32_t most = msg_of(local[0])->peer[1].rts;
 	for (uint32_t i = 0; i <= most; i++)
-		CHECK_IS(tern_send_start(local[0], 1, i, out, SMALL, TERN_SEND_RENDEZVOUS, NULL),
+		CHECK_IS(tern_send_start(local[0], 1, i, out, SMALL,
+					 TERN_SEND_RENDEZVOUS | TERN_SEND_TABLE, NULL),
 			 0);
 	SEND_IS(most, TERN_STATE_IN_USE);
 	CHECK_IS(tern_send_cancel(local[0], 1, most), 0);
@@ -143,8 +144,9 @@ TEST(a_receive_is_taken_back_only_before_it_is_matched)
 	tern_envelope env = { .len = 77 };
 	begin(2);
 	CHECK_IS(tern_recv_cancel(local[1], 0, ID), -ENOENT);
-	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in2, LEN, &env,
-				 NULL),
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = 0, .flags = TERN_SEND_TABLE, .id = ID },
+				 in2, LEN, &env, NULL),
 		 0);
 	CHECK_IS(tern_recv_cancel(local[1], 0, ID), 0);
 	CHECK_IS(env.error, -ECANCELED);
@@ -182,8 +184,11 @@ TEST(wildcard_receives_are_taken_back_too)
 	CHECK_IS(tern_op_wait(local[1], &masked), -ECANCELED);
 	CHECK_IS(tern_op_cancel(local[1], &any), -EALREADY);
 	CHECK_IS(tern_recv_start(local[1],
-				 &(tern_match){ .rank = TERN_RANK_ANY, .id = 0, .any = ~0xf0 }, in,
-				 LEN, NULL, NULL),
+				 &(tern_match){ .rank = TERN_RANK_ANY,
+						.flags = TERN_SEND_TABLE,
+						.id = 0,
+						.any = ~0xf0 },
+				 in, LEN, NULL, NULL),
 		 0);
 	CHECK_IS(tern_recv_cancel(local[1], TERN_RANK_ANY, 0), 0);
 	CHECK_IS(tern_recv_clear(local[1], TERN_RANK_ANY, 0), -ECANCELED);
@@ -225,8 +230,9 @@ TEST(taking_back_needs_a_handle_and_leaves_what_has_none)
 {
 	static uint64_t word;
 	local_open(2);
-	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 5 }, &word, sizeof word,
-				 NULL, NULL),
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = 0, .flags = TERN_SEND_TABLE, .id = 5 },
+				 &word, sizeof word, NULL, NULL),
 		 0);
 	CHECK_IS(tern_op_cancel(local[1], NULL), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "handle"));

@@ -311,7 +311,8 @@ static void each(size_t n, size_t size, unsigned flags, bool listed, bool recv_f
 	}
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) != recv_first) {
-			CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, n, flags,
+			unsigned how = listed ? flags | TERN_SEND_TABLE : flags;
+			CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, n, how,
 						      listed ? NULL : &so),
 				 0);
 			if (!recv_first)

@@ -345,9 +345,9 @@ TEST(a_probe_finds_the_message_that_the_receive_then_gets)
 	tern_envelope env, taken;
 	local_open(3);
 	for (uint64_t i = 0; i < 10; i++)
-		CHECK_IS(
-			tern_send_start(local[1 + i % 2], 0, i, out, i * 100, TERN_SEND_AUTO, NULL),
-			0);
+		CHECK_IS(tern_send_start(local[1 + i % 2], 0, i, out, i * 100, TERN_SEND_TABLE,
+					 NULL),
+			 0);
 	for (int i = 0; i < 10; i++) {
 		tern_op ro = TERN_OP;
 		CHECK_IS(tern_probe_wait(local[0],

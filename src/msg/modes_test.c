@@ -21,14 +21,16 @@ static void begin(uint32_t ranks)
 	local_open(ranks);
 }
 
+/* Without a handle, in the table; so are receives. */
 static int send_with(size_t len, unsigned flags, tern_op *op)
 {
-	return tern_send_start(local[0], 1, ID, out, len, flags, op);
+	return tern_send_start(local[0], 1, ID, out, len, op ? flags : flags | TERN_SEND_TABLE, op);
 }
 
 static int recv_with(size_t cap, tern_op *op)
 {
-	return tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, cap, NULL, op);
+	const tern_match match = { .rank = 0, .flags = op ? 0 : TERN_SEND_TABLE, .id = ID };
+	return tern_recv_start(local[1], &match, in, cap, NULL, op);
 }
 
 /* -- Ready ------------------------------------------------------------------------------------- */
@@ -108,7 +110,8 @@ TEST(a_ready_and_synchronous_send_is_complete_when_its_receive_has_it)
 TEST(the_news_of_a_discarded_message_is_not_lost_in_a_poll_of_an_entry)
 {
 	begin(2);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_READY, NULL), 0);
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_READY | TERN_SEND_TABLE, NULL),
+		 0);
 	CHECK_IS(tern_recv_poll(local[1], 0, ID + 1), TERN_STATE_EMPTY);
 	CHECK_IS(tern_poll(local[1]), -ENOMSG);
 	CHECK_IS(tern_send_poll(local[0], 1, ID), TERN_STATE_COMPLETE);

@@ -70,6 +70,13 @@ struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id i
 	};
 }
 
+int msg_two_places(const char *what)
+{
+	return error_set(
+		-EINVAL,
+		"%s was given a handle and TERN_SEND_TABLE, which is for those without one", what);
+}
+
 bool awaited_over(struct endpoint *e, void *awaited)
 {
 	const struct awaited *a = awaited;

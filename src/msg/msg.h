@@ -175,6 +175,8 @@ static inline struct msg *msg_of(tern *t)
 }
 
 /* A wait for the message `id` to or from a rank. */
+/* -EINVAL: an operation has a handle and is to be in the table. */
+int msg_two_places(const char *what);
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id);
 
 /* A send or a receive of the table that a call waits for. */

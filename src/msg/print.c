@@ -68,7 +68,7 @@ void msg_print(const struct msg *m, int fd)
 			arrival_print(fd, here, record_at(&m->arrivals, i));
 }
 
-int tern_send_tables(tern *t, int fd)
+int tern_table_print(tern *t, int fd)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);

@@ -210,35 +210,6 @@ static int recv_begin(struct msg *m, const struct recv_args *w)
 	return 0;
 }
 
-static struct recv_args recv_args_of(const tern_match *match, tern_envelope *env, tern_op *op)
-{
-	return (struct recv_args){ .src = match->rank,
-				   .id = match->id,
-				   .mask = ~match->any,
-				   .flags = match->flags,
-				   .env = env,
-				   .op = op };
-}
-
-int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, tern_envelope *env,
-		    tern_op *op)
-{
-	INSIDE struct scope scope = scope_open(t);
-	struct recv_args w = recv_args_of(match, env, op);
-	w.flags |= TERN_RECV_UPTO;
-	w.layout = layout_block(data, cap);
-	return recv_begin(msg_of(t), &w);
-}
-
-int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *parts, size_t n,
-			  tern_envelope *env, tern_op *op)
-{
-	INSIDE struct scope scope = scope_open(t);
-	struct recv_args w = recv_args_of(match, env, op);
-	int rc = layout_parts(&w.layout, parts, n);
-	return rc ? rc : recv_begin(msg_of(t), &w);
-}
-
 /* The sentence of an error that was found while another thread had the endpoint. */
 static int recv_say(struct msg *m, uint32_t src, int error)
 {
@@ -269,21 +240,65 @@ static int recv_stop(struct endpoint *e, struct wait *w)
 	return recv_hopeless(e, w); /* the sentence, again */
 }
 
+/* Waits until it is complete. */
+static int recv_through(struct msg *m, struct recv_args *w)
+{
+	tern_op own = TERN_OP;
+	struct wait wait = msg_wait("tern_recv", "from", w->src, w->id);
+	wait.stop = recv_stop;
+	w->op = &own;
+	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
+	if (!rc)
+		rc = recv_begin(m, w);
+	if (!rc)
+		rc = wait_until(m->e, recv_ended, &own, &wait);
+	return rc ? rc : recv_say(m, w->src, own.error);
+}
+
+static struct recv_args recv_args_of(const tern_match *match, tern_envelope *env, tern_op *op)
+{
+	return (struct recv_args){ .src = match->rank,
+				   .id = match->id,
+				   .mask = ~match->any,
+				   .flags = match->flags & ~(unsigned)TERN_SEND_TABLE,
+				   .env = env,
+				   .op = op };
+}
+
+/* With the program's handle; in the table; or else until it is complete. */
+static int recv_start(struct msg *m, struct recv_args *w, const tern_match *match)
+{
+	bool listed = match->flags & TERN_SEND_TABLE;
+	if (listed && w->op)
+		return msg_two_places("a receive");
+	return listed || w->op ? recv_begin(m, w) : recv_through(m, w);
+}
+
+int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, tern_envelope *env,
+		    tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct recv_args w = recv_args_of(match, env, op);
+	w.flags |= TERN_RECV_UPTO;
+	w.layout = layout_block(data, cap);
+	return recv_start(msg_of(t), &w, match);
+}
+
+int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *parts, size_t n,
+			  tern_envelope *env, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct recv_args w = recv_args_of(match, env, op);
+	int rc = layout_parts(&w.layout, parts, n);
+	return rc ? rc : recv_start(msg_of(t), &w, match);
+}
+
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
 {
 	INSIDE struct scope scope = scope_open(t);
-	struct msg *m = msg_of(t);
-	tern_op own = TERN_OP;
-	struct wait wait = msg_wait("tern_recv", "from", src, id);
 	struct recv_args w = { src, id,  MSG_ID_EXACT, TERN_RECV_UPTO, layout_block(data, cap),
-			       env, &own };
-	wait.stop = recv_stop;
-	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
-	if (!rc)
-		rc = recv_begin(m, &w);
-	if (!rc)
-		rc = wait_until(m->e, recv_ended, &own, &wait);
-	return rc ? rc : recv_say(m, src, own.error);
+			       env, NULL };
+	return recv_through(msg_of(t), &w);
 }
 
 /* -- The table, as programs see it ------------------------------------------------------------- */

@@ -358,8 +358,10 @@ TEST(nothing_but_the_polls_may_be_called_in_a_handler)
 {
 	local_open(2);
 	local_on(1, try_everything);
-	CHECK_IS(tern_send_start(local[1], 0, ID, out, LARGE, 0, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, 8, NULL, NULL),
+	CHECK_IS(tern_send_start(local[1], 0, ID, out, LARGE, TERN_SEND_TABLE, NULL), 0);
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = 0, .flags = TERN_SEND_TABLE, .id = ID }, in,
+				 8, NULL, NULL),
 		 0);
 	CHECK_IS(tern_request(local[0], 1, 1), 0);
 	tern_poll(local[1]);
@@ -385,7 +387,7 @@ TEST(a_rank_that_has_closed_well_ends_what_needs_it)
 				 LARGE, NULL, &any),
 		 0);
 	CHECK_IS(tern_send_word(local[1], 0, 3, 33), 0);
-	CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
+	CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, TERN_SEND_TABLE, NULL), 0);
 	local_close_one(1);
 	int rc = last_error_at(0, &so);
 	CHECK_IS(rc, -ESHUTDOWN);
@@ -412,8 +414,8 @@ TEST(a_receive_that_takes_the_question_of_a_rank_that_has_left_ends)
 	for (int noticed = 0; noticed < 2; noticed++) {
 		tern_op ro = TERN_OP;
 		local_open(3);
-		CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
-		CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
+		CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, TERN_SEND_TABLE, NULL), 0);
+		CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, TERN_SEND_TABLE, NULL), 0);
 		CHECK_IS(tern_recv_poll(local[0], 1, 4), TERN_STATE_RTS);
 		local_close_one(1);
 		if (noticed)

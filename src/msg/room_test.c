@@ -53,10 +53,12 @@ TEST(a_full_table_of_receives_takes_no_more_and_loses_none)
 				 &ro);
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(sentence_has(rc, "rank 1"));
-	CHECK_IS(tern_recv_start(
-			 local[1],
-			 &(tern_match){ .rank = TERN_RANK_ANY, .id = ID, .any = TERN_ID_ANY },
-			 &word, 8, NULL, NULL),
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = TERN_RANK_ANY,
+						.flags = TERN_SEND_TABLE,
+						.id = ID,
+						.any = TERN_ID_ANY },
+				 &word, 8, NULL, NULL),
 		 -EAGAIN);
 	CHECK_IS(tern_recv(local[1], 0, ID, &word, 8, NULL), -EAGAIN);
 	CHECK_IS(ro.pending, TERN_RECVS_MAX);
@@ -83,13 +85,15 @@ TEST(a_full_table_of_sends_takes_no_more_and_loses_none)
 		CHECK_IS(tern_send_start(local[0], 1, id, out, id % 100, TERN_SEND_RENDEZVOUS, &so),
 			 0);
 	CHECK_IS(tern_send_each_start(local[0], 1, each_id, each, 2, TERN_SEND_SYNC, &so), -EAGAIN);
-	CHECK_IS(tern_send_each_start(local[0], 1, each_id, each, 2, 0, NULL), -EAGAIN);
+	CHECK_IS(tern_send_each_start(local[0], 1, each_id, each, 2, TERN_SEND_TABLE, NULL),
+		 -EAGAIN);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC, &so), 0);
 	int rc = tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_RENDEZVOUS, &so);
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(sentence_has(rc, "rank 0"));
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC, NULL), -EAGAIN);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, 0, NULL), -EAGAIN);
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC | TERN_SEND_TABLE, NULL),
+		 -EAGAIN);
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_TABLE, NULL), -EAGAIN);
 	CHECK_IS(tern_send(local[0], 1, ID, out, LARGE), -EAGAIN);
 	CHECK_IS(so.pending, TERN_SENDS_MAX);
 	for (tern_id id = 0; id < TERN_SENDS_MAX - 1; id++) {
@@ -114,9 +118,10 @@ TEST(calls_that_would_wait_are_refused_under_a_hold)
 	tern_envelope env;
 	begin(2);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, &op), 0);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, NULL), 0);
-	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = ID }, in, LARGE, NULL,
-				 NULL),
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, TERN_SEND_TABLE, NULL), 0);
+	CHECK_IS(tern_recv_start(local[0],
+				 &(tern_match){ .rank = 1, .flags = TERN_SEND_TABLE, .id = ID }, in,
+				 LARGE, NULL, NULL),
 		 0);
 	local_settle_transfers();
 	tern_hold(local[0]);
@@ -176,7 +181,7 @@ TEST(a_send_that_finds_the_ring_full_under_a_hold_takes_nothing)
 	CHECK_IS(tern_send(local[0], 1, ID, out, 8), -EAGAIN);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, 0, &so), -EAGAIN);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC, &so), -EAGAIN);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, 0, NULL), -EAGAIN);
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_TABLE, NULL), -EAGAIN);
 	CHECK_IS(so.pending, 0);
 	CHECK_IS(msg_of(local[0])->peer[1].cells, cells);
 	CHECK_IS(msg_of(local[0])->sends.used, 0);
@@ -276,10 +281,14 @@ static void busy_receive(uint32_t from)
 {
 	static const tern_part halves[2] = { { .base = in, .run = 50000 },
 					     { .base = in + 50000, .run = 50000 } };
-	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .id = ID },
-				       halves, 2, NULL, NULL),
+	CHECK_IS(tern_recv_parts_start(
+			 local[0],
+			 &(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_TABLE, .id = ID },
+			 halves, 2, NULL, NULL),
 		 0);
-	CHECK_IS(tern_send_start(local[from], 0, ID, out, LARGE, TERN_SEND_RENDEZVOUS, NULL), 0);
+	CHECK_IS(tern_send_start(local[from], 0, ID, out, LARGE,
+				 TERN_SEND_RENDEZVOUS | TERN_SEND_TABLE, NULL),
+		 0);
 	CHECK_IS(tern_recv_poll(local[0], TERN_RANK_ANY, ID), TERN_STATE_IN_PROGRESS);
 }
 
@@ -338,7 +347,9 @@ TEST(a_message_without_a_name_is_never_taken_for_a_send_that_has_been_renamed_of
 	}
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_RENDEZVOUS, &so), 0);
 	tern_poll(local[1]);
-	CHECK_IS(tern_send_start(local[0], 1, ID + 1, out, 8, TERN_SEND_READY, NULL), 0);
+	CHECK_IS(tern_send_start(local[0], 1, ID + 1, out, 8, TERN_SEND_READY | TERN_SEND_TABLE,
+				 NULL),
+		 0);
 	CHECK_IS(tern_poll(local[1]), -ENOMSG);
 	CHECK_IS(tern_poll(local[0]), -ENOMSG);
 	REQUIRE(so.pending == 1); /* it is the other one that was discarded */

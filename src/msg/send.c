@@ -410,6 +410,31 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 	return rc ? rc : 1;
 }
 
+/*
+ * Which handle a send gets: the program's; none, in the table; or `own`, for which the call waits.
+ */
+static int send_handle(struct msg *m, unsigned *flags, tern_op **op, tern_op *own)
+{
+	bool listed = *flags & TERN_SEND_TABLE;
+	*flags &= ~(unsigned)TERN_SEND_TABLE;
+	if (listed && *op)
+		return msg_two_places("a send");
+	if (listed || *op)
+		return 0;
+	*op = own;
+	return rules_wait(m->e, "a send without a handle");
+}
+
+static int send_start(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
+		      unsigned flags, tern_op *op)
+{
+	tern_op own = TERN_OP;
+	int rc = send_handle(m, &flags, &op, &own);
+	if (!rc)
+		rc = send_begin(m, dst, id, l, flags, op);
+	return op == &own ? op_finish(m->e->t, NULL, &own, rc) : rc;
+}
+
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op)
 {
@@ -417,7 +442,7 @@ int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t 
 	struct layout l = layout_block(data, len);
 	int rc = op ? send_quick(msg_of(t), dst, id, data, len, flags) : 0;
 	if (rc <= 0)
-		return rc ? rc : send_begin(msg_of(t), dst, id, &l, flags, op);
+		return rc ? rc : send_start(msg_of(t), dst, id, &l, flags, op);
 	op->pending++;
 	op_end(t->own, op, 0);
 	return 0;
@@ -429,7 +454,7 @@ int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *pa
 	INSIDE struct scope scope = scope_open(t);
 	struct layout l;
 	int rc = layout_parts(&l, parts, n);
-	return rc ? rc : send_begin(msg_of(t), dst, id, &l, flags, op);
+	return rc ? rc : send_start(msg_of(t), dst, id, &l, flags, op);
 }
 
 static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len)
@@ -520,11 +545,9 @@ static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 	return rc;
 }
 
-int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
-			 size_t n, unsigned flags, tern_op *op)
+static int each_begin(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts,
+		      size_t n, unsigned flags, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
-	struct msg *m = msg_of(t);
 	struct layout l;
 	int rc = each_check(m, dst, ids, parts, n, flags);
 	if (rc)
@@ -542,6 +565,17 @@ int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_p
 			return failed;
 	}
 	return 0;
+}
+
+int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
+			 size_t n, unsigned flags, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(t);
+	tern_op own = TERN_OP;
+	int rc = send_handle(msg_of(t), &flags, &op, &own);
+	if (!rc)
+		rc = each_begin(msg_of(t), dst, ids, parts, n, flags, op);
+	return op == &own ? op_finish(t, NULL, &own, rc) : rc;
 }
 
 /* cost: base control */

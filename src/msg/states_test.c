@@ -212,7 +212,7 @@ TEST(polls_work_in_a_handler)
 {
 	begin(2);
 	local_on(1, look);
-	CHECK_IS(tern_send_start(local[1], 0, ID, out, LEN, 0, NULL), 0);
+	CHECK_IS(tern_send_start(local[1], 0, ID, out, LEN, TERN_SEND_TABLE, NULL), 0);
 	CHECK_IS(tern_request(local[0], 1, 1), 0);
 	CHECK_IS(send_listed(ID, LEN, TERN_SEND_RENDEZVOUS), 0);
 	tern_poll(local[1]);
@@ -323,13 +323,19 @@ TEST(a_second_receive_on_a_busy_id_waits_its_turn)
 TEST(questions_on_an_id_that_is_busy_wait_their_turn_whoever_asks)
 {
 	begin(3);
-	CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = TERN_RANK_ANY, .id = ID },
-				       halves, 2, NULL, NULL),
+	CHECK_IS(tern_recv_parts_start(
+			 local[1],
+			 &(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_TABLE, .id = ID },
+			 halves, 2, NULL, NULL),
 		 0);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, LEN, TERN_SEND_RENDEZVOUS, NULL), 0);
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, LEN, TERN_SEND_RENDEZVOUS | TERN_SEND_TABLE,
+				 NULL),
+		 0);
 	tern_poll(local[1]);
 	CHECK_IS(tern_recv_poll(local[1], TERN_RANK_ANY, ID), TERN_STATE_IN_PROGRESS);
-	CHECK_IS(tern_send_start(local[2], 1, ID, out, LEN / 2, TERN_SEND_RENDEZVOUS, NULL), 0);
+	CHECK_IS(tern_send_start(local[2], 1, ID, out, LEN / 2,
+				 TERN_SEND_RENDEZVOUS | TERN_SEND_TABLE, NULL),
+		 0);
 	tern_poll(local[1]);
 	CHECK_IS(msg_of(local[1])->arrivals.used, 1);
 	CHECK_IS(tern_send_poll(local[2], 1, ID), TERN_STATE_IN_USE);
@@ -350,7 +356,8 @@ TEST(a_send_that_may_be_refused_finds_its_id_busy)
 	int rc = send_listed(ID, SMALL, TERN_SEND_REFUSE);
 	CHECK_IS(rc, -EBUSY);
 	CHECK(sentence_has(rc, "0x7") && sentence_has(rc, "rank 1"));
-	CHECK_IS(tern_send_start(local[0], 2, ID, out, SMALL, TERN_SEND_REFUSE, NULL),
+	CHECK_IS(tern_send_start(local[0], 2, ID, out, SMALL, TERN_SEND_REFUSE | TERN_SEND_TABLE,
+				 NULL),
 		 0); /* another rank */
 	CHECK_IS(send_listed(ID + 1, SMALL, TERN_SEND_REFUSE), 0);
 	CHECK_IS(send_listed(ID + 1, SMALL, TERN_SEND_REFUSE),
@@ -359,7 +366,9 @@ TEST(a_send_that_may_be_refused_finds_its_id_busy)
 	CHECK_IS(send_listed(ID + 1, SMALL, TERN_SEND_REFUSE), 0);
 	const tern_id ids[] = { ID + 2, ID };
 	const tern_part parts[] = { { .base = out, .run = 8 }, { .base = out, .run = 8 } };
-	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 2, TERN_SEND_REFUSE, NULL), -EBUSY);
+	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 2,
+				      TERN_SEND_REFUSE | TERN_SEND_TABLE, NULL),
+		 -EBUSY);
 	SEND_IS(ID + 2, TERN_STATE_EMPTY); /* all of them or none */
 	CHECK_IS(msg_of(local[0])->sends.used, 3);
 	local_close();
@@ -373,21 +382,23 @@ TEST(a_receive_that_may_be_refused_finds_its_id_busy)
 	CHECK_IS(rc, -EBUSY);
 	CHECK(sentence_has(rc, "0x7"));
 	CHECK_IS(tern_recv_start(local[1],
-				 &(tern_match){ .rank = 2, .flags = TERN_SEND_REFUSE, .id = ID },
+				 &(tern_match){ .rank = 2,
+						.flags = TERN_SEND_REFUSE | TERN_SEND_TABLE,
+						.id = ID },
 				 in2, SMALL, NULL, NULL),
 		 0);
-	CHECK_IS(
-		tern_recv_start(
-			local[1],
-			&(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_REFUSE, .id = ID },
-			in2, SMALL, NULL, NULL),
-		0);
-	CHECK_IS(
-		tern_recv_start(
-			local[1],
-			&(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_REFUSE, .id = ID },
-			in2, SMALL, NULL, NULL),
-		-EBUSY);
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = TERN_RANK_ANY,
+						.flags = TERN_SEND_REFUSE | TERN_SEND_TABLE,
+						.id = ID },
+				 in2, SMALL, NULL, NULL),
+		 0);
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = TERN_RANK_ANY,
+						.flags = TERN_SEND_REFUSE | TERN_SEND_TABLE,
+						.id = ID },
+				 in2, SMALL, NULL, NULL),
+		 -EBUSY);
 	CHECK_IS(send_listed(ID, SMALL, 0), 0);
 	RECV_IS(ID, TERN_STATE_COMPLETE);
 	CHECK_IS(recv_listed(ID, in2, LEN, TERN_SEND_REFUSE), -EBUSY);
@@ -399,17 +410,19 @@ TEST(a_receive_that_may_be_refused_finds_its_id_busy)
 TEST(a_receive_under_a_mask_that_may_be_refused_finds_its_id_busy)
 {
 	begin(2);
-	CHECK_IS(tern_recv_start(
-			 local[1],
-			 &(tern_match){
-				 .rank = 0, .flags = TERN_SEND_REFUSE, .id = ID, .any = ~0xff },
-			 in, LEN, NULL, NULL),
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = 0,
+						.flags = TERN_SEND_REFUSE | TERN_SEND_TABLE,
+						.id = ID,
+						.any = ~0xff },
+				 in, LEN, NULL, NULL),
 		 0);
-	CHECK_IS(tern_recv_start(
-			 local[1],
-			 &(tern_match){
-				 .rank = 0, .flags = TERN_SEND_REFUSE, .id = ID, .any = ~0xff },
-			 in, LEN, NULL, NULL),
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = 0,
+						.flags = TERN_SEND_REFUSE | TERN_SEND_TABLE,
+						.id = ID,
+						.any = ~0xff },
+				 in, LEN, NULL, NULL),
 		 -EBUSY);
 	CHECK_IS(recv_listed(ID, in, LEN, TERN_SEND_REFUSE), -EBUSY);
 	local_close();

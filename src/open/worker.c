@@ -134,6 +134,7 @@ void worker_close(struct endpoint *w)
 	handlers_drop(w);
 	w->asked = 0;
 	worker_ask(w);
+	atomic_store(&job_seat(&w->group->job, w->site.member)->open, 0);
 	attach_release(w);
 	attach_park(w);
 }
@@ -306,9 +307,10 @@ int tern_open_worker(tern *t, tern **worker)
 		rc = worker_new(main, &w);
 	if (!rc)
 		rc = worker_layers(w);
-	if (!rc)
+	if (!rc) {
+		atomic_store(&job_seat(&main->group->job, w->site.member)->open, 1);
 		*worker = w->t;
-	else if (w)
+	} else if (w)
 		worker_close(w);
 	return rc;
 }

@@ -6,6 +6,7 @@
 #include <tern/msg.h>
 
 #include "../../tests/local.h"
+#include "net/udp/udp.h"
 #include "tools/watch/watch.h"
 
 enum { ASK = 2, TELL, DATA, DATA_BACK, THREADS = 4, RANKS = 2 };
@@ -189,7 +190,7 @@ static void *put_and_add(void *arg)
 	uint64_t old, seen;
 	tern_op op = TERN_OP;
 	for (uint64_t i = 0; i < rounds; i++) {
-		CHECK_IS(tern_amo64(h->worker, TERN_AMO_ADD, counter, 1, &old), 0);
+		CHECK_IS(tern_amo64(h->worker, counter, TERN_AMO_ADD, 1, &old), 0);
 		CHECK_IS(tern_put(h->worker, table + me * 8, &i, sizeof i), 0);
 		CHECK_IS(tern_get(h->worker, &seen, table + me * 8, sizeof seen), 0);
 		hand_wrong(h, seen != i);
@@ -241,7 +242,7 @@ TEST(one_thread_plays_a_rank_and_its_worker)
 
 TEST(what_a_worker_has_handled_is_counted_as_its_ranks)
 {
-	struct sight sight[RANKS];
+	static struct sight sight[RANKS + 64];
 	local_polled();
 	open_ranks();
 	struct hand *h = hand_open(0);
@@ -347,6 +348,38 @@ TEST(what_a_worker_cannot_do_is_refused_with_a_sentence)
 	local_close();
 }
 
+static int segment_codes[2];
+
+static void on_fill(tern *t, const tern_msg *m)
+{
+	static const uint64_t words[4] = { 1, 2, 3, 4 };
+	segment_codes[0] = tern_segment_reply(t, m, tern_msg_arg(m, 0), words, 8);
+	CHECK(sentence_has(segment_codes[0], "a reply transfer to a worker of rank 0"));
+	segment_codes[1] = tern_segment_reply4(t, m, tern_msg_arg(m, 0), words);
+	CHECK_IS(tern_reply(t, m, TELL, 0, 0), 0);
+}
+
+TEST(a_reply_into_a_segment_is_refused_where_a_worker_asked_for_it)
+{
+	enum { FILL = DATA_BACK + 1 };
+	uint64_t area[4] = { 0 };
+	tern_segment s;
+	open_ranks();
+	local_on(FILL, on_fill);
+	hand[0] = (struct hand){ .told = 0 };
+	REQUIRE(tern_segment_open(local[0], area, sizeof area, NULL, NULL, &s) == 0);
+	REQUIRE(tern_open_worker(local[0], &hand[0].worker) == 0);
+	CHECK_IS(tern_request(hand[0].worker, 1, FILL, s), 0);
+	while (!hand[0].told)
+		CHECK(tern_poll(local[1]) >= 0 && tern_poll(hand[0].worker) >= 0);
+	CHECK_IS(segment_codes[0], -ENOTSUP);
+	CHECK_IS(segment_codes[1], -ENOTSUP);
+	CHECK_IS(area[0] | area[3], 0);
+	CHECK_IS(tern_close(hand[0].worker), 0);
+	CHECK_IS(tern_segment_close(local[0], s), 0);
+	local_close();
+}
+
 TEST(a_worker_learns_that_a_rank_has_died_and_goes_on_with_the_others)
 {
 	local_polled();
@@ -448,6 +481,9 @@ static void told_shared(tern *t, const tern_msg *m)
 TEST(over_a_network_workers_share_the_endpoint_of_the_rank)
 {
 	tern *w;
+	char why[200];
+	if (!udp_ops.usable(why, sizeof why))
+		check_skip(why);
 	rounds = check_scaled(200);
 	local_polled();
 	setenv("TERN_NET", "udp", 1);

@@ -25,7 +25,7 @@ int create_open(struct spawn *s)
 	for (uint32_t i = 0; i < TERN_SPAWNS_MAX && wrap_distance(); i++)
 		s->ticket[i].label.generation = (uint32_t)wrap_first(32, 0);
 	for (uint32_t r = 0; r < s->e->t->size; r++)
-		s->party[r].credits = TERN_CREDITS;
+		s->party[r].credits = TERN_SPAWN_CREDITS;
 	return 0;
 }
 
@@ -387,7 +387,7 @@ static void thread_ended(tern *t, uint32_t rank, int rc, uint64_t result, void *
 	thread->pending = 0;
 }
 
-int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
+int tern_thread_start_words(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
 			    TERN_ALL_)
 {
 	*thread = (tern_thread){ .pending = 1, .rank = rank };
@@ -397,11 +397,11 @@ int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigne
 	return rc;
 }
 
-int tern_thread_start_array(tern *t, tern_thread *thread, uint32_t rank, unsigned id, unsigned n,
+int tern_thread_start_array(tern *t, uint32_t rank, unsigned id, tern_thread *thread, unsigned n,
 			    const uint64_t *words)
 {
 	struct words s = words_of(n, words);
-	return tern_thread_start_words(t, thread, rank, n, id, s.w[0], s.w[1], s.w[2], s.w[3],
+	return tern_thread_start_words(t, rank, id, n, thread, s.w[0], s.w[1], s.w[2], s.w[3],
 				       s.w[4], s.w[5], s.w[6], s.w[7]);
 }
 

@@ -11,7 +11,7 @@
 
 int inbox_open(struct spawn *s)
 {
-	s->inbox_size = s->e->t->size * TERN_CREDITS;
+	s->inbox_size = s->e->t->size * TERN_SPAWN_CREDITS;
 	s->inbox = calloc(s->inbox_size, sizeof *s->inbox);
 	return s->inbox ? 0 : -ENOMEM;
 }
@@ -49,13 +49,13 @@ void on_thread_create(tern *t, const tern_msg *m)
 	if (!s->fn[l.id]) {
 		const uint64_t words[] = { label_word(l), (uint64_t)-ENXIO, 0 };
 		layer_reply(t->own, SPAWN_DONE, NULL, 0, 3, words);
-	} else if (s->party[from].here == TERN_CREDITS) {
+	} else if (s->party[from].here == TERN_SPAWN_CREDITS) {
 		poll_trouble(
 			t->own,
 			error_set(-EBADMSG,
 				  "rank %u has created more than %d threads at rank %u at once; "
 				  "one was dropped",
-				  from, TERN_CREDITS, t->rank));
+				  from, TERN_SPAWN_CREDITS, t->rank));
 	} else {
 		inbox_put(s, m, l);
 		context_wanted(s);

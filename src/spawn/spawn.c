@@ -122,10 +122,14 @@ static int spawn_closing(void *state)
 		e->t->rank, s->e->threads, s->inbox_count);
 }
 
+/*
+ * Threads that run are counted where they run (e->threads), and what is sent to create one or to
+ * tell of its end is a message like others.
+ */
 static bool spawn_busy(const void *state)
 {
 	const struct spawn *s = state;
-	return s->inbox_count || s->under_way;
+	return s->inbox_count || s->queued;
 }
 
 static void spawn_report(const void *state, int fd)

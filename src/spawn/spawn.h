@@ -4,11 +4,11 @@
  * sends, and DONE, which its rank sends when it has ended.
  *
  * Nothing holds a ring up. A CREATE is taken off its ring at once and written into the inbox, which
- * has room for it: a creator has TERN_CREDITS for each target, a CREATE takes one and DONE brings
- * it back. Creations beyond that wait at their creator (create.c), in order, and so does whoever
- * would create more than TERN_SPAWNS_MAX. So the messages that a rank's threads wait for get
- * through however many threads others create there, which is what SCMP needs a virtual channel of
- * its own for (3.3).
+ * has room for it: a creator has TERN_SPAWN_CREDITS for each target, a CREATE takes one and DONE
+ * brings it back. Creations beyond that wait at their creator (create.c), in order, and so does
+ * whoever would create more than TERN_SPAWNS_MAX. So the messages that a rank's threads wait for
+ * get through however many threads others create there, which is what SCMP needs a virtual channel
+ * of its own for (3.3).
  *
  * Nothing in a message is a pointer: a function travels as its number, and the creator's callback
  * as the index of a ticket and its generation.

@@ -85,7 +85,7 @@ TEST(words_from_an_array_are_those_that_are_given_one_by_one)
 		CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, n, words), 0);
 		await(&ended, n + 1);
 		CHECK_IS(ended.result, sum);
-		CHECK_IS(tern_thread_start_array(local[0], &thread, 2, ADD, n, words), 0);
+		CHECK_IS(tern_thread_start_array(local[0], 2, ADD, &thread, n, words), 0);
 		CHECK_IS(tern_thread_join(local[0], &thread, &result), 0);
 		CHECK_IS(result, sum);
 	}
@@ -100,7 +100,7 @@ TEST(words_from_an_array_are_those_that_are_given_one_by_one)
 	CHECK_IS(ended.result, 0);
 	CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, 9, words), -E2BIG);
 	CHECK_IS(tern_spawn_all_array(local[0], ADD, note_ending, &ended, 9, words), -E2BIG);
-	CHECK_IS(tern_thread_start_array(local[0], &thread, 1, ADD, 9, words), -E2BIG);
+	CHECK_IS(tern_thread_start_array(local[0], 1, ADD, &thread, 9, words), -E2BIG);
 	CHECK_IS(thread.pending, 0);
 	local_close();
 }
@@ -164,7 +164,7 @@ TEST(a_join_waits_for_the_result)
 	tern_thread thread;
 	uint64_t result = 0;
 	open_all(2);
-	CHECK_IS(tern_thread_start(local[0], &thread, 1, ADD, 20, 22), 0);
+	CHECK_IS(tern_thread_start(local[0], 1, ADD, &thread, 20, 22), 0);
 	CHECK_IS(tern_thread_join(local[0], &thread, &result), 0);
 	CHECK_IS(result, 42);
 	CHECK_IS(tern_thread_join(local[0], &thread, NULL), 0);
@@ -204,14 +204,14 @@ TEST(no_more_threads_run_than_there_are_contexts_and_the_others_wait)
 
 TEST(creations_beyond_the_credits_wait_at_their_creator)
 {
-	enum { MANY = TERN_CREDITS + 100 };
+	enum { MANY = TERN_SPAWN_CREDITS + 100 };
 	open_all(2);
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, i), 0);
 	for (unsigned i = 0; i < 100; i++)
 		everybody();
 	CHECK_IS(spawn_of(local[0])->queued, 100);
-	CHECK_IS(spawn_of(local[1])->inbox_count, TERN_CREDITS - 16);
+	CHECK_IS(spawn_of(local[1])->inbox_count, TERN_SPAWN_CREDITS - 16);
 	/* A plain message still gets through, which is the point. */
 	CHECK_IS(tern_spawn(local[1], 0, ADD, NULL, NULL, 1), 0);
 	tern_signal(local[1], &gate, MANY);
@@ -295,9 +295,9 @@ static uint64_t tree(tern *t, const uint64_t word[TERN_WORDS_MAX])
 	tern_thread a, b;
 	if (!word[0])
 		return 1;
-	CHECK_IS(tern_thread_start(t, &a, (tern_rank(t) + 1) % tern_size(t), OTHER, word[0] - 1),
+	CHECK_IS(tern_thread_start(t, (tern_rank(t) + 1) % tern_size(t), OTHER, &a, word[0] - 1),
 		 0);
-	CHECK_IS(tern_thread_start(t, &b, (tern_rank(t) + 2) % tern_size(t), OTHER, word[0] - 1),
+	CHECK_IS(tern_thread_start(t, (tern_rank(t) + 2) % tern_size(t), OTHER, &b, word[0] - 1),
 		 0);
 	CHECK_IS(tern_thread_join(t, &a, &left), 0);
 	CHECK_IS(tern_thread_join(t, &b, &right), 0);
@@ -312,7 +312,7 @@ TEST(threads_create_threads_and_join_them)
 	       1); /* a thread that waits for its children keeps its context */
 	threads_open(3);
 	threads_on(OTHER, tree);
-	CHECK_IS(tern_thread_start(local[0], &root, 1, OTHER, 6), 0);
+	CHECK_IS(tern_thread_start(local[0], 1, OTHER, &root, 6), 0);
 	CHECK_IS(tern_thread_join(local[0], &root, &count), 0);
 	CHECK_IS(count, 127);
 	local_close();
@@ -354,7 +354,7 @@ TEST(what_is_not_registered_is_named)
 	CHECK_IS(tern_thread_on(local[0], ADD, add), 0); /* and not at rank 1 */
 	CHECK_IS(tern_spawn(local[0], 2, ADD, NULL, NULL), -ERANGE);
 	tern_thread thread;
-	CHECK_IS(tern_thread_start(local[0], &thread, 1, ADD, 1), 0);
+	CHECK_IS(tern_thread_start(local[0], 1, ADD, &thread, 1), 0);
 	CHECK_IS(tern_thread_join(local[0], &thread, NULL), -ENXIO);
 	CHECK(sentence_has(-ENXIO, "rank 1"));
 	local_close();
@@ -412,7 +412,7 @@ TEST(threads_at_a_rank_that_closes_end_with_an_error)
 {
 	tern_thread thread;
 	open_all(3);
-	CHECK_IS(tern_thread_start(local[0], &thread, 1, ADD, 1), 0);
+	CHECK_IS(tern_thread_start(local[0], 1, ADD, &thread, 1), 0);
 	local_close_one(1); /* it has not looked: the message is dropped */
 	CHECK_IS(tern_thread_join(local[0], &thread, NULL), -ESHUTDOWN);
 	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended), -ESHUTDOWN);

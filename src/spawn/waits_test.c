@@ -162,7 +162,7 @@ static uint64_t join_other(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	tern_thread thread;
 	uint64_t result = 0;
-	CHECK_IS(tern_thread_start(t, &thread, (uint32_t)word[0], COUNT, 0, 1), 0);
+	CHECK_IS(tern_thread_start(t, (uint32_t)word[0], COUNT, &thread, 0, 1), 0);
 	CHECK_IS(tern_thread_join(t, &thread, &result), 0);
 	return result + 10;
 }

@@ -33,7 +33,7 @@ struct notice notice_read(const uint64_t words[NOTICE_WORDS])
 	};
 }
 
-_Static_assert(TERN_TYPES_MAX <= 1 << KEY_SHIFT && KEYS <= 1 << (ORDER_SHIFT - KEY_SHIFT) &&
+_Static_assert(TERN_BUF_TYPES_MAX <= 1 << KEY_SHIFT && KEYS <= 1 << (ORDER_SHIFT - KEY_SHIFT) &&
 		       ORDERED < 256,
 	       "a notice's parts fit");
 

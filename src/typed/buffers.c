@@ -9,25 +9,23 @@
 static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned flags)
 {
 	enum { POLICIES = TERN_BUF_REFUSE | TERN_BUF_SPILL };
-	if (type >= TERN_TYPES_MAX)
+	if (type >= TERN_BUF_TYPES_MAX)
 		return error_set(-EINVAL, "tern_buf_alloc() was given type %u; types are below %d",
-				 type, TERN_TYPES_MAX);
-	if (count < 1 || count > TERN_BUFFERS_MAX)
+				 type, TERN_BUF_TYPES_MAX);
+	if (count < 1 || count > TERN_BUFS_MAX)
 		return error_set(-EINVAL,
 				 "tern_buf_alloc() was asked for %u buffers; a type has 1 to %d",
-				 count, TERN_BUFFERS_MAX);
+				 count, TERN_BUFS_MAX);
 	if (flags & ~(unsigned)(POLICIES | ORDERED) || (flags & POLICIES) == POLICIES)
 		return error_set(-EINVAL,
-				 "tern_buf_alloc() was given flags %#x; it takes one policy of "
-				 "enum "
-				 "tern_buffers, and orders",
+				 "tern_buf_alloc() was given flags %#x; "
+				 "it takes one policy of enum tern_buf_flags, and orders",
 				 flags);
 	if (y->queue[type])
-		return error_set(
-			-EEXIST,
-			"rank %u has set buffers aside for type %u already: tern_buf_close() ends "
-			"them",
-			y->e->t->rank, type);
+		return error_set(-EEXIST,
+				 "rank %u has set buffers aside for type %u already: "
+				 "tern_buf_close() ends them",
+				 y->e->t->rank, type);
 	return 0;
 }
 
@@ -86,11 +84,11 @@ int tern_buf_close(tern *t, unsigned type)
 	if (forked)
 		return forked;
 	struct typed *y = typed_here(t);
-	struct type_queue *s = type < TERN_TYPES_MAX ? y->queue[type] : NULL;
+	struct type_queue *s = type < TERN_BUF_TYPES_MAX ? y->queue[type] : NULL;
 	if (!s)
 		return error_set(-ENXIO,
-				 "tern_buf_close() was given type %u, for which rank %u has no "
-				 "buffers",
+				 "tern_buf_close() was given type %u, "
+				 "for which rank %u has no buffers",
 				 type, t->rank);
 	return close_queue(y, s);
 }

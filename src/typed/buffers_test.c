@@ -106,11 +106,11 @@ TEST(what_cannot_be_set_aside_is_refused_with_a_reason)
 {
 	local_open(1);
 	tern *t = local[0];
-	CHECK_IS(tern_buf_alloc(t, TERN_TYPES_MAX, 1, 1, 0), -EINVAL);
+	CHECK_IS(tern_buf_alloc(t, TERN_BUF_TYPES_MAX, 1, 1, 0), -EINVAL);
 	CHECK(says(-EINVAL, "type 256"));
 	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 0, 0), -EINVAL);
 	CHECK(says(-EINVAL, "0 buffers"));
-	CHECK_IS(tern_buf_alloc(t, TYPE, 1, TERN_BUFFERS_MAX + 1, 0), -EINVAL);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1, TERN_BUFS_MAX + 1, 0), -EINVAL);
 	CHECK(says(-EINVAL, "4097 buffers"));
 	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 1, 16), -EINVAL);
 	CHECK(says(-EINVAL, "flags 0x10"));
@@ -128,11 +128,11 @@ TEST(what_cannot_be_set_aside_is_refused_with_a_reason)
 TEST(every_type_may_have_buffers_and_each_finds_its_own)
 {
 	local_open(2);
-	for (unsigned type = 0; type < TERN_TYPES_MAX; type++)
+	for (unsigned type = 0; type < TERN_BUF_TYPES_MAX; type++)
 		REQUIRE(tern_buf_alloc(local[1], type, 16, 1 + type % 3, 0) == 0);
-	for (unsigned type = 0; type < TERN_TYPES_MAX; type++)
+	for (unsigned type = 0; type < TERN_BUF_TYPES_MAX; type++)
 		CHECK_IS(tern_buf_send(local[0], 1, type, &type, sizeof type), 0);
-	for (unsigned type = TERN_TYPES_MAX; type-- > 0;) {
+	for (unsigned type = TERN_BUF_TYPES_MAX; type-- > 0;) {
 		unsigned *p = handed_buf(local[1], type, 0, NULL, NULL);
 		CHECK(p && *p == type);
 		CHECK_IS(tern_buf_free(local[1], p), 0);
@@ -142,19 +142,19 @@ TEST(every_type_may_have_buffers_and_each_finds_its_own)
 
 TEST(the_most_buffers_are_all_used_and_all_come_back)
 {
-	static void *p[TERN_BUFFERS_MAX];
+	static void *p[TERN_BUFS_MAX];
 	local_open(2);
-	CHECK_IS(tern_buf_alloc(local[1], TYPE, 4, TERN_BUFFERS_MAX, TERN_BUF_REFUSE), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 4, TERN_BUFS_MAX, TERN_BUF_REFUSE), 0);
 	for (unsigned round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++)
+		for (unsigned i = 0; i < TERN_BUFS_MAX; i++)
 			REQUIRE(tern_buf_send(local[0], 1, TYPE, &i, sizeof i) == 0);
 		CHECK_IS(send_to(1, TYPE, 1, 0), -ENOBUFS);
-		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++) {
+		for (unsigned i = 0; i < TERN_BUFS_MAX; i++) {
 			p[i] = handed_buf(local[1], TYPE, 0, NULL, NULL);
 			REQUIRE(p[i] && *(unsigned *)p[i] == i);
 		}
-		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++)
-			CHECK_IS(tern_buf_free(local[1], p[(i * 37) % TERN_BUFFERS_MAX]), 0);
+		for (unsigned i = 0; i < TERN_BUFS_MAX; i++)
+			CHECK_IS(tern_buf_free(local[1], p[(i * 37) % TERN_BUFS_MAX]), 0);
 	}
 	local_close();
 }
@@ -188,7 +188,7 @@ TEST(a_type_that_is_closed_is_gone_for_senders_and_for_the_receiver)
 {
 	local_open(2);
 	CHECK_IS(tern_buf_close(local[1], TYPE), -ENXIO);
-	CHECK_IS(tern_buf_close(local[1], TERN_TYPES_MAX), -ENXIO);
+	CHECK_IS(tern_buf_close(local[1], TERN_BUF_TYPES_MAX), -ENXIO);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	for (int i = 0; i < COUNT; i++)
 		CHECK_IS(send_to(1, TYPE, 5, 0), 0);
@@ -197,7 +197,7 @@ TEST(a_type_that_is_closed_is_gone_for_senders_and_for_the_receiver)
 	CHECK_IS(send_to(1, TYPE, 5, 0), -ENXIO);
 	CHECK(says(-ENXIO, "rank 1") && says(-ENXIO, "type 7"));
 	CHECK_IS(receive_code(local[1], TYPE, 0), -ENXIO);
-	CHECK_IS(receive_code(local[1], TERN_TYPES_MAX, 0), -ENXIO);
+	CHECK_IS(receive_code(local[1], TERN_BUF_TYPES_MAX, 0), -ENXIO);
 	local_close();
 }
 
@@ -258,7 +258,7 @@ TEST(closing_and_opening_again_uses_no_more_memory)
 	local_open(2);
 	char *before = handed_alloc(local[1], 64);
 	for (unsigned round = 0; round < 1000; round++) {
-		unsigned type = round % TERN_TYPES_MAX;
+		unsigned type = round % TERN_BUF_TYPES_MAX;
 		REQUIRE(tern_buf_alloc(local[1], type, BYTES, 1 + round % 500, 0) == 0);
 		CHECK_IS(tern_buf_close(local[1], type), 0);
 	}
@@ -306,7 +306,7 @@ TEST(a_send_that_cannot_be_is_refused_with_its_reason)
 	CHECK_IS(send_to(2, TYPE, 1, 0), -ERANGE);
 	CHECK(says(-ERANGE, "rank 2"));
 	CHECK_IS(send_to(1, TYPE + 1, 1, 0), -ENXIO);
-	CHECK_IS(send_to(1, TERN_TYPES_MAX, 1, 0), -ENXIO);
+	CHECK_IS(send_to(1, TERN_BUF_TYPES_MAX, 1, 0), -ENXIO);
 	CHECK_IS(send_to(1, KEY_SPILL, 1, 0), -ENXIO);
 	CHECK_IS(send_to(1, TYPE, BYTES + 1, 0), -EMSGSIZE);
 	CHECK(says(-EMSGSIZE, "1001 bytes") && says(-EMSGSIZE, "have 1000"));
@@ -356,7 +356,7 @@ TEST(with_nowait_a_full_ring_is_not_waited_for)
 {
 	local_open(2);
 	int rc = 0;
-	CHECK_IS(tern_buf_alloc(local[1], TYPE, 1, TERN_BUFFERS_MAX, TERN_BUF_REFUSE), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 1, TERN_BUFS_MAX, TERN_BUF_REFUSE), 0);
 	CHECK_IS(send_to(1, TYPE, 1, 0), 0);
 	unsigned sent = 1;
 	while ((rc = send_to(1, TYPE, 1, TERN_BUF_NOWAIT)) == 0)

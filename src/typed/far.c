@@ -396,5 +396,5 @@ bool lease_msg_read(const tern_msg *m, struct lease_msg *s)
 }
 
 _Static_assert(FIRST_LEASES + LEASE_MSG_LEASES / 2 == LEASE_MSG_WORDS &&
-		       TERN_TYPES_MAX <= 1 << FLAGS_SHIFT,
+		       TERN_BUF_TYPES_MAX <= 1 << FLAGS_SHIFT,
 	       "the parts of a lease message fit");

@@ -316,7 +316,7 @@ TEST(lease_messages_that_no_good_peer_writes_change_nothing)
 		msgs(0, OWNER, TYPED_RETURN, &s);
 		refused(OWNER, "did not have");
 	}
-	uint64_t claims[] = { TERN_TYPES_MAX, 1, 1 };
+	uint64_t claims[] = { TERN_BUF_TYPES_MAX, 1, 1 };
 	CHECK_IS(layer_request(local[0]->own, OWNER, TYPED_CLAIM, NULL, 0, 3, claims), 0);
 	refused(OWNER, "cannot be lent");
 	s.count = LEASE_MSG_LEASES + 1;

@@ -387,9 +387,9 @@ static void on_lease_request(tern *t, const tern_msg *m)
 	enum { CLAIM_WORDS = 3 };
 	struct typed *y = typed_of(t);
 	uint32_t src = tern_msg_src(m);
-	uint64_t type = tern_msg_words(m) == CLAIM_WORDS ? tern_msg_arg(m, 0) : TERN_TYPES_MAX;
-	struct type_queue *s = type < TERN_TYPES_MAX ? y->queue[type] : NULL;
-	if (type >= TERN_TYPES_MAX || (s && !s->borrower)) {
+	uint64_t type = tern_msg_words(m) == CLAIM_WORDS ? tern_msg_arg(m, 0) : TERN_BUF_TYPES_MAX;
+	struct type_queue *s = type < TERN_BUF_TYPES_MAX ? y->queue[type] : NULL;
+	if (type >= TERN_BUF_TYPES_MAX || (s && !s->borrower)) {
 		typed_refuse(y, src, "that asks for what cannot be lent");
 		return;
 	}
@@ -416,8 +416,8 @@ static void on_lease_request(tern *t, const tern_msg *m)
 static void on_buffer_wanted(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
-	uint64_t type = tern_msg_words(m) ? tern_msg_arg(m, 0) : TERN_TYPES_MAX;
-	struct type_queue *s = type < TERN_TYPES_MAX ? y->queue[type] : NULL;
+	uint64_t type = tern_msg_words(m) ? tern_msg_arg(m, 0) : TERN_BUF_TYPES_MAX;
+	struct type_queue *s = type < TERN_BUF_TYPES_MAX ? y->queue[type] : NULL;
 	if (!s || !s->borrower || s->wanted)
 		return;
 	s->wanted = true;

@@ -14,7 +14,7 @@ struct receiving {
 
 static struct type_queue *receiving_queue(const struct receiving *r)
 {
-	return r->type < TERN_TYPES_MAX ? r->y->queue[r->type] : NULL;
+	return r->type < TERN_BUF_TYPES_MAX ? r->y->queue[r->type] : NULL;
 }
 
 /* Also when the type has been closed by a handler: then there is nothing to wait for. */

@@ -14,7 +14,8 @@
 
 static int send_find(struct typed *y, struct sending *s)
 {
-	int rc = s->type < TERN_TYPES_MAX ? target_find(y, s->rank, s->type, &s->target) : -ENXIO;
+	int rc = s->type < TERN_BUF_TYPES_MAX ? target_find(y, s->rank, s->type, &s->target)
+					      : -ENXIO;
 	if (rc == -ENXIO)
 		return error_set(
 			-ENXIO,

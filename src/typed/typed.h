@@ -48,7 +48,7 @@ enum typed_handler {
  * Pools are looked up by key: types are their own keys, and the spill's two pools, of small cells
  * and of large ones, have the keys after them.
  */
-enum { KEY_SPILL = TERN_TYPES_MAX, SPILL_POOLS = 2, KEYS = TERN_TYPES_MAX + SPILL_POOLS };
+enum { KEY_SPILL = TERN_BUF_TYPES_MAX, SPILL_POOLS = 2, KEYS = TERN_BUF_TYPES_MAX + SPILL_POOLS };
 extern const size_t spill_cell[SPILL_POOLS]; /* bytes of a cell */
 
 enum {
@@ -259,7 +259,7 @@ struct outgoing {
 
 enum {
 	OUTGOING_WORDS = TERN_BUF_SENDS_MAX / 64,
-	SPARE_SIZES = 7 /* 64 buffers to TERN_BUFFERS_MAX */
+	SPARE_SIZES = 7 /* 64 buffers to TERN_BUFS_MAX */
 };
 
 struct typed {

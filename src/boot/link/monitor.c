@@ -12,7 +12,12 @@
 enum {
 	GRACE_NS = 1000000000,    /* between SIGTERM and SIGKILL, as under `tern run` */
 	PATIENCE_NS = 2000000000, /* until SIGTERM, after a rank has ended the job */
+	TURN_TICKS = 10,          /* time on a core, in the kernel's ticks, in which a rank that
+				     calls Tern ends by itself */
 };
+
+/* Until SIGTERM, where ranks wait for a core. */
+#define PATIENCE_MOST_NS UINT64_C(30000000000)
 
 static void watched_open(const struct job *j, struct watched *w)
 {
@@ -86,17 +91,39 @@ static void ranks_end(struct monitor *m)
 	ranks_signal(m, SIGCONT); /* a stopped one gets it too */
 }
 
+static void ranks_note(struct monitor *m)
+{
+	for (uint32_t i = 0; i < m->count; i++)
+		process_runs(atomic_load(&m->job->rank[m->rank[i].rank].pid), &m->rank[i].used);
+}
+
+/* Whether some rank wants to run and has hardly done so since the job was ended. */
+static bool ranks_starve(const struct monitor *m)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct watched *w = &m->rank[i];
+		uint64_t used = w->used;
+		if (!w->ended && process_runs(atomic_load(&m->job->rank[w->rank].pid), &used) &&
+		    used - w->used < TURN_TICKS)
+			return true;
+	}
+	return false;
+}
+
 /*
  * A rank has ended the job. The ranks that call the library end by themselves, with the job's
  * status, when they are told that one has ended, and the launcher may end them all. Only after a
- * while those that are left are told to.
+ * while those that are left are told to; on a busy machine not before they have had a core.
  */
 static void job_look(struct monitor *m)
 {
 	struct job_end end;
-	if (!m->ended && job_end_read(m->job, &end))
+	if (!m->ended && job_end_read(m->job, &end)) {
 		m->ended = clock_ns();
-	if (m->ended && !m->asked && clock_ns() - m->ended >= PATIENCE_NS)
+		ranks_note(m);
+	}
+	uint64_t waited = m->ended ? clock_ns() - m->ended : 0;
+	if (!m->asked && waited >= PATIENCE_NS && (waited >= PATIENCE_MOST_NS || !ranks_starve(m)))
 		ranks_end(m);
 }
 

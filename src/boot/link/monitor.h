@@ -5,7 +5,8 @@
  * (Linux 5.3), and nothing else is asked.
  *
  * The launcher is watched as well: ranks whose launcher was killed are told to end, and are killed
- * after a second. The same is done two seconds after a rank has ended the job.
+ * after a second. The same is done two seconds after a rank has ended the job, or when those that
+ * want to run have had a core.
  */
 #ifndef TERN_BOOT_LINK_MONITOR_H
 #define TERN_BOOT_LINK_MONITOR_H
@@ -17,8 +18,9 @@
 
 struct watched {
 	uint32_t rank;
-	int fd;     /* of its process; -1 if there is no descriptor to be had */
-	bool ended; /* and the job knows */
+	int fd;        /* of its process; -1 if there is no descriptor to be had */
+	bool ended;    /* and the job knows */
+	uint64_t used; /* time on a core when the job was ended, in the kernel's ticks */
 };
 
 struct monitor {

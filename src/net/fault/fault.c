@@ -69,11 +69,10 @@ static int plan_refuse(const struct word *w, const char *text)
 	if (!w)
 		return error_set(
 			-EINVAL,
-			"TERN_FAULT has '%.*s'; there are drop, duplicate, reorder, delay, "
-			"corrupt, "
-			"truncate and partition (of 0 to 1), late, partition-time and slow (in "
-			"microseconds), and seed, each with = and a number, and commas between "
-			"them",
+			"TERN_FAULT has '%.*s'; there are drop, "
+			"duplicate, reorder, delay, corrupt, truncate and partition (of 0 to 1), "
+			"late, partition-time and slow (in microseconds), "
+			"and seed, each with = and a number, and commas between them",
 			len, text);
 	return error_set(-EINVAL, "TERN_FAULT has '%.*s'; %s is %s, as in %s", len, text, w->name,
 			 w->kind == RATE           ? "the part of all packets, 0 to 1"
@@ -105,9 +104,8 @@ int plan_judge(const struct plan *p, bool checked)
 		return 0;
 	return error_set(
 		-EINVAL,
-		"TERN_FAULT has %s, but TERN_PROTECT is none, so nobody would notice, and wrong "
-		"data would "
-		"be delivered: take TERN_PROTECT=auth",
+		"TERN_FAULT has %s, but TERN_PROTECT is none, "
+		"so nobody would notice, and wrong data would be delivered: take TERN_PROTECT=auth",
 		p->corrupt ? "corrupt" : "truncate");
 }
 

@@ -505,10 +505,9 @@ static int provider_refuse(const struct port *p)
 		return 0;
 	return error_set(
 		-ENOTSUP,
-		"TERN_NET asks for libfabric's provider %s, which carries nothing any more as "
-		"soon as three ranks "
-		"talk, and this job has %u: use TERN_NET=udp, Tern's own, or another provider, "
-		"such as ofi/tcp",
+		"TERN_NET asks for libfabric's provider %s, "
+		"which carries nothing any more as soon as three ranks talk, and this job has %u: "
+		"use TERN_NET=udp, Tern's own, or another provider, such as ofi/tcp",
 		fabric_name(&p->fabric), p->size);
 }
 

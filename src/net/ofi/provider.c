@@ -144,21 +144,19 @@ static int provider_none(const struct library *l, const char *name)
 	if (all)
 		l->freeinfo(all);
 	if (domain)
-		return error_set(
-			-EINVAL,
-			"libfabric's provider %.*s has no domain (interface or device) '%s' here; "
-			"it has %s",
-			(int)strcspn(name, "/"), name, strchr(name, '/') + 1, names);
+		return error_set(-EINVAL,
+				 "libfabric's provider %.*s has no domain "
+				 "(interface or device) '%s' here; it has %s",
+				 (int)strcspn(name, "/"), name, strchr(name, '/') + 1, names);
 	if (*name)
 		return error_set(
 			-EINVAL,
 			"libfabric has no provider '%s' for reliable messages here; it has %s",
 			name, *names ? names : "none at all");
-	return error_set(
-		-ENOTSUP,
-		"libfabric has no provider for a cluster here; with TERN_NET=ofi/NAME one can be "
-		"named of: %s",
-		*names ? names : "none");
+	return error_set(-ENOTSUP,
+			 "libfabric has no provider for a cluster here; "
+			 "with TERN_NET=ofi/NAME one can be named of: %s",
+			 *names ? names : "none");
 }
 
 int provider_find(const struct library *l, const char *name, uint64_t also, struct fi_info **out)

@@ -37,9 +37,8 @@ static int services_read(const char *text, unsigned *adds)
 		if (!more)
 			return error_set(
 				-EINVAL,
-				"TERN_SERVICE has '%.*s', which is no service; there are order, "
-				"flow and "
-				"retry, and none and auto by themselves",
+				"TERN_SERVICE has '%.*s', which is no service; "
+				"there are order, flow and retry, and none and auto by themselves",
 				(int)len, text);
 		*adds |= more;
 		if (!text[len])
@@ -106,9 +105,8 @@ static int flow_absent(void)
 {
 	return setting_given(SETTING_FLOW)
 		       ? error_set(-EINVAL,
-				   "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to "
-				   "it, or "
-				   "unset one of them",
+				   "TERN_FLOW is '%s', but TERN_SERVICE has no flow; "
+				   "add flow to it, or unset one of them",
 				   setting_text(SETTING_FLOW))
 		       : 0;
 }

@@ -158,8 +158,8 @@ static const char *advice_text(const struct path *p, const struct failure *f,
 			 f->error ? ": " : "", f->error ? strerror(f->error) : "");
 	else if (!f->error && job_here(p->net->job, p->rank))
 		snprintf(text, ADVICE_MOST,
-			 "it polls, so something in this machine lets nothing through, such as a "
-			 "firewall");
+			 "it polls, so something in this machine "
+			 "lets nothing through, such as a firewall");
 	else if (!f->error)
 		snprintf(text, ADVICE_MOST,
 			 "it computes and does not poll, or something between the two lets nothing "

@@ -131,8 +131,8 @@ int terms_check(const struct packet_net *n, uint32_t rank)
 	/* It may have left since, for its next session. */
 	if (!card_read(n->job, rank, &card, sizeof card))
 		return error_set(-EPROTO,
-				 "rank %u had another network, or other services: set TERN_NET, "
-				 "TERN_SERVICE, "
+				 "rank %u had another network, or other services: "
+				 "set TERN_NET, TERN_SERVICE, "
 				 "TERN_FLOW and TERN_PROTECT to the same for all ranks",
 				 rank);
 	const struct terms *t = &card.terms;

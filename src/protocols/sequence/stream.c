@@ -80,7 +80,7 @@ static void early_pass(struct sequence *q, struct stream_kind *k, unsigned id, u
 	while ((p = &in->early[in->expected % WINDOW])->there) {
 		p->there = false;
 		in->expected++;
-		k->fn(q->e->t, from, id, p->word, p->n, k->arg);
+		k->fn(q->e->t, from, id, p->n, p->word, k->arg);
 	}
 }
 
@@ -107,7 +107,7 @@ static void on_stream_packet(tern *t, const tern_msg *m)
 	bool late = number < in->expected;
 	if (number == in->expected) {
 		in->expected++;
-		k->fn(t, from, id, m->word + 2, n, k->arg); /* cost: base call */
+		k->fn(t, from, id, n, m->word + 2, k->arg); /* cost: base call */
 		early_pass(q, k, id, from);
 	} else if (!late && number - in->expected < WINDOW) {
 		early_keep(in, number, m->word + 2, n);
@@ -133,7 +133,7 @@ static void on_stream_plain(tern *t, const tern_msg *m)
 	unsigned id, n;
 	struct stream_kind *k = shape_read(q, tern_msg_arg(m, 1), &id, &n);
 	if (k && tern_msg_words(m) == TERN_LINE_WORDS)
-		k->fn(t, tern_msg_src(m), id, m->word + 2, n, k->arg);
+		k->fn(t, tern_msg_src(m), id, n, m->word + 2, k->arg);
 }
 
 /* -- The sender -------------------------------------------------------------------------------- */

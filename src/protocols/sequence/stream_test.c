@@ -13,7 +13,7 @@ enum { STREAM = 3, PACKETS = 20, POLLS_MOST = 1000000 };
 
 static uint64_t got;
 
-static void packet(tern *t, uint32_t from, unsigned id, const uint64_t *words, unsigned n,
+static void packet(tern *t, uint32_t from, unsigned id, unsigned n, const uint64_t *words,
 		   void *arg)
 {
 	(void)t, (void)arg;

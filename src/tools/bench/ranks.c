@@ -33,6 +33,7 @@ struct ranks_shared {
 	_Alignas(64) _Atomic uint64_t met;         /* arrivals at ranks_meet(), over all rounds */
 	_Atomic uint64_t processor, interruptions; /* of all ranks in this phase, see struct use */
 	_Atomic uint32_t enough;                   /* rounds have been played */
+	double figure[PERF_RANKS_MOST];            /* of this phase; read after a meeting */
 	_Alignas(64) atomic_flag failed;           /* whoever sets it writes the sentence */
 	char sentence[256];
 	struct ranks_result result;
@@ -127,6 +128,21 @@ static void figures_add(const struct bench_rank *p, const struct part *part, str
 		series_add(s + 1 + i, p->also[i]);
 }
 
+/* Rank 0's, or that of the slowest rank: the longest time, or the smallest rate. */
+static double phase_result(const struct ranks *c, const struct phase *f)
+{
+	double result = c->shared->figure[0];
+	if (f->time != PHASE_SLOWEST)
+		return result;
+	bool rate = strstr(c->test->unit, "/s") != NULL;
+	for (uint32_t r = 1; r < c->ranks; r++) {
+		double figure = c->shared->figure[r];
+		if (rate ? figure < result : figure > result)
+			result = figure;
+	}
+	return result;
+}
+
 /* Between the last two meetings nobody plays. */
 static void part_play(struct ranks *c, struct bench_rank *p, const struct part *part,
 		      struct series *s)
@@ -138,7 +154,7 @@ static void part_play(struct ranks *c, struct bench_rank *p, const struct part *
 	p->way = part->phase.way;
 	ranks_meet(c, p->raw.crowded);
 	struct use before = use_now();
-	double figure = phase_figure(p, &part->phase, c->test->unit);
+	c->shared->figure[p->rank] = phase_figure(p, &part->phase, c->test->unit);
 	if (p->rc < 0)
 		return; /* the others wait for us, and are ended when we end */
 	struct use after = use_now();
@@ -146,7 +162,7 @@ static void part_play(struct ranks *c, struct bench_rank *p, const struct part *
 	atomic_fetch_add(&c->shared->interruptions, after.interruptions - before.interruptions);
 	ranks_meet(c, p->raw.crowded);
 	if (p->rank == 0 && phase_counts(c, s, phase_disturbed(c, p, after.wall - before.wall)))
-		figures_add(p, part, s, figure);
+		figures_add(p, part, s, phase_result(c, &part->phase));
 }
 
 static bool ranks_enough(const struct ranks *c)
@@ -163,8 +179,11 @@ static int ranks_rounds(struct ranks *c, struct bench_rank *p)
 {
 	struct ranks_result *r = &c->shared->result;
 	while (!atomic_load(&c->shared->enough)) {
-		for (unsigned i = 0; i < c->n; i++)
+		bool back = c->test->play.both_orders && c->played % 2;
+		for (unsigned k = 0; k < c->n; k++) {
+			unsigned i = back ? c->n - 1 - k : k;
 			part_play(c, p, &c->parts[i], &r->part[i]);
+		}
 		if (p->rc < 0)
 			return p->rc;
 		c->played++;

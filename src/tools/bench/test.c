@@ -33,6 +33,7 @@ static void play_complete(struct test_play *own, const struct test_play *like)
 		own->measure = like->measure;
 		own->measure.way = way;
 	}
+	own->both_orders |= like->both_orders;
 	if (!phase_plays(&own->limit[0]))
 		memcpy(own->limit, like->limit, sizeof own->limit);
 }

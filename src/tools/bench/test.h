@@ -5,7 +5,8 @@
  * A test is a few phases that its ranks run in turn, round after round: what is
  * measured, then the hardware's limit, then again. So both see the same machine,
  * whatever that does meanwhile, and their medians can be compared. A phase is
- * called on every rank at the same time; what rank 0 returns is the figure.
+ * called on every rank at the same time; what rank 0 returns is the figure, unless the phase
+ * wants the slowest rank's.
  */
 #ifndef TERN_TOOLS_BENCH_TEST_H
 #define TERN_TOOLS_BENCH_TEST_H
@@ -43,6 +44,7 @@ typedef int phase_act(struct bench_rank *p);     /* 0, or a negative code */
 /* Who acts, and until when the time of rank 0 counts. */
 enum phase_time {
 	PHASE_ALL = 1, /* all ranks, until it has returned */
+	PHASE_SLOWEST, /* all ranks, and the time of the slowest counts */
 	PHASE_FIRST,   /* rank 0 alone, likewise */
 	PHASE_ACTED,   /* rank 0, while rank 1 handles what comes, likewise */
 	PHASE_HANDLED, /* the same, until all that was sent has been handled */
@@ -99,6 +101,7 @@ struct test_play {
 	phase_act *open; /* registers handlers; may be NULL */
 	struct phase measure;
 	struct phase limit[PERF_LIMITS]; /* the better one counts */
+	bool both_orders;                /* every other round plays the limit first */
 };
 
 /* A row of `tern perf`: what it leaves out is as test_complete() says. */

@@ -8,6 +8,7 @@
 #include "tools/cost/measure.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "endpoint/endpoint.h"
@@ -98,6 +99,12 @@ struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost
 	return s;
 }
 
+/* The C library's memcpy(), or what stands in for it. */
+static bool is_copy(const struct cost_site *s)
+{
+	return s->feature != COST_PROGRAM && (s->library || strcmp(s->file, "src/mem/wide.c") == 0);
+}
+
 static void tally_passage(struct cost_map *map, const struct cost_trace *t,
 			  const struct cost_passage *p, struct cost_tally *sum)
 {
@@ -106,7 +113,7 @@ static void tally_passage(struct cost_map *map, const struct cost_trace *t,
 	for (size_t i = p->first; i < p->first + p->n; i++) {
 		s = attribute(map, t->insn[i].at, &s);
 		sum->n[side][s.feature][s.step][t->insn[i].kind]++;
-		sum->copy[side] += s.library && s.feature != COST_PROGRAM;
+		sum->copy[side] += is_copy(&s);
 	}
 }
 

@@ -219,7 +219,7 @@ static void finite_put_request(struct bench *b)
 	size_t bytes = b->bytes;
 	tern_addr there = b->there;
 	COST_MARK();
-	tern_put_request(t, there, from, bytes, TAKE, there, bytes);
+	tern_put_request(t, there, TAKE, from, bytes, there, bytes);
 	COST_MARK();
 }
 
@@ -301,7 +301,7 @@ static void block_end(tern *t, uint32_t rank, unsigned id, void *data, size_t le
 }
 
 /* cost: program */
-static void stream_take(tern *t, uint32_t rank, unsigned id, const uint64_t *words, unsigned n,
+static void stream_take(tern *t, uint32_t rank, unsigned id, unsigned n, const uint64_t *words,
 			void *arg)
 {
 	(void)t, (void)rank, (void)id, (void)words, (void)n, (void)arg;

@@ -204,9 +204,9 @@ static void table_candidates(const struct cost_study *s, bool bold)
 		       study_weighted(s, &r->steady, COST_ALL), r->op->what,
 		       r->same ? "" : " (not the same each time)");
 	}
-	puts("\nAlone: with a poll for this one. Copy: in it, the C library's memcpy; an "
-	     "instruction that moves\n"
-	     "a string counts once, however long that is.");
+	puts("\nAlone: with a poll for this one. Copy: in it, memcpy or the loop that stands "
+	     "in for it; an instruction\n"
+	     "that moves a string counts once, however long that is.");
 }
 
 /* -- Table 3 ------------------------------------------------------------------------------- */

@@ -92,7 +92,7 @@ static const struct limit mem_limits[] = {
 	{ "ops", TERN_OPS_MAX, "transfers under way from one rank" },
 	{ "regions", JOB_REGIONS_OWN, "of private memory that one rank registers" },
 	{ "segments", TERN_SEGMENTS_MAX, "communication segments that one rank has open" },
-	{ "names", TERN_NAMES_MAX, "blocks that one rank publishes under a number" },
+	{ "names", TERN_BLOCKS_MAX, "blocks that one rank publishes under a number" },
 	{ "when", TERN_WHEN_MAX, "requests that one rank holds until a flag is reached" },
 	{ "dims", TERN_DIMS_MAX, "dimensions of a part" },
 };

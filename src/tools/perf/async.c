@@ -27,7 +27,7 @@ static int word_drain(tern *t, tern_incoming *m, void *arg)
 	if (rc)
 		return rc;
 	tern_signal(t, &pings, 1);
-	return tern_rank(t) ? tern_async_send_start(t, 0, word_fill, PING, NULL, &sent) : 0;
+	return tern_rank(t) ? tern_async_send_start(t, 0, PING, word_fill, NULL, &sent) : 0;
 }
 
 static int async_trip_open(struct bench_rank *p)
@@ -39,7 +39,7 @@ static int async_trips(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		if (!p->rank)
-			p->rc = tern_async_send_start(p->t, 1, word_fill, PING, NULL, &sent);
+			p->rc = tern_async_send_start(p->t, 1, PING, word_fill, NULL, &sent);
 		if (!p->rc)
 			p->rc = tern_wait(p->t, &pings, 1);
 	}

@@ -4,21 +4,28 @@
  * that all ranks run at once. Buffers change from call to call, as they do in programs, and the
  * time is that of the slowest rank.
  */
+#include "tools/perf/coll.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tern/coll.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "tools/perf/perf.h"
 
-enum { BUFFERS_BYTES = 64 << 20, WORDS = 1024 };
+enum {
+	BUFFERS_BYTES = 64 << 20,
+	MANY_RANKS = 4, /* more than these have a quarter of that */
+	WORDS = 1024,
+	LINE = 64,
+	PAGE = 4096,
+};
 
 static tern_team *team;
 static struct {
 	char *in, *out;
-	size_t each, n, turn; /* bytes of one, how many there are, whose turn it is */
+	size_t len, next; /* bytes of either, and where the next buffers begin */
 } buffers;
 static uint64_t words[2][WORDS];
 
@@ -27,37 +34,49 @@ static int team_open(struct bench_rank *p)
 	return tern_team_all(p->t, &team);
 }
 
-static int buffers_open(struct bench_rank *p)
+int coll_open(struct bench_rank *p)
 {
-	size_t each = (p->size + 4095u) & ~(size_t)4095;
-	buffers.each = each;
-	buffers.n = BUFFERS_BYTES / each ? BUFFERS_BYTES / each : 1;
-	buffers.in = calloc(buffers.n, each);
-	buffers.out = calloc(buffers.n, each);
+	buffers.len = p->ranks > MANY_RANKS ? BUFFERS_BYTES / 4 : BUFFERS_BYTES;
+	if (buffers.len < p->size)
+		buffers.len = p->size;
+	buffers.in = aligned_alloc(PAGE, buffers.len);
+	buffers.out = aligned_alloc(PAGE, buffers.len);
 	if (!buffers.in || !buffers.out)
-		return error_set(-ENOMEM, "no memory for buffers of %zu bytes", each);
-	memset(buffers.in, 1, buffers.n * each);
-	memset(buffers.out, 1, buffers.n * each);
+		return error_set(-ENOMEM, "no memory for buffers of %zu bytes", buffers.len);
+	memset(buffers.in, 0, buffers.len);
+	memset(buffers.out, 0, buffers.len);
 	return team_open(p);
 }
 
-static char *buffer_next(char *all)
+/* The place in both for the next call. */
+static size_t buffer_next(const struct bench_rank *p)
 {
-	return all + buffers.turn++ % buffers.n * buffers.each;
+	size_t unit = p->size < PAGE ? LINE : PAGE, each = (p->size + unit - 1) / unit * unit;
+	if (buffers.next + each > buffers.len)
+		buffers.next = 0;
+	buffers.next += each;
+	return buffers.next - each;
 }
 
 /* -- Acts -------------------------------------------------------------------------------------- */
 
-static int barriers_pass(struct bench_rank *p)
+int coll_barriers(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_team_barrier(team);
 	return p->rc;
 }
 
-static int laps_raw(struct bench_rank *p)
+int coll_laps_raw(struct bench_rank *p)
 {
 	raw_laps(&p->raw, p->rank, p->ranks, p->count);
+	return 0;
+}
+
+int coll_trips_raw(struct bench_rank *p)
+{
+	if (p->rank < 2)
+		raw_trips(&p->raw, p->rank, p->count, RAW_PAUSE);
 	return 0;
 }
 
@@ -77,34 +96,30 @@ static int words_broadcast(struct bench_rank *p)
 	return p->rc ? p->rc : tern_team_barrier(team);
 }
 
-static int long_broadcast(struct bench_rank *p)
+int coll_broadcasts(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_team_broadcast(team, (uint32_t)(i % p->ranks), buffer_next(buffers.in),
-					    p->size);
+		p->rc = tern_team_broadcast(team, (uint32_t)(i % p->ranks),
+					    buffers.in + buffer_next(p), p->size);
 	return p->rc ? p->rc : tern_team_barrier(team);
 }
 
-static int long_reduce(struct bench_rank *p)
+int coll_sums(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		size_t turn = buffers.turn;
-		char *in = buffer_next(buffers.in);
-		buffers.turn = turn;
-		p->rc = tern_team_allreduce(team, in, buffer_next(buffers.out),
+		size_t at = buffer_next(p);
+		p->rc = tern_team_allreduce(team, buffers.in + at, buffers.out + at,
 					    p->size / sizeof(double), TERN_TYPE_DOUBLE,
 					    TERN_REDUCE_SUM);
 	}
 	return p->rc ? p->rc : tern_team_barrier(team);
 }
 
-static int all_copy(struct bench_rank *p)
+int coll_copies(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count; i++) {
-		size_t turn = buffers.turn;
-		char *in = buffer_next(buffers.in);
-		buffers.turn = turn;
-		memcpy(buffer_next(buffers.out), in, p->size);
+		size_t at = buffer_next(p);
+		memcpy(buffers.out + at, buffers.in + at, p->size);
 	}
 	return tern_team_barrier(team);
 }
@@ -116,27 +131,26 @@ static const struct test test_barrier = {
 	{ "ranks", 2, PERF_RANKS_MOST, { 3, { 2, 8, 16 } }, { 0 } },
 	.amount = { .ranks = RANKS_BY_SIZE, .count = 200 },
 	.play = { .open = team_open,
-		  .measure = { .time = PHASE_ALL, .act = barriers_pass },
-		  .limit = { { .time = PHASE_ALL, .act = laps_raw } } },
-	.limit_name =
-		"a raw token once around the same processes, which yield if they are more than "
-		"the cores",
+		  .both_orders = true,
+		  .measure = { .time = PHASE_SLOWEST, .act = coll_barriers },
+		  .limit = { { .time = PHASE_SLOWEST, .act = coll_laps_raw } } },
+	.limit_name = COLL_LIMIT_LAP,
 	.bar = { { 2, "at most 0.90" }, { 8, "at most 0.40" } },
 };
 
 static const struct test test_reduce = {
 	{ "team-allreduce", "a sum of one word of each rank, at all of them", "us" },
 	.like = &test_barrier,
-	.play = { .measure = { .time = PHASE_ALL, .act = words_reduce },
-		  .limit = { { .time = PHASE_ALL, .act = barriers_pass } } },
-	.limit_name = "a barrier of the same team",
+	.play = { .measure = { .time = PHASE_SLOWEST, .act = words_reduce },
+		  .limit = { { .time = PHASE_SLOWEST, .act = coll_barriers } } },
+	.limit_name = COLL_LIMIT_BARRIER,
 	.bar = { { 2, "at most 1.50" }, { 8, "at most 1.50" }, { 16, "at most 1.50" } },
 };
 
 static const struct test test_broadcast = {
 	{ "team-broadcast", "a word of each rank in turn, to all", "us" },
 	.like = &test_reduce,
-	.play = { .measure = { .time = PHASE_ALL, .act = words_broadcast } },
+	.play = { .measure = { .time = PHASE_SLOWEST, .act = words_broadcast } },
 	.bar = { { 2, "at most 1.50" } },
 };
 
@@ -144,17 +158,18 @@ static const struct test test_broadcast_long = {
 	{ "team-broadcast-long", "many bytes of each rank in turn, to all", "GB/s" },
 	{ "bytes", 1, 64 << 20, { 3, { 64 << 10, 1 << 20, 4 << 20 } }, { 0 } },
 	.amount = { .ranks = 2, .count = 200, .bytes = 64 << 20 },
-	.play = { .open = buffers_open,
-		  .measure = { .time = PHASE_ALL, .act = long_broadcast },
-		  .limit = { { .time = PHASE_ALL, .act = all_copy } } },
-	.limit_name = "memcpy() of other buffers each time, run by all ranks at once",
+	.play = { .open = coll_open,
+		  .both_orders = true,
+		  .measure = { .time = PHASE_SLOWEST, .act = coll_broadcasts },
+		  .limit = { { .time = PHASE_SLOWEST, .act = coll_copies } } },
+	.limit_name = COLL_LIMIT_COPY,
 	.bar = { { 1 << 20, "at least 0.50" } },
 };
 
 static const struct test test_reduce_long = {
 	{ "team-allreduce-long", "sums of many doubles, at all ranks", "GB/s" },
 	.like = &test_broadcast_long,
-	.play = { .measure = { .time = PHASE_ALL, .act = long_reduce } },
+	.play = { .measure = { .time = PHASE_SLOWEST, .act = coll_sums } },
 	.bar = { { 1 << 20, "at least 0.25" } },
 };
 

@@ -147,7 +147,7 @@ static int read_put(struct bench_rank *p, uint64_t i, unsigned places)
 	uint64_t at = i % places * p->size;
 	int rc = i >= places ? tern_wait(p->t, &taken, 1) : 0;
 	return rc ? rc
-		  : tern_put_request(p->t, place.addr + at, place.own, p->size, HANDLER_TAKE, at,
+		  : tern_put_request(p->t, place.addr + at, HANDLER_TAKE, place.own, p->size, at,
 				     p->size);
 }
 

@@ -79,14 +79,15 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			"'%s' is not an option; tests are named with --test, as in `tern perf "
 			"--test rate`",
 			argv[optind]);
-	unsigned own = (unsigned)o->paper + o->delivery + o->flow;
+	unsigned own = (unsigned)o->paper + o->delivery + o->flow + o->collectives;
 	if (own && (own > 1 || o->names || o->sizes.n || o->list))
 		return option_refuse(
 			"%s has its own operations and sizes: --test, --size, --list and the like "
 			"cannot stand beside it",
-			o->paper  ? "--paper"
-			: o->flow ? "--flow"
-				  : "--delivery");
+			o->paper         ? "--paper"
+			: o->flow        ? "--flow"
+			: o->collectives ? "--collectives"
+					 : "--delivery");
 	if (o->plot && !o->delivery)
 		return option_refuse(
 			"--plot draws what --delivery measures, and cannot be used without");
@@ -121,6 +122,7 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 		{ .name = "--delivery", .flag = &o->delivery },
 		{ .name = "--plot", .text = &o->plot },
 		{ .name = "--flow", .flag = &o->flow },
+		{ .name = "--collectives", .flag = &o->collectives },
 		{ 0 },
 	};
 	const struct options options = { .command = "perf", .help = help_perf, .choice = choices };
@@ -322,10 +324,11 @@ int perf_main(int argc, char **argv)
 	if (o.list)
 		return list();
 	setting_warn_unknown(); /* here, once, instead of in each process */
-	int rc = o.paper      ? paper_main(&o)
-		 : o.flow     ? flow_main(&o)
-		 : o.delivery ? sweep_main(&o)
-			      : tests_main(&o);
+	int rc = o.paper         ? paper_main(&o)
+		 : o.flow        ? flow_main(&o)
+		 : o.delivery    ? sweep_main(&o)
+		 : o.collectives ? collectives_main(&o)
+				 : tests_main(&o);
 	if (rc)
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
 	return rc ? 1 : 0;

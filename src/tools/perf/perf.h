@@ -23,7 +23,7 @@ enum { PERF_TESTS_MOST = 96 };
 
 /* What the command line asks for. */
 struct perf_options {
-	bool quick, json, plain, list, paper, delivery, flow;
+	bool quick, json, plain, list, paper, delivery, flow, collectives;
 	const char *plot;            /* a file for the picture of --delivery, or NULL */
 	bool named[PERF_TESTS_MOST]; /* which tests of the table were asked for by name, */
 	unsigned names;              /* and how many; 0: all are meant */
@@ -81,6 +81,12 @@ int paper_main(const struct perf_options *o);
  * with how many packets, and how many of those were sent again.
  */
 int flow_main(const struct perf_options *o);
+
+/*
+ * --collectives: barrier, broadcast and allreduce from 8 bytes to 4 MiB among 2 to 16 ranks, beside
+ * the limits.
+ */
+int collectives_main(const struct perf_options *o);
 
 /* --delivery: how the ways of delivery compare. */
 int sweep_main(const struct perf_options *o);

@@ -121,6 +121,7 @@ static void json_record(struct json *j, const struct record *record)
 	json_text(j, "test", t->name);
 	json_whole(j, "size", record->size);
 	json_text(j, "size_unit", t->size_name);
+	json_whole(j, "ranks", test_ranks(t, record->size));
 	json_real(j, "value", record->value);
 	json_text(j, "unit", t->unit);
 	json_real(j, "limit", record->limit);

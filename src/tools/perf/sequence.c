@@ -24,7 +24,7 @@ static void block_end(tern *t, uint32_t rank, unsigned id, void *data, size_t le
 	raw_sink += len;
 }
 
-static void stream_take(tern *t, uint32_t rank, unsigned id, const uint64_t *words, unsigned n,
+static void stream_take(tern *t, uint32_t rank, unsigned id, unsigned n, const uint64_t *words,
 			void *arg)
 {
 	(void)t, (void)rank, (void)id, (void)arg;

@@ -29,7 +29,7 @@ static int fork_and_join(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		tern_thread thread;
-		p->rc = tern_thread_start(p->t, &thread, 1, EMPTY, i, 2, 3, 4);
+		p->rc = tern_thread_start(p->t, 1, EMPTY, &thread, i, 2, 3, 4);
 		if (!p->rc)
 			p->rc = tern_thread_join(p->t, &thread, NULL);
 	}

@@ -55,7 +55,7 @@ static int start_open(struct bench_rank *p)
 
 MOVES(put_starts, tern_put_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op))
 MOVES(get_starts, tern_get_start(p->t, place.own + SOURCE_AT, place.addr, p->size, &op))
-MOVES(put_locals, tern_put_local(p->t, place.addr, place.own + SOURCE_AT, p->size, &op, &op))
+MOVES(put_locals, tern_put_local_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op, &op))
 MOVES(put_values, tern_put_value(p->t, place.addr, i, p->size))
 MOVES(get_values, tern_get_value(p->t, place.addr, p->size, &value))
 MOVES(copies_there, (place_copy(place.there, place.own + SOURCE_AT, p->size), 0))
@@ -112,8 +112,8 @@ static int adds(struct bench_rank *p)
 	uint32_t half;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = p->size == sizeof old
-				? tern_amo64(p->t, TERN_AMO_ADD, place.addr + WORD_AT, 1, &old)
-				: tern_amo32(p->t, TERN_AMO_ADD, place.addr + WORD_AT, 1, &half);
+				? tern_amo64(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &old)
+				: tern_amo32(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &half);
 	return p->rc;
 }
 
@@ -142,8 +142,8 @@ static const struct test test_add = {
 static int put_request_trips(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = tern_put_request(p->t, place.addr, place.own + SOURCE_AT, p->size,
-					 HANDLER_PUT, p->size);
+		p->rc = tern_put_request(p->t, place.addr, HANDLER_PUT, place.own + SOURCE_AT,
+					 p->size, p->size);
 		if (!p->rc)
 			p->rc = tern_wait(p->t, &came, 1);
 	}

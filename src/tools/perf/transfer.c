@@ -228,7 +228,7 @@ typedef int atomic_add(struct bench_rank *p);
 static int add_fast(struct bench_rank *p)
 {
 	uint64_t old;
-	return tern_amo64(p->t, TERN_AMO_ADD, word, 1, &old);
+	return tern_amo64(p->t, word, TERN_AMO_ADD, 1, &old);
 }
 
 static int add_bare(struct bench_rank *p)

@@ -46,7 +46,7 @@ static double typed_measure(struct bench_rank *p)
 static int puts_with_request(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_put_request(p->t, place.addr, place.own, p->size, WORDS_TAKE + 1, i);
+		p->rc = tern_put_request(p->t, place.addr, WORDS_TAKE + 1, place.own, p->size, i);
 	return p->rc;
 }
 

@@ -12,8 +12,9 @@
 
 bool top_begin(struct top *t)
 {
-	t->before = calloc(t->watch.job.size, sizeof *t->before);
-	t->row = calloc(t->watch.job.size, sizeof *t->row);
+	t->before = calloc(watch_most(&t->watch), sizeof *t->before);
+	t->row = calloc(watch_most(&t->watch), sizeof *t->row);
+	t->worker = t->row ? t->row + t->watch.job.size : NULL;
 	if (!t->before || !t->row) {
 		fprintf(stderr, "tern top: no memory for a job of %u ranks\n", t->watch.job.size);
 		top_close(t);
@@ -144,6 +145,31 @@ static void row_fill(struct top_row *r, const struct span *s)
 	r->figure[TOP_STALLS] = since(s, stalls_of(now), stalls_of(before));
 }
 
+/* A worker's row has what it handles and what it does. */
+static void workers_fill(struct top *t, const struct sight *now)
+{
+	t->workers = 0;
+	for (uint32_t m = t->watch.job.size; m < watch_most(&t->watch); m++) {
+		struct span s = { &now[m], t->looked ? &t->before[m] : &now[m], t->seconds };
+		if (now[m].state != RANK_OPEN)
+			continue;
+		struct top_row *row = &t->worker[t->workers++];
+		*row = (struct top_row){ .rank = now[m].rank, .worker = 1 };
+		for (const struct top_row *w = t->worker; w < row; w++)
+			row->worker += w->rank == row->rank;
+		row_fill(row, &s);
+	}
+}
+
+const struct top_row *top_worker(const struct top *t, const struct top_row *r,
+				 const struct top_row *w)
+{
+	for (w = w ? w + 1 : t->worker; w < t->worker + t->workers; w++)
+		if (w->rank == r->rank)
+			return w;
+	return NULL;
+}
+
 static void packets_add(struct top_packets *p, const struct span *s)
 {
 	const uint64_t *n = s->now->count, *b = s->before->count;
@@ -173,7 +199,7 @@ void top_order(struct top *t)
 void top_look(struct top *t)
 {
 	uint32_t size = t->watch.job.size;
-	struct sight *now = calloc(size, sizeof *now);
+	struct sight *now = calloc(watch_most(&t->watch), sizeof *now);
 	if (!now)
 		return; /* the figures stay as they were */
 	watch_look(&t->watch, now);
@@ -188,6 +214,7 @@ void top_look(struct top *t)
 		packets_add(&t->packets, &span);
 		t->counting += now[r].counting;
 	}
+	workers_fill(t, now);
 	free(t->before);
 	t->before = now;
 	t->looked = at;

@@ -16,9 +16,10 @@ enum top_column {
 	TOP_COLUMNS
 };
 
-/* One rank between two looks. */
+/* One rank, or a worker, between two looks. */
 struct top_row {
 	uint32_t rank;
+	unsigned worker; /* of the rank's: 1 for the first; 0: it is the rank */
 	struct sight now;
 	double figure[TOP_COLUMNS]; /* per second; TOP_QUEUE messages, TOP_ASLEEP a part of the time
 				     */
@@ -46,7 +47,9 @@ struct top {
 	double seconds; /* between the looks */
 	uint32_t counting;
 	struct sight *before;
-	struct top_row *row; /* one a rank */
+	struct top_row *row;    /* one a rank, */
+	struct top_row *worker; /* and behind them one a worker, */
+	unsigned workers;       /* so many of them open */
 	struct top_handler handler[TOP_HANDLERS], handler_before[TOP_HANDLERS];
 	unsigned handlers; /* that have had messages: the first in `handler`, the busiest first */
 	struct top_packets packets;
@@ -68,6 +71,9 @@ void top_row_text(const struct top *t, const struct top_row *r, char *text, size
 void top_handler_text(const struct top_handler *h, char *text,
 		      size_t room); /* NULL: the columns' names */
 
+/* The next worker of the row's rank behind `w`, or the first for NULL; NULL: no more. */
+const struct top_row *top_worker(const struct top *t, const struct top_row *r,
+				 const struct top_row *w);
 bool top_packets_text(const struct top *t, char *text, size_t room); /* false if there are none */
 
 void top_print(const struct top *t);

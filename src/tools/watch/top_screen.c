@@ -38,6 +38,13 @@ static void handlers_draw(struct view *v, const struct top *t)
 	}
 }
 
+static void row_draw(struct view *v, const struct top *t, const struct top_row *r)
+{
+	char text[320];
+	top_row_text(t, r, text, sizeof text);
+	line_draw(v, text, r->now.waits ? A_DIM : A_NORMAL);
+}
+
 static void screen_draw(struct view *v, const struct top *t)
 {
 	char text[320];
@@ -50,8 +57,10 @@ static void screen_draw(struct view *v, const struct top *t)
 	top_columns_text(t, text, sizeof text);
 	line_draw(v, text, A_REVERSE);
 	for (int r = v->top; r < size && v->line < room; r++) {
-		top_row_text(t, &t->row[r], text, sizeof text);
-		line_draw(v, text, t->row[r].now.waits ? A_DIM : A_NORMAL);
+		row_draw(v, t, &t->row[r]);
+		for (const struct top_row *w = NULL;
+		     (w = top_worker(t, &t->row[r], w)) && v->line < room;)
+			row_draw(v, t, w);
 	}
 	if (top_packets_text(t, text, sizeof text))
 		line_draw(v, text, A_NORMAL);

@@ -54,8 +54,23 @@ static void doing_text(const struct sight *s, char *text, size_t room)
 	}
 }
 
+/* "0.1": the first worker of rank 0. */
+static void worker_text(const struct top_row *r, char *text, size_t room)
+{
+	char name[24], handled[16], doing[128];
+	snprintf(name, sizeof name, "%u.%u", r->rank, r->worker);
+	scaled(r->figure[TOP_HANDLED], handled, sizeof handled);
+	doing_text(&r->now, doing, sizeof doing);
+	snprintf(text, room, "%5s %7s %10s %10s %10s %7s %5.0f %% %9s  %s", name, "worker", handled,
+		 "-", "-", "-", 100 * r->figure[TOP_ASLEEP], "-", doing);
+}
+
 void top_row_text(const struct top *t, const struct top_row *r, char *text, size_t room)
 {
+	if (r->worker) {
+		worker_text(r, text, room);
+		return;
+	}
 	char figure[TOP_COLUMNS][16], doing[128], queue[24];
 	for (int c = 0; c < TOP_COLUMNS; c++)
 		scaled(r->figure[c], figure[c], sizeof figure[c]);
@@ -111,6 +126,10 @@ void top_print(const struct top *t)
 	for (uint32_t r = 0; r < t->watch.job.size; r++) {
 		top_row_text(t, &t->row[r], text, sizeof text);
 		puts(text);
+		for (const struct top_row *w = NULL; (w = top_worker(t, &t->row[r], w));) {
+			top_row_text(t, w, text, sizeof text);
+			puts(text);
+		}
 	}
 	if (top_packets_text(t, text, sizeof text))
 		puts(text);
@@ -136,6 +155,17 @@ static void json_wait(struct json *j, const struct sight *s)
 		json_whole(j, "since_ns", s->plight.since);
 }
 
+static void json_worker(struct json *j, const struct top_row *r)
+{
+	json_begin(j, NULL, '{');
+	json_text(j, "state", watch_state(&r->now));
+	json_wait(j, &r->now);
+	json_real(j, "handled_per_s", r->figure[TOP_HANDLED]);
+	json_whole(j, "holds", r->now.hold);
+	json_whole(j, "handled", r->now.served);
+	json_end(j, '}');
+}
+
 static void json_row(struct json *j, const struct top *t, const struct top_row *r)
 {
 	json_begin(j, NULL, '{');
@@ -155,6 +185,10 @@ static void json_row(struct json *j, const struct top *t, const struct top_row *
 	for (int i = 0; i < PULSE_COUNTS; i++)
 		if (i != PULSE_ROOM_TICKS && i != PULSE_BLOCK_TICKS)
 			json_whole(j, pulse_names[i], r->now.count[i]);
+	json_begin(j, "workers", '[');
+	for (const struct top_row *w = NULL; (w = top_worker(t, r, w));)
+		json_worker(j, w);
+	json_end(j, ']');
 	json_end(j, '}');
 }
 

@@ -134,9 +134,10 @@ static enum rank_state state_of(const struct watch *w, uint32_t rank)
 	return state <= RANK_DEAD ? state : RANK_DEAD;
 }
 
+/* `rank` may be a worker. */
 static void sight_wait(const struct watch *w, uint32_t rank, struct sight *s)
 {
-	s->waits = pulse_read(&w->job.pulse[rank], &s->plight);
+	s->waits = pulse_read(job_pulse(&w->job, rank), &s->plight);
 	s->plight.known &= s->plight.whom < w->job.size;
 }
 
@@ -165,6 +166,7 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 	uint32_t session = atomic_load(
 		&w->job.head->session); /* first: counts are made 0 before it is raised */
 	*s = (struct sight){ .state = state_of(w, rank),
+			     .rank = rank,
 			     .pid = atomic_load(&w->job.rank[rank].pid),
 			     .session = session,
 			     .counting = watch_stats(w, rank) != NULL };
@@ -178,6 +180,22 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 	s->hold = pulse_holds(p);
 	sight_queue(w, rank, s);
 	sight_sent(w, rank, s);
+}
+
+/* `sight` has those of the ranks already: a worker is open only while its rank is. */
+static void worker_take(const struct watch *w, uint32_t member, struct sight *sight)
+{
+	struct sight *s = &sight[member];
+	uint32_t rank = member < members_of(w) ? job_member_rank(&w->job, member) : w->job.size;
+	*s = (struct sight){ .state = RANK_EXPECTED, .rank = rank };
+	if (rank >= w->job.size || sight[rank].state != RANK_OPEN ||
+	    !atomic_load(&job_seat(&w->job, member)->open))
+		return;
+	s->state = RANK_OPEN;
+	s->session = sight[rank].session;
+	s->pid = sight[rank].pid;
+	s->hold = pulse_holds(job_pulse(&w->job, member));
+	sight_count(s, job_pulse(&w->job, member));
 }
 
 uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n,
@@ -200,8 +218,10 @@ void watch_look(const struct watch *w, struct sight *sight)
 {
 	for (uint32_t r = 0; r < w->job.size; r++)
 		sight_take(w, r, &sight[r]);
+	for (uint32_t m = w->job.size; m < watch_most(w); m++)
+		worker_take(w, m, sight);
 	for (int i = 0; i < LOOKS; i++) {
-		for (uint32_t r = 0; r < w->job.size; r++)
+		for (uint32_t r = 0; r < watch_most(w); r++)
 			if (sight[r].state == RANK_OPEN && !sight[r].waits)
 				sight_wait(w, r, &sight[r]);
 		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);

@@ -27,6 +27,7 @@ void watch_close(struct watch *w);
 /* A rank at one moment. */
 struct sight {
 	enum rank_state state;
+	uint32_t rank;  /* its own, or a worker's */
 	bool elsewhere; /* on another machine, which has to be asked what it does: taken for one
 			   that is not open */
 	pid_t pid;
@@ -54,8 +55,16 @@ uint64_t sight_growth(const struct sight *now, const struct sight *before, uint6
 /* Packets that have come to it, and were dropped before anything in them was used. */
 uint64_t sight_dropped(const struct sight *s);
 
-/* Looks at all ranks; several times within some milliseconds, because waits are shown by fits. */
+/*
+ * Looks at all ranks; several times within some milliseconds, because waits are shown by fits.
+ * `sight` has one for each rank, and behind them one for each worker that there can be: its rank,
+ * its wait, and what it has handled. One that is not open is RANK_EXPECTED.
+ */
 void watch_look(const struct watch *w, struct sight *sight);
+static inline uint32_t watch_most(const struct watch *w)
+{
+	return w->job.size + w->job.seats;
+}
 
 /* Requests from one rank that another has not handled. */
 struct queue {

@@ -14,7 +14,8 @@
 
 struct graph {
 	uint32_t size;
-	const struct sight *sight; /* one a rank */
+	uint32_t most;             /* ranks, and workers that there can be */
+	const struct sight *sight; /* one a rank, then one a worker */
 	uint32_t *cycle;           /* ranks that wait for each other in turn, */
 	uint32_t cycle_length;     /* so many; 0 if there is no cycle */
 };
@@ -36,7 +37,21 @@ static bool graph_in_barrier(const struct graph *g, uint32_t rank)
 	return g->sight[rank].waits && strcmp(g->sight[rank].plight.text, "tern_barrier") == 0;
 }
 
-/* Whether `waiter` cannot go on before `other` does something. */
+/* Whether a worker of `rank` waits for `other`. */
+static bool graph_worker_waits(const struct graph *g, uint32_t rank, uint32_t other)
+{
+	for (uint32_t m = g->size; m < g->most; m++) {
+		const struct sight *s = &g->sight[m];
+		if (s->rank == rank && s->waits && s->plight.known && s->plight.whom == other)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether `waiter` cannot go on before `other` does something. What a worker waits for holds its
+ * rank up where the rank's own endpoint waits, too.
+ */
 static bool graph_waits(const struct graph *g, uint32_t waiter, uint32_t other)
 {
 	const struct sight *s = &g->sight[waiter];
@@ -44,7 +59,7 @@ static bool graph_waits(const struct graph *g, uint32_t waiter, uint32_t other)
 		return false;
 	if (graph_in_barrier(g, waiter))
 		return !graph_in_barrier(g, other) && g->sight[other].state <= RANK_OPEN;
-	return s->plight.known && s->plight.whom == other;
+	return (s->plight.known && s->plight.whom == other) || graph_worker_waits(g, waiter, other);
 }
 
 static void search_enter(struct search *s, uint32_t rank)
@@ -92,11 +107,11 @@ static void search_cycle(struct search *s)
 }
 
 /* Finds a cycle if there is one. False if there is no memory to look for it. */
-static bool graph_open(struct graph *g, const struct sight *sight, uint32_t size)
+static bool graph_open(struct graph *g, const struct sight *sight, uint32_t size, uint32_t most)
 {
-	*g = (struct graph){ .size = size,
-			     .sight = sight,
-			     .cycle = calloc(size, sizeof *g->cycle) };
+	*g = (struct graph){
+		.size = size, .most = most, .sight = sight, .cycle = calloc(size, sizeof *g->cycle)
+	};
 	struct search s = { .g = g,
 			    .mark = calloc(size, 1),
 			    .path = calloc(size, sizeof *s.path),
@@ -255,6 +270,20 @@ static void line_wait(const struct why *w, uint32_t r)
 	line_room(w, r);
 }
 
+/* Below its rank. */
+static void line_worker(const struct why *w, uint32_t member, unsigned number)
+{
+	const struct sight *s = &w->now[member];
+	printf("    worker %u of rank %u ", number, s->rank);
+	if (s->waits)
+		line_wait(w, member);
+	else
+		fputs(rank_handled(w, member) ? "handles replies" : "computes", stdout);
+	if (s->hold)
+		fputs("; under a hold", stdout);
+	putchar('\n');
+}
+
 static void line_print(const struct why *w, uint32_t r)
 {
 	const struct sight *s = &w->now[r];
@@ -271,6 +300,9 @@ static void line_print(const struct why *w, uint32_t r)
 	line_queue(w, r);
 	line_packets(w, r);
 	putchar('\n');
+	for (uint32_t m = w->size, number = 0; m < w->graph.most; m++)
+		if (w->now[m].rank == r && w->now[m].state == RANK_OPEN)
+			line_worker(w, m, ++number);
 }
 
 /* -- The sentence ---------------------------------------------------------------------------- */
@@ -402,16 +434,32 @@ static void why_print(const struct why *w)
 
 /* -- JSON ------------------------------------------------------------------------------------- */
 
+static void json_wait(struct json *j, const struct sight *s)
+{
+	json_text(j, "state", watch_state(s));
+	json_text(j, "waits_in", s->waits ? s->plight.text : NULL);
+	if (s->waits)
+		json_real(j, "seconds", (double)(clock_ns() - s->plight.since) / 1e9);
+}
+
+static void json_worker(struct json *j, const struct sight *s)
+{
+	json_begin(j, NULL, '{');
+	json_wait(j, s);
+	if (s->waits && s->plight.known)
+		json_whole(j, "waits_for", s->plight.whom);
+	json_whole(j, "holds", s->hold);
+	json_whole(j, "handled", s->served);
+	json_end(j, '}');
+}
+
 static void json_rank(struct json *j, const struct why *w, uint32_t r)
 {
 	const struct sight *s = &w->now[r];
 	json_begin(j, NULL, '{');
 	json_whole(j, "rank", r);
 	json_whole(j, "pid", (uint64_t)s->pid);
-	json_text(j, "state", watch_state(s));
-	json_text(j, "waits_in", s->waits ? s->plight.text : NULL);
-	if (s->waits)
-		json_real(j, "seconds", (double)(clock_ns() - s->plight.since) / 1e9);
+	json_wait(j, s);
 	json_begin(j, "waits_for", '[');
 	for (uint32_t other = 0; other < w->size; other++)
 		if (graph_waits(&w->graph, r, other))
@@ -428,6 +476,11 @@ static void json_rank(struct json *j, const struct why *w, uint32_t r)
 	json_whole(j, "handled", s->served);
 	for (int i = PULSE_PACKETS; i < PULSE_COUNTS; i++)
 		json_whole(j, pulse_names[i], s->count[i]);
+	json_begin(j, "workers", '[');
+	for (uint32_t m = w->size; m < w->graph.most; m++)
+		if (w->now[m].rank == r && w->now[m].state == RANK_OPEN)
+			json_worker(j, &w->now[m]);
+	json_end(j, ']');
 	json_end(j, '}');
 }
 
@@ -468,14 +521,15 @@ static void why_json(const struct why *w)
 static bool why_look(struct why *w)
 {
 	w->size = w->watch->job.size;
-	w->before = calloc(w->size, sizeof *w->before);
-	w->now = calloc(w->size, sizeof *w->now);
+	uint32_t most = watch_most(w->watch);
+	w->before = calloc(most, sizeof *w->before);
+	w->now = calloc(most, sizeof *w->now);
 	if (!w->before || !w->now)
 		return false;
 	watch_look(w->watch, w->before);
 	nanosleep(&(struct timespec){ .tv_nsec = BETWEEN_NS }, NULL);
 	watch_look(w->watch, w->now);
-	return graph_open(&w->graph, w->now, w->size);
+	return graph_open(&w->graph, w->now, w->size, most);
 }
 
 bool why_explain(const struct watch *watch, bool json)

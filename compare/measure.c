@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The measuring program, the same for every library: times the rows of the comparison through
+ * peer.h, checks every result, and prints a line for each row and round as soon as it has it.
+ *
+ * A round plays all rows, the next round plays them in the other order. A time is that of the
+ * slowest rank. Calls in a row use other buffers each time, and each rank in turn as the root.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "peer.h"
+
+enum {
+	ROWS_MOST = 128,
+	SIZES_MOST = 16,
+	COUNT_MOST = 1 << 20,
+	TOTAL_MOST = 16 << 20, /* bytes that one rank gives or gets in a call */
+	POOL = 2 * TOTAL_MOST, /* bytes of the buffers for either */
+	LINE = 64 / sizeof(double),
+};
+
+/* What a row's call needs to know. */
+struct call {
+	size_t n; /* doubles */
+	uint64_t count;
+	double salt; /* in the values of a call that is checked */
+};
+
+struct operation {
+	const char *name;
+	void (*run)(const struct call *c);       /* `count` times */
+	uint64_t (*check)(const struct call *c); /* once; how many values are wrong */
+	bool pair;   /* between ranks 0 and 1: measured among two only */
+	bool sized;  /* has a size other than 8 bytes */
+	bool blocks; /* a call moves as many blocks as there are ranks */
+};
+
+struct row {
+	const struct operation *op;
+	struct call call;
+	double least; /* ns of one call, so far */
+};
+
+static double *in, *out;
+static size_t turn; /* where the next buffers begin */
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* -- Buffers ----------------------------------------------------------------------- */
+
+/* The same place in `in` and `out`, with room for n doubles; another one each time. */
+static size_t place(size_t n)
+{
+	size_t all = POOL / sizeof(double), step = (n + LINE - 1) / LINE * LINE;
+	if (turn + step > all)
+		turn = 0;
+	turn += step;
+	return turn - step;
+}
+
+static double value(int rank, size_t i, double salt)
+{
+	return rank + (double)(i % 61) + salt;
+}
+
+static void fill(double *at, size_t n, int rank, double salt)
+{
+	for (size_t i = 0; i < n; i++)
+		at[i] = value(rank, i, salt);
+}
+
+static void poison(double *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		at[i] = -1;
+}
+
+static uint64_t differ(const double *at, size_t n, int rank, double salt)
+{
+	uint64_t wrong = 0;
+	for (size_t i = 0; i < n; i++)
+		wrong += at[i] != value(rank, i, salt);
+	return wrong;
+}
+
+static uint64_t sums_differ(const double *at, size_t n, double salt)
+{
+	int ranks = peer_ranks();
+	uint64_t wrong = 0;
+	for (size_t i = 0; i < n; i++)
+		wrong += at[i] != ranks * value(0, i, salt) + ranks * (ranks - 1) / 2;
+	return wrong;
+}
+
+/* -- Operations: many calls to be timed, and one to be checked ------------------------- */
+
+static uint64_t sum_below(uint64_t n)
+{
+	return n * (n - 1) / 2;
+}
+
+static void trips_run(const struct call *c)
+{
+	peer_trips(c->count);
+}
+
+static uint64_t trips_check(const struct call *c)
+{
+	(void)c;
+	uint64_t sum = peer_trips(100);
+	return peer_rank() == 0 && sum != sum_below(101);
+}
+
+static void sends_run(const struct call *c)
+{
+	peer_send_trips(c->count);
+}
+
+static uint64_t sends_check(const struct call *c)
+{
+	(void)c;
+	uint64_t sum = peer_send_trips(100);
+	return peer_rank() == 0 && sum != sum_below(101);
+}
+
+static void words_run(const struct call *c)
+{
+	peer_words(c->count);
+}
+
+static uint64_t words_check(const struct call *c)
+{
+	(void)c;
+	uint64_t sum = peer_words(1000);
+	return peer_rank() == 1 && sum != sum_below(1000);
+}
+
+static void stream_run(const struct call *c)
+{
+	size_t apart = (c->n + LINE - 1) / LINE * LINE;
+	peer_stream(peer_rank() ? out : in, c->n, apart, POOL / sizeof(double) / apart, c->count);
+}
+
+static uint64_t stream_check(const struct call *c)
+{
+	double *at = (peer_rank() ? out : in) + place(c->n);
+	if (peer_rank())
+		poison(at, c->n);
+	else
+		fill(at, c->n, 0, c->salt);
+	peer_stream(at, c->n, c->n, 1, 1);
+	return differ(at, c->n, 0, c->salt);
+}
+
+static void barrier_run(const struct call *c)
+{
+	for (uint64_t i = 0; i < c->count; i++)
+		peer_barrier();
+}
+
+/* A late rank: whoever has passed the barrier must find that this rank had come. */
+static uint64_t barrier_check(const struct call *c)
+{
+	int late = (int)c->salt % peer_ranks();
+	struct timespec nap = { 0, 2000000 };
+	if (peer_rank() == late)
+		nanosleep(&nap, NULL);
+	double came = now();
+	peer_barrier();
+	double passed = now(), last = peer_max(came);
+	return passed < last;
+}
+
+static void broadcast_run(const struct call *c)
+{
+	for (uint64_t i = 0; i < c->count; i++)
+		peer_broadcast((int)(i % (uint64_t)peer_ranks()), in + place(c->n), c->n);
+}
+
+static uint64_t broadcast_check(const struct call *c)
+{
+	int root = (int)c->salt % peer_ranks();
+	double *at = in + place(c->n);
+	if (peer_rank() == root)
+		fill(at, c->n, root, c->salt);
+	else
+		poison(at, c->n);
+	peer_broadcast(root, at, c->n);
+	return differ(at, c->n, root, c->salt);
+}
+
+static void reduce_run(const struct call *c)
+{
+	for (uint64_t i = 0; i < c->count; i++) {
+		size_t at = place(c->n);
+		peer_reduce((int)(i % (uint64_t)peer_ranks()), in + at, out + at, c->n);
+	}
+}
+
+static uint64_t reduce_check(const struct call *c)
+{
+	int root = (int)c->salt % peer_ranks();
+	size_t at = place(c->n);
+	fill(in + at, c->n, peer_rank(), c->salt);
+	poison(out + at, c->n);
+	peer_reduce(root, in + at, out + at, c->n);
+	return peer_rank() == root ? sums_differ(out + at, c->n, c->salt) : 0;
+}
+
+static void allreduce_run(const struct call *c)
+{
+	for (uint64_t i = 0; i < c->count; i++) {
+		size_t at = place(c->n);
+		peer_allreduce(in + at, out + at, c->n);
+	}
+}
+
+static uint64_t allreduce_check(const struct call *c)
+{
+	size_t at = place(c->n);
+	fill(in + at, c->n, peer_rank(), c->salt);
+	poison(out + at, c->n);
+	peer_allreduce(in + at, out + at, c->n);
+	return sums_differ(out + at, c->n, c->salt);
+}
+
+static void allgather_run(const struct call *c)
+{
+	for (uint64_t i = 0; i < c->count; i++) {
+		size_t at = place(c->n * (size_t)peer_ranks());
+		peer_allgather(in + at, c->n, out + at);
+	}
+}
+
+static uint64_t allgather_check(const struct call *c)
+{
+	size_t at = place(c->n * (size_t)peer_ranks());
+	uint64_t wrong = 0;
+	fill(in + at, c->n, peer_rank(), c->salt);
+	poison(out + at, c->n * (size_t)peer_ranks());
+	peer_allgather(in + at, c->n, out + at);
+	for (int r = 0; r < peer_ranks(); r++)
+		wrong += differ(out + at + c->n * (size_t)r, c->n, r, c->salt);
+	return wrong;
+}
+
+static void alltoall_run(const struct call *c)
+{
+	for (uint64_t i = 0; i < c->count; i++) {
+		size_t at = place(c->n * (size_t)peer_ranks());
+		peer_alltoall(in + at, out + at, c->n);
+	}
+}
+
+/* The block from rank a to rank b is that of the number a * ranks + b. */
+static uint64_t alltoall_check(const struct call *c)
+{
+	int ranks = peer_ranks(), own = peer_rank();
+	size_t at = place(c->n * (size_t)ranks);
+	uint64_t wrong = 0;
+	for (int r = 0; r < ranks; r++)
+		fill(in + at + c->n * (size_t)r, c->n, own * ranks + r, c->salt);
+	poison(out + at, c->n * (size_t)ranks);
+	peer_alltoall(in + at, out + at, c->n);
+	for (int r = 0; r < ranks; r++)
+		wrong += differ(out + at + c->n * (size_t)r, c->n, r * ranks + own, c->salt);
+	return wrong;
+}
+
+static const struct operation operations[] = {
+	{ "round-trip", trips_run, trips_check, .pair = true },
+	{ "send-receive", sends_run, sends_check, .pair = true },
+	{ "rate", words_run, words_check, .pair = true },
+	{ "bandwidth", stream_run, stream_check, .pair = true, .sized = true },
+	{ "barrier", barrier_run, barrier_check, .sized = false },
+	{ "broadcast", broadcast_run, broadcast_check, .sized = true },
+	{ "reduce", reduce_run, reduce_check, .sized = true },
+	{ "allreduce", allreduce_run, allreduce_check, .sized = true },
+	{ "allgather", allgather_run, allgather_check, .sized = true, .blocks = true },
+	{ "alltoall", alltoall_run, alltoall_check, .sized = true, .blocks = true },
+};
+enum { OPERATIONS = sizeof operations / sizeof *operations };
+
+/* -- Rows -------------------------------------------------------------------------- */
+
+static struct row rows[ROWS_MOST];
+static unsigned n_rows;
+
+static void row_add(const struct operation *op, size_t bytes)
+{
+	size_t ranks = (size_t)peer_ranks();
+	if ((op->pair && ranks != 2) || bytes * (op->blocks ? ranks : 1) > TOTAL_MOST ||
+	    n_rows == ROWS_MOST)
+		return;
+	rows[n_rows++] = (struct row){ .op = op, .call.n = bytes / sizeof(double) };
+}
+
+/* One size of those that have none, which is shown as 8 bytes, or 0 for the barrier. */
+static void rows_add(const size_t *sizes, unsigned n)
+{
+	for (unsigned o = 0; o < OPERATIONS; o++) {
+		for (unsigned i = 0; i < n && operations[o].sized; i++)
+			row_add(&operations[o], sizes[i]);
+		if (!operations[o].sized)
+			row_add(&operations[o], operations[o].pair ? sizeof(double) : 0);
+	}
+}
+
+/* Nanoseconds of one call at the slowest rank. */
+static double row_time(const struct row *row)
+{
+	peer_barrier();
+	double began = now();
+	row->op->run(&row->call);
+	return peer_max(now() - began) / (double)row->call.count;
+}
+
+/* The least time of one call: few calls at first, four times as many until they take long enough.
+ */
+static double row_first(struct row *row, double ns)
+{
+	double least = INFINITY, each;
+	row->call.count = 1;
+	for (;;) {
+		each = row_time(row);
+		least = each < least ? each : least;
+		if (each * (double)row->call.count >= ns / 4 || row->call.count >= COUNT_MOST / 4)
+			return least;
+		row->call.count *= 4;
+	}
+}
+
+/*
+ * So many calls that they take about `ns`, by the least time known of one: another program may have
+ * taken a core meanwhile. Every rank computes the same number.
+ */
+static uint64_t row_count(const struct row *row, double ns)
+{
+	double count = ns / row->least;
+	return count < 1 ? 1 : count > COUNT_MOST ? COUNT_MOST : (uint64_t)count;
+}
+
+static bool row_play(struct row *row, unsigned round, double ns)
+{
+	row->call.salt = round + 1;
+	if (round == 0)
+		row->least = row_first(row, ns);
+	row->call.count = row_count(row, ns);
+	double each = row_time(row);
+	row->least = each < row->least ? each : row->least;
+	bool right = peer_max((double)row->op->check(&row->call)) == 0;
+	if (peer_rank() == 0) {
+		printf("%s,%d,%zu,%.1f,%s\n", row->op->name, peer_ranks(),
+		       row->call.n * sizeof(double), each, right ? "yes" : "no");
+		fflush(stdout);
+	}
+	return right;
+}
+
+/* -- The program ------------------------------------------------------------------- */
+
+static unsigned sizes_read(char *list, size_t *sizes)
+{
+	unsigned n = 0;
+	for (char *s = strtok(list, ","); s && n < SIZES_MOST; s = strtok(NULL, ","))
+		sizes[n++] = strtoull(s, NULL, 10);
+	return n;
+}
+
+static bool buffers_open(void)
+{
+	in = malloc(POOL);
+	out = malloc(POOL);
+	if (!in || !out)
+		return false;
+	for (size_t i = 0; i < POOL / sizeof(double); i++)
+		in[i] = out[i] = 1;
+	return true;
+}
+
+/* compare ROUNDS MICROSECONDS SIZE,... : each row takes about so many microseconds in a round. */
+int main(int argc, char **argv)
+{
+	size_t sizes[SIZES_MOST];
+	bool right = true;
+	peer_open(&argc, &argv);
+	if (argc != 4 || !buffers_open()) {
+		fprintf(stderr, "usage: ROUNDS MICROSECONDS SIZE,...; 64 MiB for each rank\n");
+		return 2;
+	}
+	unsigned rounds = (unsigned)atoi(argv[1]);
+	double ns = atof(argv[2]) * 1000;
+	rows_add(sizes, sizes_read(argv[3], sizes));
+	for (unsigned k = 0; k < rounds; k++)
+		for (unsigned i = 0; i < n_rows; i++)
+			right &= row_play(&rows[k % 2 ? n_rows - 1 - i : i], k, ns);
+	peer_close();
+	return right ? 0 : 1;
+}

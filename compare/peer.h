@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a library does for the comparison. Each library has one back end behind these calls, linked
+ * with measure.c; so all are measured by the same code. Every rank makes the same calls in the same
+ * order. A call that fails writes a sentence and ends the job.
+ */
+#ifndef COMPARE_PEER_H
+#define COMPARE_PEER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void peer_open(int *argc, char ***argv);
+void peer_close(void);
+int peer_rank(void);
+int peer_ranks(void);
+
+/* -- Collectives of all ranks */
+
+void peer_barrier(void);
+void peer_broadcast(int root, double *data, size_t n);
+void peer_reduce(int root, const double *in, double *out, size_t n); /* sums */
+void peer_allreduce(const double *in, double *out, size_t n);        /* sums */
+void peer_allgather(const double *in, size_t n, double *out);        /* n of each rank */
+void peer_alltoall(const double *in, double *out, size_t n);         /* n for each rank */
+double peer_max(double value);                                       /* of all ranks, at all */
+
+/* -- Between ranks 0 and 1; the others do nothing */
+
+/*
+ * Rank 0 sends the words 0 to count - 1, each when the one before was answered, and rank 1 answers
+ * each with the next larger word. The sum of the answers at rank 0. By the library's shortest
+ * message, and by its send and receive.
+ */
+uint64_t peer_trips(uint64_t count);
+uint64_t peer_send_trips(uint64_t count);
+/* Rank 0 sends the same words without waiting. The sum at rank 1; returns when that has all. */
+uint64_t peer_words(uint64_t count);
+
+enum { PEER_WINDOW = 16 }; /* messages of peer_stream() under way */
+/*
+ * Rank 0 sends `count` messages of `n` doubles to rank 1, from places of `data` in turn; they lie
+ * `apart` doubles from each other, and there are `places` of them. Rank 1 receives them likewise.
+ */
+void peer_stream(double *data, size_t n, size_t apart, size_t places, uint64_t count);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The runtime layer's active messages. Two arguments are one of Tern's words. The number that a
+ * message is sent to says the rest: which handler, whether the last word has one argument, and
+ * whether the message is long. A long message has the destination and the length in two words more;
+ * where the arguments leave no room for them, in a payload.
+ */
+#include "runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { LONG = 2, PLACE = 16 /* bytes */ };
+
+static rt_handler *handlers[RT_HANDLERS];
+
+static unsigned number_of(unsigned handler, unsigned n, unsigned kind)
+{
+	return rt.first + handler * RT_NUMBERS + kind + n % 2;
+}
+
+static unsigned args_pack(uint64_t *words, unsigned n, const uint32_t *args)
+{
+	for (unsigned i = 0; i < n / 2; i++)
+		words[i] = args[2 * i] | (uint64_t)args[2 * i + 1] << 32;
+	if (n % 2)
+		words[n / 2] = args[n - 1];
+	return (n + 1) / 2;
+}
+
+/* -- Arrival ----------------------------------------------------------------------------- */
+
+static void handler_run(const tern_msg *m, unsigned first, const void *data, size_t len)
+{
+	rt_token token = { m, tern_msg_src(m) };
+	unsigned number = tern_msg_handler(m) - rt.first, n = tern_msg_words(m) - first;
+	uint32_t args[RT_ARGS_MAX];
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t word = tern_msg_arg(m, first + i);
+		args[2 * i] = (uint32_t)word;
+		args[2 * i + 1] = (uint32_t)(word >> 32);
+	}
+	handlers[number / RT_NUMBERS](&token, args, 2 * n - number % 2, (void *)(uintptr_t)data,
+				      len);
+}
+
+static void on_message(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	(void)t;
+	handler_run(m, 0, data, len);
+}
+
+static void on_long(tern *t, const tern_msg *m)
+{
+	size_t payload;
+	const char *data = tern_msg_data(m, &payload);
+	uint64_t place[2] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1) };
+	(void)t;
+	if (data)
+		memcpy(place, data, PLACE);
+	if (payload > PLACE)
+		memcpy((void *)place[0], data + PLACE, place[1]);
+	handler_run(m, data ? 0 : 2, (void *)place[0], place[1]);
+}
+
+void rt_on_named(unsigned number, rt_handler *fn, const char *name)
+{
+	handlers[number] = fn;
+	for (unsigned i = 0; i < RT_NUMBERS; i++)
+		rt_must(tern_on_named(rt.t, rt.first + number * RT_NUMBERS + i,
+				      i < LONG ? on_message : on_long, name));
+}
+
+/* -- Sending ----------------------------------------------------------------------------- */
+
+static int sent(int rc)
+{
+	if (rc == -EAGAIN)
+		return 1;
+	rt_must(rc);
+	return 0;
+}
+
+int rt_request(uint32_t rank, unsigned handler, const void *data, size_t len, unsigned n,
+	       const uint32_t *args)
+{
+	uint64_t words[TERN_WORDS_MAX];
+	unsigned count = args_pack(words, n, args), number = number_of(handler, n, 0);
+	if (!len)
+		return sent(tern_request_array(rt.t, rank, number, count, words));
+	return sent(tern_request_data_array(rt.t, rank, number, data, len, count, words));
+}
+
+void rt_reply(rt_token *token, unsigned handler, const void *data, size_t len, unsigned n,
+	      const uint32_t *args)
+{
+	uint64_t words[TERN_WORDS_MAX];
+	unsigned count = args_pack(words, n, args), number = number_of(handler, n, 0);
+	rt_must(tern_reply_data_array(rt.t, token->m, number, data, len, count, words));
+}
+
+void rt_commit(void *claimed, unsigned handler, size_t len, unsigned n, const uint32_t *args)
+{
+	uint64_t words[TERN_WORDS_MAX];
+	unsigned count = args_pack(words, n, args);
+	rt_must(tern_claim_shorten(rt.t, claimed, len));
+	rt_must(tern_commit_array(rt.t, claimed, number_of(handler, n, 0), count, words));
+}
+
+/* One of Tern's long messages, with the destination and the length before the arguments. */
+static tern_long long_of(uint32_t rank, unsigned handler, void *dst, const void *data, size_t len,
+			 unsigned n, const uint32_t *args, uint64_t *words)
+{
+	words[0] = (uintptr_t)dst;
+	words[1] = len;
+	return (tern_long){ .dst = rt_addr(rank, dst),
+			    .src = data,
+			    .len = len,
+			    .id = number_of(handler, n, LONG),
+			    .n = 2 + args_pack(words + 2, n, args),
+			    .words = words };
+}
+
+int rt_request_long(uint32_t rank, unsigned handler, void *dst, const void *data, size_t len,
+		    rt_event **local, unsigned n, const uint32_t *args)
+{
+	uint64_t words[2 + TERN_WORDS_MAX];
+	tern_long what = long_of(rank, handler, dst, data, len, n, args, words);
+	tern_op own = TERN_OP;
+	int rc;
+	what.local = rt_local_begin(local, &own);
+	if (n <= RT_LONG_ARGS)
+		rc = tern_put_request_start_array(rt.t, &what);
+	else if (!(rc = tern_put(rt.t, what.dst, data, len)))
+		rc = tern_request_data_array(rt.t, rank, what.id, words, PLACE, what.n - 2,
+					     words + 2);
+	int again = sent(rc);
+	rt_local_begun(local, &own);
+	return again;
+}
+
+/* The copy of a source begins with its handle. */
+static void copy_free(tern *t, tern_op *op)
+{
+	(void)t;
+	free(op);
+}
+
+static int reply_packed(rt_token *token, const tern_long *what)
+{
+	char *claimed;
+	int rc = tern_reply_claim(rt.t, token->m, PLACE + what->len, TERN_CLAIM_FRESH,
+				  (void **)&claimed);
+	if (rc)
+		return rc;
+	memcpy(claimed, what->words, PLACE);
+	memcpy(claimed + PLACE, what->src, what->len);
+	return tern_reply_commit_array(rt.t, token->m, claimed, what->id, what->n - 2,
+				       what->words + 2);
+}
+
+void rt_reply_long(rt_token *token, unsigned handler, void *dst, const void *data, size_t len,
+		   unsigned n, const uint32_t *args)
+{
+	uint64_t words[2 + TERN_WORDS_MAX];
+	tern_long what = long_of(token->src, handler, dst, data, len, n, args, words);
+	if (n <= RT_LONG_ARGS && !tern_near_is(rt.t, token->src)) { /* polls may send the rest */
+		what.local = rt_memory(sizeof *what.local + len);
+		*what.local = (tern_op){ .done = copy_free };
+		what.src = memcpy(what.local + 1, data, len);
+	}
+	rt_must(n <= RT_LONG_ARGS ? tern_put_reply_array(rt.t, token->m, &what)
+				  : reply_packed(token, &what));
+}

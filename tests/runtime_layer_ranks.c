@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ranks of runtime_layer_test.sh: whether the layer of examples/runtime keeps what a language
+ * relies on. Messages of every kind and argument count, exact completion, order, scattered memory
+ * against a reference, contended atomics, teams. Linked with the installed interface alone.
+ */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "runtime_layer.h"
+
+enum { ASK, ANSWER, LOOK, HOP, COUNT };
+
+static tern_flag answers, hops, counts;
+
+static void wait_for(tern_flag *flag, uint64_t n)
+{
+	rt_must(tern_wait(rt.t, flag, n));
+}
+
+static void meet(void)
+{
+	rt_barrier(RT_BLOCK, rt.world);
+}
+
+/* -- Messages: what the i-th argument is follows from how many there are -------------------- */
+
+enum kind { SHORT, MEDIUM, LONG };
+
+/* What the message under way is; the receiver finds it in the sender's area. */
+struct shape {
+	enum kind kind;
+	unsigned n;
+	size_t len, answer;
+};
+
+static uint32_t arg_of(unsigned i, unsigned n)
+{
+	return UINT32_C(0x9e3779b9) * (i + 1) ^ n << 27;
+}
+
+static void args_set(uint32_t *args, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		args[i] = arg_of(i, n);
+}
+
+static void arrived(const struct shape *s, size_t len, const uint32_t *args, unsigned n,
+		    const char *data, size_t got)
+{
+	CHECK(n == s->n);
+	for (unsigned i = 0; i < n; i++)
+		CHECK(args[i] == arg_of(i, n));
+	CHECK(got == (s->kind == SHORT ? 0 : len));
+	CHECK(filled(data, got, n));
+}
+
+static const struct shape *shape_from(uint32_t src)
+{
+	return (struct shape *)(void *)(area(rt.rank, src) + AREA - 64);
+}
+
+static void on_ask(rt_token *token, const uint32_t *args, unsigned n, void *data, size_t len)
+{
+	static char answer[AREA];
+	const struct shape *s = shape_from(token->src);
+	arrived(s, s->len, args, n, data, len);
+	if (s->kind == LONG)
+		CHECK(data == area(rt.rank, token->src));
+	fill(answer, s->answer, n);
+	if (s->kind == LONG)
+		rt_reply_long(token, ANSWER, area(token->src, rt.rank) + HALF, answer, s->answer, n,
+			      args);
+	else
+		rt_reply(token, ANSWER, answer, s->kind == SHORT ? 0 : s->answer, n, args);
+	memset(answer, 0, s->answer); /* the source is free on return */
+}
+
+static struct shape asked;
+
+static void on_answer(rt_token *token, const uint32_t *args, unsigned n, void *data, size_t len)
+{
+	arrived(&asked, asked.answer, args, n, data, len);
+	if (asked.kind == LONG)
+		CHECK(data == area(rt.rank, token->src) + HALF);
+	tern_signal(rt.t, &answers, 1);
+}
+
+static void ask(uint32_t rank, const struct shape *s)
+{
+	static char data[AREA];
+	uint32_t args[RT_ARGS_MAX];
+	rt_event *local = NULL;
+	asked = *s;
+	args_set(args, s->n);
+	fill(data, s->len, s->n);
+	rt_put(RT_BLOCK, rank, area(rank, rt.rank) + AREA - 64, s, sizeof *s, NULL);
+	rt_event **how = s->n % 3 == 0 ? RT_NOW : s->n % 3 == 1 ? RT_GROUP : &local;
+	if (s->kind == LONG)
+		rt_request_long(rank, ASK, area(rank, rt.rank), data, s->len, how, s->n, args);
+	else
+		rt_request(rank, ASK, data, s->kind == SHORT ? 0 : s->len, s->n, args);
+	if (s->kind == LONG && how == RT_GROUP)
+		rt_sync(RT_SOURCES);
+	rt_wait(local);
+	memset(data, 0, s->len); /* the source is free */
+	wait_for(&answers, 1);
+}
+
+static void messages_of_every_kind_and_count(void)
+{
+	static const size_t medium[] = { 1, 64, 5000, RT_MEDIUM_REPLY_MAX };
+	static const size_t large[] = { 0, 8, 4096, RT_LONG_REPLY_MAX, 20000, HALF - 64 };
+	for (uint32_t k = 0; k < rt.size; k++) {
+		uint32_t rank = (rt.rank + k) % rt.size;
+		for (unsigned n = 0; n <= RT_ARGS_MAX; n++) {
+			ask(rank, &(struct shape){ SHORT, n, 0, 0 });
+			for (unsigned i = 0; i < 4; i++)
+				ask(rank, &(struct shape){ MEDIUM, n, medium[i], medium[3 - i] });
+			ask(rank, &(struct shape){ MEDIUM, n, RT_MEDIUM_REQUEST_MAX, 1 });
+			for (unsigned i = 0; i < 6; i++) {
+				size_t back = large[5 - i];
+				if (n > RT_LONG_ARGS && back > RT_LONG_REPLY_MAX)
+					back = RT_LONG_REPLY_MAX;
+				ask(rank, &(struct shape){ LONG, n, large[i], back });
+			}
+		}
+	}
+}
+
+/* -- Messages that find no room, or follow from others ---------------------------------------- */
+
+static void on_count(rt_token *token, const uint32_t *args, unsigned n, void *data, size_t len)
+{
+	(void)token, (void)args, (void)n, (void)data;
+	CHECK(len == 0 || filled(data, len, 3));
+	tern_signal(rt.t, &counts, 1);
+}
+
+static void a_request_without_room_is_not_sent(void)
+{
+	uint64_t sent = 0;
+	uint32_t args[3] = { 0 };
+	tern_hold(rt.t);
+	while (!rt_request(rt.rank, COUNT, NULL, 0, 3, args))
+		sent++;
+	tern_release(rt.t);
+	CHECK(sent > 0);
+	wait_for(&counts, sent);
+	rt_request(rt.rank, COUNT, NULL, 0, 0, NULL);
+	wait_for(&counts, 1);
+	CHECK(counts == 0);
+}
+
+static void a_claim_is_filled_in_place_and_shortened(void)
+{
+	void *claimed;
+	rt_must(tern_claim(rt.t, (rt.rank + 1) % rt.size, 5000, &claimed));
+	fill(claimed, 5000, 3);
+	rt_commit(claimed, COUNT, 777, 0, NULL);
+	wait_for(&counts, 1);
+}
+
+struct hop {
+	uint32_t origin, left;
+};
+
+static void hop_on(tern *t, void *arg)
+{
+	struct hop *h = arg;
+	(void)t;
+	uint32_t args[] = { h->origin, h->left }, next = (rt.rank + 1) % rt.size;
+	rt_request(h->left ? next : h->origin, HOP, NULL, 0, 2, args);
+	free(h);
+}
+
+static void on_hop(rt_token *token, const uint32_t *args, unsigned n, void *data, size_t len)
+{
+	(void)token, (void)n, (void)data, (void)len;
+	if (args[1] == 0 && args[0] == rt.rank) {
+		tern_signal(rt.t, &hops, 1);
+		return;
+	}
+	struct hop *h = rt_memory(sizeof *h);
+	*h = (struct hop){ args[0], args[1] - 1 };
+	rt_must(tern_defer(rt.t, hop_on, h));
+}
+
+static void handlers_let_requests_follow(void)
+{
+	uint32_t args[] = { rt.rank, 5 * rt.size };
+	for (int i = 0; i < 4; i++)
+		rt_request((rt.rank + 1) % rt.size, HOP, NULL, 0, 2, args);
+	wait_for(&hops, 4);
+}
+
+/* -- Completion and order ------------------------------------------------------------------ */
+
+/* Whether what the sender put before is here: args are an offset, a length and a key. */
+static void on_look(rt_token *token, const uint32_t *args, unsigned n, void *data, size_t len)
+{
+	(void)n, (void)data, (void)len;
+	CHECK(filled(area(rt.rank, token->src) + args[0], args[1], args[2]));
+	rt_reply(token, COUNT, NULL, 0, 0, NULL);
+}
+
+static void look(uint32_t rank, size_t offset, size_t len, unsigned key)
+{
+	uint32_t args[] = { (uint32_t)offset, (uint32_t)len, key };
+	rt_request(rank, LOOK, NULL, 0, 3, args);
+}
+
+static void a_complete_put_is_there_before_the_next_message(void)
+{
+	static char data[AREA];
+	static const size_t lengths[] = { 1, 8, 100, 4096, 8192, 8193, 70000 };
+	for (unsigned i = 0; i < 140; i++) {
+		size_t len = lengths[i % 7];
+		uint32_t rank = (uint32_t)chance(rt.size);
+		char *to = area(rank, rt.rank);
+		rt_event *local = NULL, *e = NULL;
+		fill(data, len, i);
+		switch (i % 5) {
+		case 0:
+			rt_put(RT_BLOCK, rank, to, data, len, NULL);
+			break;
+		case 1:
+			e = rt_put(RT_EVENT, rank, to, data, len, NULL);
+			break;
+		case 2:
+			e = rt_put(RT_EVENT, rank, to, data, len, RT_NOW);
+			fill(data, len, i + 1);
+			break;
+		case 3:
+			e = rt_put(RT_EVENT, rank, to, data, len, &local);
+			rt_wait(local);
+			fill(data, len, i + 1);
+			break;
+		default:
+			rt_put(RT_IMPLICIT, rank, to, data, len, RT_GROUP);
+			rt_sync(RT_SOURCES);
+			fill(data, len, i + 1);
+			rt_sync(RT_PUTS);
+		}
+		rt_wait(e);
+		look(rank, 0, len, i);
+		wait_for(&counts, 1);
+	}
+}
+
+enum { SLOTS = 96, SLOT = 1024 };
+
+static size_t slot_length(unsigned i)
+{
+	return i % 11 == 0 ? 8 : 1 + i * 37 % SLOT;
+}
+
+static void slots_verify(uint32_t rank, unsigned key)
+{
+	static char back[SLOTS][SLOT];
+	rt_event *e[SLOTS];
+	size_t null = 0;
+	memset(back, 0, sizeof back);
+	for (unsigned i = 0; i < SLOTS; i++)
+		e[i] = rt_get(RT_EVENT, back[i], rank, area(rank, rt.rank) + i * SLOT,
+			      slot_length(i));
+	while (null < SLOTS) {
+		null = rt_wait_some(e, SLOTS);
+		for (unsigned i = 0; i < SLOTS; i++)
+			CHECK(e[i] || filled(back[i], slot_length(i), key + i));
+	}
+}
+
+static void puts_overlap_and_each_completes_for_itself(void)
+{
+	static char data[SLOTS][SLOT];
+	rt_event *e[SLOTS];
+	for (unsigned round = 0; round < 6; round++) {
+		uint32_t rank = (rt.rank + round) % rt.size;
+		if (round == 3)
+			rt_region_begin();
+		for (unsigned i = 0; i < SLOTS; i++) {
+			fill(data[i], slot_length(i), round + i);
+			e[i] = rt_put(round % 3 ? RT_EVENT : RT_IMPLICIT, rank,
+				      area(rank, rt.rank) + i * SLOT, data[i], slot_length(i),
+				      NULL);
+		}
+		rt_event *region = round == 3 ? rt_region_end() : NULL;
+		rt_wait(region);
+		for (unsigned i = 0; i < SLOTS && round == 1; i++) {
+			unsigned other = i * 35 % SLOTS; /* in another order */
+			rt_wait(e[other]);
+			e[other] = NULL;
+			look(rank, other * SLOT, slot_length(other), round + other);
+		}
+		wait_for(&counts, round == 1 ? SLOTS : 0);
+		while (!rt_test(e, SLOTS))
+			sched_yield();
+		rt_sync(RT_ALL);
+		slots_verify(rank, round);
+	}
+}
+
+static void values_and_tests(void)
+{
+	uint32_t rank = (rt.rank + 1) % rt.size;
+	char *to = area(rank, rt.rank);
+	for (uint64_t i = 0; i < 100; i++) {
+		size_t len = (size_t)1 << i % 4;
+		rt_event *e = rt_put_value(RT_EVENT, rank, to, i * 3, len);
+		rt_wait(e);
+		CHECK(rt_get_value(rank, to, len) == (len == 1 ? (uint8_t)(i * 3) : i * 3));
+		rt_put_value(RT_IMPLICIT, rank, to + 8, i, 8);
+		rt_sync(RT_PUTS);
+		CHECK(rt_try_sync(RT_ALL));
+		CHECK(rt_get_value(rank, to + 8, 8) == i);
+	}
+}
+
+/* -- Atomics ------------------------------------------------------------------------------- */
+
+struct words {
+	uint32_t narrow, least32;
+	uint64_t wide, most, swapped, bits;
+	float single;
+	double sum;
+	uint64_t claimed[8];
+};
+
+static struct words *words_at(uint32_t rank)
+{
+	return (struct words *)(void *)(rt.base[rank] + (size_t)RANKS_MOST * AREA);
+}
+
+enum { TIMES = 200 };
+
+static void contended_atomics_lose_nothing(void)
+{
+	struct words *w = words_at(0);
+	rt_value old[TIMES], one = { .u64 = 1 }, half = { .d = 0.5 }, quarter = { .f = 0.25f },
+			     seen;
+	for (unsigned i = 0; i < TIMES; i++) {
+		enum rt_mode mode = (enum rt_mode)(i % 3);
+		rt_value n = { .u64 = rt.rank * TIMES + i }, least = { .u32 = UINT32_MAX - i };
+		rt_event *e[6] = { NULL };
+		e[0] = rt_atomic(mode, RT_64, TERN_AMO_ADD, 0, &w->wide, one, &old[i]);
+		e[1] = rt_atomic(mode, RT_32, TERN_AMO_ADD, 0, &w->narrow, one, NULL);
+		e[2] = rt_atomic(mode, RT_DOUBLE, TERN_AMO_ADD, 0, &w->sum, half, NULL);
+		e[3] = rt_atomic(mode, RT_FLOAT, TERN_AMO_ADD, 0, &w->single, quarter, NULL);
+		e[4] = rt_atomic(mode, RT_64, TERN_AMO_MAX, 0, &w->most, n, NULL);
+		e[5] = rt_atomic(mode, RT_32, TERN_AMO_SMAX, 0, &w->least32, least, NULL);
+		rt_wait_all(e, 6);
+		rt_sync(RT_ATOMICS);
+		rt_value got = rt_get_value(0, &w->wide, 8) > old[i].u64 ? one : (rt_value){ 0 };
+		CHECK(got.u64 == 1);
+		do { /* one more, by compare-and-swap */
+			seen.u64 = rt_get_value(0, &w->swapped, 8);
+			n.u64 = seen.u64 + 1;
+			rt_compare_swap(RT_BLOCK, RT_64, 0, &w->swapped, seen, n, &old[0]);
+		} while (old[0].u64 != seen.u64);
+	}
+	for (unsigned i = 1; i < TIMES; i++)
+		CHECK(i == 1 || old[i].u64 > old[i - 1].u64);
+	meet();
+	uint64_t all = (uint64_t)TIMES * rt.size;
+	CHECK(rt_get_value(0, &w->wide, 8) == all);
+	CHECK(rt_get_value(0, &w->narrow, 4) == all);
+	CHECK(rt_get_value(0, &w->swapped, 8) == all);
+	CHECK(rt_get_value(0, &w->most, 8) == all - 1);
+	CHECK(rt_get_value(0, &w->least32, 4) == 0); /* all others are negative */
+	rt_atomic(RT_BLOCK, RT_DOUBLE, TERN_AMO_LOAD, 0, &w->sum, half, &seen);
+	CHECK(seen.d == 0.5 * (double)all);
+	rt_atomic(RT_BLOCK, RT_FLOAT, TERN_AMO_LOAD, 0, &w->single, half, &seen);
+	CHECK(seen.f == 0.25f * (float)all);
+}
+
+/* -- Teams --------------------------------------------------------------------------------- */
+
+static void teams_meet_and_reduce(void)
+{
+	tern_team *half;
+	uint32_t me = rt.rank, same = (rt.size + 1 - me % 2) / 2;
+	rt_must(tern_team_split(rt.world, (int)(me % 2), 0, &half));
+	CHECK(tern_team_size(half) == same);
+	for (int i = 0; i < 30; i++) {
+		enum rt_mode mode = (enum rt_mode)(i % 3);
+		uint32_t root = (uint32_t)i % same;
+		uint64_t in = me + 1, sum = 0, all = 0, told = 0;
+		double most = 0, mine = me * 1.5;
+		rt_event *e[4];
+		e[0] = rt_broadcast(mode, half, root, &told, &in, sizeof told);
+		e[1] = rt_reduce(mode, half, root, &sum, &in, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM);
+		e[2] = rt_reduce(mode, rt.world, RT_EVERYONE, &most, &mine, 1, TERN_TYPE_DOUBLE,
+				 TERN_REDUCE_MAX);
+		e[3] = rt_barrier(mode, half);
+		rt_wait_all(e, 4);
+		rt_sync(RT_TEAMS);
+		CHECK(told == tern_team_member(half, root) + 1);
+		for (uint32_t k = 0; k < same; k++)
+			all += tern_team_member(half, k) + 1;
+		CHECK(tern_team_rank(half) != root || sum == all);
+		CHECK(most == (rt.size - 1) * 1.5);
+	}
+	rt_must(tern_team_free(half));
+}
+
+static void (*const tests[])(void) = {
+	messages_of_every_kind_and_count,
+	a_request_without_room_is_not_sent,
+	a_claim_is_filled_in_place_and_shortened,
+	handlers_let_requests_follow,
+	a_complete_put_is_there_before_the_next_message,
+	puts_overlap_and_each_completes_for_itself,
+	values_and_tests,
+	strided_transfers_are_those_of_the_reference,
+	indexed_transfers_are_those_of_the_reference,
+	contended_atomics_lose_nothing,
+	teams_meet_and_reduce,
+};
+
+int main(int argc, char **argv)
+{
+	rt_open();
+	rt_on(ASK, on_ask);
+	rt_on(ANSWER, on_answer);
+	rt_on(LOOK, on_look);
+	rt_on(HOP, on_hop);
+	rt_on(COUNT, on_count);
+	CHECK(rt.size <= RANKS_MOST);
+	rt_attach((size_t)(RANKS_MOST + 1) * AREA);
+	state = rt.rank + 1;
+	if (argc > 1 && !strcmp(argv[1], "exit")) {
+		meet();
+		if (rt.rank == rt.size - 1)
+			rt_exit(7);
+		wait_for(&counts, 1); /* that never comes */
+	}
+	for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+		tests[i]();
+		rt_must(tern_barrier(rt.t));
+	}
+	if (rt.rank == 0)
+		printf("%zu of %zu\n", sizeof tests / sizeof tests[0],
+		       sizeof tests / sizeof tests[0]);
+	rt_close();
+	return 0;
+}
