@@ -68,9 +68,11 @@ struct tern_lane {
 	struct tern_inlet *gate; /* of a reply lane: the inlet whose requests it answers */
 	uint64_t shared;         /* lines that pieces share, opened so far */
 	uint64_t padded;         /* pieces of those that were left empty */
-	/* Of tern_post(): where the next item's words go, the end of that, and the kind of item. */
-	uint64_t *post, *post_end;
-	uint64_t post_kind;
+	uint64_t unused_;
+	/* Of tern_post(): where the next item goes, the low half of its end, the kind of item. */
+	uint64_t *post;
+	uint32_t post_end;
+	uint32_t post_kind;
 };
 
 /* The receiving end of a ring. */

@@ -43,6 +43,12 @@ static inline uint64_t tern_post_kind(unsigned id, unsigned n)
 	return (uint64_t)id << TERN_ID_SHIFT | 0x80 | n;
 }
 
+/* Whether the place for the next item is behind the last one that has room. */
+static inline int tern_post_full(const struct tern_lane *lane)
+{
+	return (int32_t)((uint32_t)(uintptr_t)lane->post - lane->post_end) > 0;
+}
+
 /* An item without words takes one, so that there is something to count. */
 static inline uint64_t *tern_post_write(uint64_t *p, unsigned n, TERN_SIX_)
 {
@@ -66,7 +72,7 @@ static inline int tern_post_inline(tern *t, unsigned n, uint32_t dst, unsigned i
 {
 	struct tern_lane *lane = &t->lane[dst];
 	if (TERN_UNLIKELY(dst >= t->reach || lane->post_kind != tern_post_kind(id, n) ||
-			  lane->post >= lane->post_end))
+			  tern_post_full(lane)))
 		return tern_post_rare(t, dst, id, n, TERN_SIX_VALUES_);
 	lane->post = tern_post_write(lane->post, n, TERN_SIX_VALUES_);
 	return 0;

@@ -56,7 +56,7 @@ void gather_free(struct post *p)
 /* Writes the header of the run, now that its length is known; an empty one disappears. */
 static void run_close(struct tern_lane *lane, const struct gather *b)
 {
-	uint64_t kind = lane->post_kind;
+	uint32_t kind = lane->post_kind;
 	if (!kind)
 		return;
 	uint64_t words = (uint64_t)(lane->post - b->run) - 1;
@@ -67,7 +67,7 @@ static void run_close(struct tern_lane *lane, const struct gather *b)
 	lane->post_kind = 0;
 }
 
-bool gather_run(struct post *p, uint32_t rank, uint64_t kind)
+bool gather_run(struct post *p, uint32_t rank, uint32_t kind)
 {
 	struct gather *b = p->out[rank].open;
 	struct tern_lane *lane = lane_of(p, rank);
@@ -80,7 +80,7 @@ bool gather_run(struct post *p, uint32_t rank, uint64_t kind)
 		return false;
 	b->run = lane->post++;
 	lane->post_kind = kind;
-	lane->post_end = end - (stride - 1);
+	lane->post_end = (uint32_t)(uintptr_t)(end - stride);
 	return true;
 }
 
@@ -104,7 +104,6 @@ int gather_open(struct post *p, uint32_t rank)
 	if (!p->opened++)
 		p->served = p->e->served; /* the first poll that handles nothing lets it leave */
 	lane->post = b->word;
-	lane->post_end = b->word;
 	lane->post_kind = 0;
 	gather_work(p);
 	return 0;
@@ -117,7 +116,7 @@ static struct gather *buffer_detach(struct post *p, uint32_t rank)
 	struct tern_lane *lane = lane_of(p, rank);
 	run_close(lane, b);
 	b->words = (uint32_t)(lane->post - b->word);
-	lane->post = lane->post_end = NULL;
+	lane->post = NULL;
 	lane->post_kind = 0;
 	*(b->before ? &b->before->next : &p->oldest) = b->next;
 	*(b->next ? &b->next->before : &p->newest) = b->before;

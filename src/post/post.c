@@ -67,7 +67,7 @@ static int post_spill(const struct post *p, uint32_t rank)
  * After this the open buffer has room for an item of that kind, unless a handler has filled it
  * meanwhile.
  */
-static int post_prepare(struct post *p, uint32_t rank, uint64_t kind)
+static int post_prepare(struct post *p, uint32_t rank, uint32_t kind)
 {
 	struct outbox *o = &p->out[rank];
 	if (gather_run(p, rank, kind))
@@ -88,11 +88,11 @@ static int post_prepare(struct post *p, uint32_t rank, uint64_t kind)
 	return rc ? rc : (gather_run(p, rank, kind), 0);
 }
 
-static int post_item(struct post *p, uint32_t rank, uint64_t kind, TERN_SIX_)
+static int post_item(struct post *p, uint32_t rank, uint32_t kind, TERN_SIX_)
 {
 	struct tern_lane *lane = &p->e->t->lane[rank];
 	unsigned n = kind & TERN_HEAD_WORDS;
-	while (lane->post_kind != kind || lane->post >= lane->post_end) {
+	while (lane->post_kind != kind || tern_post_full(lane)) {
 		int rc = post_prepare(p, rank, kind);
 		if (rc)
 			return rc;
@@ -108,7 +108,8 @@ int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 	int rc = rules_rank(e, "tern_post()");
 	if (!rc)
 		rc = rules_post(e, dst, id, n);
-	return rc ? rc : post_item(post_of(t), dst, tern_post_kind(id, n), TERN_SIX_VALUES_);
+	return rc ? rc
+		  : post_item(post_of(t), dst, (uint32_t)tern_post_kind(id, n), TERN_SIX_VALUES_);
 }
 
 int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
@@ -119,7 +120,9 @@ int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
 {
 	uint64_t w[TERN_LINE_WORDS] = { 0 };
-	for (unsigned i = 0; i < n && i < TERN_LINE_WORDS; i++)
+	if (n > TERN_LINE_WORDS) /* such a kind may look like another one */
+		return tern_post_rare(t, dst, id, n, 0, 0, 0, 0, 0, 0);
+	for (unsigned i = 0; i < n; i++)
 		w[i] = words[i];
 	return tern_post_inline(t, n, dst, id, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
@@ -136,8 +139,8 @@ static int post_reply(void *state, const struct parcel *q)
 				 "nothing else",
 				 src, TERN_LINE_WORDS);
 	const uint64_t *w = q->word;
-	int rc = post_item(p, src, tern_post_kind((unsigned)id, q->n), w[0], w[1], w[2], w[3], w[4],
-			   w[5]);
+	int rc = post_item(p, src, (uint32_t)tern_post_kind((unsigned)id, q->n), w[0], w[1], w[2],
+			   w[3], w[4], w[5]);
 	if (!rc)
 		p->e->t->current = tern_answered(p->e->t);
 	return rc;

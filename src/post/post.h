@@ -89,7 +89,7 @@ static inline uint32_t post_stride(uint64_t kind)
 /* -- gather.c: buffers, open and full -- */
 void gather_free(struct post *p);
 /* Makes room for an item of that kind in the open buffer; false: there is none with room. */
-bool gather_run(struct post *p, uint32_t rank, uint64_t kind);
+bool gather_run(struct post *p, uint32_t rank, uint32_t kind);
 int gather_open(struct post *p, uint32_t rank); /* -ENOMEM */
 /* From the open ones to the queue of its rank. */
 void gather_close(struct post *p, uint32_t rank);

@@ -364,6 +364,10 @@ TEST(a_wrong_post_is_refused_with_a_sentence)
 	CHECK_IS(tern_post(local[0], 1, TAKE, 1, 2, 3, 4, 5, 6, 7), -E2BIG);
 	CHECK(sentence_has(-E2BIG, "at most 6"));
 	CHECK_IS(tern_post_array(local[0], 1, TAKE, 8, words), -E2BIG);
+	/* Though its number and that of its words together look like the kind that is open. */
+	CHECK_IS(tern_post_array(local[0], 1, ANSWER, 2, words), 0);
+	CHECK_IS(tern_post_array(local[0], 1, TAKE, (ANSWER - TAKE) << TERN_ID_SHIFT | 2, words),
+		 -E2BIG);
 	tern_hold(local[0]);
 	CHECK_IS(tern_post_flush(local[0]), -EDEADLK);
 	tern_release(local[0]);
