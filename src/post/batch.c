@@ -81,30 +81,48 @@ static void source_note(struct post *p, uint32_t src)
 	gather_work(p);
 }
 
-static void on_batch(tern *t, const tern_msg *m)
+/* The items of a batch; false if they are none. */
+static bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end)
 {
 	struct endpoint *e = t->own;
 	struct tern_lane *answer = t->answer;
-	uint32_t src = tern_msg_src(m);
-	size_t len;
-	const uint64_t *at = tern_msg_data(m, &len);
-	const uint64_t *end = at + (at ? len / sizeof *at : 0);
 	tern_msg item = { .payload = 0 };
 	source_note(post_of(t), src);
 	e->item = &item;
 	t->answer = &e->refuse; /* a reply comes to send_reply(), and from there back here */
-	bool good = true;
-	while (good && at < end) {
+	while (at && at < end)
 		at = run_take(t, &item, at, end, src);
-		good = at != NULL;
-	}
 	e->item = NULL;
 	t->answer = answer;
-	if (!good)
-		poll_trouble_warn(e, error_set(-EBADMSG,
-					       "rank %u got gathered items from rank %u that are "
-					       "none; the rest of them was dropped",
-					       t->rank, src));
+	return at != NULL;
+}
+
+static void batch_bad(tern *t, uint32_t src)
+{
+	poll_trouble_warn(t->own, error_set(-EBADMSG,
+					    "rank %u got gathered items from rank %u that are "
+					    "none; the rest of them was dropped",
+					    t->rank, src));
+}
+
+static void on_batch(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const uint64_t *at = tern_msg_data(m, &len);
+	if (at && !batch_handle(t, tern_msg_src(m), at, at + len / sizeof *at))
+		batch_bad(t, tern_msg_src(m));
+}
+
+static void on_slot(tern *t, const tern_msg *m)
+{
+	uint32_t src = tern_msg_src(m);
+	uint64_t words = tern_msg_arg(m, 1);
+	tern_addr a = tern_msg_arg(m, 0);
+	const uint64_t *at = tern_addr_rank(a) == src ? post_slot_reach(t, a, words) : NULL;
+	if (!at || !batch_handle(t, src, at, at + words))
+		batch_bad(t, src);
+	if (at)
+		post_slot_give(at);
 }
 
 /* -- Pace -------------------------------------------------------------------------------------- */
@@ -150,6 +168,7 @@ unsigned pace_tell(struct post *p)
 void batch_register(struct endpoint *e)
 {
 	layer_on(e, POST_BATCH, on_batch);
+	layer_on(e, POST_SLOT, on_slot);
 	layer_on(e, POST_PACE, on_pace);
 }
 

@@ -185,6 +185,8 @@ static int buffer_send(struct post *p, const struct gather *b)
 	if (!e->site.peer[b->rank].lost && e->t->lane[b->rank].base &&
 	    !lane_ready(lane_of(p, b->rank)))
 		return -EAGAIN; /* without the sentence that layer_request() would make */
+	if (post_slots_serve(p, b->rank))
+		return post_slot_send(p, b);
 	library_hold(e);
 	int rc = layer_request(e, b->rank, POST_BATCH, b->word, b->words * sizeof(uint64_t), 0,
 			       b->word);

@@ -196,7 +196,11 @@ int tern_post_flush(tern *t)
 	int rc = rules_rank(t->own, "tern_post_flush()");
 	if (!rc)
 		rc = rules_wait(t->own, "tern_post_flush()");
-	return rc ? rc : post_flush(post_of(t));
+	if (rc)
+		return rc;
+	/* Whoever flushes often would else take in only what stands in the way of its items. */
+	poll_once(t->own, KINDS_BOTH);
+	return post_flush(post_of(t));
 }
 
 /* -- The layer --------------------------------------------------------------------------------- */
@@ -210,6 +214,7 @@ static int post_open(struct endpoint *e, void **state)
 	p->e = e;
 	p->room = e->t->size > GATHER_MANY ? GATHER_WORDS_MANY : GATHER_WORDS;
 	p->most = GATHERS_OPEN;
+	p->slots_most = SLOTS_MOST;
 	p->out = memory_new(e->t->size, sizeof *p->out);
 	if (!p->out)
 		return error_set(-ENOMEM, "opening the posts of rank %u: no memory", e->t->rank);
@@ -221,6 +226,7 @@ static void post_close(void *state)
 {
 	struct post *p = state;
 	gather_free(p);
+	post_slots_free(p);
 	memory_free(p->out);
 	memory_free(p);
 }
@@ -249,6 +255,7 @@ static void post_lost(void *state, uint32_t rank)
 	struct post *p = state;
 	struct outbox *o = &p->out[rank];
 	gather_drop(p, rank);
+	post_slots_lost(p, o);
 	o->overloaded = o->source = false;
 	gather_work(p);
 }

@@ -11,12 +11,14 @@
 #ifndef TERN_POST_POST_H
 #define TERN_POST_POST_H
 
+#include <tern/mem.h>
 #include <tern/post.h>
 
 #include "core/layer.h"
 
 enum post_handler {
 	POST_BATCH = LAYER_POST * LAYER_HANDLERS,
+	POST_SLOT, /* the same, in the sender's heap: where, and how many words */
 	POST_PACE, /* whether the sender's queues are too long: 1, or short again: 0 */
 };
 
@@ -29,6 +31,9 @@ enum {
 	QUEUED_LONG = 512,       /* buffers in queues when programs that post here must wait, */
 	QUEUED_SHORT = 256,      /* and when they may go on */
 	QUEUED_MOST = 1 << 15,   /* 64 MiB: a handler's post is refused */
+	SLOTS_EACH = 8,          /* batches that one rank has not handled, of those in slots, */
+	SLOTS_MOST = 512,        /* and all ranks together: 1 MiB */
+	SLOTS_TOGETHER = 16,     /* are made */
 	FLUSH_EVERY = 16,        /* polls that handled something, after which everything leaves */
 };
 
@@ -46,12 +51,14 @@ struct gather {
 /* What goes to a rank. */
 struct outbox {
 	struct gather *open;
-	struct gather *first, *last; /* full ones */
-	struct outbox *next_waiting; /* of those that have full ones */
-	bool waiting;                /* among them */
-	bool source;                 /* batches have come from it */
-	bool paced;                  /* it was told to wait */
-	bool overloaded;             /* it has told us to wait */
+	struct gather *first, *last;   /* full ones */
+	struct outbox *next_waiting;   /* of those that have full ones */
+	struct flight *out, *last_out; /* slots that it has not given back */
+	uint32_t outs;
+	bool waiting;    /* among them */
+	bool source;     /* batches have come from it */
+	bool paced;      /* it was told to wait */
+	bool overloaded; /* it has told us to wait */
 };
 
 struct post {
@@ -60,6 +67,9 @@ struct post {
 	struct gather *oldest, *newest; /* open */
 	struct outbox *waiting, *last_waiting;
 	struct gather *free;
+	struct flight *idle; /* slots */
+	struct slots_made *slots_made;
+	uint32_t slots, slots_most;
 	void *made;    /* all buffers, in batches that are linked by their first word */
 	uint32_t room; /* words of a buffer */
 	uint32_t most; /* buffers that may be open */
@@ -101,6 +111,15 @@ unsigned gather_send_all(struct post *p);
 void gather_drop(struct post *p, uint32_t rank);
 /* The layer has work while something is open or queued, or some source is to be told. */
 void gather_work(struct post *p);
+
+/* -- slot.c: batches to ranks that map this rank's heap -- */
+bool post_slots_serve(struct post *p, uint32_t rank);       /* whether batches to that rank go so */
+int post_slot_send(struct post *p, const struct gather *b); /* -EAGAIN: no slot, or no room */
+void post_slots_lost(struct post *p, struct outbox *o); /* the rank gives nothing back any more */
+void post_slots_free(struct post *p);
+/* The receiver's: the words, or NULL if there is no such slot. Given back when they are handled. */
+const uint64_t *post_slot_reach(tern *t, tern_addr a, uint64_t words);
+void post_slot_give(const uint64_t *word);
 
 /* -- batch.c: what comes -- */
 void batch_register(struct endpoint *e);
