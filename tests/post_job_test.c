@@ -11,7 +11,7 @@
 #include "chance.h"
 #include "ranks.h"
 
-enum { TAKE, ASK, ANSWER, WALK, PHASE };
+enum { TAKE, ASK, ANSWER, WALK, PHASE, PHASE_WALK };
 
 static uint64_t next_in[RANKS_AT_MOST], next_out[RANKS_AT_MOST], next_answer[RANKS_AT_MOST];
 static _Atomic uint64_t came, answers, walked, early;
@@ -59,13 +59,15 @@ static void note_phase(tern *t, const tern_msg *m)
 	atomic_fetch_add(&came, 1);
 }
 
+static void phase_walk(tern *t, const tern_msg *m);
+
 static tern *rank_open(void)
 {
 	atomic_store(&check_failures, 0);
 	tern *t = ranks_open();
 	REQUIRE(tern_on(t, TAKE, take) == 0 && tern_on(t, ASK, ask) == 0 &&
 		tern_on(t, ANSWER, answer) == 0 && tern_on(t, WALK, walk) == 0 &&
-		tern_on(t, PHASE, note_phase) == 0);
+		tern_on(t, PHASE, note_phase) == 0 && tern_on(t, PHASE_WALK, phase_walk) == 0);
 	seed += tern_rank(t);
 	return t;
 }
@@ -117,6 +119,45 @@ static void walks(tern *t, tern_team *team)
 	CHECK_IS(atomic_load(&walked), now);
 }
 
+/*
+ * One item that goes on and on: it lies in some open buffer, or in a ring, whenever a rank is asked
+ * whether it is done.
+ */
+static void lone_walk(tern *t, tern_team *team)
+{
+	uint64_t before = atomic_load(&walked), length = steps * 20;
+	CHECK_IS(tern_barrier(t), 0); /* all have looked */
+	if (tern_rank(t) == 0)
+		REQUIRE(tern_post(t, someone(t, 0), WALK, length, seed) == 0);
+	CHECK_IS(tern_team_quiet(team), 0);
+	CHECK_IS(sum_of(team, atomic_load(&walked) - before), length + 1);
+}
+
+/* Handlers post in phases that end with tern_team_quiet(): no item is handled in a later one. */
+static void phase_walk(tern *t, const tern_msg *m)
+{
+	uint64_t left = tern_msg_arg(m, 1);
+	note_phase(t, m);
+	if (left)
+		CHECK_IS(tern_post(t, (tern_rank(t) + 1) % tern_size(t), PHASE_WALK,
+				   tern_msg_arg(m, 0), left - 1),
+			 0);
+}
+
+static void quiet_phases(tern *t, tern_team *team)
+{
+	uint64_t before = atomic_load(&came), each = items / 200 + 1;
+	CHECK_IS(tern_barrier(t), 0); /* all have looked */
+	for (phase = 0; phase < 5; phase++) {
+		CHECK_IS(tern_barrier(t), 0); /* all ranks have the number */
+		for (uint64_t i = 0; i < each; i++)
+			REQUIRE(tern_post(t, someone(t, i), PHASE_WALK, phase, 3) == 0);
+		CHECK_IS(tern_team_quiet(team), 0);
+	}
+	CHECK_IS(sum_of(team, atomic_load(&came) - before), 5 * 4 * each * tern_size(t));
+	CHECK_IS(atomic_load(&early), 0);
+}
+
 /* Items of a phase are handled before its barrier ends. */
 static void phases(tern *t)
 {
@@ -139,7 +180,9 @@ static void job_rank(void)
 	scatter(t, team);
 	question(t, team);
 	walks(t, team);
+	lone_walk(t, team);
 	phases(t);
+	quiet_phases(t, team);
 	CHECK_IS(tern_team_free(team), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_close(t), 0);
@@ -201,6 +244,28 @@ TEST(over_a_network_that_loses)
 	try_job(3, "udp", "drop=0.05,duplicate=0.05,reorder=0.1,delay=0.1,seed=3", "poll", 5000);
 	try_job(3, "udp", "drop=0.05,duplicate=0.05,reorder=0.1,delay=0.1,seed=4", "interrupt",
 		5000);
+}
+
+/* -- Ranks that are stopped and go on ------------------------------------------------------------
+ */
+
+enum { STOPS = 40, STOPPED = 4 };
+
+TEST(ranks_that_are_stopped_and_go_on_lose_nothing)
+{
+	setenv("TERN_DELIVERY", "poll", 1);
+	items = check_scaled(100000);
+	steps = 20;
+	seed = check_seed();
+	ranks_start(STOPPED, 0, job_rank);
+	for (int i = 0; i < STOPS; i++) {
+		kill(ranks_pid[i % STOPPED], SIGSTOP);
+		ranks_nap(2000000);
+		kill(ranks_pid[i % STOPPED], SIGCONT);
+	}
+	CHECK_IS(ranks_reap(STOPPED, 0), 0);
+	ranks_end();
+	unsetenv("TERN_DELIVERY");
 }
 
 /* -- A rank that dies ---------------------------------------------------------------------------

@@ -124,6 +124,33 @@ TEST(items_of_several_kinds_travel_together)
 	local_close();
 }
 
+static void take_any(tern *t, const tern_msg *m)
+{
+	uint64_t *next = &next_of[tern_rank(t)][tern_msg_src(m)];
+	if (tern_msg_arg(m, 0) != (*next)++ || tern_msg_words(m) != 1 + tern_msg_handler(m) % 6)
+		atomic_fetch_add(&wrong, 1);
+	atomic_fetch_add(&came, 1);
+}
+
+/* Runs of one kind are of any length. */
+TEST(items_of_several_kinds_are_handled_in_the_order_of_the_posts)
+{
+	posts_open(2);
+	for (unsigned id = 10; id < 20; id++)
+		local_on(id, take_any);
+	unsigned dice = 1, id = 10;
+	for (uint64_t i = 0; i < MANY; i++) {
+		const uint64_t w[6] = { i };
+		dice = dice * 1103515245 + 12345;
+		id = dice >> 16 & 3 ? id : 10 + (dice >> 20) % 10;
+		REQUIRE(tern_post_array(local[0], 1, id, 1 + id % 6, w) == 0);
+	}
+	flush_all();
+	CHECK_IS(came, MANY);
+	CHECK_IS(wrong, 0);
+	local_close();
+}
+
 TEST(an_item_is_answered_by_an_item_and_answers_come_in_order)
 {
 	posts_open(2);
@@ -228,6 +255,12 @@ TEST(closing_sends_what_was_posted)
 
 /* -- Memory ------------------------------------------------------------------------------------ */
 
+static void count_item(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	atomic_fetch_add(&came, 1);
+}
+
 TEST(the_oldest_buffer_leaves_when_all_are_open)
 {
 	local_polled();
@@ -242,6 +275,38 @@ TEST(the_oldest_buffer_leaves_when_all_are_open)
 	flush_all();
 	CHECK(came == 3 * RANKS && wrong == 0);
 	local_close();
+}
+
+/*
+ * One rank posts to as many ranks as a job may have, more items than fit into its buffers: what it
+ * takes is what docs/posts.md says.
+ */
+TEST(posts_to_1024_ranks_take_bounded_memory)
+{
+	local_polled();
+	enum { ITEMS = 150 };
+	tern **all = calloc(TERN_RANKS_MAX, sizeof(tern *));
+	REQUIRE(all && tern_open_local(TERN_RANKS_MAX, all) == 0);
+	const struct post *p = post_of(all[0]);
+	for (uint32_t r = 0; r < TERN_RANKS_MAX; r++)
+		CHECK_IS(tern_on(all[r], TAKE, count_item), 0);
+	for (uint64_t i = 0; i < ITEMS; i++)
+		for (uint32_t r = 1; r < TERN_RANKS_MAX; r++)
+			REQUIRE(tern_post(all[0], r, TAKE, i, ~i) == 0);
+	CHECK(p->opened <= GATHERS_OPEN && p->queued <= QUEUED_LONG);
+	size_t bytes = 0;
+	for (void *chunk = p->made; chunk; chunk = *(void **)chunk)
+		bytes += CHUNK_BYTES;
+	CHECK(bytes <= 2 << 20);
+	CHECK(p->slots <= SLOTS_MOST);
+	CHECK(sizeof *p->out <= 64);
+	CHECK_IS(tern_post_flush(all[0]), 0);
+	for (uint32_t r = 1; r < TERN_RANKS_MAX; r++)
+		CHECK(tern_poll(all[r]) >= 0);
+	CHECK_IS(came, ITEMS * (TERN_RANKS_MAX - 1));
+	for (uint32_t r = 0; r < TERN_RANKS_MAX; r++)
+		CHECK_IS(tern_close(all[r]), 0);
+	free(all);
 }
 
 static void pass_on(tern *t, const tern_msg *m)
@@ -418,6 +483,18 @@ TEST(garbage_in_a_batch_is_dropped_with_a_sentence)
 	posts_open(2);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		CHECK_IS(layer_request(local[0]->own, 1, POST_BATCH, bad[i], 16, 0, bad[i]), 0);
+		CHECK_IS(tern_poll(local[1]), -EBADMSG);
+		CHECK(sentence_has(-EBADMSG, "from rank 0"));
+	}
+	/* Slots that are none: of another rank, not there, too long, not where slots begin. */
+	const uint64_t none[][2] = {
+		{ tern_addr_at(0, 1), 2 },
+		{ tern_addr_at(0, 0) + (1 << 30), 2 },
+		{ tern_addr_at(0, 0), GATHER_WORDS + 1 },
+		{ tern_addr_at(0, 0) + 8, 2 },
+	};
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+		CHECK_IS(layer_request(local[0]->own, 1, POST_SLOT, NULL, 0, 2, none[i]), 0);
 		CHECK_IS(tern_poll(local[1]), -EBADMSG);
 		CHECK(sentence_has(-EBADMSG, "from rank 0"));
 	}
