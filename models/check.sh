@@ -186,6 +186,17 @@ check holds "one block a rank, both ways: all arrives" flood -DBLOCKS=1 -DN0=2 -
 check breaks "a reply waits for a block of the requests' class" flood -DBLOCKS=1 -DREPLY_BLOCK \
 	-DN0=1 -DN1=1
 
+check holds "items that are answered, full rings: each is handled once, in order, and all are" post
+check holds "the same, and sources are told to wait" post -DN=4
+check holds "handlers post to a third rank, around the circle: the same" post -DR=3 -DN=2
+check holds "the same with items that go on 3 times" post -DR=3 -DN=1 -DHOPS=3
+check breaks "a handler's post waits for room" post -DHANDLER_WAITS
+check breaks "polls do not send what is queued" post -DNO_QUEUE
+check breaks "a waiting rank keeps its open buffer" post -DNO_FLUSH
+check breaks "a full buffer goes past the queue" post -DPAST_QUEUE
+check breaks "sources are not told to go on" post -DN=5 -DNO_SHORT
+check breaks "a rank that is told to wait does not serve" post -DN=5 -DPACE_ALL
+
 check holds "3 ranks, 2 rounds: nobody leaves early, everybody leaves" barrier
 check breaks "generation is not looked at after ASLEEP" barrier -DNO_RECHECK
 check breaks "a sleeper is counted too late" barrier -DLATE_SLEEPERS

@@ -71,7 +71,10 @@ struct tern_lane {
 	uint64_t shared;                  /* lines that pieces share, opened so far */
 	uint64_t padded;                  /* pieces of those that were left empty */
 	const struct ring_growth *growth; /* of a ring that begins small; else NULL */
-	uint64_t unused_[2];
+	/* Of tern_post(): where the next item goes, the low half of its end, the kind of item. */
+	uint64_t *post;
+	uint32_t post_end;
+	uint32_t post_kind;
 };
 
 /* The receiving end of a ring. */

@@ -307,6 +307,12 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 		rc = error_set(
 			-EPERM,
 			"tern_reply_claim() was called in a reply handler, which sends nothing");
+	if (!rc && e->item)
+		rc = error_set(
+			-ENOTSUP,
+			"tern_reply_claim() was called for a posted item from rank %u, which "
+			"is answered with words alone",
+			inlet_source(e->inlet));
 	if (!rc && m != e->t->current)
 		rc = error_set(-EALREADY, "the request from rank %u has been answered already",
 			       inlet_source(e->inlet));

@@ -495,9 +495,14 @@ int tern_poll_replies(tern *t)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_KIND_REQUEST)
+	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_KIND_REQUEST) {
 		/* No deeper: reply handlers do not poll. */
-		return held(e) ? 0 : (int)poll_circle(e, KINDS_REPLIES);
+		const tern_msg *item = e->item;
+		e->item = NULL;
+		int handled = held(e) ? 0 : (int)poll_circle(e, KINDS_REPLIES);
+		e->item = item;
+		return handled;
+	}
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
 }
 
