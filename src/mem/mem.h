@@ -113,6 +113,7 @@ struct mem {
 	uint32_t moving;             /* chunks that networks move */
 	uint32_t waiting;            /* requests that are held here */
 	bool moves;                  /* they may */
+	bool let_in; /* the kernel knows whose processes may read and write this one's memory */
 	bool single_copy;     /* the kernel lets us read and write the memory of other processes */
 	uint64_t unused_[13]; /* see below */
 	struct span span[];   /* one a rank */

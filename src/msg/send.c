@@ -131,6 +131,11 @@ static void queue_remove(struct sending **first, struct sending **last, struct s
 	}
 }
 
+void send_unmove(struct msg *m, struct sending *s)
+{
+	queue_remove(&m->moving_first, &m->moving_last, s);
+}
+
 int send_matched(const struct sending *s)
 {
 	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
@@ -153,6 +158,7 @@ void send_over(struct msg *m, struct sending *s, int error)
 		queue_remove(&p->first, &p->last, s);
 	else if (s->state == TERN_STATE_IN_PROGRESS)
 		queue_remove(&m->moving_first, &m->moving_last, s);
+	flow_withdraw(m, s);
 	s->state = TERN_STATE_COMPLETE;
 	s->error = error;
 	p->blocks -= s->block;
@@ -182,13 +188,15 @@ static void send_sent(struct msg *m, struct sending *s, uint32_t name)
  */
 static int rts_send(struct msg *m, struct sending *s)
 {
-	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
+	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total,
+			     flow_offer(m, s) };
 	struct correspondent *p = &m->peer[s->node.rank];
 	s->announced = true;
 	s->counted = !(s->flags & TERN_SEND_READY);
 	p->rts -= s->counted;
-	int rc = msg_try(m, s->node.rank, MSG_RTS, NULL, 0, 3, words);
+	int rc = msg_try(m, s->node.rank, MSG_RTS, NULL, 0, 4, words);
 	if (rc) {
+		flow_withdraw(m, s);
 		p->rts += s->counted;
 		s->counted = s->announced = false;
 	}
