@@ -306,6 +306,13 @@ int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operan
 /* Puts up to TERN_PAYLOAD_MAX bytes in one message; waits for its room, and not for the answer. */
 int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_op *op);
 
+/* -- rows.c -- */
+/*
+ * Moves all of two parts of the same length, whose addresses are checked; false, and nothing moved,
+ * if that takes more than a loop.
+ */
+bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put);
+
 /* -- pack.c: many runs in one message -- */
 void pack_register(struct endpoint *e);
 ptrdiff_t pack_move(struct mem *m, struct transfer *x, uint32_t rank); /* as message_move() */
