@@ -176,7 +176,7 @@ static void reduce_one(tern *t, tern_team *team, enum tern_type type, unsigned h
 
 static void reduce_all(tern *t, tern_team *team, bool quick)
 {
-	static const size_t counts[] = { 0, 1, 2, 3, 7, 48, 129, 1000, 9000 };
+	static const size_t counts[] = { 0, 1, 2, 3, 7, 48, 70, 71, 129, 1000, 9000 };
 	for (int type = 0; type < TERN_TYPES; type++)
 		for (unsigned how = 0; how < TERN_REDUCES; how++) {
 			if (!is_defined((enum tern_type)type, how)) {
@@ -257,7 +257,9 @@ static void move_one(tern *t, tern_team *team, unsigned form, size_t len)
 
 static void move_all(tern *t, tern_team *team)
 {
-	static const size_t lengths[] = { 0, 1, 8, 48, 49, 1000, 8192, 8193, 65536, MOST };
+	static const size_t lengths[] = {
+		0, 1, 8, 48, 49, 560, 561, 1000, 8192, 8193, 65536, MOST
+	};
 	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++)
 		for (unsigned form = 0; form < 5; form++)
 			for (int again = 0; again < 2; again++) {

@@ -272,8 +272,6 @@ static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x
 	size_t bytes = x->n * r->combine.size;
 	if (team->all.n == 1) {
 		step_copy(r, x->out, x->in, bytes);
-	} else if (team_is_near(team)) {
-		near_add(r, NEAR_REDUCE, root, x->in, x->out, bytes);
 	} else if (r->combine.ordered) {
 		far_ordered(r, &team->all, root, x->in, x->out, x->n);
 	} else {
@@ -285,9 +283,20 @@ static int reduce(tern_team *team, uint32_t root, const struct reduction *x, ter
 		  const char *name)
 {
 	struct run *r;
+	struct combine k;
 	int rc = root_check(team, root, name);
 	if (!rc && team->all.me == root)
 		rc = memory_check(x->out, x->n, 1, name);
+	if (!rc)
+		rc = reduction_check(team, x, name, &k);
+	if (!rc && team_is_near(team))
+		return run_near(team, name,
+				&(struct near_step){ .kind = NEAR_REDUCE,
+						     .root = root,
+						     .in = x->in,
+						     .out = x->out,
+						     .len = x->n * k.size },
+				&k, op);
 	if (!rc)
 		rc = reduction_begin(team, x, name, &r);
 	if (rc)
@@ -371,13 +380,9 @@ enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
 static void moving_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
 			 size_t len)
 {
-	static const enum near_kind near[] = { NEAR_GATHER, NEAR_ALLGATHER, NEAR_SCATTER,
-					       NEAR_ALLTOALL };
 	const struct members *all = &r->team->all;
 	if (all->n == 1)
 		step_copy(r, out, in, len);
-	else if (team_is_near(r->team))
-		near_add(r, near[what], root, in, out, len);
 	else if (what == GATHER)
 		far_gather(r, all, root, in, len, out);
 	else if (what == ALLGATHER)
@@ -405,8 +410,18 @@ static int moving_check(tern_team *team, enum moving what, uint32_t root, const 
 static int move(tern_team *team, enum moving what, uint32_t root, const void *in, void *out,
 		size_t len, tern_op *op, const char *name)
 {
+	static const enum near_kind near[] = { NEAR_GATHER, NEAR_ALLGATHER, NEAR_SCATTER,
+					       NEAR_ALLTOALL };
 	struct run *r;
 	int rc = moving_check(team, what, root, in, out, len, name);
+	if (!rc && team_is_near(team))
+		return run_near(team, name,
+				&(struct near_step){ .kind = near[what],
+						     .root = root,
+						     .in = in,
+						     .out = out,
+						     .len = len },
+				NULL, op);
 	if (!rc)
 		rc = call_begin(team, name, &r);
 	if (rc)

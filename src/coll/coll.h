@@ -8,6 +8,7 @@
 
 #include <tern/coll.h>
 
+#include "base/cpu.h"
 #include "core/layer.h"
 #include "core/wait.h"
 
@@ -23,13 +24,15 @@ enum coll_handler {
 
 /* -- Desks: see desk.c -- */
 
-enum { DESK_CELLS = 8, CELL_SHORT = 48, CELL_LONG = 64 << 10 };
+enum { DESK_CELLS = 32, CELL_LINE = 48, CELL_SHORT = CELL_LINE + 512, CELL_LONG = 16 << 10 };
 enum { LOOKS_MOST = 400, YIELDS_MOST = 8 }; /* at the desks, before a wait begins */
 
-/* What a member says in a round, and to whom it does not matter. */
+/* What a member says in a round, and to whom it does not matter. CELL_LINE bytes are in one line.
+ */
 struct desk_cell {
 	_Alignas(64) _Atomic uint64_t ready; /* the round whose data is here, plus 1 */
-	unsigned char data[CELL_SHORT];
+	uint32_t place; /* where the data is if it is longer: see struct desk, `bytes` */
+	_Alignas(16) unsigned char data[CELL_SHORT];
 	_Alignas(64) _Atomic uint64_t combined; /* the round whose slice is combined, plus 1 */
 };
 
@@ -101,7 +104,7 @@ enum near_kind {
 	NEAR_ALLTOALLV,
 };
 
-enum near_phase { NEAR_ENTER, NEAR_WAIT, NEAR_SLICES };
+enum near_phase { NEAR_WAIT, NEAR_SLICES };
 
 /* What a member tells another of the part that it sends it, and of the one that it expects. */
 struct lengths {
@@ -124,8 +127,11 @@ struct near_step {
 	uint32_t root; /* a place among the near members */
 	const char *in;
 	char *out;
-	size_t len; /* bytes of one member's part */
-	size_t done, chunk;
+	size_t len;     /* bytes of one member's part */
+	size_t filled;  /* of these, written into cells */
+	size_t done;    /* and left behind; */
+	size_t chunk;   /* what the round moves that is to be left next */
+	uint32_t ahead; /* rounds whose cell is written, and that are not left */
 	enum near_phase phase;
 	uint32_t seen; /* members from the first on whose number has come */
 	struct varied *varied;
@@ -242,7 +248,7 @@ void step_near(struct run *r, struct near_step s);
 /* Memory that lasts as long as the run; once a run. NULL: kept as -ENOMEM. */
 char *run_scratch(struct run *r, size_t bytes);
 
-/* -- desk.c -- */
+/* -- desk.c, cell.c -- */
 /* Does what can be done of it now; whether it is over. */
 bool near_turn(struct run *r, struct near_step *s);
 /*
@@ -252,6 +258,19 @@ bool near_turn(struct run *r, struct near_step *s);
 bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
 /* Whether near_turn() would get further; no effects. */
 bool near_ready(const struct run *r, const struct near_step *s);
+/* Whether it waits until a cell of this member is free, of which no bell tells. */
+static inline bool near_full(const struct near_step *s)
+{
+	return !s->ahead && s->filled < s->len;
+}
+/* Between two looks. Where the members have not a core each, others get this one. */
+static inline void near_rest(const struct endpoint *e)
+{
+	if (e->spin)
+		cpu_relax();
+	else
+		e->world->yield();
+}
 void near_doze(tern_team *team, bool begin); /* may sleep, and does not any more */
 
 /* -- message.c -- */
