@@ -12,12 +12,6 @@
 
 enum { AHEAD_MOST = 64 }; /* calls in which a member may be ahead of another */
 
-/* Whether there is something to gain from a level of desks below one of messages. */
-static bool two_levels(const tern_team *team)
-{
-	return team->heads.n < team->all.n && (team->desk || team->near.n == 1);
-}
-
 static bool is_head(const tern_team *team)
 {
 	return team->heads.me < team->heads.n;
@@ -74,7 +68,7 @@ int memory_check(const void *at, size_t len, uint32_t parts, const char *name)
 static void barrier_steps(struct run *r)
 {
 	tern_team *team = r->team;
-	if (two_levels(team)) {
+	if (team->two_levels) {
 		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
 		if (is_head(team))
 			far_barrier(r, &team->heads);
@@ -124,7 +118,7 @@ static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len
 {
 	tern_team *team = r->team;
 	uint32_t at = team->machine[root];
-	if (two_levels(team)) {
+	if (team->two_levels) {
 		bool here = team->machine[team->all.me] == at;
 		if (here)
 			near_add(r, NEAR_BROADCAST, near_place(team, root), data, data, len);
@@ -212,7 +206,7 @@ static void allreduce_steps(struct run *r, const struct reduction *x)
 	size_t bytes = x->n * r->combine.size;
 	if (r->combine.ordered) {
 		far_ordered(r, &team->all, UINT32_MAX, x->in, x->out, x->n);
-	} else if (two_levels(team)) {
+	} else if (team->two_levels) {
 		if (team->near.n == 1)
 			step_copy(r, x->out, x->in, bytes);
 		near_add(r, NEAR_REDUCE, HEAD, x->in, x->out, bytes);
@@ -274,6 +268,8 @@ static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x
 		step_copy(r, x->out, x->in, bytes);
 	} else if (r->combine.ordered) {
 		far_ordered(r, &team->all, root, x->in, x->out, x->n);
+	} else if (team->two_levels) {
+		levels_reduce(r, root, x->in, x->out, x->n);
 	} else {
 		far_reduce(r, &team->all, root, x->in, x->out, x->n);
 	}
@@ -376,14 +372,30 @@ int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
  */
 
 enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
+enum { MOVING_FEW = 4 << 10 };
 
-static void moving_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
-			 size_t len)
+/*
+ * Two levels are for what many messages would take longer: of a long gathering or scattering each
+ * byte goes between the root and its member once, whatever goes first where.
+ */
+static bool moving_levels(const tern_team *team, enum moving what, size_t len)
+{
+	switch (what) {
+	case GATHER:
+	case SCATTER:
+		return team->two_levels && len <= MOVING_FEW;
+	case ALLTOALL:
+		return team->two_levels && len * team->all.n <= MOVING_FEW;
+	default:
+		return team->two_levels;
+	}
+}
+
+static void far_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
+		      size_t len)
 {
 	const struct members *all = &r->team->all;
-	if (all->n == 1)
-		step_copy(r, out, in, len);
-	else if (what == GATHER)
+	if (what == GATHER)
 		far_gather(r, all, root, in, len, out);
 	else if (what == ALLGATHER)
 		far_allgather(r, all, in, len, out);
@@ -391,6 +403,23 @@ static void moving_steps(struct run *r, enum moving what, uint32_t root, const v
 		far_scatter(r, all, root, in, out, len);
 	else
 		far_alltoall(r, all, in, out, len);
+}
+
+static void moving_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
+			 size_t len)
+{
+	if (r->team->all.n == 1)
+		step_copy(r, out, in, len);
+	else if (!moving_levels(r->team, what, len))
+		far_steps(r, what, root, in, out, len);
+	else if (what == GATHER)
+		levels_gather(r, root, in, len, out);
+	else if (what == ALLGATHER)
+		levels_allgather(r, in, len, out);
+	else if (what == SCATTER)
+		levels_scatter(r, root, in, out, len);
+	else
+		levels_alltoall(r, in, out, len);
 	r->meets = len && (what == ALLGATHER || what == ALLTOALL);
 }
 

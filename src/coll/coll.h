@@ -63,6 +63,10 @@ struct tern_team {
 	uint64_t ahead; /* calls since the members last met */
 	struct members all, near, heads;
 	uint32_t *machine;        /* of each member: the place among `heads` */
+	uint32_t *group;          /* of each member: its place, ordered by machines; see levels.c */
+	uint32_t *group_at;       /* of each machine, and of the end: the first of these places */
+	struct members agents;    /* of the call that is being made; see levels.c */
+	bool two_levels;          /* desks bring data to one member of each machine */
 	struct desk **desk;       /* of the near ones; NULL: data goes in messages */
 	struct desk *own_desk;    /* which this rank has allotted; NULL: it has no room */
 	uint64_t round;           /* of the desks: the next */
@@ -160,7 +164,7 @@ struct run {
 	bool over, meets;   /* it has met all members when it is over */
 	uint32_t receiving; /* receives under way */
 	unsigned at, steps, nears;
-	char *scratch;
+	struct scratch *scratch;
 	struct combine combine;
 	struct varied varied;
 	/* From here on, what a new run finds need not be 0. */
@@ -245,7 +249,7 @@ static inline void step_combine(struct run *r, void *left, const void *right, si
 	step_add(r, (struct step){ .kind = STEP_COMBINE, .to = left, .from = right, .len = n });
 }
 void step_near(struct run *r, struct near_step s);
-/* Memory that lasts as long as the run; once a run. NULL: kept as -ENOMEM. */
+/* Memory that lasts as long as the run. NULL: kept as -ENOMEM. */
 char *run_scratch(struct run *r, size_t bytes);
 
 /* -- desk.c, cell.c -- */
@@ -307,6 +311,14 @@ void far_alltoallv(struct run *r, const struct members *p, const struct varied *
 /* In the order of the members; to everybody, or to `root` if that is a member. */
 void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
 		 size_t n);
+
+/* -- levels.c: near steps, messages between machines, near steps; for teams with two levels -- */
+enum { LEVELS_FEW = 16 << 10 }; /* bytes up to which the number of messages in a row decides */
+void levels_gather(struct run *r, uint32_t root, const void *in, size_t len, char *out);
+void levels_scatter(struct run *r, uint32_t root, const char *in, void *out, size_t len);
+void levels_allgather(struct run *r, const void *in, size_t len, char *out);
+void levels_alltoall(struct run *r, const char *in, char *out, size_t len);
+void levels_reduce(struct run *r, uint32_t root, const void *in, void *out, size_t n);
 
 /* -- survivors.c, quiet.c -- */
 void survivors_handlers(struct endpoint *e);

@@ -9,6 +9,11 @@
 #include "base/error.h"
 #include "coll/coll.h"
 
+struct scratch {
+	struct scratch *next;
+	_Alignas(16) char bytes[];
+};
+
 /* -- Building ---------------------------------------------------------------------------------- */
 
 static int member_left(const tern_team *team, uint32_t rank)
@@ -57,7 +62,10 @@ void run_free(struct coll *c, struct run *r)
 {
 	if (r->step != r->few)
 		free(r->step);
-	free(r->scratch);
+	for (struct scratch *x = r->scratch, *next; x; x = next) {
+		next = x->next;
+		free(x);
+	}
 	free(r->varied.kept);
 	if (c->spare)
 		free(r);
@@ -103,10 +111,14 @@ void step_near(struct run *r, struct near_step s)
 
 char *run_scratch(struct run *r, size_t bytes)
 {
-	r->scratch = malloc(bytes ? bytes : 1);
-	if (!r->scratch)
+	struct scratch *x = malloc(sizeof *x + bytes);
+	if (!x) {
 		r->error = -ENOMEM;
-	return r->scratch;
+		return NULL;
+	}
+	x->next = r->scratch;
+	r->scratch = x;
+	return x->bytes;
 }
 
 /* -- Turns ------------------------------------------------------------------------------------- */
