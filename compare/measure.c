@@ -47,6 +47,7 @@ struct row {
 };
 
 static double *in, *out;
+uint64_t *peer_table;
 static size_t turn; /* where the next buffers begin */
 
 static double now(void)
@@ -277,6 +278,30 @@ static uint64_t alltoall_check(const struct call *c)
 	return wrong;
 }
 
+static void updates_run(const struct call *c)
+{
+	peer_updates(c->count);
+}
+
+/* Every update is its own inverse: this rank makes those again that any rank had for it. */
+static uint64_t updates_check(const struct call *c)
+{
+	uint64_t wrong = 0;
+	(void)c;
+	memset(peer_table, 0, PEER_TABLE * sizeof *peer_table);
+	peer_barrier();
+	peer_updates(2);
+	for (int r = 0; r < peer_ranks(); r++) {
+		uint64_t x = peer_seed(r);
+		for (int i = 0; i < 2 * PEER_AHEAD; i++)
+			if (peer_owner(x = peer_next(x), peer_ranks()) == peer_rank())
+				peer_update(x);
+	}
+	for (uint64_t i = 0; i < PEER_TABLE; i++)
+		wrong += peer_table[i] != 0;
+	return wrong;
+}
+
 static const struct operation operations[] = {
 	{ "round-trip", trips_run, trips_check, .pair = true },
 	{ "send-receive", sends_run, sends_check, .pair = true },
@@ -288,6 +313,7 @@ static const struct operation operations[] = {
 	{ "allreduce", allreduce_run, allreduce_check, .sized = true },
 	{ "allgather", allgather_run, allgather_check, .sized = true, .blocks = true },
 	{ "alltoall", alltoall_run, alltoall_check, .sized = true, .blocks = true },
+	{ "updates", updates_run, updates_check, .sized = false },
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
@@ -381,7 +407,8 @@ static bool buffers_open(void)
 {
 	in = malloc(POOL);
 	out = malloc(POOL);
-	if (!in || !out)
+	peer_table = calloc(PEER_TABLE, sizeof *peer_table);
+	if (!in || !out || !peer_table)
 		return false;
 	for (size_t i = 0; i < POOL / sizeof(double); i++)
 		in[i] = out[i] = 1;
@@ -395,7 +422,7 @@ int main(int argc, char **argv)
 	bool right = true;
 	peer_open(&argc, &argv);
 	if (argc != 4 || !buffers_open()) {
-		fprintf(stderr, "usage: ROUNDS MICROSECONDS SIZE,...; 64 MiB for each rank\n");
+		fprintf(stderr, "usage: ROUNDS MICROSECONDS SIZE,...; 72 MiB for each rank\n");
 		return 2;
 	}
 	unsigned rounds = (unsigned)atoi(argv[1]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The back end for MPI, compiled by the wrapper of each implementation. */
 #include <mpi.h>
+#include <string.h>
 
 #include "peer.h"
 
@@ -67,6 +68,58 @@ double peer_max(double value)
 	double most;
 	MPI_Allreduce(&value, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 	return most;
+}
+
+/* -- Random updates ---------------------------------------------------------------- */
+
+enum { RANKS_MOST = 64 };
+
+/* Words in buckets, one for each rank, behind each other. */
+static uint64_t going[PEER_AHEAD], coming[PEER_AHEAD * RANKS_MOST];
+
+/* Where each bucket begins; the words of all. */
+static int buckets_place(const int *n, int *at)
+{
+	int all = 0;
+	for (int r = 0; r < ranks; r++) {
+		at[r] = all;
+		all += n[r];
+	}
+	return all;
+}
+
+/* Sorts the next PEER_AHEAD updates into buckets; the last one. */
+static uint64_t buckets_fill(uint64_t x, int *n, int *at)
+{
+	uint64_t first = x;
+	int next[RANKS_MOST];
+	memset(n, 0, RANKS_MOST * sizeof *n);
+	for (int i = 0; i < PEER_AHEAD; i++)
+		n[peer_owner(x = peer_next(x), ranks)]++;
+	buckets_place(n, at);
+	memcpy(next, at, sizeof next);
+	x = first;
+	for (int i = 0; i < PEER_AHEAD; i++) {
+		x = peer_next(x);
+		going[next[peer_owner(x, ranks)]++] = x;
+	}
+	return x;
+}
+
+void peer_updates(uint64_t count)
+{
+	int n[RANKS_MOST], at[RANKS_MOST] = { 0 }, n_in[RANKS_MOST], at_in[RANKS_MOST];
+	uint64_t x = peer_seed(rank);
+	for (uint64_t i = 0; i < count; i++) {
+		x = buckets_fill(x, n, at);
+		MPI_Alltoall(n, 1, MPI_INT, n_in, 1, MPI_INT, MPI_COMM_WORLD);
+		int all = buckets_place(n_in, at_in);
+		MPI_Alltoallv(going, n, at, MPI_UINT64_T, coming, n_in, at_in, MPI_UINT64_T,
+			      MPI_COMM_WORLD);
+		for (int k = 0; k < all; k++)
+			peer_update(coming[k]);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* -- Between two ranks ------------------------------------------------------------- */

@@ -95,7 +95,7 @@ BEGIN {
 END {
 	flush_group()
 	order = "round-trip send-receive rate bandwidth barrier broadcast reduce allreduce"
-	operations = split(order " allgather alltoall", operation, " ")
+	operations = split(order " allgather alltoall updates", operation, " ")
 	sort_keys(has_ranks, ranks)
 	sizes = sort_keys(has_bytes, bytes)
 	for (r = 1; r in ranks; r++)

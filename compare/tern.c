@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <tern/coll.h>
 #include <tern/msg.h>
+#include <tern/post.h>
 
 #include "peer.h"
 
-enum { ASK, ANSWER, WORD, DONE };       /* handlers */
-enum { PING = 1, PONG, STREAM, ENDED }; /* ids of messages */
+enum { ASK, ANSWER, WORD, DONE, UPDATE }; /* handlers */
+enum { PING = 1, PONG, STREAM, ENDED };   /* ids of messages */
 
 static tern *t;
 static tern_team *team;
@@ -47,6 +48,12 @@ static void on_done(tern *at, const tern_msg *m)
 	tern_signal(at, &done, 1);
 }
 
+static void on_update(tern *at, const tern_msg *m)
+{
+	(void)at;
+	peer_update(tern_msg_arg(m, 0));
+}
+
 void peer_open(int *argc, char ***argv)
 {
 	(void)argc;
@@ -56,6 +63,7 @@ void peer_open(int *argc, char ***argv)
 	must(tern_on(t, ANSWER, on_answer));
 	must(tern_on(t, WORD, on_word));
 	must(tern_on(t, DONE, on_done));
+	must(tern_on(t, UPDATE, on_update));
 	must(tern_team_all(t, &team));
 }
 
@@ -113,6 +121,25 @@ double peer_max(double value)
 	double most;
 	must(tern_team_allreduce(team, &value, &most, 1, TERN_TYPE_DOUBLE, TERN_REDUCE_MAX));
 	return most;
+}
+
+/* -- Random updates ---------------------------------------------------------------- */
+
+void peer_updates(uint64_t count)
+{
+	int own = peer_rank(), ranks = peer_ranks();
+	uint64_t x = peer_seed(own);
+	for (uint64_t i = 0; i < count; i++) {
+		for (int k = 0; k < PEER_AHEAD; k++) {
+			int to = peer_owner(x = peer_next(x), ranks);
+			if (to == own)
+				peer_update(x);
+			else
+				must(tern_post(t, (uint32_t)to, UPDATE, x));
+		}
+		must(tern_post_flush(t));
+	}
+	must(tern_barrier(t));
 }
 
 /* -- Between two ranks ------------------------------------------------------------- */

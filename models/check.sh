@@ -122,6 +122,21 @@ check breaks "the same where leaves are not cleared: an empty inlet hides the ot
 	-DALWAYS_REPLY -DFIRST_FOUND -DNO_CLEAR
 check breaks "requests that wait for room hide replies" ring -DN=4 -DALWAYS_REPLY -DGATE_HIDES
 
+check holds "rings grow at any turn or never, 2 leaves of 1 message, then of 2: each comes once" \
+	ring -DGROW -DN=7 -DN1=0 -DALWAYS_REPLY
+check holds "the same with 3 leaves" ring -DGROW -DLEAVES=3 -DN=8 -DN1=0 -DALWAYS_REPLY
+check holds "the same both ways: a reply never waits" ring -DGROW -DN=3 -DN1=1 -DALWAYS_REPLY
+check holds "the same with messages of one or two lines" ring -DGROW -DTWO_LINES -DK=3 -DK2=4 \
+	-DN=4 -DN1=0 -DALWAYS_REPLY
+check breaks "a ring grows into memory that is not zero" ring -DGROW -DN=7 -DN1=0 -DALWAYS_REPLY \
+	-DGROW_DIRTY
+check breaks "the receiver goes on in the larger ring before the small one is empty" ring -DGROW \
+	-DN=7 -DN1=0 -DALWAYS_REPLY -DGROW_AHEAD
+check breaks "leaves are counted from 0 in the larger ring" ring -DGROW -DN=7 -DN1=0 -DALWAYS_REPLY \
+	-DGROW_RENUMBER
+check breaks "leaves of the larger ring are given back to the small one" ring -DGROW -DN=7 -DN1=0 \
+	-DALWAYS_REPLY -DGROW_OLD_COUNT
+
 check holds "2 senders, 2 messages each: no wake-up is lost" sleep
 check holds "3 senders: no wake-up is lost" sleep -DSENDERS=3 -DM=1 -DNO_SPURIOUS
 check holds "a second ring is begun under way: it is polled" sleep -DM=1 -DCONNECT -DNO_SPURIOUS
@@ -170,6 +185,17 @@ check holds "one block a rank, one-way flood: all arrives" flood -DBLOCKS=1 -DN0
 check holds "one block a rank, both ways: all arrives" flood -DBLOCKS=1 -DN0=2 -DN1=1
 check breaks "a reply waits for a block of the requests' class" flood -DBLOCKS=1 -DREPLY_BLOCK \
 	-DN0=1 -DN1=1
+
+check holds "items that are answered, full rings: each is handled once, in order, and all are" post
+check holds "the same, and sources are told to wait" post -DN=4
+check holds "handlers post to a third rank, around the circle: the same" post -DR=3 -DN=2
+check holds "the same with items that go on 3 times" post -DR=3 -DN=1 -DHOPS=3
+check breaks "a handler's post waits for room" post -DHANDLER_WAITS
+check breaks "polls do not send what is queued" post -DNO_QUEUE
+check breaks "a waiting rank keeps its open buffer" post -DNO_FLUSH
+check breaks "a full buffer goes past the queue" post -DPAST_QUEUE
+check breaks "sources are not told to go on" post -DN=5 -DNO_SHORT
+check breaks "a rank that is told to wait does not serve" post -DN=5 -DPACE_ALL
 
 check holds "3 ranks, 2 rounds: nobody leaves early, everybody leaves" barrier
 check breaks "generation is not looked at after ASLEEP" barrier -DNO_RECHECK

@@ -14,6 +14,9 @@
  *    clearing of a leaf in the lap behind a wrap [leaf_clear];
  *  - the receiver that handles a message where it lies, meets the turn and gives
  *    the leaf back [inlet_drain, inlet_turn];
+ *  - with GROW, rings that grow once, at any turn or never: the header that leads out of a leaf
+ *    then leads into other memory, with leaves of K2 lines and a count of its own, and the
+ *    receiver that meets it goes on there [lane_grow, lane_move, inlet_move];
  *  - the gate: a request is handled only when its reply has room; a handler
  *    replies at most once and may poll for replies first;
  *  - every order in which a program can send and poll. A rank whose every guard
@@ -33,6 +36,9 @@
  * counts), HEADER_FIRST (no release order), OFF_BY_ONE (one leaf too many), NO_CLEAR (leaves are not cleared
  * behind the wrap), SECOND_LATE (the first line's header is published before the second line is written), LATE_TWO
  * (a message of two lines may begin where one of one line could be the last: the turn lies behind the leaf).
+ * Of GROW: GROW_DIRTY (the larger memory is not zero), GROW_AHEAD (the receiver goes on there as soon
+ * as something lies there), GROW_RENUMBER (leaves are counted from 0 there), GROW_OLD_COUNT (the receiver
+ * gives leaves back where it did before).
  * FIRST_FOUND: a poll drains the first inlet that its look finds, that of replies first, and no
  * other; GATE_HIDES: the same with that of requests first.
  */
@@ -45,17 +51,33 @@
 #ifndef N
 #define N 5 /* requests a rank sends */
 #endif
+#ifndef N1
+#define N1 N /* and rank 1 */
+#endif
+#define TO_SEND(i) (i == 0 -> N : N1)
 
+#ifdef GROW
+#ifndef K2
+#define K2 3 /* lines of a leaf of the larger memory */
+#endif
+#define LINES (LEAVES * (K + K2))
+#else
+#define K2 K
 #define LINES (LEAVES * K)
+#endif
 #define TURN 4 /* in a header, besides the lap */
 #define LONG 8 /* of the first of two lines */
 #define SECOND 12
+#define GROWN 16
 
 typedef ring_t {
 	byte head[LINES + 1]; /* what LATE_TWO writes behind the last is there */
 	byte word[LINES + 1];
 	bit unread[LINES + 1]; /* ghost: written and not handled yet */
 	byte freed;
+	byte larger_freed;
+	bit moved, asked; /* the lane is in the larger memory; has asked for it */
+	bit in_moved;     /* the inlet is */
 	/* the lane */
 	byte leaf, tail, lap, sent;
 	/* the inlet */
@@ -71,24 +93,33 @@ byte handling[2]; /* ghost: a handler is running */
 byte pattern; /* bit n: the n-th message of each ring takes two lines; every one is searched */
 #endif
 
-#ifdef OFF_BY_ONE
-#define LEAF_FREE(R) (R.leaf + 1 - R.freed <= LEAVES)
+#ifdef GROW
+#define FREED(R) (R.moved -> R.larger_freed : R.freed)
+#define LEAF_LINES(R) (R.moved -> K2 : K)
+#define WRITE_AT(R) ((R.leaf % LEAVES) * LEAF_LINES(R) + R.tail + R.moved * LEAVES * K)
+#define READ_AT(R) ((R.in_leaf % LEAVES) * (R.in_moved -> K2 : K) + R.cursor + R.in_moved * LEAVES * K)
 #else
-#define LEAF_FREE(R) (R.leaf + 1 - R.freed < LEAVES)
+#define FREED(R) R.freed
+#define LEAF_LINES(R) K
+#define WRITE_AT(R) ((R.leaf % LEAVES) * K + R.tail)
+#define READ_AT(R) ((R.in_leaf % LEAVES) * K + R.cursor)
+#endif
+#ifdef OFF_BY_ONE
+#define LEAF_FREE(R) (R.leaf + 1 - FREED(R) <= LEAVES)
+#else
+#define LEAF_FREE(R) (R.leaf + 1 - FREED(R) < LEAVES)
 #endif
 #ifdef TWO_LINES
 #ifdef LATE_TWO
-#define STUCK(R) (R.tail >= K - 1)
+#define STUCK(R) (R.tail >= LEAF_LINES(R) - 1)
 #else
-#define STUCK(R) (R.tail >= K - 2)
+#define STUCK(R) (R.tail >= LEAF_LINES(R) - 2)
 #endif
 #else
-#define STUCK(R) (R.tail == K - 1)
+#define STUCK(R) (R.tail == LEAF_LINES(R) - 1)
 #endif
 #define READY(R) (!STUCK(R) || LEAF_FREE(R))
 
-#define WRITE_AT(R) ((R.leaf % LEAVES) * K + R.tail)
-#define READ_AT(R) ((R.in_leaf % LEAVES) * K + R.cursor)
 #define HEAD(R) R.head[READ_AT(R)]
 #ifdef NO_LAP
 #define ARRIVED(R) (HEAD(R) == 1 || HEAD(R) == 2)
@@ -96,6 +127,15 @@ byte pattern; /* bit n: the n-th message of each ring takes two lines; every one
 #else
 #define ARRIVED(R) (HEAD(R) == R.expect || HEAD(R) == R.expect + LONG)
 #define TURNED(R) (HEAD(R) == R.expect + TURN)
+#endif
+
+#ifndef GROW
+#define GREW(R) false
+#elif defined(GROW_AHEAD)
+#define GREW(R) (!R.in_moved && (HEAD(R) == R.expect + GROWN || \
+	R.moved && R.unread[LEAVES * K + ((R.in_leaf + 1) % LEAVES) * K2]))
+#else
+#define GREW(R) (HEAD(R) == R.expect + GROWN)
 #endif
 
 #define LAP_OF(h) (h % 4)
@@ -124,10 +164,33 @@ inline lane_turn(R)
 		if
 		:: R.lap == 1 && R.leaf >= LEAVES ->
 			do
-			:: R.tail < K -> R.head[WRITE_AT(R)] = 0; R.tail++
+			:: R.tail < LEAF_LINES(R) -> R.head[WRITE_AT(R)] = 0; R.tail++
 			:: else -> break
 			od;
 			R.tail = 0
+		:: else
+		fi
+#endif
+	}
+}
+
+/* The larger memory is there. What a line of the small ring holds is not written again. */
+inline lane_move(R)
+{
+	d_step {
+		assert(!R.unread[WRITE_AT(R)]);
+		R.larger_freed = R.leaf + 1;
+		R.head[WRITE_AT(R)] = R.lap + GROWN;
+		R.unread[WRITE_AT(R)] = 1;
+		R.moved = 1;
+		R.tail = 0;
+#ifdef GROW_RENUMBER
+		R.leaf = 0;
+		R.lap = 1
+#else
+		R.leaf++;
+		if
+		:: R.leaf % LEAVES == 0 -> R.lap = 3 - R.lap
 		:: else
 		fi
 #endif
@@ -168,8 +231,20 @@ inline lane_turn_if_stuck(R)
 {
 	atomic {
 		if
+#ifdef GROW
+		:: STUCK(R) && !R.asked -> R.asked = 1; lane_move(R)
+		:: STUCK(R) && !R.asked -> R.asked = 1; /* in vain */
+			if
+			:: LEAF_FREE(R) -> lane_turn(R)
+			:: else
+			fi
+		:: STUCK(R) && !R.asked && LEAF_FREE(R) -> lane_turn(R) /* it is not time yet */
+		:: STUCK(R) && R.asked && LEAF_FREE(R) -> lane_turn(R)
+		:: !STUCK(R) || R.asked && !LEAF_FREE(R)
+#else
 		:: STUCK(R) && LEAF_FREE(R) -> lane_turn(R)
 		:: else
+#endif
 		fi
 	}
 }
@@ -245,8 +320,29 @@ inline inlet_turn(R)
 		:: else
 		fi;
 #ifndef EARLY_CREDIT
-		R.freed++
+#if defined(GROW) && !defined(GROW_OLD_COUNT)
+		if
+		:: R.in_moved -> R.larger_freed = R.in_leaf
+		:: else -> R.freed = R.in_leaf
+		fi
+#else
+		R.freed = R.in_leaf
 #endif
+#endif
+	}
+}
+
+inline inlet_move(R)
+{
+	d_step {
+		R.unread[READ_AT(R)] = 0;
+		R.in_moved = 1;
+		R.in_leaf++;
+		R.cursor = 0;
+		if
+		:: R.in_leaf % LEAVES == 0 -> R.expect = 3 - R.expect
+		:: else
+		fi
 	}
 }
 
@@ -255,10 +351,11 @@ inline poll_reply()
 	if
 	:: ARRIVED(REPLIES(peer)) -> inlet_begin(REPLIES(peer)); inlet_end(REPLIES(peer))
 	:: TURNED(REPLIES(peer)) -> inlet_turn(REPLIES(peer))
+	:: GREW(REPLIES(peer)) -> inlet_move(REPLIES(peer))
 	fi
 }
 
-#define REPLY_THERE (ARRIVED(REPLIES(peer)) || TURNED(REPLIES(peer)))
+#define REPLY_THERE (ARRIVED(REPLIES(peer)) || TURNED(REPLIES(peer)) || GREW(REPLIES(peer)))
 
 inline handle_request()
 {
@@ -296,18 +393,19 @@ inline handle_request()
 #else
 #define SEES_REPLIES true
 #endif
-#define REQUEST_THERE (ARRIVED(REQUESTS(peer)) || TURNED(REQUESTS(peer)))
+#define REQUEST_THERE (ARRIVED(REQUESTS(peer)) || TURNED(REQUESTS(peer)) || GREW(REQUESTS(peer)))
 
 proctype rank(byte me; byte peer)
 {
 	bit two; /* what is being sent takes two lines */
 end:	do
-	:: REQUESTS(me).sent < N && READY(REQUESTS(me)) -> lane_put(REQUESTS(me))
+	:: REQUESTS(me).sent < TO_SEND(me) && READY(REQUESTS(me)) -> lane_put(REQUESTS(me))
 #ifdef NO_SERVE
-	:: REQUESTS(me).sent < N && !READY(REQUESTS(me)) -> READY(REQUESTS(me))
+	:: REQUESTS(me).sent < TO_SEND(me) && !READY(REQUESTS(me)) -> READY(REQUESTS(me))
 #endif
 	:: SEES_REPLIES && REPLY_THERE -> poll_reply()
 	:: SEES_REQUESTS && TURNED(REQUESTS(peer)) -> inlet_turn(REQUESTS(peer))
+	:: SEES_REQUESTS && GREW(REQUESTS(peer)) -> inlet_move(REQUESTS(peer))
 	:: SEES_REQUESTS && ARRIVED(REQUESTS(peer)) && GATE_OPEN(me) -> handle_request()
 #ifndef FIRST_FOUND
 	:: LOOKS(REPLIES(peer)) && !REPLY_THERE -> assert(false)
@@ -324,6 +422,13 @@ init
 			ring[i].lap = 1;
 			ring[i].expect = 1
 		}
+#ifdef GROW_DIRTY
+		for (i : 0 .. 3) {
+			ring[i].head[LEAVES * K] = 2;
+			ring[i].head[LEAVES * K + 1] = 2
+		}
+		i = 0
+#endif
 	}
 #ifdef TWO_LINES
 	atomic {
@@ -340,7 +445,7 @@ init
 	timeout;
 	for (i : 0 .. 1) {
 		assert(!handling[i]);
-		assert(REQUESTS(i).sent == N && REQUESTS(i).got == N);
+		assert(REQUESTS(i).sent == TO_SEND(i) && REQUESTS(i).got == TO_SEND(i));
 		assert(REPLIES(i).got == REPLIES(i).sent)
 	}
 }

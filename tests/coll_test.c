@@ -9,10 +9,11 @@
 #include <tern/coll.h>
 
 #include "chance.h"
+#include "coll/coll.h"
 #include "net_traffic.h"
 #include "ranks.h"
 
-enum { MOST = 70000, COUNTS_MOST = 9000 };
+enum { MOST = 70000, COUNTS_MOST = 9000, CALLS_MEMBERS = 16, GATHERINGS = 8, BARRIER_MESSAGES = 2 };
 
 static uint64_t first_seed;
 static _Thread_local uint64_t seed;
@@ -176,7 +177,7 @@ static void reduce_one(tern *t, tern_team *team, enum tern_type type, unsigned h
 
 static void reduce_all(tern *t, tern_team *team, bool quick)
 {
-	static const size_t counts[] = { 0, 1, 2, 3, 7, 48, 129, 1000, 9000 };
+	static const size_t counts[] = { 0, 1, 2, 3, 7, 48, 70, 71, 129, 1000, 9000 };
 	for (int type = 0; type < TERN_TYPES; type++)
 		for (unsigned how = 0; how < TERN_REDUCES; how++) {
 			if (!is_defined((enum tern_type)type, how)) {
@@ -257,7 +258,9 @@ static void move_one(tern *t, tern_team *team, unsigned form, size_t len)
 
 static void move_all(tern *t, tern_team *team)
 {
-	static const size_t lengths[] = { 0, 1, 8, 48, 49, 1000, 8192, 8193, 65536, MOST };
+	static const size_t lengths[] = {
+		0, 1, 8, 48, 49, 560, 561, 1000, 8192, 8193, 65536, MOST
+	};
 	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++)
 		for (unsigned form = 0; form < 5; form++)
 			for (int again = 0; again < 2; again++) {
@@ -345,6 +348,33 @@ static void try_team(tern *t, tern_team *team, bool quick)
 	CHECK_IS(tern_team_barrier(team), 0);
 }
 
+/* Gathering few bytes: one message from each other machine; and those of two barriers. */
+static void try_messages(tern *t, tern_team *team)
+{
+	uint64_t one = tern_rank(t), all[CALLS_MEMBERS], before = coll_of(t)->handled;
+	CHECK_IS(tern_team_barrier(team), 0); /* nobody gathers before all have looked */
+	for (unsigned i = 0; i < GATHERINGS; i++)
+		CHECK_IS(tern_team_gather(team, 0, &one, all, sizeof one), 0);
+	uint64_t came = coll_of(t)->handled - before;
+	CHECK_IS(tern_team_barrier(team), 0);
+	if (tern_team_rank(team) == 0 &&
+	    !CHECK(came <= GATHERINGS * (team->heads.n - 1) + 2 * BARRIER_MESSAGES))
+		printf("    %llu messages came from %u machines\n", (unsigned long long)came,
+		       team->heads.n - 1);
+}
+
+/* Members of one machine do not follow each other; where there are several. */
+static void try_mixed(tern *t, tern_team *all)
+{
+	tern_team *mixed;
+	if (all->heads.n == 1 || all->heads.n == all->all.n)
+		return;
+	CHECK_IS(tern_team_split(all, 0, (int)tern_rank(t) % 2, &mixed), 0);
+	try_team(t, mixed, true);
+	try_messages(t, mixed);
+	CHECK_IS(tern_team_free(mixed), 0);
+}
+
 static void try_shapes(tern *t)
 {
 	tern_team *all, *part = NULL, *machine;
@@ -354,6 +384,7 @@ static void try_shapes(tern *t)
 	CHECK_IS(tern_team_size(all), tern_size(t));
 	CHECK_IS(tern_team_rank(all), tern_rank(t));
 	try_team(t, all, false);
+	try_mixed(t, all);
 	/* Two halves, each in the order opposite to that of the ranks. */
 	CHECK_IS(tern_team_split(all, (int)(tern_rank(t) % 2), -(int)tern_rank(t), &part), 0);
 	CHECK_IS(tern_team_member(part, tern_team_rank(part)), tern_rank(t));

@@ -49,6 +49,8 @@ for row in round-trip send-receive rate; do
 done
 count 1 "^barrier +2[ *] +- +$figure .* yes\$" "$out"
 count 1 "^barrier +4[ *] +- +$figure .* yes\$" "$out"
+count 1 "^updates +2[ *] +- +$figure .* yes\$" "$out"
+count 1 "^updates +4[ *] +- +$figure .* yes\$" "$out"
 count 3 "^bandwidth +2[ *] +[0-9]+ (B|KiB|MiB) +$figure .* yes\$" "$out"
 for row in broadcast reduce allreduce allgather alltoall; do
 	for ranks in 2 4; do
@@ -57,7 +59,7 @@ for row in broadcast reduce allreduce allgather alltoall; do
 		done
 	done
 done
-count 38 ' yes$' "$out"
+count 40 ' yes$' "$out"
 count 0 ' no$' "$out"
 
 echo "what is left out is named, and there is a column for what is not"
@@ -71,10 +73,10 @@ for peer in 'openmpi|Open MPI' 'mpich|MPICH'; do
 done
 
 echo "compare.csv has the table, and samples.csv every sample"
-count 39 '^' "$csv"
+count 41 '^' "$csv"
 count 1 '^operation,ranks,cores,bytes,tern_ns,.*verified$' "$csv"
-count 38 '^[a-z-]+,[0-9]+,[0-9]+,[0-9]+,[0-9.]+,.*yes$' "$csv"
-count 152 '^tern,default,[a-z-]+,[24],[0-9]+,[0-9.]+,yes$' "$samples" # 38 rows, 2 orders, 2 rounds
+count 40 '^[a-z-]+,[0-9]+,[0-9]+,[0-9]+,[0-9.]+,.*yes$' "$csv"
+count 160 '^tern,default,[a-z-]+,[24],[0-9]+,[0-9.]+,yes$' "$samples" # 40 rows, 2 orders, 2 rounds
 count 0 ',no$' "$samples"
 
 echo "the median of the best setting counts, and a wrong result shows"
@@ -106,7 +108,7 @@ chmod +x "$folder/bin/"*
 PATH=$folder/bin:$PATH run --quick --sizes 8 --ranks 2 --peers mpich
 check_status 0
 check_out '^compare: MPICH is left out: mpicc.mpich does not compile \(is libmpich-dev installed\?\)$'
-count 10 ' yes$' "$out"
+count 11 ' yes$' "$out"
 mkdir "$folder/few"
 for tool in awk bash cat cc dirname env grep ld as mkdir nproc sed sort tac timeout; do
 	ln -s "$(command -v "$tool")" "$folder/few/$tool"

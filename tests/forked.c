@@ -160,6 +160,7 @@ static void layers(void)
 	tern_chan *c, *d;
 	REFUSED(tern_send(t, next, 1, &word, 8));
 	REFUSED(tern_send_start(t, next, 1, &word, 8, 0, &op));
+	REFUSED(tern_send_local_start(t, next, 1, &word, 8, &op, &op));
 	REFUSED(tern_recv(t, next, 1, &word, 8, NULL));
 	REFUSED(tern_recv_start(t, &(tern_match){ .rank = next, .id = 1 }, &word, 8, NULL, &op));
 	REFUSED(tern_probe(t, &(tern_match){ .rank = next, .id = 1 }, NULL));

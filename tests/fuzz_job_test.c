@@ -31,9 +31,8 @@ static off_t place_of(const struct job *j, unsigned kind)
 				(char *)&j->begun[rank * j->heed_row],
 				(char *)job_stats(j, rank),
 				(char *)&job_stats(j, rank)->peer[other],
-				j->base + job_talk_at(j, rank, other),
-				j->base + job_talk_at(j, rank, other) +
-					offsetof(struct talk, requests) };
+				j->base + job_small_at(j, rank, other),
+				j->base + job_talk_at(j, rank, other) };
 	return place[kind >> 2 & 7] - j->base;
 }
 

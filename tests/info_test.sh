@@ -19,7 +19,10 @@ for word in self shm ranks words payload request handlers pool-blocks keep defer
 	check_out "^  $word "
 done
 for ranks in 2 16 64 256; do
-	check_out "^  $ranks +[0-9.]+ +[0-9.]+ +[0-9.]+$"
+	check_out "^  $ranks +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
+done
+for word in pair request-ring reply-ring spares pool large-block; do
+	check_out "^  $word +[0-9.]+  "
 done
 for word in ops regions segments names when dims; do
 	check_out "^  $word +[0-9]+  "

@@ -47,7 +47,7 @@ functions_of() {
 # Each header, the page with its table, and how many functions it has at least.
 headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 msg:tern_msg:24 typed:tern_typed:6 \
 	chan:tern_chan:31 coll:tern_coll:35 async:tern_async:7 spawn:tern_spawn:18 \
-	sequence:tern_sequence:8 stats:tern:6 sim:tern-sim:1)
+	post:tern_post:2 sequence:tern_sequence:8 stats:tern:6 sim:tern-sim:1)
 functions=
 for header in "${headers[@]}"; do
 	IFS=: read -r header _ least <<<"$header"
@@ -107,7 +107,7 @@ for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
 	grep -qw -- "$word" <<<"$model" || fail "not $word"
 done
 
-for layer in mem msg typed chan coll async spawn protocols/sequence; do
+for layer in mem msg typed chan coll async post spawn protocols/sequence; do
 	echo "tern_${layer##*/}(7) has every error code of its layer"
 	page=$(text "man/tern_${layer##*/}.7")
 	codes=$(grep -ohP '(?<![\w-]|[!=]= |case )-\KE[A-Z0-9]{3,}\b' -r --exclude='*_test.c' \

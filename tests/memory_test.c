@@ -7,6 +7,7 @@
 #include "endpoint/endpoint.h"
 #include "handed.h"
 #include "local.h"
+#include "net/talk.h"
 
 enum { ASK, TELL, MIB = 1 << 20 };
 
@@ -93,7 +94,8 @@ static void budget_for(uint32_t ranks, uint64_t talks, uint64_t pools)
 	struct job j;
 	char text[32];
 	REQUIRE(job_create(&j, ranks, 0) == 0);
-	uint64_t budget = j.head->committed + talks * j.talk_bytes + pools * j.pool_bytes;
+	uint64_t spares = (SPARES * sizeof(struct block) + 4095) / 4096 * 4096;
+	uint64_t budget = j.head->committed + ranks * spares + talks * 4096 + pools * j.pool_bytes;
 	job_unmap(&j);
 	job_forget(&j);
 	snprintf(text, sizeof text, "%llu", (unsigned long long)budget);

@@ -18,6 +18,7 @@ bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during
 upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
 	no-overlap spawn-trip spawn-rate block stream stream-group)
 team=(team-barrier team-allreduce team-broadcast team-broadcast-long team-allreduce-long)
+gathered=(gathered updates)
 alone=(yield) # there is no limit to compare it with
 # want nine cores, or have more ranks than most machines
 many=(multicast worker-rate worker-trip team-broadcast-16 team-allreduce-16)
@@ -31,12 +32,12 @@ delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll ho
 # left out where the kernel does not copy between processes
 kernel=(private-put private-get rendezvous)
 for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" \
-	"${team[@]}" "${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
+	"${team[@]}" "${gathered[@]}" "${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
 count_out \
 	$((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + \
-	${#delivery[@]} + ${#team[@]} + ${#kernel[@]} + ${#udp[@]} + ${#ofi[@]})) .
+	${#delivery[@]} + ${#team[@]} + ${#gathered[@]} + ${#kernel[@]} + ${#udp[@]} + ${#ofi[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -73,6 +74,14 @@ run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${team[*]}")"
 check_status 0
 check_quiet
 check_records 15
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so do those of gathered messages"
+run --json --repeat 1 --count 2000 --size 2,4 --test "$(IFS=, && echo "${gathered[*]}")"
+check_status 0
+check_quiet
+check_records 4
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 

@@ -52,6 +52,8 @@ struct tern_msg {
 
 enum { TERN_LINE = 64, TERN_PIECE = 16, TERN_LINE_WORDS = 6 };
 
+struct ring_growth;
+
 /* The sending end of a ring. The first line is all that a send touches. */
 struct tern_lane {
 	char *tail;    /* the next line to write */
@@ -65,10 +67,14 @@ struct tern_lane {
 	char *base;
 	uint32_t leaf_lines;
 	uint32_t peer;
-	struct tern_inlet *gate; /* of a reply lane: the inlet whose requests it answers */
-	uint64_t shared;         /* lines that pieces share, opened so far */
-	uint64_t padded;         /* pieces of those that were left empty */
-	uint64_t unused_[3];
+	struct tern_inlet *gate;          /* of a reply lane: the inlet whose requests it answers */
+	uint64_t shared;                  /* lines that pieces share, opened so far */
+	uint64_t padded;                  /* pieces of those that were left empty */
+	const struct ring_growth *growth; /* of a ring that begins small; else NULL */
+	/* Of tern_post(): where the next item goes, the low half of its end, the kind of item. */
+	uint64_t *post;
+	uint32_t post_end;
+	uint32_t post_kind;
 };
 
 /* The receiving end of a ring. */
@@ -90,7 +96,10 @@ struct tern_inlet {
 	uint64_t handled; /* messages */
 	uint64_t due; /* what `handled` is when all that lay here when a barrier was passed has been
 		       */
-	uint64_t unused_words_[3];
+	/* Where the ring goes on when it grows; NULL if it does not. */
+	char *larger;
+	TERN_ATOMIC_(uint64_t) * larger_freed;
+	uint64_t larger_lines; /* of a leaf there */
 };
 
 enum tern_kind { TERN_KIND_BELL, TERN_KIND_REQUEST, TERN_KIND_REPLY };

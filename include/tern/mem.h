@@ -306,7 +306,8 @@ enum tern_amo {
  * One atomic operation on naturally aligned memory, atomic against every other of
  * these and against C11 atomics of the same width on it. `old` gets the value before,
  * unless it is NULL. -EINVAL for an address that is not aligned, or an unknown operation. Heap
- * memory: one instruction here, nobody at the target is involved.
+ * memory of this machine: one instruction here, nobody at the target is involved. Other memory: its
+ * owner does it when it is served (polls, thread or interrupts).
  */
 TERN_INLINE_ int tern_amo64(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
 			    uint64_t *old);

@@ -93,6 +93,14 @@ TERN_INLINE_ int tern_recv_double(tern *t, uint32_t src, tern_id id, double *val
  */
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op);
+/*
+ * The same with both completions: `local` is told when `data` may be changed, `op` when a receive
+ * has taken the message; errors go to `op`. Up to TERN_PAYLOAD_MAX bytes, while the receiver has
+ * room, `local` is complete on return; a rendezvous tells both at once. Without `local` it is
+ * TERN_SEND_SYNC, without `op` TERN_SEND_AUTO.
+ */
+int tern_send_local_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len,
+			  tern_op *local, tern_op *op);
 int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, tern_envelope *env,
 		    tern_op *op);
 

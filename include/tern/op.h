@@ -35,7 +35,15 @@ struct tern_op {
 		0, 0, NULL, NULL, NULL, NULL \
 	}
 
-/* Returns 1 when nothing is pending, 0 while something is, or the first error (once). */
+/*
+ * Returns 1 when nothing is pending, else 0, and does nothing more: it serves no messages and
+ * leaves the error. What the operations have brought can be read then.
+ */
+TERN_INLINE_ int tern_op_ready(const tern_op *op);
+/*
+ * Serves messages, once. Returns 1 when nothing is pending, 0 while something is, or the first
+ * error (once).
+ */
 int tern_op_test(tern *t, tern_op *op);
 /*
  * Serves messages until nothing is pending; 0 or the first error (once). While a receive from any
@@ -58,6 +66,12 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which);
  * taken.
  */
 int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n);
+
+/* The progress thread ends operations, too. */
+TERN_INLINE_ int tern_op_ready(const tern_op *op)
+{
+	return __atomic_load_n(&op->pending, __ATOMIC_ACQUIRE) == 0;
+}
 
 TERN_END_
 

@@ -62,6 +62,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "2: print them as JSON" },
 	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
 				 "0: do not use membarrier; ranks then nap instead of sleeping" },
+	[SETTING_GROW] = { "TERN_GROW", "16",
+			   "leaves that a ring goes through before it gets the memory of a large "
+			   "one" },
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",
 				  "0: copy through messages, without process_vm_readv or RMA" },
 	[SETTING_SPILL] = { "TERN_SPILL", "256K",

@@ -12,12 +12,6 @@
 
 enum { AHEAD_MOST = 64 }; /* calls in which a member may be ahead of another */
 
-/* Whether there is something to gain from a level of desks below one of messages. */
-static bool two_levels(const tern_team *team)
-{
-	return team->heads.n < team->all.n && (team->desk || team->near.n == 1);
-}
-
 static bool is_head(const tern_team *team)
 {
 	return team->heads.me < team->heads.n;
@@ -74,7 +68,7 @@ int memory_check(const void *at, size_t len, uint32_t parts, const char *name)
 static void barrier_steps(struct run *r)
 {
 	tern_team *team = r->team;
-	if (two_levels(team)) {
+	if (team->two_levels) {
 		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
 		if (is_head(team))
 			far_barrier(r, &team->heads);
@@ -124,7 +118,7 @@ static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len
 {
 	tern_team *team = r->team;
 	uint32_t at = team->machine[root];
-	if (two_levels(team)) {
+	if (team->two_levels) {
 		bool here = team->machine[team->all.me] == at;
 		if (here)
 			near_add(r, NEAR_BROADCAST, near_place(team, root), data, data, len);
@@ -212,7 +206,7 @@ static void allreduce_steps(struct run *r, const struct reduction *x)
 	size_t bytes = x->n * r->combine.size;
 	if (r->combine.ordered) {
 		far_ordered(r, &team->all, UINT32_MAX, x->in, x->out, x->n);
-	} else if (two_levels(team)) {
+	} else if (team->two_levels) {
 		if (team->near.n == 1)
 			step_copy(r, x->out, x->in, bytes);
 		near_add(r, NEAR_REDUCE, HEAD, x->in, x->out, bytes);
@@ -272,10 +266,10 @@ static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x
 	size_t bytes = x->n * r->combine.size;
 	if (team->all.n == 1) {
 		step_copy(r, x->out, x->in, bytes);
-	} else if (team_is_near(team)) {
-		near_add(r, NEAR_REDUCE, root, x->in, x->out, bytes);
 	} else if (r->combine.ordered) {
 		far_ordered(r, &team->all, root, x->in, x->out, x->n);
+	} else if (team->two_levels) {
+		levels_reduce(r, root, x->in, x->out, x->n);
 	} else {
 		far_reduce(r, &team->all, root, x->in, x->out, x->n);
 	}
@@ -285,9 +279,20 @@ static int reduce(tern_team *team, uint32_t root, const struct reduction *x, ter
 		  const char *name)
 {
 	struct run *r;
+	struct combine k;
 	int rc = root_check(team, root, name);
 	if (!rc && team->all.me == root)
 		rc = memory_check(x->out, x->n, 1, name);
+	if (!rc)
+		rc = reduction_check(team, x, name, &k);
+	if (!rc && team_is_near(team))
+		return run_near(team, name,
+				&(struct near_step){ .kind = NEAR_REDUCE,
+						     .root = root,
+						     .in = x->in,
+						     .out = x->out,
+						     .len = x->n * k.size },
+				&k, op);
 	if (!rc)
 		rc = reduction_begin(team, x, name, &r);
 	if (rc)
@@ -367,18 +372,30 @@ int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
  */
 
 enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
+enum { MOVING_FEW = 4 << 10 };
 
-static void moving_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
-			 size_t len)
+/*
+ * Two levels are for what many messages would take longer: of a long gathering or scattering each
+ * byte goes between the root and its member once, whatever goes first where.
+ */
+static bool moving_levels(const tern_team *team, enum moving what, size_t len)
 {
-	static const enum near_kind near[] = { NEAR_GATHER, NEAR_ALLGATHER, NEAR_SCATTER,
-					       NEAR_ALLTOALL };
+	switch (what) {
+	case GATHER:
+	case SCATTER:
+		return team->two_levels && len <= MOVING_FEW;
+	case ALLTOALL:
+		return team->two_levels && len * team->all.n <= MOVING_FEW;
+	default:
+		return team->two_levels;
+	}
+}
+
+static void far_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
+		      size_t len)
+{
 	const struct members *all = &r->team->all;
-	if (all->n == 1)
-		step_copy(r, out, in, len);
-	else if (team_is_near(r->team))
-		near_add(r, near[what], root, in, out, len);
-	else if (what == GATHER)
+	if (what == GATHER)
 		far_gather(r, all, root, in, len, out);
 	else if (what == ALLGATHER)
 		far_allgather(r, all, in, len, out);
@@ -386,6 +403,23 @@ static void moving_steps(struct run *r, enum moving what, uint32_t root, const v
 		far_scatter(r, all, root, in, out, len);
 	else
 		far_alltoall(r, all, in, out, len);
+}
+
+static void moving_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
+			 size_t len)
+{
+	if (r->team->all.n == 1)
+		step_copy(r, out, in, len);
+	else if (!moving_levels(r->team, what, len))
+		far_steps(r, what, root, in, out, len);
+	else if (what == GATHER)
+		levels_gather(r, root, in, len, out);
+	else if (what == ALLGATHER)
+		levels_allgather(r, in, len, out);
+	else if (what == SCATTER)
+		levels_scatter(r, root, in, out, len);
+	else
+		levels_alltoall(r, in, out, len);
 	r->meets = len && (what == ALLGATHER || what == ALLTOALL);
 }
 
@@ -405,8 +439,18 @@ static int moving_check(tern_team *team, enum moving what, uint32_t root, const 
 static int move(tern_team *team, enum moving what, uint32_t root, const void *in, void *out,
 		size_t len, tern_op *op, const char *name)
 {
+	static const enum near_kind near[] = { NEAR_GATHER, NEAR_ALLGATHER, NEAR_SCATTER,
+					       NEAR_ALLTOALL };
 	struct run *r;
 	int rc = moving_check(team, what, root, in, out, len, name);
+	if (!rc && team_is_near(team))
+		return run_near(team, name,
+				&(struct near_step){ .kind = near[what],
+						     .root = root,
+						     .in = in,
+						     .out = out,
+						     .len = len },
+				NULL, op);
 	if (!rc)
 		rc = call_begin(team, name, &r);
 	if (rc)

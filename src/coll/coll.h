@@ -8,6 +8,7 @@
 
 #include <tern/coll.h>
 
+#include "base/cpu.h"
 #include "core/layer.h"
 #include "core/wait.h"
 
@@ -23,13 +24,15 @@ enum coll_handler {
 
 /* -- Desks: see desk.c -- */
 
-enum { DESK_CELLS = 8, CELL_SHORT = 48, CELL_LONG = 64 << 10 };
+enum { DESK_CELLS = 32, CELL_LINE = 48, CELL_SHORT = CELL_LINE + 512, CELL_LONG = 16 << 10 };
 enum { LOOKS_MOST = 400, YIELDS_MOST = 8 }; /* at the desks, before a wait begins */
 
-/* What a member says in a round, and to whom it does not matter. */
+/* What a member says in a round, and to whom it does not matter. CELL_LINE bytes are in one line.
+ */
 struct desk_cell {
 	_Alignas(64) _Atomic uint64_t ready; /* the round whose data is here, plus 1 */
-	unsigned char data[CELL_SHORT];
+	uint32_t place; /* where the data is if it is longer: see struct desk, `bytes` */
+	_Alignas(16) unsigned char data[CELL_SHORT];
 	_Alignas(64) _Atomic uint64_t combined; /* the round whose slice is combined, plus 1 */
 };
 
@@ -60,6 +63,10 @@ struct tern_team {
 	uint64_t ahead; /* calls since the members last met */
 	struct members all, near, heads;
 	uint32_t *machine;        /* of each member: the place among `heads` */
+	uint32_t *group;          /* of each member: its place, ordered by machines; see levels.c */
+	uint32_t *group_at;       /* of each machine, and of the end: the first of these places */
+	struct members agents;    /* of the call that is being made; see levels.c */
+	bool two_levels;          /* desks bring data to one member of each machine */
 	struct desk **desk;       /* of the near ones; NULL: data goes in messages */
 	struct desk *own_desk;    /* which this rank has allotted; NULL: it has no room */
 	uint64_t round;           /* of the desks: the next */
@@ -101,7 +108,7 @@ enum near_kind {
 	NEAR_ALLTOALLV,
 };
 
-enum near_phase { NEAR_ENTER, NEAR_WAIT, NEAR_SLICES };
+enum near_phase { NEAR_WAIT, NEAR_SLICES };
 
 /* What a member tells another of the part that it sends it, and of the one that it expects. */
 struct lengths {
@@ -124,8 +131,11 @@ struct near_step {
 	uint32_t root; /* a place among the near members */
 	const char *in;
 	char *out;
-	size_t len; /* bytes of one member's part */
-	size_t done, chunk;
+	size_t len;     /* bytes of one member's part */
+	size_t filled;  /* of these, written into cells */
+	size_t done;    /* and left behind; */
+	size_t chunk;   /* what the round moves that is to be left next */
+	uint32_t ahead; /* rounds whose cell is written, and that are not left */
 	enum near_phase phase;
 	uint32_t seen; /* members from the first on whose number has come */
 	struct varied *varied;
@@ -154,7 +164,7 @@ struct run {
 	bool over, meets;   /* it has met all members when it is over */
 	uint32_t receiving; /* receives under way */
 	unsigned at, steps, nears;
-	char *scratch;
+	struct scratch *scratch;
 	struct combine combine;
 	struct varied varied;
 	/* From here on, what a new run finds need not be 0. */
@@ -239,10 +249,10 @@ static inline void step_combine(struct run *r, void *left, const void *right, si
 	step_add(r, (struct step){ .kind = STEP_COMBINE, .to = left, .from = right, .len = n });
 }
 void step_near(struct run *r, struct near_step s);
-/* Memory that lasts as long as the run; once a run. NULL: kept as -ENOMEM. */
+/* Memory that lasts as long as the run. NULL: kept as -ENOMEM. */
 char *run_scratch(struct run *r, size_t bytes);
 
-/* -- desk.c -- */
+/* -- desk.c, cell.c -- */
 /* Does what can be done of it now; whether it is over. */
 bool near_turn(struct run *r, struct near_step *s);
 /*
@@ -252,6 +262,19 @@ bool near_turn(struct run *r, struct near_step *s);
 bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
 /* Whether near_turn() would get further; no effects. */
 bool near_ready(const struct run *r, const struct near_step *s);
+/* Whether it waits until a cell of this member is free, of which no bell tells. */
+static inline bool near_full(const struct near_step *s)
+{
+	return !s->ahead && s->filled < s->len;
+}
+/* Between two looks. Where the members have not a core each, others get this one. */
+static inline void near_rest(const struct endpoint *e)
+{
+	if (e->spin)
+		cpu_relax();
+	else
+		e->world->yield();
+}
 void near_doze(tern_team *team, bool begin); /* may sleep, and does not any more */
 
 /* -- message.c -- */
@@ -288,6 +311,14 @@ void far_alltoallv(struct run *r, const struct members *p, const struct varied *
 /* In the order of the members; to everybody, or to `root` if that is a member. */
 void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
 		 size_t n);
+
+/* -- levels.c: near steps, messages between machines, near steps; for teams with two levels -- */
+enum { LEVELS_FEW = 16 << 10 }; /* bytes up to which the number of messages in a row decides */
+void levels_gather(struct run *r, uint32_t root, const void *in, size_t len, char *out);
+void levels_scatter(struct run *r, uint32_t root, const char *in, void *out, size_t len);
+void levels_allgather(struct run *r, const void *in, size_t len, char *out);
+void levels_alltoall(struct run *r, const char *in, char *out, size_t len);
+void levels_reduce(struct run *r, uint32_t root, const void *in, void *out, size_t n);
 
 /* -- survivors.c, quiet.c -- */
 void survivors_handlers(struct endpoint *e);

@@ -9,6 +9,11 @@
 #include "base/error.h"
 #include "coll/coll.h"
 
+struct scratch {
+	struct scratch *next;
+	_Alignas(16) char bytes[];
+};
+
 /* -- Building ---------------------------------------------------------------------------------- */
 
 static int member_left(const tern_team *team, uint32_t rank)
@@ -57,7 +62,10 @@ void run_free(struct coll *c, struct run *r)
 {
 	if (r->step != r->few)
 		free(r->step);
-	free(r->scratch);
+	for (struct scratch *x = r->scratch, *next; x; x = next) {
+		next = x->next;
+		free(x);
+	}
 	free(r->varied.kept);
 	if (c->spare)
 		free(r);
@@ -103,10 +111,14 @@ void step_near(struct run *r, struct near_step s)
 
 char *run_scratch(struct run *r, size_t bytes)
 {
-	r->scratch = malloc(bytes ? bytes : 1);
-	if (!r->scratch)
+	struct scratch *x = malloc(sizeof *x + bytes);
+	if (!x) {
 		r->error = -ENOMEM;
-	return r->scratch;
+		return NULL;
+	}
+	x->next = r->scratch;
+	r->scratch = x;
+	return x->bytes;
 }
 
 /* -- Turns ------------------------------------------------------------------------------------- */
@@ -257,7 +269,7 @@ static void run_wait(struct run *r)
 		if (s->kind == STEP_NEAR && run_look(e, &rw))
 			continue;
 		/* No bell rings for room, for a receiver that is ready, or for a free cell. */
-		rw.wait.bounded = s->kind == STEP_NEAR ? first->near[s->tag].phase == NEAR_ENTER
+		rw.wait.bounded = s->kind == STEP_NEAR ? near_full(&first->near[s->tag])
 						       : s->kind != STEP_WAIT;
 		bool retry = s->kind == STEP_SEND || s->kind == STEP_RECV;
 		wait_through(e, retry ? run_retry : run_ready, &rw, &rw.wait);
@@ -267,20 +279,24 @@ static void run_wait(struct run *r)
 }
 
 /*
- * A step of few bytes that is over within a moment needs no run. One that is not goes on in a run,
+ * A step whose numbers come within a moment each needs no run. One that must wait goes on in a run,
  * from where it is; the memory for that is there before others see that it has begun.
  */
 static bool near_quick(tern_team *team, struct near_step *s, const struct combine *k)
 {
 	struct endpoint *e = team->coll->e;
 	struct run quick; /* of which a turn reads the team and how to combine */
+	uint32_t looks = !e->spin ? YIELDS_MOST : e->spin < LOOKS_MOST ? e->spin : LOOKS_MOST;
 	quick.team = team;
 	if (k)
 		quick.combine = *k;
-	for (uint32_t i = 0; i < e->spin && i < LOOKS_MOST; i++) {
-		if (near_ready(&quick, s) && near_turn(&quick, s))
+	for (uint32_t i = 0; i < looks; i++) {
+		uint64_t round = team->round;
+		if (near_turn(&quick, s))
 			return true;
-		cpu_relax();
+		if (team->round != round)
+			i = 0;
+		near_rest(e);
 	}
 	return false;
 }
@@ -292,7 +308,7 @@ static bool near_quick(tern_team *team, struct near_step *s, const struct combin
 static bool meet_may(const tern_team *team, const struct near_step *s, const struct combine *k)
 {
 	const struct endpoint *e = team->coll->e;
-	if (s->kind == NEAR_ALLREDUCE ? s->len - 1 >= CELL_SHORT || !k->fn : s->kind)
+	if (s->kind == NEAR_ALLREDUCE ? s->len - 1 >= CELL_LINE || !k->fn : s->kind)
 		return false;
 	return e->t->reach && !e->turn && !held(e) && !team->first && !team->lost &&
 	       !team->retired && team->coll->spare && !wait_scheduler;
@@ -312,8 +328,7 @@ int run_near(tern_team *team, const char *name, struct near_step *s, const struc
 		rc = rules_wait(c->e, name);
 	if (rc)
 		return rc;
-	if (!op && !team->first && c->spare && s->len <= CELL_SHORT && (!k || k->fn) &&
-	    near_quick(team, s, k)) {
+	if (!op && !team->first && c->spare && (!k || k->fn) && near_quick(team, s, k)) {
 		team->calls++;
 		return 0;
 	}

@@ -29,6 +29,9 @@ static void team_drop(tern_team *team)
 	free(team->near.rank);
 	free(team->heads.rank);
 	free(team->machine);
+	free(team->group);
+	free(team->group_at);
+	free(team->agents.rank);
 	free(team->desk);
 	views_free(team);
 	free(team);
@@ -150,29 +153,59 @@ static void team_sort(tern_team *team)
 	}
 }
 
-/* Without all desks of the near members, data goes in messages. */
-static void team_desks(tern_team *team, const struct place *places)
+/* Members of each machine follow each other. */
+static void team_group(tern_team *team)
+{
+	uint32_t place = 0;
+	for (uint32_t m = 0; m < team->heads.n; m++) {
+		team->group_at[m] = place;
+		for (uint32_t i = 0; i < team->all.n; i++)
+			if (team->machine[i] == m)
+				team->group[i] = place++;
+	}
+	team->group_at[team->heads.n] = place;
+}
+
+/*
+ * Whether there is something to gain from a level of desks below one of messages. All members come
+ * to the same: everybody who is not alone on its machine has a desk, or none is used.
+ */
+static bool team_levels(const tern_team *team, const struct place *places)
+{
+	if (!places || team->heads.n == team->all.n)
+		return false;
+	for (uint32_t i = 0; i < team->all.n; i++) {
+		uint32_t m = team->machine[i];
+		if (team->group_at[m + 1] - team->group_at[m] > 1 &&
+		    places[i].desk == TERN_ADDR_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* False: no memory. The desk of a member that has died is not reached: no call on it succeeds. */
+static bool team_desks(tern_team *team, const struct place *places)
 {
 	uint32_t near = 0;
-	if (!places || team->near.n < 2)
-		return;
-	team->desk = calloc(team->near.n, sizeof *team->desk);
-	for (uint32_t i = 0; team->desk && i < team->all.n; i++) {
+	if (!team->two_levels || team->near.n < 2)
+		return true;
+	struct desk **desk = calloc(team->near.n, sizeof *desk);
+	for (uint32_t i = 0; desk && i < team->all.n; i++) {
 		if (team->machine[i] != team->machine[team->all.me])
 			continue;
 		void *d = NULL;
-		if (places[i].desk != TERN_ADDR_NONE)
-			tern_addr_local(team->coll->e->t, places[i].desk, sizeof(struct desk), &d);
+		if (tern_addr_local(team->coll->e->t, places[i].desk, sizeof **desk, &d)) {
+			free(desk);
+			team->two_levels = false;
+			return true;
+		}
 		if (places[i].round > team->round)
 			team->round = places[i].round;
-		if (!d) {
-			free(team->desk);
-			team->desk = NULL;
-			return;
-		}
-		team->desk[near++] = d;
+		desk[near++] = d;
 	}
+	team->desk = desk;
 	team->all_left = team->round;
+	return desk != NULL;
 }
 
 int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
@@ -182,7 +215,10 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	if (team)
 		team->coll = c;
 	if (!team || !members_new(&team->all, n) || !members_new(&team->near, n) ||
-	    !members_new(&team->heads, n) || !(team->machine = malloc(n * sizeof *team->machine))) {
+	    !members_new(&team->heads, n) || !members_new(&team->agents, n) ||
+	    !(team->machine = malloc(n * sizeof *team->machine)) ||
+	    !(team->group = malloc(n * sizeof *team->group)) ||
+	    !(team->group_at = malloc((n + 1) * sizeof *team->group_at))) {
 		if (team)
 			team_drop(team);
 		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
@@ -192,7 +228,13 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	for (uint32_t i = 0; i < n; i++)
 		members_add(&team->all, c, ranks[i]);
 	team_sort(team);
-	team_desks(team, places);
+	team_group(team);
+	team->two_levels = team_levels(team, places);
+	if (!team_desks(team, places)) {
+		team_drop(team);
+		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
+				 n);
+	}
 	team->own_desk = own;
 	team->next = c->teams;
 	c->teams = team;

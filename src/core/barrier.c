@@ -165,6 +165,8 @@ int tern_barrier(tern *t)
 		rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
 		rc = barrier_check(e, "tern_barrier()");
+	if (!rc && e->work)
+		rc = layers_flush(e);
 	if (rc)
 		return rc;
 	barrier_enter(e);

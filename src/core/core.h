@@ -8,6 +8,7 @@
 /* -- rules.c: each returns 0, or a code with a sentence that names rule, handler and rank -- */
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len);
 int rules_reply_to(struct endpoint *e, uint32_t dst, unsigned id, unsigned n);
+int rules_post(struct endpoint *e, uint32_t dst, unsigned id, unsigned n); /* in handlers, too */
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len);
 int rules_destination(struct endpoint *e, uint32_t dst);
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);

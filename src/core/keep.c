@@ -42,6 +42,8 @@ static void keep_copy(tern_msg *to, const tern_msg *m)
 static int keep_checked(struct endpoint *e, const tern_msg *m)
 {
 	int rc = rules_handling(e, m, "tern_msg_keep()");
+	if (!rc && e->item) /* a copy, and the batch that it came in is not kept */
+		return keep_slots(e);
 	if (!rc && e->block && e->block_kept)
 		rc = error_set(-EALREADY, "this message's payload was kept or sent back already");
 	if (!rc && e->kept_cursor == e->inlet->cursor && e->kept_leaf == e->inlet->leaf)
@@ -55,15 +57,17 @@ int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **out)
 	int rc = keep_checked(e, m);
 	if (rc)
 		return rc;
+	tern_msg *kept = e->kept[e->kept_free[--e->kept_left]].line;
+	keep_copy(kept, m);
+	*out = kept;
+	if (e->item)
+		return 0;
 	struct net *net = e->site.peer[e->inlet->peer].net;
 	if (e->block && net_ours(net, e->block))
 		block_set(e->block, BLOCK_KEPT);
-	tern_msg *kept = e->kept[e->kept_free[--e->kept_left]].line;
-	keep_copy(kept, m);
 	e->block_kept = true;
 	e->kept_cursor = e->inlet->cursor;
 	e->kept_leaf = e->inlet->leaf;
-	*out = kept;
 	return 0;
 }
 

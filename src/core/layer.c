@@ -55,6 +55,15 @@ bool layers_busy(const struct endpoint *e, uint32_t but)
 	return false;
 }
 
+int layers_flush(struct endpoint *e)
+{
+	int rc = 0;
+	for (int i = 0; i < LAYERS && !rc; i++)
+		if (e->work & 1u << i && e->layers[i]->flush)
+			rc = e->layers[i]->flush(e->layer[i]);
+	return rc;
+}
+
 int layers_closing(struct endpoint *e)
 {
 	int rc = 0;

@@ -51,6 +51,13 @@ struct layer {
 	 * In a forked child: refuses what the layer would do without asking the core; may be NULL.
 	 */
 	void (*disown)(void *state);
+	/* Answers the posted item whose handler runs; of the layer that has those; else NULL. */
+	int (*reply)(void *state, const struct parcel *p);
+	/*
+	 * Before a barrier: sends what the program has handed over to be sent, so that the barrier
+	 * covers it; may wait; may be NULL.
+	 */
+	int (*flush)(void *state);
 	/* Writes what is under way to `fd`, for a job that is stuck; may be NULL. */
 	void (*report)(const void *state, int fd);
 };
@@ -64,6 +71,7 @@ enum layer_index {
 	LAYER_SPAWN,
 	LAYER_SEQUENCE,
 	LAYER_COLL,
+	LAYER_POST,
 	LAYERS,
 	/* Bits of the endpoint's work that are no layer's: lost.c has some, a barrier is begun. */
 	LAYERS_DRAINING = LAYERS,
@@ -84,6 +92,7 @@ void layers_close(struct endpoint *e);
 unsigned layers_progress(struct endpoint *e);
 bool layers_need_anyone(const struct endpoint *e, const tern_op *op);
 bool layers_busy(const struct endpoint *e, uint32_t but); /* `but`: whose work does not count */
+int layers_flush(struct endpoint *e);
 int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
 void layers_disown(struct endpoint *e);

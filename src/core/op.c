@@ -42,12 +42,16 @@ void op_done(struct endpoint *e, tern_op *op)
 
 void op_end(struct endpoint *e, tern_op *op, int error)
 {
+	tern_flag *flag = op->flag;
+	bool tells = op->done != NULL;
+	uint32_t left = op->pending - 1;
 	if (error && !op->error)
 		op->error = error;
-	op->pending--;
-	if (op->flag)
-		tern_signal(e->t, op->flag, 1);
-	if (TERN_UNLIKELY(op->done != NULL) && !op->pending)
+	/* Without `done`, a program that sees that nothing is pending may use its memory again. */
+	__atomic_store_n(&op->pending, left, __ATOMIC_RELEASE);
+	if (flag)
+		tern_signal(e->t, flag, 1);
+	if (TERN_UNLIKELY(tells) && !left)
 		op_done(e, op);
 }
 

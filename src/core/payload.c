@@ -243,7 +243,7 @@ int tern_abandon(tern *t, void *claimed)
 
 /*
  * A block for the reply to the current request. There is one: the request was let
- * through the gate only with its peer's reserve free. Taking that closes the gate
+ * through the gate only with a reserve free. Taking that closes the gate
  * until the peer has given it back.
  */
 /* cost: buffer setup */
@@ -252,9 +252,8 @@ static struct block *reply_block(struct endpoint *e)
 	struct peer *p = &e->site.peer[e->inlet->peer];
 	struct block *b;
 	if (p->net->ops->take(p->net, 0, &b) != 0) {
-		e->inlet->accept = 0;
-		b = p->reserve;
-		block_set(b, BLOCK_CLAIMED);
+		b = reserve_find(&e->site, e->inlet->peer);
+		reserve_claim(&e->site, e->inlet->peer, b);
 	}
 	b->peer = e->inlet->peer;
 	return b;
@@ -308,6 +307,12 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 		rc = error_set(
 			-EPERM,
 			"tern_reply_claim() was called in a reply handler, which sends nothing");
+	if (!rc && e->item)
+		rc = error_set(
+			-ENOTSUP,
+			"tern_reply_claim() was called for a posted item from rank %u, which "
+			"is answered with words alone",
+			inlet_source(e->inlet));
 	if (!rc && m != e->t->current)
 		rc = error_set(-EALREADY, "the request from rank %u has been answered already",
 			       inlet_source(e->inlet));
@@ -455,9 +460,10 @@ static struct block *more_block(struct endpoint *e, uint32_t dst)
 	struct peer *p = &e->site.peer[dst];
 	struct block *b;
 	if (p->net->ops->take(p->net, TERN_PAYLOAD_MAX, &b) != 0) {
-		if (!p->owing || !block_is(p->reserve, BLOCK_FREE))
+		b = p->owing ? reserve_find(&e->site, dst) : NULL;
+		if (!b)
 			return NULL;
-		b = p->reserve;
+		reserve_claim(&e->site, dst, b);
 	}
 	b->peer = dst;
 	return b;

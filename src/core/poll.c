@@ -64,7 +64,8 @@ static void frame_leave(struct endpoint *e, const struct frame *f)
 static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 {
 	struct peer *p = &e->site.peer[in->peer];
-	if (!p->lost && (!lane_ready(&p->answer) || !block_is(p->reserve, BLOCK_FREE) || p->owing))
+	if (!reserve_find(&e->site, in->peer) ||
+	    (!p->lost && (!lane_ready(&p->answer) || p->owing)))
 		return false;
 	in->accept = TERN_HEAD_PLAIN;
 	pulse_add(e, PULSE_GATES, 1);
@@ -150,6 +151,8 @@ static __attribute__((noinline)) bool drain_double(struct endpoint *e, struct te
 						   struct tally *y)
 {
 	if (!head_double(difference)) { /* cost: protection control */
+		if (inlet_grown(in, difference))
+			return *handled < DRAIN_MOST;
 		drain_garbage(e, in, difference ^ in->expect, "a bad header");
 		return true;
 	}
@@ -492,9 +495,14 @@ int tern_poll_replies(tern *t)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_KIND_REQUEST)
+	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_KIND_REQUEST) {
 		/* No deeper: reply handlers do not poll. */
-		return held(e) ? 0 : (int)poll_circle(e, KINDS_REPLIES);
+		const tern_msg *item = e->item;
+		e->item = NULL;
+		int handled = held(e) ? 0 : (int)poll_circle(e, KINDS_REPLIES);
+		e->item = item;
+		return handled;
+	}
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
 }
 

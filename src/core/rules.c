@@ -50,10 +50,13 @@ int rule_broken(enum rule r, const char *format, ...)
 /* The message that lies just before the cursor: a whole line, two, or the last piece of one. */
 const tern_msg *rules_handled(const struct endpoint *e)
 {
+	if (e->item)
+		return e->item;
 	char *end = e->inlet->cursor;
-	const tern_msg *line = message_before(end);
 	bool aligned = (uintptr_t)end % TERN_LINE == 0;
-	if (aligned && !(atomic_load_explicit(&line->head, memory_order_relaxed) & TERN_HEAD_PIECE))
+	/* Behind a piece the line before it may be before the ring, in a hole that a look fills. */
+	const tern_msg *line = aligned ? message_before(end) : NULL;
+	if (line && !(atomic_load_explicit(&line->head, memory_order_relaxed) & TERN_HEAD_PIECE))
 		return line;
 	return (const tern_msg *)(const void *)(end - TERN_PIECE);
 }
@@ -142,6 +145,19 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 				 "this job has ranks 0 to %u",
 				 id, dst, e->t->size - 1);
 	return rc ? rc : rules_message(e, dst, id, n, len, false);
+}
+
+int rules_post(struct endpoint *e, uint32_t dst, unsigned id, unsigned n)
+{
+	int rc = in_handler(e) ? rules_forked(e) : rules_program(e, "tern_post()");
+	if (!rc)
+		rc = rules_destination(e, dst);
+	if (!rc && n > TERN_LINE_WORDS)
+		rc = rule_broken(
+			RULE_WORDS,
+			"a post to handler %u of rank %u was given %u words; it carries at most %d",
+			id, dst, n, TERN_LINE_WORDS);
+	return rc ? rc : rules_message(e, dst, id, n, 0, false);
 }
 
 int rules_reply_to(struct endpoint *e, uint32_t dst, unsigned id, unsigned n)

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "core/layer.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
 #include "endpoint/trace.h"
@@ -80,6 +81,8 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 
 int send_reply(struct endpoint *e, const struct parcel *p)
 {
+	if (TERN_UNLIKELY(e->item != NULL))
+		return e->layers[LAYER_POST]->reply(e->layer[LAYER_POST], p);
 	/* Not the head's, which refuses while sends are traced. */
 	struct tern_lane *lane = e->inlet->answer;
 	struct peer *to = &e->site.peer[lane->peer];

@@ -21,10 +21,10 @@
 #include "job/job.h"
 #include "net/net.h"
 
-enum { NETS_MAX = 3, LAYERS_MAX = 8 };
+enum { NETS_MAX = 3, LAYERS_MAX = 9 };
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
-enum { LAYER_HANDLERS = 32 };
+enum { LAYER_HANDLERS = 28 };
 
 struct layer;
 
@@ -53,7 +53,9 @@ struct group {
 
 struct endpoint {
 	tern *t;
-	struct tern_inlet *inlet;  /* whose message is being handled */
+	struct tern_inlet *inlet; /* whose message is being handled */
+	/* The posted item whose handler runs, in the handler of its batch; else NULL. */
+	const tern_msg *item;
 	struct block *block;       /* the payload being handled, if it has one */
 	struct block *reply_claim; /* a fresh block, composed for the request being handled */
 	size_t reply_len;

@@ -31,9 +31,9 @@ static const char *name_of(const struct endpoint *e, unsigned id, char text[JOB_
 
 const char *tern_stats_layer_name(unsigned layer)
 {
-	static const char *const names[TERN_STATS_LAYERS] = { "user",  "mem",      "msg",
-							      "typed", "chan",     "async",
-							      "spawn", "sequence", "coll" };
+	static const char *const names[TERN_STATS_LAYERS] = { "user", "mem",   "msg",   "typed",
+							      "chan", "async", "spawn", "sequence",
+							      "coll", "post" };
 	return layer < TERN_STATS_LAYERS ? names[layer] : NULL;
 }
 

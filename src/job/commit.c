@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/numa.h"
 #include "base/setting.h"
 
 #define CORE_MOST (UINT64_C(32) << 20) /* bytes of it in a core dump, beside the front */
@@ -116,6 +117,18 @@ int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
 	madvise(j->base + at, bytes, MADV_POPULATE_WRITE);
 	job_dump(j, at, bytes);
 	return 0;
+}
+
+int job_commit_near(struct job *j, size_t at, size_t bytes, uint32_t rank, const char *what)
+{
+	int node = -1; /* the worker at whom it is may have left */
+	if (rank < j->size)
+		node = (int)atomic_load_explicit(&j->rank[rank].node, memory_order_relaxed) - 1;
+	bool elsewhere = node >= 0 && node != numa_node() && numa_prefer(node) == 0;
+	int rc = job_commit(j, at, bytes, what);
+	if (elsewhere)
+		numa_prefer(-1);
+	return rc;
 }
 
 /* cost: base setup */

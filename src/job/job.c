@@ -40,7 +40,8 @@ struct plan {
 	size_t ranks_at, heed_at, begun_at, knocker_at, owner_at, pulse_at, card_at, name_at, front;
 	size_t heed_row, knocker_row;
 	size_t seat_at, seat_bytes, pool_at, pool_bytes, large_at, large_bytes, stats_at,
-		stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
+		stats_bytes, spare_at, spare_bytes, pair_at, talk_at, talk_bytes, heap_at,
+		heap_bytes, bytes;
 };
 
 static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
@@ -60,15 +61,18 @@ static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
 	p.front = round_up(p.name_at + TERN_HANDLER_SLOTS * sizeof(struct job_name), PAGE);
 	p.pool_bytes = round_up(sizeof(struct pool), PAGE);
 	p.large_bytes = round_up(sizeof(struct large_block), PAGE);
-	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
+	p.spare_bytes = round_up((members + SPARES) * sizeof(struct block), PAGE);
+	p.talk_bytes = sizeof(struct large_talk);
 	p.stats_bytes = round_up(stats_bytes(size), PAGE);
 	p.seat_bytes = round_up(sizeof(struct job_seat), PAGE);
 	p.pool_at = p.front;
 	p.seat_at = p.pool_at + members * p.pool_bytes;
 	p.large_at = p.seat_at + seats * p.seat_bytes;
 	p.stats_at = p.large_at + members * TERN_POOL_BLOCKS * p.large_bytes;
-	p.talk_at = p.stats_at + size * p.stats_bytes;
-	p.heap_at = round_up(p.talk_at + members * size * p.talk_bytes, HUGE_PAGE);
+	p.spare_at = p.stats_at + size * p.stats_bytes;
+	p.pair_at = round_up(p.spare_at + size * p.spare_bytes, HUGE_PAGE);
+	p.talk_at = p.pair_at + pair_area(size, (uint32_t)members);
+	p.heap_at = p.talk_at + talk_area(size, (uint32_t)members);
 	p.heap_bytes = round_up(heap, HUGE_PAGE);
 	p.bytes = p.heap_at + size * p.heap_bytes;
 	return p;
@@ -95,6 +99,9 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->large_bytes = p->large_bytes;
 	j->stats_at = p->stats_at;
 	j->stats_bytes = p->stats_bytes;
+	j->spare_at = p->spare_at;
+	j->spare_bytes = p->spare_bytes;
+	j->pair_at = p->pair_at;
 	j->talk_at = p->talk_at;
 	j->talk_bytes = p->talk_bytes;
 	j->heap_at = p->heap_at;
@@ -361,13 +368,16 @@ void job_needs(uint32_t size, struct job_needs *needs)
 	uint64_t pairs = (uint64_t)size * (size - 1);
 	uint64_t neighbours = size < 3 ? pairs : (uint64_t)size * 2;
 	needs->start = p.front;
-	needs->neighbours = p.front + size * p.pool_bytes + neighbours * p.talk_bytes;
-	needs->all_pairs = p.front + size * p.pool_bytes + pairs * p.talk_bytes;
+	uint64_t open = p.front + size * round_up(SPARES * sizeof(struct block), PAGE),
+		 pools = size * p.pool_bytes;
+	needs->few_words = open + pairs / 2 * PAGE;
+	needs->neighbours = open + pools + neighbours / 2 * PAGE + neighbours * p.talk_bytes;
+	needs->all_pairs = needs->few_words + pools + pairs * p.talk_bytes;
 }
 
-size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to)
+size_t job_spare_at(const struct job *j, uint32_t rank)
 {
-	return j->talk_at + ((size_t)from * j->size + to) * j->talk_bytes;
+	return j->spare_at + rank * j->spare_bytes;
 }
 
 size_t job_heap_at(const struct job *j, uint32_t rank)

@@ -9,10 +9,11 @@
  * (job/exchange.h).
  *
  * The file is sparse. The front (head, ranks, heed bytes, bells, pulses) is committed
- * when the job is made. Behind it lie a pool of payload blocks per rank and a
- * talk per ordered pair of ranks, committed when a rank first sends a payload
- * and when a pair first talks, and the statistics of ranks that count. Nothing is touched before it
- * is committed, so too little memory is an error from a call and never a SIGBUS.
+ * when the job is made. Behind it lie a pool of payload blocks per rank, committed when it
+ * first sends a payload; its spare blocks for replies, committed when it opens; a page per pair,
+ * committed when it first talks, and the large rings of pairs that keep talking (net/talk.h); and
+ * the statistics of ranks that count. Nothing is touched before it is committed, so too little
+ * memory is an error from a call and never a SIGBUS.
  */
 #ifndef TERN_JOB_JOB_H
 #define TERN_JOB_JOB_H
@@ -102,6 +103,7 @@ struct job_rank {
 	/* The session for which `passed` was last moved to `passed_before`. */
 	_Atomic uint64_t moved;
 	uint32_t machine;        /* that it is on */
+	_Atomic uint32_t node;   /* NUMA node that it was on when it opened, plus 1 */
 	_Atomic uint64_t serial; /* grows with whatever its status record says */
 	/* Port of loopback where a byte says that its status record has changed; 0: nobody asks. */
 	_Atomic uint32_t notice;
@@ -144,6 +146,12 @@ struct job_seat {
 #define STATUS_UNKNOWN (-1) /* nobody who knows could say */
 #define STATUS_LOST (-2)    /* its machine is not heard of any more */
 
+/* Of job.begun; the second in the row of the member with the lower number. */
+enum begun {
+	TALK_BEGUN = 1,     /* its small rings may be touched */
+	PAIR_COMMITTED = 2, /* the page that they are in is committed and counted */
+};
+
 /* A mapped job. Filled by job_create() or job_map(); plain data, one per process and job. */
 struct job {
 	int fd;
@@ -152,8 +160,8 @@ struct job {
 	char *base;
 	struct job_head *head;
 	struct job_rank *rank;
-	_Atomic uint8_t *heed;  /* [receiver][sender], rows of heed_row bytes */
-	_Atomic uint8_t *begun; /* [server][requester]: 1 when the talk's memory may be touched */
+	_Atomic uint8_t *heed;        /* [receiver][sender], rows of heed_row bytes */
+	_Atomic uint8_t *begun;       /* [server][requester]: enum begun */
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	_Atomic uint32_t *owner;      /* [seat]: the rank that has taken it, plus 1 */
 	struct pulse *pulse;          /* one a rank */
@@ -166,7 +174,8 @@ struct job {
 	/* Bytes that may be taken before the limits of the cgroup are read again. */
 	_Atomic uint64_t trusted;
 	size_t seat_at, seat_bytes;
-	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
+	size_t pool_at, pool_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, stats_at,
+		stats_bytes, spare_at, spare_bytes;
 	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
 	size_t large_at, large_bytes;
 	/*
@@ -214,11 +223,11 @@ static inline void job_fabric_agreed(struct job *j, bool all)
 }
 
 /*
- * What a job of `size` ranks takes: at its start, with a ring of neighbours talking, with all pairs
- * talking.
+ * What a job of `size` ranks takes: at its start, with a ring of neighbours talking, when all pairs
+ * have said a few words, with all pairs talking.
  */
 struct job_needs {
-	uint64_t start, neighbours, all_pairs;
+	uint64_t start, neighbours, few_words, all_pairs;
 };
 void job_needs(uint32_t size, struct job_needs *needs);
 
@@ -319,6 +328,8 @@ static inline uint32_t job_members(const struct job *j)
 
 /* Commits [at, at + bytes): 0, or -ENOMEM with a sentence that names `what` and the budget. */
 int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
+/* The same with memory of the NUMA node that `rank` is on. Else it is of the caller's. */
+int job_commit_near(struct job *j, size_t at, size_t bytes, uint32_t rank, const char *what);
 
 /*
  * What a core dump of this process has of the memory: its front, and what this is called for, up to
@@ -327,7 +338,16 @@ int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
  */
 void job_dump(struct job *j, size_t at, size_t bytes);
 
-size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);
+/* -- pair.c -- */
+/* The page of two members. */
+size_t job_pair_at(const struct job *j, uint32_t a, uint32_t b);
+int job_pair_commit(struct job *j, uint32_t a, uint32_t b, const char *what);
+size_t job_small_at(const struct job *j, uint32_t from, uint32_t to); /* struct small_talk */
+size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);  /* struct large_talk */
+size_t pair_area(uint32_t size, uint32_t members); /* bytes that all pages and all talks span */
+size_t talk_area(uint32_t size, uint32_t members);
+
+size_t job_spare_at(const struct job *j, uint32_t rank);
 size_t job_heap_at(const struct job *j, uint32_t rank);
 size_t job_pool_at(const struct job *j, uint32_t rank);
 size_t job_large_at(const struct job *j, uint32_t rank); /* the first of them */

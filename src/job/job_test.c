@@ -84,6 +84,31 @@ TEST(a_spent_budget_is_an_error_that_says_what_was_asked_for)
 	job_end();
 }
 
+static void place_once(bool *taken, size_t from, size_t at, size_t to, size_t unit)
+{
+	REQUIRE(at >= from && at + unit <= to);
+	for (size_t i = 0; i < unit / 2048; i++) {
+		CHECK(!taken[(at - from) / 2048 + i]);
+		taken[(at - from) / 2048 + i] = true;
+	}
+}
+
+/* Every small talk has half a page of its own, and every large one its place. */
+static void talks_lie_apart(void)
+{
+	bool *taken = calloc((job.heap_at - job.pair_at) / 2048, sizeof *taken);
+	REQUIRE(taken);
+	for (uint32_t from = 0; from < job.size + job.seats; from++)
+		for (uint32_t to = 0; to < job.size; to++) {
+			size_t small = job_small_at(&job, from, to), page = small / 4096 * 4096;
+			CHECK_IS(page, job_pair_at(&job, to, from));
+			place_once(taken, job.pair_at, small, job.talk_at, 2048);
+			place_once(taken, job.pair_at, job_talk_at(&job, from, to), job.heap_at,
+				   job.talk_bytes);
+		}
+	free(taken);
+}
+
 TEST(no_two_parts_overlap)
 {
 	REQUIRE(job_create(&job, 5, 0) == 0);
@@ -96,10 +121,10 @@ TEST(no_two_parts_overlap)
 		CHECK_IS(job_large_at(&job, m), at);
 	for (uint32_t r = 0; r < 5; r++, at += job.stats_bytes)
 		CHECK((char *)job_stats(&job, r) == job.base + at);
-	for (uint32_t from = 0; from < 5 + job.seats; from++)
-		for (uint32_t to = 0; to < 5; to++, at += job.talk_bytes)
-			CHECK_IS(job_talk_at(&job, from, to), at);
-	CHECK(job.heap_at >= at && job.heap_at - at < 2 << 20);
+	for (uint32_t r = 0; r < 5; r++, at += job.spare_bytes)
+		CHECK_IS(job_spare_at(&job, r), at);
+	CHECK(job.pair_at >= at);
+	talks_lie_apart();
 	for (uint32_t r = 0; r < 5; r++)
 		CHECK_IS(job_heap_at(&job, r), job.heap_at + r * job.heap_bytes);
 	CHECK_IS(job.bytes, job.heap_at + 5 * job.heap_bytes);

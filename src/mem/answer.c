@@ -18,6 +18,11 @@ static int answer_check(struct mem *m, const tern_msg *msg, const tern_long *wha
 	int rc = rules_reply(m->e, msg, what->id, what->n, 0);
 	if (rc || !what->len)
 		return rc;
+	if (m->e->item)
+		return error_set(-ENOTSUP,
+				 "a put with a reply to a posted item from rank %u, which is "
+				 "answered with words alone",
+				 tern_msg_src(msg));
 	if (tern_addr_rank(what->dst) != tern_msg_src(msg))
 		return error_set(
 			-EINVAL,
@@ -60,7 +65,7 @@ static int answer_far(struct mem *m, const tern_long *what, uint32_t rank)
 	p->owing = true;
 	follow_fill(&m->follows.reply[rank], what, rank, true);
 	follow_begin(m, &m->follows.reply[rank]);
-	if (p->owing || !block_is(p->reserve, BLOCK_FREE))
+	if (p->owing)
 		p->requests.accept = 0;
 	return 0;
 }

@@ -360,7 +360,9 @@ char *region_reach(struct mem *m, tern_addr a, size_t len)
 	if (rank >= m->size)
 		return NULL;
 	struct job_region *g = layer_maps(m->e, rank) ? region_of(m, a) : NULL;
-	if (!g || atomic_load(&m->job->rank[rank].pid) != getpid() ||
+	/* Ranks of one process; a forked child has a copy of it, which is no rank's. */
+	if (!g || m->e->forked ||
+	    atomic_load(&m->job->rank[rank].pid) != atomic_load(&m->job->rank[m->rank].pid) ||
 	    !region_covers(g, addr_offset(a), len))
 		return NULL;
 	return (char *)(uintptr_t)atomic_load(&g->base) + addr_offset(a);

@@ -113,6 +113,7 @@ struct mem {
 	uint32_t moving;             /* chunks that networks move */
 	uint32_t waiting;            /* requests that are held here */
 	bool moves;                  /* they may */
+	bool let_in; /* the kernel knows whose processes may read and write this one's memory */
 	bool single_copy;     /* the kernel lets us read and write the memory of other processes */
 	uint64_t unused_[13]; /* see below */
 	struct span span[];   /* one a rank */
@@ -304,6 +305,13 @@ int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operan
 /* -- staged.c -- */
 /* Puts up to TERN_PAYLOAD_MAX bytes in one message; waits for its room, and not for the answer. */
 int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_op *op);
+
+/* -- rows.c -- */
+/*
+ * Moves all of two parts of the same length, whose addresses are checked; false, and nothing moved,
+ * if that takes more than a loop.
+ */
+bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put);
 
 /* -- pack.c: many runs in one message -- */
 void pack_register(struct endpoint *e);

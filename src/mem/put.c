@@ -241,14 +241,15 @@ struct list {
 	size_t n;
 };
 
-static int parts_check(struct mem *m, struct list remote, struct list local, const char *what)
+static int parts_check(struct mem *m, struct list remote, struct list local, const char *what,
+		       size_t *bytes)
 {
-	size_t there, here;
-	int rc = parts_total(remote.part, remote.n, &there);
+	size_t here;
+	int rc = parts_total(remote.part, remote.n, bytes);
 	if (!rc)
 		rc = parts_total(local.part, local.n, &here);
-	if (!rc && there != here)
-		rc = error_set(-EMSGSIZE, "%s has %zu bytes there, but %zu here", what, there,
+	if (!rc && *bytes != here)
+		rc = error_set(-EMSGSIZE, "%s has %zu bytes there, but %zu here", what, *bytes,
 			       here);
 	for (size_t i = 0; !rc && i < remote.n; i++)
 		rc = part_check(m, &remote.part[i], what);
@@ -258,9 +259,16 @@ static int parts_check(struct mem *m, struct list remote, struct list local, con
 static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
-	int rc = parts_check(m, remote, local, put ? "a put of parts" : "a get of parts");
+	size_t bytes;
+	int rc = parts_check(m, remote, local, put ? "a put of parts" : "a get of parts", &bytes);
 	if (rc)
 		return rc;
+	if (remote.n == 1 && local.n == 1 && bytes - 1 < (op ? START_IN_ONE_GO : IN_ONE_GO) &&
+	    rows_move(m, remote.part, local.part, put)) {
+		if (op)
+			op_over(m->e, op);
+		return 0;
+	}
 	parts_begin(&r.remote, remote.part, remote.n, false);
 	parts_begin(&r.local, local.part, local.n, false);
 	return transfer_begin(m, &r, put, op);

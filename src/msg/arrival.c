@@ -134,6 +134,7 @@ void arrivals_forget(struct msg *m)
 struct incoming {
 	uint32_t src, name;
 	tern_id id;
+	tern_addr source;
 	uint8_t flags;
 	const char *bytes; /* NULL: it is a question */
 	size_t len;
@@ -153,6 +154,7 @@ static bool arrival_add(struct msg *m, const struct incoming *l)
 	}
 	a->src = l->src;
 	a->name = l->name;
+	a->source = l->source;
 	a->flags = l->flags;
 	a->len = l->len;
 	a->whole = l->bytes != NULL;
@@ -179,6 +181,7 @@ void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
 	if (!rc && whole)
 		cells_empty(a->cells, &r->walk, len);
 	r->send_name = name;
+	r->source = a->source;
 	arrival_drop(m, a);
 	if (!rc && whole)
 		recv_over(m, r, 0);
@@ -237,6 +240,7 @@ static struct verdict incoming_deliver(struct msg *m, const struct incoming *l, 
 	if (rc)
 		return (struct verdict){ .kind = TELL_REFUSED, .error = rc };
 	r->send_name = l->name;
+	r->source = l->source;
 	if (!l->bytes)
 		return (struct verdict){ .kind = TELL_CLEAR, .clear = r };
 	layout_fill(&r->layout, l->bytes, l->len);
@@ -315,6 +319,7 @@ static void on_send_rts(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg);
 	l.len = tern_msg_arg(msg, 2);
+	l.source = tern_msg_arg(msg, 3);
 	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
 }
 

@@ -3,6 +3,10 @@
  * Data of a rendezvous. Where the receive is one piece of memory, the sender puts the data straight
  * into it, with one copy and in turn with other transfers; otherwise they go in messages, from
  * one layout to the other.
+ *
+ * Two ranks that share memory copy at once. The question names the source; the receiver says how
+ * many bytes the sender is to put (its share), and reads the others itself. Each tells the other
+ * when it is done, by FIN and TELL_READ, and each side is over when both are.
  */
 #include <errno.h>
 
@@ -33,11 +37,91 @@ static tern_addr recv_lend(struct msg *m, struct receiving *r)
 	return r->lent;
 }
 
+/* Whether this rank can read the data without asking their sender. */
+static bool recv_reads(struct msg *m, const struct receiving *r)
+{
+	struct mem *mem = mem_of(m->e->t);
+	return r->got.len >= SHARE_LEAST && r->source != TERN_ADDR_NONE &&
+	       tern_addr_rank(r->source) == r->got.src && layer_maps(m->e, r->got.src) &&
+	       (mem->single_copy || mem_reach(mem, r->source, r->got.len));
+}
+
+/* The sender brings whole pages, at least half of the data. */
+static size_t recv_share(struct msg *m, struct receiving *r)
+{
+	enum { PAGE = 4096 };
+	size_t len = r->got.len, take = len / 2 / PAGE * PAGE;
+	if (!recv_reads(m, r))
+		return len;
+	r->pulls = r->pulling = true;
+	r->next_pull = m->pull_first;
+	m->pull_first = r;
+	msg_busy(m);
+	return len - (take < SHARE_MOST ? take : SHARE_MOST);
+}
+
 void flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
 {
 	tell_words(m, words, r->got.src, TELL_CLEAR, r->send_name, 0, r->got.id);
 	words[3] = record_name(r);
 	words[4] = recv_lend(m, r);
+	r->share = words[4] == TERN_ADDR_NONE ? r->got.len : recv_share(m, r);
+	words[1] = r->share;
+}
+
+void flow_pull_end(struct msg *m, struct receiving *r)
+{
+	if (!r->pulling)
+		return;
+	struct receiving **at = &m->pull_first;
+	while (*at != r)
+		at = &(*at)->next_pull;
+	*at = r->next_pull;
+	r->pulling = false;
+}
+
+static int pull_error(const struct receiving *r)
+{
+	return r->fin_error ? r->fin_error : r->pull.error;
+}
+
+/* Carries on what the receiver reads; true when its sender has been told of the end. */
+static bool pull_step(struct msg *m, struct receiving *r)
+{
+	tern *t = m->e->t;
+	uint64_t words[TELL_WORDS];
+	uint32_t src = r->got.src;
+	if (r->pulls && transfer_room(mem_of(t)) < 1)
+		return false; /* as for a put, in flow_step() */
+	if (r->pulls) {
+		r->pulls = false;
+		int rc = tern_get_start(t, layout_whole(&r->layout) + r->share,
+					r->source + r->share, r->got.len - r->share, &r->pull);
+		if (rc && !r->pull.error)
+			r->pull.error = rc;
+	}
+	if (r->pull.pending)
+		return false;
+	tell_words(m, words, src, TELL_READ, r->send_name, r->pull.error, r->got.id);
+	int rc = msg_try(m, src, MSG_TELL, NULL, 0, TELL_WORDS, words);
+	if (rc)
+		m->peer[src].owed += (uint32_t)words[2];
+	return rc != -EAGAIN;
+}
+
+static unsigned pull_progress(struct msg *m)
+{
+	unsigned done = 0;
+	for (struct receiving *r = m->pull_first, *next; r; r = next) {
+		next = r->next_pull; /* only this function takes one out that is being read */
+		if (!pull_step(m, r))
+			continue;
+		done++;
+		flow_pull_end(m, r);
+		if (r->finned)
+			recv_over(m, r, pull_error(r));
+	}
+	return done;
 }
 
 static struct receiving *recv_named(struct msg *m, const tern_msg *msg)
@@ -64,20 +148,49 @@ static void on_send_fin(tern *t, const tern_msg *msg)
 	int why = -layer_error(tern_msg_arg(msg, 1));
 	if (!r)
 		return;
-	recv_over(msg_of(t), r,
-		  why ? error_set(-why, "rank %u could not send the data of message %#llx",
-				  tern_msg_src(msg), (unsigned long long)r->got.id)
-		      : 0);
+	r->finned = true;
+	r->fin_error = why ? error_set(-why, "rank %u could not send the data of message %#llx",
+				       tern_msg_src(msg), (unsigned long long)r->got.id)
+			   : 0;
+	if (!r->pulling)
+		recv_over(msg_of(t), r, pull_error(r));
 }
 
 /* -- At the sender ---------------------------------------------------------------------------- */
+
+tern_addr flow_offer(struct msg *m, struct sending *s)
+{
+	struct mem *mem = mem_of(m->e->t);
+	char *base = layout_whole(&s->layout);
+	uint32_t dst = s->node.rank;
+	if (s->layout.total < SHARE_LEAST || !base || dst == m->e->t->rank ||
+	    !layer_maps(m->e, dst))
+		return TERN_ADDR_NONE;
+	tern_addr a = mem_addr(mem, base);
+	if (a != TERN_ADDR_NONE && mem_reach(mem, a, s->layout.total))
+		return a;
+	if (!mem->single_copy || m->offers == OFFERS_MOST)
+		return TERN_ADDR_NONE;
+	s->lent = region_lend(mem, base, s->layout.total);
+	m->offers += s->lent != TERN_ADDR_NONE;
+	return s->lent;
+}
+
+void flow_withdraw(struct msg *m, struct sending *s)
+{
+	if (s->lent == TERN_ADDR_NONE)
+		return;
+	region_unlend(mem_of(m->e->t), s->lent);
+	s->lent = TERN_ADDR_NONE;
+	m->offers--;
+}
 
 static int put_parts(struct msg *m, struct sending *s)
 {
 	const tern_part *from = layout_list(&s->layout);
 	char *whole = layout_whole(&s->layout);
 	if (whole)
-		return tern_put_start(m->e->t, s->to, whole, s->layout.total, &s->moving);
+		return tern_put_start(m->e->t, s->to, whole, s->share, &s->moving);
 	s->target = (tern_part){ .addr = s->to, .run = s->layout.total };
 	return tern_put_parts_start(m->e->t, &s->target, 1, from, s->layout.parts, &s->moving);
 }
@@ -130,13 +243,28 @@ static bool flow_advance(struct msg *m, struct sending *s)
 	int told = msg_try(m, s->node.rank, MSG_FIN, NULL, 0, 2, words);
 	if (told == -EAGAIN)
 		return false; /* data_send() has nothing more to do, nor has a put */
-	send_over(m, s, rc ? rc : told);
+	s->finned = true;
+	if (s->read || told)
+		send_over(m, s, rc ? rc : told);
+	else
+		send_unmove(m, s);
 	return true;
+}
+
+void flow_read(struct msg *m, struct sending *s, int error)
+{
+	s->read = true;
+	if (error && !s->moving.error)
+		s->moving.error =
+			error_set(error, "rank %u could not read the data of message %#llx",
+				  s->node.rank, (unsigned long long)s->node.id);
+	if (s->finned)
+		send_over(m, s, s->moving.error);
 }
 
 unsigned flow_progress(struct msg *m)
 {
-	unsigned done = 0;
+	unsigned done = m->pull_first ? pull_progress(m) : 0;
 	struct sending *last = m->moving_last;
 	for (struct sending *s = m->moving_first, *next; s; s = next) {
 		next = s == last ? NULL

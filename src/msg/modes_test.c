@@ -296,6 +296,71 @@ TEST(a_synchronous_send_completes_when_a_receive_has_taken_it_and_not_before)
 
 /* -- Blocking ---------------------------------------------------------------------------------- */
 
+/* -- Both completions -------------------------------------------------------------------------- */
+
+static void both_completions(size_t len, uint32_t pending)
+{
+	tern_op lo = TERN_OP, so = TERN_OP, ro = TERN_OP;
+	CHECK_IS(tern_send_local_start(local[0], 1, ID, out, len, &lo, &so), 0);
+	CHECK_IS(lo.pending, pending);
+	CHECK_IS(so.pending, 1);
+	if (!pending)
+		memset(out, 0, LARGE); /* it is the program's again */
+	tern_poll(local[1]);
+	tern_poll(local[0]);
+	CHECK_IS(so.pending, 1); /* no receive has it */
+	CHECK_IS(recv_with(LARGE, &ro), 0);
+	CHECK_IS(tern_op_wait(local[0], &so), 0);
+	CHECK_IS(tern_op_ready(&lo), 1);
+	CHECK_IS(tern_op_wait(local[0], &lo), 0);
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	CHECK(chance_filled(in, len, 3));
+	chance_fill(out, LARGE, 3);
+}
+
+TEST(a_send_tells_apart_when_its_data_may_be_changed_and_when_a_receive_has_it)
+{
+	begin(2);
+	both_completions(0, 0);
+	both_completions(8, 0);
+	both_completions(33, 0);
+	both_completions(TERN_PAYLOAD_MAX, 0);
+	both_completions(TERN_PAYLOAD_MAX + 1, 1);
+	both_completions(LARGE, 1);
+	local_close();
+}
+
+TEST(a_send_with_two_handles_gives_its_error_to_the_one_that_tells_of_the_receiver)
+{
+	static const size_t sizes[] = { 8, LARGE };
+	begin(2);
+	for (int i = 0; i < 2; i++) {
+		tern_op lo = TERN_OP, so = TERN_OP, ro = TERN_OP;
+		CHECK_IS(tern_send_local_start(local[0], 1, ID, out, sizes[i], &lo, &so), 0);
+		CHECK_IS(recv_with(4, &ro), 0);
+		CHECK_IS(tern_op_wait(local[1], &ro), -EMSGSIZE);
+		CHECK_IS(tern_op_wait(local[0], &so), -EMSGSIZE);
+		CHECK_IS(tern_op_wait(local[0], &lo), 0);
+	}
+	local_close();
+}
+
+TEST(a_send_with_one_of_two_handles_is_the_send_of_that_completion)
+{
+	tern_op op = TERN_OP;
+	begin(2);
+	CHECK_IS(tern_send_local_start(local[0], 1, ID, out, 8, &op, NULL), 0);
+	CHECK_IS(op.pending, 0);
+	CHECK_IS(tern_send_local_start(local[0], 1, ID, out, 8, NULL, &op), 0);
+	CHECK_IS(op.pending, 1);
+	CHECK_IS(tern_send_local_start(local[0], 7, ID, out, 8, &op, &op), -ERANGE);
+	CHECK_IS(op.pending, 1);
+	CHECK_IS(tern_recv(local[1], 0, ID, in, 8, NULL), 0);
+	CHECK_IS(tern_recv(local[1], 0, ID, in, 8, NULL), 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
+	local_close();
+}
+
 TEST(single_values_arrive_as_they_were)
 {
 	uint64_t word;

@@ -93,7 +93,7 @@ void msg_look(struct msg *m)
 
 void msg_busy(struct msg *m)
 {
-	layer_work(m->e, LAYER_MSG, m->moving_first || m->flush || m->lost);
+	layer_work(m->e, LAYER_MSG, m->moving_first || m->pull_first || m->flush || m->lost);
 }
 
 int msg_lost_error(struct msg *m, uint32_t rank)
@@ -139,8 +139,9 @@ static bool msg_end_lost(struct msg *m)
 	for (uint32_t i = 0; i < m->recvs.made; i++) {
 		struct receiving *r = record_at(&m->recvs, i);
 		int error = r && r->state != TERN_STATE_COMPLETE ? recv_lost_error(m, r) : 0;
-		if (error)
+		if (error && !r->pull.pending)
 			recv_over(m, r, error);
+		waits |= error && r->pull.pending;
 	}
 	arrivals_forget(m);
 	return waits;

@@ -34,12 +34,12 @@ enum msg_handler {
 	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 32 bytes of it */
 	MSG_EAGER,                              /* id, meta; bytes in the payload */
 	MSG_EACH,   /* meta, parts; an id, a length and bytes for each */
-	MSG_RTS,    /* id, meta, total */
+	MSG_RTS,    /* id, meta, total, the data's address or TERN_ADDR_NONE */
 	MSG_DATA,   /* the receive's name; bytes */
 	MSG_FIN,    /* the receive's name, error */
 	MSG_CANCEL, /* the send's name */
 	MSG_BLOCK,  /* name, offset, stride, run, count, id */
-	MSG_TELL,   /* kind and send's name, error, cells, receive's name, address, id */
+	MSG_TELL,   /* kind and send's name, error or share, cells, receive's name, address, id */
 	MSG_REST,   /* what the MSG_WORDS behind it has no room for */
 };
 
@@ -50,7 +50,8 @@ enum tell {
 	TELL_REFUSED,   /* and why */
 	TELL_CANCELLED, /* it was not matched, and will not be */
 	TELL_KEPT,      /* it was matched already */
-	TELL_AGREED,    /* the block will be sent, or why not */
+	TELL_READ,   /* the receiver has read what is not the sender's share; may precede CLEAR */
+	TELL_AGREED, /* the block will be sent, or why not */
 };
 
 /* The second word of what a send sends: length, flags, the send's name (0: it has none). */
@@ -65,6 +66,9 @@ enum {
 	CELLS_HELD = 64,  /* besides: for ready messages that came while their receive was busy */
 	RTS_ALL = 16384,  /* unmatched, from all ranks together */
 	RTS_LEAST = 16,   /* for each, however many there are */
+	SHARE_LEAST = 16 << 10, /* a rendezvous of so many bytes is copied by both sides, */
+	SHARE_MOST = 64 << 10,  /* so many of them by the receiver: what it moves in one go */
+	OFFERS_MOST = 5,        /* sources that are lent; as many are left for receives */
 	BLOCKS_LEAST =
 		8, /* sends that each rank may have asked for, however many ranks there are */
 };
@@ -92,13 +96,17 @@ struct sending {
 	bool started;   /* the data move */
 	bool sending;   /* in a call that sends for it, and may wait for room */
 	bool block;     /* asked for by its receiver */
+	bool read;      /* the receiver has read its share of the data, or was never to, */
+	bool finned;    /* and the rest is there */
 	int error;
 	struct layout layout;
 	struct walk walk; /* over what has been sent in messages, */
 	size_t sent;      /* so many bytes */
-	tern_op *op;
+	tern_op *op, *local;
 	tern_op moving;     /* what is put straight into the receiver's memory */
 	tern_addr to;       /* where that is; TERN_ADDR_NONE: in messages */
+	size_t share;       /* bytes that go there: the receiver takes the others by itself */
+	tern_addr lent;     /* the source, if it was lent for that */
 	tern_part target;   /* and as a part, when the data are scattered */
 	uint32_t recv_name; /* the receive that takes it */
 	int *asked;         /* who waits for its being taken back, and for how that went */
@@ -121,6 +129,14 @@ struct receiving {
 	tern_envelope got;
 	tern_op *op;
 	uint32_t send_name;
+	tern_addr source; /* of the data, for this rank to read, or TERN_ADDR_NONE */
+	size_t share;     /* bytes that the sender brings; the others are taken from `source` */
+	struct receiving *next_pull;
+	tern_op pull;
+	bool pulling; /* in the list of those */
+	bool pulls;   /* the others are being read */
+	bool finned;  /* the sender's are there */
+	int fin_error;
 	tern_addr lent; /* its memory, for the sender to write to, if that had to be registered */
 };
 
@@ -133,6 +149,7 @@ struct arrival {
 	size_t len;
 	uint32_t src;
 	uint32_t name; /* of the send */
+	tern_addr source;
 	uint8_t flags;
 	bool whole; /* its bytes are here */
 	struct cell *cells;
@@ -159,6 +176,8 @@ struct msg {
 	struct list ordered;                        /* arrivals */
 	uint32_t anys;                              /* receives from any rank, without a mask */
 	struct sending *moving_first, *moving_last; /* clear to send */
+	struct receiving *pull_first;               /* that read from their senders */
+	uint32_t offers;                            /* sources that are lent */
 	bool moving;                                /* in the middle of its progress */
 	bool flush;                                 /* a queue may go on */
 	bool lost;              /* a rank has left, and what needs it may have to be ended */
@@ -206,6 +225,14 @@ void send_over(struct msg *m, struct sending *s, int error);
 void send_cancelled(struct msg *m, struct sending *s); /* it is over: it was taken back */
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
 void send_remove(struct msg *m, struct sending *s);
+int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags);
+/*
+ * Begins a send that has been checked. `local`, which may be NULL, is told when its data may be
+ * changed: at once if it goes whole, else with `op`.
+ */
+int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
+		 tern_op *local, tern_op *op);
+void send_unmove(struct msg *m, struct sending *s); /* it has nothing to carry on */
 void send_answer(struct sending *s,
 		 int outcome); /* to whoever wants it taken back, and there is one */
 void send_flush(
@@ -245,6 +272,11 @@ void arrivals_forget(struct msg *m); /* the questions of ranks that have left */
 /* -- flow.c: the conversation after an RTS -- */
 void flow_register(struct endpoint *e);
 unsigned flow_progress(struct msg *m);
+/* The address of a send's data for its receiver to read, or TERN_ADDR_NONE; and its end. */
+tern_addr flow_offer(struct msg *m, struct sending *s);
+void flow_withdraw(struct msg *m, struct sending *s);
+void flow_read(struct msg *m, struct sending *s, int error); /* the receiver has read its share */
+void flow_pull_end(struct msg *m, struct receiving *r);      /* nothing is read any more */
 /*
  * The receive is ready for the send `name` of `src`: what it is told, to be sent as reply or
  * request.

@@ -99,6 +99,7 @@ int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, si
 void recv_over(struct msg *m, struct receiving *r, int error)
 {
 	tern_op *op = r->op;
+	flow_pull_end(m, r);
 	if (r->lent)
 		region_unlend(mem_of(m->e->t), r->lent);
 	r->lent = TERN_ADDR_NONE;

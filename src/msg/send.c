@@ -131,6 +131,11 @@ static void queue_remove(struct sending **first, struct sending **last, struct s
 	}
 }
 
+void send_unmove(struct msg *m, struct sending *s)
+{
+	queue_remove(&m->moving_first, &m->moving_last, s);
+}
+
 int send_matched(const struct sending *s)
 {
 	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
@@ -145,7 +150,7 @@ void send_answer(struct sending *s, int outcome)
 
 void send_over(struct msg *m, struct sending *s, int error)
 {
-	tern_op *op = s->op;
+	tern_op *op = s->op, *local = s->local;
 	struct correspondent *p = &m->peer[s->node.rank];
 	if (s->asked)
 		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
@@ -153,12 +158,15 @@ void send_over(struct msg *m, struct sending *s, int error)
 		queue_remove(&p->first, &p->last, s);
 	else if (s->state == TERN_STATE_IN_PROGRESS)
 		queue_remove(&m->moving_first, &m->moving_last, s);
+	flow_withdraw(m, s);
 	s->state = TERN_STATE_COMPLETE;
 	s->error = error;
 	p->blocks -= s->block;
 	if (s->listed)
 		return;
 	send_remove(m, s);
+	if (local)
+		op_end(m->e, local, 0);
 	if (op)
 		op_end(m->e, op, error);
 }
@@ -182,13 +190,15 @@ static void send_sent(struct msg *m, struct sending *s, uint32_t name)
  */
 static int rts_send(struct msg *m, struct sending *s)
 {
-	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
+	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total,
+			     flow_offer(m, s) };
 	struct correspondent *p = &m->peer[s->node.rank];
 	s->announced = true;
 	s->counted = !(s->flags & TERN_SEND_READY);
 	p->rts -= s->counted;
-	int rc = msg_try(m, s->node.rank, MSG_RTS, NULL, 0, 3, words);
+	int rc = msg_try(m, s->node.rank, MSG_RTS, NULL, 0, 4, words);
 	if (rc) {
+		flow_withdraw(m, s);
 		p->rts += s->counted;
 		s->counted = s->announced = false;
 	}
@@ -255,7 +265,7 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 /* -- Starting ---------------------------------------------------------------------------------- */
 
 /* cost: protection control */
-static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
+int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 {
 	const unsigned known =
 		TERN_SEND_READY | TERN_SEND_RENDEZVOUS | TERN_SEND_SYNC | TERN_SEND_REFUSE;
@@ -303,8 +313,8 @@ static int eager_unlisted(struct msg *m, const tern_op *op)
 }
 
 /* A send with an entry. The handle knows of it before its receiver can. */
-static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
-			unsigned flags, tern_op *op)
+int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
+		 tern_op *local, tern_op *op)
 {
 	struct sending *s;
 	bool whole = eager_may(m, dst, l->total, cells_of(l->total), flags);
@@ -315,6 +325,9 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	s->announced = whole;
 	uint32_t before = op ? op->pending++ : 0;
 	if (!whole) {
+		s->local = local;
+		if (local)
+			local->pending++;
 		queue_append(m, s);
 		queue_flush(m, dst);
 		return 0;
@@ -327,6 +340,8 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 		send_remove(m, s);
 		if (op)
 			op_withdraw(m->e, op, before);
+	} else if (local) {
+		op_over(m->e, local);
 	}
 	return rc;
 }
@@ -338,7 +353,7 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	if (rc)
 		return rc;
 	if (flags & TERN_SEND_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags))
-		return send_tracked(m, dst, id, l, flags, op);
+		return send_tracked(m, dst, id, l, flags, NULL, op);
 	rc = eager_unlisted(m, op);
 	if (!rc)
 		rc = eager_send(m, dst, id, l, flags & TERN_SEND_READY, 0);
@@ -469,7 +484,7 @@ static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, 
 		return eager_send(m, dst, id, &l, 0, 0);
 	rc = rules_wait(m->e, "a tern_send() that has to wait for its receiver");
 	if (!rc)
-		rc = send_tracked(m, dst, id, &l, 0, &own);
+		rc = send_tracked(m, dst, id, &l, 0, NULL, &own);
 	return rc ? rc : op_finish(m->e->t, NULL, &own, 0);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of sends as programs see it, and taking sends back. */
+/*
+ * Sends with two completions; the table of sends as programs see it; taking sends back.
+ */
 #include <errno.h>
 
 #include "base/error.h"
@@ -17,6 +19,20 @@ static struct sending *send_listed(struct msg *m, uint32_t dst, tern_id id)
 	while (n && !of_node(n)->listed)
 		n = node_like(n->next, dst, id);
 	return of_node(n);
+}
+
+int tern_send_local_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len,
+			  tern_op *local, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct msg *m = msg_of(t);
+	struct layout l = layout_block(data, len);
+	if (!local)
+		return tern_send_start(t, dst, id, data, len, TERN_SEND_SYNC, op);
+	if (!op)
+		return tern_send_start(t, dst, id, data, len, TERN_SEND_AUTO, local);
+	int rc = send_check(m, dst, id, 0);
+	return rc ? rc : send_tracked(m, dst, id, &l, TERN_SEND_SYNC, local, op);
 }
 
 enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)

@@ -63,6 +63,11 @@ static void cleared(struct msg *m, const tern_msg *msg, struct sending *s)
 	s->state = TERN_STATE_IN_PROGRESS;
 	s->recv_name = (uint32_t)tern_msg_arg(msg, 3);
 	s->to = tern_msg_arg(msg, 4);
+	s->share = tern_msg_arg(msg, 1);
+	if (s->share >= s->layout.total) {
+		s->share = s->layout.total;
+		s->read = true;
+	}
 	s->next = NULL;
 	*(m->moving_last ? &m->moving_last->next : &m->moving_first) = s;
 	m->moving_last = s;
@@ -77,6 +82,9 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 		break;
 	case TELL_TAKEN:
 		send_over(m, s, 0);
+		break;
+	case TELL_READ:
+		flow_read(m, s, layer_error(tern_msg_arg(msg, 1)));
 		break;
 	case TELL_CANCELLED:
 		send_cancelled(m, s);
@@ -104,6 +112,12 @@ static void uncount(struct msg *m, struct sending *s)
 	}
 }
 
+static bool told_in_time(const struct sending *s, enum tell kind)
+{
+	return s->state == TERN_STATE_IN_USE || kind == TELL_KEPT ||
+	       (kind == TELL_READ && s->state == TERN_STATE_IN_PROGRESS);
+}
+
 static void on_send_status(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
@@ -114,7 +128,7 @@ static void on_send_status(tern *t, const tern_msg *msg)
 	m->peer[from].cells += (uint32_t)tern_msg_arg(msg, 2);
 	if (kind == TELL_AGREED)
 		block_agreed(m, from, tern_msg_arg(msg, 5), layer_error(tern_msg_arg(msg, 1)));
-	if (s && (s->node.rank != from || (kind != TELL_KEPT && s->state != TERN_STATE_IN_USE)))
+	if (s && (s->node.rank != from || !told_in_time(s, kind)))
 		s = NULL; /* of another, or long past that */
 	if (s && kind != TELL_KEPT)
 		uncount(m, s);

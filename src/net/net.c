@@ -7,27 +7,27 @@
 #include "base/world.h"
 #include "net/talk.h"
 
-void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed)
+void talk_ask(struct site *site, const struct rings *k, uint32_t rank, _Atomic uint8_t *heed)
 {
 	struct tern_inlet *in = &site->peer[rank].replies;
-	lane_open(&site->lane[rank], k->requests, REQUEST_LEAF_LINES, &k->requests_freed, heed,
-		  site->rank, rank);
-	inlet_open(in, k->replies, REPLY_LEAF_LINES, &k->replies_freed, rank, TERN_KIND_REPLY);
+	lane_open(&site->lane[rank], k->requests.lines, k->requests.leaf_lines, k->requests.freed,
+		  heed, site->rank, rank);
+	inlet_open(in, k->replies.lines, k->replies.leaf_lines, k->replies.freed, rank,
+		   TERN_KIND_REPLY);
 	in->answer = site->refuse;
 }
 
-void talk_serve(struct site *site, struct talk *k, uint32_t member, uint32_t rank,
+void talk_serve(struct site *site, const struct rings *k, uint32_t member, uint32_t rank,
 		_Atomic uint8_t *heed)
 {
 	struct peer *p = &site->peer[member];
-	inlet_open(&p->requests, k->requests, REQUEST_LEAF_LINES, &k->requests_freed, rank,
+	inlet_open(&p->requests, k->requests.lines, k->requests.leaf_lines, k->requests.freed, rank,
 		   TERN_KIND_REQUEST);
 	p->requests.peer = member;
-	lane_open(&p->answer, k->replies, REPLY_LEAF_LINES, &k->replies_freed, heed, site->rank,
-		  member);
+	lane_open(&p->answer, k->replies.lines, k->replies.leaf_lines, k->replies.freed, heed,
+		  site->rank, member);
 	p->requests.answer = &p->answer;
 	p->answer.gate = &p->requests;
-	p->reserve = &k->reserve;
 }
 
 /* The first that is free: the caches have it most likely, and few are ever touched. */
@@ -73,8 +73,48 @@ static void block_reclaim(struct block *b, uint32_t rank)
 		block_set(b, BLOCK_FREE);
 }
 
+struct block *spare_find(const struct net *net)
+{
+	for (unsigned i = 0; i < net->spares; i++)
+		if (block_is(&net->spare[i], BLOCK_FREE))
+			return &net->spare[i];
+	return NULL;
+}
+
+/* Whether a reply to `member` has one, which has not been handled yet. */
+static bool spare_held(const struct net *net, uint32_t member)
+{
+	for (unsigned i = 0; i < net->spares; i++)
+		if (!block_is(&net->spare[i], BLOCK_FREE) && net->spare[i].peer == member)
+			return true;
+	return false;
+}
+
+struct block *reserve_find(const struct site *site, uint32_t member)
+{
+	const struct peer *p = &site->peer[member];
+	if (p->reserve)
+		return p->lost || block_is(p->reserve, BLOCK_FREE) ? p->reserve : NULL;
+	return spare_held(p->net, member) ? NULL : spare_find(p->net);
+}
+
+void reserve_claim(struct site *site, uint32_t member, struct block *b)
+{
+	struct peer *p = &site->peer[member];
+	block_set(b, BLOCK_CLAIMED);
+	b->peer = member;
+	p->requests.accept = 0;
+	if (p->reserve || spare_find(p->net) || p->net->spare_more(p->net))
+		return;
+	for (uint32_t m = 0; m < p->net->served; m++)
+		if (site->peer[m].net == p->net)
+			site->peer[m].requests.accept = 0;
+}
+
 void pool_reclaim(struct net *net, uint32_t rank)
 {
+	for (unsigned i = 0; i < net->spares; i++)
+		block_reclaim(&net->spare[i], rank);
 	for (unsigned i = 0; i < net->blocks; i++)
 		block_reclaim(pool_at(net, i), rank);
 	for (unsigned i = 0; i < net->larges; i++)

@@ -194,7 +194,11 @@ struct peer {
 	struct tern_inlet replies;  /* from it */
 	const struct pool *pool;    /* where the payloads that it sends nearly always lie */
 	struct block_range may[3];  /* blocks that its messages may name */
-	struct block *reserve; /* our block for a reply to it, kept for when the pool is empty */
+	/*
+	 * Our block for a reply to it, kept for when the pool is empty; NULL where the network has
+	 * spares for all peers.
+	 */
+	struct block *reserve;
 	struct net *net;
 	bool lost; /* has closed, is gone or dead: nothing can be sent to it any more */
 	/* Of a lost one: empty looks left until layers hear of it (core/layer.h). */
@@ -242,6 +246,11 @@ struct net {
 	unsigned blocks; /* how many there are: a network may have more behind those of a pool */
 	unsigned next;   /* the one of the pool whose turn it is to be taken */
 	unsigned larges; /* large blocks that there are so far */
+	struct block
+		*spare; /* blocks for replies to any peer, one each; NULL: peers have reserves */
+	unsigned spares;
+	bool (*spare_more)(struct net *net); /* makes more of them; false: there is no memory */
+	uint32_t served; /* entries of site.peer whose requests they may be for */
 };
 
 static inline struct block *pool_at(const struct net *net, unsigned i)
@@ -331,11 +340,25 @@ static inline void pollset_add(struct site *site, struct tern_inlet *in)
 void pollset_remove(struct site *site, struct tern_inlet *in);
 
 /* Opens both ends that a requester has of a talk, or both that a server has. */
-struct talk;
-void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed);
-/* `member` asks, on behalf of `rank`. */
-void talk_serve(struct site *site, struct talk *k, uint32_t member, uint32_t rank,
+struct rings;
+void talk_ask(struct site *site, const struct rings *k, uint32_t rank, _Atomic uint8_t *heed);
+/* `member` asks, on behalf of `rank`. The network gives the peer a reserve. */
+void talk_serve(struct site *site, const struct rings *k, uint32_t member, uint32_t rank,
 		_Atomic uint8_t *heed);
+
+/*
+ * The block for a reply to `member` while the pool is empty; NULL if it is in use, or all spares
+ * are. A gate is open only while there is one. A peer that does not poll has one at most.
+ */
+struct block *reserve_find(const struct site *site, uint32_t member);
+/*
+ * Claims it. The gate of `member` closes; and those of all when this was the last spare, and there
+ * is no memory for another.
+ */
+void reserve_claim(struct site *site, uint32_t member, struct block *b);
+
+/* A spare that is free, whoever needs it; NULL if there is none. */
+struct block *spare_find(const struct net *net);
 
 /* A free block of the network's pool, claimed; -EAGAIN or -ENOBUFS as net_ops.take. */
 int pool_take(struct net *net, size_t len, struct block **out);

@@ -7,5 +7,6 @@
 #include <tern/chan.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
+#include <tern/post.h>
 
 /* cost: base call */

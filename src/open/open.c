@@ -23,6 +23,7 @@
 #include "msg/msg.h"
 #include "open/nets.h"
 #include "open/worker.h"
+#include "post/post.h"
 #include "protocols/sequence/sequence.h"
 #include "spawn/spawn.h"
 #include "typed/typed.h"
@@ -39,6 +40,7 @@ static const struct layer *const layer_table[LAYERS] = {
 	[LAYER_TYPED] = &typed_layer,       [LAYER_CHAN] = &chan_layer,
 	[LAYER_ASYNC] = &async_layer,       [LAYER_SPAWN] = &spawn_layer,
 	[LAYER_SEQUENCE] = &sequence_layer, [LAYER_COLL] = &coll_layer,
+	[LAYER_POST] = &post_layer,
 };
 
 static void *aligned_zero(size_t bytes)

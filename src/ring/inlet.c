@@ -15,6 +15,7 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 	in->expect = ring_lap_of(in->leaf, source);
 	in->handled = ring_first_message();
 	in->accept = TERN_HEAD_PLAIN;
+	in->larger = NULL;
 }
 
 uint64_t inlet_handled(const struct tern_inlet *in)
@@ -22,15 +23,33 @@ uint64_t inlet_handled(const struct tern_inlet *in)
 	return in->base ? in->handled - ring_first_message() : 0;
 }
 
-/* Gives the leaf back and goes on in the next. */
-static void inlet_turn(struct tern_inlet *in)
+/* On in the next leaf. */
+static void inlet_enter(struct tern_inlet *in, uint64_t leaf)
 {
-	in->leaf++;
-	/* ring.R2, release; acquired in lane_turn(). */
-	atomic_store_explicit(in->freed, in->leaf, memory_order_release);
+	in->leaf = leaf;
 	if (in->leaf % RING_LEAVES == 0)
 		in->expect = ring_next_lap(in->expect);
 	in->cursor = in->base + in->leaf % RING_LEAVES * in->leaf_lines * TERN_LINE;
+}
+
+/* Gives the leaf back. */
+static void inlet_turn(struct tern_inlet *in)
+{
+	/* ring.R2, release; acquired in lane_turn(). */
+	atomic_store_explicit(in->freed, in->leaf + 1, memory_order_release);
+	inlet_enter(in, in->leaf + 1);
+}
+
+/* The small ring is done with. The count of the larger one says already that we are there. */
+static void inlet_move(struct tern_inlet *in)
+{
+	/* For whoever looks from outside; the producer does not read it any more. */
+	atomic_store_explicit(in->freed, RING_MOVED, memory_order_release);
+	in->base = in->larger;
+	in->freed = in->larger_freed;
+	in->leaf_lines = (uint32_t)in->larger_lines;
+	in->larger = NULL;
+	inlet_enter(in, in->leaf + 1);
 }
 
 bool inlet_control(struct tern_inlet *in, uint64_t difference)
@@ -44,17 +63,25 @@ bool inlet_control(struct tern_inlet *in, uint64_t difference)
 	return true;
 }
 
+bool inlet_grown(struct tern_inlet *in, uint64_t difference)
+{
+	if (difference != (TERN_HEAD_CONTROL | CONTROL_GROW << TERN_ID_SHIFT) || !in->larger)
+		return false;
+	inlet_move(in);
+	return true;
+}
+
 uint64_t inlet_lying(const struct tern_inlet *in)
 {
 	struct tern_inlet look = *in; /* a leaf that it passes is not given back */
 	_Atomic uint64_t nowhere;
 	uint64_t n = 0;
-	look.freed = &nowhere;
+	look.freed = look.larger_freed = &nowhere;
 	for (; inlet_has(&look);) {
 		uint64_t difference =
 			atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^
 			look.expect;
-		if (inlet_control(&look, difference))
+		if (inlet_control(&look, difference) || inlet_grown(&look, difference))
 			continue;
 		look.cursor += head_bytes(difference);
 		n++;

@@ -53,6 +53,7 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 	lane->heed = heed;
 	lane->peer = peer;
 	lane->piece = NULL;
+	lane->growth = NULL;
 	lane->leaf = ring_first_leaf();
 	lane->head = ring_lap_of(lane->leaf, source);
 	lane->padded = lane->leaf * ring_leaf_room(leaf_lines) - ring_first_message();
@@ -78,10 +79,48 @@ static __attribute__((noinline)) void leaf_clear(const struct tern_lane *lane, u
 		head_clear(line + (size_t)i * TERN_LINE);
 }
 
+/* From the end of one leaf into the larger ring. */
+/* cost: flow setup */
+static void lane_move(struct tern_lane *lane, const struct ring_memory *m)
+{
+	char *at = lane->tail;
+	uint64_t next = lane->leaf + 1, head = lane->head, count = lane_count(lane);
+	lane->base = m->lines;
+	lane->leaf_lines = m->leaf_lines;
+	lane->freed = m->freed;
+	if (next % RING_LEAVES == 0)
+		lane->head = ring_next_lap(head);
+	/* Before the header (ring.R1), so that it is there when the consumer writes it, too. */
+	atomic_store_explicit(m->freed, next, memory_order_relaxed);
+	head_publish(at, head | TERN_HEAD_CONTROL | CONTROL_GROW << TERN_ID_SHIFT);
+	lane_enter(lane, next);
+	lane->padded += lane_count(lane) - count;
+}
+
+/* Moves if it is time, and there is memory; asked once. */
+/* cost: flow status */
+static __attribute__((noinline)) bool lane_grow(struct tern_lane *lane)
+{
+	const struct ring_growth *growth = lane->growth;
+	uint64_t next = lane->leaf + 1;
+	struct ring_memory m;
+	/* ring.R2, as in lane_turn(). */
+	bool full = next - atomic_load_explicit(lane->freed, memory_order_acquire) >= RING_LEAVES;
+	if (!full && next - ring_first_leaf() < growth->leaves)
+		return false;
+	lane->growth = NULL;
+	if (!growth->larger(growth, lane, &m))
+		return false;
+	lane_move(lane, &m);
+	return true;
+}
+
 /* From the end of one leaf into the next, if the consumer has given that back. */
 /* cost: flow setup */
 static bool lane_turn(struct tern_lane *lane)
 {
+	if (TERN_UNLIKELY(lane->growth) && lane_grow(lane))
+		return true;
 	uint64_t next = lane->leaf + 1, head = lane->head;
 	/*
 	 * ring.R2, acquire; released in inlet_turn(): the consumer has read what is overwritten

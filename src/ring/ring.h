@@ -14,6 +14,11 @@
  * LEAF_KEPT lines before the leaf's end, as every message does, so both lie in one leaf,
  * with the turn behind them; behind a last message of one line the turn lies a line earlier.
  *
+ * A ring may begin small and grow once: the turn out of a leaf then leads into other memory, with
+ * larger leaves and a count of freed leaves of its own. So the order of messages does not change,
+ * and nothing waits for the consumer. The producer decides (struct ring_growth): when the ring is
+ * full, or has gone through a number of leaves, and there is memory. Leaves are numbered on.
+ *
  * Invariants.
  *  I1  The producer is in leaf k only while k - freed < RING_LEAVES, so it never
  *      writes a line that the consumer has not given back.
@@ -31,6 +36,9 @@
  *  I6  The second line of a message, its header too, is written before the first line's
  *      header is published. Its header has the lap, so I2 holds, and says what it is:
  *      whoever looks back from the cursor finds the first line.
+ *  I7  The larger memory is zero and its count of freed leaves is that of the first leaf there
+ *      before the header that leads into it is published. So I1 and I2 hold there from the
+ *      beginning, whatever the consumer has not given back of the small ring.
  */
 #ifndef TERN_RING_RING_H
 #define TERN_RING_RING_H
@@ -55,7 +63,7 @@ static inline uint32_t ring_leaf_room(uint32_t leaf_lines)
 	((UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1) /* numbers of laps: 1 to this, and 1 again */
 
 /* Control headers, in the place of the handler number. */
-enum control { CONTROL_TURN, CONTROL_PAD, CONTROL_SECOND };
+enum control { CONTROL_TURN, CONTROL_PAD, CONTROL_SECOND, CONTROL_GROW };
 
 /* Whether a message of `n` words takes two lines. */
 static inline bool words_double(unsigned n)
@@ -96,6 +104,23 @@ struct parcel {
 	size_t len;
 	uint64_t word[TERN_WORDS_MAX];
 };
+
+/* Memory of a ring: RING_LEAVES * leaf_lines lines, all zero, and where leaves are given back. */
+struct ring_memory {
+	char *lines;
+	uint32_t leaf_lines;
+	_Atomic uint64_t *freed;
+};
+
+/* How the rings of a network grow. */
+struct ring_growth {
+	/* The larger memory for a lane; false: there is none, and it stays as it is. */
+	bool (*larger)(const struct ring_growth *g, const struct tern_lane *lane,
+		       struct ring_memory *m);
+	uint64_t leaves; /* a ring that has gone through so many grows, though it is not full */
+};
+
+#define RING_MOVED UINT64_MAX /* the consumer of a small ring has gone on to the larger one */
 
 /* The producer's end. `memory` holds RING_LEAVES * leaf_lines lines, all zero. */
 void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
@@ -140,8 +165,19 @@ uint64_t inlet_handled(const struct tern_inlet *in);
 void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
 		uint32_t source, uint8_t kind);
 
+/* The ring may grow, and where it then goes on. */
+static inline void inlet_may_grow(struct tern_inlet *in, const struct ring_memory *m)
+{
+	in->larger = m->lines;
+	in->larger_freed = m->freed;
+	in->larger_lines = m->leaf_lines;
+}
+
 /* Passes the control header at the cursor; false if it is none. */
 bool inlet_control(struct tern_inlet *in, uint64_t difference);
+
+/* The same of the header that leads into the larger ring, which is met once. */
+bool inlet_grown(struct tern_inlet *in, uint64_t difference);
 
 /* Messages that lie in the inlet now, the one at the cursor included. */
 uint64_t inlet_lying(const struct tern_inlet *in);

@@ -88,7 +88,7 @@ static const tern_msg *ring_take(void)
 		uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ in->expect;
 		if (x >> TERN_LAP_SHIFT)
 			return NULL;
-		if (inlet_control(in, x))
+		if (inlet_control(in, x) || inlet_grown(in, x))
 			continue;
 		CHECK_IS(x >> TERN_SRC_SHIFT, 0);
 		CHECK_IS(head_double(x), words_double(x & TERN_HEAD_WORDS));
@@ -413,6 +413,92 @@ TEST(an_unknown_control_header_is_refused)
 	CHECK(ring.inlet.cursor == cursor);
 }
 
+/* -- Rings that grow ------------------------------------------------------------- */
+
+static struct {
+	_Alignas(64) char memory[RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE];
+	_Atomic uint64_t freed;
+	bool there;     /* there is memory */
+	unsigned asked; /* for it, so often */
+} larger;
+
+static bool larger_find(const struct ring_growth *g, const struct tern_lane *lane,
+			struct ring_memory *m)
+{
+	(void)g, (void)lane;
+	larger.asked++;
+	*m = (struct ring_memory){ larger.memory, REQUEST_LEAF_LINES, &larger.freed };
+	return larger.there;
+}
+
+static struct ring_growth growth = { .larger = larger_find };
+
+static void ring_open_small(uint32_t leaf_lines, uint64_t leaves, bool there)
+{
+	ring_open(leaf_lines);
+	memset(&larger, 0, sizeof larger);
+	larger.there = there;
+	growth.leaves = leaves;
+	ring.lane.growth = &growth;
+	inlet_may_grow(&ring.inlet,
+		       &(struct ring_memory){ larger.memory, REQUEST_LEAF_LINES, &larger.freed });
+}
+
+TEST(a_ring_that_grows_at_any_leaf_keeps_all_messages_in_order)
+{
+	struct chance c = { check_seed() };
+	for (uint32_t lines = LEAF_KEPT; lines < 6; lines++)
+		for (uint64_t leaves = 1; leaves < 4 * RING_LEAVES; leaves++) {
+			ring_open_small(lines, leaves, true);
+			random_mix(lines, 40, &c);
+			CHECK_IS(lane_sent(&ring.lane), ring.sent);
+			random_mix(REQUEST_LEAF_LINES, 20, &c);
+			CHECK_IS(lane_sent(&ring.lane), ring.sent);
+			CHECK(larger.asked == 1 && ring.lane.base == larger.memory);
+		}
+}
+
+TEST(a_ring_that_grows_while_the_lap_number_wraps_keeps_all_messages_in_order)
+{
+	struct chance c = { check_seed() };
+	for (uint64_t leaves = 1; leaves < 4 * RING_LEAVES; leaves++) {
+		ring_open_small(4, leaves, true);
+		ring_age(2);
+		random_mix(4, 40, &c);
+		random_mix(REQUEST_LEAF_LINES, 20, &c);
+		CHECK(ring.lane.base == larger.memory && ring.lane.head >> TERN_LAP_SHIFT < 1000);
+	}
+}
+
+TEST(a_full_ring_grows_at_once_and_one_without_memory_stays_as_it_is)
+{
+	ring_open_small(4, UINT64_MAX, true);
+	CHECK_IS(fill(3), RING_LEAVES * (2 + REQUEST_LEAF_LINES - 2));
+	CHECK_IS(inlet_lying(&ring.inlet), ring.sent);
+	while (ring.taken < ring.sent)
+		REQUIRE(ring_receive(3));
+	CHECK(!ring_take());
+	CHECK_IS(ring.freed, RING_MOVED);
+	ring_open_small(4, 1, false);
+	struct chance c = { check_seed() };
+	random_mix(4, 1000, &c);
+	CHECK(larger.asked == 1 && ring.lane.base == ring.memory);
+}
+
+TEST(a_ring_that_has_grown_does_not_grow_again)
+{
+	ring_open_small(4, 1, true);
+	fill(3);
+	char *cursor = ring.inlet.cursor;
+	uint64_t grow = TERN_HEAD_CONTROL | CONTROL_GROW << TERN_ID_SHIFT;
+	CHECK(!inlet_grown(&ring.inlet, grow | 7));
+	CHECK(ring.inlet.cursor == cursor);
+	while (ring.taken < ring.sent)
+		REQUIRE(ring_receive(3));
+	cursor = ring.inlet.cursor;
+	CHECK(!inlet_grown(&ring.inlet, grow) && ring.inlet.cursor == cursor);
+}
+
 /* -- Two threads ----------------------------------------------------------------- */
 
 static unsigned thread_messages;
@@ -431,11 +517,9 @@ static void *produce(void *arg)
 	return arg;
 }
 
-TEST(what_one_thread_writes_another_reads_whole_and_in_order)
+static void two_threads(void)
 {
 	pthread_t producer;
-	thread_messages = check_scaled(1000000);
-	ring_open(REQUEST_LEAF_LINES);
 	REQUIRE(pthread_create(&producer, NULL, produce, NULL) == 0);
 	while (ring.taken < thread_messages) {
 		const tern_msg *m = ring_take();
@@ -448,6 +532,23 @@ TEST(what_one_thread_writes_another_reads_whole_and_in_order)
 	}
 	pthread_join(producer, NULL);
 	CHECK(!ring_take());
+}
+
+TEST(what_one_thread_writes_another_reads_whole_and_in_order)
+{
+	thread_messages = check_scaled(1000000);
+	ring_open(REQUEST_LEAF_LINES);
+	two_threads();
+}
+
+TEST(the_same_holds_while_the_ring_grows)
+{
+	thread_messages = 2000;
+	for (unsigned i = 0; i < check_scaled(200) + 20; i++) {
+		ring_open_small(3 + i % 3, i % 40, true);
+		two_threads();
+		CHECK(ring.inlet.base == larger.memory);
+	}
 }
 
 TEST(what_lies_in_a_ring_is_counted_without_being_taken)

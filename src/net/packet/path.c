@@ -33,7 +33,8 @@ static void in_open(struct path *p, unsigned stream, char *ring, uint32_t leaf_l
 void path_ask(struct path *p)
 {
 	struct site *site = p->net->net.site;
-	talk_ask(site, &p->ask, p->rank, &p->net->heed);
+	struct rings rings = talk_rings(&p->ask);
+	talk_ask(site, &rings, p->rank, &p->net->heed);
 	out_open(&p->out[STREAM_REQUESTS], &site->lane[p->rank], &p->ask.requests_freed);
 	in_open(p, STREAM_REPLIES, p->ask.replies, REPLY_LEAF_LINES, &p->ask.replies_freed,
 		&site->peer[p->rank].replies);
@@ -43,7 +44,9 @@ void path_serve_open(struct path *p)
 {
 	struct site *site = p->net->net.site;
 	struct peer *peer = &site->peer[p->rank];
-	talk_serve(site, &p->serve, p->rank, p->rank, &p->net->heed);
+	struct rings rings = talk_rings(&p->serve);
+	talk_serve(site, &rings, p->rank, p->rank, &p->net->heed);
+	peer->reserve = &p->serve.reserve;
 	out_open(&p->out[STREAM_REPLIES], &peer->answer, &p->serve.replies_freed);
 	in_open(p, STREAM_REQUESTS, p->serve.requests, REQUEST_LEAF_LINES, &p->serve.requests_freed,
 		&peer->requests);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/numa.h"
 #include "base/setting.h"
 #include "base/world.h"
 #include "net/talk.h"
@@ -18,6 +19,8 @@ struct shm {
 	struct net net;
 	struct job *job;
 	bool sleeping; /* counted among the job's sleepers */
+	struct ring_growth growth;
+	size_t spare_bytes; /* committed for spares */
 };
 
 static struct shm *shm_of(struct net *net)
@@ -25,9 +28,21 @@ static struct shm *shm_of(struct net *net)
 	return (struct shm *)(void *)net;
 }
 
-static struct talk *talk_at(const struct shm *s, uint32_t from, uint32_t to)
+static struct small_talk *talk_at(const struct shm *s, uint32_t from, uint32_t to)
 {
-	return (struct talk *)(void *)(s->job->base + job_talk_at(s->job, from, to));
+	return (struct small_talk *)(void *)(s->job->base + job_small_at(s->job, from, to));
+}
+
+/* What the talk's rings grow into. */
+static struct rings larger_at(const struct shm *s, uint32_t from, uint32_t to)
+{
+	char *at = s->job->base + job_talk_at(s->job, from, to);
+	return large_rings(talk_at(s, from, to), (struct large_talk *)(void *)at);
+}
+
+static struct block *spares_of(const struct shm *s, uint32_t rank)
+{
+	return (struct block *)(void *)(s->job->base + job_spare_at(s->job, rank));
 }
 
 static struct pool *pool_of(const struct shm *s, uint32_t rank)
@@ -85,6 +100,22 @@ static bool peer_hot(const struct shm *s, const struct peer *p)
 	return p->net == &s->net && (p->requests.hot || p->replies.hot);
 }
 
+/* Opens our ends of what `rank` asks. */
+static void peer_serve(struct shm *s, uint32_t rank)
+{
+	struct site *site = s->net.site;
+	struct peer *p = &site->peer[rank];
+	struct rings rings = small_rings(talk_at(s, rank, site->member)),
+		     larger = larger_at(s, rank, site->member);
+	job_dump(s->job, job_pair_at(s->job, rank, site->member), 2 * SMALL_TALK_BYTES);
+	talk_serve(site, &rings, rank, job_member_rank(s->job, rank),
+		   heed_at(s, rank, site->member));
+	inlet_may_grow(&p->requests, &larger.requests);
+	p->answer.growth = &s->growth;
+	if (!spare_find(&s->net))
+		p->requests.accept = 0;
+}
+
 /*
  * Polls every ring that `rank` has to us from now on. Rings it makes later are
  * announced by a knock of their own.
@@ -93,18 +124,14 @@ static void peer_heed(struct shm *s, uint32_t rank)
 {
 	struct site *site = s->net.site;
 	struct peer *p = &site->peer[rank];
-	struct talk *in = talk_at(s, rank, site->member);
 	p->pool = pool_of(s, rank);
 	if (rank >= site->size)
 		p->net = &s->net;                /* a worker's; those of ranks are known */
 	bool serves = site->member < site->size; /* nobody sends requests to a worker */
 	if (serves && !p->requests.base &&
-	    atomic_load_explicit(begun_at(s, site->member, rank), memory_order_acquire)) {
-		madvise(in, s->job->talk_bytes, MADV_POPULATE_WRITE);
-		job_dump(s->job, job_talk_at(s->job, rank, site->member), s->job->talk_bytes);
-		talk_serve(site, in, rank, job_member_rank(s->job, rank),
-			   heed_at(s, rank, site->member));
-	}
+	    atomic_load_explicit(begun_at(s, site->member, rank), memory_order_acquire) &
+		    TALK_BEGUN)
+		peer_serve(s, rank);
 	if (p->requests.base)
 		pollset_add(site, &p->requests);
 	if (p->replies.base)
@@ -178,20 +205,34 @@ static int shm_connect(struct net *net, uint32_t rank)
 {
 	struct shm *s = shm_of(net);
 	uint32_t me = net->site->member;
-	struct talk *out = talk_at(s, me, rank);
+	struct rings rings = small_rings(talk_at(s, me, rank)), larger = larger_at(s, me, rank);
 	char what[64];
 	snprintf(what, sizeof what, "talking from rank %u to rank %u", net->site->rank, rank);
 	int rc = shm_check(net, rank);
 	if (!rc)
-		rc = job_commit(s->job, job_talk_at(s->job, me, rank), s->job->talk_bytes, what);
+		rc = job_pair_commit(s->job, me, rank, what);
 	if (rc)
 		return rc;
-	talk_ask(net->site, out, rank, heed_at(s, rank, me));
-	atomic_store_explicit(begun_at(s, rank, me), 1, memory_order_release);
+	talk_ask(net->site, &rings, rank, heed_at(s, rank, me));
+	net->site->lane[rank].growth = &s->growth;
+	inlet_may_grow(&net->site->peer[rank].replies, &larger.replies);
+	atomic_fetch_or_explicit(begun_at(s, rank, me), TALK_BEGUN, memory_order_release);
 	peer_heed(s, rank); /* its replies will come soon */
 	/* In full: a knock that is up already may be answered before `begun` is seen. */
 	knock_hard(s, rank);
 	return 0;
+}
+
+/* The memory that one of our lanes goes on in. It lies near the rank that reads it. */
+static bool lane_larger(const struct ring_growth *g, const struct tern_lane *lane,
+			struct ring_memory *m)
+{
+	struct shm *s = (struct shm *)(void *)((char *)(uintptr_t)g - offsetof(struct shm, growth));
+	uint32_t me = s->net.site->member, peer = lane->peer;
+	*m = lane->gate ? larger_at(s, peer, me).replies : larger_at(s, me, peer).requests;
+	return job_commit_near(s->job, (size_t)(m->lines - s->job->base),
+			       (size_t)RING_LEAVES * m->leaf_lines * TERN_LINE,
+			       job_member_rank(s->job, peer), "a larger ring") == 0;
 }
 
 static void answer_word(struct shm *s, uint32_t word)
@@ -264,6 +305,29 @@ static int shm_take(struct net *net, size_t len, struct block **out)
 		s->net.own = s->net.any[0] = blocks_short(s->net.pool, TERN_POOL_BLOCKS);
 	}
 	return pool_take(net, len, out);
+}
+
+/* Makes SPARES more, so that whoever holds one, however long, holds up nobody else. */
+static int spare_make(struct shm *s)
+{
+	size_t page = 2 * SMALL_TALK_BYTES, need = (s->net.spares + SPARES) * sizeof(struct block);
+	char what[64];
+	need = (need + page - 1) / page * page;
+	if (need > s->job->spare_bytes)
+		return -ENOMEM; /* every peer has one */
+	snprintf(what, sizeof what, "replies of rank %u", s->net.site->rank);
+	int rc = job_commit(s->job, job_spare_at(s->job, s->net.site->rank) + s->spare_bytes,
+			    need - s->spare_bytes, what);
+	if (rc)
+		return rc;
+	s->spare_bytes = need;
+	s->net.spares += SPARES;
+	return 0;
+}
+
+static bool spare_more(struct net *net)
+{
+	return spare_make(shm_of(net)) == 0;
 }
 
 static void shm_reclaim(struct net *net, uint32_t rank)
@@ -439,7 +503,7 @@ static void shm_close(struct net *net)
 }
 
 /*
- * A message names a block of its sender's pool, its sender's reserve for replies to us, or our own
+ * A message names a block of its sender's pool, one of its sender's spares for replies, or our own
  * block on its way back.
  */
 static void payloads_expect(struct shm *s)
@@ -452,16 +516,18 @@ static void payloads_expect(struct shm *s)
 	}
 	for (uint32_t r = 0; r < site->size; r++) {
 		struct block_range *may = site->peer[r].may;
-		may[1] = blocks_short(&talk_at(s, site->member, r)->reserve, 1);
+		may[1] = blocks_short(spares_of(s, r), s->job->size + s->job->seats);
 	}
 }
 
 static int shm_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
 			 const char *how)
 {
-	uint64_t wanted;
+	uint64_t wanted, leaves;
 	(void)local, (void)how;
 	int rc = setting_number(SETTING_MEMBARRIER, &wanted);
+	if (!rc)
+		rc = setting_number(SETTING_GROW, &leaves);
 	if (rc)
 		return rc;
 	struct shm *s = calloc(1, sizeof *s);
@@ -471,10 +537,23 @@ static int shm_open_rank(struct net **out, struct site *site, struct job *job, s
 	s->net = (struct net){ .ops = &shm_ops, .site = site };
 	s->net.provides = shm_ops.provides;
 	s->job = job;
+	s->growth = (struct ring_growth){ lane_larger, leaves };
+	s->net.spare_more = spare_more;
+	if (site->member < site->size) { /* nobody sends requests to a worker */
+		s->net.spare = spares_of(s, site->rank);
+		s->net.served = site->size + job->seats;
+		rc = spare_make(s);
+	}
+	if (rc) {
+		free(s);
+		return rc;
+	}
 	payloads_expect(s);
 	if (!wanted || !barrier_register())
 		atomic_store(&job->head->weak, 1);
 	atomic_store(&job->rank[site->rank].pid, getpid());
+	if (site->member < site->size)
+		atomic_store(&job->rank[site->rank].node, (uint32_t)(numa_node() + 1));
 	pollset_begin(site, job_bell(job, site->member));
 	*out = &s->net;
 	return 0;

@@ -17,6 +17,7 @@
 #include "job/job.h"
 #include "net/fault/fault.h"
 #include "net/packet/terms.h"
+#include "net/talk.h"
 #include "open/nets.h"
 #include "ring/ring.h"
 #include "service/service.h"
@@ -235,16 +236,39 @@ static void text_launchers(void)
 	}
 }
 
+/* Where the memory of a job goes. */
+static const struct part {
+	const char *name;
+	size_t bytes;
+	const char *when;
+} memory_parts[] = {
+	{ "pair", 2 * SMALL_TALK_BYTES, "small rings of two ranks, when they first talk" },
+	{ "request-ring", RING_LEAVES *REQUEST_LEAF_LINES *TERN_LINE,
+	  "a ring of a pair that has grown: it was full, or went through TERN_GROW leaves" },
+	{ "reply-ring", RING_LEAVES *REPLY_LEAF_LINES *TERN_LINE, "the same, of replies" },
+	{ "spares", SPARES * sizeof(struct block),
+	  "blocks of a rank for replies, when it opens; as many more when all are taken" },
+	{ "pool", sizeof(struct pool), "blocks of a rank, with its first payload" },
+	{ "large-block", sizeof(struct large_block),
+	  "of a rank, for one more request above 8 KiB under way than before" },
+};
+enum { MEMORY_PARTS = sizeof memory_parts / sizeof *memory_parts };
+
 static void text_memory(void)
 {
+	puts("\nshared memory by part, KiB");
+	for (int i = 0; i < MEMORY_PARTS; i++)
+		printf("  %-14s %10.1f  %s\n", memory_parts[i].name,
+		       (double)memory_parts[i].bytes / 1024, memory_parts[i].when);
 	puts("\nshared memory of a job, MiB");
-	printf("  %-14s %10s %16s %16s\n", "ranks", "at start", "neighbours talk",
-	       "all pairs talk");
+	printf("  %-14s %10s %16s %16s %16s\n", "ranks", "at start", "neighbours talk",
+	       "all say a word", "all pairs talk");
 	for (int i = 0; i < JOB_SIZES; i++) {
 		struct job_needs n;
 		job_needs(job_sizes[i], &n);
-		printf("  %-14u %10.2f %16.2f %16.2f\n", job_sizes[i], (double)n.start / (1 << 20),
-		       (double)n.neighbours / (1 << 20), (double)n.all_pairs / (1 << 20));
+		printf("  %-14u %10.2f %16.2f %16.2f %16.2f\n", job_sizes[i],
+		       (double)n.start / (1 << 20), (double)n.neighbours / (1 << 20),
+		       (double)n.few_words / (1 << 20), (double)n.all_pairs / (1 << 20));
 	}
 }
 
@@ -333,6 +357,10 @@ static void json_launchers(struct json *j)
 
 static void json_memory(struct json *j)
 {
+	json_begin(j, "memory_parts", '{');
+	for (int i = 0; i < MEMORY_PARTS; i++)
+		json_whole(j, memory_parts[i].name, memory_parts[i].bytes);
+	json_end(j, '}');
 	json_begin(j, "memory", '[');
 	for (int i = 0; i < JOB_SIZES; i++) {
 		struct job_needs n;
@@ -341,6 +369,7 @@ static void json_memory(struct json *j)
 		json_whole(j, "ranks", job_sizes[i]);
 		json_whole(j, "start", n.start);
 		json_whole(j, "neighbours", n.neighbours);
+		json_whole(j, "few_words", n.few_words);
 		json_whole(j, "all_pairs", n.all_pairs);
 		json_end(j, '}');
 	}

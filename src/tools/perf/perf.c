@@ -135,7 +135,7 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 static const struct test *const *const groups[] = {
 	message_tests, job_tests,  memory_tests,   start_tests,  transfer_tests, send_tests,
 	typed_tests,   chan_tests, async_tests,    spawn_tests,  trace_tests,    delivery_tests,
-	udp_tests,     ofi_tests,  sequence_tests, worker_tests, coll_tests,
+	udp_tests,     ofi_tests,  sequence_tests, worker_tests, coll_tests,     gathered_tests,
 };
 
 static struct test complete[PERF_TESTS_MOST];

@@ -11,6 +11,7 @@ typedef const struct test *const test_rows[];
 extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
 extern test_rows chan_tests, async_tests, spawn_tests, trace_tests, delivery_tests;
 extern test_rows udp_tests, ofi_tests, sequence_tests, start_tests, worker_tests, coll_tests;
+extern test_rows gathered_tests;
 
 /* message.c: what every round trip inherits whose limit is a raw cache line */
 extern const struct test raw_trip;
@@ -19,7 +20,7 @@ extern const struct test raw_trip;
 int start_first_trip(const char *began);
 int start_bare(void);
 
-enum { PERF_TESTS_MOST = 96 };
+enum { PERF_TESTS_MOST = 128 };
 
 /* What the command line asks for. */
 struct perf_options {

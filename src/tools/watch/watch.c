@@ -9,7 +9,7 @@
 #include "endpoint/handler.h"
 #include "net/talk.h"
 
-enum { LOOKS = 6, LOOK_NS = 1000000, REQUEST_BYTES = RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE };
+enum { LOOKS = 6, LOOK_NS = 1000000 };
 
 const struct stats *watch_stats(const struct watch *w, uint32_t rank)
 {
@@ -22,30 +22,48 @@ const struct stats *watch_stats(const struct watch *w, uint32_t rank)
 
 /* A walk over what lies in a ring, as its consumer would go. */
 struct stroll {
-	const char *base;
+	struct ring_memory in,
+		larger;        /* the ring that it is in, and the one that it may go on in */
 	uint64_t leaf, first;  /* where it is, where it began */
 	size_t at;             /* bytes from the ring's beginning */
 	uint64_t count, later; /* messages, and those of them behind the first leaf */
 	unsigned last;         /* handler of the last one */
 };
 
+static size_t leaf_bytes(const struct stroll *s)
+{
+	return (size_t)s->in.leaf_lines * TERN_LINE;
+}
+
+/* Behind a control header; false if nothing can lie there. */
+static bool stroll_turn(struct stroll *s, unsigned control)
+{
+	if (control == CONTROL_GROW && !s->larger.lines)
+		return false;
+	if (control == CONTROL_GROW) {
+		s->in = s->larger;
+		s->larger.lines = NULL;
+	}
+	s->leaf++;
+	s->at = s->leaf % RING_LEAVES * leaf_bytes(s);
+	return s->leaf < s->first + 2 * RING_LEAVES;
+}
+
 /* False when nothing more lies there. */
 static bool stroll_step(struct stroll *s)
 {
-	if (s->at % TERN_PIECE || s->at > REQUEST_BYTES - TERN_PIECE)
+	if (s->at % TERN_PIECE || s->at > RING_LEAVES * leaf_bytes(s) - TERN_PIECE)
 		return false; /* no ring goes on there: its memory was written over */
-	const tern_msg *m = (const tern_msg *)(const void *)(s->base + s->at);
+	const tern_msg *m = (const tern_msg *)(const void *)(s->in.lines + s->at);
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
 	size_t line = s->at / TERN_LINE * TERN_LINE + TERN_LINE;
 	if ((head ^ ring_lap_of(s->leaf, 0)) >> TERN_LAP_SHIFT)
 		return false;
 	bool two = head_double(head);
+	unsigned control = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
 	if (head & TERN_HEAD_CONTROL && !two &&
-	    (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS == CONTROL_TURN) {
-		s->leaf++;
-		s->at = s->leaf % RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE;
-		return s->leaf < s->first + RING_LEAVES;
-	}
+	    (control == CONTROL_TURN || control == CONTROL_GROW))
+		return stroll_turn(s, control);
 	if (!(head & TERN_HEAD_CONTROL) || two) {
 		s->count++;
 		s->later += s->leaf > s->first;
@@ -56,28 +74,38 @@ static bool stroll_step(struct stroll *s)
 }
 
 /* Where the inlet stands, if its rank says so; else the beginning of the leaf it is in. */
-static struct stroll stroll_begin(const struct watch *w, const struct talk *k, uint32_t from,
-				  uint32_t to, bool *exact)
+static struct stroll stroll_begin(const struct watch *w, uint32_t from, uint32_t to, bool *exact)
 {
 	/* A rank says where it stands in the rings of ranks, and not of workers. */
 	const struct stats *stats = from < w->job.size ? watch_stats(w, to) : NULL;
 	uint64_t stands = stats ? stats_get(&stats->peer[from].requests_at) : 0;
-	uint64_t leaf = stats_get(&k->requests_freed);
+	char *base = w->job.base;
+	struct small_talk *k = (void *)(base + job_small_at(&w->job, from, to));
+	struct rings small = small_rings(k),
+		     larger = large_rings(k, (void *)(base + job_talk_at(&w->job, from, to)));
+	struct stroll s = { .in = small.requests };
+	/* Of a ring that has not grown, the larger memory is a hole, which a look would fill. */
+	if (stats_get(larger.requests.freed))
+		s.larger = larger.requests;
+	if (stats_get(s.in.freed) == RING_MOVED && s.larger.lines) {
+		s.in = s.larger;
+		s.larger.lines = NULL;
+	}
+	s.leaf = s.first = stats_get(s.in.freed);
 	*exact = stats != NULL;
-	struct stroll s = { .base = k->requests, .leaf = leaf, .first = leaf };
-	s.at = stats && stands >> 32 == (uint32_t)leaf
-		       ? (uint32_t)stands
-		       : leaf % RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE;
+	s.at = stats && stands >> 32 == (uint32_t)s.leaf ? (uint32_t)stands
+							 : s.leaf % RING_LEAVES * leaf_bytes(&s);
 	return s;
 }
 
 struct queue watch_queue(const struct watch *w, uint32_t from, uint32_t to)
 {
 	bool exact;
-	if (!atomic_load_explicit(&w->job.begun[to * w->job.heed_row + from], memory_order_acquire))
+	if (!(atomic_load_explicit(&w->job.begun[to * w->job.heed_row + from],
+				   memory_order_acquire) &
+	      TALK_BEGUN))
 		return (struct queue){ .exact = true };
-	const char *at = w->job.base + job_talk_at(&w->job, from, to);
-	struct stroll s = stroll_begin(w, (const struct talk *)(const void *)at, from, to, &exact);
+	struct stroll s = stroll_begin(w, from, to, &exact);
 	size_t most = RING_LEAVES * REQUEST_LEAF_LINES * (TERN_LINE / TERN_PIECE);
 	for (size_t i = 0; i < most && stroll_step(&s); i++)
 		;

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Gathered messages, for programs that send very many tiny items to many ranks. An item is a
+ * handler's number and up to 6 words. Items are gathered by destination, travel together, and are
+ * handled one by one by an ordinary handler, which may answer with tern_reply() and may post.
+ *
+ * Conventions are those of <tern/tern.h>. tern_post(7) has the rules: when items leave, their
+ * order, what handlers may do, and how much memory this takes.
+ */
+#ifndef TERN_POST_H
+#define TERN_POST_H
+
+#include <tern/tern.h>
+
+TERN_BEGIN_
+
+/*
+ * Returns when every item posted by this rank has left: each is handled before any request that
+ * this rank sends later. -EOWNERDEAD and the like if items were dropped because their rank is gone;
+ * told once. -EPERM in a handler.
+ */
+int tern_post_flush(tern *t);
+
+/*
+ * tern_post(t, dst, id, ...) gathers up to 6 words for handler `id` of rank `dst`. In the program
+ * it may serve what arrives until there is room; in a handler it never waits, and -ENOBUFS says
+ * that too much is waiting to leave. The item leaves when its buffer is full, when the rank waits,
+ * polls in vain or enters a barrier, or with tern_post_flush().
+ */
+#define tern_post(t, ...)                          \
+	tern_post_any(t, TERN_COUNT_(__VA_ARGS__), \
+		      TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words);
+
+/* -- The inline path -------------------------------------------------------------------------- */
+
+int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
+int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
+
+/* Items of one kind follow each other without headers. 0 is none. */
+static inline uint64_t tern_post_kind(unsigned id, unsigned n)
+{
+	return (uint64_t)id << TERN_ID_SHIFT | 0x80 | n;
+}
+
+/* Whether the place for the next item is behind the last one that has room. */
+static inline int tern_post_full(const struct tern_lane *lane)
+{
+	return (int32_t)((uint32_t)(uintptr_t)lane->post - lane->post_end) > 0;
+}
+
+/* An item without words takes one, so that there is something to count. */
+static inline uint64_t *tern_post_write(uint64_t *p, unsigned n, TERN_SIX_)
+{
+	if (n > 0)
+		p[0] = w0;
+	if (n > 1)
+		p[1] = w1;
+	if (n > 2)
+		p[2] = w2;
+	if (n > 3)
+		p[3] = w3;
+	if (n > 4)
+		p[4] = w4;
+	if (n > 5)
+		p[5] = w5;
+	return p + (n ? n : 1);
+}
+
+/* The rank, the handler and the number of words were checked when the kind was begun. */
+static inline int tern_post_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
+{
+	struct tern_lane *lane = &t->lane[dst];
+	if (TERN_UNLIKELY(dst >= t->reach || lane->post_kind != tern_post_kind(id, n) ||
+			  tern_post_full(lane)))
+		return tern_post_rare(t, dst, id, n, TERN_SIX_VALUES_);
+	lane->post = tern_post_write(lane->post, n, TERN_SIX_VALUES_);
+	return 0;
+}
+
+#ifdef TERN_NO_INLINE
+#define tern_post_words tern_post_call
+#else
+#define tern_post_words tern_post_inline
+#endif
+
+/* More words than an item has are refused with their number. */
+static inline int tern_post_any(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
+{
+	(void)w6, (void)w7;
+	return tern_post_words(t, n, dst, id, TERN_SIX_VALUES_);
+}
+
+TERN_END_
+
+#endif
+
+/* cost: base write */

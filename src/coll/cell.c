@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What goes into the cells of a round, and out of them: copying and combining, without waiting. */
+#include <string.h>
+
+#include "coll/desk.h"
+
+/* -- Writing ----------------------------------------------------------------------------------- */
+
+/* What is left of a member's part in this round, where lengths differ. */
+static size_t varied_part(size_t len, size_t at, size_t chunk)
+{
+	size_t left = len > at ? len - at : 0;
+	return left < chunk ? left : chunk;
+}
+
+static void varied_fill(const tern_team *team, const struct varied *v, unsigned char *to, size_t at,
+			size_t chunk)
+{
+	const char *from = v->in_at;
+	for (uint32_t i = 0; i < team->near.n; from += v->in_len[i++]) {
+		size_t len = varied_part(v->mine[i].sends, at, chunk);
+		if (len)
+			memcpy(to + i * chunk, from + at, len);
+	}
+}
+
+/* A piece for each other member: the own one never lies in a cell. */
+static void pieces_fill(const tern_team *team, const struct near_step *s, unsigned char *to,
+			size_t at, size_t chunk)
+{
+	for (uint32_t i = 0; i < team->near.n; i++)
+		if (i != team->near.me)
+			memcpy(to + i * chunk, s->in + i * s->len + at, chunk);
+}
+
+void cell_fill(const tern_team *team, const struct near_step *s, uint64_t round, size_t at,
+	       size_t chunk)
+{
+	uint32_t me = team->near.me, n = team->near.n;
+	switch (s->kind) {
+	case NEAR_BARRIER:
+		break;
+	case NEAR_ALLTOALLV:
+		varied_fill(team, s->varied, data_of(team, me, round, n * chunk), at, chunk);
+		break;
+	case NEAR_SCATTER:
+	case NEAR_ALLTOALL:
+		pieces_fill(team, s, data_of(team, me, round, n * chunk), at, chunk);
+		break;
+	default:
+		memcpy(data_of(team, me, round, chunk), s->in + at, chunk);
+		break;
+	}
+}
+
+/* -- Reading ----------------------------------------------------------------------------------- */
+
+/* A part that stays at its member; in place there is nothing to do. */
+static void own_move(char *to, const char *from, size_t len)
+{
+	if (to != from)
+		memmove(to, from, len);
+}
+
+static void varied_take(const tern_team *team, const struct near_step *s)
+{
+	const struct varied *v = s->varied;
+	size_t bytes = team->near.n * s->chunk;
+	char *to = v->out_at;
+	for (uint32_t i = 0; i < team->near.n; to += v->out_len[i++]) {
+		size_t len = varied_part(v->mine[i].expects, s->done, s->chunk);
+		if (len)
+			memcpy(to + s->done,
+			       data_of(team, i, team->round, bytes) + team->near.me * s->chunk,
+			       len);
+	}
+}
+
+/* The piece for this member of each one's cell; `all` says that the whole cell is for it. */
+static void pieces_take(const tern_team *team, const struct near_step *s, bool all)
+{
+	uint32_t me = team->near.me, n = team->near.n;
+	size_t bytes = all ? s->chunk : n * s->chunk, piece = all ? 0 : me * s->chunk;
+	const char *own = all ? s->in : s->in + me * s->len;
+	own_move(s->out + me * s->len + s->done, own + s->done, s->chunk);
+	for (uint32_t i = 0; i < n; i++)
+		if (i != me)
+			memcpy(s->out + i * s->len + s->done,
+			       data_of(team, i, team->round, bytes) + piece, s->chunk);
+}
+
+static void scatter_take(const tern_team *team, const struct near_step *s)
+{
+	uint32_t me = team->near.me;
+	if (me == s->root)
+		own_move(s->out + s->done, s->in + me * s->len + s->done, s->chunk);
+	else
+		memcpy(s->out + s->done,
+		       data_of(team, s->root, team->round, team->near.n * s->chunk) + me * s->chunk,
+		       s->chunk);
+}
+
+/* Combines this round's data of members 0 .. last, all of which lies in cells. */
+static void data_combine(const struct run *r, const struct near_step *s, uint32_t last)
+{
+	const tern_team *team = r->team;
+	char *out = s->out + s->done;
+	memcpy(out, data_of(team, 0, team->round, s->chunk), s->chunk);
+	for (uint32_t i = 1; i <= last; i++)
+		combine_apply(&r->combine, out, data_of(team, i, team->round, s->chunk),
+			      s->chunk / r->combine.size);
+}
+
+/*
+ * At the root, whose own data is in no cell; that of the first member is at its place already. In
+ * place, and with members before the root, its data is still needed: then the first member's cell
+ * takes the sum.
+ */
+static void root_combine(const struct run *r, const struct near_step *s)
+{
+	const tern_team *team = r->team;
+	size_t n = s->chunk / r->combine.size;
+	const char *own = s->in + s->done;
+	char *out = s->out + s->done, *sum = out;
+	char *first = (char *)data_of(team, 0, team->round, s->chunk);
+	if (s->root != 0 && out == own)
+		sum = first;
+	else if (s->root != 0)
+		memcpy(sum, first, s->chunk);
+	for (uint32_t i = 1; i < team->near.n; i++)
+		combine_apply(&r->combine, sum,
+			      i == s->root ? (const void *)own
+					   : data_of(team, i, team->round, s->chunk),
+			      n);
+	if (sum != out)
+		memcpy(out, sum, s->chunk);
+}
+
+void cells_take(const struct run *r, const struct near_step *s)
+{
+	const tern_team *team = r->team;
+	uint32_t me = team->near.me, n = team->near.n;
+	switch (s->kind) {
+	case NEAR_BARRIER:
+		break;
+	case NEAR_BROADCAST:
+		if (me != s->root && s->out)
+			memcpy(s->out + s->done, data_of(team, s->root, team->round, s->chunk),
+			       s->chunk);
+		break;
+	case NEAR_REDUCE:
+		if (me == s->root)
+			root_combine(r, s);
+		break;
+	case NEAR_ALLREDUCE:
+		data_combine(r, s, n - 1);
+		break;
+	case NEAR_SCAN:
+		data_combine(r, s, me);
+		break;
+	case NEAR_EXSCAN:
+		if (me)
+			data_combine(r, s, me - 1);
+		break;
+	case NEAR_GATHER:
+		if (me == s->root)
+			pieces_take(team, s, true);
+		break;
+	case NEAR_ALLGATHER:
+		pieces_take(team, s, true);
+		break;
+	case NEAR_SCATTER:
+		scatter_take(team, s);
+		break;
+	case NEAR_ALLTOALLV:
+		varied_take(team, s);
+		break;
+	case NEAR_ALLTOALL:
+		pieces_take(team, s, false);
+		break;
+	}
+}
+
+/* -- Slices ------------------------------------------------------------------------------------ */
+
+static void slice_of(const struct run *r, const struct near_step *s, uint32_t member, size_t *from,
+		     size_t *end)
+{
+	size_t n = s->chunk / r->combine.size, each = (n + r->team->near.n - 1) / r->team->near.n;
+	size_t line = 64 / r->combine.size ? 64 / r->combine.size : 1;
+	each = (each + line - 1) / line * line; /* members do not write to one line */
+	*from = member * each < n ? member * each : n;
+	*end = *from + each < n ? *from + each : n;
+	*from *= r->combine.size;
+	*end *= r->combine.size;
+}
+
+/*
+ * In the first member's cell, whose slice nobody else reads now: so members are combined in their
+ * order, and all of the result lies in one place.
+ */
+void slice_combine(const struct run *r, const struct near_step *s)
+{
+	const tern_team *team = r->team;
+	size_t from, end;
+	slice_of(r, s, team->near.me, &from, &end);
+	for (uint32_t i = 1; i < team->near.n && from < end; i++)
+		combine_apply(&r->combine, data_of(team, 0, team->round, s->chunk) + from,
+			      data_of(team, i, team->round, s->chunk) + from,
+			      (end - from) / r->combine.size);
+}
+
+void slices_take(const struct run *r, const struct near_step *s)
+{
+	const tern_team *team = r->team;
+	if (s->kind == NEAR_ALLREDUCE || team->near.me == s->root)
+		memcpy(s->out + s->done, data_of(team, 0, team->round, s->chunk), s->chunk);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs with gaps between them, moved in a loop: where this process can touch both sides, and both
+ * are cut alike, or one of them is a single piece. What else there is walks run by run, as parts.
+ */
+#include "mem/mem.h"
+#include "mem/parts.h"
+#include "mem/wide.h"
+#include "mem/word.h"
+
+/* One side: where the next run begins, and the way to the run after it in each dimension. */
+struct side {
+	char *at;
+	ptrdiff_t stride[TERN_DIMS_MAX];
+};
+
+static void side_of(struct side *s, const tern_part *p, const tern_part *shape, char *at)
+{
+	ptrdiff_t whole = (ptrdiff_t)shape->run;
+	s->at = at;
+	for (unsigned d = 0; d < shape->dims; d++) {
+		s->stride[d] = p->dims ? p->stride[d] : whole;
+		whole *= (ptrdiff_t)shape->count[d];
+	}
+}
+
+/* Whether `p` has the runs of `shape`, or is one piece that is cut into them. */
+static bool part_alike(const tern_part *p, const tern_part *shape)
+{
+	bool alike = !p->dims || (p->dims == shape->dims && p->run == shape->run);
+	for (unsigned d = 0; alike && d < p->dims; d++)
+		alike = p->count[d] == shape->count[d];
+	return alike;
+}
+
+/* Runs of a word's length, which are words at both sides. */
+#define ROW_OF(type)                                                                          \
+	for (; n; n--, to += there, from += here)                                             \
+	__atomic_store_n((type *)(void *)to,                                                  \
+			 __atomic_load_n((const type *)(const void *)from, __ATOMIC_RELAXED), \
+			 __ATOMIC_RELAXED)
+
+/* cost: base write */
+static void row_move(char *to, ptrdiff_t there, const char *from, ptrdiff_t here, size_t run,
+		     size_t n)
+{
+	uintptr_t all = (uintptr_t)to | (uintptr_t)there | (uintptr_t)from | (uintptr_t)here;
+	if (run == sizeof(uint64_t) && !(all & 7))
+		ROW_OF(uint64_t);
+	else if (run == sizeof(uint32_t) && !(all & 3))
+		ROW_OF(uint32_t);
+	else if (wide_fits(run))
+		for (; n; n--, to += there, from += here)
+			wide_copy(to, from, run);
+	else
+		for (; n; n--, to += there, from += here)
+			word_copy(to, from, run);
+}
+
+/* All rows: counts the dimensions above the innermost like an odometer. */
+static void rows_copy(struct side *to, struct side *from, const tern_part *shape)
+{
+	size_t index[TERN_DIMS_MAX] = { 0 };
+	for (unsigned d = 0; d < shape->dims;) {
+		row_move(to->at, to->stride[0], from->at, from->stride[0], shape->run,
+			 shape->count[0]);
+		for (d = 1; d < shape->dims; d++) {
+			to->at += to->stride[d];
+			from->at += from->stride[d];
+			if (++index[d] < shape->count[d])
+				break;
+			index[d] = 0;
+			to->at -= to->stride[d] * (ptrdiff_t)shape->count[d];
+			from->at -= from->stride[d] * (ptrdiff_t)shape->count[d];
+		}
+	}
+}
+
+bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put)
+{
+	const tern_part *shape = remote->dims ? remote : local;
+	struct side there, here;
+	int64_t before, beyond;
+	if (!shape->dims || addr_segment(remote->addr) != SEGMENT_HEAP ||
+	    !part_alike(remote, shape) || !part_alike(local, shape) ||
+	    !part_extent(remote, &before, &beyond))
+		return false;
+	char *reached = heap_reach(m, remote->addr + (tern_addr)before, (size_t)(beyond - before));
+	if (!reached)
+		return false;
+	side_of(&there, remote, shape, reached - before);
+	side_of(&here, local, shape, local->base);
+	word_before_put();
+	rows_copy(put ? &there : &here, put ? &here : &there, shape);
+	word_after_get();
+	return true;
+}
+
+/* cost: base control */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A rendezvous that both sides copy: who moves what, and when each side is over. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <tern/msg.h>
+
+#include "../../tests/chance.h"
+#include "../../tests/local.h"
+#include "msg/msg.h"
+
+enum { ID = 5, LARGE = 100000, PAGE = 4096, PAGES = 16 };
+
+static unsigned char out[LARGE], in[LARGE];
+
+static void begin(void)
+{
+	chance_fill(out, LARGE, 3);
+	memset(in, 0xee, LARGE);
+	local_open(2);
+}
+
+static void send_begin(const void *data, size_t len, tern_op *op)
+{
+	CHECK_IS(tern_send_start(local[0], 1, ID, data, len, TERN_SEND_RENDEZVOUS, op), 0);
+}
+
+static void recv_begin(tern_op *op)
+{
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, LARGE, NULL,
+				 op),
+		 0);
+}
+
+static struct sending *only_send(void)
+{
+	return record_at(&msg_of(local[0])->sends, 0);
+}
+
+TEST(the_receiver_reads_its_part_before_the_sender_has_done_anything)
+{
+	tern_op so = TERN_OP, ro = TERN_OP;
+	begin();
+	recv_begin(&ro);
+	send_begin(out, LARGE, &so);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK(memcmp(in + LARGE / 2 + PAGE, out + LARGE / 2 + PAGE, LARGE / 2 - PAGE) == 0);
+	CHECK_IS(in[0], 0xee); /* this is the sender's */
+	CHECK_IS(ro.pending, 1);
+	CHECK_IS(so.pending, 1);
+	CHECK_IS(tern_op_wait(local[0], &so), 0);
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	CHECK(chance_filled(in, LARGE, 3));
+	CHECK_IS(msg_of(local[0])->offers, 0);
+	local_close();
+}
+
+TEST(the_sender_is_over_only_when_the_receiver_has_read_its_part)
+{
+	tern_op so = TERN_OP, ro = TERN_OP;
+	begin();
+	CHECK_IS(tern_send(local[1], 0, ID, out, 8), 0); /* connects, which a hold would not */
+	send_begin(out, LARGE, &so);
+	CHECK(tern_poll(local[1]) > 0);
+	tern_hold(local[1]); /* it says what the sender may do, and does nothing itself */
+	recv_begin(&ro);
+	for (int i = 0; i < 10; i++)
+		tern_poll(local[0]);
+	CHECK(only_send()->finned);
+	CHECK_IS(so.pending, 1);
+	CHECK_IS(ro.pending, 1);
+	tern_release(local[1]);
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	CHECK(chance_filled(in, LARGE, 3));
+	CHECK_IS(tern_op_wait(local[0], &so), 0);
+	local_close();
+}
+
+/* Two rings: what the receiver says last may come first. */
+TEST(the_news_that_the_receiver_has_read_may_come_before_the_sender_may_send)
+{
+	tern_op so = TERN_OP, ro = TERN_OP;
+	uint64_t words[TELL_WORDS];
+	begin();
+	send_begin(out, LARGE, &so);
+	tell_words(msg_of(local[1]), words, 0, TELL_READ, record_name(only_send()), 0, ID);
+	tell(msg_of(local[1]), 0, words);
+	CHECK(tern_poll(local[0]) > 0);
+	CHECK(only_send()->read);
+	CHECK_IS(so.pending, 1);
+	tern_poll(local[1]);
+	recv_begin(&ro);
+	tern_poll(local[1]); /* reads, so that what was said is true */
+	CHECK_IS(tern_op_wait(local[0], &so), 0);
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	CHECK(chance_filled(in, LARGE, 3));
+	local_close();
+}
+
+/* `lost`: the first page of the source that is not there. */
+static void source_lost(size_t lost, size_t pages)
+{
+	tern_op so = TERN_OP, ro = TERN_OP;
+	char *source = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	CHECK(source != MAP_FAILED);
+	memset(source, 7, PAGES * PAGE);
+	send_begin(source, PAGES * PAGE, &so);
+	CHECK_IS(munmap(source + lost * PAGE, pages * PAGE), 0);
+	recv_begin(&ro);
+	for (int i = 0; i < 100 && (so.pending || ro.pending); i++) {
+		tern_poll(local[0]);
+		tern_poll(local[1]);
+	}
+	CHECK_IS(so.pending, 0);
+	CHECK_IS(ro.pending, 0);
+	CHECK_IS(so.error, -EFAULT);
+	CHECK_IS(ro.error, -EFAULT);
+	CHECK_IS(msg_of(local[0])->offers, 0);
+	munmap(source, PAGES * PAGE);
+}
+
+TEST(a_source_that_cannot_be_read_is_an_error_at_both_sides_whoever_finds_it)
+{
+	begin();
+	source_lost(PAGES - 1, 1); /* the receiver does, */
+	source_lost(0, 1);         /* the sender, */
+	source_lost(0, PAGES);     /* and both */
+	local_close();
+}
+
+TEST(sends_that_nobody_receives_leave_memory_to_be_lent_to_receives)
+{
+	enum { SENDS = 2 * OFFERS_MOST };
+	tern_op so[SENDS], ro = TERN_OP;
+	begin();
+	for (int i = 0; i < SENDS; i++) {
+		so[i] = (tern_op)TERN_OP;
+		send_begin(out, LARGE, &so[i]);
+	}
+	CHECK_IS(msg_of(local[0])->offers, OFFERS_MOST);
+	for (int i = 0; i < SENDS; i++) {
+		memset(in, 0xee, LARGE);
+		recv_begin(&ro);
+		CHECK_IS(tern_op_wait(local[0], &so[i]), 0);
+		CHECK_IS(tern_op_wait(local[1], &ro), 0);
+		CHECK(chance_filled(in, LARGE, 3));
+	}
+	CHECK_IS(msg_of(local[0])->offers, 0);
+	local_close();
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What comes: batches, whose items are handled one by one, and who must wait. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "endpoint/count.h"
+#include "post/post.h"
+
+/* -- Items ------------------------------------------------------------------------------------- */
+
+/*
+ * The items of a run. Each is copied to where a message of the usual shape is, so that every call
+ * that reads messages reads it. `n` is a constant.
+ */
+static inline __attribute__((always_inline)) void
+items_handle(tern *t, tern_msg *item, const uint64_t *at, uint64_t count, unsigned n)
+{
+	tern_handler *fn = t->handler[tern_msg_handler(item)];
+	for (; count; count--, at += n ? n : 1) {
+		for (unsigned i = 0; i < n; i++)
+			item->word[i] = at[i];
+		t->current = item;
+		fn(t, item);
+	}
+}
+
+static void run_handle(tern *t, tern_msg *item, const uint64_t *at, uint64_t count)
+{
+	switch (tern_msg_words(item)) {
+	case 0:
+		items_handle(t, item, at, count, 0);
+		break;
+	case 1:
+		items_handle(t, item, at, count, 1);
+		break;
+	case 2:
+		items_handle(t, item, at, count, 2);
+		break;
+	case 3:
+		items_handle(t, item, at, count, 3);
+		break;
+	case 4:
+		items_handle(t, item, at, count, 4);
+		break;
+	case 5:
+		items_handle(t, item, at, count, 5);
+		break;
+	default:
+		items_handle(t, item, at, count, TERN_LINE_WORDS);
+	}
+}
+
+/* Handles the run whose header is at `at`: where the next one is; NULL if it is none. */
+static const uint64_t *run_take(tern *t, tern_msg *item, const uint64_t *at, const uint64_t *end,
+				uint32_t src)
+{
+	struct stats *stats = t->own->stats;
+	uint64_t run = *at++, count = run >> RUN_COUNT_SHIFT;
+	unsigned id = (unsigned)(run >> TERN_ID_SHIFT) & (TERN_HANDLER_SLOTS - 1);
+	unsigned n = run & TERN_HEAD_WORDS;
+	if (id >= TERN_HANDLER_MAX || n > TERN_LINE_WORDS ||
+	    (uint32_t)run != (uint32_t)tern_post_kind(id, n) ||
+	    count > (uint64_t)(end - at) / post_stride(run))
+		return NULL;
+	atomic_store_explicit(&item->head,
+			      (uint64_t)src << TERN_SRC_SHIFT | (uint64_t)id << TERN_ID_SHIFT | n,
+			      memory_order_relaxed);
+	if (TERN_UNLIKELY(stats != NULL))
+		stats_add(&stats->handler[id].count[n], count);
+	run_handle(t, item, at, count);
+	return at + count * post_stride(run);
+}
+
+static void source_note(struct post *p, uint32_t src)
+{
+	if (TERN_LIKELY(p->out[src].source))
+		return;
+	p->out[src].source = true;
+	p->paces |= p->pacing;
+	gather_work(p);
+}
+
+/* The items of a batch; false if they are none. */
+static bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end)
+{
+	struct endpoint *e = t->own;
+	struct tern_lane *answer = t->answer;
+	tern_msg item = { .payload = 0 };
+	source_note(post_of(t), src);
+	e->item = &item;
+	t->answer = &e->refuse; /* a reply comes to send_reply(), and from there back here */
+	while (at && at < end)
+		at = run_take(t, &item, at, end, src);
+	e->item = NULL;
+	t->answer = answer;
+	return at != NULL;
+}
+
+static void batch_bad(tern *t, uint32_t src)
+{
+	poll_trouble_warn(t->own, error_set(-EBADMSG,
+					    "rank %u got gathered items from rank %u that are "
+					    "none; the rest of them was dropped",
+					    t->rank, src));
+}
+
+static void on_batch(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const uint64_t *at = tern_msg_data(m, &len);
+	if (at && !batch_handle(t, tern_msg_src(m), at, at + len / sizeof *at))
+		batch_bad(t, tern_msg_src(m));
+}
+
+static void on_slot(tern *t, const tern_msg *m)
+{
+	uint32_t src = tern_msg_src(m);
+	uint64_t words = tern_msg_arg(m, 1);
+	tern_addr a = tern_msg_arg(m, 0);
+	const uint64_t *at = tern_addr_rank(a) == src ? post_slot_reach(t, a, words) : NULL;
+	if (!at || !batch_handle(t, src, at, at + words))
+		batch_bad(t, src);
+	if (at)
+		post_slot_give(at);
+}
+
+/* -- Pace -------------------------------------------------------------------------------------- */
+
+/*
+ * What handlers post waits in queues where its receiver takes nothing, so more must not come in
+ * than leaves: the programs whose items these handlers handle are told to wait.
+ */
+static void on_pace(tern *t, const tern_msg *m)
+{
+	post_of(t)->out[tern_msg_src(m)].overloaded = tern_msg_arg(m, 0) != 0;
+}
+
+unsigned pace_tell(struct post *p)
+{
+	unsigned told = 0;
+	uint32_t me = p->e->t->rank;
+	if (p->pacing ? p->queued <= QUEUED_SHORT : p->queued >= QUEUED_LONG) {
+		p->pacing = !p->pacing;
+		p->paces = true;
+	}
+	if (!p->paces)
+		return 0;
+	p->paces = false;
+	library_hold(p->e);
+	for (uint32_t r = 0; r < p->e->t->size; r++) {
+		struct outbox *o = &p->out[r];
+		if (!o->source || o->paced == p->pacing || r == me)
+			continue;
+		const uint64_t word = p->pacing;
+		int rc = layer_request(p->e, r, POST_PACE, NULL, 0, 1, &word);
+		if (rc == -EAGAIN) {
+			p->paces = true;
+			continue;
+		}
+		o->paced = p->pacing;
+		told++;
+	}
+	library_release(p->e);
+	return told;
+}
+
+void batch_register(struct endpoint *e)
+{
+	layer_on(e, POST_BATCH, on_batch);
+	layer_on(e, POST_SLOT, on_slot);
+	layer_on(e, POST_PACE, on_pace);
+}
+
+/* cost: base call */

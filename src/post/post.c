@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The calls, and the layer itself. */
+#include "post/post.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "core/wait.h"
+#include "endpoint/count.h"
+
+/* -- Posting ----------------------------------------------------------------------------------- */
+
+/* Whether the program may go on posting to the rank. */
+static bool post_may(const struct post *p, const struct outbox *o)
+{
+	return !o->first && !o->overloaded && p->queued < QUEUED_LONG;
+}
+
+/*
+ * The program's: sends what is full, and serves what arrives until it has left. It waits for no
+ * other rank's queue but where so much waits that handlers of this rank are the reason.
+ */
+static int post_room(struct post *p, uint32_t rank)
+{
+	struct endpoint *e = p->e;
+	struct outbox *o = &p->out[rank];
+	struct wait w = { .bounded = true,
+			  .what = WAIT_ROOM,
+			  .call = "a post",
+			  .way = "to",
+			  .whom = rank + 1,
+			  .lack = "ring full" };
+	struct stall stall = { 0 };
+	int rc;
+	if (gather_send(p, o))
+		tern_look(e->t);
+	p->rooms++;
+	while ((rc = send_reachable(e, rank)) == 0 && !post_may(p, o) && !held(e)) {
+		lost_look(e);
+		stall_begin(e, &stall);
+		wait_step(e, &w);
+		gather_send(p, o);
+	}
+	p->rooms--;
+	stall_end(e, &stall, PULSE_ROOM_STALLS);
+	if (!rc && !post_may(p, o))
+		rc = error_set(-EAGAIN,
+			       "a post to rank %u has no room, and under a hold nothing is served",
+			       rank);
+	return rc;
+}
+
+/* A handler's: never waits. */
+static int post_spill(const struct post *p, uint32_t rank)
+{
+	if (p->queued < QUEUED_MOST)
+		return send_reachable(p->e, rank);
+	return error_set(-ENOBUFS,
+			 "a post to rank %u in a handler: %u buffers of items wait to leave rank "
+			 "%u; let handlers post no more items than they handle",
+			 rank, p->queued, p->e->t->rank);
+}
+
+/*
+ * After this the open buffer has room for an item of that kind, unless a handler has filled it
+ * meanwhile.
+ */
+static int post_prepare(struct post *p, uint32_t rank, uint32_t kind)
+{
+	struct outbox *o = &p->out[rank];
+	if (gather_run(p, rank, kind))
+		return 0;
+	if (o->open)
+		gather_close(p, rank);
+	bool handler = in_handler(p->e);
+	int rc = handler ? post_spill(p, rank) : post_room(p, rank);
+	if (rc || o->open)
+		return rc;
+	if (p->opened >= p->most) {
+		uint32_t oldest = p->oldest->rank;
+		gather_close(p, oldest);
+		if (!handler)
+			gather_send(p, &p->out[oldest]);
+	}
+	rc = gather_open(p, rank);
+	return rc ? rc : (gather_run(p, rank, kind), 0);
+}
+
+static int post_item(struct post *p, uint32_t rank, uint32_t kind, TERN_SIX_)
+{
+	struct tern_lane *lane = &p->e->t->lane[rank];
+	unsigned n = kind & TERN_HEAD_WORDS;
+	while (lane->post_kind != kind || tern_post_full(lane)) {
+		int rc = post_prepare(p, rank, kind);
+		if (rc)
+			return rc;
+	}
+	lane->post = tern_post_write(lane->post, n, TERN_SIX_VALUES_);
+	return 0;
+}
+
+int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct endpoint *e = t->own;
+	int rc = rules_rank(e, "tern_post()");
+	if (!rc)
+		rc = rules_post(e, dst, id, n);
+	return rc ? rc
+		  : post_item(post_of(t), dst, (uint32_t)tern_post_kind(id, n), TERN_SIX_VALUES_);
+}
+
+int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
+{
+	return tern_post_inline(t, n, dst, id, TERN_SIX_VALUES_);
+}
+
+int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
+{
+	uint64_t w[TERN_LINE_WORDS] = { 0 };
+	if (n > TERN_LINE_WORDS) /* such a kind may look like another one */
+		return tern_post_rare(t, dst, id, n, 0, 0, 0, 0, 0, 0);
+	for (unsigned i = 0; i < n; i++)
+		w[i] = words[i];
+	return tern_post_inline(t, n, dst, id, w[0], w[1], w[2], w[3], w[4], w[5]);
+}
+
+/* The answer to an item goes back as an item. */
+static int post_reply(void *state, const struct parcel *q)
+{
+	struct post *p = state;
+	uint64_t id = q->bits >> TERN_ID_SHIFT;
+	uint32_t src = tern_msg_src(p->e->item);
+	if (q->len || q->n > TERN_LINE_WORDS || id >= TERN_HANDLER_MAX)
+		return error_set(-ENOTSUP,
+				 "a posted item from rank %u is answered with up to %d words, and "
+				 "nothing else",
+				 src, TERN_LINE_WORDS);
+	const uint64_t *w = q->word;
+	int rc = post_item(p, src, (uint32_t)tern_post_kind((unsigned)id, q->n), w[0], w[1], w[2],
+			   w[3], w[4], w[5]);
+	if (!rc)
+		p->e->t->current = tern_answered(p->e->t);
+	return rc;
+}
+
+/* -- Flushing ---------------------------------------------------------------------------------- */
+
+static bool post_is_empty(struct endpoint *e, void *arg)
+{
+	const struct post *p = arg;
+	(void)e;
+	return !p->opened && !p->queued;
+}
+
+/* Handlers that run meanwhile may post; that is sent, too. */
+static int post_stop(struct endpoint *e, struct wait *w)
+{
+	struct post *p = w->arg;
+	lost_look(e);
+	gather_close_all(p);
+	gather_send_all(p);
+	return 0;
+}
+
+/* Tells of a rank whose items were dropped. */
+static int post_dropped(struct post *p)
+{
+	if (!p->dropped)
+		return 0;
+	uint32_t rank = p->dropped - 1;
+	p->dropped = 0;
+	return send_reachable(p->e, rank);
+}
+
+static int post_flush(void *state)
+{
+	struct post *p = state;
+	struct wait w = { .bounded = true,
+			  .call = "tern_post_flush",
+			  .lack = "rings full",
+			  .rule = "tern_post_flush()",
+			  .stop = post_stop };
+	gather_close_all(p);
+	gather_send_all(p);
+	int rc = wait_until(p->e, post_is_empty, p, &w);
+	gather_work(p);
+	return rc ? rc : post_dropped(p);
+}
+
+int tern_post_flush(tern *t)
+{
+	INSIDE struct scope scope = scope_open(t);
+	int rc = rules_rank(t->own, "tern_post_flush()");
+	if (!rc)
+		rc = rules_wait(t->own, "tern_post_flush()");
+	if (rc)
+		return rc;
+	/* Whoever flushes often would else take in only what stands in the way of its items. */
+	poll_once(t->own, KINDS_BOTH);
+	return post_flush(post_of(t));
+}
+
+/* -- The layer --------------------------------------------------------------------------------- */
+
+static int post_open(struct endpoint *e, void **state)
+{
+	struct post *p = memory_new(1, sizeof *p);
+	if (!p)
+		return error_set(-ENOMEM, "opening the posts of rank %u: no memory", e->t->rank);
+	*state = p;
+	p->e = e;
+	p->room = e->t->size > GATHER_MANY ? GATHER_WORDS_MANY : GATHER_WORDS;
+	p->most = GATHERS_OPEN;
+	p->slots_most = SLOTS_MOST;
+	p->out = memory_new(e->t->size, sizeof *p->out);
+	if (!p->out)
+		return error_set(-ENOMEM, "opening the posts of rank %u: no memory", e->t->rank);
+	batch_register(e);
+	return 0;
+}
+
+static void post_close(void *state)
+{
+	struct post *p = state;
+	gather_free(p);
+	post_slots_free(p);
+	memory_free(p->out);
+	memory_free(p);
+}
+
+/*
+ * Everything leaves when nothing has arrived since the last poll, or after some polls; but not in
+ * the looks of sends, nor while posts wait for room: then the program is about to post more.
+ */
+static unsigned post_progress(void *state)
+{
+	struct post *p = state;
+	bool idle = p->served == p->e->served;
+	p->served = p->e->served;
+	if (p->opened && !p->rooms && !p->e->site.passing && (idle || ++p->busy >= FLUSH_EVERY)) {
+		gather_close_all(p);
+		p->busy = 0;
+	}
+	unsigned done = p->waiting ? gather_send_all(p) : 0;
+	done += pace_tell(p);
+	gather_work(p);
+	return done;
+}
+
+static void post_lost(void *state, uint32_t rank)
+{
+	struct post *p = state;
+	struct outbox *o = &p->out[rank];
+	gather_drop(p, rank);
+	post_slots_lost(p, o);
+	o->overloaded = o->source = false;
+	gather_work(p);
+}
+
+static int leave_stop(struct endpoint *e, struct wait *w)
+{
+	struct post *p = w->arg;
+	post_stop(e, w);
+	return wait_stalled(e, w, p->left);
+}
+
+/* What was posted leaves, as long as those it goes to take it. */
+static void post_leave(void *state)
+{
+	struct post *p = state;
+	struct wait w = { .bounded = true,
+			  .call = "tern_close",
+			  .lack = "gathered items",
+			  .rule = "tern_close()",
+			  .stop = leave_stop };
+	wait_until(p->e, post_is_empty, p, &w);
+}
+
+static void post_report(const void *state, int fd)
+{
+	const struct post *p = state;
+	if (p->opened || p->queued)
+		dprintf(fd, "rank %u: gathered items in %u open buffers and %u full ones\n",
+			p->e->t->rank, p->opened, p->queued);
+}
+
+const struct layer post_layer = { .open = post_open,
+				  .close = post_close,
+				  .progress = post_progress,
+				  .lost = post_lost,
+				  .leave = post_leave,
+				  .reply = post_reply,
+				  .flush = post_flush,
+				  .report = post_report };
+
+/* cost: base control */
