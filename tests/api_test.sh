@@ -22,7 +22,7 @@ tern_put_then(_inline)?
 tern_(reply_to|put_start|put_reply)_words
 tern_(put|get)_handle
 tern_(hold|release)_(rare|inline)
-tern_post_(rare|call|inline|any|kind|write)
+tern_post_(rare|call|inline|any|kind|write|full)
 tern_lane_(share|write)
 tern_(knock|arrived|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)
 tern_chan_(where|turn|more|trouble|stand|stands|word|open_line|publish|seek)

@@ -37,7 +37,8 @@ for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" 
 done
 count_out \
 	$((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + \
-	${#delivery[@]} + ${#team[@]} + ${#gathered[@]} + ${#kernel[@]} + ${#udp[@]} + ${#ofi[@]})) .
+	${#delivery[@]} + ${#team[@]} + ${#gathered[@]} + ${#kernel[@]} + \
+	${#udp[@]} + ${#ofi[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.

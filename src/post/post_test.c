@@ -286,6 +286,7 @@ TEST(posts_to_1024_ranks_take_bounded_memory)
 	local_polled();
 	enum { ITEMS = 150 };
 	tern **all = calloc(TERN_RANKS_MAX, sizeof(tern *));
+	setenv("TERN_HEAP", "4M", 1); /* sanitizers have no addresses for 1,024 of 1 GiB */
 	REQUIRE(all && tern_open_local(TERN_RANKS_MAX, all) == 0);
 	const struct post *p = post_of(all[0]);
 	for (uint32_t r = 0; r < TERN_RANKS_MAX; r++)
@@ -306,6 +307,7 @@ TEST(posts_to_1024_ranks_take_bounded_memory)
 	CHECK_IS(came, ITEMS * (TERN_RANKS_MAX - 1));
 	for (uint32_t r = 0; r < TERN_RANKS_MAX; r++)
 		CHECK_IS(tern_close(all[r]), 0);
+	unsetenv("TERN_HEAP");
 	free(all);
 }
 
