@@ -186,11 +186,19 @@ TEST(what_was_sent_before_a_close_is_still_delivered)
 	local_close();
 }
 
+/* Once this rank knows that the other has closed, it is told. */
+static void answer_closed(tern *t, const tern_msg *m)
+{
+	arrival_note(&requests, t, m);
+	int rc = tern_reply(t, m, TELL);
+	CHECK(rc == 0 || (rc == -ESHUTDOWN && tern_msg_src(m) == 0));
+}
+
 TEST(a_reply_to_a_rank_that_has_closed_harms_nobody)
 {
 	static const unsigned char bytes[100];
 	local_open(3);
-	local_on(ASK, answer);
+	local_on(ASK, answer_closed);
 	local_on(TELL, note_reply);
 	tern_hold(local[1]);
 	for (int i = 0; i < 200; i++)
