@@ -56,11 +56,13 @@ static void on_every_network(void (*fn)(void))
 {
 	const char *delivery = getenv("TERN_DELIVERY");
 	bool interrupts = delivery && !strcmp(delivery, "interrupt");
+	bool delivered = interrupts || (delivery && !strcmp(delivery, "thread"));
 	char why[200];
 	for (int i = 0; net_table[i]; i++) {
 		const struct net_ops *net = net_table[i];
 		if (net->span == SPAN_SELF || !net->usable(why, sizeof why) ||
-		    (interrupts && !strcmp(net->name, "ofi"))) /* it raises no signal */
+		    (interrupts && !strcmp(net->name, "ofi")) || /* it raises no signal */
+		    (delivered && !strcmp(net->name, "sim"))) /* it has a rank for each process */
 			continue;
 		setenv("TERN_NET", net->name, 1);
 		atomic_store(&requests.count, 0);

@@ -213,7 +213,9 @@ TEST(every_network_of_the_table_is_in_this_suite_and_says_what_it_is)
 		int there = 0;
 		for (int i = 0; i < NETS; i++)
 			there += net_table[n] == suite[i].ops;
-		CHECK(there >= 1);
+		/* tests/sim_test.sh runs jobs on the simulated machine, which has a clock of its
+		 * own. */
+		CHECK(there >= 1 || !strcmp(net_table[n]->name, "sim"));
 		CHECK(net_table[n]->name && net_table[n]->reach);
 		CHECK(net_table[n]->usable(why, sizeof why) || strlen(why) > 0);
 	}

@@ -4,8 +4,8 @@
 
 #include <tern/tern.h>
 
+#include "../../../tests/sim_play.h"
 #include "base/chance.h"
-#include "net/sim/play.h"
 
 enum { NODES = 4, EVENTS = 5000 };
 

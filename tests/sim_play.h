@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* For tests: a machine without processes, whose packets are sent at given times and noted. */
-#ifndef TERN_NET_SIM_PLAY_H
-#define TERN_NET_SIM_PLAY_H
+#ifndef TERN_TESTS_SIM_PLAY_H
+#define TERN_TESTS_SIM_PLAY_H
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "../../../tests/check.h"
+#include "check.h"
 #include "net/sim/network.h"
 
 enum { PLAY_NODES = 256, PLAY_PACKETS = 4096 };
