@@ -8,7 +8,8 @@
 
 enum { ASK, TELL, DONE, RANKS = 3, VICTIM = 2, THREADS = 3, BYTES = 1000 };
 
-static uint64_t rounds, handled, fatal;
+static uint64_t rounds, handled;
+static _Atomic uint64_t fatal; /* set while handlers may run already */
 static tern_flag done;
 
 struct hand {

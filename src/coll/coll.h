@@ -24,7 +24,8 @@ enum coll_handler {
 
 /* -- Desks: see desk.c -- */
 
-enum { DESK_CELLS = 32, CELL_LINE = 48, CELL_SHORT = CELL_LINE + 512, CELL_LONG = 16 << 10 };
+enum { DESK_CELLS = 32, CELL_LINE = 48, CELL_SHORT = CELL_LINE + 512 };
+enum { DESK_PLACES = 8, CELL_LONG = 64 << 10 };
 enum { LOOKS_MOST = 400, YIELDS_MOST = 8 }; /* at the desks, before a wait begins */
 
 /* What a member says in a round, and to whom it does not matter. CELL_LINE bytes are in one line.
@@ -46,7 +47,7 @@ struct desk {
 	/* In the first member's desk: members that may sleep in a round. */
 	_Alignas(64) _Atomic uint64_t sleepers;
 	struct desk *next; /* of those that the owner does not use */
-	_Alignas(64) unsigned char bytes[DESK_CELLS][CELL_LONG];
+	_Alignas(64) unsigned char bytes[DESK_PLACES][CELL_LONG];
 };
 
 /* Members of a team that exchange data in one way, in the order of the team. */

@@ -15,12 +15,11 @@
 #include "coll/desk.h"
 
 /*
- * Places for long data that a member uses in turn, and rounds that it writes before it reads the
- * first of them. Few where the members have a core each, so that the data is read and the place is
- * written again while it is in a cache. Where they take turns, one turn is to move as much as there
- * is room for.
+ * Rounds that a member writes before it reads the first of them. Few where the members have a core
+ * each, so that the data is read while it is in a cache. Where they take turns, one turn is to move
+ * as much as there is room for.
  */
-enum { PLACES_FEW = 8, AHEAD_FEW = 2, MANY = DESK_CELLS };
+enum { AHEAD_FEW = 3, MANY = DESK_CELLS };
 
 enum { REDUCE_FEW = 4 }; /* members up to which the root alone combines */
 
@@ -78,7 +77,7 @@ static void near_needs(const tern_team *team, const struct near_step *s, uint32_
 
 /* -- How much of it a round moves ------------------------------------------------------------- */
 
-enum { PIECES = 8, PIECE_LEAST = 2 << 10, PIECE_MOST = CELL_LONG / 2 };
+enum { PIECES = 8, PIECE_LEAST = 2 << 10, PIECE_MOST = CELL_LONG };
 
 /* Bytes of each member's part; all members come to the same. */
 static size_t near_most(const tern_team *team, const struct near_step *s)
@@ -110,17 +109,12 @@ static size_t near_chunk(const tern_team *team, const struct near_step *s, size_
 
 /* -- Looking ---------------------------------------------------------------------------------- */
 
-static uint32_t places_used(const tern_team *team)
-{
-	return team->coll->e->spin ? PLACES_FEW : MANY;
-}
-
 /* Rounds after which what a member writes in one is written again. */
 static uint32_t near_back(const tern_team *team, const struct near_step *s)
 {
 	bool pieces =
 		s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL || s->kind == NEAR_ALLTOALLV;
-	return (pieces ? team->near.n : 1) * s->chunk > CELL_SHORT ? places_used(team) : DESK_CELLS;
+	return (pieces ? team->near.n : 1) * s->chunk > CELL_SHORT ? DESK_PLACES : DESK_CELLS;
 }
 
 /* Whether this member's cell of a round may be written: all others have left that of `back` ago. */
@@ -229,7 +223,7 @@ static void step_open(tern_team *team, struct near_step *s)
 /* The root's own data goes to its place while others write theirs. */
 static void sum_begin(tern_team *team, struct near_step *s)
 {
-	for (; s->filled < s->len && s->ahead < PLACES_FEW; s->ahead++) {
+	for (; s->filled < s->len && s->ahead < DESK_PLACES; s->ahead++) {
 		size_t chunk = near_chunk(team, s, s->filled);
 		if (s->out != s->in)
 			memcpy(s->out + s->filled, s->in + s->filled, chunk);
@@ -249,7 +243,7 @@ static void rounds_fill(tern_team *team, struct near_step *s)
 		if (!cell_free(team, round, back, &team->all_left))
 			return;
 		size_t chunk = near_chunk(team, s, s->filled);
-		cell_of(team, team->near.me, round)->place = (uint32_t)(round % places_used(team));
+		cell_of(team, team->near.me, round)->place = (uint32_t)(round % DESK_PLACES);
 		cell_fill(team, s, round, s->filled, chunk);
 		number_tell(team, s, round, false);
 		s->filled += chunk;
