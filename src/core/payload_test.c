@@ -329,6 +329,28 @@ TEST(claims_to_oneself_do_not_use_up_the_blocks_for_others)
 	check_no_block_lost();
 }
 
+static void reply_bytes(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_reply_data(t, m, TELL, bytes, 100), 0);
+}
+
+TEST(a_reply_arrives_although_claims_to_oneself_hold_every_block)
+{
+	void *claimed[TERN_POOL_BLOCKS];
+	ranks_open(reply_bytes);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		REQUIRE((claimed[i] = handed_claim(local[0], 0, 1)) != NULL);
+	for (uint64_t i = 1; i <= 5; i++) {
+		CHECK_IS(tern_request(local[0], 0, ASK), 0);
+		local_settle();
+		CHECK_IS(replies.count, i);
+		check_arrival(&replies, 100, 1);
+	}
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		CHECK_IS(tern_abandon(local[0], claimed[i]), 0);
+	check_no_block_lost();
+}
+
 TEST(more_payloads_than_blocks_wait_for_the_receiver)
 {
 	ranks_open(note_request);

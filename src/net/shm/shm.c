@@ -504,19 +504,23 @@ static void shm_close(struct net *net)
 
 /*
  * A message names a block of its sender's pool, one of its sender's spares for replies, or our own
- * block on its way back.
+ * block on its way back. Our own messages come through another network, which has said what they
+ * may name.
  */
 static void payloads_expect(struct shm *s)
 {
 	struct site *site = s->net.site;
 	uint32_t workers = site->member < site->size ? s->job->seats : 0;
 	for (uint32_t r = 0; r < site->size + workers; r++) {
+		if (r == site->member)
+			continue;
 		site->peer[r].may[0] = blocks_short(pool_of(s, r), TERN_POOL_BLOCKS);
 		site->peer[r].may[2] = large_of(s, r);
 	}
 	for (uint32_t r = 0; r < site->size; r++) {
 		struct block_range *may = site->peer[r].may;
-		may[1] = blocks_short(spares_of(s, r), s->job->size + s->job->seats);
+		if (r != site->member)
+			may[1] = blocks_short(spares_of(s, r), s->job->size + s->job->seats);
 	}
 }
 
