@@ -414,6 +414,49 @@ static void rank_main(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
+/* More than all places of a desk hold, several times. */
+enum { DOUBLES = 3 * DESK_PLACES * CELL_LONG / 8 + 100 };
+
+static void long_rank(void)
+{
+	static double mine[DOUBLES], got[DOUBLES];
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all;
+	uint32_t n = tern_size(t), me = tern_rank(t), wrong = 0;
+	double ranks = n * (n - 1) / 2.0;
+	CHECK_IS(tern_team_all(t, &all), 0);
+	for (uint32_t call = 0; call < 12; call++) {
+		for (int i = 0; i < DOUBLES; i++)
+			mine[i] = i + me * 1000.0 + call;
+		CHECK_IS(tern_team_allreduce(all, mine, got, DOUBLES, TERN_TYPE_DOUBLE,
+					     TERN_REDUCE_SUM),
+			 0);
+		for (int i = 0; i < DOUBLES; i++)
+			wrong += got[i] != n * ((double)i + call) + 1000 * ranks;
+		CHECK_IS(tern_team_reduce(all, call % n, mine, got, DOUBLES, TERN_TYPE_DOUBLE,
+					  TERN_REDUCE_MAX),
+			 0);
+		for (int i = 0; i < DOUBLES && me == call % n; i++)
+			wrong += got[i] != i + (n - 1) * 1000.0 + call;
+		CHECK_IS(tern_team_broadcast(all, call % n, mine, sizeof mine), 0);
+		for (int i = 0; i < DOUBLES; i++)
+			wrong += mine[i] != i + call % n * 1000.0 + call;
+	}
+	CHECK_IS(wrong, 0);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(long_data_among_ranks_with_a_core_each_and_among_more)
+{
+	for (uint32_t n = 2; n <= 8; n *= 2) {
+		ranks_start(n, 0, long_rank);
+		CHECK_IS(ranks_reap(n, 0), 0);
+		ranks_end();
+	}
+}
+
 static void try_jobs(const char *net, const char *delivery)
 {
 	static const uint32_t sizes[] = { 1, 2, 3, 5, 8 };

@@ -19,7 +19,7 @@
  * each, so that the data is read while it is in a cache. Where they take turns, one turn is to move
  * as much as there is room for.
  */
-enum { AHEAD_FEW = 3, MANY = DESK_CELLS };
+enum { AHEAD_FEW = 3 };
 
 enum { REDUCE_FEW = 4 }; /* members up to which the root alone combines */
 
@@ -237,7 +237,8 @@ static void rounds_fill(tern_team *team, struct near_step *s)
 		sum_begin(team, s);
 		return;
 	}
-	uint32_t most = team->coll->e->spin ? AHEAD_FEW : MANY, back = near_back(team, s);
+	/* Never over what this member wrote and has not left: fewer than `back`. */
+	uint32_t back = near_back(team, s), most = team->coll->e->spin ? AHEAD_FEW : back;
 	while (s->filled < s->len && s->ahead < most) {
 		uint64_t round = team->round + s->ahead;
 		if (!cell_free(team, round, back, &team->all_left))
