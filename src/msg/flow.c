@@ -69,6 +69,7 @@ void flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
 	words[1] = r->share;
 }
 
+/* cost: base control */
 void flow_pull_end(struct msg *m, struct receiving *r)
 {
 	if (!r->pulling)
