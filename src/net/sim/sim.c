@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opening the network `sim`. The machine lies behind the job's memory, in the same file: whoever
- * comes first makes the file longer and lays the machine out.
+ * Joining the machine. It lies behind the job's memory, in the same file: whoever comes first makes
+ * the file longer and lays the machine out.
  */
 #include "net/sim/sim.h"
 
@@ -17,7 +17,6 @@
 #include "base/setting.h"
 #include "net/packet/packet.h"
 #include "net/sim/network.h"
-#include "service/stack.h"
 
 enum { MAKING = 1, MADE, NAP_NS = 100000 };
 
@@ -100,52 +99,3 @@ void sim_leave(uint32_t node)
 	free(here);
 	here = NULL;
 }
-
-/* -- The network --------------------------------------------------------------------------------
- */
-
-static bool sim_usable(char *why, size_t len)
-{
-	struct profile p;
-	int rc = profile_load(&p, setting_text(SETTING_SIM));
-	if (rc)
-		snprintf(why, len, "%s", tern_strerror(rc));
-	return !rc;
-}
-
-static int sim_open(struct net **out, struct site *site, struct job *job, struct net *local,
-		    const char *how)
-{
-	(void)how;
-	struct card_front card = { 0 };
-	struct packet_net *n = calloc(1, sizeof *n);
-	int rc = n ? sim_join(job, site->rank)
-		   : error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
-	if (!rc)
-		rc = sim_wire(&n->wire, site->rank);
-	if (!rc)
-		rc = stack_open(n, &sim_ops,
-				&(struct stack){ .site = site,
-						 .job = job,
-						 .local = local,
-						 .mode = GUARD_NONE,
-						 .provider = "",
-						 .card = &card,
-						 .card_bytes = sizeof card });
-	if (rc && n)
-		packet_dispose(n);
-	else if (!rc)
-		*out = &n->net;
-	return rc;
-}
-
-const struct net_ops sim_ops = {
-	.name = "sim",
-	.reach = "ranks on a simulated machine (tern sim)",
-	.span = SPAN_JOB,
-	.provides = 0,
-	.world = &sim_world,
-	.open = sim_open,
-	.usable = sim_usable,
-	PACKET_OPERATIONS,
-};

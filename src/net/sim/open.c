@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The network `sim`: packets over the wire of a simulated machine. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "net/packet/packet.h"
+#include "net/sim/sim.h"
+#include "service/stack.h"
+
+static bool sim_usable(char *why, size_t len)
+{
+	struct profile p;
+	int rc = profile_load(&p, setting_text(SETTING_SIM));
+	if (rc)
+		snprintf(why, len, "%s", tern_strerror(rc));
+	return !rc;
+}
+
+static int sim_open(struct net **out, struct site *site, struct job *job, struct net *local,
+		    const char *how)
+{
+	(void)how;
+	struct card_front card = { 0 };
+	struct packet_net *n = calloc(1, sizeof *n);
+	int rc = n ? sim_join(job, site->rank)
+		   : error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
+	if (!rc)
+		rc = sim_wire(&n->wire, site->rank);
+	if (!rc)
+		rc = stack_open(n, &sim_ops,
+				&(struct stack){ .site = site,
+						 .job = job,
+						 .local = local,
+						 .mode = GUARD_NONE,
+						 .provider = "",
+						 .card = &card,
+						 .card_bytes = sizeof card });
+	if (rc && n)
+		packet_dispose(n);
+	else if (!rc)
+		*out = &n->net;
+	return rc;
+}
+
+const struct net_ops sim_ops = {
+	.name = "sim",
+	.reach = "ranks on a simulated machine (tern sim)",
+	.span = SPAN_JOB,
+	.provides = 0,
+	.world = &sim_world,
+	.open = sim_open,
+	.usable = sim_usable,
+	PACKET_OPERATIONS,
+};
