@@ -61,7 +61,7 @@ static void play_all(struct cost_board *board, void *arg)
 {
 	static struct bench b;
 	const struct operation *o = arg;
-	alarm(PATIENCE_S); /* ends an operation that has no end */
+	alarm(PATIENCE_S);           /* ends an operation that has no end */
 	setenv("TERN_GROW", "0", 1); /* a ring that has grown: the plays before those that count */
 	int rc = bench_open(&b, o);
 	if (rc) {
