@@ -27,7 +27,11 @@ double peer_max(double value);                                       /* of all r
 
 /* -- Random updates of a table that is spread over all ranks */
 
-enum { PEER_AHEAD = 1024 };            /* updates that a rank may gather before it sends them */
+/*
+ * The look-ahead: a rank that has PEER_AHEAD updates which it has not sent sends some before it
+ * makes another one, and those for itself count. What was sent may not have been made yet.
+ */
+enum { PEER_AHEAD = 1024 };
 #define PEER_TABLE (UINT64_C(1) << 20) /* words of a rank */
 extern uint64_t *peer_table;
 

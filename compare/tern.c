@@ -48,10 +48,11 @@ static void on_done(tern *at, const tern_msg *m)
 	tern_signal(at, &done, 1);
 }
 
-static void on_update(tern *at, const tern_msg *m)
+static void on_updates(tern *at, const tern_msg *m, const uint64_t *update, size_t count)
 {
-	(void)at;
-	peer_update(tern_msg_arg(m, 0));
+	(void)at, (void)m;
+	for (size_t i = 0; i < count; i++)
+		peer_update(update[i]);
 }
 
 void peer_open(int *argc, char ***argv)
@@ -63,7 +64,8 @@ void peer_open(int *argc, char ***argv)
 	must(tern_on(t, ANSWER, on_answer));
 	must(tern_on(t, WORD, on_word));
 	must(tern_on(t, DONE, on_done));
-	must(tern_on(t, UPDATE, on_update));
+	must(tern_post_on(t, UPDATE, on_updates));
+	must(tern_post_limit(t, PEER_AHEAD));
 	must(tern_team_all(t, &team));
 }
 
@@ -125,19 +127,17 @@ double peer_max(double value)
 
 /* -- Random updates ---------------------------------------------------------------- */
 
+/*
+ * tern_post_limit() keeps the look-ahead: buffers are so small that those of all ranks together
+ * hold PEER_AHEAD updates, this rank's own included. Nothing else is needed until the end.
+ */
 void peer_updates(uint64_t count)
 {
-	int own = peer_rank(), ranks = peer_ranks();
-	uint64_t x = peer_seed(own);
-	for (uint64_t i = 0; i < count; i++) {
-		for (int k = 0; k < PEER_AHEAD; k++) {
-			int to = peer_owner(x = peer_next(x), ranks);
-			if (to == own)
-				peer_update(x);
-			else
-				must(tern_post(t, (uint32_t)to, UPDATE, x));
-		}
-		must(tern_post_flush(t));
+	int ranks = peer_ranks();
+	uint64_t x = peer_seed(peer_rank());
+	for (uint64_t i = 0; i < count * PEER_AHEAD; i++) {
+		int to = peer_owner(x = peer_next(x), ranks);
+		must(tern_post(t, (uint32_t)to, UPDATE, x));
 	}
 	must(tern_barrier(t));
 }

@@ -194,6 +194,7 @@ check breaks "a handler's post waits for room" post -DHANDLER_WAITS
 check breaks "polls do not send what is queued" post -DNO_QUEUE
 check breaks "a waiting rank keeps its open buffer" post -DNO_FLUSH
 check breaks "a full buffer goes past the queue" post -DPAST_QUEUE
+check breaks "the program's full buffer goes past the queue" post -DQUICK_PAST
 check breaks "sources are not told to go on" post -DN=5 -DNO_SHORT
 check breaks "a rank that is told to wait does not serve" post -DN=5 -DPACE_ALL
 
@@ -205,6 +206,8 @@ check breaks "generation is raised by a store that later loads may pass" barrier
 
 check holds "4 members, any but one die at any step: those who end have one team, and end" survivors
 check holds "the same with 5 members" survivors -DRANKS=5
+check holds "3 members that may give up each other, too" survivors -DRANKS=3 -DGIVE_UP
+check breaks "who has given up a member still tells its view" survivors -DRANKS=3 -DGIVE_UP -DSPEAKS
 check breaks "a leader makes its view anew of what it knows" survivors -DREMAKE
 check breaks "a living leader is taken for dead" survivors -DGUESS
 check breaks "only the first leader that lives is heard" survivors -DONE_ROUND
@@ -236,6 +239,17 @@ check holds "sends wait in the queue, deferred functions send: they arrive in or
 	rendezvous -DQUEUEING -DN1=2 -DDEFER
 check holds "deferred functions wait for their sends: nothing deadlocks" \
 	rendezvous -DQUEUEING -DN1=2 -DRTS_EACH=1 -DDEFER -DDEFER_WAIT
+check holds "both sides copy, or the receiver reads all: both last until the copies are over" \
+	rendezvous -DSHARED -DN0=3 -DN1=1
+check holds "the same, 2 sends each" rendezvous -DSHARED -DN0=2 -DN1=2
+check breaks "a send is over with its FIN, and its receiver reads" rendezvous -DSHARED -DN0=2 \
+	-DN1=1 -DFIN_ONLY
+check breaks "a receive is over with the FIN, and still reads" rendezvous -DSHARED -DN0=2 -DN1=1 \
+	-DFIN_ENDS
+check breaks "a READ that comes before its CTS is not noted" rendezvous -DSHARED -DN0=2 -DN1=1 \
+	-DLATE_READ
+check breaks "a receiver says TAKEN or READ before it reads" rendezvous -DSHARED -DN0=2 -DN1=1 \
+	-DEARLY_TAKEN
 check breaks "requests are not gated" rendezvous -DQUEUEING -DN1=2 -DNO_GATE
 check breaks "requests and replies share a ring" rendezvous -DONE_RING
 check breaks "a blocked request does not serve" rendezvous -DN1=2 -DNO_SERVE

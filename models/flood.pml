@@ -30,6 +30,9 @@
  * through a store buffer, too [drain_payload, block_set]. A reply needs none of them: its own
  * block, the reserve, belongs to the gate.
  *
+ * A request that finds room handles nothing here, and in the code one of 16 to 32 looks at the inlets
+ * [tern_look_around]. So nothing that is checked relies on that look.
+ *
  * Checked: when no step is left, all requests have been handled and all replies have come.
  *
  * Ways to break it: SLEEP_BLOCKED (a blocked request sleeps, without ROOM_KNOCK), GATED_SLEEP

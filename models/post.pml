@@ -7,11 +7,12 @@
  * Modelled, with the C function in brackets: the open buffer of a pair of ranks and its queue of
  * full ones [gather_close]; a ring of K batches between each two ranks, which stands for lines and
  * slots alike [buffer_send]; the program, which may post only when its queue is empty, its rank has
- * few full buffers, and the receiver has not told it to wait [post_may]; the handler, which
- * never waits [post_spill]; the poll, which handles a batch [on_batch], sends what is queued
- * [gather_send_all] and lets the open buffer leave [post_progress]; and the message to the sources
- * of a rank with LONG full buffers, that they wait, and at SHORT, that they go on [pace_tell]. A
- * rank that waits does all of this; here it may do it at any time.
+ * few full buffers, and the receiver has not told it to wait [post_may], and whose full buffer then
+ * goes into the ring at once if there is room [post_quick]; the handler, which never waits
+ * [post_spill]; the poll, which handles a batch [on_batch], sends what is queued [gather_send_all]
+ * and lets the open buffer leave [post_progress]; and the message to the sources of a rank with
+ * LONG full buffers, that they wait, and at SHORT, that they go on [pace_tell]. A rank that waits
+ * does all of this; here it may do it at any time.
  *
  * Checked: items of a pair are handled once and in the order of the posts; when no step is left,
  * every item was handled. How long queues get is not: here a program may post for ever before it
@@ -19,8 +20,8 @@
  *
  * Ways to break it: HANDLER_WAITS (a handler's post waits for room in the ring), NO_QUEUE (polls do
  * not send what is queued), NO_FLUSH (a waiting rank keeps its open buffer), PAST_QUEUE (a full
- * buffer goes past the queue), NO_SHORT (sources are not told to go on), PACE_ALL (a rank that is
- * told to wait does not serve either).
+ * buffer goes past the queue), QUICK_PAST (the program's does, by the short path), NO_SHORT
+ * (sources are not told to go on), PACE_ALL (a rank that is told to wait does not serve either).
  */
 #ifndef R
 #define R 2
@@ -137,12 +138,23 @@ inline tell(k)
 
 #define MAY(l) (empty(queue[l]) && !overloaded[l] && queued[me] < LONG)
 
+#ifdef QUICK_PAST
+#define QUICK(l) true
+#else
+#define QUICK(l) MAY(l)
+#endif
+
 proctype rank(byte me)
 {
 	byte left = N, n, s0, h0, s1, h1, k;
 	do
 	/* The program. */
 	:: atomic { left > 0 && opened[TO(NEXT)] == B -> close(TO(NEXT)) }
+	:: atomic {
+		left > 0 && opened[TO(NEXT)] == B && QUICK(TO(NEXT)) && nfull(ring[TO(NEXT)]) ->
+		ring[TO(NEXT)]!BATCH(TO(NEXT));
+		opened[TO(NEXT)] = 0
+	   }
 	:: atomic {
 		left > 0 && opened[TO(NEXT)] < B && (opened[TO(NEXT)] > 0 || MAY(TO(NEXT))) ->
 		append(TO(NEXT), HOPS);

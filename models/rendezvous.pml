@@ -13,6 +13,10 @@
  *    that finds it there and sends its TELL as a request [arrival_take, tell];
  *  - the queue of sends that are not announced yet, for want of RTSs or of room in the ring
  *    [queue_flush, send_flush]; announcements, DATA and FIN never wait for room [msg_try];
+ *  - with SHARED, ranks that share memory: a receiver that reads all of the data and then says
+ *    TAKEN, without a CTS [recv_pulls]; data that both sides copy: the sender puts its share and
+ *    says FIN, the receiver reads the rest and says READ, in any order [pull_step, flow_read].
+ *    Reads and puts are steps of their own, at which the memory of the other side must still be lent;
  *  - taking a send back while it may be matched [send_take_back, cancel_arrived];
  *  - requests that do wait for room: the program's and, with DEFER, those of a deferred function in
  *    a poll below it. They stand on one stack: only the uppermost can go on, and all the while
@@ -33,7 +37,9 @@
  * blocked request does not serve), HOLD_RING (an RTS without a receive stays in the ring),
  * PAST_QUEUE (small messages do not mind the queue), NO_UNCOUNT (an RTS that was taken back is
  * still counted), NO_CELL_BACK (the cell of a message that was taken back is not given back),
- * EARLY_CELL (a cell is given back when the message is written down), BLIND_CANCEL (a send is over
+ * EARLY_CELL (a cell is given back when the message is written down), with SHARED: FIN_ONLY (a send is
+ * over with its FIN), FIN_ENDS (so is a receive), LATE_READ (a READ before its CTS is not noted),
+ * EARLY_TAKEN (a receiver says TAKEN, and then reads); BLIND_CANCEL (a send is over
  * as soon as it was asked for), DROP_TELL (a receive whose TELL finds no room forgets it). And with
  * WAITING (announcements, DATA and FIN wait for room, in a progress turn that stands on
  * the stack and is not entered twice): OFF_QUEUE (a send leaves the queue before its RTS is in the ring,
@@ -80,6 +86,11 @@
 #define ID(k) (k == 3)
 #define RECVS(id) (id == 0 -> 2 : 1)
 #define CANCELS(k) (me == 0 && k < 2)
+#elif defined(SHARED) /* of which every other one is read by its receiver alone */
+#define MODE(k) BIG
+#define ID(k) 0
+#define RECVS(id) (id == 0 -> S : 0)
+#define CANCELS(k) (me == 0 && k < 2)
 #elif defined(QUEUEING)
 #define MODE(k) (k == 3 -> SMALL : (k == 1 -> LONG : BIG))
 #define ID(k) 0
@@ -93,7 +104,7 @@
 #endif
 
 mtype = { NONE, EAGER, RTS, DATA, FIN, CANCEL, TELL, AWAIT };
-mtype = { TELL_ROOM, TELL_CLEAR, TELL_TAKEN, TELL_REFUSED, TELL_CANCELLED, TELL_KEPT };
+mtype = { TELL_ROOM, TELL_CLEAR, TELL_TAKEN, TELL_REFUSED, TELL_CANCELLED, TELL_KEPT, TELL_READ };
 
 chan requests[2] = [REQUESTS] of { mtype, mtype, byte, byte }; /* of rank i: kind, kind of tell, send, cells */
 #ifdef ONE_RING
@@ -109,9 +120,21 @@ chan replies[2] = [REPLIES] of { mtype, mtype, byte, byte };
 #define IN_USE 3
 #define MOVING 4 /* clear to send */
 #define MOVED 5
-#define OVER 6
-#define REFUSED 7
-#define CANCELLED 8
+#define HALF 6 /* its share is there, and the receiver still reads */
+#define OVER 7
+#define REFUSED 8
+#define CANCELLED 9
+
+/* What a receiver reads of a send. */
+#define PULLS(k) (k % 2) /* all of it */
+#define TO_READ 1
+#define TO_TELL 2
+#define TOLD 3
+#ifdef FIN_ONLY
+#define FIN_IS_ALL true
+#else
+#define FIN_IS_ALL false
+#endif
 typedef rank_t {
 	byte send[S];
 	bit counted[S];
@@ -130,6 +153,11 @@ typedef rank_t {
 	byte whole, asks;  /* ghost: arrivals */
 	byte got[S];       /* ghost: of the peer's sends: what became of them here */
 	byte last[IDS];    /* ghost: 1 + the last send that was matched */
+#ifdef SHARED
+	byte pull[S]; /* as a receiver, of the peer's sends; and whether their share is there */
+	bit finned[S];
+	bit read[S]; /* the receiver of a send has read its part */
+#endif
 };
 rank_t rank[2];
 chan arrivals[2] = [S] of { byte, byte, bit }; /* id, send, whole */
@@ -205,7 +233,14 @@ inline match(k, wh)
 	ME.last[ID(k)] = k + 1;
 	if
 	:: MODE(k) == LONG -> ME.got[k] = DONE; verdict = TELL_REFUSED
+#ifdef SHARED
+	:: MODE(k) != LONG && !wh ->
+		ME.got[k] = MATCHED;
+		ME.pull[k] = TO_READ;
+		verdict = (PULLS(k) -> NONE : TELL_CLEAR)
+#else
 	:: MODE(k) != LONG && !wh -> ME.got[k] = MATCHED; verdict = TELL_CLEAR
+#endif
 	:: MODE(k) != LONG && wh ->
 		ME.got[k] = DONE;
 		if
@@ -291,7 +326,24 @@ inline told(kd, k, cl)
 	:: kd == TELL_ROOM
 	:: kd == TELL_KEPT -> ME.asked = 0
 	:: kd == TELL_CLEAR -> uncount(k); assert(ME.send[k] == IN_USE); ME.send[k] = MOVING
-	:: kd == TELL_TAKEN -> assert(ME.send[k] == IN_USE); ME.send[k] = OVER
+	:: kd == TELL_TAKEN -> uncount(k); assert(ME.send[k] == IN_USE); ME.send[k] = OVER
+#ifdef SHARED
+	:: kd == TELL_READ ->
+		uncount(k);
+		assert(ME.send[k] == IN_USE || ME.send[k] == MOVING || ME.send[k] == HALF);
+#ifdef LATE_READ
+		if
+		:: ME.send[k] != IN_USE -> ME.read[k] = 1
+		:: else
+		fi;
+#else
+		ME.read[k] = 1;
+#endif
+		if
+		:: ME.send[k] == HALF -> ME.send[k] = OVER
+		:: else
+		fi
+#endif
 	:: kd == TELL_REFUSED -> uncount(k); assert(ME.send[k] == IN_USE); ME.send[k] = REFUSED
 	:: kd == TELL_CANCELLED ->
 #ifdef NO_UNCOUNT
@@ -356,10 +408,10 @@ inline recv_start(id)
 		cell_back(w);
 #endif
 		if
-		:: verdict == TELL_ROOM && !DUE
+		:: verdict == NONE || (verdict == TELL_ROOM && !DUE)
 #ifdef DROP_TELL
-		:: (verdict != TELL_ROOM || DUE) && full(requests[me])
-		:: (verdict != TELL_ROOM || DUE) && nfull(requests[me]) ->
+		:: verdict != NONE && (verdict != TELL_ROOM || DUE) && full(requests[me])
+		:: verdict != NONE && (verdict != TELL_ROOM || DUE) && nfull(requests[me]) ->
 #else
 		:: else ->
 #endif
@@ -398,8 +450,17 @@ inline carry_on()
 		queue_announce()
 #endif
 	:: ME.wants[c] == DATA -> ME.send[k] = MOVED; done(c)
+#ifdef SHARED
+	:: ME.wants[c] == FIN -> ME.send[k] = (FIN_IS_ALL || ME.read[k] -> OVER : HALF); done(c)
+	:: ME.wants[c] == TELL && c == PROGRESS ->
+		ME.pull[k]++;
+		ME.got[k] = (ME.pull[k] == TOLD && (PULLS(k) || ME.finned[k]) -> DONE : ME.got[k]);
+		done(c)
+	:: ME.wants[c] == TELL && c != PROGRESS -> done(c)
+#else
 	:: ME.wants[c] == FIN -> ME.send[k] = OVER; done(c)
 	:: ME.wants[c] == TELL -> done(c)
+#endif
 	:: ME.wants[c] == CANCEL ->
 #ifdef BLIND_CANCEL
 		ME.send[k] = CANCELLED;
@@ -422,10 +483,40 @@ inline carry_on()
 #define MAY_MOVE !BUSY(PROGRESS)
 #endif
 
+#ifdef SHARED
+/* The sender's share is put, without a message; then FIN. */
+inline move()
+{
+	assert(PEER.got[k] == MATCHED); /* the receive has not ended */
+	want(PROGRESS, FIN, NONE, k, 0)
+}
+
+/* The receiver reads, and then says so. */
+#ifdef EARLY_TAKEN
+#define READABLE(k) (ME.pull[k] == TO_TELL)
+#define TELLABLE(k) (ME.pull[k] == TO_READ)
+#else
+#define READABLE(k) (ME.pull[k] == TO_READ)
+#define TELLABLE(k) (ME.pull[k] == TO_TELL)
+#endif
+
+inline pull_read()
+{
+	assert(ME.got[k] == MATCHED && PEER.send[k] < OVER); /* neither side has ended */
+	ME.pull[k]++
+}
+
+inline pull_tell()
+{
+	want(PROGRESS, TELL, (PULLS(k) -> TELL_TAKEN : TELL_READ), k, ME.owed);
+	ME.owed = 0
+}
+#else
 inline move()
 {
 	want(PROGRESS, (ME.send[k] == MOVING -> DATA : FIN), NONE, k, 0)
 }
+#endif
 
 #if defined(NO_GATE) || defined(ONE_RING)
 #define GATE_OPEN true
@@ -451,7 +542,21 @@ inline arrived()
 	:: what == EAGER -> letter_arrived(k, 1)
 	:: what == RTS -> letter_arrived(k, 0)
 	:: what == DATA -> assert(ME.got[k] == MATCHED)
+#ifdef SHARED
+	:: what == FIN ->
+		assert(ME.got[k] == MATCHED);
+		ME.finned[k] = 1;
+		if
+#ifdef FIN_ENDS
+		:: ME.got[k] = DONE
+#else
+		:: ME.pull[k] == TOLD -> ME.got[k] = DONE
+		:: else
+#endif
+		fi
+#else
 	:: what == FIN -> assert(ME.got[k] == MATCHED); ME.got[k] = DONE
+#endif
 	:: what == CANCEL ->
 		if
 		:: arrivals[me]??[eval(ID(k)), eval(k), w] ->
@@ -565,6 +670,30 @@ end:	do
 		carry_on();
 #endif
 		forget() }
+#ifdef SHARED
+	:: atomic {
+		READABLE(0) || READABLE(1) || READABLE(2) || READABLE(3) ->
+		if
+		:: READABLE(0) -> k = 0
+		:: READABLE(1) -> k = 1
+		:: READABLE(2) -> k = 2
+		:: READABLE(3) -> k = 3
+		fi;
+		pull_read();
+		forget() }
+	:: atomic {
+		nfull(requests[me]) && (TELLABLE(0) || TELLABLE(1) || TELLABLE(2) || TELLABLE(3)) ->
+		if
+		:: TELLABLE(0) -> k = 0
+		:: TELLABLE(1) -> k = 1
+		:: TELLABLE(2) -> k = 2
+		:: TELLABLE(3) -> k = 3
+		fi;
+		c = PROGRESS;
+		pull_tell();
+		carry_on();
+		forget() }
+#endif
 	od
 }
 
@@ -575,7 +704,8 @@ inline check_rank(me, peer)
 	for (i : 0 .. S - 1) {
 		assert(PEER.got[i] == (ME.send[i] == OVER || ME.send[i] == REFUSED -> DONE : 0) ||
 		       (MODE(i) == SMALL && ME.send[i] == OVER && PEER.got[i] == 0 && PEER.open[ID(i)] == 0));
-		assert(ME.send[i] != MOVING && ME.send[i] != MOVED && ME.send[i] != ASKING);
+		assert(ME.send[i] != MOVING && ME.send[i] != MOVED && ME.send[i] != HALF);
+		assert(ME.send[i] != ASKING);
 		assert(ME.send[i] != IN_USE || PEER.open[ID(i)] == 0);
 		assert(ME.send[i] != QUEUED || ME.rts == 0)
 	}

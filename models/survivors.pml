@@ -9,7 +9,9 @@
  * come, and adopts it, or until the leader is known to be lost [round_over]. What a rank that dies
  * has sent may come or get lost, each message for itself. What a member knows of deaths when it
  * makes a view is any part of the deaths that there are [lost_look]: news travels at its own pace.
- * After the last round the view is the team.
+ * After the last round the view is the team. With GIVE_UP, a member may give up another one that
+ * lives [member_given_up]. Then it tells no view any more, but that it has none; it gets no team,
+ * and ends [say_nothing].
  *
  * Checked: any two members that end have the same team, whether they die later or not; who ends is
  * in it; a member whose death was known to everybody before the call is not; everybody who lives
@@ -20,7 +22,7 @@
  *
  * Ways to break it: REMAKE (a leader makes its view anew of what it knows), GUESS (a living leader
  * may be taken for dead), ONE_ROUND (the first living member alone leads), BLIND (nobody hears of a
- * leader's death).
+ * leader's death), SPEAKS (who has given up a member still tells its view).
  */
 #ifndef RANKS
 #define RANKS 4
@@ -28,12 +30,20 @@
 #define ALL ((1 << RANKS) - 1)
 #define OVER (RANKS + 1)
 #define HAS(set, i) (((set) >> (i)) & 1)
+#define EMPTY (1 << RANKS) /* what a member says that has no say */
 
 byte alive = ALL;         /* a set */
 byte known;               /* deaths from before the call, which everybody knows of */
 byte told[RANKS * RANKS]; /* [leader, member]: the view that the one has sent the other; 0: none */
+byte doubters;            /* those who may give up a member that lives: a set */
 byte team;                /* ghost: of those who have ended; 0: nobody has */
 byte ended;               /* ghost: a set */
+
+#ifdef SPEAKS
+#define SAID view
+#else
+#define SAID EMPTY
+#endif
 
 /* What does not matter any more is made equal, so that there are fewer states. */
 inline die()
@@ -45,6 +55,7 @@ inline die()
 	i = 0;
 	leader = 0;
 	next = 0;
+	gave_up = 0;
 	view = 0
 }
 
@@ -73,8 +84,10 @@ inline view_tell()
 #endif
 	fi;
 	if
-	:: next != me -> told[me * RANKS + next] = (HAS(alive, next) -> view : 0)
-	:: else
+	:: next == me
+	:: next != me && !gave_up -> told[me * RANKS + next] = (HAS(alive, next) -> view : 0)
+	:: next != me && gave_up && HAS(alive, next) -> told[me * RANKS + next] = SAID
+	:: next != me && gave_up /* it cannot be reached, or is dead */
 	fi;
 	next++
 }
@@ -105,12 +118,22 @@ inline end_check()
 proctype member(byte me)
 {
 	byte leader, next, view, i;
+	bit gave_up;
 end:	do
 	:: atomic { leader == me && next < RANKS -> view_tell(); i = 0 }
-	:: atomic { leader == me && next == RANKS -> round_next() }
+	:: atomic { leader == me && next == RANKS && !gave_up -> round_next() }
+	:: atomic { leader == me && next == RANKS && gave_up -> die(); break }
 	:: atomic { leader < RANKS && leader != me && told[leader * RANKS + me] ->
-			view = told[leader * RANKS + me];
+			view = (told[leader * RANKS + me] == EMPTY -> view : told[leader * RANKS + me]);
 			round_next() }
+#ifdef GIVE_UP
+	/* It has no say: it tells so whom it can, unless it has led already, and ends. */
+	:: atomic { leader < RANKS && leader != me && HAS(alive, leader) && HAS(doubters, me) &&
+		    !gave_up && !told[leader * RANKS + me] ->
+			gave_up = 1;
+			next = (leader < me -> 0 : RANKS);
+			leader = me }
+#endif
 #ifndef BLIND
 	/* Also if there is a view: what the dead have sent may get lost. */
 	:: atomic { leader < RANKS && leader != me && !HAS(alive, leader) -> round_next() }
@@ -134,6 +157,15 @@ init
 		:: known = 1 << (RANKS - 1)
 		fi;
 		alive = ALL & ~known;
+#ifdef GIVE_UP
+		/* One of them, so that nobody else ends its wait; or all. */
+		if
+		:: doubters = 1
+		:: doubters = 1 << (RANKS - 2)
+		:: doubters = 1 << (RANKS - 1)
+		:: doubters = ALL
+		fi;
+#endif
 		for (i : 0 .. RANKS - 1) {
 			if
 			:: HAS(alive, i) -> run member(i)

@@ -24,7 +24,7 @@ tern_(put|get)_handle
 tern_(hold|release)_(rare|inline)
 tern_post_(rare|call|inline|any|kind|write|full)
 tern_lane_(share|write)
-tern_(knock|arrived|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)
+tern_(knock|look_around|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)
 tern_chan_(where|turn|more|trouble|stand|stands|word|open_line|publish|seek)
 tern_chan_[a-z0-9_]*_(at|apart)'
 

@@ -5,6 +5,7 @@
 #include <tern/coll.h>
 
 #include "check.h"
+#include "coll/coll.h"
 
 static tern *t;
 static tern_team *all;
@@ -173,5 +174,23 @@ TEST(without_a_handle_a_call_waits)
 	CHECK_IS(tern_team_allreduce_start(all, in, out, 1, U64, SUM, NULL), 0);
 	CHECK_IS(out[0], 5);
 	CHECK_IS(tern_team_barrier_start(all, NULL), 0);
+	end();
+}
+
+/* Else this member would meet the others in another call than they. */
+TEST(a_call_that_has_no_memory_is_not_counted)
+{
+	begin();
+	for (int i = 0; i < 200; i++) {
+		uint64_t ahead = all->ahead, calls = all->calls;
+		struct run *r;
+		REQUIRE(call_begin(all, "a test", &r) == 0);
+		r->error = -ENOMEM;
+		CHECK_IS(run_go(r, NULL), -ENOMEM);
+		CHECK(strstr(tern_strerror(-ENOMEM), "a test"));
+		CHECK_IS(all->ahead, ahead);
+		CHECK_IS(all->calls, calls);
+		CHECK_IS(tern_team_broadcast(all, 0, in, 8), 0);
+	}
 	end();
 }

@@ -495,6 +495,23 @@ TEST(collectives_by_messages)
 	try_jobs("udp", "poll");
 }
 
+/* Packets are lost, doubled and late; one job of each delivery is enough. */
+TEST(collectives_by_messages_with_faults)
+{
+	static const char *const modes[] = { "poll", "thread", "interrupt" };
+	setenv("TERN_SIGNAL", "38", 1);
+	setenv("TERN_NET", "udp", 1);
+	setenv("TERN_FAULT", "drop=0.05,duplicate=0.05,reorder=0.1,delay=0.1,seed=3", 1);
+	for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++) {
+		setenv("TERN_DELIVERY", modes[i], 1);
+		first_seed = check_seed();
+		ranks_run(3, rank_main);
+	}
+	unsetenv("TERN_FAULT");
+	unsetenv("TERN_NET");
+	unsetenv("TERN_DELIVERY");
+}
+
 /* One job is enough: what differs from UDP is the network below. */
 static void try_libfabric(const char *net)
 {

@@ -25,6 +25,15 @@ static const struct budget {
 	{ "stream-16-by-8", 90 },
 	{ "finite-16-put-then", 90 },
 	{ "finite-1024-put-then", 300 },
+	/* The study's protocols; CMAM takes 397, 11737, 481 and 29965. */
+	{ "block-16-by-4", 986 },
+	{ "block-1024-by-4", 20135 },
+	{ "block-1024-by-8", 11799 },
+	{ "ordered-16-by-4", 1010 },
+	{ "ordered-1024-by-4", 59610 },
+	{ "ordered-1024-by-8", 31473 },
+	{ "grouped-16-by-4", 898 },
+	{ "grouped-1024-by-4", 43094 },
 };
 
 enum { BUDGETS = sizeof budgets / sizeof *budgets };
@@ -94,7 +103,7 @@ static void part_list(const struct cost_result *r, int part)
 		struct cost_site s = { .feature = COST_UNKNOWN };
 		for (size_t k = strand->first; k < strand->first + strand->n; k++) {
 			char text[DECODED_TEXT];
-			s = attribute(map, r->trace.insn[k].at, &s);
+			s = attribute(map, r->trace.insn[k].at, &s, strand->whole);
 			if ((int)strand->side != p.side || (int)s.feature != p.feature ||
 			    (int)s.step != p.step)
 				continue;

@@ -67,19 +67,34 @@ sentence "the tables have the paper's figures and Tern's, and the picture is a p
 run --plot "$folder/cost.svg"
 check_status 0
 check_quiet
-for table in '1. A single packet' '2. Sequences' '3. Kinds' '4. As a formula' \
-	'5. What is not base' "6. The study's protocols"; do
+for table in '1. A single packet' "2. The study's protocols" '3. What a better network' '4. Kinds' \
+	'5. As a formula' '6. What is not base'; do
 	count_out 1 "^$table"
 done
 count_out 1 '^total +20 +27 +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$'
 for totals in '173 +224 +397' '216 +265 +481' '6221 +5516 +11737' '13824 +16141 +29965'; do
-	count_out 1 "^total +$totals +[0-9]+ +[0-9]+ +[0-9]+$"
+	count_out 2 "^total +$totals +[0-9]+ +[0-9]+ +[0-9]+( +[0-9]+)?$" # the protocol, and a put
 done
+count_out 2 "^of CMAM's +[0-9.]+$"           # finite
+count_out 2 "^of CMAM's +[0-9.]+ +[0-9.]+$" # indefinite, acknowledged singly and in groups
 for base in 181 149 10261 8717; do
 	count_out 1 "^on a better network +$base +$"
 done
 count_out 1 '^  total +128 +10 +35 +168 +24 +32$'
-count_out 7 '^ +[0-9]+ +[0-9]+ +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9]+$'
+count_out 2 '^ +[48] +[0-9]+ +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9]+ %$'
+count_out 4 '^ +[0-9]+ +[0-9]+ +[0-9]+ % +[0-9]+ % +- +-$'
+
+sentence "formulas agree with the counts beside them, exactly where they go through them"
+count_out 3 '^  words, n: formula, count'
+while read -r line; do
+	checked=0
+	while read -r formula count; do
+		[[ $formula == "$count" ]] || ((100 * (formula - count) <= 12 * count &&
+			100 * (count - formula) <= 12 * count && ++checked)) ||
+			fail "$line: $formula for $count"
+	done < <(grep -oE ': [0-9]+, [0-9]+' <<<"${line#*count}" | tr -d ':,')
+	((checked <= 1)) || fail "$line: it differs $checked times"
+done < <(grep -E '^  words, n: formula' "$out")
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 [[ $(head -c 4 "$folder/cost.svg") == '<svg' && $(tail -1 "$folder/cost.svg") == '</svg>' ]] ||
 	fail "it is not an SVG picture"
@@ -142,6 +157,15 @@ refused "needs a value" --plot
 refused "is not an option.*--operation request-4" request-4
 refused "lists the operations that --operation names" --listing
 refused "use one of the two" --plot "$folder/x.svg" --operation put-8
+
+sentence "a network is refused: what it takes is not the same each time"
+TERN_NET=udp run --operation request-4
+check_status 1
+grep -q "TERN_NET=udp.*shared memory" "$err" || fail "it does not say why: $(<"$err")"
+[[ ! -s $out ]] || fail "it prints figures"
+TERN_NET=shm run --json --operation request-4
+check_status 0
+check_records 1
 
 sentence "a picture that cannot be written is an error with a sentence"
 run --plot "$folder/none/x.svg"

@@ -41,7 +41,7 @@ for page in "${pages[@]}"; do
 done
 
 echo "every file that design.md and README.md name exists"
-pattern='\b(src|tests|scripts|models|include|examples|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
+pattern='\b(src|tests|scripts|models|include|examples|apps|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
 for page in README.md docs/design.md; do
 	for path in $(grep -oE "$pattern" "$page" | grep -v NAME | sort -u); do
 		[[ -e $path ]] || fail "$page: $path"

@@ -56,6 +56,10 @@ for ranks in 0 1 2 4 16; do
 	run ring $ranks
 	check "the signatures are wrong" "$(echo signed by $(ranks_of $n) $(ranks_of $n))"
 
+	echo "heat on $ranks ranks: none of it is lost"
+	run heat $ranks
+	check "heat was lost" "heat: 1000.000 in 4096 cells after 50 steps"
+
 	echo "histogram on $ranks ranks: every bin has every rank's samples"
 	run histogram $ranks
 	[[ $(tail -1 "$out") == "$((20000 * n)) samples, 0 bins wrong" ]] ||
@@ -67,6 +71,11 @@ for ranks in 0 1 2 4 16; do
 	run tally $ranks
 	[[ $(tail -1 "$out") == "$((100000 * n)) samples, 0 bins wrong" ]] ||
 		fail "the last line is another"
+
+	echo "index_gather on $ranks ranks: every word that is read has been counted by all"
+	run index_gather $ranks
+	[[ $(grep -c '^rank .*: 20000 words read, 0 wrong$' "$out") == "$n" ]] ||
+		fail "not every rank has read them"
 
 	echo "survivors on $ranks ranks: the last one dies, and the others compute pi"
 	survive=--survive=survivors

@@ -85,7 +85,7 @@ static inline bool local_patient(unsigned *rounds)
 {
 	if (!local_underway() || ++*rounds > 200)
 		return false;
-	nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	world_nap(100000); /* in virtual time on a simulated machine */
 	return true;
 }
 
@@ -101,6 +101,7 @@ static inline unsigned local_settle(void)
 				(void)!tern_poll(local[r]);
 		uint64_t now = local_handled();
 		quiet = now == last ? quiet + 1 : 0;
+		rounds = now == last ? rounds : 0;
 		last = now;
 	}
 	local_settled = last;

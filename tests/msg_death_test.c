@@ -425,6 +425,13 @@ static void send_and_die(tern *t)
 	atomic_store(&board->under_way, 1);
 }
 
+/* The question may be answered by reading the data, until the victim is gone. */
+static int recv_question(tern *t)
+{
+	int rc = tern_recv(t, VICTIM, ID, room, SOME, NULL);
+	return rc ? rc : tern_recv(t, VICTIM, ID, room, SOME, NULL);
+}
+
 static int recv_all_then_error(tern *t)
 {
 	uint64_t word;
@@ -435,7 +442,7 @@ static int recv_all_then_error(tern *t)
 		CHECK_IS(tern_recv_word(t, i % 2 ? VICTIM : TERN_RANK_ANY, ID, &word), 0);
 		CHECK_IS(word, i);
 	}
-	return tern_recv(t, VICTIM, ID, room, SOME, NULL);
+	return recv_question(t);
 }
 
 static int recv_posted_before(tern *t)
@@ -455,7 +462,8 @@ static int recv_posted_before(tern *t)
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	for (uint64_t i = 0; i < BEFORE; i++)
 		CHECK_IS(word[i], i);
-	return tern_op_wait(t, &more);
+	int rc = tern_op_wait(t, &more);
+	return rc ? rc : recv_question(t);
 }
 
 static int probe_all_then_error(tern *t)
@@ -467,8 +475,7 @@ static int probe_all_then_error(tern *t)
 		CHECK_IS(tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID }, NULL), 1);
 		CHECK_IS(tern_recv_word(t, VICTIM, ID, &word), 0);
 	}
-	int rc = tern_recv(t, VICTIM, ID, room, SOME, NULL);
-	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK_IS(recv_question(t), -EOWNERDEAD);
 	return tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID + 1 }, NULL);
 }
 

@@ -64,7 +64,7 @@ for word in $(found '\bTERN_FLOW=\K[a-z]+'); do
 done
 
 echo "every file and decision exists"
-pattern='\b(src|tests|scripts|models|examples|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
+pattern='\b(src|tests|scripts|models|examples|apps|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
 for path in $(found "$pattern"); do
 	[[ -e $path ]] || fail "there is no $path"
 done

@@ -14,14 +14,16 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private \
 	chunk chunk-trip
 	copy-clean copy-dirty put-start get-start put-local put-value get-value add
-	put-request block-get)
+	put-request block-get parts parts-get parts-list)
 upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
 	no-overlap spawn-trip spawn-rate block stream stream-group)
 team=(team-barrier team-allreduce team-broadcast team-broadcast-long team-allreduce-long)
 gathered=(gathered updates)
 alone=(yield) # there is no limit to compare it with
 # want nine cores, or have more ranks than most machines
-many=(multicast worker-rate worker-trip team-broadcast-16 team-allreduce-16)
+many=(all-to-all random fan-in fan-out flooding-trip flooding-trip-99 flooded-trip flooded-trip-99 \
+	among-trip among-trip-99 burst multicast worker-rate worker-trip team-broadcast-16 \
+	team-allreduce-16)
 # left out of a build without libsodium
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy udp-parts udp-parts-get)
 # and of one without libfabric
@@ -55,7 +57,7 @@ sentence "so does every test of the memory layer"
 run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
 check_status 0
 check_quiet
-check_records 87
+check_records 96
 for name in "${bulk[@]}"; do
 	check_out "\"test\": \"$name\""
 done
@@ -67,6 +69,15 @@ run --json --repeat 1 --count 20 --size 1,4 --test worker-rate,worker-trip
 check_status 0
 check_quiet
 check_records 4
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so does every test of many ranks"
+run --json --repeat 1 --count 20 --size 3,16 --test all-to-all,random,fan-in,fan-out,flooding-trip \
+	--test flooding-trip-99,flooded-trip,flooded-trip-99,among-trip,among-trip-99,burst
+check_status 0
+check_quiet
+check_records 22
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 
@@ -271,6 +282,30 @@ for ranks in 2 4 8 16; do
 done
 count_out 0 '"(value|limit|ratio)": null'
 
+sentence "--scale has every row of many ranks at every number of ranks, and draws them"
+run --scale --count 20 --repeat 1 --plot "$folder/scale.svg"
+check_status 0
+check_quiet
+steps=2 && for ((ranks = 4; ranks < $(nproc); ranks *= 2)); do ((steps++)); done
+for row in all-to-all random fan-in fan-out; do
+	count_out "$steps" "^$row +[0-9]+ ranks +[0-9.]+ M/s +- +[0-9.]+ M/s +[0-9.]+ "
+done
+for row in flooding-trip flooded-trip among-trip; do
+	count_out "$((steps - 1))" "^$row +[0-9]+ ranks +[0-9.]+ ns +- +[0-9.]+ ns +[0-9.]+ "
+	count_out "$((steps - 1))" "^$row-99 +[0-9]+ ranks +[0-9.]+ ns +- +[0-9.]+ ns +[0-9.]+ "
+done
+[[ $(head -c 4 "$folder/scale.svg") == "<svg" && $(tail -1 "$folder/scale.svg") == "</svg>" ]] ||
+	fail "the picture is not whole"
+[[ $(grep -o '<polyline' "$folder/scale.svg" | wc -l) == 24 ]] ||
+	fail "the picture has not twenty lines and four in its key"
+[[ $(grep -o '<circle' "$folder/scale.svg" | wc -l) == $((8 * steps + 12 * (steps - 1))) ]] ||
+	fail "the picture has not a dot for each figure and each limit"
+run --scale --json --count 20 --repeat 1
+check_status 0
+check_quiet
+check_records $((4 * steps + 6 * (steps - 1)))
+count_out 0 '"(value|limit|ratio)": null'
+
 sentence "the records of --delivery are whole, and one way at least is the best at each interval"
 sweep_keys=(interval_us delivery poll_us slowdown latency_ns latency_p99_ns calls_per_message \
 	messages_per_s
@@ -307,6 +342,8 @@ refused "cannot stand beside it" --paper --size 4
 refused "cannot stand beside it" --delivery --test rate
 refused "cannot stand beside it" --delivery --paper
 refused "--collectives.* cannot stand beside it" --collectives --size 8
+refused "--scale.* cannot stand beside it" --scale --size 8
+refused "cannot stand beside it" --scale --delivery
 refused "cannot be used without" --plot x.svg
 
 sentence "--help helps"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 300 */
 /*
- * Gathered items among processes: random destinations, answers, chains of handlers that post, with
- * few and many ranks, in every way of delivery, over shared memory and UDP with faults; phases that
- * end with a barrier or with tern_team_quiet(); and ranks that are killed.
+ * Gathered items among processes: random destinations, limits, answers, chains of handlers that
+ * post, with few and many ranks, in every way of delivery, over shared memory and UDP with faults;
+ * phases that end with a barrier or with tern_team_quiet(); and ranks that are killed.
  */
 #include <tern/coll.h>
 #include <tern/post.h>
@@ -11,7 +11,7 @@
 #include "chance.h"
 #include "ranks.h"
 
-enum { TAKE, ASK, ANSWER, WALK, PHASE, PHASE_WALK };
+enum { TAKE, TAKE_MANY, ASK, ANSWER, WALK, PHASE, PHASE_WALK };
 
 static uint64_t next_in[RANKS_AT_MOST], next_out[RANKS_AT_MOST], next_answer[RANKS_AT_MOST];
 static _Atomic uint64_t came, answers, walked, early;
@@ -24,6 +24,16 @@ static void take(tern *t, const tern_msg *m)
 	if (tern_msg_arg(m, 0) != next_in[tern_msg_src(m)]++)
 		CHECK(!"items of one rank come in order");
 	atomic_fetch_add(&came, 1);
+}
+
+/* The same of several items in one call. */
+static void take_many(tern *t, const tern_msg *m, const uint64_t *number, size_t count)
+{
+	(void)t;
+	for (size_t i = 0; i < count; i++)
+		if (number[i] != next_in[tern_msg_src(m)]++)
+			CHECK(!"items of one rank come in order");
+	atomic_fetch_add(&came, count);
 }
 
 static void ask(tern *t, const tern_msg *m)
@@ -67,7 +77,8 @@ static tern *rank_open(void)
 	tern *t = ranks_open();
 	REQUIRE(tern_on(t, TAKE, take) == 0 && tern_on(t, ASK, ask) == 0 &&
 		tern_on(t, ANSWER, answer) == 0 && tern_on(t, WALK, walk) == 0 &&
-		tern_on(t, PHASE, note_phase) == 0 && tern_on(t, PHASE_WALK, phase_walk) == 0);
+		tern_on(t, PHASE, note_phase) == 0 && tern_on(t, PHASE_WALK, phase_walk) == 0 &&
+		tern_post_on(t, TAKE_MANY, take_many) == 0);
 	seed += tern_rank(t);
 	return t;
 }
@@ -89,11 +100,14 @@ static uint64_t sum_of(tern_team *team, uint64_t mine)
 
 static void scatter(tern *t, tern_team *team)
 {
+	CHECK_IS(tern_post_limit(t, tern_rank(t) % 2 ? 1024 : 0), 0);
 	for (uint64_t i = 0; i < items; i++) {
 		uint32_t to = someone(t, i);
-		REQUIRE(tern_post(t, to, TAKE, next_out[to]++) == 0);
+		unsigned id = i / 32 % 3 ? TAKE_MANY : TAKE;
+		REQUIRE(tern_post(t, to, id, next_out[to]++) == 0);
 	}
 	CHECK_IS(tern_team_quiet(team), 0);
+	CHECK_IS(tern_post_limit(t, 0), 0);
 	CHECK_IS(sum_of(team, atomic_load(&came)), items * tern_size(t));
 }
 

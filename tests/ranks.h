@@ -17,7 +17,7 @@
 #include "check.h"
 #include "endpoint/endpoint.h"
 
-enum { RANKS_AT_MOST = 256 };
+enum { RANKS_AT_MOST = 512 };
 
 static struct job ranks_job;
 static uint32_t ranks_size;

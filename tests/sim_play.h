@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "check.h"
-#include "net/sim/network.h"
+#include "net/sim/machine/network.h"
 
 enum { PLAY_NODES = 256, PLAY_PACKETS = 4096 };
 

@@ -5,20 +5,23 @@
  *     traffic SEED   every rank computes and sends at random, as SEED says, and prints a digest of
  *                    when it handled what, with its time at the end
  *     work           rank 0 prints how long declared work took, in ns
+ *     burn N         rank 0 computes for N ms of CPU time, undeclared, and prints its time, in ns
  *     trip N         rank 0 prints how long a request and its reply of N words, 0 or 1, took to
  *                    the last rank, in ns
  *     trips N        N of them on every pair of ranks
+ *     fan            all others send to rank 0, which does not answer
  *     stuck          every rank waits for what nobody sends
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <tern/sim.h>
 
 #include "chance.h"
 
-enum { ASK, ANSWER, MESSAGES = 200 };
+enum { ASK, ANSWER, TELL, MESSAGES = 200 };
 
 static tern_flag answers, never;
 static uint64_t digest, handled;
@@ -53,6 +56,12 @@ static void on_answer(tern *t, const tern_msg *m)
 	tern_signal(t, &answers, 1);
 }
 
+static void on_tell(tern *t, const tern_msg *m)
+{
+	note(t, m);
+	tern_signal(t, &answers, 1);
+}
+
 static void ask(tern *t, uint32_t dst, unsigned words)
 {
 	must(words ? tern_request(t, dst, ASK, 1) : tern_request(t, dst, ASK));
@@ -82,6 +91,21 @@ static void work(tern *t)
 	printf("%llu\n", (unsigned long long)(tern_time(t) - began));
 }
 
+static double cpu_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void burn(tern *t, unsigned ms)
+{
+	uint64_t began = tern_time(t);
+	for (double end = cpu_seconds() + ms / 1e3; cpu_seconds() < end;)
+		;
+	printf("%llu\n", (unsigned long long)(tern_time(t) - began));
+}
+
 /* The others come to their next barrier meanwhile, so the first trips meet messages of that. */
 static void trip(tern *t, unsigned words)
 {
@@ -104,6 +128,14 @@ static void trips(tern *t, unsigned n)
 		printf("%u ranks, %u trips each\n", tern_size(t), n);
 }
 
+static void fan(tern *t)
+{
+	if (tern_rank(t) == 0)
+		must(tern_wait(t, &answers, (tern_size(t) - 1) * MESSAGES));
+	for (unsigned i = 0; i < MESSAGES && tern_rank(t); i++)
+		must(tern_request(t, 0, TELL, i));
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -112,13 +144,18 @@ int main(int argc, char **argv)
 	must(tern_open(&t, NULL));
 	must(tern_on(t, ASK, on_ask));
 	must(tern_on(t, ANSWER, on_answer));
+	must(tern_on(t, TELL, on_tell));
 	must(tern_barrier(t));
 	if (strcmp(what, "traffic") == 0)
 		traffic(t, n);
 	else if (strcmp(what, "trips") == 0)
 		trips(t, n);
+	else if (strcmp(what, "fan") == 0)
+		fan(t);
 	else if (tern_rank(t) == 0 && strcmp(what, "work") == 0)
 		work(t);
+	else if (tern_rank(t) == 0 && strcmp(what, "burn") == 0)
+		burn(t, n);
 	else if (tern_rank(t) == 0 && strcmp(what, "trip") == 0)
 		trip(t, n);
 	else if (strcmp(what, "stuck") == 0)

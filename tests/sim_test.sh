@@ -36,6 +36,9 @@ done
 for network in logp torus hypercube fattree mesh; do
 	same "$network" 1 --set network=$network --set hop=30ns
 done
+for profile in flash scmp scmp-original; do
+	same "$profile" 1 --profile $profile
+done
 same "a torus of flits" 1 --set network=mesh --set wrap=1 --set channels=4
 [[ $(traffic 1) != "$(traffic 2)" ]] || fail "other traffic has the same times"
 
@@ -67,12 +70,21 @@ trip $((2 * (13100 + 13 * 450 + 15000) + 2 * 2200)) 4 ncube2
 trip $((2 * (13100 + 13 * 450 + 15000) + 4 * 2200)) 8 ncube2
 trip $((1500 + 1300 + 2 * 1600 + 2 * (600 + 800))) 2 cm5
 trip $((1500 + 1300 + 2 * 1600 + 2 * (600 + 3 * 800))) 16 cm5
-trip $((10 * (15 + 19 + 30 + 12) + 2 * (400 + 40))) 2 flash
+# MAGIC hands a message for a handler of the program over to the processor, at both ends.
+trip $((10 * (15 + 19 + 30 + 12 + 4 * 12) + 2 * (400 + 40))) 2 flash
 
 sentence "declared work takes what the profile says"
 run -n 1 --set cycle=10ns --set integer=1cycles --set floating=1ns --set load=2ns \
 	--set store=3us "$ranks" work
 [[ $(<"$out") == $((10000 + 100 + 20 + 3000)) ]] || fail "it took $(<"$out") ns"
+
+sentence "measured CPU time takes what the profile says, and none unless it does"
+for percent in 0 100 300; do
+	run -n 2 --set cpu=$percent "$ranks" burn 20
+	check_status 0
+	took=$(<"$out") least=$((20000000 * percent / 100))
+	((took >= least && took <= 2 * least)) || fail "20 ms at $percent % took $took ns"
+done
 
 sentence "the examples run, and print what they print elsewhere"
 for example in hello ring histogram halo; do
@@ -92,7 +104,7 @@ sentence "packets that block each other are told so, with what each holds and wa
 ring=(--set network=mesh --set width=8 --set wrap=1 --set flit=100ns)
 run -n 8 "${ring[@]}" --set channels=1 "$ranks" traffic 1
 [[ $status != 0 ]] || fail "it ended well"
-check_err 'stands still at 2.000 us: packets block each other'
+check_err 'stands still at [0-9.]* us: packets block each other'
 check_err 'packet from node 7 to node 1 holds .* right of node 7 .channel 0.'
 check_err 'waits for the link right of node 0 .channel 0., which the packet from node 0 to node 2'
 run -n 8 "${ring[@]}" --set channels=2 "$ranks" traffic 1

@@ -5,13 +5,16 @@
  * looks like (words, payload, what is answered) follows from the seed, the two
  * ranks and i, so the receiver knows what must come next and checks all of it:
  * order, words, bytes. The same for replies. In between, claims stay open, messages
- * are kept and dropped, and handlers defer work that sends a third stream.
+ * are kept and dropped, and handlers defer work that sends a third stream. Posted items are a
+ * fourth: some are answered, and some handlers post on.
  */
+#include <tern/post.h>
+
 #include "chance.h"
 #include "handed.h"
 #include "ranks.h"
 
-enum { ASK, TELL, EXTRA, CLAIMS_MOST = 4 };
+enum { ASK, TELL, EXTRA, ITEM, ITEM_ANSWER, HOP, CLAIMS_MOST = 4 };
 enum answer { ANSWER_NONE, ANSWER_WORDS, ANSWER_DATA, ANSWER_IN_PLACE, ANSWERS };
 
 /* What the program decides about a message before it is sent. */
@@ -25,6 +28,7 @@ struct shape {
 
 struct shared {
 	_Atomic uint64_t sent[RANKS_AT_MOST][RANKS_AT_MOST], extra[RANKS_AT_MOST][RANKS_AT_MOST];
+	_Atomic uint64_t items[RANKS_AT_MOST][RANKS_AT_MOST], hops[RANKS_AT_MOST][RANKS_AT_MOST];
 	_Atomic uint64_t done;
 };
 
@@ -39,6 +43,9 @@ struct rank {
 	uint64_t next_request[RANKS_AT_MOST], next_extra[RANKS_AT_MOST]; /* from each */
 	uint64_t next_reply[RANKS_AT_MOST]; /* from each: the request that its next reply answers */
 	uint64_t sent[RANKS_AT_MOST], extra[RANKS_AT_MOST];
+	/* Of posts: to each, from each; and by handlers. An answer has the number of its item. */
+	uint64_t items[RANKS_AT_MOST], next_item[RANKS_AT_MOST], next_answer[RANKS_AT_MOST];
+	uint64_t hops[RANKS_AT_MOST], next_hop[RANKS_AT_MOST];
 	uint64_t replies_due;
 	_Atomic uint64_t replies;
 	struct open_claim claim[CLAIMS_MOST];
@@ -48,7 +55,8 @@ struct rank {
 };
 
 static uint64_t seed;
-static unsigned messages; /* a rank sends */
+static unsigned messages;   /* a rank sends */
+static unsigned neighbours; /* ranks behind it that it sends them to; 0: all */
 static struct shared *shared;
 static struct rank *ranks[RANKS_AT_MOST]; /* not per thread: a thread that waits serves endpoints
 					     not used yet */
@@ -217,6 +225,63 @@ static void on_extra(tern *t, const tern_msg *m)
 	CHECK_IS(tern_msg_arg(m, 0), self->next_extra[tern_msg_src(m)]++);
 }
 
+/* -- Posted items ------------------------------------------------------------------- */
+
+enum { ANSWERED_EVERY = 3, HOP_EVERY = 5 };
+
+static void on_item(tern *t, const tern_msg *m)
+{
+	struct rank *self = rank_of(t);
+	uint64_t i = tern_msg_arg(m, 0);
+	uint32_t to = (uint32_t)(i / HOP_EVERY % tern_size(t));
+	CHECK_IS(i, self->next_item[tern_msg_src(m)]++);
+	for (unsigned k = 1; k < tern_msg_words(m); k++)
+		CHECK_IS(tern_msg_arg(m, k), k);
+	if (i % ANSWERED_EVERY == 0)
+		CHECK_IS(tern_reply(t, m, ITEM_ANSWER, i), 0);
+	if (i % HOP_EVERY == 0)
+		CHECK_IS(tern_post(t, to, HOP, self->hops[to]++, 1), 0);
+}
+
+static void on_item_answer(tern *t, const tern_msg *m)
+{
+	uint64_t *next = &rank_of(t)->next_answer[tern_msg_src(m)];
+	CHECK_IS(tern_msg_arg(m, 0), *next);
+	*next += ANSWERED_EVERY;
+}
+
+static void on_hop(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_msg_arg(m, 0), rank_of(t)->next_hop[tern_msg_src(m)]++);
+}
+
+/* Of one to three words, to ranks at random. */
+static void post_some(tern *t)
+{
+	struct rank *self = rank_of(t);
+	for (uint32_t n = chance_below(&self->chance, 8); n; n--) {
+		uint32_t dst = chance_below(&self->chance, tern_size(t));
+		const uint64_t w[] = { self->items[dst]++, 1, 2 };
+		unsigned words = 1 + (chance_one_in(&self->chance, 4) ? 2 : 0);
+		REQUIRE(tern_post_array(t, dst, ITEM, words, w) == 0);
+	}
+	if (chance_one_in(&self->chance, 100))
+		CHECK_IS(tern_post_limit(t, chance_one_in(&self->chance, 2) ? 0 : 100), 0);
+	if (chance_one_in(&self->chance, 100))
+		CHECK_IS(tern_post_flush(t), 0);
+}
+
+static void check_items(const struct rank *self)
+{
+	uint32_t me = tern_rank(self->t), n = tern_size(self->t);
+	for (uint32_t r = 0; r < n; r++) {
+		CHECK_IS(self->next_item[r], atomic_load(&shared->items[r][me]));
+		CHECK_IS(self->next_hop[r], atomic_load(&shared->hops[r][me]));
+		CHECK_IS(self->next_answer[r],
+			 (self->items[r] + ANSWERED_EVERY - 1) / ANSWERED_EVERY * ANSWERED_EVERY);
+	}
+}
+
 /* -- Sending ------------------------------------------------------------------------ */
 
 static void compose(unsigned char *at, uint32_t len, uint64_t stamp)
@@ -233,6 +298,14 @@ static uint32_t payload_length(struct rank *self)
 	return len < sizeof(uint64_t) ? (uint32_t)sizeof(uint64_t) : len;
 }
 
+static uint32_t destination(tern *t)
+{
+	struct chance *c = &rank_of(t)->chance;
+	uint32_t n = tern_size(t);
+	return neighbours ? (tern_rank(t) + 1 + chance_below(c, neighbours)) % n
+			  : chance_below(c, n);
+}
+
 /* Opens a claim for later, if one is free; or gives one up. */
 static void play_with_claims(tern *t)
 {
@@ -245,7 +318,7 @@ static void play_with_claims(tern *t)
 		}
 		return;
 	}
-	c->dst = chance_below(&self->chance, tern_size(t));
+	c->dst = destination(t);
 	c->len = payload_length(self);
 	c->stamp = chance_next(&self->chance);
 	c->at = handed_claim(t, c->dst, c->len);
@@ -281,7 +354,7 @@ static int send_payload(tern *t, uint32_t dst, unsigned n, uint64_t h)
 static void send_one(tern *t)
 {
 	struct rank *self = rank_of(t);
-	uint32_t dst = chance_below(&self->chance, tern_size(t));
+	uint32_t dst = destination(t);
 	struct shape s = shape_of(tern_rank(t), dst, self->sent[dst]++);
 	uint64_t h = s.hash;
 	int rc = s.payload ? send_payload(t, dst, s.words, h)
@@ -299,6 +372,8 @@ static void publish(const struct rank *self)
 	for (uint32_t r = 0; r < n; r++) {
 		atomic_store(&shared->sent[me][r], self->sent[r]);
 		atomic_store(&shared->extra[me][r], self->extra[r]);
+		atomic_store(&shared->items[me][r], self->items[r]);
+		atomic_store(&shared->hops[me][r], self->hops[r]);
 	}
 }
 
@@ -317,6 +392,8 @@ static void stress_rank(tern *t)
 	CHECK(tern_poll(t) >= 0); /* the endpoint is this thread's from here on, and so is self */
 	for (unsigned i = 0; i < messages; i++) {
 		send_one(t);
+		if (chance_one_in(&self->chance, 4))
+			post_some(t);
 		if (chance_one_in(&self->chance, 8))
 			play_with_claims(t);
 		if (chance_one_in(&self->chance, 16))
@@ -328,10 +405,11 @@ static void stress_rank(tern *t)
 		CHECK_IS(self->claim[i].at ? tern_abandon(t, self->claim[i].at) : 0, 0);
 	CHECK_IS(tern_wait(t, &self->replies, self->replies_due), 0);
 	CHECK_IS(tern_barrier(t), 0); /* every request is handled, */
-	CHECK_IS(tern_barrier(t), 0); /* and so is what those have deferred */
+	CHECK_IS(tern_barrier(t), 0); /* and so is what those have deferred or posted */
 	publish(self);
 	CHECK_IS(tern_barrier(t), 0);
 	check_totals(self);
+	check_items(self);
 	if (self->kept)
 		CHECK_IS(tern_msg_drop(t, self->kept), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -350,6 +428,9 @@ static void prepare(tern *t)
 	CHECK_IS(tern_on(t, ASK, on_ask), 0);
 	CHECK_IS(tern_on(t, TELL, on_tell), 0);
 	CHECK_IS(tern_on(t, EXTRA, on_extra), 0);
+	CHECK_IS(tern_on(t, ITEM, on_item), 0);
+	CHECK_IS(tern_on(t, ITEM_ANSWER, on_item_answer), 0);
+	CHECK_IS(tern_on(t, HOP, on_hop), 0);
 }
 
 static void stress_process(void)
@@ -388,6 +469,16 @@ TEST(with_far_more_ranks_than_cores)
 	ranks_run(64, stress_process);
 	ranks_run_threads(32, prepare, stress_rank);
 	CHECK_IS(shared->done, 96);
+}
+
+/* All pairs of so many would take 15 GiB. */
+TEST(with_512_ranks_that_talk_with_a_few)
+{
+	begin(200);
+	neighbours = 4;
+	ranks_run(512, stress_process);
+	neighbours = 0;
+	CHECK_IS(shared->done, 512);
 }
 
 /* Random ranks are stopped and go on, while the others talk to them. */

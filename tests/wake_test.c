@@ -190,7 +190,7 @@ static void sleep_and_take(struct endpoint *e)
 		if (net->ops->arm(net, &s))
 			sleep_without_bound(&s, 0);
 		net_disarm(net);
-		e->t->peek = &e->site.bell;
+		e->site.peek = &e->site.bell;
 		tern_poll(e->t);
 	}
 }

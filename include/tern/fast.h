@@ -86,13 +86,16 @@ struct tern_inlet {
 	struct tern_lane *answer; /* where replies go; for replies, a lane that refuses */
 	char *base;
 	TERN_ATOMIC_(uint64_t) * freed;
-	char *seen; /* where the cursor stood at the last look for silent peers */
+	/* How sends look at it; see core/quick.c. */
+	uint16_t rest;  /* looks that pass it by from now on */
+	uint16_t pace;  /* it is looked at each so many looks */
+	uint16_t found; /* messages, at half the pace; 0: the pace was not doubled last */
+	uint8_t kind;   /* TERN_KIND_REQUEST, TERN_KIND_REPLY or TERN_KIND_BELL */
+	uint8_t hot;    /* in the poll set */
 	uint64_t leaf;
 	uint32_t leaf_lines;
 	uint32_t peer;
-	uint8_t kind; /* TERN_KIND_REQUEST, TERN_KIND_REPLY or TERN_KIND_BELL */
-	uint8_t hot;  /* in the poll set */
-	uint8_t unused_[6];
+	char *seen;       /* where the cursor stood at the last look for silent peers */
 	uint64_t handled; /* messages */
 	uint64_t due; /* what `handled` is when all that lay here when a barrier was passed has been
 		       */
@@ -112,7 +115,8 @@ enum tern_kind { TERN_KIND_BELL, TERN_KIND_REQUEST, TERN_KIND_REPLY };
 struct tern {
 	uint32_t reach; /* ranks that may be sent to from here and now: size, or 0 */
 	uint32_t rank;
-	struct tern_inlet *peek;  /* the polled inlet that the next send looks at */
+	uint32_t looks; /* sends until one looks at what has arrived, that one included */
+	uint32_t unused_;
 	const tern_msg *current;  /* the request being handled and not yet answered */
 	struct tern_lane *answer; /* the lane for its answer; else one that refuses */
 	struct endpoint *own;     /* the library's part */
@@ -184,7 +188,7 @@ int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SI
 int tern_lane_share(struct tern_lane *lane, uint64_t bits,
 		    uint64_t word);               /* the first piece of a line */
 void tern_knock(tern *t, struct tern_lane *lane); /* tells a receiver that does not look */
-void tern_arrived(tern *t);                       /* serves what a send's look has found */
+void tern_look_around(tern *t);                   /* serves what has arrived, and sets `looks` */
 
 /* cost: base read */
 TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m)
@@ -294,18 +298,14 @@ static inline int tern_unheeded(const struct tern_lane *lane)
 }
 
 /*
- * The look that every send takes at one inlet of the poll set. An older lap's header is smaller (I2
- * in src/ring/ring.h).
+ * Every send owes a look at one inlet of the poll set. The looks of several sends are taken
+ * together, by one of them; see docs/design.md, Who looks at what.
  */
 /* cost: base status */
 static inline void tern_look(tern *t)
 {
-	struct tern_inlet *in = t->peek;
-	const tern_msg *m = (const tern_msg *)(const void *)in->cursor;
-	if (TERN_UNLIKELY(atomic_load_explicit(&m->head, memory_order_relaxed) >= in->expect))
-		tern_arrived(t);
-	else
-		t->peek = in->next;
+	if (TERN_UNLIKELY(--t->looks == 0))
+		tern_look_around(t);
 }
 
 /* Writes a message where the lane has room for it in the common case; 0 if this is not it. */

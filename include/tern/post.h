@@ -2,7 +2,8 @@
 /*
  * Gathered messages, for programs that send very many tiny items to many ranks. An item is a
  * handler's number and up to 6 words. Items are gathered by destination, travel together, and are
- * handled one by one by an ordinary handler, which may answer with tern_reply() and may post.
+ * handled one by one by an ordinary handler, which may answer with tern_reply() and may post; or
+ * many in one call, by a handler that tern_post_on() has registered.
  *
  * Conventions are those of <tern/tern.h>. tern_post(7) has the rules: when items leave, their
  * order, what handlers may do, and how much memory this takes.
@@ -20,6 +21,25 @@ TERN_BEGIN_
  * told once. -EPERM in a handler.
  */
 int tern_post_flush(tern *t);
+
+/*
+ * From now on the program of this rank keeps at most `words` words of items that have not left,
+ * all destinations together; 0: what buffers hold, as at first. -EINVAL if that is less than 8.
+ */
+int tern_post_limit(tern *t, uint32_t words);
+
+/*
+ * Takes many items in one call: `count` items, whose words lie behind each other from `words`, all
+ * of them from one rank and in the order of the posts. `m` says from whom and how many words each
+ * has, and reads as the first of them. It may post, and does not reply.
+ */
+typedef void tern_post_handler(tern *t, const tern_msg *m, const uint64_t *words, size_t count);
+
+/*
+ * Registers handler `id`, in the place of tern_on(). A request that comes to it is one item of as
+ * many words; it has up to 6, and its payload is not handed over.
+ */
+int tern_post_on(tern *t, unsigned id, tern_post_handler *fn);
 
 /*
  * tern_post(t, dst, id, ...) gathers up to 6 words for handler `id` of rank `dst`. In the program

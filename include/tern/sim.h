@@ -20,7 +20,9 @@ typedef struct tern_work {
 
 /*
  * This rank has computed so much: its virtual time goes on by that. On a machine that is not
- * simulated, nothing. Handlers may call it. -EINVAL: no work, or more than ten days.
+ * simulated, nothing. Handlers may call it. Where a controller of the simulated node handles
+ * messages, or threads share its processor, it serves messages and lets other threads run, as
+ * tern_thread_yield() does. -EINVAL: no work, or more than ten days.
  */
 int tern_sim_work(tern *t, const tern_work *work);
 

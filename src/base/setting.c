@@ -101,6 +101,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_SIM] = { "TERN_SIM", "cluster",
 			  "the simulated machine of TERN_NET=sim: a profile that is built in "
 			  "(tern sim --profiles), or a file" },
+	[SETTING_SIM_USE] = { "TERN_SIM_USE", "",
+			      "the file that gets what the parts of the simulated machine were "
+			      "used for, when the last rank closes; see tern-sim(7)" },
 	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "auto",
 			       "the address that UDP is to use, in numbers, or a network such as "
 			       "10.1.0.0/16" },
@@ -152,6 +155,7 @@ int setting_is_text(enum setting s)
 	case SETTING_SSH:
 	case SETTING_NET:
 	case SETTING_SIM:
+	case SETTING_SIM_USE:
 	case SETTING_UDP_BIND:
 	case SETTING_SERVICE:
 	case SETTING_FLOW:

@@ -40,6 +40,7 @@ enum setting {
 	SETTING_ALONE,        /* 1: be a job of one although another launcher started us */
 	SETTING_NET,          /* auto, shm, udp, ofi, ofi/PROVIDER */
 	SETTING_SIM,          /* the profile of the simulated machine */
+	SETTING_SIM_USE,      /* the file that gets what its parts were used for */
 	SETTING_UDP_BIND,     /* the address that UDP sockets have */
 	SETTING_OFI_WAIT,     /* 0: no descriptor of a provider to sleep on */
 	SETTING_SERVICE,      /* which services are added */

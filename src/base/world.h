@@ -52,6 +52,15 @@ struct sleep {
 	bool limited; /* the wait has a limit: a world may not let it sleep longer than it asks */
 };
 
+struct tern_work; /* <tern/sim.h> */
+
+/* What a program that computes does next. */
+enum working {
+	WORK_DONE,
+	WORK_SERVE, /* something has arrived, which a communication processor handles */
+	WORK_SWITCH /* another thread has its turn */
+};
+
 struct world {
 	bool ticks;            /* its time is that of base/clock.h, too */
 	uint64_t (*now)(void); /* ns */
@@ -67,6 +76,13 @@ struct world {
 	 */
 	void (*wait)(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 	int (*poll)(struct pollfd *fd, unsigned n, int ms); /* as poll(2) */
+	/* How long declared work takes, in a unit of the world's. 0, or a code with a sentence. */
+	int (*price)(const struct tern_work *work, uint64_t *left);
+	/*
+	 * Does some of what is left, in the light thread of that number. `may`: messages may be
+	 * served here; `others`: there may be other threads. NULL: work takes its own time.
+	 */
+	enum working (*work)(uint64_t *left, uint64_t thread, bool may, bool others);
 };
 
 extern const struct world world_real;

@@ -112,28 +112,36 @@ static void data_combine(const struct run *r, const struct near_step *s, uint32_
 }
 
 /*
- * At the root, whose own data is in no cell; that of the first member is at its place already. In
- * place, and with members before the root, its data is still needed: then the first member's cell
- * takes the sum.
+ * The order in which the root of a reduction combines: from itself on, or, where that matters, from
+ * the first member on.
  */
-static void root_combine(const struct run *r, const struct near_step *s)
+uint32_t sum_member(const struct run *r, const struct near_step *s, uint32_t k)
+{
+	uint32_t n = r->team->near.n, member = k + (r->combine.ordered ? 0 : s->root);
+	return member < n ? member : member - n;
+}
+
+/*
+ * In place, and with members before the root, its data is needed later: then the first member's
+ * cell takes the sum.
+ */
+void sum_add(const struct run *r, const struct near_step *s, uint64_t round, size_t at,
+	     size_t chunk, uint32_t k)
 {
 	const tern_team *team = r->team;
-	size_t n = s->chunk / r->combine.size;
-	const char *own = s->in + s->done;
-	char *out = s->out + s->done, *sum = out;
-	char *first = (char *)data_of(team, 0, team->round, s->chunk);
-	if (s->root != 0 && out == own)
-		sum = first;
-	else if (s->root != 0)
-		memcpy(sum, first, s->chunk);
-	for (uint32_t i = 1; i < team->near.n; i++)
-		combine_apply(&r->combine, sum,
-			      i == s->root ? (const void *)own
-					   : data_of(team, i, team->round, s->chunk),
-			      n);
-	if (sum != out)
-		memcpy(out, sum, s->chunk);
+	uint32_t member = sum_member(r, s, k);
+	const char *own = s->in + at, *from = own;
+	char *out = s->out + at, *sum = out;
+	if (member != s->root)
+		from = (const char *)data_of(team, member, round, chunk);
+	if (out == own && sum_member(r, s, 0) != s->root)
+		sum = (char *)data_of(team, 0, round, chunk);
+	if (k)
+		combine_apply(&r->combine, sum, from, chunk / r->combine.size);
+	else if (sum != from)
+		memcpy(sum, from, chunk);
+	if (k == team->near.n - 1 && sum != out)
+		memcpy(out, sum, chunk);
 }
 
 void cells_take(const struct run *r, const struct near_step *s)
@@ -148,9 +156,7 @@ void cells_take(const struct run *r, const struct near_step *s)
 			memcpy(s->out + s->done, data_of(team, s->root, team->round, s->chunk),
 			       s->chunk);
 		break;
-	case NEAR_REDUCE:
-		if (me == s->root)
-			root_combine(r, s);
+	case NEAR_REDUCE: /* the root has summed */
 		break;
 	case NEAR_ALLREDUCE:
 		data_combine(r, s, n - 1);

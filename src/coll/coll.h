@@ -74,6 +74,7 @@ struct tern_team {
 	uint64_t all_left;        /* rounds that all near members have left, as far as is known */
 	struct run *first, *last; /* calls under way, in order */
 	uint32_t lost;            /* a member that has left, plus 1 */
+	bool no_direct;           /* a member may not read the memory of others */
 	bool retired;             /* its survivors have another one */
 	struct views *views;      /* of the agreement on its survivors; see survivors.c */
 };
@@ -109,7 +110,7 @@ enum near_kind {
 	NEAR_ALLTOALLV,
 };
 
-enum near_phase { NEAR_WAIT, NEAR_SLICES };
+enum near_phase { NEAR_WAIT, NEAR_READ, NEAR_SLICES };
 
 /* What a member tells another of the part that it sends it, and of the one that it expects. */
 struct lengths {
@@ -138,8 +139,11 @@ struct near_step {
 	size_t chunk;   /* what the round moves that is to be left next */
 	uint32_t ahead; /* rounds whose cell is written, and that are not left */
 	enum near_phase phase;
-	uint32_t seen; /* members from the first on whose number has come */
+	uint32_t seen;                /* members from the first on whose number has come */
+	uint16_t summed[DESK_PLACES]; /* members whose data the root has combined, of each round */
 	struct varied *varied;
+	bool direct;  /* the kernel moves it; see direct.c */
+	size_t moved; /* bytes of the block that it reads */
 };
 
 /* How elements are combined. */
@@ -158,6 +162,7 @@ struct run {
 	struct run *next; /* of its team; then of those that are to be freed */
 	tern_team *team;
 	uint64_t call;
+	uint64_t ahead; /* of the team, before this call */
 	const char *name;
 	tern_op *op; /* NULL: its call waits for it */
 	int error;
@@ -212,6 +217,8 @@ int run_go(struct run *r, tern_op *op);
 int run_near(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
 	     tern_op *op);
 void run_free(struct coll *c, struct run *r);
+/* Of a call that is not made after all: members count the same calls. */
+void run_drop(struct run *r);
 void runs_free_spent(struct coll *c);
 /* Does what can be done now for the runs of a team. */
 unsigned team_turn(tern_team *team);

@@ -21,16 +21,21 @@
  */
 enum { AHEAD_FEW = 3 };
 
-enum { REDUCE_FEW = 4 }; /* members up to which the root alone combines */
+/*
+ * The root of a reduction combines alone up to so many members, or bytes of each: members that do
+ * not wait for it then go on, and write the data of calls to come.
+ */
+enum { REDUCE_FEW = 4, REDUCE_SHORT = 8 << 10 };
 
 /* -- Who writes, and who is waited for -------------------------------------------------------- */
 
 bool near_sliced(const tern_team *team, const struct near_step *s)
 {
 	uint32_t n = team->near.n;
-	if (s->kind != NEAR_ALLREDUCE && (s->kind != NEAR_REDUCE || n <= REDUCE_FEW))
-		return false;
-	return s->len > (8 << 10) / n; /* of the whole, so that all its rounds are alike */
+	if (s->kind == NEAR_REDUCE)
+		return n > REDUCE_FEW && s->len > REDUCE_SHORT;
+	/* Of the whole, so that all its rounds are alike. */
+	return s->kind == NEAR_ALLREDUCE && s->len > (8 << 10) / n;
 }
 
 static bool near_writes(const tern_team *team, const struct near_step *s, uint32_t member)
@@ -77,12 +82,13 @@ static void near_needs(const tern_team *team, const struct near_step *s, uint32_
 
 /* -- How much of it a round moves ------------------------------------------------------------- */
 
-enum { PIECES = 8, PIECE_LEAST = 2 << 10, PIECE_MOST = CELL_LONG };
+/* A piece that all combine slices of takes two rounds of numbers, so it is larger. */
+enum { PIECES = 8, PIECE_LEAST = 8 << 10, SLICED_LEAST = 32 << 10, PIECE_MOST = CELL_LONG };
 
 /* Bytes of each member's part; all members come to the same. */
 static size_t near_most(const tern_team *team, const struct near_step *s)
 {
-	size_t each;
+	size_t each, least;
 	switch (s->kind) {
 	case NEAR_SCATTER:
 	case NEAR_ALLTOALL:
@@ -93,7 +99,8 @@ static size_t near_most(const tern_team *team, const struct near_step *s)
 	case NEAR_REDUCE:
 	case NEAR_GATHER: /* one writes while another reads: there are to be some pieces */
 		each = s->len / PIECES & ~(size_t)63;
-		each = each < PIECE_LEAST ? PIECE_LEAST : each;
+		least = near_sliced(team, s) ? SLICED_LEAST : PIECE_LEAST;
+		each = each < least ? least : each;
 		return each < PIECE_MOST ? each : PIECE_MOST;
 	default:
 		return CELL_LONG;
@@ -133,6 +140,11 @@ static bool cell_free(const tern_team *team, uint64_t round, uint32_t back, uint
 	return least > round - back;
 }
 
+bool near_cell_free(tern_team *team, const struct near_step *s)
+{
+	return cell_free(team, team->round, near_back(team, s), &team->all_left);
+}
+
 /* How many of [first, end) have come in the team's round, from the first on. */
 static uint32_t numbers_look(const tern_team *team, bool combined, uint32_t first, uint32_t end)
 {
@@ -146,7 +158,7 @@ static uint32_t numbers_look(const tern_team *team, bool combined, uint32_t firs
 	return first;
 }
 
-static bool numbers_come(const tern_team *team, struct near_step *s, uint32_t first, uint32_t end)
+bool numbers_come(const tern_team *team, struct near_step *s, uint32_t first, uint32_t end)
 {
 	if (s->seen < first)
 		s->seen = first;
@@ -183,8 +195,7 @@ sleepers_ring(const tern_team *team, const struct near_step *s, uint64_t round, 
 			job_ring(job, team->near.rank[i]);
 }
 
-static void number_tell(const tern_team *team, const struct near_step *s, uint64_t round,
-			bool combined)
+void number_tell(const tern_team *team, const struct near_step *s, uint64_t round, bool combined)
 {
 	struct desk_cell *c = cell_of(team, team->near.me, round);
 	atomic_store(combined ? &c->combined : &c->ready, round + 1);
@@ -202,11 +213,10 @@ void near_doze(tern_team *team, bool begin)
 
 /* -- Turns ------------------------------------------------------------------------------------ */
 
-/* Whether this member is the root of a reduction whose sum begins with its own data. */
-static bool near_begins(const tern_team *team, const struct near_step *s)
+/* Whether this member is the root of a reduction, and combines everybody's data itself. */
+static bool near_sums(const tern_team *team, const struct near_step *s)
 {
-	return s->kind == NEAR_REDUCE && s->root == 0 && team->near.me == 0 &&
-	       !near_sliced(team, s);
+	return s->kind == NEAR_REDUCE && team->near.me == s->root && !near_sliced(team, s);
 }
 
 static void step_open(tern_team *team, struct near_step *s)
@@ -215,26 +225,79 @@ static void step_open(tern_team *team, struct near_step *s)
 		s->len = 1; /* one round, in which nothing moves */
 	if (s->kind == NEAR_ALLTOALLV)
 		s->len = s->varied->longest[1]; /* which a step before has found out */
+	s->direct = direct_may(team, s);
 	s->chunk = near_chunk(team, s, 0);
-	if (!near_writes(team, s, team->near.me) && !near_begins(team, s))
+	if (!near_writes(team, s, team->near.me) && !near_sums(team, s))
 		s->filled = s->len;
 }
 
-/* The root's own data goes to its place while others write theirs. */
-static void sum_begin(tern_team *team, struct near_step *s)
+void round_skip(tern_team *team, struct near_step *s)
+{
+	team->round++;
+	atomic_store_explicit(&team->desk[team->near.me]->left, team->round, memory_order_release);
+	s->phase = NEAR_WAIT;
+	s->seen = 0;
+}
+
+static void round_leave(tern_team *team, struct near_step *s, bool all)
+{
+	if (all && s->chunk == s->len) /* who comes to a step has left all rounds before it */
+		team->all_left = team->round;
+	s->done += s->chunk;
+	s->chunk = near_chunk(team, s, s->done);
+	s->ahead -= s->ahead != 0;
+	round_skip(team, s);
+}
+
+/* Rounds whose sum the root may begin. */
+static void sums_open(tern_team *team, struct near_step *s)
 {
 	for (; s->filled < s->len && s->ahead < DESK_PLACES; s->ahead++) {
-		size_t chunk = near_chunk(team, s, s->filled);
-		if (s->out != s->in)
-			memcpy(s->out + s->filled, s->in + s->filled, chunk);
-		s->filled += chunk;
+		s->summed[(team->round + s->ahead) % DESK_PLACES] = 0;
+		s->filled += near_chunk(team, s, s->filled);
 	}
+}
+
+/*
+ * Whether the next member of a sum has come: `i` rounds ahead of the team's. One that has not come
+ * in the round before is not looked for: it writes them in order.
+ */
+static bool sum_next(const struct run *r, const struct near_step *s, uint32_t i)
+{
+	const tern_team *team = r->team;
+	uint64_t round = team->round + i;
+	uint32_t k = s->summed[round % DESK_PLACES], member = sum_member(r, s, k);
+	if (k == (i ? s->summed[(round - 1) % DESK_PLACES] : team->near.n))
+		return false;
+	return member == s->root || atomic_load(&cell_of(team, member, round)->ready) > round;
+}
+
+/*
+ * The root combines what has come, in all rounds that it has begun, and leaves the first one when
+ * that is whole. So little is left to do when the last member comes.
+ */
+static bool sums_turn(struct run *r, struct near_step *s)
+{
+	tern_team *team = r->team;
+	size_t most = near_most(team, s);
+	for (uint32_t i = 0; i < s->ahead; i++) {
+		uint64_t round = team->round + i;
+		size_t at = s->done + i * most, chunk = near_chunk(team, s, at);
+		uint16_t *k = &s->summed[round % DESK_PLACES];
+		for (; sum_next(r, s, i); ++*k)
+			sum_add(r, s, round, at, chunk, *k);
+		if (i == 0 && *k == team->near.n) {
+			round_leave(team, s, true);
+			return true;
+		}
+	}
+	return false;
 }
 
 static void rounds_fill(tern_team *team, struct near_step *s)
 {
-	if (near_begins(team, s)) {
-		sum_begin(team, s);
+	if (near_sums(team, s)) {
+		sums_open(team, s);
 		return;
 	}
 	/* Never over what this member wrote and has not left: fewer than `back`. */
@@ -252,19 +315,6 @@ static void rounds_fill(tern_team *team, struct near_step *s)
 	}
 }
 
-static void round_leave(tern_team *team, struct near_step *s, bool all)
-{
-	if (all && s->chunk == s->len) /* who comes to a step has left all rounds before it */
-		team->all_left = team->round;
-	team->round++;
-	atomic_store_explicit(&team->desk[team->near.me]->left, team->round, memory_order_release);
-	s->done += s->chunk;
-	s->chunk = near_chunk(team, s, s->done);
-	s->ahead -= s->ahead != 0;
-	s->phase = NEAR_WAIT;
-	s->seen = 0;
-}
-
 static bool round_wait(struct run *r, struct near_step *s)
 {
 	tern_team *team = r->team;
@@ -277,6 +327,8 @@ static bool round_wait(struct run *r, struct near_step *s)
 		number_tell(team, s, team->round, true);
 		s->phase = NEAR_SLICES;
 		s->seen = 0;
+		if (s->kind == NEAR_REDUCE && team->near.me != s->root)
+			round_leave(team, s, true); /* nothing comes back */
 	} else {
 		cells_take(r, s);
 		round_leave(team, s, first == 0 && end == team->near.n);
@@ -286,7 +338,6 @@ static bool round_wait(struct run *r, struct near_step *s)
 
 static bool round_slices(struct run *r, struct near_step *s)
 {
-	/* Nobody leaves before all slices are combined: they are read where others write. */
 	if (!numbers_come(r->team, s, 0, r->team->near.n))
 		return false;
 	slices_take(r, s);
@@ -298,15 +349,27 @@ bool near_turn(struct run *r, struct near_step *s)
 {
 	if (!s->chunk)
 		step_open(r->team, s);
+	if (s->direct && !direct_turn(r->team, s))
+		return false;
 	for (;;) {
 		rounds_fill(r->team, s);
 		if (s->done == s->len)
 			return true;
 		if (near_full(s))
 			return false;
-		if (!(s->phase == NEAR_WAIT ? round_wait(r, s) : round_slices(r, s)))
+		if (!(near_sums(r->team, s)   ? sums_turn(r, s)
+		      : s->phase == NEAR_WAIT ? round_wait(r, s)
+					      : round_slices(r, s)))
 			return false;
 	}
+}
+
+static bool sums_ready(const struct run *r, const struct near_step *s)
+{
+	for (uint32_t i = 0; i < s->ahead; i++)
+		if (sum_next(r, s, i))
+			return true;
+	return false;
 }
 
 bool near_ready(const struct run *r, const struct near_step *s)
@@ -318,6 +381,10 @@ bool near_ready(const struct run *r, const struct near_step *s)
 		return true;
 	if (near_full(s))
 		return cell_free(team, team->round, near_back(team, s), &all_left);
+	if (s->phase == NEAR_READ)
+		return true;
+	if (near_sums(team, s))
+		return sums_ready(r, s);
 	near_needs(team, s, &first, &end);
 	first = s->seen > first ? s->seen : first;
 	return numbers_look(team, s->phase == NEAR_SLICES, first, end) >= end;

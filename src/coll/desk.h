@@ -21,12 +21,30 @@ static inline unsigned char *data_of(const tern_team *team, uint32_t member, uin
 /* Whether each member combines a slice, rather than whoever needs the result all of it. */
 bool near_sliced(const tern_team *team, const struct near_step *s);
 
+/* Whether this member's cell of the team's round may be written. */
+bool near_cell_free(tern_team *team, const struct near_step *s);
+/* Whether the numbers of members [first, end) have come in the phase of the team's round. */
+bool numbers_come(const tern_team *team, struct near_step *s, uint32_t first, uint32_t end);
+/* Announces what this member has written in a round, or combined. */
+void number_tell(const tern_team *team, const struct near_step *s, uint64_t round, bool combined);
+/* Leaves the team's round, whatever it has moved. */
+void round_skip(tern_team *team, struct near_step *s);
+
+/* -- direct.c -- */
+bool direct_may(const tern_team *team, const struct near_step *s);
+/* False: it must wait. True: the step is over, or goes on by the desks. */
+bool direct_turn(tern_team *team, struct near_step *s);
+
 /* -- cell.c -- */
 /* Writes `chunk` bytes from `at` on into this member's cell of a round. */
 void cell_fill(const tern_team *team, const struct near_step *s, uint64_t round, size_t at,
 	       size_t chunk);
 /* Takes what the team's round has brought, where no slices are combined. */
 void cells_take(const struct run *r, const struct near_step *s);
+/* The k-th member whose data the root of a reduction combines, and combining it. */
+uint32_t sum_member(const struct run *r, const struct near_step *s, uint32_t k);
+void sum_add(const struct run *r, const struct near_step *s, uint64_t round, size_t at,
+	     size_t chunk, uint32_t k);
 /* Combines this member's slice, and takes the slices of all. */
 void slice_combine(const struct run *r, const struct near_step *s);
 void slices_take(const struct run *r, const struct near_step *s);

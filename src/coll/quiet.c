@@ -77,7 +77,8 @@ static int quiet_allowed(tern_team *team)
 	int rc = team_check(team, "tern_team_quiet()");
 	if (!rc)
 		rc = rules_wait(e, "tern_team_quiet()");
-	if (!rc && e->deferring && e->deferring_in == (e->site.context ? e->site.context() : 0))
+	if (!rc && e->deferring && e->deferring_by == attach_token() &&
+	    e->deferring_in == (e->site.context ? e->site.context() : 0))
 		rc = rule_broken(RULE_DELIVERY, "tern_team_quiet() was called in a deferred "
 						"function, whose return it would wait for");
 	return rc;

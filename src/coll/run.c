@@ -51,6 +51,7 @@ int run_begin(tern_team *team, const char *name, struct run **out)
 	c->spare = NULL;
 	memset(r, 0, offsetof(struct run, room));
 	r->team = team;
+	r->ahead = team->ahead;
 	r->name = name;
 	r->step = r->few;
 	r->room = RUN_STEPS;
@@ -71,6 +72,12 @@ void run_free(struct coll *c, struct run *r)
 		free(r);
 	else
 		c->spare = r;
+}
+
+void run_drop(struct run *r)
+{
+	r->team->ahead = r->ahead;
+	run_free(r->team->coll, r);
 }
 
 void runs_free_spent(struct coll *c)
@@ -351,7 +358,7 @@ int run_go(struct run *r, tern_op *op)
 	else if (rc)
 		error_set(rc, "%s: no memory", r->name);
 	if (rc) {
-		run_free(c, r);
+		run_drop(r);
 		return rc;
 	}
 	r->call = team->calls++;

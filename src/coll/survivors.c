@@ -2,7 +2,8 @@
 /*
  * The team of those who live. In turn each member leads a round and tells all others its view; who
  * has a view repeats it, and only who has none yet makes one of what it knows. The rounds of
- * members that have died pass when their death is known. docs/collectives.md has the argument.
+ * members that have died pass when their death is known. A member that has given up another one,
+ * which may live, has no say any more and gets no team. docs/collectives.md has the argument.
  */
 #include <errno.h>
 #include <signal.h>
@@ -43,6 +44,15 @@ static bool view_has(const struct view *v, uint32_t member)
 	return v->alive[member / 64] >> member % 64 & 1;
 }
 
+/* Of a leader that has no say: it tells that, so that nobody waits for more. */
+static bool view_empty(const struct view *v)
+{
+	uint64_t any = 0;
+	for (unsigned i = 0; i < VIEW_WORDS; i++)
+		any |= v->alive[i];
+	return !any;
+}
+
 static void view_take(tern_team *team, uint64_t leader, const struct view *v)
 {
 	struct view *kept = leader < team->all.n ? view_of(team, (uint32_t)leader) : NULL;
@@ -72,13 +82,33 @@ void survivors_handlers(struct endpoint *e)
 	layer_on(e, COLL_VIEW, on_view);
 }
 
-/* A view of what this rank knows. */
-static void view_make(const tern_team *team, struct view *v)
+/* What this rank says in the agreement. */
+struct say {
+	struct view view;
+	bool has;         /* it has a view */
+	uint32_t gave_up; /* a member that may live, plus 1: then it says nothing */
+};
+
+/* Whether a member is lost to this rank, and not known to have ended. */
+static bool member_given_up(const tern_team *team, uint32_t member)
+{
+	struct endpoint *e = team->coll->e;
+	uint32_t rank = team->all.rank[member];
+	return e->site.peer[rank].lost && job_rank_check(&e->group->job, rank) == 0;
+}
+
+/* A view of what this rank knows; who has told that it has no say is not in it. */
+static void view_make(const tern_team *team, struct say *say)
 {
 	const struct endpoint *e = team->coll->e;
-	for (uint32_t i = 0; i < team->all.n; i++)
-		if (!e->site.peer[team->all.rank[i]].lost)
-			v->alive[i / 64] |= UINT64_C(1) << i % 64;
+	for (uint32_t i = 0; i < team->all.n; i++) {
+		const struct view *told = &team->views->of[0] + i;
+		if (member_given_up(team, i))
+			say->gave_up = i + 1;
+		if (!e->site.peer[team->all.rank[i]].lost && !(told->told && view_empty(told)))
+			say->view.alive[i / 64] |= UINT64_C(1) << i % 64;
+	}
+	say->has = true;
 }
 
 unsigned survivors_dies_at = UINT32_MAX; /* messages that a test lets a rank send before it dies */
@@ -120,27 +150,72 @@ static int round_stop(struct endpoint *e, struct wait *w)
 	return 0;
 }
 
-/* One round; `view` is what this rank says, once it says anything. */
-static int round_pass(tern_team *team, uint32_t leader, struct view *view, bool *has)
+static int round_lead(tern_team *team, struct say *say)
+{
+	if (!say->has)
+		view_make(team, say);
+	return say->gave_up ? 0 : view_tell(team, &say->view);
+}
+
+static int round_pass(tern_team *team, uint32_t leader, struct say *say)
 {
 	struct led led = { team, leader };
-	if (leader == team->all.me) {
-		if (!*has)
-			view_make(team, view);
-		*has = true;
-		return view_tell(team, view);
-	}
+	if (leader == team->all.me)
+		return round_lead(team, say);
 	struct wait w = { .call = "tern_team_survivors()",
 			  .way = "from",
 			  .whom = team->all.rank[leader] + 1,
 			  .stop = round_stop };
 	wait_through(team->coll->e, round_over, &led, &w);
-	const struct view *told = &team->views->of[leader];
-	if (told->told) {
-		memcpy(view->alive, told->alive, sizeof view->alive);
-		*has = true;
+	const struct view *told = &team->views->of[0] + leader;
+	if (told->told && !view_empty(told)) {
+		memcpy(say->view.alive, told->alive, sizeof say->view.alive);
+		say->has = true;
+	} else if (!told->told && member_given_up(team, leader)) {
+		say->gave_up = leader + 1; /* others may have got its view */
 	}
 	return 0;
+}
+
+/*
+ * Who has given up a member waits for nobody any more: that member may wait for it. Others do not
+ * wait for it either, if it has not told its view yet.
+ */
+static int say_nothing(tern_team *team, struct say *say, bool led)
+{
+	memset(say->view.alive, 0, sizeof say->view.alive);
+	int rc = led ? 0 : view_tell(team, &say->view);
+	return rc ? rc
+		  : error_set(-EHOSTUNREACH,
+			      "tern_team_survivors(): rank %u gets no team, because it cannot "
+			      "reach rank %u, which may live: it should end",
+			      team->coll->e->t->rank, team->all.rank[say->gave_up - 1]);
+}
+
+static int rounds_pass(tern_team *team, struct say *say)
+{
+	int rc = 0;
+	for (uint32_t leader = 0; leader < team->all.n && !rc; leader++) {
+		rc = round_pass(team, leader, say);
+		if (!rc && say->gave_up)
+			rc = say_nothing(team, say, leader > team->all.me);
+	}
+	return rc;
+}
+
+/*
+ * All members of the new team have called this, so none of them uses a desk of the old one any
+ * more. Numbers of rounds that were not left may be in its cells: it goes on behind them.
+ */
+static void desk_reclaim(tern_team *team)
+{
+	struct desk *d = team->own_desk;
+	if (!d)
+		return;
+	atomic_store(&d->left, team->round + DESK_CELLS);
+	atomic_store(&d->sleepers, 0);
+	desk_give(team->coll, d);
+	team->own_desk = NULL;
 }
 
 static int survivors_make(tern_team *team, const struct view *view, struct desk *own,
@@ -188,19 +263,19 @@ static int survivors_begin(tern_team *team, tern_team **out)
 int tern_team_survivors(tern_team *team, tern_team **out)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	struct view view = { .told = false };
-	bool has = false;
+	struct say say = { .has = false };
 	int rc = survivors_begin(team, out);
 	if (rc)
 		return rc;
 	lost_look(team->coll->e);
-	struct desk *own = desk_take(team->coll, &view.place);
-	for (uint32_t leader = 0; leader < team->all.n && !rc; leader++)
-		rc = round_pass(team, leader, &view, &has);
+	struct desk *own = desk_take(team->coll, &say.view.place);
+	rc = rounds_pass(team, &say);
 	if (!rc)
-		rc = survivors_make(team, &view, own, out);
+		rc = survivors_make(team, &say.view, own, out);
 	if (rc && own)
 		desk_give(team->coll, own);
+	if (!rc)
+		desk_reclaim(team);
 	team->retired = !rc;
 	return rc;
 }

@@ -186,7 +186,6 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 		     const char *name, struct block_shape **keep)
 {
 	struct run *r;
-	uint64_t ahead = team->ahead;
 	int rc = in && out ? 0 : error_set(-EINVAL, "%s was given no list of parts", name);
 	if (!rc)
 		rc = call_begin(team, name, &r);
@@ -196,8 +195,7 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 	if (!rc)
 		rc = combine_find(team->coll, TERN_TYPE_UINT64, TERN_REDUCE_MAX, name, &r->combine);
 	if (rc) {
-		run_free(team->coll, r);
-		team->ahead = ahead; /* no call was made */
+		run_drop(r);
 		return rc;
 	}
 	varied_fill(r, in, out);

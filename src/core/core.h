@@ -57,6 +57,8 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
 /* A poll of the program's, with all the checks; `what` is for a sentence. */
 int poll_kinds(tern *t, unsigned kinds, const char *what);
+/* What follows when a send's look has handled so many messages. */
+void poll_passed(struct endpoint *e, unsigned handled);
 /* The end of one that has been round and handled so many messages: what it returns. */
 int poll_finish(struct endpoint *e, unsigned handled);
 /* Handles what lies in an inlet, until it has had its turn; how many messages. */

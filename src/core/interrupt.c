@@ -105,7 +105,7 @@ static bool interrupt_arm(struct interrupt *i)
 			   .thread = atomic_load(&i->thread) };
 	if (!endpoint_arm(e, &s))
 		return false;
-	e->t->peek = &e->site.bell;
+	e->site.peek = &e->site.bell;
 	if (s.until)
 		tick_due(i, s.until);
 	return e->armed = true;

@@ -99,4 +99,14 @@ void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const cha
 	handler_set(e, TERN_HANDLER_MAX + id, fn, name);
 }
 
+/* What layer_answer_write() leaves to do. */
+int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w0, uint64_t w1)
+{
+	const uint64_t words[] = { w0, w1 };
+	if (what == ANSWER_RARE)
+		return layer_reply(t->own, id, NULL, 0, 2, words);
+	tern_knock(t, t->answer);
+	return 0;
+}
+
 /* cost: base control */

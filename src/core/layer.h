@@ -169,22 +169,62 @@ static inline void op_over(struct endpoint *e, tern_op *op)
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc);
 
 /*
- * A request of six words of Tern's own: inline where tern_request() is, for those that must
- * be as quick.
+ * A request of six words, or of `n`, a constant, of Tern's own: inline where tern_request() is, for
+ * those that must be as quick.
  */
-static inline int layer_words(struct endpoint *e, uint32_t dst, unsigned id, TERN_SIX_)
+static inline __attribute__((always_inline)) int layer_write(struct endpoint *e, uint32_t dst,
+							     unsigned id, unsigned n, TERN_SIX_)
 {
 	tern *t = e->t;
 	struct tern_lane *lane = &t->lane[dst];
 	if (TERN_UNLIKELY(!t->reach ||
-			  !tern_lane_write(lane, TERN_HANDLER_MAX + id, 6, TERN_SIX_VALUES_))) {
+			  !tern_lane_write(lane, TERN_HANDLER_MAX + id, n, TERN_SIX_VALUES_))) {
 		const uint64_t words[] = { TERN_SIX_VALUES_ };
-		return layer_request(e, dst, id, NULL, 0, 6, words);
+		return layer_request(e, dst, id, NULL, 0, n, words);
 	}
 	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
 		tern_knock(t, lane);
 	tern_look(t);
 	return 0;
+}
+
+static inline int layer_words(struct endpoint *e, uint32_t dst, unsigned id, TERN_SIX_)
+{
+	return layer_write(e, dst, id, 6, TERN_SIX_VALUES_);
+}
+
+/* tern_look(), for calls that end with it: true if this one looks, by tern_look_around(). */
+/* cost: base status */
+static inline bool layer_looks(tern *t)
+{
+	return --t->looks == 0;
+}
+
+/*
+ * A reply of two words of Tern's own to the request `m` whose handler runs, likewise. What the
+ * inline part leaves to do is apart, for handlers that end with it.
+ */
+enum layer_answered { ANSWER_WRITTEN, ANSWER_KNOCK, ANSWER_RARE };
+
+/* cost: base write */
+static inline enum layer_answered layer_answer_write(tern *t, const tern_msg *m, unsigned id,
+						     uint64_t w0, uint64_t w1)
+{
+	struct tern_lane *lane = t->answer;
+	if (TERN_UNLIKELY(m != t->current ||
+			  !tern_lane_write(lane, TERN_HANDLER_MAX + id, 2, w0, w1, 0, 0, 0, 0)))
+		return ANSWER_RARE;
+	t->current = tern_answered(t);
+	return TERN_UNLIKELY(tern_unheeded(lane)) ? ANSWER_KNOCK : ANSWER_WRITTEN;
+}
+
+int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w0, uint64_t w1);
+
+/* cost: base write */
+static inline int layer_answer(tern *t, const tern_msg *m, unsigned id, uint64_t w0, uint64_t w1)
+{
+	enum layer_answered what = layer_answer_write(t, m, id, w0, w1);
+	return TERN_LIKELY(what == ANSWER_WRITTEN) ? 0 : layer_answer_rest(t, what, id, w0, w1);
 }
 
 #endif

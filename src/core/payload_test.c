@@ -476,7 +476,7 @@ static void look_at_nobody(tern *t)
 	tern_poll(t);
 	(void)net->ops->arm(net, &s);
 	net_disarm(net);
-	t->peek = &t->own->site.bell;
+	t->own->site.peek = &t->own->site.bell;
 }
 
 static void check_last_replies(bool asleep)

@@ -18,6 +18,7 @@
 #include "endpoint/trace.h"
 
 enum {
+	NEAR = 4,         /* messages in a row that show that the sender is some lines ahead */
 	DRAIN_MOST = 128, /* messages of one inlet after which the end of its leaf ends its turn */
 	DEMOTE_EVERY = 1 << 15, /* inlets looked at in vain between two searches for silent peers */
 	DEFER_PLACES = TERN_DEFER_MAX + 2,
@@ -193,13 +194,15 @@ static inline __attribute__((always_inline)) bool drain_rare(struct endpoint *e,
  * control line that ends a leaf also bounds the turn, so the loop counts nothing
  * but what it returns. Where nothing is counted, `y` is NULL and a constant: a rank
  * that counts has a loop of its own, and the other loop knows nothing of it. The same goes for
- * `most`, the messages that it may handle: ALL in both of these.
+ * `most`, when its turn ends, `handled` of before included: ALL in both of these. ALL
+ * fetches lines ahead always.
  */
-static inline __attribute__((always_inline)) unsigned
-drain_loop(struct endpoint *e, struct tern_inlet *in, struct tally *y, uint64_t most)
+static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint *e,
+								 struct tern_inlet *in,
+								 struct tally *y, unsigned handled,
+								 uint64_t most)
 {
 	tern *t = e->t;
-	unsigned handled = 0;
 	while (most == ALL || handled < most) {
 		char *at = in->cursor; /* cost: base read */
 		const tern_msg *m = (const tern_msg *)(const void *)at;
@@ -212,7 +215,10 @@ drain_loop(struct endpoint *e, struct tern_inlet *in, struct tally *y, uint64_t 
 				break;
 			continue;
 		}
-		inlet_step(in, at, x);
+		inlet_step(in, at, x,
+			   most == ALL ? TERN_PREFETCH
+			   : handled   ? 0
+				       : (int)e->site.fetch);
 		t->current = m; /* cost: protection setup */
 		if (y)
 			count_handler(e, m, x, y);
@@ -226,7 +232,7 @@ drain_loop(struct endpoint *e, struct tern_inlet *in, struct tally *y, uint64_t 
 static __attribute__((noinline)) unsigned drain_counted(struct endpoint *e, struct tern_inlet *in)
 {
 	struct tally y = tally_begin(e);
-	unsigned handled = drain_loop(e, in, &y, ALL);
+	unsigned handled = drain_loop(e, in, &y, 0, ALL);
 	count_batch(e, in, handled, y.bytes);
 	return handled;
 }
@@ -245,8 +251,12 @@ static inline unsigned drain_end(struct endpoint *e, struct tern_inlet *in, cons
 unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 {
 	struct frame f = frame_enter(e, in);
-	unsigned handled =
-		TERN_UNLIKELY(e->stats) ? drain_counted(e, in) : drain_loop(e, in, NULL, ALL);
+	unsigned handled = 0;
+	if (TERN_UNLIKELY(e->stats))
+		handled = drain_counted(e, in);
+	else if (e->site.fetch == FETCH_ALWAYS ||
+		 (handled = drain_loop(e, in, NULL, 0, NEAR)) == NEAR)
+		handled = drain_loop(e, in, NULL, handled, ALL);
 	return drain_end(e, in, &f, handled);
 }
 
@@ -255,7 +265,7 @@ static unsigned inlet_drain_few(struct endpoint *e, struct tern_inlet *in, uint6
 {
 	struct frame f = frame_enter(e, in);
 	struct tally y = tally_begin(e);
-	unsigned handled = drain_loop(e, in, e->stats ? &y : NULL, most);
+	unsigned handled = drain_loop(e, in, e->stats ? &y : NULL, 0, most);
 	if (e->stats)
 		count_batch(e, in, handled, y.bytes);
 	return drain_end(e, in, &f, handled);
@@ -303,7 +313,7 @@ static unsigned poll_circle(struct endpoint *e, unsigned kinds)
 unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 {
 	unsigned handled = 0;
-	e->t->peek = in->next; /* the next look begins behind it, so that all have their turn */
+	e->site.peek = in->next; /* the next look begins behind it, so that all have their turn */
 	/* Whoever knocked has sent something; who asks also sends. */
 	if (in->kind == TERN_KIND_BELL || e->site.asks)
 		handled = poll_circle(e, KINDS_BOTH);
@@ -364,7 +374,7 @@ static void poll_empty(struct endpoint *e)
 	lost_look(e); /* a rank that never talked with us leaves without ringing */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->demote(e->net[i]);
-	e->t->peek = &e->site.bell; /* it may have looked at one that left the poll set */
+	e->site.peek = &e->site.bell; /* it may have looked at one that left the poll set */
 }
 
 static void poll_deferred(struct endpoint *e)
@@ -374,6 +384,7 @@ static void poll_deferred(struct endpoint *e)
 		return;
 	e->deferring = true;
 	e->deferring_in = e->site.context ? e->site.context() : 0;
+	e->deferring_by = attach_token();
 	/* Those that these defer wait for the next poll. */
 	for (uint32_t n = e->deferred_count; n; n--) {
 		struct deferred d = e->deferred[e->deferred_first];
@@ -427,14 +438,9 @@ unsigned poll_once(struct endpoint *e, unsigned kinds)
 	return poll_after(e, poll_circle(e, kinds));
 }
 
-void tern_arrived(tern *t)
+void poll_passed(struct endpoint *e, unsigned handled)
 {
-	struct site *site = &t->own->site;
-	if (held(t->own))
-		return;
-	site->passing = true;
-	poll_once(t->own, KINDS_BOTH);
-	site->passing = false;
+	poll_after(e, handled);
 }
 
 /* Sentences are kept per thread, and an interrupt's is taken back. */

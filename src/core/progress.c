@@ -197,7 +197,7 @@ static bool progress_arm(struct endpoint *e)
 	bool armed = endpoint_arm(e, s);
 	if (!armed)
 		endpoint_disarm(e);
-	e->t->peek = &e->site.bell;
+	e->site.peek = &e->site.bell;
 	return armed;
 }
 

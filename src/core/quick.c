@@ -65,7 +65,7 @@ quick_drain(tern *t, struct endpoint *e, struct tern_inlet *in, char *at, uint64
 		return quick_round(e, in, 0);
 	quick_enter(t, e, in);
 	do {
-		inlet_step(in, at, x);
+		inlet_step(in, at, x, TERN_PREFETCH);
 		t->current = (const tern_msg *)(const void *)at; /* cost: protection setup */
 		t->handler[x >> TERN_ID_SHIFT](t, t->current);   /* cost: base call */
 		handled++;                                       /* cost: statistics control */
@@ -144,6 +144,93 @@ int tern_poll(tern *t)
 {
 	int handled = quick_poll(t);
 	return TERN_LIKELY(wait_scheduler == NULL) ? handled : quick_pass(t, handled);
+}
+
+/* -- The looks of sends ---------------------------------------------------------------------- */
+
+enum {
+	LOOK_LEAST = 16, /* sends between two looks; */
+	LOOK_MOST = 32,  /* inlets of one, and sends before it */
+	GATHER = 64,     /* messages of a stream that are let gather between two looks at it */
+};
+
+/* What lies there will be handled by the next look. */
+static void stream_fetch(const struct tern_inlet *in)
+{
+	for (int i = 0; i < TERN_PREFETCH; i++)
+		__builtin_prefetch(in->cursor + (size_t)i * TERN_LINE);
+}
+
+/*
+ * When to look at the inlet again, where `n` messages have been found. A stream is left alone
+ * until GATHER have come. Whoever waits for an answer sends no more meanwhile: twice the time then
+ * has not brought more. The pause falls to a quarter, since the next look tries to double it.
+ */
+static void inlet_pace(struct tern_inlet *in, unsigned n)
+{
+	unsigned pace = in->pace;
+	bool more = n >= in->found + in->found / 2u;
+	in->found = 0;
+	if (n == 0 || !more) {
+		pace = n && pace > 4 ? pace / 4 : 1;
+	} else if (8 * n < pace || n >= 2 * GATHER) {
+		pace = (pace + 1) / 2;
+	} else if (n > 1 && n < GATHER) {
+		in->found = (uint16_t)n;
+		pace *= 2;
+	}
+	in->pace = (uint16_t)pace;
+	in->rest = (uint16_t)(pace - 1);
+}
+
+/* The bell has rung, or something was handled: what a poll does then. */
+static __attribute__((noinline)) void look_poll(struct endpoint *e, unsigned handled)
+{
+	e->site.passing = true;
+	if (handled)
+		poll_passed(e, handled);
+	else
+		poll_once(e, KINDS_BOTH);
+	e->site.passing = false;
+}
+
+static unsigned look_at(struct endpoint *e, struct tern_inlet *in)
+{
+	unsigned handled = 0;
+	if (inlet_arrived(in))
+		handled = inlet_drain(e, in);
+	else if (in->pace == 1)
+		return 0;
+	inlet_pace(in, handled);
+	return handled;
+}
+
+void tern_look_around(tern *t)
+{
+	struct endpoint *e = t->own;
+	uint32_t left = e->site.pollset + 1;
+	left = left < LOOK_MOST ? left : LOOK_MOST;
+	t->looks = left > LOOK_LEAST ? left : LOOK_LEAST;
+	if (held(e))
+		return;
+	struct tern_inlet *in = e->site.peek;
+	unsigned handled = 0;
+	bool rung = false;
+	for (; left; left--, in = in->next) {
+		if (in->rest) {
+			if (--in->rest == 0)
+				stream_fetch(in);
+		} else if (in->kind == TERN_KIND_BELL) {
+			rung |= inlet_arrived(in);
+		} else {
+			handled += look_at(e, in);
+		}
+	}
+	e->site.peek = in;
+	if (rung)
+		look_poll(e, 0);
+	else if (handled && TERN_UNLIKELY(e->after))
+		look_poll(e, handled);
 }
 
 /* cost: base control */

@@ -90,7 +90,7 @@ static void ownership_regain(struct endpoint *e, uint32_t entry)
 /* What one inlet has, or a round of all where that may be more than messages. */
 static unsigned serve_some(struct endpoint *e)
 {
-	struct tern_inlet *there = e->work ? NULL : pollset_find(&e->site, e->t->peek);
+	struct tern_inlet *there = e->work ? NULL : pollset_find(&e->site, e->site.peek);
 	return there ? poll_inlet(e, there) : poll_once(e, KINDS_BOTH);
 }
 

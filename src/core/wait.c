@@ -18,6 +18,8 @@ enum {
 	SIBLINGS_EVERY = 64,
 	STREAM = 8,        /* messages handled at a time that make a stream */
 	LINGER = 128,      /* pauses that let it run ahead */
+	RUN_LEAST = 2,     /* looks in a row that find something, before the first pause, */
+	RUN_MOST = 8,      /* and before the longest */
 	LOOKS = 16,        /* between two rounds of the thread's other endpoints */
 	YIELD_NS = 300000, /* after looking: how long to yield, */
 	NAPS_NS = 1500000, /* and how long to nap before sleeping */
@@ -175,7 +177,7 @@ void endpoint_disarm(struct endpoint *e)
 	for (unsigned i = 0; i < e->nets; i++)
 		net_disarm(e->net[i]);
 	e->armed = false;
-	e->t->peek = &e->site.bell;
+	e->site.peek = &e->site.bell;
 }
 
 /* Nonzero if it cannot be slept on; also if another thread may take it any moment. */
@@ -263,12 +265,12 @@ static struct tern_inlet *wait_look(struct endpoint *e, struct wait *w)
 {
 	int most = wait_scheduler ? 1 : LOOKS; /* others may have something to do meanwhile */
 	for (int i = 0; i < most && w->looks < e->spin && !e->work; i++, w->looks++) {
-		struct tern_inlet *in = pollset_find(&e->site, e->t->peek);
+		struct tern_inlet *in = pollset_find(&e->site, e->site.peek);
 		if (in)
 			return in;
 		cpu_relax();
 	}
-	return pollset_find(&e->site, e->t->peek);
+	return pollset_find(&e->site, e->site.peek);
 }
 
 /* Once in a wait: says what is under way, when it has taken as long as the user wants to bear. */
@@ -308,36 +310,62 @@ static void wait_idle(struct endpoint *e, struct wait *w)
 }
 
 /*
- * Before the next look, when the last one left a line of pieces half read. The producer
- * is filling that line, and each look takes it away; in a stream, the consumer's
- * prefetcher also takes lines away that are about to be written, for as long as the
- * consumer stays close behind. So a stream is let run ahead, which doubles its rate;
- * whoever has what it waited for is not delayed, because this comes before a look and
- * not after a message.
+ * Before the next look. A producer is about to write the line that we look at, and each look takes
+ * it away; in a stream, the consumer's prefetches also take lines away that are about to be
+ * written, for as long as the consumer stays close behind. So a stream is let run ahead, which
+ * doubles its rate. Pieces: when the last look left a line of them half read. Whole lines: when
+ * messages have come from this inlet each time that we looked; the longer they do, the longer the
+ * pause, so that a burst ends late by a part of its length at most. Whoever has what it waited for
+ * is not delayed, because this comes before a look and not after a message.
  */
-static uint32_t linger_of(const struct endpoint *e, const struct tern_inlet *in, unsigned handled)
+static uint32_t linger_of(const struct endpoint *e, struct wait *w, const struct tern_inlet *in,
+			  unsigned handled)
 {
-	if (!in || (uintptr_t)in->cursor % TERN_LINE == 0 || !e->spin)
+	bool streams = in && in == w->from && w->looks <= 1;
+	w->from = in;
+	w->run = !streams ? 0 : w->run < RUN_MOST ? w->run + 1 : RUN_MOST;
+	if (!in || !e->spin)
 		return 0;
-	return handled < STREAM ? 1 : LINGER;
+	if ((uintptr_t)in->cursor % TERN_LINE)
+		return handled < STREAM ? 1 : LINGER;
+	return w->run < RUN_LEAST || inlet_arrived(in) ? 0 : 1u << (w->run - RUN_LEAST);
 }
 
-static void wait_linger(struct wait *w)
+/* Whether something has arrived elsewhere. */
+static bool linger_ends(const struct endpoint *e, const struct wait *w)
 {
-	for (; w->linger; w->linger--)
+	const struct tern_inlet *in = &e->site.bell;
+	do {
+		if (in != w->from && inlet_arrived(in))
+			return true;
+	} while ((in = in->next) != &e->site.bell);
+	return false;
+}
+
+static void wait_linger(const struct endpoint *e, struct wait *w)
+{
+	for (; w->linger && !linger_ends(e, w); w->linger--)
 		cpu_relax();
+	w->linger = 0;
+}
+
+static enum fetch wait_fetch(const struct wait *w, const struct tern_inlet *there)
+{
+	return there == w->from && w->looks <= 1 ? FETCH_NONE : FETCH_NEXT;
 }
 
 static unsigned wait_serve(struct endpoint *e, struct wait *w)
 {
-	wait_linger(w);
+	wait_linger(e, w);
 	if (TERN_UNLIKELY(e->shared))
 		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, w);
 	unsigned handled = 0;
 	if (there) {                    /* one inlet, and what is waited for is looked at again */
 		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
+		e->site.fetch = wait_fetch(w, there);
 		handled = poll_inlet(e, there);
+		e->site.fetch = FETCH_ALWAYS;
 		e->site.idle = false;
 		if (e->work)
 			handled += layers_progress(e);
@@ -352,7 +380,7 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 		handled += attach_each(e, serve_sibling, NULL);
 	if (!handled)
 		return 0;
-	w->linger = linger_of(e, there, handled);
+	w->linger = linger_of(e, w, there, handled);
 	w->looks = 0;
 	w->since = 0;
 	w->quiet = 0;

@@ -38,6 +38,8 @@ struct wait {
 	bool passed;     /* the core, to another light thread, at least once */
 	uint32_t busy;   /* steps that handled something */
 	uint32_t linger; /* pauses before the next look */
+	uint32_t run;    /* looks in a row that found something at once in one inlet, */
+	const struct tern_inlet *from; /* which is this */
 	uint32_t looks;
 	uint64_t since; /* when the looking ended; 0 before */
 	uint64_t quiet; /* when something last arrived, as far as we know; 0 before that is asked */

@@ -147,7 +147,8 @@ struct endpoint {
 	/* One place is core/lost.c's, and one core/op.c's. */
 	struct deferred deferred[TERN_DEFER_MAX + 2];
 	uint32_t deferred_first;
-	uint64_t deferring_in; /* the light thread in which they run; 0: the program */
+	uint64_t deferring_in;  /* the light thread in which they run; 0: the program */
+	uintptr_t deferring_by; /* and the kernel thread: attach_token() */
 	struct tern_op *ops_done, *ops_done_last; /* whose `done` is to be called */
 	tern_lost_handler *lost_fn;               /* tern_lost_on() */
 	void *lost_arg;

@@ -485,19 +485,24 @@ int tern_addr_local(tern *t, tern_addr a, size_t len, void **p)
 			      tern_addr_rank(a));
 }
 
-tern_addr mem_addr(struct mem *m, const void *p)
+tern_addr mem_addr_all(struct mem *m, const void *p, size_t len)
 {
 	tern_addr a = m->span[m->rank].first +
 		      (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
-	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, 1))
+	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, len))
 		return a;
 	for (unsigned i = 0; i < JOB_REGIONS_OWN; i++) {
 		struct job_region *g = &m->job->rank[m->rank].region[i];
 		uint64_t at = (uint64_t)(uintptr_t)p - atomic_load(&g->base);
-		if (region_covers(g, at, 1))
+		if (region_covers(g, at, len))
 			return region_addr(m, i) + at;
 	}
 	return TERN_ADDR_NONE;
+}
+
+tern_addr mem_addr(struct mem *m, const void *p)
+{
+	return mem_addr_all(m, p, 1);
 }
 
 int tern_addr_of(tern *t, const void *p, tern_addr *a)

@@ -220,6 +220,7 @@ static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
 }
 /* The address of `p` in this rank's heap or registered memory, else TERN_ADDR_NONE. */
 tern_addr mem_addr(struct mem *m, const void *p);
+tern_addr mem_addr_all(struct mem *m, const void *p, size_t len); /* that of all `len` bytes */
 /* 0 if [a, a + len) can be used, by whatever means; else a code with a sentence. */
 int mem_check(struct mem *m, tern_addr a, size_t len, const char *what);
 /*
@@ -254,6 +255,8 @@ void region_leave(struct mem *m, tern_addr a);
  * nobody to wait for. TERN_ADDR_NONE when too much is lent already.
  */
 tern_addr region_lend(struct mem *m, void *p, size_t len);
+/* Lets the processes of other ranks read and write the memory of this one. */
+void mem_let_in(struct mem *m);
 void region_unlend(struct mem *m, tern_addr a);
 
 /* -- whens, names, segments, copies -- */
@@ -312,6 +315,8 @@ int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_
  * if that takes more than a loop.
  */
 bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put);
+/* The next runs of both sides that lie in a row, in at most `most` bytes: bytes, or 0 as above. */
+size_t rows_next(struct mem *m, const struct runs *r, bool put, size_t most);
 
 /* -- pack.c: many runs in one message -- */
 void pack_register(struct endpoint *e);

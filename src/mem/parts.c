@@ -152,8 +152,7 @@ static void row_copy(char *at, ptrdiff_t stride, size_t run, size_t n, char *byt
 		word_copy(gather ? bytes : at, gather ? at : bytes, run);
 }
 
-/* Whole runs along the innermost dimension, in at most `len` bytes; 0 if there are none. */
-static size_t row_runs(const struct run_walk *w, size_t len)
+size_t parts_row(const struct run_walk *w, size_t len)
 {
 	if (w->done || !w->part || w->low == w->part->dims || len < w->len)
 		return 0;
@@ -177,12 +176,12 @@ static void run_pass(struct run_walk *w, size_t bytes)
 
 void parts_pass(struct run_walk *w, size_t bytes)
 {
-	if (bytes == w->len && !w->done && bytes) { /* one run, without row_runs()'s division */
+	if (bytes == w->len && !w->done && bytes) { /* one run, without parts_row()'s division */
 		parts_step(w);
 		return;
 	}
 	while (bytes) {
-		size_t runs = row_runs(w, bytes);
+		size_t runs = parts_row(w, bytes);
 		size_t left = parts_left(w), len = runs ? runs * w->len : left;
 		len = len < bytes ? len : bytes;
 		bytes -= len;
@@ -196,7 +195,7 @@ void parts_pass(struct run_walk *w, size_t bytes)
 void parts_copy(struct run_walk *w, char *bytes, size_t len, bool gather)
 {
 	while (len) {
-		size_t runs = row_runs(w, len), n = runs ? runs * w->len : parts_left(w);
+		size_t runs = parts_row(w, len), n = runs ? runs * w->len : parts_left(w);
 		char *at = (char *)(uintptr_t)w->at + w->done;
 		n = n < len ? n : len;
 		if (runs) {

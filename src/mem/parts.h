@@ -38,6 +38,8 @@ static inline size_t parts_left(const struct run_walk *w)
 	return w->len - w->done;
 }
 
+/* Whole runs along the innermost dimension, in at most `len` bytes; 0 if there are none. */
+size_t parts_row(const struct run_walk *w, size_t len);
 /* Bytes of the current part that have been passed. */
 size_t parts_passed(const struct run_walk *w);
 

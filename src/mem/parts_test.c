@@ -228,3 +228,78 @@ TEST(a_list_with_one_bad_part_is_refused_before_a_byte_moves)
 	CHECK_IS(op.pending, 0);
 	areas_close();
 }
+
+/* More than one go moves: slices begin and end in the middle of rows. */
+static void rows_long(bool put, size_t run, ptrdiff_t apart, bool piece, tern_op *op)
+{
+	size_t count = (AREA - 64) / (size_t)(apart < 0 ? -apart : apart);
+	size_t first = apart < 0 ? (count - 1) * (size_t)-apart : 0;
+	tern_part far = {
+		.addr = at[0] + first, .run = run, .dims = 1, .count = &count, .stride = &apart
+	};
+	tern_part near = far;
+	near.base = here + first;
+	if (piece)
+		near = (tern_part){ .base = here, .run = run * count };
+	for (size_t i = 0; i < count; i++) {
+		unsigned char *there = image[0] + (ptrdiff_t)first + apart * (ptrdiff_t)i;
+		unsigned char *mine = piece ? here_image + run * i
+					    : here_image + (ptrdiff_t)first + apart * (ptrdiff_t)i;
+		memcpy(put ? there : mine, put ? mine : there, run);
+	}
+	CHECK_IS(move(put, put ? &far : &near, 1, put ? &near : &far, 1, op), 0);
+	if (op)
+		CHECK_IS(tern_op_wait(local[0], op), 0);
+	areas_check();
+}
+
+TEST(many_runs_in_a_row_land_where_they_belong_in_slices_too)
+{
+	static const size_t runs[] = { 1, 4, 8, 24, 48, 64, 100 };
+	tern_op op = TERN_OP;
+	areas_open(check_seed());
+	for (unsigned i = 0; i < 7 * 8; i++)
+		rows_long(i & 1, runs[i / 8],
+			  (i & 2 ? -1 : 1) * (ptrdiff_t)(runs[i / 8] + 1 + (i & 6) * 4), i & 4,
+			  i % 3 ? &op : NULL);
+	areas_close();
+}
+
+/* Pairs that are cut alike, up to one that is elsewhere; the others then go by themselves. */
+TEST(pairs_of_parts_that_are_cut_alike_land_where_they_belong)
+{
+	enum { PAIRS = 500, RUN = 40, APART = 200, TWO = 2 };
+	static tern_part far[PAIRS], near[PAIRS];
+	const size_t two = TWO;
+	const ptrdiff_t stride = APART / 2;
+	areas_open(check_seed());
+	for (unsigned n = 0; n < 40; n++) {
+		bool put = n % 2;
+		tern_op op = TERN_OP;
+		for (size_t i = 0; i < PAIRS; i++) {
+			int k = n % 4 == 3 && i == PAIRS / 2;
+			bool strided = chance_one_in(&chance, 3);
+			size_t run = chance_below(&chance, RUN + 1), from = i * APART;
+			far[i] = (tern_part){ .addr = at[k] + from, .run = run };
+			if (strided)
+				far[i] = (tern_part){ .addr = at[k] + from,
+						      .run = run,
+						      .dims = 1,
+						      .count = &two,
+						      .stride = &stride };
+			near[i] = far[i];
+			near[i].base = here + from;
+			for (size_t r = 0; r < (strided ? TWO : 1); r++) {
+				unsigned char *there = image[k] + from + r * APART / 2;
+				unsigned char *mine = here_image + from + r * APART / 2;
+				memcpy(put ? there : mine, put ? mine : there, run);
+			}
+		}
+		CHECK_IS(move(put, put ? far : near, PAIRS, put ? near : far, PAIRS,
+			      n % 3 ? &op : NULL),
+			 0);
+		CHECK_IS(tern_op_wait(local[0], &op), 0);
+		areas_check();
+	}
+	areas_close();
+}

@@ -256,21 +256,40 @@ static int parts_check(struct mem *m, struct list remote, struct list local, con
 	return rc;
 }
 
+static bool parts_as_long(const tern_part *a, const tern_part *b)
+{
+	size_t one = a->run, other = b->run;
+	if (a->dims || b->dims)
+		return part_bytes(a, &one) && part_bytes(b, &other) && one && one == other;
+	return one && one == other;
+}
+
+/* Moves pairs of parts that are cut alike and mapped here, one after another: how many. */
+static size_t pairs_move(struct mem *m, struct list remote, struct list local, bool put)
+{
+	size_t i = 0;
+	while (i < remote.n && i < local.n && parts_as_long(&remote.part[i], &local.part[i]) &&
+	       rows_move(m, &remote.part[i], &local.part[i], put))
+		i++;
+	return i;
+}
+
 static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
-	size_t bytes;
+	size_t bytes, moved = 0;
 	int rc = parts_check(m, remote, local, put ? "a put of parts" : "a get of parts", &bytes);
 	if (rc)
 		return rc;
-	if (remote.n == 1 && local.n == 1 && bytes - 1 < (op ? START_IN_ONE_GO : IN_ONE_GO) &&
-	    rows_move(m, remote.part, local.part, put)) {
+	if (bytes - 1 < (op ? START_IN_ONE_GO : IN_ONE_GO))
+		moved = pairs_move(m, remote, local, put);
+	if (moved && moved == remote.n && moved == local.n) {
 		if (op)
 			op_over(m->e, op);
 		return 0;
 	}
-	parts_begin(&r.remote, remote.part, remote.n, false);
-	parts_begin(&r.local, local.part, local.n, false);
+	parts_begin(&r.remote, remote.part + moved, remote.n - moved, false);
+	parts_begin(&r.local, local.part + moved, local.n - moved, false);
 	return transfer_begin(m, &r, put, op);
 }
 

@@ -71,6 +71,14 @@ void region_leave(struct mem *m, tern_addr a)
 	atomic_fetch_sub(&m->job->rank[tern_addr_rank(a)].region[index].users, 1);
 }
 
+/* Ranks are siblings: where Yama asks for it, the launcher's descendants may, and only they. */
+void mem_let_in(struct mem *m)
+{
+	if (!m->let_in)
+		prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
+	m->let_in = true;
+}
+
 /* Opens a region that is not in use, of those from `first` on; false if there is none. */
 static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size_t len,
 			tern_addr *a)
@@ -79,13 +87,7 @@ static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size
 		struct job_region *g = own_region(m, i);
 		if (atomic_load(&g->base))
 			continue;
-		/*
-		 * Ranks are siblings: where Yama asks for it, let the launcher's descendants in,
-		 * and only them.
-		 */
-		if (!m->let_in)
-			prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
-		m->let_in = true;
+		mem_let_in(m);
 		atomic_store(&g->bytes, len);
 		atomic_store(&g->base, (uint64_t)(uintptr_t)p);
 		*a = region_addr(m, i);

@@ -76,14 +76,28 @@ static void rows_copy(struct side *to, struct side *from, const tern_part *shape
 	}
 }
 
+static bool run_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put)
+{
+	char *there = addr_segment(remote->addr) == SEGMENT_HEAP
+			      ? heap_reach(m, remote->addr, remote->run)
+			      : NULL;
+	if (!there)
+		return false;
+	word_before_put();
+	row_move(put ? there : local->base, 0, put ? local->base : there, 0, remote->run, 1);
+	word_after_get();
+	return true;
+}
+
 bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put)
 {
 	const tern_part *shape = remote->dims ? remote : local;
 	struct side there, here;
 	int64_t before, beyond;
-	if (!shape->dims || addr_segment(remote->addr) != SEGMENT_HEAP ||
-	    !part_alike(remote, shape) || !part_alike(local, shape) ||
-	    !part_extent(remote, &before, &beyond))
+	if (!shape->dims)
+		return run_move(m, remote, local, put);
+	if (addr_segment(remote->addr) != SEGMENT_HEAP || !part_alike(remote, shape) ||
+	    !part_alike(local, shape) || !part_extent(remote, &before, &beyond))
 		return false;
 	char *reached = heap_reach(m, remote->addr + (tern_addr)before, (size_t)(beyond - before));
 	if (!reached)
@@ -94,6 +108,44 @@ bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, b
 	rows_copy(put ? &there : &here, put ? &here : &there, shape);
 	word_after_get();
 	return true;
+}
+
+/* How many runs of `len` bytes a side has from here on, and how far apart; one run is a row, too.
+ */
+static size_t side_row(const struct run_walk *w, size_t len, size_t most, ptrdiff_t *stride)
+{
+	size_t runs = w->len == len ? parts_row(w, most) : 0;
+	*stride = runs ? w->part->stride[w->low] : (ptrdiff_t)len;
+	return runs ? runs : parts_left(w) / len;
+}
+
+enum { LONG_RUN = 4096 };
+
+size_t rows_next(struct mem *m, const struct runs *r, bool put, size_t most)
+{
+	ptrdiff_t there, here;
+	size_t len = runs_left(r), fit = most / len;
+	if (len > LONG_RUN || (r->remote.len <= WORD_MOST && len < parts_left(&r->remote)))
+		return 0; /* which gains nothing; or a word there that lies apart here */
+	size_t runs = side_row(&r->remote, len, most, &there);
+	size_t also = side_row(&r->local, len, most, &here);
+	runs = runs < also ? runs : also;
+	runs = runs < fit ? runs : fit;
+	if (runs < 2 || addr_segment(r->remote.at) != SEGMENT_HEAP)
+		return 0;
+	tern_addr at = runs_remote(r);
+	ptrdiff_t last = there * (ptrdiff_t)(runs - 1), before = last < 0 ? last : 0;
+	char *reached = heap_reach(m, at + (tern_addr)before, len + (size_t)(last - 2 * before));
+	char *own = (char *)(uintptr_t)r->local.at + r->local.done;
+	if (!reached)
+		return 0;
+	word_before_put();
+	if (put)
+		row_move(reached - before, there, own, here, len, runs);
+	else
+		row_move(own, here, reached - before, there, len, runs);
+	word_after_get();
+	return runs * len;
 }
 
 /* cost: base control */

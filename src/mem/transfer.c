@@ -130,6 +130,12 @@ static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t le
 	return vm_refused(remote, len, put, moved < 0 ? why : EFAULT);
 }
 
+bool transfer_read(struct mem *m, void *to, tern_addr from, size_t len)
+{
+	return m->single_copy && addr_segment(from) != SEGMENT_HEAP &&
+	       vm_move(m, from, to, len, false) == (ptrdiff_t)len;
+}
+
 /* -- One step of a transfer ------------------------------------------------------------------- */
 
 char *transfer_local(struct mem *m, const struct transfer *x, size_t len)
@@ -239,7 +245,11 @@ static size_t transfer_step(struct mem *m, struct transfer *x, size_t most, move
 {
 	size_t moved = 0;
 	while (moved < most && x->runs.remote.len && !x->error) {
-		ptrdiff_t n = move_next(m, x, most - moved, move);
+		ptrdiff_t n = x->runs.remote.part && !x->source
+				      ? (ptrdiff_t)rows_next(m, &x->runs, x->put, most - moved)
+				      : 0;
+		if (n == 0)
+			n = move_next(m, x, most - moved, move);
 		if (n == 0)
 			break;
 		if (n < 0) {

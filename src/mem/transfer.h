@@ -81,6 +81,8 @@ int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op);
 /* The same, but nothing is moved before the next poll. */
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op);
 unsigned transfer_progress(struct mem *m);
+/* Reads memory of another rank at once, by the kernel: false if that could not copy all of it. */
+bool transfer_read(struct mem *m, void *to, tern_addr from, size_t len);
 size_t
 transfer_room(const struct mem *m); /* transfers that can be begun without waiting for one to end */
 void transfers_free(struct transfers *ts);

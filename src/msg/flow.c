@@ -4,9 +4,11 @@
  * into it, with one copy and in turn with other transfers; otherwise they go in messages, from
  * one layout to the other.
  *
- * Two ranks that share memory copy at once. The question names the source; the receiver says how
- * many bytes the sender is to put (its share), and reads the others itself. Each tells the other
- * when it is done, by FIN and TELL_READ, and each side is over when both are.
+ * Two ranks that share memory need less. The question names the source. Up to PULL_MOST bytes the
+ * receiver reads by itself and says so (TELL_TAKEN): two messages instead of three. Of more, both
+ * copy at once: the receiver says how many bytes the sender is to put (its share), and reads the
+ * others itself. Each tells the other when it is done, by FIN and TELL_READ, and each side is over
+ * when both are.
  */
 #include <errno.h>
 
@@ -27,8 +29,8 @@ static tern_addr recv_lend(struct msg *m, struct receiving *r)
 	char *base = layout_whole(&r->layout);
 	if (!base || !r->got.len)
 		return TERN_ADDR_NONE;
-	tern_addr a = mem_addr(mem_of(t), base);
-	if (a != TERN_ADDR_NONE && mem_reach(mem_of(t), a, r->got.len))
+	tern_addr a = mem_addr_all(mem_of(t), base, r->got.len);
+	if (a != TERN_ADDR_NONE)
 		return a;
 	if (r->got.len <= TERN_PAYLOAD_MAX) /* a message takes less time than the kernel does to
 					       find the memory */
@@ -41,9 +43,17 @@ static tern_addr recv_lend(struct msg *m, struct receiving *r)
 static bool recv_reads(struct msg *m, const struct receiving *r)
 {
 	struct mem *mem = mem_of(m->e->t);
-	return r->got.len >= SHARE_LEAST && r->source != TERN_ADDR_NONE &&
+	return r->got.len > TERN_PAYLOAD_MAX && r->source != TERN_ADDR_NONE &&
 	       tern_addr_rank(r->source) == r->got.src && layer_maps(m->e, r->got.src) &&
 	       (mem->single_copy || mem_reach(mem, r->source, r->got.len));
+}
+
+static void pull_begin(struct msg *m, struct receiving *r)
+{
+	r->pulls = r->pulling = true;
+	r->next_pull = m->pull_first;
+	m->pull_first = r;
+	msg_busy(m);
 }
 
 /* The sender brings whole pages, at least half of the data. */
@@ -53,20 +63,31 @@ static size_t recv_share(struct msg *m, struct receiving *r)
 	size_t len = r->got.len, take = len / 2 / PAGE * PAGE;
 	if (!recv_reads(m, r))
 		return len;
-	r->pulls = r->pulling = true;
-	r->next_pull = m->pull_first;
-	m->pull_first = r;
-	msg_busy(m);
+	pull_begin(m, r);
 	return len - (take < SHARE_MOST ? take : SHARE_MOST);
 }
 
-void flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
+/* Whether the receiver reads all of the data. */
+static bool recv_pulls(struct msg *m, struct receiving *r)
 {
+	if (r->got.len > PULL_MOST || !layout_whole(&r->layout) || !recv_reads(m, r))
+		return false;
+	r->share = 0;
+	r->finned = true;
+	pull_begin(m, r);
+	return true;
+}
+
+bool flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
+{
+	if (recv_pulls(m, r))
+		return false;
 	tell_words(m, words, r->got.src, TELL_CLEAR, r->send_name, 0, r->got.id);
 	words[3] = record_name(r);
 	words[4] = recv_lend(m, r);
 	r->share = words[4] == TERN_ADDR_NONE ? r->got.len : recv_share(m, r);
 	words[1] = r->share;
+	return true;
 }
 
 /* cost: base control */
@@ -86,24 +107,34 @@ static int pull_error(const struct receiving *r)
 	return r->fin_error ? r->fin_error : r->pull.error;
 }
 
+/* Reads at once what the kernel can copy; other memory, and what it refuses, is got. */
+static void pull_read(struct msg *m, struct receiving *r)
+{
+	tern *t = m->e->t;
+	char *to = layout_whole(&r->layout) + r->share;
+	tern_addr from = r->source + r->share;
+	size_t len = r->got.len - r->share;
+	r->pulls = false;
+	if (transfer_read(mem_of(t), to, from, len))
+		return;
+	int rc = tern_get_start(t, to, from, len, &r->pull);
+	if (rc && !r->pull.error)
+		r->pull.error = rc;
+}
+
 /* Carries on what the receiver reads; true when its sender has been told of the end. */
 static bool pull_step(struct msg *m, struct receiving *r)
 {
-	tern *t = m->e->t;
 	uint64_t words[TELL_WORDS];
 	uint32_t src = r->got.src;
-	if (r->pulls && transfer_room(mem_of(t)) < 1)
+	if (r->pulls && transfer_room(mem_of(m->e->t)) < 1)
 		return false; /* as for a put, in flow_step() */
-	if (r->pulls) {
-		r->pulls = false;
-		int rc = tern_get_start(t, layout_whole(&r->layout) + r->share,
-					r->source + r->share, r->got.len - r->share, &r->pull);
-		if (rc && !r->pull.error)
-			r->pull.error = rc;
-	}
+	if (r->pulls)
+		pull_read(m, r);
 	if (r->pull.pending)
 		return false;
-	tell_words(m, words, src, TELL_READ, r->send_name, r->pull.error, r->got.id);
+	tell_words(m, words, src, r->share ? TELL_READ : TELL_TAKEN, r->send_name, r->pull.error,
+		   r->got.id);
 	int rc = msg_try(m, src, MSG_TELL, NULL, 0, TELL_WORDS, words);
 	if (rc)
 		m->peer[src].owed += (uint32_t)words[2];
@@ -164,11 +195,11 @@ tern_addr flow_offer(struct msg *m, struct sending *s)
 	struct mem *mem = mem_of(m->e->t);
 	char *base = layout_whole(&s->layout);
 	uint32_t dst = s->node.rank;
-	if (s->layout.total < SHARE_LEAST || !base || dst == m->e->t->rank ||
+	if (s->layout.total <= TERN_PAYLOAD_MAX || !base || dst == m->e->t->rank ||
 	    !layer_maps(m->e, dst))
 		return TERN_ADDR_NONE;
-	tern_addr a = mem_addr(mem, base);
-	if (a != TERN_ADDR_NONE && mem_reach(mem, a, s->layout.total))
+	tern_addr a = mem_addr_all(mem, base, s->layout.total);
+	if (a != TERN_ADDR_NONE)
 		return a;
 	if (!mem->single_copy || m->offers == OFFERS_MOST)
 		return TERN_ADDR_NONE;
@@ -252,13 +283,24 @@ static bool flow_advance(struct msg *m, struct sending *s)
 	return true;
 }
 
+/* The code of a receiver, with the sentence. */
+static int read_error(const struct sending *s, int error)
+{
+	return error ? error_set(error, "rank %u could not read the data of message %#llx",
+				 s->node.rank, (unsigned long long)s->node.id)
+		     : 0;
+}
+
+void flow_taken(struct msg *m, struct sending *s, int error)
+{
+	send_over(m, s, read_error(s, error));
+}
+
 void flow_read(struct msg *m, struct sending *s, int error)
 {
 	s->read = true;
-	if (error && !s->moving.error)
-		s->moving.error =
-			error_set(error, "rank %u could not read the data of message %#llx",
-				  s->node.rank, (unsigned long long)s->node.id);
+	if (!s->moving.error)
+		s->moving.error = read_error(s, error);
 	if (s->finned)
 		send_over(m, s, s->moving.error);
 }

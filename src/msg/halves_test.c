@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rendezvous that both sides copy: who moves what, and when each side is over. */
+/*
+ * A rendezvous that the receiver reads, and one that both sides copy: who moves what, and when each
+ * side is over.
+ */
 #include <errno.h>
 #include <sys/mman.h>
 #include <tern/msg.h>
@@ -34,6 +37,57 @@ static void recv_begin(tern_op *op)
 static struct sending *only_send(void)
 {
 	return record_at(&msg_of(local[0])->sends, 0);
+}
+
+/* The sender is told once, and until then it does nothing. */
+TEST(a_rendezvous_of_up_to_32_kib_takes_two_messages)
+{
+	static const size_t sizes[] = { TERN_PAYLOAD_MAX + 1, 16 << 10, PULL_MOST };
+	begin();
+	for (int late = 0; late < 2; late++)
+		for (size_t i = 0; i < 3; i++) {
+			tern_op so = TERN_OP, ro = TERN_OP;
+			memset(in, 0xee, LARGE);
+			if (!late)
+				recv_begin(&ro);
+			send_begin(out, sizes[i], &so);
+			tern_poll(local[1]);
+			CHECK_IS(in[0], late ? 0xee : out[0]); /* not before the receive */
+			if (late)
+				recv_begin(&ro);
+			tern_poll(local[1]);
+			CHECK_IS(ro.pending, 0);
+			CHECK(chance_filled(in, sizes[i], 3));
+			CHECK_IS(in[sizes[i]], 0xee);
+			CHECK_IS(so.pending, 1);
+			CHECK_IS(only_send()->state, TERN_STATE_IN_USE);
+			CHECK_IS(tern_poll(local[0]), 1); /* all that it is told */
+			CHECK_IS(so.pending, 0);
+			CHECK_IS(so.error, 0);
+			CHECK_IS(msg_of(local[0])->offers, 0);
+		}
+	local_close();
+}
+
+/* Cells that are to be given back go with what a send is told, and questions are counted. */
+TEST(a_send_whose_data_were_read_leaves_room_for_as_many_others)
+{
+	uint32_t rts, cells;
+	begin();
+	rts = msg_of(local[0])->peer[1].rts;
+	cells = msg_of(local[0])->peer[1].cells;
+	for (int i = 0; i < 3 * CELLS_EACH; i++) {
+		tern_op so = TERN_OP, ro = TERN_OP;
+		CHECK_IS(tern_send_word(local[0], 1, ID, 7), 0);
+		send_begin(out, PULL_MOST, &so);
+		recv_begin(&ro);
+		recv_begin(&ro);
+		CHECK_IS(tern_op_wait(local[1], &ro), 0);
+		CHECK_IS(tern_op_wait(local[0], &so), 0);
+	}
+	CHECK_IS(msg_of(local[0])->peer[1].rts, rts);
+	CHECK_IS(msg_of(local[0])->peer[1].cells, cells);
+	local_close();
 }
 
 TEST(the_receiver_reads_its_part_before_the_sender_has_done_anything)
@@ -97,14 +151,14 @@ TEST(the_news_that_the_receiver_has_read_may_come_before_the_sender_may_send)
 }
 
 /* `lost`: the first page of the source that is not there. */
-static void source_lost(size_t lost, size_t pages)
+static void source_lost(size_t all, size_t lost, size_t pages)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;
-	char *source = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	char *source =
+		mmap(NULL, all * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(source != MAP_FAILED);
-	memset(source, 7, PAGES * PAGE);
-	send_begin(source, PAGES * PAGE, &so);
+	memset(source, 7, all * PAGE);
+	send_begin(source, all * PAGE, &so);
 	CHECK_IS(munmap(source + lost * PAGE, pages * PAGE), 0);
 	recv_begin(&ro);
 	for (int i = 0; i < 100 && (so.pending || ro.pending); i++) {
@@ -116,7 +170,7 @@ static void source_lost(size_t lost, size_t pages)
 	CHECK_IS(so.error, -EFAULT);
 	CHECK_IS(ro.error, -EFAULT);
 	CHECK_IS(msg_of(local[0])->offers, 0);
-	munmap(source, PAGES * PAGE);
+	munmap(source, all * PAGE);
 }
 
 TEST(a_source_that_cannot_be_read_is_an_error_at_both_sides_whoever_finds_it)
@@ -125,9 +179,10 @@ TEST(a_source_that_cannot_be_read_is_an_error_at_both_sides_whoever_finds_it)
 	check_skip("under an emulator the kernel does not refuse what is not mapped");
 #endif
 	begin();
-	source_lost(PAGES - 1, 1); /* the receiver does, */
-	source_lost(0, 1);         /* the sender, */
-	source_lost(0, PAGES);     /* and both */
+	source_lost(PAGES, PAGES - 1, 1); /* the receiver does, */
+	source_lost(PAGES, 0, 1);         /* the sender, */
+	source_lost(PAGES, 0, PAGES);     /* both, */
+	source_lost(4, 1, 1);             /* and the receiver, which reads all of it */
 	local_close();
 }
 

@@ -177,6 +177,7 @@ TEST(ready_looks_at_a_handle_and_does_nothing_else)
 {
 	tern_op op = TERN_OP, other = TERN_OP;
 	uint64_t value = 7, got[2] = { 0 };
+	local_polled();
 	local_open(2);
 	CHECK_IS(tern_op_ready(&op), 1);
 	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 1 }, got, 4, NULL, &op),
@@ -185,8 +186,8 @@ TEST(ready_looks_at_a_handle_and_does_nothing_else)
 	CHECK_IS(tern_send_start(local[0], 1, 1, &value, 8, 0, &other), 0);
 	CHECK_IS(tern_op_ready(&other), 1);
 	CHECK_IS(tern_op_ready(&op), 0); /* it has come, and nobody has served it */
-	tern_poll(local[1]);
-	CHECK_IS(tern_op_ready(&op), 1);
+	while (!tern_op_ready(&op))
+		tern_poll(local[1]);   /* a network takes its time */
 	CHECK_IS(op.error, -EMSGSIZE); /* which is left for whoever waits */
 	CHECK_IS(tern_op_wait(local[1], &op), -EMSGSIZE);
 	tern_poll(local[0]);

@@ -54,9 +54,26 @@ static void msg_close(void *state)
 	memory_free(m);
 }
 
+/* Writes two to six words where nothing stands against it, without a look; else false. */
+static bool msg_quick(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
+{
+	struct tern_lane *lane = &t->lane[dst];
+	uint64_t w[TERN_LINE_WORDS] = { 0 };
+	for (unsigned i = 0; i < n; i++)
+		w[i] = words[i];
+	if (dst >= t->reach ||
+	    !tern_lane_write(lane, TERN_HANDLER_MAX + id, n, w[0], w[1], w[2], w[3], w[4], w[5]))
+		return false;
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	return true;
+}
+
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
 	    const uint64_t *words)
 {
+	if (!data && msg_quick(m->e->t, dst, id, n, words))
+		return 0;
 	library_hold(m->e);
 	int rc = layer_request(m->e, dst, id, data, len, n, words);
 	library_release(m->e);

@@ -40,13 +40,13 @@ enum msg_handler {
 	MSG_CANCEL, /* the send's name */
 	MSG_BLOCK,  /* name, offset, stride, run, count, id */
 	MSG_TELL,   /* kind and send's name, error or share, cells, receive's name, address, id */
-	MSG_REST,   /* what the MSG_WORDS behind it has no room for */
+	MSG_REST,   /* what the MSG_WORDS before it has no room for */
 };
 
 enum tell {
 	TELL_ROOM,      /* nothing but cells */
 	TELL_CLEAR,     /* to send: CTS */
-	TELL_TAKEN,     /* a receive has it: the end of a synchronous send */
+	TELL_TAKEN,     /* a receive has it, or why it could not be read: the end of the send */
 	TELL_REFUSED,   /* and why */
 	TELL_CANCELLED, /* it was not matched, and will not be */
 	TELL_KEPT,      /* it was matched already */
@@ -66,9 +66,11 @@ enum {
 	CELLS_HELD = 64,  /* besides: for ready messages that came while their receive was busy */
 	RTS_ALL = 16384,  /* unmatched, from all ranks together */
 	RTS_LEAST = 16,   /* for each, however many there are */
-	SHARE_LEAST = 16 << 10, /* a rendezvous of so many bytes is copied by both sides, */
-	SHARE_MOST = 64 << 10,  /* so many of them by the receiver: what it moves in one go */
-	OFFERS_MOST = 5,        /* sources that are lent; as many are left for receives */
+	PULL_MOST = 32 << 10, /* a rendezvous of so many bytes is read by the receiver alone; */
+	/* more are copied by both sides, so many of them by the receiver: what it moves in one go
+	 */
+	SHARE_MOST = 64 << 10,
+	OFFERS_MOST = 5, /* sources that are lent; as many are left for receives */
 	BLOCKS_LEAST =
 		8, /* sends that each rank may have asked for, however many ranks there are */
 };
@@ -161,8 +163,6 @@ struct correspondent {
 	uint32_t rts;    /* that we may still have unmatched there */
 	uint32_t owed;   /* cells of ours that it may fill again and has not been told of */
 	uint32_t blocks; /* sends under way that it has asked for */
-	uint32_t rested; /* bytes that `rest` has: 0, or what a MSG_REST brings */
-	char rest[LINES_MOST - WORDS_MOST];
 	struct sending *first, *last; /* waiting to be announced, in order */
 };
 
@@ -278,10 +278,12 @@ void flow_withdraw(struct msg *m, struct sending *s);
 void flow_read(struct msg *m, struct sending *s, int error); /* the receiver has read its share */
 void flow_pull_end(struct msg *m, struct receiving *r);      /* nothing is read any more */
 /*
- * The receive is ready for the send `name` of `src`: what it is told, to be sent as reply or
- * request.
+ * The receive is ready for its send: what that is told, to be sent as reply or request. False if it
+ * is told nothing yet: the receiver reads the data by itself, and tells when it has them.
  */
-void flow_clear(struct msg *m, struct receiving *r, uint64_t words[6]);
+bool flow_clear(struct msg *m, struct receiving *r, uint64_t words[6]);
+/* What the receiver read is here, or `error` says why not: the end of a send. */
+void flow_taken(struct msg *m, struct sending *s, int error);
 
 /* -- tell.c -- */
 enum { TELL_WORDS = 6 };

@@ -361,25 +361,25 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 }
 
 /*
- * Two lines of the ring, the second of which is written first: whoever sees the one finds the other
- * without another look.
+ * Two lines of the ring, the second of which is written first: whoever sees the first finds the
+ * other there.
  */
 /* cost: base write */
 static inline void lines_write(struct tern_lane *lane, tern_id id, uint64_t meta, const uint64_t *w)
 {
 	char *p = lane->tail;
 	tern_line_write(p + TERN_LINE,
-			lane->head | (TERN_HANDLER_MAX + MSG_WORDS) << TERN_ID_SHIFT | 6, 6, id,
-			meta, w[0], w[1], w[2], w[3]);
-	tern_line_write(p, lane->head | (TERN_HANDLER_MAX + MSG_REST) << TERN_ID_SHIFT | 4, 4, w[4],
+			lane->head | (TERN_HANDLER_MAX + MSG_REST) << TERN_ID_SHIFT | 4, 4, w[4],
 			w[5], w[6], w[7], 0, 0);
+	tern_line_write(p, lane->head | (TERN_HANDLER_MAX + MSG_WORDS) << TERN_ID_SHIFT | 6, 6, id,
+			meta, w[0], w[1], w[2], w[3]);
 	tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
 	tern_prefetch_write(p + (TERN_PREFETCH + 2) * TERN_LINE);
 	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
 }
 
 /*
- * More than 32 bytes: what one line has no room for goes in another before it. Nothing may come
+ * More than 32 bytes: what one line has no room for goes in another behind it. Nothing may come
  * between them, so where the ring has not room for both, as on a network, they are a payload. As
  * send_quick().
  */

@@ -81,7 +81,7 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 		cleared(m, msg, s);
 		break;
 	case TELL_TAKEN:
-		send_over(m, s, 0);
+		flow_taken(m, s, layer_error(tern_msg_arg(msg, 1)));
 		break;
 	case TELL_READ:
 		flow_read(m, s, layer_error(tern_msg_arg(msg, 1)));

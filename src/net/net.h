@@ -209,6 +209,18 @@ struct peer {
 	bool owing;
 };
 
+/*
+ * Which line a drain fetches at its first message, so many lines ahead of it. Then it fetches none
+ * until a few in a row have been handled: the sender of a burst is about to write these lines. A
+ * round trip needs the fetch at its one message: without it the look at the next line would take
+ * that line away from the other side, which is about to write it.
+ */
+enum fetch {
+	FETCH_NONE = 0,
+	FETCH_NEXT = 2,
+	FETCH_ALWAYS = TERN_PREFETCH, /* and at all others, too: whoever polls, and sends */
+};
+
 /* An endpoint's side of its networks. */
 struct site {
 	uint32_t rank, size;
@@ -218,9 +230,11 @@ struct site {
 	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
 	struct tern_inlet bell;   /* always in the poll set, and its beginning */
 	uint32_t pollset;         /* inlets in it, the bell not counted */
+	struct tern_inlet *peek;  /* the one that is looked at next */
 	/* The number of the light thread that runs; NULL: there are none. */
 	uint64_t (*context)(void);
-	bool asks; /* a network wants to be asked by every poll: its bell is always rung */
+	enum fetch fetch; /* which lines a drain fetches ahead */
+	bool asks;        /* a network wants to be asked by every poll: its bell is always rung */
 	/* The bell of shared memory, where that is there beside a network that asks. */
 	_Atomic uint64_t *behind;
 	bool mute;    /* what arrives at such a network cannot raise a signal */

@@ -56,7 +56,9 @@ static void head_init(tern *t, struct endpoint *e, uint32_t rank, uint32_t size)
 	t->size = size;
 	t->own = e;
 	t->answer = &e->refuse;
-	t->peek = &e->site.bell;
+	t->looks = 1;
+	e->site.peek = &e->site.bell;
+	e->site.fetch = FETCH_ALWAYS;
 	for (unsigned i = 0; i < TERN_HANDLER_SLOTS; i++)
 		t->handler[i] = handler_unknown;
 }

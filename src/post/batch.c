@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "endpoint/count.h"
 #include "post/post.h"
+#include "ring/ring.h"
 
 /* -- Items ------------------------------------------------------------------------------------- */
 
@@ -51,6 +52,27 @@ static void run_handle(tern *t, tern_msg *item, const uint64_t *at, uint64_t cou
 	}
 }
 
+static tern_post_handler *many_of(tern *t, const tern_msg *m)
+{
+	return atomic_load_explicit(&post_of(t)->many[tern_msg_handler(m)], memory_order_acquire);
+}
+
+/* An item without words has a place of one, as in a run. */
+void batch_one(tern *t, const tern_msg *m)
+{
+	many_of(t, m)(t, m, m->word, 1);
+}
+
+/* `current` is none: a handler of many answers by posting. */
+static void run_hand_over(tern *t, tern_msg *item, const uint64_t *at, uint64_t count)
+{
+	for (unsigned i = 0; i < tern_msg_words(item); i++)
+		item->word[i] = at[i];
+	t->current = NULL;
+	if (count)
+		many_of(t, item)(t, item, at, count);
+}
+
 /* Handles the run whose header is at `at`: where the next one is; NULL if it is none. */
 static const uint64_t *run_take(tern *t, tern_msg *item, const uint64_t *at, const uint64_t *end,
 				uint32_t src)
@@ -68,7 +90,10 @@ static const uint64_t *run_take(tern *t, tern_msg *item, const uint64_t *at, con
 			      memory_order_relaxed);
 	if (TERN_UNLIKELY(stats != NULL))
 		stats_add(&stats->handler[id].count[n], count);
-	run_handle(t, item, at, count);
+	if (t->handler[id] == batch_one)
+		run_hand_over(t, item, at, count);
+	else
+		run_handle(t, item, at, count);
 	return at + count * post_stride(run);
 }
 
@@ -81,8 +106,7 @@ static void source_note(struct post *p, uint32_t src)
 	gather_work(p);
 }
 
-/* The items of a batch; false if they are none. */
-static bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end)
+bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end)
 {
 	struct endpoint *e = t->own;
 	struct tern_lane *answer = t->answer;
@@ -113,12 +137,28 @@ static void on_batch(tern *t, const tern_msg *m)
 		batch_bad(t, tern_msg_src(m));
 }
 
+/* Whether another batch lies in the inlet; its lines come while this one is handled. */
+static bool batch_next(tern *t, const struct tern_inlet *in)
+{
+	uint64_t slot = (uint64_t)(TERN_HANDLER_MAX + POST_SLOT) << TERN_ID_SHIFT | 2;
+	if (!in || in->kind != TERN_KIND_REQUEST)
+		return false;
+	const tern_msg *m = inlet_at(in);
+	if ((atomic_load_explicit(&m->head, memory_order_acquire) ^ in->expect) != slot)
+		return false;
+	post_slot_reach(t, m->word[0], m->word[1]);
+	return true;
+}
+
 static void on_slot(tern *t, const tern_msg *m)
 {
 	uint32_t src = tern_msg_src(m);
 	uint64_t words = tern_msg_arg(m, 1);
 	tern_addr a = tern_msg_arg(m, 0);
 	const uint64_t *at = tern_addr_rank(a) == src ? post_slot_reach(t, a, words) : NULL;
+	const struct tern_inlet *in = t->own->inlet;
+	if (BATCH_AHEAD && !batch_next(t, in))
+		batch_next(t, in->next);
 	if (!at || !batch_handle(t, src, at, at + words))
 		batch_bad(t, src);
 	if (at)

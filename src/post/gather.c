@@ -21,7 +21,7 @@ void gather_work(struct post *p)
 /* The first word of a chunk links them. */
 static int buffers_make(struct post *p)
 {
-	size_t bytes = sizeof(struct gather) + p->room * sizeof(uint64_t);
+	size_t bytes = sizeof(struct gather) + p->words * sizeof(uint64_t);
 	void **chunk = memory_new(1, CHUNK_BYTES);
 	if (!chunk)
 		return error_set(-ENOMEM, "a post of rank %u: no memory for buffers",
@@ -36,7 +36,7 @@ static int buffers_make(struct post *p)
 	return 0;
 }
 
-static void buffer_give(struct post *p, struct gather *b)
+void gather_give(struct post *p, struct gather *b)
 {
 	b->next = p->free;
 	p->free = b;
@@ -109,6 +109,41 @@ int gather_open(struct post *p, uint32_t rank)
 	return 0;
 }
 
+uint32_t gather_head(struct post *p, uint32_t rank)
+{
+	const struct tern_lane *lane = lane_of(p, rank);
+	const struct gather *b = p->out[rank].open;
+	uint32_t kind = lane->post_kind;
+	*b->run = (uint64_t)(lane->post - b->run - 1) / post_stride(kind) << RUN_COUNT_SHIFT | kind;
+	return (uint32_t)(lane->post - b->word);
+}
+
+void gather_again(struct post *p, uint32_t rank)
+{
+	struct tern_lane *lane = lane_of(p, rank);
+	struct gather *b = p->out[rank].open;
+	uint64_t *end = b->word + p->room;
+	b->run = b->word;
+	lane->post = b->word + 1;
+	lane->post_end = (uint32_t)(uintptr_t)(end - post_stride(lane->post_kind));
+}
+
+struct gather *gather_swap(struct post *p, uint32_t rank)
+{
+	struct gather *old = p->out[rank].open, *b = p->free;
+	if (!b)
+		return NULL;
+	p->free = b->next;
+	b->next = old->next;
+	b->before = old->before;
+	b->rank = rank;
+	*(b->before ? &b->before->next : &p->oldest) = b;
+	*(b->next ? &b->next->before : &p->newest) = b;
+	p->out[rank].open = b;
+	gather_again(p, rank);
+	return old;
+}
+
 /* Takes the open buffer out; its words are counted. */
 static struct gather *buffer_detach(struct post *p, uint32_t rank)
 {
@@ -143,7 +178,7 @@ void gather_close(struct post *p, uint32_t rank)
 	struct outbox *o = &p->out[rank];
 	struct gather *b = buffer_detach(p, rank);
 	if (!b->words) {
-		buffer_give(p, b);
+		gather_give(p, b);
 		return;
 	}
 	*(o->first ? &o->last->next : &o->first) = b;
@@ -164,7 +199,7 @@ static void queue_next(struct post *p, struct outbox *o)
 	o->first = b->next;
 	p->queued--;
 	p->left++;
-	buffer_give(p, b);
+	gather_give(p, b);
 }
 
 void gather_drop(struct post *p, uint32_t rank)

@@ -101,7 +101,8 @@ static int post_item(struct post *p, uint32_t rank, uint32_t kind, TERN_SIX_)
 	return 0;
 }
 
-int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
+static __attribute__((noinline)) int post_rare(tern *t, uint32_t dst, unsigned id, unsigned n,
+					       TERN_SIX_)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
@@ -110,6 +111,41 @@ int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 		rc = rules_post(e, dst, id, n);
 	return rc ? rc
 		  : post_item(post_of(t), dst, (uint32_t)tern_post_kind(id, n), TERN_SIX_VALUES_);
+}
+
+/* Whether the rank, the handler and the number of words were checked when the kind was begun. */
+static bool post_is_open(const tern *t, uint32_t dst, unsigned id, unsigned n)
+{
+	return dst < t->size && n <= TERN_LINE_WORDS && id < TERN_HANDLER_MAX &&
+	       t->lane[dst].post_kind == tern_post_kind(id, n);
+}
+
+/*
+ * Whether this is a handler, and nobody but the program's thread runs handlers. Else another thread
+ * may be changing what is open.
+ */
+static bool post_in_handler(const struct endpoint *e)
+{
+	return !e->guarded && e->inlet && !e->forked;
+}
+
+/* `reach` says that this is the program, outside handlers, and that nobody else delivers. */
+int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
+{
+	struct tern_lane *lane = &t->lane[dst];
+	bool program = dst < t->reach;
+	int rc = 0;
+	if (TERN_UNLIKELY(!(program || post_in_handler(t->own)) || !post_is_open(t, dst, id, n) ||
+			  (program && !post_quick(post_of(t), dst))))
+		return post_rare(t, dst, id, n, TERN_SIX_VALUES_);
+	/* Handlers of this rank's own items may have posted to it. */
+	if (TERN_UNLIKELY(lane->post_kind != tern_post_kind(id, n) || tern_post_full(lane)))
+		rc = post_rare(t, dst, id, n, TERN_SIX_VALUES_);
+	else
+		lane->post = tern_post_write(lane->post, n, TERN_SIX_VALUES_);
+	if (program && ++post_of(t)->looks % LOOK_EVERY == 0)
+		tern_look(t);
+	return rc;
 }
 
 int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
@@ -144,6 +180,55 @@ static int post_reply(void *state, const struct parcel *q)
 	if (!rc)
 		p->e->t->current = tern_answered(p->e->t);
 	return rc;
+}
+
+/* -- Handlers of many ------------------------------------------------------------------------- */
+
+int tern_post_on(tern *t, unsigned id, tern_post_handler *fn)
+{
+	int rc = rules_rank(t->own, "tern_post_on()");
+	if (rc)
+		return rc;
+	if (!fn)
+		return error_set(-EINVAL, "tern_post_on() was given no function");
+	if (id < TERN_HANDLER_MAX) /* before a message can be for it */
+		atomic_store_explicit(&post_of(t)->many[id], fn, memory_order_release);
+	return tern_on_named(t, id, batch_one, NULL);
+}
+
+/* -- How much is kept back -------------------------------------------------------------------- */
+
+/*
+ * Buffers get smaller until those of all ranks have no more words together, and if they cannot get
+ * that small, fewer of them are open. A post waits until the buffer before it has left, so nothing
+ * else counts. The header of a run is a word, too.
+ */
+static void post_limit(struct post *p, uint32_t words)
+{
+	uint32_t each = words / p->e->t->size;
+	each = each < ROOM_LEAST ? ROOM_LEAST : each;
+	p->most = words / each < GATHERS_OPEN ? words / each : GATHERS_OPEN;
+	p->room = each < p->words ? each + 1 : p->words;
+}
+
+int tern_post_limit(tern *t, uint32_t words)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct post *p = post_of(t);
+	int rc = rules_rank(t->own, "tern_post_limit()");
+	if (!rc)
+		rc = rules_program(t->own, "tern_post_limit()");
+	if (rc)
+		return rc;
+	if (words && words < ROOM_LEAST)
+		return error_set(-EINVAL, "tern_post_limit() was given %u words; %d are the least",
+				 words, ROOM_LEAST);
+	gather_close_all(p); /* they may have more already */
+	p->room = p->words;
+	p->most = GATHERS_OPEN;
+	if (words)
+		post_limit(p, words);
+	return 0;
 }
 
 /* -- Flushing ---------------------------------------------------------------------------------- */
@@ -212,7 +297,7 @@ static int post_open(struct endpoint *e, void **state)
 		return error_set(-ENOMEM, "opening the posts of rank %u: no memory", e->t->rank);
 	*state = p;
 	p->e = e;
-	p->room = e->t->size > GATHER_MANY ? GATHER_WORDS_MANY : GATHER_WORDS;
+	p->room = p->words = e->t->size > GATHER_MANY ? GATHER_WORDS_MANY : GATHER_WORDS;
 	p->most = GATHERS_OPEN;
 	p->slots_most = SLOTS_MOST;
 	p->out = memory_new(e->t->size, sizeof *p->out);

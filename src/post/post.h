@@ -35,6 +35,10 @@ enum {
 	SLOTS_MOST = 512,        /* and all ranks together: 1 MiB */
 	SLOTS_TOGETHER = 16,     /* are made */
 	FLUSH_EVERY = 16,        /* polls that handled something, after which everything leaves */
+	LOOK_EVERY = 4,  /* full buffers of the program, after which it looks for arrivals */
+	SLOT_AHEAD = 1,  /* 1: the lines of the next slot to be filled are fetched early, */
+	BATCH_AHEAD = 1, /* and those of the next batch to be handled */
+	ROOM_LEAST = 8,  /* words of a buffer that tern_post_limit() leaves */
 };
 
 /* The header of a run: items, handler, words. */
@@ -70,16 +74,19 @@ struct post {
 	struct flight *idle; /* slots */
 	struct slots_made *slots_made;
 	uint32_t slots, slots_most;
-	void *made;    /* all buffers, in batches that are linked by their first word */
-	uint32_t room; /* words of a buffer */
-	uint32_t most; /* buffers that may be open */
+	void *made;     /* all buffers, in batches that are linked by their first word */
+	uint32_t words; /* of a buffer, as it was made, */
+	uint32_t room;  /* and those that are used: fewer after tern_post_limit() */
+	uint32_t most;  /* buffers that may be open */
 	uint32_t opened, queued;
-	uint32_t rooms;   /* posts that wait for room */
-	uint32_t busy;    /* polls since everything left */
-	uint64_t served;  /* by the endpoint, at the last poll */
-	uint64_t left;    /* buffers, ever */
-	bool pacing;      /* sources are told to wait */
-	bool paces;       /* some source has yet to be told */
+	uint32_t rooms;                                    /* posts that wait for room */
+	uint32_t busy;                                     /* polls since everything left */
+	uint32_t looks;                                    /* full buffers */
+	uint64_t served;                                   /* by the endpoint, at the last poll */
+	uint64_t left;                                     /* buffers, ever */
+	bool pacing;                                       /* sources are told to wait */
+	bool paces;                                        /* some source has yet to be told */
+	tern_post_handler *_Atomic many[TERN_HANDLER_MAX]; /* where batch_one() is the handler */
 	uint32_t dropped; /* a rank plus 1: items for it were dropped */
 };
 
@@ -109,12 +116,25 @@ unsigned gather_send(struct post *p, struct outbox *o);
 unsigned gather_send_all(struct post *p);
 /* The rank takes nothing any more. */
 void gather_drop(struct post *p, uint32_t rank);
+/* Puts the header before the items of the open run; the words that the buffer has. */
+uint32_t gather_head(struct post *p, uint32_t rank);
+/* The open buffer, whose items have left, is empty again, for items of the same kind. */
+void gather_again(struct post *p, uint32_t rank);
+struct gather *gather_swap(struct post *p,
+			   uint32_t rank); /* the same with another buffer; or NULL */
+void gather_give(struct post *p, struct gather *b);
 /* The layer has work while something is open or queued, or some source is to be told. */
 void gather_work(struct post *p);
+
+/* -- quick.c: a full buffer in the common case; false: this is not it, and nothing was done -- */
+bool post_quick(struct post *p, uint32_t rank);
 
 /* -- slot.c: batches to ranks that map this rank's heap -- */
 bool post_slots_serve(struct post *p, uint32_t rank);       /* whether batches to that rank go so */
 int post_slot_send(struct post *p, const struct gather *b); /* -EAGAIN: no slot, or no room */
+/* The same in the common case: nothing was sent to the rank that waits; false: this is not it. */
+bool post_slot_quick(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words);
+bool post_slots_out(struct post *p, struct outbox *o);  /* some that the rank has not given back */
 void post_slots_lost(struct post *p, struct outbox *o); /* the rank gives nothing back any more */
 void post_slots_free(struct post *p);
 /* The receiver's: the words, or NULL if there is no such slot. Given back when they are handled. */
@@ -122,6 +142,9 @@ const uint64_t *post_slot_reach(tern *t, tern_addr a, uint64_t words);
 void post_slot_give(const uint64_t *word);
 
 /* -- batch.c: what comes -- */
+/* Handles the words of a batch from `src`; false if they are none. */
+bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end);
+void batch_one(tern *t, const tern_msg *m); /* a handler that takes many items gets one */
 void batch_register(struct endpoint *e);
 unsigned pace_tell(struct post *p); /* sources that were told */
 

@@ -36,7 +36,7 @@ struct slots_made {
 
 static size_t post_slot_bytes(const struct post *p)
 {
-	size_t bytes = sizeof(struct post_slot) + p->room * sizeof(uint64_t);
+	size_t bytes = sizeof(struct post_slot) + p->words * sizeof(uint64_t);
 	return (bytes + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
 }
 
@@ -72,13 +72,30 @@ void post_slots_free(struct post *p)
 	}
 }
 
+/* Behind the first, whose lines are on their way to this rank. */
+static void flight_idle(struct post *p, struct flight *f)
+{
+	struct flight **at = p->idle ? &p->idle->next : &p->idle;
+	f->next = *at;
+	*at = f;
+}
+
+static void flight_begin(struct post *p, struct outbox *o)
+{
+	struct flight *f = p->idle;
+	p->idle = f->next;
+	f->next = NULL;
+	*(o->out ? &o->last_out->next : &o->out) = f;
+	o->last_out = f;
+	o->outs++;
+}
+
 static void flight_end(struct post *p, struct outbox *o)
 {
 	struct flight *f = o->out;
 	o->out = f->next;
 	o->outs--;
-	f->next = p->idle;
-	p->idle = f;
+	flight_idle(p, f);
 }
 
 static void post_slots_reap(struct post *p, struct outbox *o)
@@ -137,12 +154,42 @@ int post_slot_send(struct post *p, const struct gather *b)
 	library_release(p->e);
 	if (rc)
 		return rc;
-	p->idle = f->next;
-	f->next = NULL;
-	*(o->out ? &o->last_out->next : &o->out) = f;
-	o->last_out = f;
-	o->outs++;
+	flight_begin(p, o);
 	return 0;
+}
+
+/* The slot that the next batch will go through: its lines come while items are gathered. */
+static void post_slot_prefetch(const struct post *p)
+{
+	size_t bytes = sizeof(struct post_slot) + p->room * sizeof(uint64_t);
+	for (size_t at = 0; p->idle && at < bytes; at += TERN_LINE)
+		tern_prefetch_write((char *)p->idle->slot + at);
+}
+
+bool post_slot_quick(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words)
+{
+	tern *t = p->e->t;
+	struct tern_lane *lane = &t->lane[rank];
+	struct outbox *o = &p->out[rank];
+	post_slots_reap(p, o);
+	if (!p->idle || o->outs >= SLOTS_EACH || lane->tail >= lane->limit)
+		return false;
+	struct post_slot *s = p->idle->slot;
+	memcpy(s->word, word, words * sizeof *word);
+	atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
+	tern_lane_write(lane, TERN_HANDLER_MAX + POST_SLOT, 2, p->idle->addr, words, 0, 0, 0, 0);
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	flight_begin(p, o);
+	if (SLOT_AHEAD)
+		post_slot_prefetch(p);
+	return true;
+}
+
+bool post_slots_out(struct post *p, struct outbox *o)
+{
+	post_slots_reap(p, o);
+	return o->out != NULL;
 }
 
 const uint64_t *post_slot_reach(tern *t, tern_addr a, uint64_t words)

@@ -16,6 +16,7 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 	in->handled = ring_first_message();
 	in->accept = TERN_HEAD_PLAIN;
 	in->larger = NULL;
+	in->pace = 1;
 }
 
 uint64_t inlet_handled(const struct tern_inlet *in)

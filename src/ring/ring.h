@@ -211,13 +211,17 @@ static inline bool inlet_has(const struct tern_inlet *in)
 	return (head ^ in->expect) >> TERN_LAP_SHIFT == 0;
 }
 
-/* To behind the message at `at`, whose header differs by `x` from what was expected. */
-static inline void inlet_step(struct tern_inlet *in, char *at, uint64_t x)
+/*
+ * To behind the message at `at`, whose header differs by `x` from what was expected. Fetches the
+ * line that is `ahead` lines ahead, although it has not been written yet; 0: none.
+ */
+static inline void inlet_step(struct tern_inlet *in, char *at, uint64_t x, int ahead)
 {
 	if (x & TERN_HEAD_PIECE) {
 		in->cursor = at + TERN_PIECE; /* cost: order read */
 	} else {
-		__builtin_prefetch(at + TERN_PREFETCH * TERN_LINE); /* cost: base read */
+		if (ahead)
+			__builtin_prefetch(at + ahead * TERN_LINE); /* cost: base read */
 		in->cursor = at + TERN_LINE;                        /* cost: order read */
 	}
 }

@@ -197,7 +197,7 @@ TEST(what_a_sender_had_written_when_it_died_before_it_could_ring_is_received)
 	pollset_remove(
 		&e->site,
 		&e->site.peer[0].requests); /* it is not looked at, and nobody rings for it */
-	local[1]->peek = &e->site.bell;
+	e->site.peek = &e->site.bell;
 	for (unsigned i = 0; i < COUNT; i++)
 		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10 + i), 0);
 	CHECK_IS(tern_poll(local[1]), 0);

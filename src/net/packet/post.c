@@ -64,7 +64,8 @@ void post_flush(struct packet_net *n)
 					  .part = n->batch[i].part,
 					  .parts = n->batch[i].parts,
 					  .class = packet_class(&n->batch[i]),
-					  .context = n->batch[i].context };
+					  .context = n->batch[i].context,
+					  .record = n->batch[i].bytes + PACKET_FRONT };
 	if (n->filled)
 		n->wire->ops->send(n->wire, o, n->filled);
 	n->filled = 0;

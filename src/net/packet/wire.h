@@ -35,6 +35,7 @@ struct outgoing {
 	 */
 	enum packet_class class;
 	uint64_t context; /* the light thread that sent it, as tern_thread_self(); 0: the program */
+	const unsigned char *record; /* the first record in it (net/packet/packet.h); or NULL */
 };
 
 /* Copies what it carries to `to`; how many bytes. */

@@ -10,6 +10,8 @@
 #include "net/sim/sim.h"
 #include "service/stack.h"
 
+enum { MEET_NS = 100000 };
+
 static bool sim_usable(char *why, size_t len)
 {
 	struct profile p;
@@ -42,7 +44,41 @@ static int sim_open(struct net **out, struct site *site, struct job *job, struct
 		packet_dispose(n);
 	else if (!rc)
 		*out = &n->net;
+	if (!rc)
+		atomic_fetch_add(&sim_machine()->shared->opened, 1);
 	return rc;
+}
+
+/*
+ * Before anything is sent, every rank has opened: it waits for that in real time. Whether a peer
+ * can be sent to at once would depend on that otherwise, and with it virtual times.
+ */
+static void sim_meet(void)
+{
+	struct machine *m = sim_machine();
+	while (!m->met && atomic_load(&m->shared->opened) < m->shared->nodes)
+		world_real.nap(MEET_NS);
+	m->met = true;
+}
+
+static int sim_connect(struct net *net, uint32_t rank)
+{
+	sim_meet();
+	return packet_connect(net, rank);
+}
+
+/* Where a poll has ended, so has what a controller did in it. */
+static void sim_knock(struct net *net, struct tern_lane *lane)
+{
+	packet_knock(net, lane);
+	if (!lane && sim_machine())
+		sim_machine()->serving = false;
+}
+
+static uint64_t sim_arrive(struct net *net)
+{
+	sim_meet();
+	return packet_arrive(net);
 }
 
 const struct net_ops sim_ops = {
@@ -53,5 +89,16 @@ const struct net_ops sim_ops = {
 	.world = &sim_world,
 	.open = sim_open,
 	.usable = sim_usable,
-	PACKET_OPERATIONS,
+	.connect = sim_connect,
+	.knock = sim_knock,
+	.answer = packet_answer,
+	.check = packet_check,
+	.take = packet_take,
+	.reclaim = packet_reclaim,
+	.demote = packet_demote,
+	.arm = packet_arm,
+	.arrive = sim_arrive,
+	.passed = packet_passed,
+	.settled = packet_settled,
+	.close = packet_close,
 };

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "net/packet/packet.h"
-#include "net/sim/network.h"
+#include "net/sim/machine/network.h"
 
 enum { MAKING = 1, MADE, NAP_NS = 100000 };
 
@@ -75,6 +75,7 @@ static int machine_open(struct job *job)
 		free(m);
 		return rc;
 	}
+	m->job = job;
 	machine_begin(m, job->size);
 	here = m;
 	return 0;
@@ -95,6 +96,7 @@ void sim_leave(uint32_t node)
 	turn_leave(here, node);
 	if (--users)
 		return;
+	sim_world_leave(turn_time(here) / PS_NS);
 	munmap(here->shared, here->bytes);
 	free(here);
 	here = NULL;

@@ -4,7 +4,7 @@
 #define TERN_NET_SIM_SIM_H
 
 #include "net/net.h"
-#include "net/sim/machine.h"
+#include "net/sim/machine/machine.h"
 
 extern const struct net_ops sim_ops;
 extern const struct world sim_world;
@@ -12,9 +12,15 @@ extern const struct world sim_world;
 /* The machine that this process is part of; NULL: none yet, or no more. */
 struct machine *sim_machine(void);
 
+int sim_price(const struct tern_work *work, uint64_t *left); /* as struct world has them */
+enum working sim_work(uint64_t *left, uint64_t thread, bool may, bool others);
+
 /* Joins the machine of the job as `node`; 0, or a code with a sentence. */
 int sim_join(struct job *job, uint32_t node);
 void sim_leave(uint32_t node);
+
+/* The last rank of this process leaves at this virtual time. */
+void sim_world_leave(uint64_t ns);
 
 /* The wire of `node`, which has joined. */
 int sim_wire(struct wire **out, uint32_t node);

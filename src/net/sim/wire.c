@@ -15,12 +15,13 @@
 #include "net/net.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
+#include "net/sim/machine/controller.h"
+#include "net/sim/machine/network.h"
 #include "net/sim/sim.h"
 
 enum {
 	PACKET_MOST = 16 << 10,
-	HEADERS = DATAGRAM_HEAD + 16, /* of a packet with one message */
-	PATIENCE = 8,                 /* a look takes this part of the wait so far */
+	PATIENCE = 8, /* a look takes this part of the wait so far */
 };
 
 struct sim_wire {
@@ -40,25 +41,13 @@ static size_t sim_most(struct wire *w, uint32_t rank)
 	return PACKET_MOST;
 }
 
-/* Arguments and data: the simulated machine's packets have its own headers, not Tern's. */
-static uint32_t words_of(const struct outgoing *o)
-{
-	size_t bytes = 0;
-	for (int i = 0; i < o->parts; i++)
-		bytes += o->part[i].iov_len;
-	return (uint32_t)(bytes > HEADERS ? bytes - HEADERS : 0) / 4;
-}
-
 static void sim_send(struct wire *w, const struct outgoing *o, unsigned n)
 {
 	struct machine *m = sim_machine();
-	const struct profile *p = &m->profile;
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t words = words_of(&o[i]);
-		turn_charge(m, (o[i].class == CLASS_REPLY ? p->send_reply : p->send_request) +
-				       words * p->send_word);
-		turn_send(m, of(w)->node, &o[i], words);
-	}
+	turn_measure_end(m);
+	for (unsigned i = 0; i < n; i++)
+		turn_send(m, of(w)->node, &o[i]);
+	turn_measure_begin(m);
 }
 
 static void let_go(struct sim_wire *s)
@@ -72,31 +61,53 @@ static void let_go(struct sim_wire *s)
 	s->held = NOTHING;
 }
 
-/* One at a time: its handler runs before the processor is charged for the next. */
-static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
+/* Who handles it: the processor, or the controller, from when it had done with the packet. */
+static void receive_charge(struct machine *m, const struct travel *t)
 {
-	struct sim_wire *s = of(w);
-	struct machine *m = sim_machine();
 	const struct profile *p = &m->profile;
-	(void)n;
-	bool more = s->held != NOTHING || m->rested;
+	m->serving = m->controller->handles && t->library;
+	if (m->serving)
+		m->served = t->arrived > m->shared->clock ? t->arrived : m->shared->clock;
+	if (m->serving)
+		return;
+	uint64_t cost =
+		(m->controller->handles ? p->interrupt : p->receive) + t->words * p->receive_word;
+	turn_charge(m, cost);
+	use_serve(use_node(m, t->dst, USE_RECEIVE), 0, cost);
+}
+
+/* One at a time: its handler runs before the processor is charged for the next. */
+static unsigned receive(struct sim_wire *s, struct datagram *d)
+{
+	struct machine *m = sim_machine();
+	bool more = s->held != NOTHING || m->rested || m->working;
+	m->serving = false;
 	let_go(s);
 	m->rested = false;
 	uint32_t got = turn_take(m, s->node);
 	if (got == NOTHING && more)
-		return 0; /* what the last one has caused is sent first; a wait has looked already
-			   */
+		return 0; /* what the last one has caused is sent first; a wait has looked already;
+			     or another thread computes */
 	if (got == NOTHING) {
-		turn_look(m, PATIENCE, p->poll);
+		turn_look(m, PATIENCE, m->profile.poll);
 		got = turn_take(m, s->node);
 	}
 	if (got == NOTHING)
 		return 0;
 	const struct travel *t = &m->travel[got];
 	s->held = got;
-	turn_charge(m, p->receive + t->words * p->receive_word);
+	receive_charge(m, t);
 	*d = (struct datagram){ .bytes = travel_data(m, got), .len = t->bytes, .from = t->src + 1 };
 	return 1;
+}
+
+static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
+{
+	(void)n;
+	turn_measure_end(sim_machine());
+	unsigned got = receive(of(w), d);
+	turn_measure_begin(sim_machine());
+	return got;
 }
 
 /* What has arrived ends every wait of a simulated rank. */
@@ -126,16 +137,23 @@ static const struct wire_ops wire_ops = { .most = sim_most,
 					  .due = sim_due,
 					  .close = sim_close };
 
+/* What Tern's services need not add. */
+static unsigned provided(const struct profile *p)
+{
+	const struct sim_network *n = network_named(p->network);
+	bool overtaken = p->jitter || (n->overtakes && n->overtakes(p));
+	bool lost = p->corrupt || (p->drop && !p->tolerant);
+	return (p->order && !overtaken ? PROVIDES_ORDER : 0) | (p->room ? PROVIDES_ROOM : 0) |
+	       (overtaken || lost ? 0 : PROVIDES_RELIABLE);
+}
+
 int sim_wire(struct wire **out, uint32_t node)
 {
 	struct sim_wire *s = calloc(1, sizeof *s);
 	if (!s)
 		return error_set(-ENOMEM, "opening the way of node %u: no memory", node);
 	const struct profile *p = &sim_machine()->profile;
-	s->wire = (struct wire){ .ops = &wire_ops,
-				 .provides = (p->jitter ? 0 : PROVIDES_ORDER) |
-					     (p->jitter || p->drop ? 0 : PROVIDES_RELIABLE),
-				 .messages = 1 };
+	s->wire = (struct wire){ .ops = &wire_ops, .provides = provided(p), .messages = 1 };
 	s->node = node;
 	s->held = NOTHING;
 	*out = &s->wire;

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Computation that a program declares, at the prices of the profile. */
+/*
+ * Computation that a program declares, at the prices of the profile. It goes on until it is done,
+ * its thread has had its quantum, or a packet has come to a node whose controller handles it
+ * meanwhile; core/work.c then does what is due, and calls again.
+ */
 #include <errno.h>
 
 #include <tern/sim.h>
 
 #include "base/error.h"
+#include "net/sim/machine/controller.h"
 #include "net/sim/sim.h"
 
 static const uint64_t work_most = UINT64_C(1000000000000000000); /* ps */
@@ -17,19 +22,63 @@ static bool add(uint64_t *sum, uint64_t n, uint64_t price)
 	       !__builtin_add_overflow(*sum, cost, sum) && *sum <= work_most;
 }
 
-int tern_sim_work(tern *t, const tern_work *work)
+int sim_price(const struct tern_work *work, uint64_t *left)
 {
 	struct machine *m = sim_machine();
-	uint64_t ps = 0;
-	(void)t;
-	if (!work)
-		return error_set(-EINVAL, "tern_sim_work() was called without work");
+	*left = 0;
 	if (!m)
 		return 0;
 	const struct profile *p = &m->profile;
-	if (!add(&ps, work->integer, p->integer) || !add(&ps, work->floating, p->floating) ||
-	    !add(&ps, work->loads, p->load) || !add(&ps, work->stores, p->store))
+	if (!add(left, work->integer, p->integer) || !add(left, work->floating, p->floating) ||
+	    !add(left, work->loads, p->load) || !add(left, work->stores, p->store))
 		return error_set(-EINVAL, "tern_sim_work() was told of more than ten days of work");
-	turn_charge(m, ps);
+	m->working++;
 	return 0;
+}
+
+/* Computes for up to `ps`, or until something arrives if `served`. */
+static void compute(struct machine *m, uint64_t *left, uint64_t ps, bool served)
+{
+	uint64_t began = turn_time(m);
+	if (served)
+		turn_wait(m, began + ps, 1);
+	else
+		turn_charge(m, ps);
+	m->process[m->self].since = NEVER;
+	uint64_t took = turn_time(m) - began;
+	if (took)
+		use_serve(use_node(m, m->self, USE_WORK), 0, took);
+	*left -= took;
+}
+
+static enum working work(struct machine *m, uint64_t *left, uint64_t thread, bool may, bool others)
+{
+	m->serving = false;
+	uint64_t until = turn_thread_of(m, thread)->suspended, now = turn_time(m);
+	if (until > now && others) {
+		turn_idle(m, thread);
+		return WORK_SWITCH;
+	}
+	if (until > now)
+		turn_charge(m, until - now);
+	turn_thread(m, thread);
+	uint64_t quantum = others ? m->profile.quantum : 0;
+	uint64_t ps = quantum && quantum < *left ? quantum : *left;
+	compute(m, left, ps, may && m->controller->handles);
+	if (!*left) {
+		m->working--;
+		return WORK_DONE;
+	}
+	return m->process[m->self].pending ? WORK_SERVE : others ? WORK_SWITCH : WORK_SERVE;
+}
+
+enum working sim_work(uint64_t *left, uint64_t thread, bool may, bool others)
+{
+	struct machine *m = sim_machine();
+	if (!m)
+		return WORK_DONE;
+	turn_measure_end(m); /* what others do in our turn is not our program's */
+	enum working next = work(m, left, thread, may, others);
+	turn_measure_begin(m);
+	return next;
 }

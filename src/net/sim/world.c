@@ -5,30 +5,66 @@
  */
 #include "net/sim/sim.h"
 
-enum { COMING_PS = 100000000 }; /* for at most so long: it may be lost */
+enum {
+	COMING_PS = 100000000, /* for at most so long: it may be lost */
+	AROUND = 4,            /* times as long as a packet takes at least: there and back */
+};
+
+/*
+ * When the last rank of this process left, on both clocks, ns. Closing takes no virtual time: the
+ * clock stands for so long, and then goes on as the real one, so that no wait is for ever.
+ */
+static uint64_t left_virtual, left_real;
+static const uint64_t STANDS_NS = 1000000000;
+
+void sim_world_leave(uint64_t ns)
+{
+	left_virtual = ns;
+	left_real = world_real.now();
+}
+
+static uint64_t after_leaving(void)
+{
+	uint64_t since = world_real.now() - left_real;
+	return left_virtual + (left_real && since < STANDS_NS ? 0 : since);
+}
 
 static uint64_t sim_now(void)
 {
 	struct machine *m = sim_machine();
-	return m ? turn_time(m) / PS_NS : world_real.now();
+	if (!m)
+		return after_leaving();
+	turn_measure_end(m);
+	turn_measure_begin(m);
+	return (m->serving ? m->served : turn_time(m)) / PS_NS;
 }
 
 /* A look of a wait: the poll that follows it need not look again. */
 static void rest(struct machine *m, uint64_t part, uint64_t ps)
 {
+	m->serving = false;
+	turn_measure_end(m);
 	turn_look(m, part, ps);
 	m->rested = true;
+	turn_measure_begin(m);
+}
+
+/* In whole looks, so that the times of looks stay those of a rank that looks each `poll`. */
+static uint64_t around(const struct machine *m)
+{
+	return (AROUND * m->ahead / m->profile.poll + 1) * m->profile.poll;
 }
 
 /*
  * Only the library's own waits yield, and nobody looks at the clock meanwhile. What is on its way
- * here ends the wait, so that is waited for.
+ * here ends the wait, so that is waited for; and so is, for a while, what may be an answer. Each
+ * look that ends sooner would be a switch of processes for nothing.
  */
 static void sim_yield(void)
 {
 	struct machine *m = sim_machine();
 	if (m)
-		rest(m, 1, turn_coming(m) ? COMING_PS : m->profile.poll);
+		rest(m, 1, turn_coming(m) ? COMING_PS : around(m));
 	else
 		world_real.yield();
 }
@@ -71,4 +107,6 @@ const struct world sim_world = { .now = sim_now,
 				 .nap = sim_nap,
 				 .sleep = sim_sleep,
 				 .wait = sim_wait,
-				 .poll = sim_poll };
+				 .poll = sim_poll,
+				 .price = sim_price,
+				 .work = sim_work };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A block of known size. In full: ask whether there is room, send packets with their offsets, ask
- * whether all have come, send those again that have not. Plain: a head, which is accepted or
- * refused while the data is already on its way, and the data, whose last packet ends it.
+ * A block of known size. In full: ask whether there is room, send packets with their places; the
+ * one that completes the block is acknowledged. If that does not come, ask whether all have come,
+ * and send those again that have not. A short block goes in lines, without payloads. Plain: a head,
+ * which is accepted or refused while the data is already on its way, and the data, whose last
+ * packet ends it.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,161 +16,10 @@
 
 enum {
 	PACKET = TERN_PAYLOAD_MAX,
+	LINES_MOST = 128, /* bytes: as lines they cost less than one payload */
 	/* Packets sent at once where nobody counts them: fewer than a receiver has blocks. */
 	BURST = 8,
 };
-
-static uint64_t packets_of(size_t len)
-{
-	return len / PACKET + (len % PACKET != 0); /* a peer's length may be as large as there is */
-}
-
-/* -- The receiver ------------------------------------------------------------------------------ */
-
-static struct inbound *incoming_from(struct sequence *q, uint32_t rank)
-{
-	if (!q->in)
-		q->in = memory_new(q->e->t->size, sizeof *q->in);
-	return q->in ? &q->in[rank] : NULL;
-}
-
-static void incoming_drop(struct inbound *in)
-{
-	memory_free(in->came);
-	in->came = NULL;
-	in->data = NULL;
-}
-
-/* cost: buffer setup */
-static int incoming_begin(struct sequence *q, uint32_t from, uint64_t number, unsigned id,
-			  size_t len, bool full)
-{
-	struct inbound *in = incoming_from(q, from);
-	struct kind *k = id < TERN_SEQUENCES_MAX ? &q->kind[id] : NULL;
-	if (!in)
-		return -EAGAIN;
-	if (number <= in->finished || (number == in->number && !in->refused))
-		return 0; /* it is asked again because the answer was lost */
-	if (!k || !k->accept)
-		return -ENXIO;
-	incoming_drop(in);
-	in->number = number;
-	in->refused = true;
-	in->came = full ? memory_new(packets_of(len) / 64 + 1, sizeof *in->came) : NULL;
-	in->data = full && !in->came ? NULL : k->accept(q->e->t, from, id, len, k->arg);
-	in->len = len;
-	in->got = 0;
-	in->id = id;
-	in->refused = !in->data;
-	return in->data ? 0 : -EAGAIN;
-}
-
-/* The block is there: it is the program's. */
-/* cost: buffer control */
-static void incoming_end(struct sequence *q, struct inbound *in, uint32_t from)
-{
-	const struct kind *k = &q->kind[in->id];
-	char *data = in->data;
-	in->finished = in->number;
-	incoming_drop(in);
-	k->end(q->e->t, from, in->id, data, in->len, k->arg);
-}
-
-static struct inbound *incoming_of(struct sequence *q, const tern_msg *m)
-{
-	struct inbound *in = incoming_from(q, tern_msg_src(m));
-	return in && in->number == tern_msg_arg(m, 0) && in->data ? in : NULL;
-}
-
-/* A block was announced, in full or plain: takes it or refuses it, and says which. */
-/* cost: buffer control */
-static inline void sequence_announced(tern *t, const tern_msg *m, bool full)
-{
-	struct sequence *q = sequence_of(t);
-	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0),
-				(unsigned)tern_msg_arg(m, 1), (size_t)tern_msg_arg(m, 2), full);
-	struct inbound *in = q->in ? &q->in[tern_msg_src(m)] : NULL;
-	if (!rc && in->data && !in->len)
-		incoming_end(q, in, tern_msg_src(m));
-	const uint64_t words[] = { tern_msg_arg(m, 0), (uint64_t)-rc };
-	layer_reply(q->e, SEQUENCE_VERDICT, NULL, 0, 2, words);
-}
-
-/* cost: buffer control */
-static void on_sequence_ask(tern *t, const tern_msg *m)
-{
-	sequence_announced(t, m, true);
-}
-
-/* A packet at its offset, unless it has come before. */
-/* cost: order control */
-static void on_sequence_packet(tern *t, const tern_msg *m)
-{
-	struct sequence *q = sequence_of(t);
-	struct inbound *in = incoming_of(q, m);
-	uint64_t offset = tern_msg_arg(m, 1), i = offset / PACKET;
-	size_t len;
-	const void *data = tern_msg_data(m, &len);
-	if (!in || !in->came || offset % PACKET || offset > in->len ||
-	    len != (in->len - offset < PACKET ? in->len - offset : PACKET) ||
-	    in->came[i / 64] >> i % 64 & 1)
-		return;
-	memcpy(in->data + offset, data, len); /* cost: base read */
-	in->came[i / 64] |= UINT64_C(1) << i % 64;
-	in->got += len;
-	if (in->got == in->len)
-		incoming_end(q, in, tern_msg_src(m));
-}
-
-/* The packets that are missing, from the first one on. */
-/* cost: fault control */
-static uint64_t missing_of(const struct inbound *in, uint64_t *missing)
-{
-	uint64_t first = 0, n = packets_of(in->len);
-	memset(missing, 0, MISSING_WORDS * sizeof *missing);
-	while (first < n && in->came[first / 64] >> first % 64 & 1)
-		first++;
-	for (uint64_t i = 0; i < MISSING_BITS && first + i < n; i++)
-		if (!(in->came[(first + i) / 64] >> (first + i) % 64 & 1))
-			missing[i / 64] |= UINT64_C(1) << i % 64;
-	return first;
-}
-
-/* cost: fault control */
-static void on_sequence_end(tern *t, const tern_msg *m)
-{
-	struct sequence *q = sequence_of(t);
-	struct inbound *in = incoming_from(q, tern_msg_src(m));
-	uint64_t words[3 + MISSING_WORDS] = { tern_msg_arg(m, 0), EAGAIN };
-	if (in && tern_msg_arg(m, 0) <= in->finished)
-		words[1] = 0;
-	else if (incoming_of(q, m) && in->came)
-		words[2] = missing_of(in, words + 3);
-	else
-		words[1] = EPROTO; /* it was never asked for */
-	layer_reply(q->e, SEQUENCE_MISSING, NULL, 0, 3 + MISSING_WORDS, words);
-}
-
-/* cost: buffer control */
-static void on_sequence_head(tern *t, const tern_msg *m)
-{
-	sequence_announced(t, m, false);
-}
-
-/* cost: base read */
-static void on_sequence_piece(tern *t, const tern_msg *m)
-{
-	struct sequence *q = sequence_of(t);
-	struct inbound *in = incoming_of(q, m);
-	size_t len;
-	const void *data = tern_msg_data(m, &len);
-	if (!in || len > in->len - in->got)
-		return; /* of a block that was refused */
-	memcpy(in->data + in->got, data, len);
-	in->got += len;
-	if (in->got == in->len)
-		incoming_end(q, in, tern_msg_src(m));
-}
 
 /* -- The sender -------------------------------------------------------------------------------- */
 
@@ -187,6 +38,16 @@ static void on_sequence_verdict(tern *t, const tern_msg *m)
 		return;
 	out->answered = true;
 	out->verdict = layer_error(tern_msg_arg(m, 1));
+}
+
+/* cost: fault control */
+static void on_sequence_done(tern *t, const tern_msg *m)
+{
+	struct outbound *out = outbound_of(sequence_of(t), m);
+	if (!out || out->question != SEQUENCE_END)
+		return;
+	out->verdict = 0;
+	out->answered = true;
 }
 
 /* cost: fault control */
@@ -227,7 +88,7 @@ int shipment_ask(const struct shipment *s, unsigned handler)
 {
 	s->out->question = handler;
 	s->out->answered = false;
-	return layer_words(s->q->e, s->dst, handler, s->out->number, s->id, s->len, 0, 0, 0);
+	return layer_words(s->q->e, s->dst, handler, s->out->number, s->id, s->len, s->shift, 0, 0);
 }
 
 struct question {
@@ -246,10 +107,14 @@ static bool question_over(struct endpoint *e, void *arg)
 	return q->rc || q->s->out->answered;
 }
 
-static int question(const struct shipment *s, unsigned handler)
+/* `later`: the answer may come without the question. */
+static int question(const struct shipment *s, unsigned handler, bool later)
 {
 	struct question q = { .s = s, .handler = handler };
-	s->out->answered = false;
+	if (later)
+		patience_over(s->q->e, &q.patience);
+	else
+		s->out->answered = false;
 	int rc = shipment_wait(s, question_over, &q, "no answer");
 	rc = rc ? rc : q.rc;
 	return rc ? rc : s->out->verdict;
@@ -277,13 +142,73 @@ static int nobody(const struct shipment *s)
 		s->id, s->dst);
 }
 
+/* A line, the last of which may be shorter. */
+static int line_any(const struct shipment *s, uint64_t i)
+{
+	uint64_t w[4] = { 0 };
+	size_t at = (size_t)i << s->shift, left = s->len - at, most = (size_t)1 << s->shift;
+	memcpy(w, s->data + at, left < most ? left : most);
+	if (s->shift == SHIFT_LINE4)
+		return layer_words(s->q->e, s->dst, SEQUENCE_LINE4, s->out->number, i, w[0], w[1],
+				   w[2], w[3]);
+	return layer_write(s->q->e, s->dst, SEQUENCE_LINE2, 4, s->out->number, i, w[0], w[1], 0, 0);
+}
+
 /* cost: base write */
 int shipment_packet(const struct shipment *s, uint64_t i)
 {
-	uint64_t offset = i * PACKET; /* cost: order write */
+	if (s->shift != SHIFT_PAYLOAD)
+		return line_any(s, i);
+	size_t offset = (size_t)i * PACKET; /* cost: order write */
 	size_t len = s->len - offset < PACKET ? s->len - offset : PACKET;
-	const uint64_t words[] = { s->out->number, offset };
+	const uint64_t words[] = { s->out->number, i };
 	return layer_request(s->q->e, s->dst, SEQUENCE_PACKET, s->data + offset, len, 2, words);
+}
+
+/*
+ * Whole lines of a constant length, from the i-th up to the n-th, as long as the ring has room;
+ * returns the next one. This is layer_write() with what does not change kept out of the loop.
+ */
+/* cost: base write */
+static inline __attribute__((always_inline)) uint64_t
+lines_send(const struct shipment *s, uint64_t i, uint64_t n, unsigned shift)
+{
+	tern *t = s->q->e->t;
+	struct tern_lane *lane = &t->lane[s->dst];
+	const char *from = s->data + (i << shift);
+	uint64_t number = s->out->number;
+	unsigned id = TERN_HANDLER_MAX + (shift == SHIFT_LINE4 ? SEQUENCE_LINE4 : SEQUENCE_LINE2);
+	for (n = t->reach ? n : 0; i < n; i++) { /* cost: order control */
+		uint64_t w[4];
+		memcpy(w, from, (size_t)1 << shift);
+		if (TERN_UNLIKELY(!tern_lane_write(lane, id, shift == SHIFT_LINE4 ? 6 : 4, number,
+						   i, w[0], w[1], w[2], w[3])))
+			break;
+		from += 1 << shift;
+		if (TERN_UNLIKELY(tern_unheeded(lane)))
+			tern_knock(t, lane);
+		tern_look(t);
+	}
+	return i;
+}
+
+/* cost: base write */
+int shipment_packets(const struct shipment *s, uint64_t n)
+{
+	uint64_t whole = s->len >> s->shift, i = 0;
+	int rc = 0;
+	whole = n < whole ? n : whole;
+	s->out->question = SEQUENCE_END;
+	s->out->answered = false;
+	while (!rc && i < n) {
+		if (s->shift == SHIFT_LINE4)
+			i = lines_send(s, i, whole, SHIFT_LINE4);
+		else if (s->shift == SHIFT_LINE2)
+			i = lines_send(s, i, whole, SHIFT_LINE2);
+		if (i < n) /* without room, not whole, or no line */
+			rc = shipment_packet(s, i++);
+	}
+	return rc;
 }
 
 /* Those that are missing, as many as may be sent at once. */
@@ -291,7 +216,7 @@ int shipment_packet(const struct shipment *s, uint64_t i)
 static int missing_send(const struct shipment *s, unsigned burst)
 {
 	int rc = 0;
-	uint64_t n = packets_of(s->len);
+	uint64_t n = packets_of(s->len, s->shift);
 	for (uint64_t i = 0; !rc && burst && i < MISSING_BITS && s->out->first + i < n; i++)
 		if (s->out->missing[i / 64] >> i % 64 & 1) {
 			rc = shipment_packet(s, s->out->first + i);
@@ -304,16 +229,20 @@ static int send_full(const struct shipment *s)
 {
 	bool room = sequence_provided(s->q->e, s->dst) & PROVIDES_ROOM;
 	unsigned burst = room ? MISSING_BITS : BURST;
-	uint64_t n = packets_of(s->len), begin = room || n < BURST ? n : BURST;
+	uint64_t n = packets_of(s->len, s->shift), begin = room || n < BURST ? n : BURST;
 	int rc;
-	for (unsigned tries = 0; (rc = question(s, SEQUENCE_ASK)) == -EAGAIN; tries++) {
+	for (unsigned tries = 0; (rc = question(s, SEQUENCE_ASK, false)) == -EAGAIN; tries++) {
 		rc = pause_for(s, tries);
 		if (rc)
 			return rc;
 	}
-	for (uint64_t i = 0; !rc && i < begin; i++)
-		rc = shipment_packet(s, i);
-	while (!rc && (rc = question(s, SEQUENCE_END)) == -EAGAIN)
+	if (!rc && !n)
+		return 0; /* what was asked for was all of it */
+	if (!rc)
+		rc = shipment_packets(s, begin);
+	/* All is on its way: the acknowledgement comes by itself. */
+	for (bool all = begin == n; !rc && (rc = question(s, SEQUENCE_END, all)) == -EAGAIN;
+	     all = false)
 		rc = missing_send(s, burst);
 	return rc == -ENXIO ? nobody(s) : rc;
 }
@@ -378,7 +307,12 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	struct shipment s = { .q = sequence_of(t), .dst = dst, .id = id, .data = data, .len = len };
+	struct shipment s = { .q = sequence_of(t),
+			      .dst = dst,
+			      .id = id,
+			      .data = data,
+			      .len = len,
+			      .shift = len <= LINES_MOST ? SHIFT_LINE4 : SHIFT_PAYLOAD };
 	int rc = rules_rank(e, "tern_sequence_send()");
 	if (!rc)
 		rc = rules_program(e, "tern_sequence_send()");
@@ -422,20 +356,13 @@ int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_se
 
 void finite_register(struct endpoint *e)
 {
-	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
 	layer_on(e, SEQUENCE_VERDICT, on_sequence_verdict);
-	layer_on(e, SEQUENCE_PACKET, on_sequence_packet);
-	layer_on(e, SEQUENCE_END, on_sequence_end);
+	layer_on(e, SEQUENCE_DONE, on_sequence_done);
 	layer_on(e, SEQUENCE_MISSING, on_sequence_missing);
-	layer_on(e, SEQUENCE_HEAD, on_sequence_head);
-	layer_on(e, SEQUENCE_PIECE, on_sequence_piece);
 }
 
 void finite_close(struct sequence *q)
 {
-	for (uint32_t r = 0; q->in && r < q->e->t->size; r++)
-		incoming_drop(&q->in[r]);
-	memory_free(q->in);
 	memory_free(q->out);
 }
 

@@ -12,7 +12,7 @@ enum { KIND = 2 };
 
 static uint64_t said; /* the word that rank 1 answers with */
 static unsigned accepted, ended;
-static char memory[3 * TERN_PAYLOAD_MAX];
+static _Alignas(8) char memory[3 * TERN_PAYLOAD_MAX];
 
 static void *take(tern *t, uint32_t from, unsigned id, size_t len, void *arg)
 {
@@ -38,6 +38,11 @@ static void answer_end(tern *t, const tern_msg *m)
 	const uint64_t words[] = { tern_msg_arg(m, 0), said,       UINT64_MAX,
 				   UINT64_MAX,         UINT64_MAX, UINT64_MAX };
 	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 6, words);
+}
+
+static void drop(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
 }
 
 static void begin(void)
@@ -71,6 +76,7 @@ TEST(so_is_what_it_says_of_packets_that_are_missing)
 {
 	begin();
 	layer_on(local[1]->own, SEQUENCE_END, answer_end);
+	layer_on(local[1]->own, SEQUENCE_PACKET, drop); /* so that it is asked for */
 	CHECK_IS(send_saying(UINT64_C(0x80000001), TERN_WAY_FULL), -EBADMSG);
 	CHECK_IS(send_saying((uint64_t)-ENOMEM, TERN_WAY_FULL), -ENOMEM);
 	local_close();
@@ -79,8 +85,8 @@ TEST(so_is_what_it_says_of_packets_that_are_missing)
 TEST(a_length_that_no_memory_has_is_not_accepted)
 {
 	begin();
-	const uint64_t words[] = { 1, KIND, SIZE_MAX };
-	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 3, words), 0);
+	const uint64_t words[] = { 1, KIND, SIZE_MAX, SHIFT_PAYLOAD };
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 4, words), 0);
 	CHECK(tern_poll(local[1]) > 0);
 	CHECK_IS(accepted, 0);
 	local_close();
@@ -89,10 +95,10 @@ TEST(a_length_that_no_memory_has_is_not_accepted)
 TEST(a_packet_that_does_not_fit_its_block_is_dropped)
 {
 	begin();
-	const uint64_t ask[] = { 1, KIND, sizeof memory };
-	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 3, ask), 0);
+	const uint64_t ask[] = { 1, KIND, sizeof memory - 1, SHIFT_PAYLOAD };
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 4, ask), 0);
 	const uint64_t packets[][2] = {
-		{ 1, 1 }, { 1, sizeof memory }, { 1, UINT64_MAX }, { 2, 0 }, { 0, 0 }
+		{ 1, 2 }, { 1, sizeof memory }, { 1, UINT64_MAX }, { 2, 0 }, { 0, 0 }
 	};
 	for (unsigned i = 0; i < sizeof packets / sizeof *packets; i++)
 		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_PACKET, memory, TERN_PAYLOAD_MAX,
@@ -101,5 +107,56 @@ TEST(a_packet_that_does_not_fit_its_block_is_dropped)
 	CHECK(tern_poll(local[1]) > 0);
 	CHECK_IS(accepted, 1);
 	CHECK_IS(ended, 0);
+	local_close();
+}
+
+/* Lines that are doubled, in the wrong order, too long or of another length. */
+TEST(lines_make_a_block_in_any_order_and_however_often_they_come)
+{
+	static const uint64_t order[] = { 3, 0, 0, 2, 7, UINT64_MAX, 3, 1, 1 };
+	enum { LEN = 7 * 16 / 2 }; /* three lines and a half */
+	begin();
+	const uint64_t ask[] = { 1, KIND, LEN, SHIFT_LINE2 };
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 4, ask), 0);
+	memset(memory, 0, LEN + 8);
+	for (unsigned i = 0; i < sizeof order / sizeof *order; i++) {
+		const uint64_t line[] = { 1, order[i], 100 + order[i], 200 + order[i], 9, 9 };
+		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE4, NULL, 0, 6, line), 0);
+		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE2, NULL, 0, 4, line), 0);
+	}
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(accepted, 1);
+	CHECK_IS(ended, 1);
+	const uint64_t *word = (const uint64_t *)(const void *)memory;
+	for (uint64_t i = 0; i < 7; i++)
+		CHECK_IS(word[i], (i % 2 ? 200 : 100) + i / 2);
+	CHECK_IS(word[7], 0);
+	local_close();
+}
+
+TEST(a_block_of_any_length_arrives_and_nothing_beyond_it_is_written)
+{
+	static char from[300];
+	begin();
+	for (size_t i = 0; i < sizeof from; i++)
+		from[i] = (char)(i * 7 + 1);
+	for (size_t len = 0; len < sizeof from; len++) {
+		memset(memory, 0, sizeof from + 64);
+		CHECK_IS(tern_sequence_send(local[0], 1, KIND, from, len, TERN_WAY_FULL), 0);
+		CHECK_IS(ended, len + 1);
+		CHECK(memcmp(memory, from, len) == 0 && memory[len] == 0 && memory[len + 31] == 0);
+	}
+	local_close();
+}
+
+/* The acknowledgement is lost: the sender asks, and is told. */
+TEST(a_block_whose_acknowledgement_is_lost_has_arrived_once)
+{
+	begin();
+	layer_on(local[0]->own, SEQUENCE_DONE, drop);
+	CHECK_IS(tern_sequence_send(local[0], 1, KIND, memory, 100, TERN_WAY_FULL), 0);
+	CHECK_IS(tern_sequence_send(local[0], 1, KIND, memory, sizeof memory, TERN_WAY_FULL), 0);
+	CHECK_IS(accepted, 2);
+	CHECK_IS(ended, 2);
 	local_close();
 }

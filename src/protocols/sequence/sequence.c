@@ -50,6 +50,7 @@ static int sequence_open(struct endpoint *e, void **state)
 				 e->t->rank);
 	*state = q;
 	q->e = e;
+	inbound_register(e);
 	finite_register(e);
 	stream_register(e);
 	return 0;
@@ -58,6 +59,7 @@ static int sequence_open(struct endpoint *e, void **state)
 static void sequence_close(void *state)
 {
 	struct sequence *q = state;
+	inbound_close(q);
 	finite_close(q);
 	stream_close_all(q);
 	memory_free(q);

@@ -22,10 +22,14 @@
 extern const struct layer sequence_layer;
 
 enum sequence_handler {
-	SEQUENCE_ASK = LAYER_SEQUENCE * LAYER_HANDLERS, /* number, id, length: is there room? */
-	SEQUENCE_VERDICT,                               /* the reply: number, code */
-	SEQUENCE_PACKET,                                /* number, offset, bytes */
-	SEQUENCE_END,                                   /* number: has all of it come? */
+	SEQUENCE_ASK =
+		LAYER_SEQUENCE * LAYER_HANDLERS, /* number, id, length, shift: is there room? */
+	SEQUENCE_VERDICT,                        /* the reply: number, code */
+	SEQUENCE_PACKET,                         /* number, index, bytes */
+	SEQUENCE_LINE2,                          /* number, index, 16 bytes */
+	SEQUENCE_LINE4,                          /* number, index, 32 bytes */
+	SEQUENCE_DONE,                           /* the reply to the last one of them: number, 0 */
+	SEQUENCE_END,                            /* number: has all of it come? */
 	SEQUENCE_MISSING, /* the reply: number, packets from the first missing on */
 	SEQUENCE_HEAD,    /* plain: number, id, length */
 	SEQUENCE_PIECE,   /* plain: number, bytes */
@@ -44,14 +48,26 @@ struct kind {
 	void *arg;
 };
 
+/* Packets have 1 << shift bytes: those of a line, or those of a payload. */
+enum { SHIFT_LINE2 = 4, SHIFT_LINE4 = 5, SHIFT_PAYLOAD = 13, CAME_FEW = 64 };
+_Static_assert(1 << SHIFT_PAYLOAD == TERN_PAYLOAD_MAX, "a packet is as long as a payload can be");
+
 /* The block that comes from a rank. */
 struct inbound {
+	uint64_t line[2]; /* number of the block, if its lines come whole and in order; else 0 */
+	uint64_t next;    /* first packet that has not come */
+	uint64_t stop;    /* of the lines that are whole, how many there are */
+	char *at;         /* where the next line goes */
+	uint64_t packets; /* of the block, */
+	uint64_t *came;   /* a bit each, for those beyond `next`; `few` if that is enough */
+	uint64_t few;
+	uint64_t early; /* packets beyond `next` that have come */
+	unsigned shift;
+	unsigned id;
 	uint64_t number, finished;
 	char *data;
-	size_t len, got;
-	uint64_t *came; /* full: a bit a packet */
-	unsigned id;
-	bool refused; /* plain: what comes of it is dropped */
+	size_t len, got; /* `got`: plain */
+	bool refused;    /* plain: what comes of it is dropped */
 };
 
 /* The block that goes to a rank. */
@@ -67,9 +83,7 @@ struct outbound {
 
 struct stream_in;
 struct stream_kind {
-	tern_stream_packet *fn;
-	void *arg;
-	struct stream_in *in; /* one a rank */
+	struct stream_in *in; /* one a rank; NULL: nobody has registered */
 };
 
 struct sequence {
@@ -79,7 +93,8 @@ struct sequence {
 	struct inbound *in;   /* one a rank; NULL until one comes */
 	struct outbound *out; /* one a rank; NULL until one goes */
 	struct tern_stream *streams;
-	bool resending; /* a turn of stream_progress() is under way */
+	unsigned waiting; /* streams that have packets under way */
+	bool resending;   /* a turn of stream_progress() is under way */
 };
 
 static inline struct sequence *sequence_of(tern *t)
@@ -101,9 +116,11 @@ struct shipment {
 	unsigned id;
 	const char *data;
 	size_t len;
+	unsigned shift;
 };
 int shipment_ask(const struct shipment *s, unsigned handler); /* SEQUENCE_ASK, _END or _HEAD */
 int shipment_packet(const struct shipment *s, uint64_t i);
+int shipment_packets(const struct shipment *s, uint64_t n); /* the first n */
 int shipment_piece(const struct shipment *s, size_t at);
 
 /* Waiting for an answer: when the question is to be asked again. */
@@ -113,6 +130,15 @@ struct patience {
 };
 bool patience_over(struct endpoint *e, struct patience *p);
 
+/* The packets of a block. */
+static inline uint64_t packets_of(size_t len, unsigned shift)
+{
+	/* A peer's length may be as large as there is. */
+	return (len >> shift) + ((len & ((1u << shift) - 1)) != 0);
+}
+
+void inbound_register(struct endpoint *e);
+void inbound_close(struct sequence *q);
 void finite_register(struct endpoint *e);
 void finite_close(struct sequence *q);
 void stream_register(struct endpoint *e);

@@ -15,16 +15,24 @@ enum {
 };
 
 extern tern *pair[2];
+extern uint32_t pair_to; /* where batches go: 1 */
 
-/* Opens both, or two others, and registers the handlers of words.h with them. */
-int pair_open(void);
+/* Whether time is a simulated machine's: there one rank runs at a time, and nobody disturbs it. */
+bool pair_simulated(void);
+
+/*
+ * Opens both, or two others, and registers the handlers of words.h with them. On a simulated
+ * machine, where a process is a node, pair[0] and pair[1] are the rank itself, and ranks 0 and 1
+ * send to each other.
+ */
+int pair_open(struct bench_rank *p);
 int pair_open_at(tern *ends[2]);
 
 /* ns since `began`, less what looking at the clock costs: batches are that short. */
 uint64_t pair_since(uint64_t began);
 uint64_t pair_between(uint64_t began, uint64_t ended);
 
-/* Sends `n` messages of `size` from pair[0] to 1; what it returns is 0 or an error. */
+/* Sends `n` messages of `size` from pair[0] to `pair_to`; what it returns is 0 or an error. */
 typedef int pair_send(uint32_t size, unsigned n);
 
 struct pair_batch {

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "job/job.h"
+#include "tools/bench/pair.h"
 #include "tools/bench/words.h"
 #include "tools/common/bind.h"
 
@@ -64,9 +65,18 @@ uint32_t test_ranks(const struct test *test, uint32_t size)
 
 /* -- In a rank -------------------------------------------------------------------- */
 
-/* Between two phases nobody is ahead. Not a tern_barrier(), which is one of the things measured. */
-static void ranks_meet(struct ranks *c, bool crowded)
+/*
+ * Between two phases nobody is ahead. Not a tern_barrier(), which is one of the things measured,
+ * but on a simulated machine, where a rank that only looks keeps the others from running.
+ */
+static void ranks_meet(struct ranks *c, struct bench_rank *p)
 {
+	bool crowded = p->raw.crowded;
+	if (p->t && pair_simulated()) {
+		int rc = tern_barrier(p->t);
+		p->rc = p->rc < 0 ? p->rc : rc;
+		return;
+	}
 	uint64_t all = ++c->meetings * c->ranks;
 	atomic_fetch_add(&c->shared->met, 1);
 	for (unsigned looks = 0; atomic_load(&c->shared->met) < all; looks++) {
@@ -103,6 +113,8 @@ static bool phase_disturbed(struct ranks *c, const struct bench_rank *p, uint64_
 {
 	uint64_t processor = atomic_exchange(&c->shared->processor, 0);
 	uint64_t interruptions = atomic_exchange(&c->shared->interruptions, 0);
+	if (pair_simulated())
+		return false;
 	if (p->raw.crowded)
 		return processor < wall * c->bind.count / 100 * OURS_PERCENT;
 	return c->test->amount.cores && interruptions;
@@ -152,7 +164,7 @@ static void part_play(struct ranks *c, struct bench_rank *p, const struct part *
 	p->size = part->size;
 	p->count = part->count;
 	p->way = part->phase.way;
-	ranks_meet(c, p->raw.crowded);
+	ranks_meet(c, p);
 	struct use before = use_now();
 	c->shared->figure[p->rank] = phase_figure(p, &part->phase, c->test->unit);
 	if (p->rc < 0)
@@ -160,7 +172,7 @@ static void part_play(struct ranks *c, struct bench_rank *p, const struct part *
 	struct use after = use_now();
 	atomic_fetch_add(&c->shared->processor, after.processor - before.processor);
 	atomic_fetch_add(&c->shared->interruptions, after.interruptions - before.interruptions);
-	ranks_meet(c, p->raw.crowded);
+	ranks_meet(c, p);
 	if (p->rank == 0 && phase_counts(c, s, phase_disturbed(c, p, after.wall - before.wall)))
 		figures_add(p, part, s, phase_result(c, &part->phase));
 }
@@ -189,7 +201,7 @@ static int ranks_rounds(struct ranks *c, struct bench_rank *p)
 		c->played++;
 		if (p->rank == 0 && ranks_enough(c))
 			atomic_store(&c->shared->enough, 1);
-		ranks_meet(c, p->raw.crowded);
+		ranks_meet(c, p);
 	}
 	return 0;
 }

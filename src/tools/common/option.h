@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CHOICES_MOST = 16 };
+enum { CHOICES_MOST = 24 };
 
 /* An option. One of the pointers says what it is; none: --help. */
 struct choice {

@@ -146,6 +146,19 @@ static int cost_count(const struct cost_options *o, FILE *picture)
 	return rc ? 1 : 0;
 }
 
+/* Two endpoints of a process meet on the network that is named, in their own time. */
+static bool net_refused(void)
+{
+	const char *net = setting_text(SETTING_NET);
+	if (strcmp(net, "auto") == 0 || strcmp(net, "shm") == 0)
+		return false;
+	fprintf(stderr,
+		"tern cost: TERN_NET=%s: what a network takes depends on when its packets come, so "
+		"it cannot be counted; instructions are counted on shared memory: unset TERN_NET\n",
+		net);
+	return true;
+}
+
 int cost_main(int argc, char **argv)
 {
 	struct cost_options o;
@@ -156,6 +169,8 @@ int cost_main(int argc, char **argv)
 	if (o.list)
 		return cost_list();
 	setting_warn_unknown();
+	if (net_refused())
+		return 1;
 	if (o.plot &&
 	    !(picture = fopen(o.plot, "w"))) /* before the work, which takes some seconds */
 		return plot_refused(o.plot);

@@ -23,7 +23,7 @@ static void listing_each(const struct cost_study *s, const struct cost_result *r
 		struct entry e = { .side = strand->side, .site.feature = COST_UNKNOWN };
 		for (size_t k = strand->first; k < strand->first + strand->n; k++) {
 			const struct cost_insn *insn = &r->trace.insn[k];
-			e.site = attribute(s->map, insn->at, &e.site);
+			e.site = attribute(s->map, insn->at, &e.site, strand->whole);
 			e.kind = insn->kind;
 			decoder_text(d, insn->at, e.text);
 			fn(&e, arg);

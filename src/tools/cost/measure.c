@@ -16,7 +16,9 @@
 
 enum { PATIENCE_S = 60, TIMES = 2, AT_ONCE = 3, WARM = 16, LONG = 16 };
 
-enum phase { SEND, RECEIVE, FINISH, PHASES };
+/* After the three, the steps of protocols: a side and a feature each. */
+enum { STEP_FEATURES = COST_FAULT + 1 };
+enum phase { SEND, RECEIVE, FINISH, STEPS, PHASES = STEPS + COST_SIDES * STEP_FEATURES };
 
 /* What is received one at a time shares nothing with the one before it. */
 static unsigned plays_of(const struct operation *o)
@@ -42,10 +44,22 @@ static void play_end(struct cost_board *board, struct bench *b, unsigned n, unsi
 		b->op->finish(b, n);
 }
 
+void bench_step(struct bench *b, enum cost_side side, enum cost_feature feature)
+{
+	*b->label = b->play ? b->play + STEPS + side * STEP_FEATURES + feature : 0;
+}
+
 /* `n` operations; `label` is that of their sends. */
 static void play(struct cost_board *board, struct bench *b, unsigned n, uint32_t label)
 {
 	bench_align(b);
+	b->label = &board->label;
+	b->play = label;
+	if (b->op->steps) {
+		b->op->steps(b);
+		board->label = 0;
+		return;
+	}
 	for (unsigned i = 0; i < n; i++) {
 		board->label = label;
 		b->op->send(b);
@@ -83,7 +97,16 @@ static void play_all(struct cost_board *board, void *arg)
 
 static enum cost_side side_of(uint32_t label)
 {
-	return (label - 1) % PHASES == RECEIVE ? COST_DESTINATION : COST_SOURCE;
+	unsigned phase = (label - 1) % PHASES;
+	if (phase >= STEPS)
+		return (phase - STEPS) / STEP_FEATURES;
+	return phase == RECEIVE ? COST_DESTINATION : COST_SOURCE;
+}
+
+static enum cost_feature whole_of(uint32_t label)
+{
+	unsigned phase = (label - 1) % PHASES;
+	return phase >= STEPS ? (phase - STEPS) % STEP_FEATURES : COST_UNKNOWN;
 }
 
 static unsigned play_of(uint32_t label)
@@ -91,9 +114,14 @@ static unsigned play_of(uint32_t label)
 	return (label - 1) / PHASES;
 }
 
-struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before)
+struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before,
+			   enum cost_feature whole)
 {
 	struct cost_site s = *map_site(map, at);
+	if (whole != COST_UNKNOWN && !s.library && s.feature != COST_PROGRAM) {
+		bool told = s.protocol > COST_BASE && s.protocol <= COST_FAULT;
+		s.feature = told ? s.protocol : whole;
+	}
 	if (s.library || !s.line) { /* clang leaves some of what it makes without a line */
 		s.feature = before->feature;
 		s.step = before->step;
@@ -113,7 +141,7 @@ static void tally_passage(struct cost_map *map, const struct cost_trace *t,
 	enum cost_side side = side_of(p->label);
 	struct cost_site s = { .feature = COST_UNKNOWN };
 	for (size_t i = p->first; i < p->first + p->n; i++) {
-		s = attribute(map, t->insn[i].at, &s);
+		s = attribute(map, t->insn[i].at, &s, whole_of(p->label));
 		sum->n[side][s.feature][s.step][t->insn[i].kind]++;
 		sum->copy[side] += is_copy(&s);
 	}
@@ -153,10 +181,11 @@ static bool trace_same(const struct cost_trace *t)
 
 /* -- The steady operation, instruction by instruction -------------------------------------- */
 
-static void strand_add(struct cost_result *r, enum cost_side side, size_t first, size_t n)
+static void strand_add(struct cost_result *r, const struct cost_passage *of, size_t first, size_t n)
 {
 	if (n && r->strands < STRANDS_MOST)
-		r->strand[r->strands++] = (struct cost_strand){ side, first, n };
+		r->strand[r->strands++] =
+			(struct cost_strand){ side_of(of->label), first, n, whole_of(of->label) };
 }
 
 /* What `more` has beyond `less`, if that is one piece; it may begin within what it repeats. */
@@ -170,7 +199,7 @@ static void strand_between(struct cost_result *r, const struct cost_passage *les
 	for (size_t i = at; i < less->n; i++)
 		if (a[i].at != b[i + n].at)
 			return; /* it is not: there is nothing to list */
-	strand_add(r, side_of(more->label), more->first + at, n);
+	strand_add(r, more, more->first + at, n);
 }
 
 static const struct cost_passage *passage_last(const struct cost_trace *t, unsigned play,
@@ -186,12 +215,15 @@ static const struct cost_passage *passage_last(const struct cost_trace *t, unsig
 static void strands_find(struct cost_result *r)
 {
 	unsigned most = plays_of(r->op) - 1;
-	for (enum phase phase = SEND; phase < PHASES; phase++) {
+	const struct cost_trace *t = &r->trace;
+	for (size_t i = 0; r->op->steps && i < t->passages / TIMES; i++)
+		strand_add(r, &t->passage[i], t->passage[i].first, t->passage[i].n);
+	for (enum phase phase = SEND; phase < STEPS; phase++) {
 		const struct cost_passage *more = passage_last(&r->trace, most, phase);
 		if (!more)
 			continue;
 		if (phase == SEND || !most)
-			strand_add(r, side_of(more->label), more->first, more->n);
+			strand_add(r, more, more->first, more->n);
 		else
 			strand_between(r, passage_last(&r->trace, most - 1, phase), more);
 	}

@@ -10,10 +10,11 @@
 /* Instructions in the order in which they are executed, at one side. */
 struct cost_strand {
 	enum cost_side side;
-	size_t first, n; /* of the trace */
+	size_t first, n;         /* of the trace */
+	enum cost_feature whole; /* what a message of it is for, COST_UNKNOWN: as its lines say */
 };
 
-enum { STRANDS_MOST = 8 };
+enum { STRANDS_MOST = 512 };
 
 struct cost_result {
 	const struct operation *op;
@@ -32,8 +33,11 @@ void result_free(struct cost_result *r);
 
 /*
  * What an instruction is for, given the one executed before it: what has no line, as a library's
- * code, is for the same.
+ * code, is for the same. In a step of a protocol (`whole`) the lines of the protocol tell buffers,
+ * order and fault tolerance apart, and so do those that call what is in line; the rest, a message
+ * with all that it takes, is for what the message is for.
  */
-struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before);
+struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before,
+			   enum cost_feature whole);
 
 #endif

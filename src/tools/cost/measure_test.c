@@ -91,6 +91,45 @@ TEST(a_packet_in_a_stream_takes_no_more_than_a_packet)
 	CHECK(cost_sum(&stream.steady, COST_ALL) <= 2 * cost_sum(&one.steady, COST_ALL));
 }
 
+/* The study counts a handshake as buffers and an acknowledgement as fault tolerance, with all that
+ * a message takes; it knows no other features. */
+TEST(a_message_of_a_protocol_belongs_to_the_feature_that_it_is_for)
+{
+	static const char *const names[] = { "block-16-by-4", "ordered-16-by-4",
+					     "grouped-16-by-4" };
+	need_map();
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		struct cost_result r;
+		need(operation_named(names[i]), &r);
+		for (int f = COST_FLOW; f < COST_FEATURES_ALL; f++)
+			if (f != COST_PROGRAM)
+				CHECK_IS(cost_sum(&r.alone, (struct cost_cut){ -1, f, -1, -1 }), 0);
+		/* A poll and a message at least, at the source that is told, */
+		CHECK(cost_sum(&r.alone, (struct cost_cut){ COST_SOURCE, COST_FAULT, -1, -1 }) >
+		      66);
+		/* and a message at the destination that tells. */
+		CHECK(cost_sum(&r.alone,
+			       (struct cost_cut){ COST_DESTINATION, COST_FAULT, -1, -1 }) > 15);
+		bool finite = i == 0;
+		CHECK((cost_sum(&r.alone, (struct cost_cut){ -1, COST_BUFFER, -1, -1 }) > 0) ==
+		      finite);
+		result_free(&r);
+	}
+}
+
+/* Half of the packets come out of order, and the destination puts them into order. */
+TEST(packets_of_an_indefinite_sequence_come_out_of_order)
+{
+	need_map();
+	struct cost_result ordered, plain;
+	need(operation_named("ordered-16-by-4"), &ordered);
+	need(operation_named("stream-16-plain"), &plain);
+	struct cost_cut c = { COST_DESTINATION, COST_ORDER, -1, -1 };
+	CHECK(cost_sum(&ordered.alone, c) > cost_sum(&plain.alone, c) + 100);
+	result_free(&ordered);
+	result_free(&plain);
+}
+
 TEST(names_are_different_and_fit_the_command_line)
 {
 	CHECK(operation_count <= 64);

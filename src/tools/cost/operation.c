@@ -7,7 +7,7 @@
 
 #include <tern/msg.h>
 
-#include "base/memory.h"
+#include "endpoint/endpoint.h"
 #include "ring/ring.h"
 #include "tools/cost/counter.h"
 
@@ -19,6 +19,7 @@ enum {
 	ANSWERED,
 	WORD = 4, /* bytes; the paper's */
 	BYTES_MOST = 4096,
+	SETTLE = 256, /* looks, more than any pause has */
 };
 
 /*
@@ -283,103 +284,6 @@ static void put_word(struct bench *b)
 	COST_MARK();
 }
 
-/* -- The study's protocols: src/protocols/sequence ------------------------------------------- */
-
-enum { KIND = 1 };
-
-/* cost: program */
-static void *block_accept(tern *t, uint32_t rank, unsigned id, size_t len, void *arg)
-{
-	(void)t, (void)rank, (void)id, (void)len, (void)arg;
-	return into;
-}
-
-/* cost: program */
-static void block_end(tern *t, uint32_t rank, unsigned id, void *data, size_t len, void *arg)
-{
-	(void)t, (void)rank, (void)id, (void)data, (void)len, (void)arg;
-}
-
-/* cost: program */
-static void stream_take(tern *t, uint32_t rank, unsigned id, unsigned n, const uint64_t *words,
-			void *arg)
-{
-	(void)t, (void)rank, (void)id, (void)words, (void)n, (void)arg;
-}
-
-static void setup_block(struct bench *b)
-{
-	struct sequence *q = sequence_of(b->t[COST_SOURCE]);
-	q->out = memory_new(COST_SIDES, sizeof *q->out);
-	b->rc = q->out ? 0 : -ENOMEM;
-	if (b->rc)
-		return;
-	q->out[COST_DESTINATION].busy = true;
-	b->shipment = (struct shipment){ .q = q,
-					 .out = &q->out[COST_DESTINATION],
-					 .dst = COST_DESTINATION,
-					 .id = KIND,
-					 .data = from,
-					 .len = b->bytes };
-	b->rc = tern_sequence_on(b->t[COST_DESTINATION], KIND, block_accept, block_end, NULL);
-}
-
-static void block_full(struct bench *b)
-{
-	const struct shipment *s = &b->shipment;
-	s->out->number++;
-	COST_MARK();
-	shipment_ask(s, SEQUENCE_ASK);
-	shipment_packet(s, 0);
-	shipment_ask(s, SEQUENCE_END);
-	COST_MARK();
-}
-
-static void block_plain(struct bench *b)
-{
-	const struct shipment *s = &b->shipment;
-	s->out->number++;
-	COST_MARK();
-	shipment_ask(s, SEQUENCE_HEAD);
-	shipment_piece(s, 0);
-	COST_MARK();
-}
-
-static void setup_stream(struct bench *b, enum tern_way way, unsigned group)
-{
-	b->rc = tern_stream_on(b->t[COST_DESTINATION], KIND, stream_take, NULL);
-	if (!b->rc)
-		b->rc = tern_stream_open(b->t[COST_SOURCE], COST_DESTINATION, KIND, way, group,
-					 &b->stream);
-}
-
-static void setup_stream_full(struct bench *b)
-{
-	setup_stream(b, TERN_WAY_FULL, 1);
-}
-
-static void setup_stream_group(struct bench *b)
-{
-	setup_stream(b, TERN_WAY_FULL, b->op->packets);
-}
-
-static void setup_stream_plain(struct bench *b)
-{
-	setup_stream(b, TERN_WAY_PLAIN, 1);
-}
-
-static void stream_puts(struct bench *b)
-{
-	tern_stream *s = b->stream;
-	uint32_t n = b->op->packets;
-	COST_MARK();
-	for (uint32_t i = 0; i < n; i++) { /* cost: program */
-		const uint64_t words[] = { i, 2 };
-		tern_stream_put(s, 2, words);
-	}
-	COST_MARK();
-}
-
 /* -- The other end ------------------------------------------------------------------------- */
 
 /* One poll, if it takes all in; a long sequence needs more. */
@@ -433,17 +337,22 @@ static void finish_poll(struct bench *b, unsigned n)
 #define PACKET(name, what, words, packets, send)                                                  \
 	{                                                                                         \
 		name, what, COST_PACKET, words, packets, setup_nothing, send, receive_poll, NULL, \
-			false, false                                                              \
+			false, false, NULL                                                        \
 	}
 #define STREAM(name, what, words, packets, send)                                                  \
 	{                                                                                         \
 		name, what, COST_STREAM, words, packets, setup_nothing, send, receive_poll, NULL, \
-			false, false                                                              \
+			false, false, NULL                                                        \
 	}
 #define FINITE(name, what, words, packets, setup, send)                                          \
 	{                                                                                        \
 		name, what, COST_FINITE, words, packets, setup, send, receive_poll, NULL, false, \
-			false                                                                    \
+			false, NULL                                                              \
+	}
+
+#define STEPS(name, what, form, words, packets, setup, steps)                                \
+	{                                                                                    \
+		name, what, form, words, packets, setup, NULL, NULL, NULL, true, true, steps \
 	}
 
 const struct operation operation_table[] = {
@@ -451,11 +360,11 @@ const struct operation operation_table[] = {
 	PACKET("request-4", "tern_request, 4 words", 8, 1, send_4),
 	PACKET("request-6", "tern_request, 6 words", 12, 1, send_6),
 	{ "request-1", "four of tern_request, 1 word: they share a line", COST_OTHER, 8, 4,
-	  setup_nothing, send_1, receive_poll, NULL, false, false },
+	  setup_nothing, send_1, receive_poll, NULL, false, false, NULL },
 	{ "round-trip", "tern_request and tern_reply, 4 words each", COST_OTHER, 16, 1,
-	  setup_nothing, send_answered, receive_poll, finish_poll, false, false },
+	  setup_nothing, send_answered, receive_poll, finish_poll, false, false, NULL },
 	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, setup_memory, put_word, receive_nothing,
-	  NULL, true, false },
+	  NULL, true, false, NULL },
 
 	FINITE("finite-16-requests", "tern_request, 4 words at a time, stored by its handler", 16,
 	       2, setup_nothing, finite_requests),
@@ -468,13 +377,14 @@ const struct operation operation_table[] = {
 	FINITE("finite-16-put-then", "tern_put, then tern_request", 16, 1, setup_memory,
 	       finite_put_then),
 	{ "finite-16-local", "memcpy to where tern_addr_local points, then tern_request",
-	  COST_FINITE, 16, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
+	  COST_FINITE, 16, 1, setup_memory, finite_local, receive_poll, NULL, false, true, NULL },
 	{ "finite-16-xfer", "tern_segment_put_start into a segment, and its acknowledgement",
-	  COST_FINITE, 16, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
+	  COST_FINITE, 16, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false,
+	  NULL },
 	{ "finite-16-store", "tern_store, tern_store_sync", COST_FINITE, 16, 1, setup_memory,
-	  finite_store, receive_sync, NULL, true, false },
+	  finite_store, receive_sync, NULL, true, false, NULL },
 	{ "finite-16-send", "tern_send, tern_recv", COST_FINITE, 16, 1, setup_nothing, finite_send,
-	  receive_recv, NULL, true, false },
+	  receive_recv, NULL, true, false, NULL },
 
 	FINITE("finite-1024-requests", "tern_request, 4 words at a time, stored by its handler",
 	       1024, 128, setup_nothing, finite_requests),
@@ -487,14 +397,14 @@ const struct operation operation_table[] = {
 	FINITE("finite-1024-put-then", "tern_put, then tern_request", 1024, 1, setup_memory,
 	       finite_put_then),
 	{ "finite-1024-local", "memcpy to where tern_addr_local points, then tern_request",
-	  COST_FINITE, 1024, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
+	  COST_FINITE, 1024, 1, setup_memory, finite_local, receive_poll, NULL, false, true, NULL },
 	{ "finite-1024-xfer", "tern_segment_put_start into a segment, and its acknowledgement",
-	  COST_FINITE, 1024, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false,
-	  false },
+	  COST_FINITE, 1024, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false,
+	  NULL },
 	{ "finite-1024-store", "tern_store, tern_store_sync", COST_FINITE, 1024, 1, setup_memory,
-	  finite_store, receive_sync, NULL, true, false },
+	  finite_store, receive_sync, NULL, true, false, NULL },
 	{ "finite-1024-send", "tern_send, tern_recv", COST_FINITE, 1024, 1, setup_nothing,
-	  finite_send, receive_recv, NULL, true, false },
+	  finite_send, receive_recv, NULL, true, false, NULL },
 
 	STREAM("stream-16-by-4", "tern_request, 2 words at a time", 16, 4, stream_2),
 	STREAM("stream-16-by-8", "tern_request, 4 words at a time", 16, 2, stream_4),
@@ -503,27 +413,39 @@ const struct operation operation_table[] = {
 	STREAM("stream-1024-by-8", "tern_request, 4 words at a time", 1024, 128, stream_4),
 	STREAM("stream-1024-by-12", "tern_request, 6 words at a time", 1024, 86, stream_6),
 
-	{ "block-16-full", "ask, packet, end; their answers (tern_sequence_send)", COST_FINITE, 16,
-	  3, setup_block, block_full, receive_poll, finish_poll, true, true },
-	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send)", COST_FINITE, 16, 2,
-	  setup_block, block_plain, receive_poll, finish_poll, true, true },
-	{ "block-1024-full", "the same, with 1024 words", COST_FINITE, 1024, 3, setup_block,
-	  block_full, receive_poll, finish_poll, true, true },
+	STEPS("block-16-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, 16, 4,
+	      setup_block, block_steps),
+	STEPS("block-16-by-8", "the same, 8 words in a packet", COST_FINITE, 16, 2, setup_block,
+	      block_steps),
+	STEPS("block-1024-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, 1024, 256,
+	      setup_block, block_steps),
+	STEPS("block-1024-by-8", "the same, 8 words in a packet", COST_FINITE, 1024, 128,
+	      setup_block, block_steps),
+	STEPS("ordered-16-by-4", "tern_stream_put, half of the packets out of order", COST_STREAM,
+	      16, 4, setup_ordered, ordered_steps),
+	STEPS("ordered-16-by-8", "the same, 8 words in a packet", COST_STREAM, 16, 2, setup_ordered,
+	      ordered_steps),
+	STEPS("ordered-1024-by-4", "tern_stream_put, half of the packets out of order", COST_STREAM,
+	      1024, 256, setup_ordered, ordered_steps),
+	STEPS("ordered-1024-by-8", "the same, 8 words in a packet", COST_STREAM, 1024, 128,
+	      setup_ordered, ordered_steps),
+	STEPS("grouped-16-by-4", "the same by 4, acknowledged in groups", COST_STREAM, 16, 4,
+	      setup_grouped, ordered_steps),
+	STEPS("grouped-1024-by-4", "the same by 4, acknowledged in groups", COST_STREAM, 1024, 256,
+	      setup_grouped, ordered_steps),
+	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send, plain)", COST_FINITE,
+	  16, 2, setup_block, block_plain, receive_poll, finish_poll, true, true, NULL },
 	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2, setup_block,
-	  block_plain, receive_poll, finish_poll, true, true },
-	{ "stream-16-full", "tern_stream_put, 2 words at a time, each acknowledged", COST_STREAM,
-	  16, 4, setup_stream_full, stream_puts, receive_poll, finish_poll, true, true },
-	{ "stream-16-group", "the same, acknowledged together", COST_STREAM, 16, 4,
-	  setup_stream_group, stream_puts, receive_poll, finish_poll, true, true },
+	  block_plain, receive_poll, finish_poll, true, true, NULL },
 	{ "stream-16-plain", "tern_stream_put, 2 words at a time, plain", COST_STREAM, 16, 4,
-	  setup_stream_plain, stream_puts, receive_poll, NULL, true, true },
+	  setup_stream_plain, stream_puts, receive_poll, NULL, true, true, NULL },
 
 	{ "payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1,
-	  setup_nothing, finite_data, receive_poll, NULL, false, false },
+	  setup_nothing, finite_data, receive_poll, NULL, false, false, NULL },
 	{ "payload-64", "the same, 64 words", COST_OTHER, 64, 1, setup_nothing, finite_data,
-	  receive_poll, NULL, false, false },
+	  receive_poll, NULL, false, false, NULL },
 	{ "payload-128", "the same, 128 words", COST_OTHER, 128, 1, setup_nothing, finite_data,
-	  receive_poll, NULL, false, false },
+	  receive_poll, NULL, false, false, NULL },
 };
 
 _Static_assert(sizeof operation_table / sizeof *operation_table <= 64,
@@ -569,14 +491,32 @@ int bench_open(struct bench *b, const struct operation *o)
 	return b->rc ? b->rc : bench_rehearse(b);
 }
 
+/* The ring of the answers, likewise. */
+static void answers_align(struct bench *b)
+{
+	struct endpoint *e = b->t[COST_DESTINATION]->own;
+	const struct tern_lane *lane = &e->site.peer[COST_SOURCE].answer;
+	do {
+		tern_request(b->t[COST_SOURCE], COST_DESTINATION, ANSWER, 1, 2);
+		tern_poll(b->t[COST_DESTINATION]);
+		tern_poll(b->t[COST_SOURCE]);
+	} while (lane->tail != lane->base);
+}
+
 void bench_align(struct bench *b)
 {
 	struct tern_lane *lane = &b->t[COST_SOURCE]->lane[COST_DESTINATION];
 	b->taken = 0;
+	if (b->op->steps)
+		answers_align(b);
 	do {
 		tern_request(b->t[COST_SOURCE], COST_DESTINATION, TAKE, 1, 2);
 		tern_poll(b->t[COST_DESTINATION]);
 	} while (lane->tail != lane->base);
+	for (int i = 0; i < SETTLE; i++) { /* no inlet is taken for a stream */
+		tern_look_around(b->t[COST_SOURCE]);
+		tern_look_around(b->t[COST_DESTINATION]);
+	}
 }
 
 /* cost: base call */

@@ -28,7 +28,9 @@ struct bench {
 	struct shipment shipment; /* of a block, */
 	tern_stream *stream;      /* and a stream */
 	uint64_t taken;           /* messages handled at the destination */
-	int rc;                   /* of the first call that failed */
+	uint32_t *label;          /* of what follows; and of the play, 0 if it does not count */
+	uint32_t play;
+	int rc; /* of the first call that failed */
 };
 
 /*
@@ -48,12 +50,27 @@ struct operation {
 	bool each;
 	bool apart; /* not to be chosen as the best of its form: it leaves something to the program
 		     */
+	/* Instead of the three: the steps of a protocol, each announced with bench_step(). */
+	void (*steps)(struct bench *b);
 };
 
 extern const struct operation operation_table[];
 extern const size_t operation_count;
 
 const struct operation *operation_named(const char *name); /* NULL: there is none */
+
+/* What belongs to no line of a protocol, up to the next step, is `feature` of `side`. */
+void bench_step(struct bench *b, enum cost_side side, enum cost_feature feature);
+
+/* The study's protocols, in steps: src/tools/cost/protocol.c. */
+void setup_block(struct bench *b);
+void setup_ordered(struct bench *b);
+void setup_grouped(struct bench *b);
+void setup_stream_plain(struct bench *b);
+void block_steps(struct bench *b);
+void block_plain(struct bench *b);
+void ordered_steps(struct bench *b);
+void stream_puts(struct bench *b);
 
 int bench_open(struct bench *b, const struct operation *o);
 /* To the beginning of the ring, so that the end of a leaf falls where it did the last time. */

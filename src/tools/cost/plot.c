@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Four panels, each with its own scale: finite sequences and streams of 16 and of 1,024 words. In
- * each, the source and the destination, CMAM beside Tern. Colours of text and axes follow
- * the reader's light or dark background; those of the features are readable on both.
+ * Four panels, each with its own scale: finite and indefinite sequences of 16 and of 1,024 words.
+ * In each, the source and the destination, CMAM beside Tern. Colours of text and axes follow the
+ * reader's light or dark background; those of the features are readable on both.
  */
 
 #include <stdio.h>
@@ -25,12 +25,12 @@ enum {
 static const struct {
 	enum cost_form form;
 	unsigned words;
-	const char *title;
+	const char *operation, *title;
 } panels[PANELS] = {
-	{ COST_FINITE, 16, "finite sequence, 16 words" },
-	{ COST_STREAM, 16, "stream, 16 words" },
-	{ COST_FINITE, 1024, "finite sequence, 1,024 words" },
-	{ COST_STREAM, 1024, "stream, 1,024 words" },
+	{ COST_FINITE, 16, "block-16-by-4", "finite sequence, 16 words" },
+	{ COST_STREAM, 16, "ordered-16-by-4", "indefinite, 16 words" },
+	{ COST_FINITE, 1024, "block-1024-by-4", "finite sequence, 1,024 words" },
+	{ COST_STREAM, 1024, "ordered-1024-by-4", "indefinite, 1,024 words" },
 };
 
 static const char *const colour[COST_FEATURES] = {
@@ -90,7 +90,7 @@ static void bar(FILE *to, double x, const struct cost_tally *t, int side, double
 static void panel(FILE *to, const struct cost_study *s, int i)
 {
 	const struct cost_tally *paper = paper_sequence(panels[i].form, panels[i].words);
-	const struct cost_result *ours = study_best(s, panels[i].form, panels[i].words);
+	const struct cost_result *ours = study_find(s, panels[i].operation);
 	int64_t most = 1;
 	double x = LEFT + (double)i * PANEL;
 	for (int side = 0; side < COST_SIDES; side++)

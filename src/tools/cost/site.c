@@ -6,6 +6,7 @@
  */
 #include "tools/cost/site.h"
 
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,24 +100,75 @@ static bool path_ends(const char *path, const char *end)
 	return a >= b && strcmp(path + a - b, end) == 0 && (a == b || path[a - b - 1] == '/');
 }
 
-static void site_annotate(struct cost_site *s, const char *path)
+static const struct cost_mark *mark_of(const char *path, unsigned line)
 {
 	const struct cost_mark *best = NULL;
 	for (size_t i = 0; i < cost_marks_count; i++) {
 		const struct cost_mark *k = &cost_marks[i];
 		bool narrower = !best || k->last - k->first < best->last - best->first;
-		if (s->line >= k->first && s->line <= k->last && narrower &&
-		    path_ends(path, k->file))
+		if (line >= k->first && line <= k->last && narrower && path_ends(path, k->file))
 			best = k;
 	}
+	return best;
+}
+
+static void site_annotate(struct cost_site *s, const char *path)
+{
+	const struct cost_mark *best = mark_of(path, s->line);
 	s->file = best ? best->file : path;
 	s->feature = best ? best->feature : COST_UNKNOWN;
 	s->step = best ? best->step : COST_CONTROL;
 }
 
+/* -- Protocols ------------------------------------------------------------------------------- */
+
+static const char *call_file(Dwarf_Die *unit, Dwarf_Die *scope)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	Dwarf_Word index = 0;
+	size_t n;
+	if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_file, &attribute), &index) ||
+	    dwarf_getsrcfiles(unit, &files, &n) || index >= n)
+		return NULL;
+	return dwarf_filesrc(files, index, NULL, NULL);
+}
+
+static enum cost_feature protocol_line(const char *path, unsigned line)
+{
+	const struct cost_mark *k =
+		path && strstr(path, "src/protocols/") ? mark_of(path, line) : NULL;
+	return k ? k->feature : COST_UNKNOWN;
+}
+
+/* The innermost line of a protocol from which the instruction was put in line. */
+static enum cost_feature protocol_call(struct cost_map *m, uintptr_t at)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = dwfl_module_addrdie(m->self, at, &bias), *inner = NULL, *scopes = NULL;
+	/* The first one is where it lies; those around it are where that was put in line. */
+	int n = unit ? dwarf_getscopes(unit, at - bias, &inner) : 0;
+	n = n > 0 ? dwarf_getscopes_die(&inner[0], &scopes) : 0;
+	enum cost_feature found = COST_UNKNOWN;
+	for (int i = 0; i < n && found == COST_UNKNOWN; i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Word line = 0;
+		if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine &&
+		    !dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attribute), &line))
+			found = protocol_line(call_file(unit, &scopes[i]), (unsigned)line);
+	}
+	free(inner);
+	free(scopes);
+	return found;
+}
+
 static struct cost_site site_find(struct cost_map *m, uintptr_t at)
 {
-	struct cost_site s = { .at = at, .file = "", .library = true, .feature = COST_UNKNOWN };
+	struct cost_site s = { .at = at,
+			       .file = "",
+			       .library = true,
+			       .feature = COST_UNKNOWN,
+			       .protocol = COST_UNKNOWN };
 	int number = 0;
 	const char *path = line_of(m, at, &number);
 	if (!path)
@@ -124,6 +176,9 @@ static struct cost_site site_find(struct cost_map *m, uintptr_t at)
 	s.library = false;
 	s.line = (unsigned)number;
 	site_annotate(&s, path);
+	s.protocol = protocol_line(path, s.line);
+	if (s.protocol == COST_UNKNOWN)
+		s.protocol = protocol_call(m, at);
 	return s;
 }
 

@@ -114,6 +114,61 @@ static void table_packet(const struct cost_study *s, bool bold)
 
 /* -- Table 2 --------------------------------------------------------------------------------- */
 
+/* Like for like: the same protocol, packets of four words, every message with its feature. */
+static void table_protocol(const struct cost_study *s, enum cost_form form, unsigned words)
+{
+	enum { COLUMNS = 7 };
+	char name[40];
+	bool finite = form == COST_FINITE;
+	snprintf(name, sizeof name, "%s-%u-by-4", finite ? "block" : "ordered", words);
+	const struct cost_result *r = study_find(s, name);
+	snprintf(name, sizeof name, "grouped-%u-by-4", words);
+	const struct cost_result *group = finite ? NULL : study_find(s, name);
+	const struct cost_tally *paper = paper_sequence(form, words);
+	const struct column c[COLUMNS] = {
+		{ 8, paper, COST_SOURCE, -1 },
+		{ 8, paper, COST_DESTINATION, -1 },
+		{ 8, paper, -1, -1 },
+		{ 12, &r->steady, COST_SOURCE, -1 },
+		{ 8, &r->steady, COST_DESTINATION, -1 },
+		{ 8, &r->steady, -1, -1 },
+		{ 12, group ? &group->steady : NULL, -1, -1 },
+	};
+	unsigned columns = group ? COLUMNS : COLUMNS - 1;
+	printf("\n%s sequence, %u words, %u packets (%s)\n", finite ? "finite" : "indefinite",
+	       words, r->op->packets, r->op->name);
+	printf("%-20s%24s%28s%s\n", "", "CMAM, CM-5", "Tern, shared memory",
+	       group ? "   in groups" : "");
+	printf("%-20s%8s%8s%8s%12s%8s%8s%s\n", "", "src", "dst", "both", "src", "dst", "both",
+	       group ? "        both" : "");
+	feature_rows(false, c, columns);
+	row("total", false, c, columns, COST_ALL);
+	printf("%-20s%24s%28.2f", "of CMAM's", "",
+	       (double)cost_sum(&r->steady, COST_ALL) / (double)cost_sum(paper, COST_ALL));
+	if (group)
+		printf("%12.2f", (double)cost_sum(&group->steady, COST_ALL) /
+					 (double)cost_sum(paper, COST_ALL));
+	putchar('\n');
+}
+
+static void table_protocols(const struct cost_study *s, bool bold)
+{
+	table_heading(bold, "\n2. The study's protocols, packet for packet");
+	puts("Packets carry four words of 32 bits. A message, with its poll, belongs to what it "
+	     "is for.\n"
+	     "Indefinite: every second packet comes before its predecessor, and each is "
+	     "acknowledged, or 32\n"
+	     "at once, all if they are fewer. The ring's lines are exchanged for that before the "
+	     "destination\n"
+	     "polls.");
+	for (int words = 16; words <= 1024; words *= 64) {
+		table_protocol(s, COST_FINITE, (unsigned)words);
+		table_protocol(s, COST_STREAM, (unsigned)words);
+	}
+}
+
+/* -- Table 3 --------------------------------------------------------------------------------- */
+
 static void table_sequence(const struct cost_study *s, enum cost_form form, unsigned words)
 {
 	enum { COLUMNS = 6 };
@@ -142,8 +197,7 @@ static void table_sequence(const struct cost_study *s, enum cost_form form, unsi
 
 static void table_sequences(const struct cost_study *s, bool bold)
 {
-	table_heading(bold,
-		      "\n2. Sequences of packets: features, at the source and at the destination");
+	table_heading(bold, "\n3. What a better network allows: sequences on shared memory");
 	puts("Words are of 32 bits. \"On a better network\" is what CMAM's base alone takes, "
 	     "where the network\n"
 	     "keeps order, has room and loses nothing. Of what Tern can do, the cheapest is "
@@ -152,38 +206,6 @@ static void table_sequences(const struct cost_study *s, bool bold)
 		table_sequence(s, COST_FINITE, (unsigned)words);
 		table_sequence(s, COST_STREAM, (unsigned)words);
 	}
-}
-
-/* -- Table 6 --------------------------------------------------------------------------------- */
-
-static void table_protocols(const struct cost_study *s, bool bold)
-{
-	enum { COLUMNS = 7 };
-	static const char *const title[COLUMNS] = { "CMAM", "full",  "plain", "CMAM",
-						    "full", "group", "plain" };
-	const struct column c[COLUMNS] = {
-		{ 9, paper_sequence(COST_FINITE, 16), -1, -1 },
-		{ 9, &study_find(s, "block-16-full")->steady, -1, -1 },
-		{ 9, &study_find(s, "block-16-plain")->steady, -1, -1 },
-		{ 9, paper_sequence(COST_STREAM, 16), -1, -1 },
-		{ 9, &study_find(s, "stream-16-full")->steady, -1, -1 },
-		{ 9, &study_find(s, "stream-16-group")->steady, -1, -1 },
-		{ 9, &study_find(s, "stream-16-plain")->steady, -1, -1 },
-	};
-	table_heading(bold,
-		      "\n6. The study's protocols themselves, 16 words, both sides: features");
-	printf("%-20s%27s%36s\n%-20s", "", "finite sequence", "indefinite sequence", "");
-	for (unsigned i = 0; i < COLUMNS; i++)
-		printf("%9s", title[i]);
-	putchar('\n');
-	for (int f = 0; f < COST_FEATURES; f++)
-		row(feature_title[f], false, c, COLUMNS, (struct cost_cut){ -1, f, -1, -1 });
-	row("total", false, c, COLUMNS, COST_ALL);
-	puts("\nFull: for a network that provides nothing. Plain: for one that keeps order, has "
-	     "room and loses nothing.\n"
-	     "Group: one acknowledgement for all packets. The study counts the messages of a "
-	     "handshake and of an\n"
-	     "acknowledgement with their feature; here a message is base, whatever it is for.");
 }
 
 static void table_candidates(const struct cost_study *s, bool bold)
@@ -209,7 +231,7 @@ static void table_candidates(const struct cost_study *s, bool bold)
 	     "that moves a string counts once, however long that is.");
 }
 
-/* -- Table 3 ------------------------------------------------------------------------------- */
+/* -- Table 4 ------------------------------------------------------------------------------- */
 
 static void kinds_of(const struct cost_study *s, const char *name, const struct cost_tally *t)
 {
@@ -228,7 +250,7 @@ static void kinds_of(const struct cost_study *s, const char *name, const struct 
 static void table_kinds(const struct cost_study *s, bool bold)
 {
 	table_heading(bold,
-		      "\n3. Kinds of instructions: registers, memory, device (memory that the peer "
+		      "\n4. Kinds of instructions: registers, memory, device (memory that the peer "
 		      "shares)");
 	printf("Weighted: %g for one on registers, %g on memory, %g on the device.\n", s->weight[0],
 	       s->weight[1], s->weight[2]);
@@ -237,9 +259,15 @@ static void table_kinds(const struct cost_study *s, bool bold)
 	for (int words = 16; words <= 1024; words *= 64)
 		for (enum cost_form form = COST_FINITE; form <= COST_STREAM; form++) {
 			printf("\n%s, %d words\n",
-			       form == COST_FINITE ? "finite sequence" : "stream", words);
+			       form == COST_FINITE ? "finite sequence" : "indefinite sequence",
+			       words);
+			char name[40];
+			snprintf(name, sizeof name, "%s-%d-by-4",
+				 form == COST_FINITE ? "block" : "ordered", words);
 			kinds_of(s, "CMAM", paper_sequence(form, (unsigned)words));
-			kinds_of(s, "Tern", &study_best(s, form, (unsigned)words)->steady);
+			kinds_of(s, "Tern, the same protocol", &study_find(s, name)->steady);
+			kinds_of(s, "Tern, on shared memory as it is",
+				 &study_best(s, form, (unsigned)words)->steady);
 		}
 }
 
@@ -249,13 +277,13 @@ void table_all(const struct cost_study *s, bool bold)
 {
 	printf("Instructions, counted by single-stepping; src: source, dst: destination.\n");
 	table_packet(s, bold);
+	table_protocols(s, bold);
 	table_sequences(s, bold);
 	table_kinds(s, bold);
-	table_heading(bold, "\n4. As a formula: p packets of n words");
+	table_heading(bold, "\n5. As a formula: p packets of n words");
 	fit_formulas(s);
-	table_heading(bold, "\n5. What is not base, of 1,024 words in packets of n words");
+	table_heading(bold, "\n6. What is not base, of 1,024 words in packets of n words");
 	fit_overhead(s);
-	table_protocols(s, bold);
 	table_candidates(s, bold);
 }
 

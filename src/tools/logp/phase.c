@@ -47,7 +47,7 @@ int logp_bytes_open(struct bench_rank *p)
 {
 	static tern_handler *const handlers[] = { ask, answer, take };
 	memset(logp_payload, 1, sizeof logp_payload);
-	int rc = pair_open();
+	int rc = pair_open(p);
 	for (int i = 0; i < 2 && !rc; i++)
 		rc = tern_on(pair[i], LOGP_TAKE, take);
 	return rc ? rc : handlers_on(p->t, LOGP_ASK, handlers, 3);
@@ -75,17 +75,17 @@ double logp_trip(struct bench_rank *p)
 	return p->rank > 1 ? 0 : each_ns(p, words_acted_after(p, trips_of(p), trips_of(p)));
 }
 
-static int bytes_stream(tern *t, uint32_t size, uint64_t count)
+static int bytes_stream(tern *t, uint32_t to, uint32_t size, uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++)
-		rc = tern_request_data(t, 1, LOGP_TAKE, logp_payload, size);
+		rc = tern_request_data(t, to, LOGP_TAKE, logp_payload, size);
 	return rc;
 }
 
 static int bytes_sends_of(struct bench_rank *p)
 {
-	return bytes_stream(p->t, p->size, p->count);
+	return bytes_stream(p->t, 1, p->size, p->count);
 }
 
 /* g: a stream, at the rate of whoever is slowest. */
@@ -97,7 +97,7 @@ double logp_gap(struct bench_rank *p)
 
 static int batch_bytes(uint32_t bytes, unsigned n)
 {
-	return bytes_stream(pair[0], bytes, n);
+	return bytes_stream(pair[0], pair_to, bytes, n);
 }
 
 static const struct pair_batch batch = { .send = batch_bytes, .n = PAIR_PAYLOADS };

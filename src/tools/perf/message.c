@@ -227,8 +227,7 @@ static struct raw_line own[RAW_LINES];
 
 static int overhead_open(struct bench_rank *p)
 {
-	(void)p;
-	return pair_open();
+	return pair_open(p);
 }
 
 static double own_measure(struct bench_rank *p)
@@ -296,7 +295,7 @@ static double poll_one(struct bench_rank *p)
 
 static int poll_open(struct bench_rank *p)
 {
-	int rc = pair_open();
+	int rc = pair_open(p);
 	if (!rc)
 		rc = tern_open_local(p->size + 1, circle);
 	for (uint32_t r = 0; !rc && r <= p->size; r++)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scattered memory over networks, beside packing by hand: the sender gathers the runs into claimed
- * payloads, and the receiver's handler lays them down.
+ * Scattered memory. Over networks the limit is packing by hand: the sender gathers the runs into
+ * claimed payloads, and the receiver's handler lays them down. On shared memory it is a loop that
+ * copies run by run.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "tools/bench/place.h"
 #include "tools/bench/words.h"
 #include "tools/perf/parts.h"
 
@@ -21,7 +23,7 @@ enum {
 	FIT = TERN_PAYLOAD_MAX / RUN, /* in a payload */
 };
 
-static char *heap, *here;
+static char *heap, *here, *mapped;
 static tern_addr there;
 static _Atomic uint64_t laid;
 
@@ -91,3 +93,70 @@ int parts_pack(struct bench_rank *p)
 	}
 	return p->rc;
 }
+
+/* -- Shared memory --------------------------------------------------------------------------- */
+
+static tern_part *far_list, *near_list;
+
+/* The same runs as a list, of a part each. */
+static int lists_make(struct bench_rank *p)
+{
+	far_list = calloc(p->size, sizeof *far_list);
+	near_list = calloc(p->size, sizeof *near_list);
+	if (!far_list || !near_list)
+		return error_set(-ENOMEM, "no memory for %u parts", p->size);
+	for (uint32_t i = 0; i < p->size; i++) {
+		far_list[i] = (tern_part){ .addr = there + i * APART, .run = RUN };
+		near_list[i] = (tern_part){ .base = here + i * APART, .run = RUN };
+	}
+	return 0;
+}
+
+static int mapped_open(struct bench_rank *p)
+{
+	void *at = NULL;
+	int rc = parts_open(p);
+	if (!rc)
+		rc = tern_addr_local(p->t, there, (size_t)p->size * APART, &at);
+	mapped = at;
+	return rc ? rc : lists_make(p);
+}
+
+static int list_move(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_put_parts(p->t, far_list, p->size, near_list, p->size);
+	return p->rc;
+}
+
+static int runs_copy(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count; i++)
+		for (size_t r = 0; r < p->size; r++)
+			place_copy(mapped + r * APART, here + r * APART, RUN);
+	return 0;
+}
+
+static const struct test test_parts = {
+	{ "parts", "a put of runs of 64 bytes, 128 apart, to another rank's heap", "us" },
+	{ "runs", 1, 65536, { 3, { 16, 1024, 65536 } }, { 0 } },
+	.amount = { .count = 2000, .bytes = 1 << 16, .rounds = 21 },
+	.play = { .open = mapped_open,
+		  .measure = { .time = PHASE_FIRST, .act = parts_move, .way = PARTS_PUT },
+		  .limit = { { .time = PHASE_FIRST, .act = runs_copy } } },
+	.limit_name = "memcpy of run after run by the same process",
+};
+
+static const struct test test_parts_get = {
+	{ "parts-get", "a get of as many", NULL },
+	.like = &test_parts,
+	.play = { .measure = { .time = PHASE_FIRST, .act = parts_move, .way = PARTS_GET } },
+};
+
+static const struct test test_parts_list = {
+	{ "parts-list", "a put of the same runs, as a list with a part for each", NULL },
+	.like = &test_parts,
+	.play = { .measure = { .time = PHASE_FIRST, .act = list_move } },
+};
+
+const struct test *const parts_tests[] = { &test_parts, &test_parts_get, &test_parts_list, NULL };

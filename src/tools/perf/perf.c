@@ -79,7 +79,7 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			"'%s' is not an option; tests are named with --test, as in `tern perf "
 			"--test rate`",
 			argv[optind]);
-	unsigned own = (unsigned)o->paper + o->delivery + o->flow + o->collectives;
+	unsigned own = (unsigned)o->paper + o->delivery + o->flow + o->collectives + o->scale;
 	if (own && (own > 1 || o->names || o->sizes.n || o->list))
 		return option_refuse(
 			"%s has its own operations and sizes: --test, --size, --list and the like "
@@ -87,10 +87,11 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			o->paper         ? "--paper"
 			: o->flow        ? "--flow"
 			: o->collectives ? "--collectives"
+			: o->scale       ? "--scale"
 					 : "--delivery");
-	if (o->plot && !o->delivery)
-		return option_refuse(
-			"--plot draws what --delivery measures, and cannot be used without");
+	if (o->plot && !o->delivery && !o->scale)
+		return option_refuse("--plot draws what --delivery or --scale measures, and cannot "
+				     "be used without");
 	for (unsigned i = 0; i < o->sizes.n; i++)
 		if (!check_size(o, tests, o->sizes.at[i]))
 			return false;
@@ -123,6 +124,7 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 		{ .name = "--plot", .text = &o->plot },
 		{ .name = "--flow", .flag = &o->flow },
 		{ .name = "--collectives", .flag = &o->collectives },
+		{ .name = "--scale", .flag = &o->scale },
 		{ 0 },
 	};
 	const struct options options = { .command = "perf", .help = help_perf, .choice = choices };
@@ -133,9 +135,10 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 /* -- The tests ------------------------------------------------------------------------------ */
 
 static const struct test *const *const groups[] = {
-	message_tests, job_tests,  memory_tests,   start_tests,  transfer_tests, send_tests,
-	typed_tests,   chan_tests, async_tests,    spawn_tests,  trace_tests,    delivery_tests,
-	udp_tests,     ofi_tests,  sequence_tests, worker_tests, coll_tests,     gathered_tests,
+	message_tests, job_tests,      memory_tests,   start_tests, transfer_tests,
+	send_tests,    typed_tests,    chan_tests,     async_tests, spawn_tests,
+	trace_tests,   delivery_tests, udp_tests,      ofi_tests,   sequence_tests,
+	worker_tests,  coll_tests,     gathered_tests, many_tests,  parts_tests,
 };
 
 static struct test complete[PERF_TESTS_MOST];
@@ -328,6 +331,7 @@ int perf_main(int argc, char **argv)
 		 : o.flow        ? flow_main(&o)
 		 : o.delivery    ? sweep_main(&o)
 		 : o.collectives ? collectives_main(&o)
+		 : o.scale       ? scale_main(&o)
 				 : tests_main(&o);
 	if (rc)
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));

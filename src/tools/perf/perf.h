@@ -11,7 +11,7 @@ typedef const struct test *const test_rows[];
 extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
 extern test_rows chan_tests, async_tests, spawn_tests, trace_tests, delivery_tests;
 extern test_rows udp_tests, ofi_tests, sequence_tests, start_tests, worker_tests, coll_tests;
-extern test_rows gathered_tests;
+extern test_rows gathered_tests, many_tests, parts_tests;
 
 /* message.c: what every round trip inherits whose limit is a raw cache line */
 extern const struct test raw_trip;
@@ -24,8 +24,8 @@ enum { PERF_TESTS_MOST = 128 };
 
 /* What the command line asks for. */
 struct perf_options {
-	bool quick, json, plain, list, paper, delivery, flow, collectives;
-	const char *plot;            /* a file for the picture of --delivery, or NULL */
+	bool quick, json, plain, list, paper, delivery, flow, collectives, scale;
+	const char *plot;            /* a file for the picture of --delivery or --scale, or NULL */
 	bool named[PERF_TESTS_MOST]; /* which tests of the table were asked for by name, */
 	unsigned names;              /* and how many; 0: all are meant */
 	struct sizes sizes;          /* n is 0 unless given */
@@ -88,6 +88,9 @@ int flow_main(const struct perf_options *o);
  * the limits.
  */
 int collectives_main(const struct perf_options *o);
+
+/* --scale: the rows of many ranks, from 2 ranks to as many as there are cores. */
+int scale_main(const struct perf_options *o);
 
 /* --delivery: how the ways of delivery compare. */
 int sweep_main(const struct perf_options *o);

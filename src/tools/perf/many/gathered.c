@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tern/coll.h>
 #include <tern/post.h>
 
@@ -17,7 +18,7 @@
 enum { HANDLER_TAKE, HANDLER_UPDATE };
 enum { BY_TERN, BY_HAND };
 enum {
-	AHEAD = 1024,          /* updates that a rank may gather before it sends them */
+	AHEAD = 1024,          /* updates that a rank may have made and not sent */
 	TABLE_WORDS = 1 << 20, /* of a rank */
 };
 
@@ -119,14 +120,14 @@ static const struct test test_gathered = {
 
 /* -- Updates of a table ------------------------------------------------------------------------ */
 
-/* What one rank has for the others, or has got from them: words, by rank. */
-struct buckets {
-	uint64_t word[AHEAD];
+/* What one rank has for the others: words, by rank. */
+static struct {
+	uint64_t word[GATHER_RANKS][AHEAD];
 	uint64_t fill[GATHER_RANKS];
 	tern_part part[GATHER_RANKS];
-};
+} going;
 
-static struct buckets going;
+/* What it has got from them. */
 static struct {
 	uint64_t *word; /* AHEAD for each rank */
 	uint64_t fill[GATHER_RANKS];
@@ -138,15 +139,17 @@ static inline void update(uint64_t x)
 	table[x & (TABLE_WORDS - 1)] ^= x;
 }
 
-static void on_update(tern *t, const tern_msg *m)
+static void on_updates(tern *t, const tern_msg *m, const uint64_t *words, size_t count)
 {
-	(void)t;
-	update(tern_msg_arg(m, 0));
+	(void)t, (void)m;
+	for (size_t i = 0; i < count; i++)
+		update(words[i]);
 }
 
 static int updates_open(struct bench_rank *p)
 {
-	tern_on(p->t, HANDLER_UPDATE, on_update);
+	tern_post_on(p->t, HANDLER_UPDATE, on_updates);
+	tern_post_limit(p->t, AHEAD);
 	table = calloc(TABLE_WORDS, sizeof *table);
 	coming.word = calloc((size_t)AHEAD * p->ranks, sizeof *coming.word);
 	if (!table || !coming.word)
@@ -157,15 +160,9 @@ static int updates_open(struct bench_rank *p)
 static int updates_post(struct bench_rank *p)
 {
 	uint64_t x = random_seed(p);
-	for (uint64_t i = 1; i <= p->count && !p->rc; i++) {
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		x = random_next(x);
-		uint32_t to = random_below(x, p->ranks);
-		if (to == p->rank)
-			update(x);
-		else
-			p->rc = tern_post(p->t, to, HANDLER_UPDATE, x);
-		if (i % AHEAD == 0 && !p->rc)
-			p->rc = tern_post_flush(p->t);
+		p->rc = tern_post(p->t, random_below(x, p->ranks), HANDLER_UPDATE, x);
 	}
 	return p->rc ? p->rc : tern_barrier(p->t);
 }
@@ -173,21 +170,15 @@ static int updates_post(struct bench_rank *p)
 /* Sorts the next updates of this rank by the rank that has their word. */
 static uint64_t buckets_fill(const struct bench_rank *p, uint64_t x, uint64_t n)
 {
-	uint64_t at[GATHER_RANKS] = { 0 }, first = x, next = 0;
-	for (uint64_t i = 0; i < n; i++)
-		at[random_below(x = random_next(x), p->ranks)]++;
-	for (uint32_t r = 0; r < p->ranks; r++) {
-		going.fill[r] = at[r];
-		going.part[r] = (tern_part){ .base = going.word + next,
-					     .run = at[r] * sizeof going.word[0] };
-		at[r] = next;
-		next += going.fill[r];
-	}
-	x = first;
+	memset(going.fill, 0, sizeof going.fill);
 	for (uint64_t i = 0; i < n; i++) {
 		x = random_next(x);
-		going.word[at[random_below(x, p->ranks)]++] = x;
+		uint32_t to = random_below(x, p->ranks);
+		going.word[to][going.fill[to]++] = x;
 	}
+	for (uint32_t r = 0; r < p->ranks; r++)
+		going.part[r] = (tern_part){ .base = going.word[r],
+					     .run = going.fill[r] * sizeof going.word[0][0] };
 	return x;
 }
 

@@ -12,8 +12,8 @@
  * numbered by the rank, what the network does by the network. So the order does not depend on
  * which process came first, and a run with a seed is the same each time on any number of cores.
  */
-#ifndef TERN_NET_SIM_MACHINE_H
-#define TERN_NET_SIM_MACHINE_H
+#ifndef TERN_NET_SIM_MACHINE_MACHINE_H
+#define TERN_NET_SIM_MACHINE_MACHINE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,7 +23,8 @@
 
 #include "base/chance.h"
 #include "net/packet/wire.h"
-#include "net/sim/profile.h"
+#include "net/sim/machine/profile.h"
+#include "net/sim/machine/use.h"
 
 #define NEVER UINT64_MAX   /* a time, ps */
 #define NOTHING UINT32_MAX /* an index */
@@ -34,6 +35,8 @@ enum event_kind {
 	EVENT_RESUME,  /* process `what` goes on, if it still waits for the `stamp`th time */
 	EVENT_INJECT,  /* packet `what` leaves its node; `stamp`: its jitter is over */
 	EVENT_ARRIVE,  /* packet `what` is at its destination */
+	EVENT_HANDLE,  /* the controller there has done with packet `what` */
+	EVENT_CRASH,   /* node `what` ends */
 	EVENT_NETWORK, /* the network's own: `what`, `stamp` */
 };
 
@@ -46,14 +49,20 @@ struct event {
 /* What travels. Its bytes lie in cells of the machine. */
 struct travel {
 	uint32_t src, dst;
-	uint32_t bytes; /* of the datagram, */
-	uint32_t words; /* arguments and data of the message in it, which are charged for, */
-	uint32_t size;  /* and its bytes in the simulated network */
-	uint32_t class; /* enum packet_class */
-	uint32_t cells; /* the first of those that hold the bytes, */
-	uint32_t room;  /* and how many there are, as a power of two */
-	uint32_t next;  /* behind it in a queue */
+	uint32_t bytes;     /* of the datagram, */
+	uint32_t words;     /* arguments and data of the message in it, which are charged for, */
+	uint32_t size;      /* and its bytes in the simulated network */
+	uint32_t class;     /* enum packet_class */
+	uint32_t cells;     /* the first of those that hold the bytes, */
+	uint32_t room;      /* and how many there are, as a power of two */
+	uint32_t next;      /* behind it in a queue */
+	uint32_t args;      /* words of 8 bytes besides the data, */
+	uint32_t registers; /* those of them that are not the library's own, */
+	uint32_t data;      /* and bytes of data, of the message in it */
+	bool damaged;       /* on its way */
+	bool library;       /* its handler is the library's */
 	uint64_t context;
+	uint64_t hold;          /* ps that its sender takes from its head to its tail, at least */
 	uint64_t sent, arrived; /* ps */
 	uint64_t mine[2];       /* the network's, while it has the packet */
 };
@@ -71,6 +80,9 @@ struct node {
 	uint64_t free;      /* when its way into the network is, */
 	uint64_t drained;   /* and its way out of it */
 	uint64_t numbered;  /* what it has done, for `order` */
+	uint64_t busy;      /* until when its controller is, or the way in of that, */
+	uint64_t drawn;     /* and the way out */
+	uint64_t latest;    /* when the last packet that it has sent enters */
 	uint64_t sent, received, sent_bytes, received_bytes;
 };
 
@@ -94,10 +106,11 @@ struct process {
 struct shared {
 	_Atomic uint32_t state; /* 0: nobody has begun, 1: being made, 2: made */
 	_Atomic uint32_t lock;
-	uint32_t nodes, present;
-	uint32_t running; /* processes */
-	uint32_t events;  /* in the heap */
-	uint32_t broken;  /* enum fault_kind, why the simulation cannot go on; 0: it can */
+	_Atomic uint32_t opened; /* ranks, */
+	uint32_t nodes, present; /* of so many; and those that have joined */
+	uint32_t running;        /* processes */
+	uint32_t events;         /* in the heap */
+	uint32_t broken;         /* enum fault_kind, why the simulation cannot go on; 0: it can */
 	uint64_t clock;
 	uint64_t numbered;       /* what the network has done, for `order` */
 	uint64_t happened;       /* events */
@@ -107,16 +120,38 @@ struct shared {
 	uint32_t free_cells[16]; /* by size */
 	uint32_t underway;       /* packets in the network */
 	struct chance chance;
-	uint64_t dropped; /* packets */
+	uint64_t dropped, damaged; /* packets */
+	uint64_t delivered;
+	uint64_t flight;   /* from sending to arrival, of all of them, ps */
+	uint64_t ended;    /* how far the node that was last came, ps */
+	uint32_t gone;     /* nodes that have left */
+	uint32_t crashing; /* a rank that ends now, plus 1; 0: none */
+};
+
+/* A light thread of this process, as its node sees it. */
+enum {
+	THREADS = 64,
+	THREAD_QUEUE = 64
+}; /* by its number, modulo; messages, at least 2 flits each */
+struct queued {
+	uint64_t until, flits;
+};
+struct thread {
+	uint64_t suspended; /* until then, ps */
+	uint64_t idled;     /* when it last had nothing to do, plus 1 */
+	uint64_t last;      /* messages in its queue so far */
+	struct queued queued[THREAD_QUEUE];
 };
 
 enum {
 	EVENTS_MOST = 1 << 22,
-	TRAVELS_MOST = 1 << 20,
+	TRAVELS_MOST = 1 << 22,
 	CELL = 64, /* bytes */
 	CELLS_MOST = 1 << 25,
 	CELLS_SHIFTS = 11, /* the most bytes a packet can have, as cells: 128 KiB */
 };
+
+struct sim_network;
 
 /* A process's view of the machine, or that of a program that plays a pattern. */
 struct machine {
@@ -127,14 +162,29 @@ struct machine {
 	struct event *heap;
 	struct travel *travel;
 	unsigned char *cell;
-	void *network;  /* the network module's */
-	uint64_t ahead; /* what a rank does now, no other can see before so many ps have passed */
-	bool rested;    /* our process has just looked, in a wait of the library */
-	uint32_t self;  /* our process; NOTHING: none, a pattern */
+	void *network; /* the network module's */
+	const struct sim_network *net;
+	struct use *use; /* of each part of each node, and of each link */
+	uint32_t width;  /* nodes in a row, of a grid */
+	uint64_t ahead;  /* what a rank does now, no other can see before so many ps have passed */
+	uint64_t measured; /* CPU time of our thread when it left the machine, ns */
+	const struct sim_controller *controller;
+	bool serving;     /* a handler of the library's runs on the controller, */
+	uint64_t served;  /* at this time */
+	unsigned working; /* threads that compute */
+	uint64_t running; /* the thread that did something last */
+	struct thread thread[THREADS];
+	uint64_t idle_time, idle_until; /* when threads had nothing to do, and until when */
+	bool met;                       /* every rank has opened */
+	uint32_t woken;                 /* a process that has the turn and sleeps still; NOTHING */
+	bool rested;                    /* our process has just looked, in a wait of the library */
+	uint32_t self;                  /* our process; NOTHING: none, a pattern */
 	size_t bytes;
+	struct job *job;                                          /* NULL: a pattern */
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
 	/* A packet has arrived and lies in the inbox of its destination. */
 	void (*arrived)(struct machine *m, uint32_t travel);
+	void (*crash)(struct machine *m, uint32_t node);
 	void (*blocked)(struct machine *m); /* packets block each other, for ever */
 };
 
@@ -173,6 +223,8 @@ static inline bool queue_empty(const struct queue *q)
 
 /* The network hands a packet over at its destination, now. */
 void machine_deliver(struct machine *m, uint32_t travel);
+/* The processor takes it from the inbox at `time`. */
+void machine_taken(struct machine *m, uint32_t travel, uint64_t time);
 
 /* -- Processes (turn.c) ------------------------------------------------------------------------ */
 
@@ -201,6 +253,13 @@ static inline uint64_t turn_time(const struct machine *m)
 	return m->process[m->self].time;
 }
 
+/*
+ * With `cpu`, the time that the program computes is measured: from turn_measure_begin(), where our
+ * process leaves the machine, to turn_measure_end(), where it comes back.
+ */
+void turn_measure_begin(struct machine *m);
+void turn_measure_end(struct machine *m);
+
 /* The processor does something. */
 static inline void turn_charge(struct machine *m, uint64_t ps)
 {
@@ -208,9 +267,19 @@ static inline void turn_charge(struct machine *m, uint64_t ps)
 	m->process[m->self].time += ps;
 }
 
+/* The processor goes on with the light thread of that number. */
+void turn_thread(struct machine *m, uint64_t number);
+struct thread *turn_thread_of(struct machine *m, uint64_t number);
+void turn_suspend(struct machine *m, uint64_t number, uint64_t until);
+/*
+ * The thread is suspended. If every other one has nothing to do either, time goes on until one has,
+ * or a packet comes.
+ */
+void turn_idle(struct machine *m, uint64_t number);
+
 /* The first packet that has arrived at `node`; NOTHING. It is for travel_free(), under the lock. */
 uint32_t turn_take(struct machine *m, uint32_t node);
 /* Sends a packet from `src`, now; it leaves when the event comes. */
-uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o, uint32_t words);
+uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o);
 
 #endif

@@ -4,12 +4,12 @@
  * machine_deliver() for each packet once. What it remembers lies in the machine's memory, behind
  * the arrays that every machine has, and has no pointers.
  */
-#ifndef TERN_NET_SIM_NETWORK_H
-#define TERN_NET_SIM_NETWORK_H
+#ifndef TERN_NET_SIM_MACHINE_NETWORK_H
+#define TERN_NET_SIM_MACHINE_NETWORK_H
 
 #include <stdio.h>
 
-#include "net/sim/machine.h"
+#include "net/sim/machine/machine.h"
 
 struct sim_network {
 	const char *name;
@@ -18,11 +18,20 @@ struct sim_network {
 	int (*judge)(const struct profile *p, uint32_t nodes);
 	/* How long a packet takes at least, ps; NULL: 0. */
 	uint64_t (*least)(const struct profile *p);
+	/* Whether a packet can overtake another from the same node to the same; NULL: never. */
+	bool (*overtakes)(const struct profile *p);
 	size_t (*bytes)(const struct profile *p, uint32_t nodes);
 	void (*init)(struct machine *m); /* its memory is zero */
 	/* The packet enters, at the clock's time. */
 	void (*inject)(struct machine *m, uint32_t travel);
 	void (*happen)(struct machine *m, const struct event *e); /* EVENT_NETWORK; or NULL */
+	/*
+	 * How many links it has, and which vertices the i-th joins: false, if it is none. What
+	 * observe() does: the links' figures are complete. NULL: no links.
+	 */
+	uint32_t (*links)(const struct profile *p, uint32_t nodes);
+	bool (*ends)(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to);
+	void (*observe)(struct machine *m);
 	/* Nothing can happen any more though packets are under way: why, in words. NULL: cannot be.
 	 */
 	void (*stuck)(struct machine *m, FILE *to);

@@ -10,17 +10,48 @@
  * moves as one: its arrival is the only event. When another enters its way, it is laid out as it
  * would be by then, and both move flit by flit.
  */
-#include "net/sim/mesh.h"
+#include "net/sim/machine/mesh.h"
+
+#include <errno.h>
+
+#include "base/error.h"
 
 /* -- Memory -------------------------------------------------------------------------------------
  */
+
+/* Links between nodes, and those into and out of the network. */
+static uint32_t way_longest(const struct profile *p, uint32_t nodes)
+{
+	uint32_t width = grid_width(p, nodes);
+	return width + nodes / width + 2;
+}
 
 static size_t mesh_bytes(const struct profile *p, uint32_t nodes)
 {
 	return sizeof(struct mesh) + TRAVELS_MOST * (sizeof(struct worm) + sizeof(uint32_t)) +
 	       (size_t)nodes * PORTS *
 		       (sizeof(struct link) + p->channels * sizeof(struct channel)) +
-	       nodes * p->channels * sizeof(struct entry);
+	       nodes * p->channels * sizeof(struct entry) +
+	       (size_t)TRAVELS_MOST * way_longest(p, nodes) * sizeof(uint32_t);
+}
+
+/*
+ * Of the virtual channels, the upper half is for replies, as far as there are enough. In a circle
+ * each half needs two, one for worms that have passed its end. Of its kind, of which there are
+ * lanes(), a worm takes the one of its destination, so that worms to one node stay in order.
+ */
+static uint32_t lanes(const struct machine *m)
+{
+	uint32_t all = (uint32_t)m->profile.channels, need = m->profile.wrap ? 2 : 1;
+	uint32_t mine = all >= 2 * need ? all / 2 / need : all / need;
+	return mine ? mine : 1;
+}
+
+static uint32_t lane(const struct machine *m, uint32_t class, bool passed)
+{
+	uint32_t all = (uint32_t)m->profile.channels, need = m->profile.wrap ? 2 : 1;
+	uint32_t upper = all >= 2 * need && class != CLASS_REQUEST ? all / 2 : 0;
+	return upper + (all >= need && need == 2 && passed ? lanes(m) : 0);
 }
 
 struct mesh_view mesh_view(const struct machine *m)
@@ -32,7 +63,9 @@ struct mesh_view mesh_view(const struct machine *m)
 	v.worm = (void *)(v.channel + links * m->profile.channels);
 	v.entry = (void *)(v.worm + TRAVELS_MOST);
 	v.active = (void *)(v.entry + v.nodes * m->profile.channels);
-	v.width = grid_width(&m->profile, v.nodes);
+	v.way = v.active + TRAVELS_MOST;
+	v.longest = m->width + v.nodes / m->width + 2;
+	v.width = m->width;
 	v.height = v.nodes / v.width;
 	return v;
 }
@@ -46,6 +79,15 @@ static void mesh_init(struct machine *m)
 		v.channel[i].worm = NOTHING;
 	for (uint32_t i = 0; i < v.nodes * m->profile.channels; i++)
 		v.entry[i].waiting = (struct queue){ NOTHING, NOTHING };
+}
+
+/* Figures of links into and out of the network are the node's. */
+static struct use *mesh_use(const struct machine *m, uint32_t link)
+{
+	uint32_t node = link / PORTS, port = link % PORTS;
+	if (port >= PORT_IN)
+		return use_node(m, node, port == PORT_IN ? USE_IN : USE_OUT);
+	return use_link(m, node * PORT_IN + port);
 }
 
 /* -- The way of a worm ----------------------------------------------------------------------------
@@ -65,20 +107,9 @@ static struct leg leg(const struct machine *m, uint32_t from, uint32_t to, uint3
 	return to < from ? (struct leg){ from - to, true } : (struct leg){ to - from, false };
 }
 
-/*
- * Of the virtual channels, the upper half is for replies, as far as there are enough. In a circle
- * each half needs two, one for worms that have passed its end.
- */
-static uint32_t lane(const struct machine *m, uint32_t class, bool passed)
+static uint32_t way_step(uint32_t node, enum port port, uint32_t lane)
 {
-	uint32_t all = (uint32_t)m->profile.channels, need = m->profile.wrap ? 2 : 1;
-	uint32_t upper = all >= 2 * need && class != CLASS_REQUEST ? all / 2 : 0;
-	return upper + (all >= need && need == 2 && passed);
-}
-
-static uint32_t channel_of(const struct machine *m, uint32_t node, enum port port, uint32_t lane)
-{
-	return (node * PORTS + port) * (uint32_t)m->profile.channels + lane;
+	return (node * PORTS + port) * LANES + lane;
 }
 
 /* The `i`th link of a leg from place `from` of n: where it begins, and whether its end was passed.
@@ -89,29 +120,49 @@ static uint32_t leg_place(struct leg l, uint32_t from, uint32_t n, uint32_t i, b
 	return l.back ? (from + n - i) % n : (from + i) % n;
 }
 
-uint32_t mesh_channel(const struct machine *m, const struct mesh_view *v, uint32_t i, uint32_t k)
+/* Its way: into the network, along the row, along the column, and out. */
+static void way_lay(const struct machine *m, const struct mesh_view *v, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
 	uint32_t x = t->src % v->width, y = t->src / v->width, to = t->dst % v->width;
 	struct leg row = leg(m, x, to, v->width), column = leg(m, y, t->dst / v->width, v->height);
+	uint32_t *way = v->way + (size_t)i * v->longest, spread = t->dst % lanes(m);
 	bool passed = false;
-	if (k == 0)
-		return channel_of(m, t->src, PORT_IN, lane(m, t->class, false));
-	if (k-- == row.links + column.links + 1)
-		return channel_of(m, t->dst, PORT_OUT, lane(m, t->class, false));
-	if (k < row.links) {
+	*way++ = way_step(t->src, PORT_IN, lane(m, t->class, false));
+	for (uint32_t k = 0; k < row.links; k++) {
 		uint32_t at = leg_place(row, x, v->width, k, &passed);
-		return channel_of(m, y * v->width + at, row.back ? PORT_LEFT : PORT_RIGHT,
-				  lane(m, t->class, passed));
+		*way++ = way_step(y * v->width + at, row.back ? PORT_LEFT : PORT_RIGHT,
+				  lane(m, t->class, passed) + spread);
 	}
-	uint32_t at = leg_place(column, y, v->height, k - row.links, &passed);
-	return channel_of(m, at * v->width + to, column.back ? PORT_UP : PORT_DOWN,
-			  lane(m, t->class, passed));
+	for (uint32_t k = 0; k < column.links; k++) {
+		uint32_t at = leg_place(column, y, v->height, k, &passed);
+		*way++ = way_step(at * v->width + to, column.back ? PORT_UP : PORT_DOWN,
+				  lane(m, t->class, passed) + spread);
+	}
+	*way = way_step(t->dst, PORT_OUT, lane(m, t->class, false) + spread);
 }
 
-static struct link *link_of(const struct machine *m, const struct mesh_view *v, uint32_t channel)
+/* The k-th step of its way, a link and a channel of it. */
+static inline uint32_t *way_of(const struct mesh_view *v, uint32_t i, uint32_t k)
 {
-	return &v->link[channel / m->profile.channels];
+	return &v->way[(size_t)i * v->longest + k];
+}
+
+static inline struct channel *channel_at(const struct machine *m, const struct mesh_view *v,
+					 uint32_t step)
+{
+	return &v->channel[step / LANES * (uint32_t)m->profile.channels + step % LANES];
+}
+
+static inline struct channel *channel_of(const struct machine *m, const struct mesh_view *v,
+					 uint32_t i, uint32_t k)
+{
+	return channel_at(m, v, *way_of(v, i, k));
+}
+
+static inline struct link *link_of(const struct mesh_view *v, uint32_t i, uint32_t k)
+{
+	return &v->link[*way_of(v, i, k) / LANES];
 }
 
 /* -- Worms that move as one -----------------------------------------------------------------------
@@ -166,7 +217,7 @@ static void worm_lay(struct machine *m, const struct mesh_view *v, uint32_t i, u
 	uint64_t gone = cycle + 1 > w->start ? cycle + 1 - w->start : 0; /* cycles */
 	uint32_t sent = gone < w->length ? (uint32_t)gone : w->length;
 	for (uint32_t k = 0; k < w->way; k++)
-		link_of(m, v, mesh_channel(m, v, i, k))->lone = NOTHING;
+		link_of(v, i, k)->lone = NOTHING;
 	w->lone = 0;
 	w->unsent = w->length - sent;
 	v->mesh->injected += sent;
@@ -177,13 +228,13 @@ static void worm_lay(struct machine *m, const struct mesh_view *v, uint32_t i, u
 	if (w->first)
 		entry_of(m, v, i)->busy = false;
 	for (uint32_t k = w->first; k < w->end; k++) {
-		struct channel *c = &v->channel[mesh_channel(m, v, i, k)];
+		struct channel *c = channel_of(m, v, i, k);
 		c->worm = i;
 		c->flits = 1;
 	}
 	for (uint32_t k = 0; k < w->end; k++) { /* what its links have carried */
 		uint64_t by = gone - k < w->length ? gone - k : w->length;
-		link_of(m, v, mesh_channel(m, v, i, k))->carried += by;
+		link_of(v, i, k)->carried += by;
 		v->mesh->skipped += by;
 	}
 	worm_activate(m, v, i);
@@ -194,7 +245,7 @@ static bool way_clear(struct machine *m, const struct mesh_view *v, uint32_t i)
 {
 	bool clear = m->profile.whole;
 	for (uint32_t k = 0; k < v->worm[i].way; k++) {
-		struct link *l = link_of(m, v, mesh_channel(m, v, i, k));
+		struct link *l = link_of(v, i, k);
 		clear &= l->worms == 0;
 		if (l->lone != NOTHING)
 			worm_lay(m, v, l->lone, cycle_done(m, v->mesh));
@@ -207,12 +258,18 @@ static void worm_begin(struct machine *m, const struct mesh_view *v, uint32_t i)
 {
 	struct worm *w = &v->worm[i];
 	bool clear = way_clear(m, v, i);
+	uint64_t wait = m->shared->clock - m->travel[i].mine[0];
+	struct use *in = use_node(m, m->travel[i].src, USE_IN);
+	in->queued -= (uint32_t)m->travel[i].mine[1];
+	in->waited += wait;
+	in->longest = wait > in->longest ? wait : in->longest;
 	w->start = cycle_now(m) + 1;
 	w->born = v->mesh->begun++;
 	entry_of(m, v, i)->busy = true;
 	for (uint32_t k = 0; k < w->way; k++) {
-		struct link *l = link_of(m, v, mesh_channel(m, v, i, k));
+		struct link *l = link_of(v, i, k);
 		l->worms++;
+		l->passed++;
 		l->lone = clear ? i : NOTHING;
 	}
 	if (!clear) {
@@ -228,7 +285,7 @@ static void worm_end(struct machine *m, const struct mesh_view *v, uint32_t i)
 {
 	struct worm *w = &v->worm[i];
 	for (uint32_t k = 0; k < w->way; k++) {
-		struct link *l = link_of(m, v, mesh_channel(m, v, i, k));
+		struct link *l = link_of(v, i, k);
 		l->worms--;
 		if (w->lone)
 			l->lone = NOTHING, l->carried += w->length;
@@ -243,20 +300,33 @@ static void worm_end(struct machine *m, const struct mesh_view *v, uint32_t i)
 	machine_deliver(m, i);
 }
 
+/* It waits for another to have left its node. */
+static void mesh_queue(struct machine *m, const struct mesh_view *v, uint32_t i)
+{
+	struct use *in = use_node(m, m->travel[i].src, USE_IN);
+	queue_put(m, &entry_of(m, v, i)->waiting, i);
+	m->travel[i].mine[1] = 1;
+	if (++in->queued > in->deepest)
+		in->deepest = in->queued;
+}
+
 static void mesh_inject(struct machine *m, uint32_t i)
 {
 	struct mesh_view v = mesh_view(m);
-	const struct travel *t = &m->travel[i];
+	struct travel *t = &m->travel[i];
 	const struct link *in = &v.link[t->src * PORTS + PORT_IN];
 	uint32_t bytes = (uint32_t)m->profile.flit_bytes;
 	uint32_t links = leg(m, t->src % v.width, t->dst % v.width, v.width).links +
 			 leg(m, t->src / v.width, t->dst / v.width, v.height).links;
 	uint32_t length = t->size ? (t->size + bytes - 1) / bytes : 1;
 	v.worm[i] = (struct worm){ .length = length, .unsent = length, .way = links + 2 };
+	way_lay(m, &v, i);
 	if (in->lone != NOTHING)
 		worm_lay(m, &v, in->lone, cycle_done(m, v.mesh));
+	t->mine[0] = m->shared->clock; /* and whether it had to wait from then on: */
+	t->mine[1] = 0;
 	if (entry_of(m, &v, i)->busy)
-		queue_put(m, &entry_of(m, &v, i)->waiting, i);
+		mesh_queue(m, &v, i);
 	else
 		worm_begin(m, &v, i);
 }
@@ -264,19 +334,23 @@ static void mesh_inject(struct machine *m, uint32_t i)
 /* -- Flit by flit ---------------------------------------------------------------------------------
  */
 
-/* One flit into the k-th channel of the way. */
+/* One flit into the k-th channel of the way; `tried`: the link is another's in this cycle. */
 static bool flit_move(struct machine *m, const struct mesh_view *v, uint32_t i, uint32_t k,
-		      uint64_t cycle)
+		      uint64_t cycle, bool *tried)
 {
 	struct worm *w = &v->worm[i];
-	uint32_t at = mesh_channel(m, v, i, k);
-	struct channel *to = &v->channel[at];
-	struct link *l = link_of(m, v, at);
-	uint32_t *from = k ? &v->channel[mesh_channel(m, v, i, k - 1)].flits : &w->unsent;
-	if (!*from || l->used == cycle || to->flits == m->profile.channel_flits)
+	struct channel *to = channel_of(m, v, i, k);
+	struct link *l = link_of(v, i, k);
+	uint32_t *from = k ? &channel_of(m, v, i, k - 1)->flits : &w->unsent;
+	if (!*from || to->flits == m->profile.channel_flits)
 		return false;
+	if (l->used == cycle) {
+		*tried = true;
+		return false;
+	}
 	--*from;
-	to->flits++;
+	if (++to->flits > l->fullest)
+		l->fullest = to->flits;
 	l->used = cycle;
 	l->carried++;
 	v->mesh->moved++;
@@ -284,18 +358,43 @@ static bool flit_move(struct machine *m, const struct mesh_view *v, uint32_t i, 
 	return true;
 }
 
+/* Its first flit has waited for the next channel of its way, and has it in this cycle. */
+static void worm_waited(struct machine *m, const struct mesh_view *v, uint32_t i, uint64_t cycle)
+{
+	struct worm *w = &v->worm[i];
+	struct use *u = mesh_use(m, *way_of(v, i, w->end) / LANES);
+	uint64_t wait = (cycle - w->stalled) * m->profile.flit;
+	w->stalled = 0;
+	u->waited += wait;
+	u->longest = wait > u->longest ? wait : u->longest;
+}
+
+static inline bool channel_free(const struct channel *c, uint64_t cycle)
+{
+	return c->worm == NOTHING && c->since <= cycle;
+}
+
 /* The first flit takes the next channel, if that is free. */
 static bool worm_reach(struct machine *m, const struct mesh_view *v, uint32_t i, uint64_t cycle)
 {
 	struct worm *w = &v->worm[i];
-	if (w->end == w->way || (w->end && !v->channel[mesh_channel(m, v, i, w->end - 1)].flits))
+	struct channel *c = channel_of(m, v, i, w->end);
+	w->wanted = (uint32_t)(c - v->channel);
+	if (!channel_free(c, cycle)) {
+		w->stalled = w->stalled ? w->stalled : cycle;
 		return false;
-	struct channel *c = &v->channel[mesh_channel(m, v, i, w->end)];
-	if (c->worm != NOTHING || c->since > cycle)
-		return false;
+	}
+	if (w->stalled)
+		worm_waited(m, v, i, cycle);
 	c->worm = i;
 	w->end++;
 	return true;
+}
+
+static bool worm_wants(const struct machine *m, const struct mesh_view *v, uint32_t i)
+{
+	const struct worm *w = &v->worm[i];
+	return w->end < w->way && (!w->end || channel_of(m, v, i, w->end - 1)->flits);
 }
 
 /* The channels that its last flit has left. */
@@ -303,7 +402,7 @@ static void worm_let_go(struct machine *m, const struct mesh_view *v, uint32_t i
 {
 	struct worm *w = &v->worm[i];
 	while (!w->unsent && w->first < w->end) {
-		struct channel *c = &v->channel[mesh_channel(m, v, i, w->first)];
+		struct channel *c = channel_of(m, v, i, w->first);
 		if (c->flits)
 			return;
 		c->worm = NOTHING;
@@ -313,22 +412,29 @@ static void worm_let_go(struct machine *m, const struct mesh_view *v, uint32_t i
 	}
 }
 
-/* A cycle of one worm, from its first flit to its last. False if nothing of it moved. */
+/*
+ * A cycle of one worm, from its first flit to its last. False if nothing of it moved. If no flit
+ * could move though its link was free, none can until the first one gets a channel.
+ */
 static bool worm_move(struct machine *m, const struct mesh_view *v, uint32_t i, uint64_t cycle)
 {
 	struct worm *w = &v->worm[i];
-	bool moved = false;
+	if (w->frozen && !channel_free(&v->channel[w->wanted], cycle))
+		return false;
+	bool moved = false, tried = false, wants = worm_wants(m, v, i);
 	if (w->end == w->way) {
-		struct channel *last = &v->channel[mesh_channel(m, v, i, w->way - 1)];
+		struct channel *last = channel_of(m, v, i, w->way - 1);
 		moved = last->flits;
 		last->flits -= moved;
 		w->arrived += moved;
 		v->mesh->ejected += moved;
 	}
-	moved |= worm_reach(m, v, i, cycle);
+	if (wants)
+		moved |= worm_reach(m, v, i, cycle);
 	for (uint32_t k = w->end; k-- > w->first + (w->first > 0);)
-		moved |= flit_move(m, v, i, k, cycle);
+		moved |= flit_move(m, v, i, k, cycle, &tried);
 	worm_let_go(m, v, i, cycle);
+	w->frozen = wants && !moved && !tried;
 	return moved;
 }
 
@@ -340,6 +446,10 @@ static void mesh_settle(struct machine *m, const struct mesh_view *v)
 	uint32_t kept = 0;
 	for (uint32_t j = 0; j < mesh->worms; j++) {
 		uint32_t i = v->active[j];
+		if (v->worm[i].frozen) {
+			v->active[kept++] = i;
+			continue;
+		}
 		struct entry *e = entry_of(m, v, i);
 		if (!e->busy && !queue_empty(&e->waiting)) {
 			e->busy = true;
@@ -388,15 +498,12 @@ static void mesh_happen(struct machine *m, const struct event *e)
 /* -- The network
  * ----------------------------------------------------------------------------------- */
 
-static void channel_print(const struct machine *m, const struct mesh_view *v, uint32_t channel,
-			  FILE *to)
+static void step_print(uint32_t step, FILE *to)
 {
 	static const char *const way[PORTS] = { "right of", "left of", "below",
 						"above",    "into",    "out of" };
-	uint32_t link = channel / (uint32_t)m->profile.channels;
-	(void)v;
-	fprintf(to, "%s node %u (channel %u)", way[link % PORTS], link / PORTS,
-		channel % (uint32_t)m->profile.channels);
+	uint32_t link = step / LANES;
+	fprintf(to, "%s node %u (channel %u)", way[link % PORTS], link / PORTS, step % LANES);
 }
 
 static void mesh_stuck(struct machine *m, FILE *to)
@@ -409,20 +516,62 @@ static void mesh_stuck(struct machine *m, FILE *to)
 		fprintf(to, "  the packet from node %u to node %u holds", t->src, t->dst);
 		for (uint32_t k = w->first; k < w->end; k++) {
 			fputs(k == w->first ? " the link " : ", ", to);
-			channel_print(m, &v, mesh_channel(m, &v, i, k), to);
+			step_print(*way_of(&v, i, k), to);
 		}
 		if (w->first == w->end)
 			fputs(" nothing", to);
-		uint32_t wanted = w->end < w->way ? mesh_channel(m, &v, i, w->end) : NOTHING;
-		if (wanted != NOTHING && v.channel[wanted].worm != NOTHING) {
-			const struct travel *o = &m->travel[v.channel[wanted].worm];
+		uint32_t wanted = w->end < w->way ? *way_of(&v, i, w->end) : NOTHING;
+		if (wanted != NOTHING && channel_at(m, &v, wanted)->worm != NOTHING) {
+			const struct travel *o = &m->travel[channel_at(m, &v, wanted)->worm];
 			fputs(", and waits for the link ", to);
-			channel_print(m, &v, wanted, to);
+			step_print(wanted, to);
 			fprintf(to, ", which the packet from node %u to node %u holds", o->src,
 				o->dst);
 		}
 		fputc('\n', to);
 	}
+}
+
+/* Requests and others have channels of their own. */
+static bool mesh_overtakes(const struct profile *p)
+{
+	return p->channels >= (p->wrap ? 4 : 2);
+}
+
+static uint32_t mesh_links(const struct profile *p, uint32_t nodes)
+{
+	(void)p;
+	return nodes * PORT_IN;
+}
+
+static bool mesh_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
+{
+	uint32_t w = m->width, h = m->shared->nodes / w, at = link / PORT_IN;
+	uint32_t x = at % w, y = at / w;
+	const uint32_t next[PORT_IN] = { y * w + (x + 1) % w, y * w + (x + w - 1) % w,
+					 (y + 1) % h * w + x, (y + h - 1) % h * w + x };
+	*from = at;
+	*to = next[link % PORT_IN];
+	return true;
+}
+
+static void mesh_observe(struct machine *m)
+{
+	struct mesh_view v = mesh_view(m);
+	for (uint32_t i = 0; i < v.nodes * PORTS; i++) {
+		struct use *u = mesh_use(m, i);
+		u->busy = v.link[i].carried * m->profile.flit;
+		u->packets = v.link[i].passed;
+		if (i % PORTS != PORT_IN) /* which has a queue before it */
+			u->deepest = (uint32_t)(v.link[i].fullest + !v.link[i].fullest);
+	}
+}
+
+static int mesh_judge(const struct profile *p, uint32_t nodes)
+{
+	if (p->tolerant)
+		return error_set(-EINVAL, "a mesh does not send again what it loses: tolerant = 0");
+	return grid_judge(p, nodes);
 }
 
 static uint64_t mesh_least(const struct profile *p)
@@ -434,10 +583,14 @@ const struct sim_network mesh_network = { .name = "mesh",
 					  .meaning =
 						  "flits, rows of `width`, dimension order, worms; "
 						  "a torus with `wrap`",
-					  .judge = grid_judge,
+					  .judge = mesh_judge,
 					  .least = mesh_least,
+					  .overtakes = mesh_overtakes,
 					  .bytes = mesh_bytes,
 					  .init = mesh_init,
+					  .links = mesh_links,
+					  .ends = mesh_ends,
+					  .observe = mesh_observe,
 					  .inject = mesh_inject,
 					  .happen = mesh_happen,
 					  .stuck = mesh_stuck };

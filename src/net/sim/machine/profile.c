@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading a profile: one table has every key. */
-#include "net/sim/profile.h"
+#include "net/sim/machine/profile.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "net/sim/network.h"
+#include "net/sim/machine/controller.h"
+#include "net/sim/machine/network.h"
 
 const struct profile_key profile_key[] = {
 #define KEY(name, kind, least, most, fallback, meaning)                                     \
@@ -28,6 +29,23 @@ const struct profile_key profile_key[] = {
 	KEY(floating, UNIT_TIME, 0, NEVER, "1cycles", "a floating-point operation"),
 	KEY(load, UNIT_TIME, 0, NEVER, "1cycles", "a load"),
 	KEY(store, UNIT_TIME, 0, NEVER, "1cycles", "a store"),
+	KEY(cpu, UNIT_NUMBER, 0, 1000000, "0",
+	    "percent of the program's own CPU time that passes; 0: declared work only"),
+	KEY(contexts, UNIT_NUMBER, 0, 4096, "0",
+	    "threads of a node that can have started; 0: TERN_CONTEXTS"),
+	KEY(quantum, UNIT_TIME, 0, NEVER, "0",
+	    "of declared work, after which another thread has its turn; 0: none"),
+	KEY(thread_switch, UNIT_TIME, 0, NEVER, "0", "what going on with another thread takes"),
+	KEY(memory, UNIT_NUMBER, 0, NEVER, "0", "bytes of a node's heap; 0: TERN_HEAP"),
+	KEY(command, UNIT_TIME, 0, NEVER, "0",
+	    "controller: what handing a message over takes the processor"),
+	KEY(command_block, UNIT_TIME, 0, NEVER, "0", "controller: the same of one with data"),
+	KEY(interrupt, UNIT_TIME, 0, NEVER, "0",
+	    "controller: what a message for a handler of the program takes the processor"),
+	KEY(prepare, UNIT_TIME, 0, NEVER, "0", "magic: before the first line of a block"),
+	KEY(line, UNIT_TIME, 0, NEVER, "0", "magic: of each line of it, at both ends"),
+	KEY(line_bytes, UNIT_NUMBER, 1, 65536, "128", "magic: bytes of a line"),
+	KEY(queue, UNIT_NUMBER, 4, 65536, "16", "niu: flits that a transmission queue holds"),
 	KEY(latency, UNIT_TIME, 0, NEVER, "1us", "from the network's one end to the other"),
 	KEY(hop, UNIT_TIME, 0, NEVER, "0", "of each node or switch between the ends"),
 	KEY(gap, UNIT_TIME, 0, NEVER, "100ns", "between two packets of a node"),
@@ -46,6 +64,17 @@ const struct profile_key profile_key[] = {
 	KEY(jitter, UNIT_TIME, 0, 1000000000000, "0",
 	    "a packet enters up to so much later, at random: order is lost"),
 	KEY(drop, UNIT_NUMBER, 0, 500000, "0", "of a million packets that many are lost"),
+	KEY(corrupt, UNIT_NUMBER, 0, 500000, "0",
+	    "of a million packets that many arrive damaged, and are discarded there"),
+	KEY(crash_node, UNIT_NUMBER, 0, 65535, "0", "the node that ends at crash_at"),
+	KEY(crash_at, UNIT_TIME, 0, NEVER, "0", "when crash_node ends; 0: it does not"),
+	KEY(crash_mean, UNIT_TIME, 0, 100000000000000000, "0",
+	    "each node ends at a random time from 0 to twice this; 0: none does"),
+	KEY(tolerant, UNIT_NUMBER, 0, 1, "0",
+	    "1: the network sends them again, and later packets of the node wait; no mesh"),
+	KEY(order, UNIT_NUMBER, 0, 1, "1", "0: Tern must not rely on the order of packets"),
+	KEY(room, UNIT_NUMBER, 0, 1, "0",
+	    "1: Tern may rely on room for every packet at its receiver"),
 	KEY(seed, UNIT_NUMBER, 0, NEVER, "1", "of what happens at random"),
 #undef KEY
 	{ 0 },
@@ -117,18 +146,30 @@ static int value_set(struct profile *p, const struct profile_key *k, const char 
 	return 0;
 }
 
-static int network_set(struct profile *p, const char *text, const char *where)
+/* A module by its name: `name_at` gives the names, in their order, and then NULL. */
+static int module_set(char *to, const char *key, const char *text, const char *where,
+		      const char *(*name_at)(unsigned i))
 {
 	char names[200] = "";
-	if (network_named(text)) {
-		snprintf(p->network, sizeof p->network, "%s", text);
-		return 0;
-	}
-	for (unsigned i = 0; network_table[i]; i++) {
+	for (unsigned i = 0; name_at(i); i++) {
+		if (strcmp(name_at(i), text) == 0) {
+			snprintf(to, PROFILE_NAME, "%s", text);
+			return 0;
+		}
 		strncat(names, i ? ", " : "", sizeof names - strlen(names) - 1);
-		strncat(names, network_table[i]->name, sizeof names - strlen(names) - 1);
+		strncat(names, name_at(i), sizeof names - strlen(names) - 1);
 	}
-	return error_set(-EINVAL, "%s: network is '%s'; it can be %s", where, text, names);
+	return error_set(-EINVAL, "%s: %s is '%s'; it can be %s", where, key, text, names);
+}
+
+static const char *network_name(unsigned i)
+{
+	return network_table[i] ? network_table[i]->name : NULL;
+}
+
+static const char *controller_name(unsigned i)
+{
+	return controller_table[i] ? controller_table[i]->name : NULL;
 }
 
 /* -- Lines ---------------------------------------------------------------------------------------
@@ -159,7 +200,9 @@ int profile_set(struct profile *p, const char *line, const char *where)
 	key = trimmed(copy);
 	const char *value = trimmed(equals + 1);
 	if (strcmp(key, "network") == 0)
-		return network_set(p, value, where);
+		return module_set(p->network, key, value, where, network_name);
+	if (strcmp(key, "controller") == 0)
+		return module_set(p->controller, key, value, where, controller_name);
 	for (const struct profile_key *k = profile_key; k->name; k++)
 		if (strcmp(key, k->name) == 0)
 			return value_set(p, k, value, where);
@@ -172,6 +215,7 @@ static int profile_defaults(struct profile *p, const char *name)
 	*p = (struct profile){ 0 };
 	snprintf(p->name, sizeof p->name, "%s", name);
 	snprintf(p->network, sizeof p->network, "logp");
+	snprintf(p->controller, sizeof p->controller, "none");
 	for (const struct profile_key *k = profile_key; k->name; k++) {
 		int rc = value_set(p, k, k->fallback, "the built-in value");
 		if (rc)

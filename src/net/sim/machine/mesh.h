@@ -4,12 +4,14 @@
  * link has `channels` virtual channels, each with a buffer of `channel_flits` at the link's end and
  * with one worm at most, from the worm's first flit in it to its last.
  */
-#ifndef TERN_NET_SIM_MESH_H
-#define TERN_NET_SIM_MESH_H
+#ifndef TERN_NET_SIM_MACHINE_MESH_H
+#define TERN_NET_SIM_MACHINE_MESH_H
 
-#include "net/sim/network.h"
+#include "net/sim/machine/network.h"
 
 enum port { PORT_RIGHT, PORT_LEFT, PORT_DOWN, PORT_UP, PORT_IN, PORT_OUT, PORTS };
+
+enum { LANES = 16 }; /* virtual channels of a link, at most */
 
 struct channel {
 	uint32_t worm;  /* that has it; NOTHING */
@@ -21,7 +23,9 @@ struct link {
 	uint32_t worms;   /* in the network whose way it is on */
 	uint32_t lone;    /* the one that moves as one; NOTHING */
 	uint64_t used;    /* the last cycle in which it carried a flit */
-	uint64_t carried; /* flits */
+	uint64_t carried; /* flits, */
+	uint64_t passed;  /* worms, so far, */
+	uint64_t fullest; /* and flits in the buffer of one of its channels, at most */
 };
 
 /* Of a packet in the network, mine[] of struct travel is too small. One for each place of travel.
@@ -33,6 +37,9 @@ struct worm {
 	uint32_t way;     /* channels from source to destination: links between nodes and 2 */
 	uint32_t first;   /* of the channels that it has: the last flit is there, or to come */
 	uint32_t end;     /* behind the last channel that it has */
+	bool frozen;      /* none of its flits can move before its first one gets a channel */
+	uint32_t wanted;  /* while it is: the channel that it waits for */
+	uint64_t stalled; /* the cycle from which on its first flit waits; 0: it does not */
 	uint32_t lone;    /* nonzero: it moves as one, and is to arrive with this stamp */
 	uint64_t start;   /* cycle in which its first flit enters */
 	uint64_t born;    /* its number among those that began */
@@ -63,14 +70,13 @@ struct mesh_view {
 	struct channel *channel;
 	struct link *link;
 	struct entry *entry;
+	uint32_t *way; /* of each worm, `longest` steps: link * LANES + virtual channel */
+	uint32_t longest;
 	uint32_t *active; /* worms that move flit by flit, the oldest first */
 	struct worm *worm;
 	uint32_t width, height, nodes;
 };
 
 struct mesh_view mesh_view(const struct machine *m);
-/* The i-th channel of a worm's way, as 0: into the network, 1 and on: between nodes, last: out. */
-uint32_t mesh_channel(const struct machine *m, const struct mesh_view *v, uint32_t travel,
-		      uint32_t i);
 
 #endif

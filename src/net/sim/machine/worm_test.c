@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The mesh of flits: cycles of a worm alone and of two, deadlock, conservation, worms as one. */
-#include "net/sim/mesh.h"
+#include "net/sim/machine/mesh.h"
 
 #include <tern/tern.h>
 
-#include "../../../tests/sim_play.h"
+#include "../../../../tests/sim_play.h"
 #include "base/chance.h"
 
 #define BARE "cluster,network=mesh,flit=1ns,flit_bytes=1,"

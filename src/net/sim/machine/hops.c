@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "net/sim/network.h"
+#include "net/sim/machine/network.h"
 
 /* Equal links, one of which a packet takes, and the vertex behind them. */
 struct step {
@@ -41,6 +41,7 @@ static void hops_inject(struct machine *m, uint32_t i)
 	struct node *n = &m->node[t->src];
 	uint64_t at = later(m->shared->clock, n->free);
 	n->free = at + m->profile.gap + t->size * m->profile.gap_byte;
+	use_serve(use_node(m, t->src, USE_IN), at - m->shared->clock, n->free - at);
 	t->mine[0] = t->src;
 	event_network(m, at + m->profile.latency, EVENT_NETWORK, i, 0);
 }
@@ -50,7 +51,9 @@ static void hops_leave(struct machine *m, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
 	struct node *n = &m->node[t->dst];
-	uint64_t at = later(m->shared->clock, n->drained) + t->size * m->profile.gap_byte;
+	uint64_t bytes = t->size * m->profile.gap_byte;
+	uint64_t at = later(m->shared->clock, n->drained) + bytes;
+	use_serve(use_node(m, t->dst, USE_OUT), at - bytes - m->shared->clock, bytes);
 	n->drained = at;
 	event_network(m, at, EVENT_ARRIVE, i, 0);
 }
@@ -72,6 +75,8 @@ static void hops_go_on(struct machine *m, uint32_t i, route *next)
 	uint64_t *free = link_earliest(m, &s);
 	uint64_t start = later(m->shared->clock, *free);
 	*free = start + t->size * m->profile.gap_byte;
+	use_serve(use_link(m, (uint32_t)(free - links_of(m))), start - m->shared->clock,
+		  *free - start);
 	t->mine[0] = s.to;
 	event_network(m, start + (s.to == t->dst ? 0 : m->profile.hop), EVENT_NETWORK, i, 0);
 }
@@ -120,7 +125,7 @@ static uint32_t circle_step(uint32_t at, uint32_t to, uint32_t n, uint32_t *dire
 
 static struct step torus_next(const struct machine *m, uint32_t at, const struct travel *t)
 {
-	uint32_t n = m->shared->nodes, w = grid_width(&m->profile, n), way;
+	uint32_t n = m->shared->nodes, w = m->width, way;
 	uint32_t x = at % w, y = at / w, dx = t->dst % w;
 	if (x != dx) {
 		uint32_t to = circle_step(x, dx, w, &way);
@@ -133,7 +138,7 @@ static struct step torus_next(const struct machine *m, uint32_t at, const struct
 /* -- Hypercube: e-cube, the lowest bit that differs first ---------------------------------------
  */
 
-enum { CUBE_MOST = 16 };
+enum { CUBE_MOST = 20 };
 
 static int cube_judge(const struct profile *p, uint32_t nodes)
 {
@@ -157,7 +162,7 @@ static struct step cube_next(const struct machine *m, uint32_t at, const struct 
  * switch of level 1 two, of level 2 four, and of each level above four times those of one below. A
  * vertex has its level in the bits from LEVEL on, and below its number in the level.
  */
-enum { LEVEL = 24 };
+enum { LEVEL = VERTEX_LEVEL };
 
 static uint32_t tree_links_up(uint32_t level)
 {
@@ -208,10 +213,26 @@ static struct step tree_next(const struct machine *m, uint32_t at, const struct 
 
 /* -- The networks ------------------------------------------------------------------------------ */
 
-static size_t torus_bytes(const struct profile *p, uint32_t nodes)
+static uint32_t torus_links(const struct profile *p, uint32_t nodes)
 {
 	(void)p;
-	return 4 * (size_t)nodes * sizeof(uint64_t);
+	return 4 * nodes;
+}
+
+static size_t torus_bytes(const struct profile *p, uint32_t nodes)
+{
+	return torus_links(p, nodes) * sizeof(uint64_t);
+}
+
+/* Right, left, down, up. */
+static bool torus_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
+{
+	uint32_t at = link / 4, w = m->width, h = m->shared->nodes / w, x = at % w, y = at / w;
+	const uint32_t next[4] = { y * w + (x + 1) % w, y * w + (x + w - 1) % w,
+				   (y + 1) % h * w + x, (y + h - 1) % h * w + x };
+	*from = at;
+	*to = next[link % 4];
+	return true;
 }
 
 static void torus_happen(struct machine *m, const struct event *e)
@@ -219,10 +240,22 @@ static void torus_happen(struct machine *m, const struct event *e)
 	hops_happen(m, e, torus_next);
 }
 
-static size_t cube_bytes(const struct profile *p, uint32_t nodes)
+static uint32_t cube_links(const struct profile *p, uint32_t nodes)
 {
 	(void)p;
-	return CUBE_MOST * (size_t)nodes * sizeof(uint64_t);
+	return CUBE_MOST * nodes;
+}
+
+static size_t cube_bytes(const struct profile *p, uint32_t nodes)
+{
+	return cube_links(p, nodes) * sizeof(uint64_t);
+}
+
+static bool cube_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
+{
+	*from = link / CUBE_MOST;
+	*to = *from ^ 1u << link % CUBE_MOST;
+	return *to < m->shared->nodes;
 }
 
 static void cube_happen(struct machine *m, const struct event *e)
@@ -230,10 +263,29 @@ static void cube_happen(struct machine *m, const struct event *e)
 	hops_happen(m, e, cube_next);
 }
 
-static size_t tree_bytes(const struct profile *p, uint32_t nodes)
+static uint32_t tree_links(const struct profile *p, uint32_t nodes)
 {
 	(void)p;
-	return tree_level_first(nodes, tree_levels(nodes)) * sizeof(uint64_t);
+	return tree_level_first(nodes, tree_levels(nodes));
+}
+
+static size_t tree_bytes(const struct profile *p, uint32_t nodes)
+{
+	return tree_links(p, nodes) * sizeof(uint64_t);
+}
+
+static bool tree_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
+{
+	uint32_t nodes = m->shared->nodes, level = 0;
+	while (link >= tree_level_first(nodes, level + 1))
+		level++;
+	uint32_t many = tree_links_up(level), all = many << 2 * (tree_levels(nodes) - level);
+	uint32_t place = link - tree_level_first(nodes, level);
+	uint32_t number = place % all / many;
+	uint32_t below = level << LEVEL | number, above = (level + 1) << LEVEL | number >> 2;
+	*from = place < all ? below : above;
+	*to = place < all ? above : below;
+	return true;
 }
 
 static void tree_happen(struct machine *m, const struct event *e)
@@ -246,6 +298,8 @@ const struct sim_network torus_network = { .name = "torus",
 					   .judge = grid_judge,
 					   .least = least,
 					   .bytes = torus_bytes,
+					   .links = torus_links,
+					   .ends = torus_ends,
 					   .inject = hops_inject,
 					   .happen = torus_happen };
 
@@ -254,6 +308,8 @@ const struct sim_network hypercube_network = { .name = "hypercube",
 					       .judge = cube_judge,
 					       .least = least,
 					       .bytes = cube_bytes,
+					       .links = cube_links,
+					       .ends = cube_ends,
 					       .inject = hops_inject,
 					       .happen = cube_happen };
 
@@ -262,5 +318,7 @@ const struct sim_network fattree_network = { .name = "fattree",
 							"CM-5",
 					     .least = least,
 					     .bytes = tree_bytes,
+					     .links = tree_links,
+					     .ends = tree_ends,
 					     .inject = hops_inject,
 					     .happen = tree_happen };

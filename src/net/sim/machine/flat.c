@@ -6,11 +6,17 @@
  * LogP. A packet of b bytes leaves when its node's way into the network is free, which is
  * gap + b gap_byte behind the packet before it; it arrives latency + b gap_byte later.
  */
-#include "net/sim/network.h"
+#include "net/sim/machine/network.h"
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+/* From its head to its tail. */
+static uint64_t length(const struct machine *m, const struct travel *t)
+{
+	return later(t->hold, t->size * m->profile.gap_byte);
 }
 
 /* When it leaves; the way into the network is taken until then and for a gap. */
@@ -19,6 +25,7 @@ static uint64_t leave(struct machine *m, const struct travel *t)
 	struct node *n = &m->node[t->src];
 	uint64_t at = later(m->shared->clock, n->free);
 	n->free = at + m->profile.gap + t->size * m->profile.gap_byte;
+	use_serve(use_node(m, t->src, USE_IN), at - m->shared->clock, n->free - at);
 	return at;
 }
 
@@ -30,7 +37,7 @@ static uint64_t least(const struct profile *p)
 static void logp_inject(struct machine *m, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
-	uint64_t at = leave(m, t) + m->profile.latency + t->size * m->profile.gap_byte;
+	uint64_t at = leave(m, t) + m->profile.latency + length(m, t);
 	event_network(m, at, EVENT_ARRIVE, i, 0);
 }
 
@@ -39,8 +46,9 @@ static void crossbar_inject(struct machine *m, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
 	struct node *n = &m->node[t->dst];
-	uint64_t at = later(leave(m, t) + m->profile.latency, n->drained);
-	at += t->size * m->profile.gap_byte;
+	uint64_t head = leave(m, t) + m->profile.latency, at = later(head, n->drained);
+	use_serve(use_node(m, t->dst, USE_OUT), at - head, m->profile.gap + length(m, t));
+	at += length(m, t);
 	n->drained = at + m->profile.gap;
 	event_network(m, at, EVENT_ARRIVE, i, 0);
 }

@@ -4,8 +4,8 @@
  * in. One table has every key, its unit, its limits and its meaning; the man page, --help and the
  * sentences of errors are made from it.
  */
-#ifndef TERN_NET_SIM_PROFILE_H
-#define TERN_NET_SIM_PROFILE_H
+#ifndef TERN_NET_SIM_MACHINE_PROFILE_H
+#define TERN_NET_SIM_MACHINE_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ enum { PROFILE_NAME = 32 };
 /* Times are in ps. */
 struct profile {
 	char name[PROFILE_NAME];
-	char network[PROFILE_NAME];
+	char network[PROFILE_NAME], controller[PROFILE_NAME];
 	/* The processor. */
 	uint64_t cycle;                          /* of its clock */
 	uint64_t send_request, send_reply;       /* overhead of sending one packet, */
@@ -24,6 +24,17 @@ struct profile {
 	uint64_t send_word, receive_word;        /* and of each word of it */
 	uint64_t poll;                           /* of looking in vain */
 	uint64_t integer, floating, load, store; /* prices of tern_sim_work() */
+	uint64_t cpu;           /* percent of measured CPU time that passes; 0: none is measured */
+	uint64_t contexts;      /* threads that it has registers for; 0: as TERN_CONTEXTS says */
+	uint64_t quantum;       /* after which another thread has its turn; 0: when one waits */
+	uint64_t thread_switch; /* what going on with another thread takes */
+	uint64_t memory;        /* bytes of a node; 0: as TERN_HEAP says */
+	/* Its communication processor: then send_*, receive are what that takes, */
+	uint64_t command, command_block; /* and these what handing over takes the processor, */
+	uint64_t interrupt;              /* and a message for the program's handler */
+	uint64_t prepare;                /* before the first line of a block */
+	uint64_t line, line_bytes;       /* of each line of it */
+	uint64_t queue;                  /* flits that a transmission queue has room for */
 	/* The network. */
 	uint64_t latency;                 /* of a packet, without its hops */
 	uint64_t hop;                     /* of each node or switch between the ends */
@@ -37,7 +48,12 @@ struct profile {
 	uint64_t header;                  /* bytes of a packet besides its arguments and data */
 	uint64_t jitter;                  /* a packet waits so long at most before it enters */
 	uint64_t drop;                    /* packets of a million that vanish */
-	uint64_t seed;                    /* of both */
+	uint64_t corrupt;                 /* packets of a million that arrive damaged */
+	uint64_t crash_node, crash_at;    /* this node ends at that time; 0: none does so */
+	uint64_t crash_mean;              /* when nodes end, in the mean; 0: never */
+	uint64_t order, room; /* whether it keeps order, and has room for every packet, */
+	uint64_t tolerant;    /* and sends again what it would lose */
+	uint64_t seed;        /* of all that is random */
 };
 
 enum profile_unit { UNIT_NUMBER, UNIT_TIME };

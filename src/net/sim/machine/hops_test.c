@@ -4,7 +4,7 @@
 
 #include <tern/tern.h>
 
-#include "../../../tests/sim_play.h"
+#include "../../../../tests/sim_play.h"
 #include "base/chance.h"
 
 #define BARE "cluster,latency=1us,hop=100ns,gap=0,gap_byte=1ns,"

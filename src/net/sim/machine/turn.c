@@ -14,13 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/kernel.h"
-#include "net/sim/network.h"
+#include "net/packet/packet.h"
+#include "net/sim/machine/controller.h"
+#include "net/sim/machine/network.h"
 
+enum { NOTED_NS = 1000000 };   /* between two looks whether a death is noted */
 enum { TURN_NS = 1000000000 }; /* how long a process sleeps before it looks whether others live */
+enum { WATCHERS = 2 };         /* processes that look: the first ones, one of which lives */
+enum { GO_ON = 1, GO_DRIVE };  /* a process's turn; or it is to let events happen */
 static const uint64_t STUCK_PS = UINT64_C(3600) * 1000000000000; /* an hour */
 
 void machine_lock(struct machine *m)
@@ -37,6 +43,21 @@ void machine_unlock(struct machine *m)
 static struct process *self(struct machine *m)
 {
 	return &m->process[m->self];
+}
+
+/*
+ * Waits, in real time, until the launcher has noted that the rank is dead. So those who live learn
+ * of it at the same virtual time in each run, at their next look.
+ */
+static void crash_settle(struct machine *m)
+{
+	uint32_t rank = m->shared->crashing - 1;
+	if (!m->shared->crashing)
+		return;
+	while (job_rank_state(m->job, rank) < RANK_GONE)
+		world_real.nap(NOTED_NS);
+	world_real.nap(NOTED_NS);
+	m->shared->crashing = 0;
 }
 
 /* -- Waiting for the turn --------------------------------------------------------------------- */
@@ -61,21 +82,45 @@ static void turn_check(struct machine *m)
 	}
 }
 
+static bool turn_pass(struct machine *m);
+
+/* Gives up the lock. Only then is the next one woken: it would wait for the lock. */
+static void turn_unlock(struct machine *m)
+{
+	uint32_t next = m->woken;
+	m->woken = NOTHING;
+	machine_unlock(m);
+	if (next == NOTHING)
+		return;
+	atomic_store(&m->process[next].go, GO_ON);
+	futex_wake(&m->process[next].go);
+}
+
+/* Until it is our turn; or to let events happen, where the process that did so has crashed. */
 static void turn_sleep(struct machine *m)
 {
 	struct process *p = self(m);
-	while (!atomic_load(&p->go)) {
-		futex_wait_many(&(_Atomic uint64_t *){ &p->go }, 1, 0, TURN_NS);
-		if (!atomic_load(&p->go))
-			turn_check(m);
+	for (bool ours = false; !ours;) {
+		while (!atomic_load(&p->go)) {
+			futex_wait_many(&(_Atomic uint64_t *){ &p->go }, 1, 0,
+					m->self < WATCHERS ? TURN_NS : UINT64_MAX);
+			if (!atomic_load(&p->go))
+				turn_check(m);
+		}
+		ours = atomic_exchange(&p->go, 0) == GO_ON;
+		if (ours)
+			return;
+		machine_lock(m);
+		crash_settle(m);
+		ours = turn_pass(m);
+		turn_unlock(m);
 	}
-	atomic_store(&p->go, 0);
 }
 
 /* Everybody waits and nothing can happen any more. */
 static void turn_stuck(struct machine *m)
 {
-	const struct sim_network *n = network_named(m->profile.network);
+	const struct sim_network *n = m->net;
 	fprintf(stderr, "tern: the simulated machine stands still at %.3f us: ",
 		(double)m->shared->clock / 1e6);
 	if (m->shared->underway && n->stuck) {
@@ -107,8 +152,7 @@ static void turn_give(struct machine *m, const struct event *e)
 	if (e->what == m->self)
 		return;
 	m->shared->switches++;
-	atomic_store(&p->go, 1);
-	futex_wake(&p->go);
+	m->woken = e->what;
 }
 
 /* Somebody who waits for packets looks once a step. */
@@ -147,8 +191,8 @@ bool turn_coming(const struct machine *m)
 static bool nothing_before(const struct machine *m, uint64_t until)
 {
 	const struct shared *s = m->shared;
-	if (s->present != s->nodes || s->running != 1)
-		return false;
+	if (s->present != s->nodes || s->running != 1 || !s->happened)
+		return false; /* at the beginning, whoever comes last in real time is not first */
 	if (!s->events || m->heap[0].time >= until)
 		return true;
 	return until - m->heap[0].time <= m->ahead && !turn_coming(m);
@@ -176,7 +220,7 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 					      .kind = EVENT_RESUME });
 	m->shared->running--;
 	bool ours = m->shared->present == m->shared->nodes && !m->shared->running && turn_pass(m);
-	machine_unlock(m);
+	turn_unlock(m);
 	if (!ours)
 		turn_sleep(m);
 	return p->pending;
@@ -206,6 +250,81 @@ bool turn_look(struct machine *m, uint64_t part, uint64_t least)
 	return turn_wait(m, now + (ps > least ? ps : least), m->profile.poll);
 }
 
+/* -- Crashes ---------------------------------------------------------------------------------- */
+
+/* With the last node that goes, what the machine was used for is complete. */
+static void node_gone(struct machine *m, uint32_t node, uint64_t time)
+{
+	m->node[node].left = true;
+	if (time > m->shared->ended)
+		m->shared->ended = time;
+	if (++m->shared->gone == m->shared->nodes)
+		use_end(m);
+}
+
+/* Another process that waits; NOTHING. */
+static uint32_t turn_other(const struct machine *m)
+{
+	for (uint32_t i = 0; i < m->shared->nodes; i++)
+		if (i != m->self && m->process[i].state == PROCESS_WAITS)
+			return i;
+	return NOTHING;
+}
+
+static void turn_crash(struct machine *m, uint32_t node)
+{
+	struct process *p = &m->process[m->node[node].process];
+	if (m->node[node].left || p->state != PROCESS_WAITS)
+		return;
+	node_gone(m, node, m->shared->clock);
+	p->state = PROCESS_LEFT;
+	m->shared->crashing = node + 1;
+	if (p != self(m)) {
+		kill(p->pid, SIGKILL);
+		crash_settle(m);
+		return;
+	}
+	uint32_t other = turn_other(m);
+	machine_unlock(m);
+	if (other != NOTHING) {
+		atomic_store(&m->process[other].go, GO_DRIVE);
+		futex_wake(&m->process[other].go);
+	}
+	kill(p->pid, SIGKILL);
+	pause();
+}
+
+/* -- Measured computation -----------------------------------------------------------------------
+ */
+
+/* What takes less between two calls is the library's own, and not the program's. */
+enum { MEASURED_LEAST = 1000 }; /* ns */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void turn_measure_begin(struct machine *m)
+{
+	if (m->profile.cpu)
+		m->measured = cpu_ns();
+}
+
+void turn_measure_end(struct machine *m)
+{
+	if (!m->profile.cpu || !m->measured)
+		return;
+	uint64_t ns = cpu_ns() - m->measured;
+	m->measured = 0;
+	if (ns < MEASURED_LEAST)
+		return;
+	turn_charge(m, ns * PS_NS / 100 * m->profile.cpu);
+	use_serve(use_node(m, m->self, USE_WORK), 0, ns * PS_NS / 100 * m->profile.cpu);
+}
+
 /* -- Coming and going ---------------------------------------------------------------------------
  */
 
@@ -214,6 +333,7 @@ void turn_join(struct machine *m, uint32_t node)
 	m->resume = turn_give;
 	m->arrived = turn_arrived;
 	m->blocked = turn_stuck;
+	m->crash = turn_crash;
 	machine_lock(m);
 	if (m->self == NOTHING) {
 		m->self = node;
@@ -231,9 +351,9 @@ void turn_join(struct machine *m, uint32_t node)
 void turn_leave(struct machine *m, uint32_t node)
 {
 	machine_lock(m);
-	m->node[node].left = true;
 	for (uint32_t i; (i = queue_take(m, &m->node[node].inbox)) != NOTHING; self(m)->pending--)
 		travel_free(m, i);
+	node_gone(m, node, self(m)->time);
 	if (--self(m)->nodes == 0) {
 		self(m)->state = PROCESS_LEFT;
 		m->shared->running--;
@@ -243,19 +363,106 @@ void turn_leave(struct machine *m, uint32_t node)
 		if (waits && !m->shared->running)
 			turn_pass(m);
 	}
-	machine_unlock(m);
+	turn_unlock(m);
 }
+
+/* -- Threads of this process --------------------------------------------------------------------
+ */
+
+struct thread *turn_thread_of(struct machine *m, uint64_t number)
+{
+	return &m->thread[number % THREADS];
+}
+
+void turn_thread(struct machine *m, uint64_t number)
+{
+	if (number == m->running)
+		return;
+	m->running = number;
+	turn_charge(m, m->profile.thread_switch);
+	if (m->profile.thread_switch)
+		use_serve(use_node(m, m->self, USE_WORK), 0, m->profile.thread_switch);
+}
+
+void turn_suspend(struct machine *m, uint64_t number, uint64_t until)
+{
+	struct thread *h = turn_thread_of(m, number);
+	if (h->suspended < until)
+		h->suspended = until;
+}
+
+void turn_idle(struct machine *m, uint64_t number)
+{
+	struct thread *h = turn_thread_of(m, number);
+	uint64_t now = turn_time(m);
+	bool again = h->idled == now + 1;
+	if (m->idle_time != now)
+		m->idle_until = NEVER;
+	m->idle_time = now;
+	if (h->suspended < m->idle_until)
+		m->idle_until = h->suspended;
+	h->idled = now + 1;
+	if (again)
+		turn_wait(m, m->idle_until, 1);
+}
+
+/* -- Packets of this process ----------------------------------------------------------------------
+ */
 
 uint32_t turn_take(struct machine *m, uint32_t node)
 {
 	machine_lock(m);
 	uint32_t i = queue_take(m, &m->node[node].inbox);
 	self(m)->pending -= i != NOTHING;
+	if (i != NOTHING)
+		machine_taken(m, i, self(m)->time);
 	machine_unlock(m);
 	return i;
 }
 
-uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o, uint32_t words)
+/* What the first message in a packet is, from its record. */
+static void travel_read(struct travel *t, const struct outgoing *o)
+{
+	const unsigned char *at = o->record;
+	uint16_t head, field[4];
+	t->library = o->class == CLASS_CONTROL;
+	if (!at || t->library)
+		return;
+	memcpy(&head, at, sizeof head);
+	at += head & RECORD_IS_NEWS ? 2 * sizeof head + sizeof(uint64_t) : 0;
+	memcpy(&head, at, sizeof head);
+	at += sizeof head;
+	unsigned id = head % (1 << RECORD_WORDS_SHIFT), n = head >> RECORD_WORDS_SHIFT & 7;
+	if (n == RECORD_WORDS_MORE) {
+		memcpy(field, at, sizeof *field);
+		at += sizeof *field;
+		n = field[0];
+	}
+	t->library = id >= TERN_HANDLER_MAX;
+	t->args = n;
+	t->registers = t->library ? 0 : n;
+	if (id >= HANDLER_THREADS && id < HANDLER_THREADS_END)
+		t->registers = n - 1;
+	if (!(head & RECORD_HAS_PAYLOAD))
+		return;
+	memcpy(field, at + n * sizeof(uint64_t), sizeof field);
+	t->data = field[2];
+}
+
+static void travel_fill(struct machine *m, uint32_t src, uint32_t i, const struct outgoing *o)
+{
+	struct travel *t = &m->travel[i];
+	outgoing_copy(travel_data(m, i), o);
+	t->src = src;
+	t->dst = o->rank;
+	t->class = o->class;
+	t->context = o->context;
+	travel_read(t, o);
+	t->words = controller_words(m, t);
+	t->size = t->words * 4 + (uint32_t)m->profile.header;
+}
+
+uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o)
 {
 	size_t bytes = 0;
 	for (int i = 0; i < o->parts; i++)
@@ -265,14 +472,11 @@ uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o, ui
 	if (i != NOTHING) {
 		struct travel *t = &m->travel[i];
 		struct node *n = &m->node[src];
-		outgoing_copy(travel_data(m, i), o);
-		t->src = src;
-		t->dst = o->rank;
-		t->class = o->class;
-		t->context = o->context;
-		t->words = words;
-		t->size = words * 4 + (uint32_t)m->profile.header;
-		t->sent = self(m)->time;
+		travel_fill(m, src, i, o);
+		m->controller->send(m, t);
+		if (t->sent < n->latest)
+			t->sent = n->latest; /* packets of a node stay in order */
+		n->latest = t->sent;
 		n->sent++;
 		m->node[o->rank].coming++;
 		n->sent_bytes += bytes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The machine without processes: events come in their order, packets when they should. */
-#include "net/sim/machine.h"
+#include "net/sim/machine/machine.h"
 
 #include <tern/tern.h>
 
-#include "../../../tests/sim_play.h"
+#include "../../../../tests/sim_play.h"
 #include "base/chance.h"
 
 enum { NODES = 4, EVENTS = 5000 };

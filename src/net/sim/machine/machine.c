@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The machine's memory: where its parts lie, and how they begin. */
-#include "net/sim/machine.h"
+#include "net/sim/machine/machine.h"
 
 #include <string.h>
 
-#include "net/sim/network.h"
+#include "net/sim/machine/controller.h"
+#include "net/sim/machine/network.h"
 
 static size_t rounded(size_t bytes)
 {
@@ -24,10 +25,13 @@ enum part {
 	PART_TRAVELS,
 	PART_CELLS,
 	PART_NETWORK,
+	PART_USE,
 	PARTS
 };
 static void parts_place(size_t at[PARTS + 1], const struct profile *p, uint32_t nodes)
 {
+	const struct sim_network *n = network_of(p);
+	const size_t used = (size_t)nodes * USE_NODE + (n->links ? n->links(p, nodes) : 0);
 	const size_t bytes[PARTS] = {
 		[0] = sizeof(struct shared),
 		[PART_NODES] = nodes * sizeof(struct node),
@@ -35,7 +39,8 @@ static void parts_place(size_t at[PARTS + 1], const struct profile *p, uint32_t 
 		[PART_HEAP] = EVENTS_MOST * sizeof(struct event),
 		[PART_TRAVELS] = TRAVELS_MOST * sizeof(struct travel),
 		[PART_CELLS] = (size_t)CELLS_MOST * CELL,
-		[PART_NETWORK] = network_of(p)->bytes ? network_of(p)->bytes(p, nodes) : 0,
+		[PART_NETWORK] = n->bytes ? n->bytes(p, nodes) : 0,
+		[PART_USE] = used * sizeof(struct use),
 	};
 	at[0] = 0;
 	for (int i = 0; i < PARTS; i++)
@@ -49,8 +54,12 @@ size_t machine_bytes(const struct profile *p, uint32_t nodes)
 	return at[PARTS];
 }
 
-static uint64_t least_send(const struct profile *p)
+/* What passes at least between looking and the entry of what is then sent. */
+static uint64_t least_send(const struct machine *m)
 {
+	const struct profile *p = &m->profile;
+	if (m->controller->handles)
+		return 0;
 	return p->send_reply < p->send_request ? p->send_reply : p->send_request;
 }
 
@@ -66,11 +75,24 @@ void machine_lay(struct machine *m, void *base, uint32_t nodes)
 	m->travel = (void *)(b + at[PART_TRAVELS]);
 	m->cell = (void *)(b + at[PART_CELLS]);
 	m->network = b + at[PART_NETWORK];
+	m->net = network_of(&m->profile);
+	m->use = (void *)(b + at[PART_USE]);
+	m->width = grid_width(&m->profile, nodes);
 	m->bytes = at[PARTS];
-	m->self = NOTHING;
-	m->ahead =
-		least_send(&m->profile) +
-		(network_of(&m->profile)->least ? network_of(&m->profile)->least(&m->profile) : 0);
+	m->self = m->woken = NOTHING;
+	m->controller = controller_named(m->profile.controller);
+	m->ahead = least_send(m) + (m->net->least ? m->net->least(&m->profile) : 0);
+}
+
+/* Nodes end by chances of their own, so that packets meet the same ones as without. */
+static void crashes_plan(struct machine *m, uint32_t nodes)
+{
+	const struct profile *p = &m->profile;
+	struct chance c = { p->seed + 1 };
+	if (p->crash_at && p->crash_node < nodes)
+		event_network(m, p->crash_at, EVENT_CRASH, (uint32_t)p->crash_node, 0);
+	for (uint32_t i = 0; p->crash_mean && i < nodes; i++)
+		event_network(m, 1 + chance_next(&c) % (2 * p->crash_mean), EVENT_CRASH, i, 0);
 }
 
 void machine_init(struct machine *m, uint32_t nodes)
@@ -83,8 +105,9 @@ void machine_init(struct machine *m, uint32_t nodes)
 		s->free_cells[i] = NOTHING;
 	for (uint32_t i = 0; i < nodes; i++)
 		m->node[i].inbox = (struct queue){ NOTHING, NOTHING };
-	if (network_of(&m->profile)->init)
-		network_of(&m->profile)->init(m);
+	crashes_plan(m, nodes);
+	if (m->net->init)
+		m->net->init(m);
 }
 
 /* -- Packets --------------------------------------------------------------------------------- */
@@ -204,22 +227,54 @@ bool event_next(struct machine *m, struct event *e)
 	return true;
 }
 
-void machine_deliver(struct machine *m, uint32_t i)
+/* The controller has done with a packet: its handler can run. */
+static void machine_handle(struct machine *m, uint32_t i)
 {
 	struct travel *t = &m->travel[i];
 	struct node *n = &m->node[t->dst];
 	t->arrived = m->shared->clock;
-	m->shared->underway--;
 	n->coming--;
 	if (n->left) {
 		travel_free(m, i);
 		return;
 	}
-	n->received++;
-	n->received_bytes += t->bytes;
+	struct use *inbox = use_node(m, t->dst, USE_INBOX);
+	if (++inbox->queued > inbox->deepest)
+		inbox->deepest = inbox->queued;
 	queue_put(m, &n->inbox, i);
 	m->process[n->process].pending++;
 	m->arrived(m, i);
+}
+
+void machine_deliver(struct machine *m, uint32_t i)
+{
+	struct travel *t = &m->travel[i];
+	struct node *n = &m->node[t->dst];
+	m->shared->underway--;
+	if (t->damaged) {
+		m->shared->damaged++;
+		n->coming--;
+		travel_free(m, i);
+		return;
+	}
+	m->shared->delivered++;
+	m->shared->flight += m->shared->clock - t->sent;
+	n->received++;
+	n->received_bytes += t->bytes;
+	uint64_t at = m->controller->arrive ? m->controller->arrive(m, t) : m->shared->clock;
+	if (at > m->shared->clock)
+		event_network(m, at, EVENT_HANDLE, i, 0);
+	else
+		machine_handle(m, i);
+}
+
+void machine_taken(struct machine *m, uint32_t i, uint64_t time)
+{
+	const struct travel *t = &m->travel[i];
+	struct use *inbox = use_node(m, t->dst, USE_INBOX);
+	uint64_t wait = time > t->arrived ? time - t->arrived : 0;
+	inbox->queued--;
+	use_serve(inbox, wait, 0);
 }
 
 static void machine_drop(struct machine *m, uint32_t i)
@@ -229,15 +284,31 @@ static void machine_drop(struct machine *m, uint32_t i)
 	travel_free(m, i);
 }
 
+/*
+ * The network notices that it has lost a packet when that should have arrived and the news have
+ * come back; until then the node's way into it is taken, so packets stay in order.
+ */
+static void machine_repeat(struct machine *m, const struct event *e)
+{
+	struct node *n = &m->node[m->travel[e->what].src];
+	uint64_t from = n->free > e->time ? n->free : e->time;
+	n->free = from + 2 * m->profile.latency + m->travel[e->what].size * m->profile.gap_byte;
+	m->shared->dropped++;
+}
+
 static void machine_inject(struct machine *m, const struct sim_network *n, const struct event *e)
 {
 	const struct profile *p = &m->profile;
 	struct chance *c = &m->shared->chance;
-	if (p->drop && !e->stamp && chance_below(c, 1000000) < p->drop) {
+	bool lost = p->drop && !e->stamp && chance_below(c, 1000000) < p->drop;
+	for (; lost && p->tolerant; lost = chance_below(c, 1000000) < p->drop)
+		machine_repeat(m, e);
+	if (lost) {
 		machine_drop(m, e->what);
 	} else if (p->jitter && !e->stamp) {
 		event_network(m, e->time + chance_next(c) % p->jitter, EVENT_INJECT, e->what, 1);
 	} else {
+		m->travel[e->what].damaged = p->corrupt && chance_below(c, 1000000) < p->corrupt;
 		m->shared->underway++;
 		n->inject(m, e->what);
 	}
@@ -245,7 +316,7 @@ static void machine_inject(struct machine *m, const struct sim_network *n, const
 
 bool machine_step(struct machine *m)
 {
-	const struct sim_network *n = network_of(&m->profile);
+	const struct sim_network *n = m->net;
 	struct event e;
 	if (!event_next(m, &e))
 		return false;
@@ -260,6 +331,12 @@ bool machine_step(struct machine *m)
 		break;
 	case EVENT_ARRIVE:
 		machine_deliver(m, e.what);
+		break;
+	case EVENT_CRASH:
+		m->crash(m, e.what);
+		break;
+	case EVENT_HANDLE:
+		machine_handle(m, e.what);
 		break;
 	case EVENT_NETWORK:
 		n->happen(m, &e);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A long all-to-all of members that share memory: the kernel copies each block from where its
+ * sender has it to where its receiver wants it, once. In one round of the desks members say where
+ * their data is, read what is for them, and say that they have; nobody leaves before all have.
+ *
+ * Where a member cannot read, or its data is in place, all of them see that in the cells, and the
+ * blocks go through the desks instead.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "coll/desk.h"
+#include "mem/mem.h"
+
+/* Bytes of a block from which a call of the kernel for each pays, and what a turn moves. */
+enum { DIRECT_LEAST = 32 << 10, DIRECT_FEW = 64 << 10, DIRECT_TURN = 256 << 10 };
+
+enum refusal { REFUSED_NOT, REFUSED_NOW, REFUSED_ALWAYS };
+
+/* What is in a cell. */
+struct note {
+	uint64_t in;
+	uint32_t refuses; /* enum refusal: before the number, */
+	uint32_t failed;  /* and before the number of what is combined */
+};
+
+static struct note *note_of(const tern_team *team, uint32_t member)
+{
+	return (struct note *)(void *)cell_of(team, member, team->round)->data;
+}
+
+bool direct_may(const tern_team *team, const struct near_step *s)
+{
+	size_t least = team->near.n > 4 ? DIRECT_LEAST : DIRECT_FEW;
+	return s->kind == NEAR_ALLTOALL && s->len >= least && !team->no_direct;
+}
+
+static void note_write(const tern_team *team, const struct near_step *s)
+{
+	struct mem *m = mem_of(team->coll->e->t);
+	enum refusal why = s->in == s->out ? REFUSED_NOW : REFUSED_NOT;
+	mem_let_in(m);
+	*note_of(team, team->near.me) = (struct note){
+		.in = (uintptr_t)s->in,
+		.refuses = m->single_copy ? why : REFUSED_ALWAYS,
+	};
+}
+
+/*
+ * The same at all members: each looks at what all have written before the numbers of the phase.
+ * Who is ahead may have failed already, so that is looked at in its own phase only.
+ */
+static enum refusal refusal_look(const tern_team *team, const struct near_step *s)
+{
+	uint32_t most = REFUSED_NOT;
+	for (uint32_t i = 0; i < team->near.n && s->phase != NEAR_READ; i++) {
+		const struct note *note = note_of(team, i);
+		uint32_t why = s->phase == NEAR_WAIT ? note->refuses : note->failed;
+		most = why > most ? why : most;
+	}
+	return (enum refusal)most;
+}
+
+/* Leaves the round; the step begins again, by the desks. */
+static void direct_give_up(tern_team *team, struct near_step *s, enum refusal why)
+{
+	if (why == REFUSED_ALWAYS)
+		team->no_direct = true;
+	s->direct = false;
+	s->filled = 0;
+	s->ahead = 0;
+	round_skip(team, s);
+}
+
+/* Bytes of a member's block that were read; 0: it cannot be. */
+static size_t block_read(const tern_team *team, const struct near_step *s, uint32_t from,
+			 size_t len)
+{
+	uint32_t me = team->near.me;
+	struct job_rank *r = &team->coll->e->group->job.rank[team->near.rank[from]];
+	char *at = (char *)(uintptr_t)note_of(team, from)->in + me * s->len + s->moved;
+	struct iovec here = { s->out + from * s->len + s->moved, len }, there = { at, len };
+	if (from == me) {
+		memcpy(here.iov_base, at, len);
+		return len;
+	}
+	ssize_t moved = process_vm_readv((pid_t)atomic_load(&r->pid), &here, 1, &there, 1, 0);
+	if (moved > 0)
+		return (size_t)moved;
+	note_of(team, me)->failed =
+		errno == EPERM || errno == ENOSYS ? REFUSED_ALWAYS : REFUSED_NOW;
+	return 0;
+}
+
+/* Reads on, from the next member first; false when a turn has moved enough. */
+static bool blocks_read(const tern_team *team, struct near_step *s)
+{
+	uint32_t n = team->near.n;
+	size_t most = DIRECT_TURN;
+	while (s->seen < n && most) {
+		uint32_t from = (team->near.me + s->seen) % n;
+		size_t left = s->len - s->moved, len = left < most ? left : most;
+		size_t moved = block_read(team, s, from, len);
+		if (!moved)
+			return true;
+		s->moved += moved;
+		most -= moved;
+		if (s->moved == s->len) {
+			s->moved = 0;
+			s->seen++;
+		}
+	}
+	return s->seen == n;
+}
+
+/* Whether the phase is over. */
+static bool direct_phase(tern_team *team, struct near_step *s)
+{
+	switch (s->phase) {
+	case NEAR_WAIT:
+		if (!s->ahead) {
+			if (!near_cell_free(team, s))
+				return false;
+			note_write(team, s);
+			s->ahead = 1;
+			s->filled = s->len;
+			number_tell(team, s, team->round, false);
+		}
+		return numbers_come(team, s, 0, team->near.n);
+	case NEAR_READ:
+		if (!blocks_read(team, s))
+			return false;
+		number_tell(team, s, team->round, true);
+		return true;
+	default:
+		return numbers_come(team, s, 0, team->near.n);
+	}
+}
+
+bool direct_turn(tern_team *team, struct near_step *s)
+{
+	while (direct_phase(team, s)) {
+		s->seen = 0;
+		enum refusal why = refusal_look(team, s);
+		if (why != REFUSED_NOT) {
+			direct_give_up(team, s, why);
+			return true;
+		}
+		if (s->phase == NEAR_SLICES) {
+			s->done = s->len;
+			round_skip(team, s);
+			return true;
+		}
+		s->phase = s->phase == NEAR_WAIT ? NEAR_READ : NEAR_SLICES;
+	}
+	return false;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Controllers: none, FLASH's MAGIC, and the two network interfaces (NIU) of SCMP.
+ *
+ * A message of SCMP has a head flit, a flit for the handler's address or the message's name, and a
+ * flit for each 4 bytes of its registers and data (figures 3.2 and 5.5 of the thesis). RTS and CTS
+ * have two flits. So what a layer of Tern sends has no registers: its words are what those two
+ * flits say. A message that creates a thread has the thread's words.
+ */
+#include "net/sim/machine/controller.h"
+
+#include <string.h>
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t send_cost(const struct machine *m, const struct travel *t)
+{
+	const struct profile *p = &m->profile;
+	return t->class == CLASS_REPLY ? p->send_reply : p->send_request;
+}
+
+static void processor_sends(struct machine *m, const struct travel *t, uint64_t cost)
+{
+	turn_charge(m, cost);
+	use_serve(use_node(m, t->src, USE_SEND), 0, cost);
+}
+
+uint32_t controller_words(const struct machine *m, const struct travel *t)
+{
+	return 2 * (m->controller->handles ? t->registers : t->args) + (t->data + 3) / 4;
+}
+
+/* -- None: the processor does everything ------------------------------------------------------- */
+
+static void none_send(struct machine *m, struct travel *t)
+{
+	turn_thread(m, t->context);
+	processor_sends(m, t, send_cost(m, t) + t->words * m->profile.send_word);
+	t->sent = turn_time(m);
+}
+
+static const struct sim_controller none_controller = {
+	.name = "none", .meaning = "the processor sends and receives", .send = none_send
+};
+
+/* -- A communication processor ------------------------------------------------------------------
+ */
+
+/* When a packet is handed over: by a handler that runs here, or by the processor, which pays. */
+static uint64_t hand_over(struct machine *m, const struct travel *t)
+{
+	const struct profile *p = &m->profile;
+	if (m->serving)
+		return m->served;
+	turn_thread(m, t->context);
+	processor_sends(
+		m, t, (t->data ? p->command_block : p->command) + 2 * t->registers * p->send_word);
+	return turn_time(m);
+}
+
+/* It is busy until `until`; so is the handler that has sent this. */
+static void occupied(struct machine *m, struct node *n, uint64_t until)
+{
+	n->busy = until;
+	if (m->serving)
+		m->served = until;
+}
+
+/*
+ * MAGIC: the protocol processor works on one packet at a time, and what waits for it stands in a
+ * queue that is never full. Data stream past it, through the inbox, the buffers and the outbox:
+ * the first line of a block enters the network when its handler starts, and the last one leaves
+ * when its handler has ended, or when the link has carried it, whichever is later.
+ */
+static uint64_t magic_lines(const struct machine *m, const struct travel *t)
+{
+	return (t->data + m->profile.line_bytes - 1) / m->profile.line_bytes;
+}
+
+static void magic_send(struct machine *m, struct travel *t)
+{
+	const struct profile *p = &m->profile;
+	struct node *n = &m->node[t->src];
+	uint64_t at = later(hand_over(m, t), n->busy), lines = magic_lines(m, t);
+	if (!lines) {
+		t->sent = at + send_cost(m, t);
+		occupied(m, n, t->sent);
+		return;
+	}
+	t->size = t->data + (uint32_t)(lines * p->header);
+	t->sent = at + p->prepare;
+	t->hold = lines * p->line;
+	occupied(m, n, t->sent + t->hold);
+}
+
+static uint64_t magic_arrive(struct machine *m, const struct travel *t)
+{
+	const struct profile *p = &m->profile;
+	struct node *n = &m->node[t->dst];
+	uint64_t now = m->shared->clock, lines = magic_lines(m, t);
+	uint64_t since = lines ? now - later(t->hold, t->size * p->gap_byte) : now;
+	uint64_t work = lines ? lines * p->line : p->receive;
+	return n->busy = later(now, later(since, n->busy) + work);
+}
+
+/*
+ * SCMP. The processor builds a message with an instruction for its head and one for each two
+ * registers; data the NIU fetches itself. The injection channel carries a flit in a cycle.
+ */
+static uint64_t niu_inject(struct machine *m, struct travel *t)
+{
+	struct node *n = &m->node[t->src];
+	t->sent = hand_over(m, t) + send_cost(m, t);
+	n->busy = later(t->sent, n->busy) + t->size / m->profile.flit_bytes * m->profile.flit;
+	return n->busy;
+}
+
+/*
+ * The original: all flits, those of data, too, go through one queue. A thread whose message has not
+ * gone into it whole is suspended until it has.
+ */
+static void original_send(struct machine *m, struct travel *t)
+{
+	uint64_t room = m->profile.queue * m->profile.flit, over = niu_inject(m, t);
+	if (!m->serving && over > room)
+		turn_suspend(m, t->context, over - room);
+}
+
+/*
+ * The new one: a queue for each thread, with two flits in place of a block's data. Until the
+ * injection channel has carried a message, its flits stay there; a thread whose queue is full is
+ * suspended.
+ */
+static void niu_send(struct machine *m, struct travel *t)
+{
+	struct thread *h = turn_thread_of(m, t->context);
+	uint64_t over = niu_inject(m, t), held = 2 + 2 * t->registers + (t->data ? 2 : 0);
+	if (m->serving)
+		return;
+	h->queued[h->last++ % THREAD_QUEUE] = (struct queued){ over, held };
+	for (uint64_t all = 0, i = 0; i < THREAD_QUEUE && i < h->last; i++) {
+		const struct queued *q = &h->queued[(h->last - 1 - i) % THREAD_QUEUE];
+		all += q->flits;
+		if (q->until <= t->sent || all <= m->profile.queue)
+			continue;
+		turn_suspend(m, t->context, q->until);
+		return;
+	}
+}
+
+static uint64_t niu_arrive(struct machine *m, const struct travel *t)
+{
+	struct node *n = &m->node[t->dst];
+	return n->drawn = later(m->shared->clock, n->drawn) + m->profile.receive;
+}
+
+static const struct sim_controller magic_controller = {
+	.name = "magic",
+	.meaning = "FLASH's MAGIC: handlers on a protocol processor, data in a pipeline past it",
+	.handles = true,
+	.send = magic_send,
+	.arrive = magic_arrive
+};
+
+static const struct sim_controller original_controller = {
+	.name = "niu-original",
+	.meaning = "SCMP's first NIU: one queue, and block sends suspend their thread",
+	.handles = true,
+	.send = original_send,
+	.arrive = niu_arrive
+};
+
+static const struct sim_controller niu_controller = {
+	.name = "niu",
+	.meaning = "SCMP's second NIU: a queue of descriptors for each thread",
+	.handles = true,
+	.send = niu_send,
+	.arrive = niu_arrive
+};
+
+const struct sim_controller *const controller_table[] = { &none_controller, &magic_controller,
+							  &original_controller, &niu_controller,
+							  NULL };
+
+const struct sim_controller *controller_named(const char *name)
+{
+	for (unsigned i = 0; controller_table[i]; i++)
+		if (strcmp(controller_table[i]->name, name) == 0)
+			return controller_table[i];
+	return NULL;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a message of Tern is on a simulated node: its flits on SCMP, its lines on FLASH. */
+#include "net/sim/machine/controller.h"
+
+#include <string.h>
+
+#include "net/packet/packet.h"
+
+#include "../../../../tests/sim_play.h"
+
+enum { LIBRARY = TERN_HANDLER_MAX + 3 };
+
+/* Hands a message over at node 0; the packet. */
+static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
+{
+	static unsigned char bytes[PACKET_FRONT + 16384];
+	uint16_t head =
+		(uint16_t)(id | (words > 6 ? RECORD_WORDS_MORE : words) << RECORD_WORDS_SHIFT |
+			   (data ? RECORD_HAS_PAYLOAD : 0));
+	const uint16_t payload[4] = { data, 0, data, 0 };
+	unsigned char *at = bytes;
+	memcpy(at, &head, sizeof head);
+	at += sizeof head;
+	if (words > 6) {
+		const uint16_t n = (uint16_t)words;
+		memcpy(at, &n, sizeof n);
+		at += sizeof n;
+	}
+	memcpy(at + words * 8, payload, sizeof payload);
+	const struct iovec part = { bytes, 100 + data };
+	uint32_t i = turn_send(&m, 0,
+			       &(struct outgoing){ .rank = 1,
+						   .part = &part,
+						   .parts = 1,
+						   .class = CLASS_REQUEST,
+						   .record = bytes });
+	REQUIRE(i != NOTHING);
+	return &m.travel[i];
+}
+
+static void begin(const char *profile)
+{
+	begin_with(profile, 2);
+	turn_join(&m, 0);
+}
+
+static unsigned flits(unsigned id, unsigned words, uint16_t data)
+{
+	return sent(id, words, data)->size / 4;
+}
+
+TEST(messages_of_scmp_have_the_flits_of_the_thesis)
+{
+	static const char *const profiles[] = { "scmp", "scmp-original" };
+	for (unsigned i = 0; i < 2; i++) {
+		begin(profiles[i]);
+		CHECK_IS(flits(0, 0, 0), 2); /* head, handler */
+		CHECK_IS(flits(0, 3, 0), 2 + 2 * 3);
+		CHECK_IS(flits(0, 8, 0), 2 + 2 * 8);
+		CHECK_IS(flits(LIBRARY, 4, 0), 2);                 /* RTS, CTS: head, message ID */
+		CHECK_IS(flits(LIBRARY, 2, 64), 2 + 16);           /* data */
+		CHECK_IS(flits(LIBRARY, 2, 61), 2 + 16);           /* whole flits */
+		CHECK_IS(flits(HANDLER_THREADS, 3, 0), 2 + 2 * 2); /* the first word is a label */
+	}
+}
+
+TEST(the_two_scmps_differ_in_their_controller_alone)
+{
+	struct profile a, b;
+	REQUIRE(profile_load(&a, "scmp") == 0 && profile_load(&b, "scmp-original") == 0);
+	CHECK(strcmp(a.controller, b.controller) != 0);
+	memcpy(b.name, a.name, sizeof b.name);
+	memcpy(b.controller, a.controller, sizeof b.controller);
+	CHECK(memcmp(&a, &b, sizeof a) == 0);
+}
+
+TEST(a_thread_is_suspended_while_its_queue_is_full)
+{
+	begin("scmp,queue=12"); /* three blocks of 2 flits for the head and 2 for the data */
+	for (unsigned i = 0; i < 3; i++)
+		sent(LIBRARY, 2, 4096);
+	CHECK_IS(turn_thread_of(&m, 0)->suspended, 0);
+	sent(LIBRARY, 2, 4096);
+	uint64_t first = turn_thread_of(&m, 0)->queued[0].until;
+	CHECK_IS(turn_thread_of(&m, 0)->suspended, first);
+	begin("scmp-original,queue=12"); /* all but 12 flits of the block have gone */
+	uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
+	CHECK_IS(turn_thread_of(&m, 0)->suspended, enters + (1026 - 12) * 2000);
+}
+
+TEST(a_block_of_flash_has_a_header_for_each_line)
+{
+	begin("flash");
+	const struct travel *t = sent(LIBRARY, 2, 4096);
+	CHECK_IS(t->size, 32 * (128 + 16));
+	CHECK_IS(t->hold, 32 * 30 * 10000);
+	CHECK_IS(t->sent, 1000000);
+	CHECK_IS(sent(LIBRARY, 2, 0)->size, 16);
+}
