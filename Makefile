@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 
-.PHONY: all build demo test test-all test-fast test-aarch64 soak compare install figures format clean help
+.PHONY: all build apps demo test test-all test-fast test-aarch64 soak compare install figures format clean help
 .NOTPARALLEL:
 
 all: build ## build the library, the command and the examples into build/
@@ -14,6 +14,9 @@ all: build ## build the library, the command and the examples into build/
 build:
 	@$(CMAKE) --preset dev -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@MAKEFLAGS=--no-print-directory $(CMAKE) --build build -j $(JOBS)
+
+apps: build ## build the papers' programs into build/bin/apps
+	@MAKEFLAGS=--no-print-directory $(CMAKE) --build build -j $(JOBS) --target apps
 
 demo: ## build, run an example on 4 ranks, measure this machine
 	@scripts/need.sh demo

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The neighborhood stressmark (Lewis' thesis, 6.2.1): the texture of an image, as entropy and
+ * energy of the sums and differences of pairs of pixels, at four angles and two distances. Ranks
+ * have rows of the image. Each counts its pairs in histograms of its own, for which it may need
+ * rows of others; then each adds up its section of the histograms of all ranks.
+ */
+#include "frame/app.h"
+
+#include <math.h>
+#include <string.h>
+#include <tern/msg.h>
+
+enum { ACTIVE, SEND };
+enum { ANGLES = 4, DISTANCES = 2, CLASSES = ANGLES * DISTANCES, KINDS = 2 /* sum, difference */ };
+
+static uint64_t bits = 7, side = 128;
+
+static const struct app_option options[] = {
+	{ "bits", "of a pixel; the thesis has 7, 11 and 15", &bits, 1, 15, NULL },
+	{ "side", "of the image, in pixels", &side, 1, 1 << 14, NULL },
+	{ 0 },
+};
+
+static const struct app_variant variants[] = {
+	{ "active", "threads at the owners put rows and sections of histograms here" },
+	{ "send", "sections are sent, by rendezvous; rows as before" },
+	{ 0 },
+};
+
+static const uint64_t distances[DISTANCES] = { 1, 5 };
+static const int across[ANGLES] = { 1, 1, 0, -1 }, down[ANGLES] = { 0, 1, 1, 1 };
+
+static uint64_t first_row, row_count, bins, first_bin, bin_count;
+static uint16_t *image, *other;    /* own rows; and one of another rank */
+static uint32_t *histogram;        /* sums, and behind them differences */
+static uint32_t *sections;         /* of each rank: those of its two histograms that are ours */
+static uint32_t *total, *expected; /* of each class: our sections, added up */
+static tern_addr image_at, other_at, histogram_at, sections_at;
+static double descriptor[CLASSES][2], expected_descriptor[CLASSES][2]; /* entropy, energy */
+
+static uint16_t pixel(uint64_t row, uint64_t column)
+{
+	/* neighbouring pixels are alike */
+	uint64_t h = app_hash((row / 4) << 32 | column / 4) + app_hash(row << 32 | column) % 5;
+	return (uint16_t)(h & ((1u << bits) - 1));
+}
+
+/* The other pixel of a pair; 0 if it is outside the image. */
+static int pair_of(unsigned class, uint64_t row, uint64_t column, uint64_t *r, uint64_t *c)
+{
+	uint64_t d = distances[class / ANGLES];
+	*r = row + d * (uint64_t)down[class % ANGLES];
+	*c = column +
+	     d * (uint64_t)(int64_t)across[class % ANGLES]; /* wraps where it is less than 0 */
+	return *r < side && *c < side;
+}
+
+static void pair_count(uint32_t *h, uint64_t n, uint16_t a, uint16_t b)
+{
+	h[a + b]++;
+	h[n + (uint64_t)(a - b + (1 << bits))]++;
+}
+
+/* -- Communication -------------------------------------------------------------------- */
+
+/* A row of the image, here or got from its owner by a thread there. */
+static const uint16_t *row_get(struct app_job *j, uint64_t row)
+{
+	uint32_t owner = app_owner(j, side, row);
+	uint64_t at = (row - app_first(j, side, owner)) * side;
+	if (owner == j->rank)
+		return image + at;
+	app_request(j, other_at, tern_addr_at(image_at, owner) + at * sizeof *image,
+		    side * sizeof *image);
+	app_requests_wait(j);
+	return other;
+}
+
+static void pairs_count(struct app_job *j, unsigned class)
+{
+	uint64_t apart = distances[class / ANGLES] * (uint64_t)down[class % ANGLES];
+	memset(histogram, 0, KINDS * bins * sizeof *histogram);
+	for (uint64_t l = 0; l < row_count && first_row + l + apart < side; l++) {
+		const uint16_t *pair_row = row_get(j, first_row + l + apart);
+		for (uint64_t c = 0; c < side; c++) {
+			uint64_t r2, c2;
+			if (pair_of(class, first_row + l, c, &r2, &c2))
+				pair_count(histogram, bins, image[l * side + c], pair_row[c2]);
+		}
+		app_work(j, 8 * side, 0, 6 * side);
+	}
+}
+
+/* Where rank `of` puts section `kind` that comes from `from`: behind each other by rank. */
+static uint64_t section_at(uint32_t from, unsigned kind, uint64_t length)
+{
+	return (from * KINDS + kind) * length;
+}
+
+static void sections_active(struct app_job *j)
+{
+	app_must(j, tern_barrier(j->t)); /* everybody has counted */
+	for (uint32_t i = 0; i < j->size; i++)
+		for (unsigned kind = 0; kind < KINDS; kind++) {
+			uint32_t from = (j->rank + i) % j->size;
+			app_request(j,
+				    sections_at +
+					    section_at(from, kind, bin_count) * sizeof *sections,
+				    tern_addr_at(histogram_at, from) +
+					    (kind * bins + first_bin) * sizeof *histogram,
+				    bin_count * sizeof *histogram);
+		}
+	app_requests_wait(j);
+	app_must(j, tern_barrier(j->t)); /* everybody has got */
+}
+
+static void sections_send(struct app_job *j)
+{
+	tern_op op = TERN_OP;
+	for (uint32_t i = 0; i < j->size; i++)
+		for (unsigned kind = 0; kind < KINDS; kind++) {
+			uint32_t to = (j->rank + i) % j->size;
+			uint32_t from = (j->rank + j->size - i) % j->size;
+			uint64_t first = app_first(j, bins, to);
+			tern_match match = { .rank = from, .id = kind };
+			app_must(j, tern_recv_start(j->t, &match,
+						    sections + section_at(from, kind, bin_count),
+						    bin_count * sizeof *sections, NULL, &op));
+			app_must(j, tern_send_start(j->t, to, kind, histogram + kind * bins + first,
+						    (app_first(j, bins, to + 1) - first) *
+							    sizeof *histogram,
+						    TERN_SEND_RENDEZVOUS, &op));
+		}
+	app_must(j, tern_op_wait(j->t, &op));
+}
+
+/* Sums of -p log p and of p^2 over some bins of both histograms, of n pairs. */
+static void describe(const uint32_t *h, uint64_t length, double n, double out[2])
+{
+	for (uint64_t i = 0; i < length; i++)
+		if (h[i]) {
+			double p = h[i] / n;
+			out[0] -= p * log(p);
+			out[1] += p * p;
+		}
+}
+
+static void run(struct app_job *j)
+{
+	for (unsigned class = 0; class < CLASSES; class ++) {
+		uint32_t *sum = total + class * KINDS * bin_count;
+		uint64_t pairs = 0;
+		pairs_count(j, class);
+		if (j->variant == ACTIVE)
+			sections_active(j);
+		else
+			sections_send(j);
+		for (uint32_t from = 0; from < j->size; from++)
+			for (uint64_t i = 0; i < KINDS * bin_count; i++)
+				sum[i] += sections[section_at(from, 0, bin_count) + i];
+		app_work(j, KINDS * bin_count * j->size, 0, 3 * KINDS * bin_count * j->size);
+		for (uint64_t i = 0; i < bin_count; i++)
+			pairs += sum[i];
+		app_must(j, tern_team_allreduce(j->team, &pairs, &pairs, 1, TERN_TYPE_UINT64,
+						TERN_REDUCE_SUM));
+		double part[2] = { 0, 0 };
+		describe(sum, KINDS * bin_count, (double)pairs, part);
+		app_work(j, 0, 20 * KINDS * bin_count, 0);
+		app_must(j, tern_team_allreduce(j->team, part, descriptor[class], 2,
+						TERN_TYPE_DOUBLE, TERN_REDUCE_SUM));
+	}
+}
+
+/* -- Around it ------------------------------------------------------------------------ */
+
+/* Counts pair by pair, by their corners: whatever the ranks' rows are. */
+static uint64_t expect_class(uint32_t *h, int right, int below)
+{
+	uint64_t pairs = 0;
+	for (int64_t r = 0; r < (int64_t)side; r++)
+		for (int64_t c = 0; c < (int64_t)side; c++) {
+			if (r + below >= (int64_t)side || c + right >= (int64_t)side ||
+			    c + right < 0)
+				continue;
+			int one = pixel((uint64_t)r, (uint64_t)c);
+			int two = pixel((uint64_t)(r + below), (uint64_t)(c + right));
+			h[one + two]++;
+			h[bins + (uint64_t)((int)(bins / 2) + one - two)]++;
+			pairs++;
+		}
+	return pairs;
+}
+
+/* The whole image by one rank, which keeps its section of the histograms. */
+static void expect(struct app_job *j)
+{
+	static const int right[CLASSES] = { 1, 1, 0, -1, 5, 5, 0, -5 };
+	static const int below[CLASSES] = { 0, 1, 1, 1, 0, 5, 5, 5 };
+	uint32_t *h = app_memory(j, KINDS * (double)bins * sizeof *h);
+	for (unsigned class = 0; class < CLASSES; class ++) {
+		memset(h, 0, KINDS * bins * sizeof *h);
+		uint64_t pairs = expect_class(h, right[class], below[class]);
+		memset(expected_descriptor[class], 0, sizeof *expected_descriptor);
+		describe(h, KINDS * bins, (double)pairs, expected_descriptor[class]);
+		for (unsigned kind = 0; kind < KINDS; kind++)
+			memcpy(expected + (class * KINDS + kind) * bin_count,
+			       h + kind * bins + first_bin, bin_count * sizeof *h);
+	}
+	app_memory_free(j, h);
+}
+
+static void open(struct app_job *j)
+{
+	first_row = app_first(j, side, j->rank);
+	row_count = app_first(j, side, j->rank + 1) - first_row;
+	bins = UINT64_C(2) << bits;
+	first_bin = app_first(j, bins, j->rank);
+	bin_count = app_first(j, bins, j->rank + 1) - first_bin;
+	image = app_shared(j, (double)row_count * (double)side * sizeof *image, &image_at);
+	other = app_shared(j, (double)side * sizeof *other, &other_at);
+	histogram = app_shared(j, KINDS * (double)bins * sizeof *histogram, &histogram_at);
+	sections =
+		app_shared(j, KINDS * (double)bin_count * j->size * sizeof *sections, &sections_at);
+	total = app_memory(j, CLASSES * KINDS * (double)bin_count * sizeof *total);
+	expected = app_memory(j, CLASSES * KINDS * (double)bin_count * sizeof *total);
+	for (uint64_t l = 0; l < row_count; l++)
+		for (uint64_t c = 0; c < side; c++)
+			image[l * side + c] = pixel(first_row + l, c);
+	expect(j);
+	app_requests_open(j);
+	j->amount = CLASSES * 1e-6 * (double)side * (double)side;
+}
+
+static void reset(struct app_job *j)
+{
+	(void)j;
+	memset(total, 0, CLASSES * KINDS * bin_count * sizeof *total);
+	memset(descriptor, 0, sizeof descriptor);
+}
+
+static uint64_t wrong(struct app_job *j)
+{
+	uint64_t n = 0;
+	(void)j;
+	for (uint64_t i = 0; i < CLASSES * KINDS * bin_count; i++)
+		n += total[i] != expected[i];
+	for (unsigned i = 0; i < CLASSES * 2; i++) {
+		double is = descriptor[i / 2][i % 2], should = expected_descriptor[i / 2][i % 2];
+		n += !(fabs(is - should) <= 1e-9 * (1 + fabs(should)));
+	}
+	return n;
+}
+
+static void close(struct app_job *j)
+{
+	app_memory_free(j, total);
+	app_memory_free(j, expected);
+	app_shared_free(j, sections);
+	app_shared_free(j, histogram);
+	app_shared_free(j, other);
+	app_shared_free(j, image);
+}
+
+const struct app app = {
+	.name = "neighborhood",
+	.what = "The neighborhood stressmark (Lewis' thesis, 6.2.1): entropy and energy of\n"
+		"sums and differences of pairs of pixels, in the style of active messages\n"
+		"and in that of send and receive.",
+	.options = options,
+	.variants = variants,
+	.unit = "Mpair",
+	.open = open,
+	.reset = reset,
+	.run = run,
+	.wrong = wrong,
+	.close = close,
+};
