@@ -209,51 +209,60 @@ static uint64_t number_of(uint32_t src, uint32_t dst)
 	return chance_of(seed, src * 64 + dst);
 }
 
-static void move_one(tern *t, tern_team *team, unsigned form, size_t len)
+enum moving { BROADCAST, GATHER, ALLGATHER, SCATTER, ALLTOALL, MOVINGS };
+
+static int move_call(tern_team *team, enum moving what, uint32_t root, const void *source,
+		     void *target, size_t len, tern_op *op)
+{
+	switch (what) {
+	case BROADCAST:
+		return op ? tern_team_broadcast_start(team, root, target, len, op)
+			  : tern_team_broadcast(team, root, target, len);
+	case GATHER:
+		return op ? tern_team_gather_start(team, root, source, target, len, op)
+			  : tern_team_gather(team, root, source, target, len);
+	case ALLGATHER:
+		return op ? tern_team_allgather_start(team, source, target, len, op)
+			  : tern_team_allgather(team, source, target, len);
+	case SCATTER:
+		return op ? tern_team_scatter_start(team, root, source, target, len, op)
+			  : tern_team_scatter(team, root, source, target, len);
+	default:
+		return op ? tern_team_alltoall_start(team, source, target, len, op)
+			  : tern_team_alltoall(team, source, target, len);
+	}
+}
+
+/* In place, the shorter of the two buffers is this member's part of the longer one. */
+static void move_one(tern *t, tern_team *team, enum moving what, size_t len, bool in_place)
 {
 	uint32_t me = tern_team_rank(team), n = tern_team_size(team);
 	uint32_t root = (uint32_t)chance_of(seed, 3) % n;
-	bool one = form == 0 || form == 1 || form == 2; /* the same for all */
-	for (uint32_t i = 0; i < n; i++)
-		chance_fill(from + i * len, len, number_of(me, one ? 0 : i));
+	bool alike = what == BROADCAST || what == GATHER || what == ALLGATHER;
+	unsigned char *source = from, *target = to;
 	memset(to, 0xee, n * len);
+	if (in_place && (what == ALLGATHER || (what == GATHER && me == root)))
+		source = to + me * len;
+	else if (in_place && what == SCATTER && me == root)
+		target = from + me * len;
+	else if (what == BROADCAST || (in_place && what == ALLTOALL))
+		source = to;
+	for (uint32_t i = 0; i < (alike ? 1 : n); i++)
+		chance_fill(source + i * len, len, number_of(me, i));
 	arrive(t);
 	tern_op op = TERN_OP;
 	bool start = seed % 2;
-	int rc;
-	if (form == 0) {
-		memcpy(to, from, len);
-		rc = start ? tern_team_broadcast_start(team, root, to, len, &op)
-			   : tern_team_broadcast(team, root, to, len);
-	} else if (form == 1) {
-		rc = start ? tern_team_gather_start(team, root, from, to, len, &op)
-			   : tern_team_gather(team, root, from, to, len);
-	} else if (form == 2) {
-		rc = start ? tern_team_allgather_start(team, from, to, len, &op)
-			   : tern_team_allgather(team, from, to, len);
-	} else if (form == 3) {
-		rc = start ? tern_team_scatter_start(team, root, from, to, len, &op)
-			   : tern_team_scatter(team, root, from, to, len);
-	} else {
-		rc = start ? tern_team_alltoall_start(team, from, to, len, &op)
-			   : tern_team_alltoall(team, from, to, len);
-	}
-	CHECK_IS(rc, 0);
+	CHECK_IS(move_call(team, what, root, source, target, len, start ? &op : NULL), 0);
 	if (start)
 		CHECK_IS(tern_op_wait(t, &op), 0);
-	for (uint32_t i = 0; i < n; i++) {
-		bool has = true;
-		uint64_t number = 0;
-		if (form == 0 || form == 3) { /* one part, of the root */
-			has = i == 0;
-			number = number_of(root, form == 3 ? me : 0);
-		} else {
-			has = form != 1 || me == root;
-			number = number_of(i, form == 4 ? me : 0);
-		}
-		if (has && !CHECK(chance_filled(to + i * len, len, number)))
-			printf("    form %u len %zu member %u of %u\n", form, len, me, n);
-	}
+	bool one = what == BROADCAST || what == SCATTER, right = true;
+	if (one) /* part, of the root */
+		right = chance_filled(target, len, number_of(root, what == SCATTER ? me : 0));
+	for (uint32_t i = 0; i < n && !one && (what != GATHER || me == root); i++)
+		right &= chance_filled(target + i * len, len, number_of(i, alike ? 0 : me));
+	if (!CHECK(right))
+		printf("    moving %d len %zu member %u of %u, in place %d\n", (int)what, len, me,
+		       n, in_place);
 }
 
 static void move_all(tern *t, tern_team *team)
@@ -262,10 +271,10 @@ static void move_all(tern *t, tern_team *team)
 		0, 1, 8, 48, 49, 560, 561, 1000, 8192, 8193, 65536, MOST
 	};
 	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++)
-		for (unsigned form = 0; form < 5; form++)
+		for (int what = 0; what < MOVINGS; what++)
 			for (int again = 0; again < 2; again++) {
 				seed++;
-				move_one(t, team, form, lengths[i]);
+				move_one(t, team, (enum moving)what, lengths[i], seed / 2 % 2);
 			}
 }
 

@@ -128,7 +128,10 @@ int tern_reduce_on(tern *t, unsigned how, tern_reduce_fn *fn, void *arg);
 
 /* -- Collectives ------------------------------------------------------------------- */
 
-/* `in` may be `out` in every call where both have the same length. */
+/*
+ * In place: where both have the same length `in` may be `out`; where one has a part for each
+ * member, the other may be this member's part of it. Otherwise they do not overlap.
+ */
 int tern_team_barrier(tern_team *team);
 int tern_team_barrier_start(tern_team *team, tern_op *op);
 int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len);

@@ -274,6 +274,12 @@ static size_t pairs_move(struct mem *m, struct list remote, struct list local, b
 	return i;
 }
 
+/* A list of none may lie nowhere. */
+static struct list list_after(struct list l, size_t n)
+{
+	return n ? (struct list){ l.part + n, l.n - n } : l;
+}
+
 static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
@@ -288,8 +294,10 @@ static int begin_parts(struct mem *m, struct list remote, struct list local, boo
 			op_over(m->e, op);
 		return 0;
 	}
-	parts_begin(&r.remote, remote.part + moved, remote.n - moved, false);
-	parts_begin(&r.local, local.part + moved, local.n - moved, false);
+	remote = list_after(remote, moved);
+	local = list_after(local, moved);
+	parts_begin(&r.remote, remote.part, remote.n, false);
+	parts_begin(&r.local, local.part, local.n, false);
 	return transfer_begin(m, &r, put, op);
 }
 
