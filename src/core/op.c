@@ -116,12 +116,16 @@ static int ops_blame(struct endpoint *e, struct wait *w)
 
 int tern_op_wait(tern *t, tern_op *op)
 {
+	if (t->reach && !op->pending) /* the program's own call, and nothing to wait for */
+		return op_take_error(op);
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
 	struct ops one = { &op, 1, 1 };
-	struct wait w = { .call = "tern_op_wait", .rule = "tern_op_wait()", .stop = ops_blame };
+	struct wait w = {
+		.call = "tern_op_wait", .rule = "tern_op_wait()", .stop = ops_blame, .sparing = true
+	};
 	int rc = wait_until(t->own, ops_over, &one, &w);
 	return rc ? rc : op_take_error(op);
 }
@@ -135,6 +139,7 @@ int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
 	struct ops one = { &op, 1, 1 };
 	struct wait w = { .call = "tern_op_wait_for",
 			  .rule = "tern_op_wait_for()",
+			  .sparing = true,
 			  .stop = ops_blame };
 	int rc = wait_until_limit(t->own, ops_over, &one, &w, ns);
 	return rc ? rc : op_take_error(op);
@@ -145,7 +150,7 @@ int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 	if (op)
 		return rc;
 	struct ops one = { &own, 1, 1 };
-	struct wait w = { .call = "tern_op_wait" };
+	struct wait w = { .call = "tern_op_wait", .sparing = true };
 	wait_through(t->own, ops_over, &one, &w);
 	return rc ? rc : own->error;
 }
@@ -159,6 +164,7 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	struct ops any = { ops, n, n };
 	struct wait w = { .call = "tern_op_wait_any",
 			  .rule = "tern_op_wait_any()",
+			  .sparing = true,
 			  .stop = ops_blame };
 	if (!n)
 		return error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");

@@ -351,6 +351,8 @@ static void wait_linger(const struct endpoint *e, struct wait *w)
 
 static enum fetch wait_fetch(const struct wait *w, const struct tern_inlet *there)
 {
+	if (w->sparing && !w->looks)
+		return FETCH_ALWAYS; /* it lay there: the sender is ahead */
 	return there == w->from && w->looks <= 1 ? FETCH_NONE : FETCH_NEXT;
 }
 
@@ -364,7 +366,9 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 	if (there) {                    /* one inlet, and what is waited for is looked at again */
 		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
 		e->site.fetch = wait_fetch(w, there);
+		e->sparing = w->sparing ? w : NULL;
 		handled = poll_inlet(e, there);
+		e->sparing = NULL;
 		e->site.fetch = FETCH_ALWAYS;
 		e->site.idle = false;
 		if (e->work)

@@ -18,7 +18,12 @@ struct wait {
 	 */
 	bool (*over)(struct endpoint *e, void *arg);
 	void *arg;
-	bool bounded;   /* no bell rings for what is waited for: nap, but do not sleep */
+	bool bounded; /* no bell rings for what is waited for: nap, but do not sleep */
+	/*
+	 * When it is over it handles no more messages that a layer has to keep because nobody waits
+	 * for them (endpoint.unasked): in the ring they cost nothing.
+	 */
+	bool sparing;
 	uint64_t until; /* the limit of wait_until_limit(), on the world's clock; 0: none */
 
 	/* Why the wait may fail, asked before each step; both may be NULL. */

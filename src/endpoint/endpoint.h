@@ -101,6 +101,10 @@ struct endpoint {
 	unsigned nets;
 	const struct world *world;
 	uint32_t spin; /* looks before a wait yields */
+	/* The wait that leaves in the ring what nobody waits for; and that such a message has come.
+	 */
+	const struct wait *sparing;
+	bool unasked;
 	uint64_t grace_ns;
 	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
 

@@ -178,7 +178,9 @@ void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
 	size_t len = a->len;
 	bool whole = a->whole, sync = a->flags & TERN_SEND_SYNC;
 	int rc = recv_accept(m, r, src, id, len);
-	if (!rc && whole)
+	if (!rc && whole && len <= CELL_BYTES)
+		layout_fill(&r->layout, a->cells->bytes, len);
+	else if (!rc && whole)
 		cells_empty(a->cells, &r->walk, len);
 	r->send_name = name;
 	r->source = a->source;
@@ -227,6 +229,7 @@ static struct verdict incoming_keep(struct msg *m, const struct incoming *l)
 	    !arrival_add(m, l))
 		return incoming_refuse(m, l, -ENOBUFS);
 	m->held += held_by(l->flags, l->bytes != NULL, l->len);
+	m->e->unasked = true;
 	return (struct verdict){ .kind = TELL_ROOM };
 }
 

@@ -55,6 +55,29 @@ TEST(a_posted_receive_takes_only_its_rank_and_id)
 	local_close();
 }
 
+/* In the ring a message costs nothing, and the receive that comes for it need not look for it. */
+TEST(a_wait_leaves_in_the_ring_what_nobody_waits_for)
+{
+	enum { MANY = 30, FIRST = 4 };
+	uint64_t got[FIRST] = { 0 };
+	tern_op first = TERN_OP;
+	local_polled();
+	local_open(2);
+	for (uint64_t i = 0; i < MANY; i++)
+		CHECK_IS(tern_send_word(local[1], 0, i, 100 + i), 0);
+	for (uint64_t i = 0; i < FIRST; i++)
+		CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = i }, &got[i], 8,
+					 NULL, &first),
+			 0);
+	CHECK_IS(tern_op_wait(local[0], &first), 0);
+	for (uint64_t i = 0; i < FIRST; i++)
+		CHECK_IS(got[i], 100 + i);
+	CHECK(msg_of(local[0])->arrivals.used <= 1);
+	for (uint64_t i = MANY; i-- > FIRST;)
+		CHECK_IS(word_from(1, i, NULL), 100 + i);
+	local_close();
+}
+
 TEST(every_bit_of_an_id_counts)
 {
 	tern_op ro = TERN_OP;

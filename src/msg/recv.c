@@ -128,6 +128,9 @@ struct recv_args {
 /* cost: protection control */
 static int recv_check(struct msg *m, const struct recv_args *w)
 {
+	/* `reach` says that this is the program. */
+	if (TERN_LIKELY(w->src < m->e->t->reach && w->flags == TERN_RECV_UPTO && !m->e->main))
+		return 0;
 	int rc = rules_rank(m->e, "a receive");
 	if (!rc)
 		rc = rules_program(m->e, "a receive");
@@ -247,6 +250,7 @@ static int recv_through(struct msg *m, struct recv_args *w)
 	tern_op own = TERN_OP;
 	struct wait wait = msg_wait("tern_recv", "from", w->src, w->id);
 	wait.stop = recv_stop;
+	wait.sparing = true;
 	w->op = &own;
 	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
