@@ -19,7 +19,7 @@
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
-enum { HANDLER_READ = WORDS_FREE, HANDLER_ASK, HANDLER_ANSWER };
+enum { HANDLER_READ = WORDS_FREE, HANDLER_ASK, HANDLER_ANSWER, HANDLER_TOLD };
 
 /* -- Round trip ----------------------------------------------------------------- */
 
@@ -45,6 +45,44 @@ static const struct test test_round_trip = {
 	.amount = { .count = 4000 },
 	.play = { .open = words_open, .measure = { .time = PHASE_ACTED, .act = words_trips_of } },
 	.bar = { { 4, "at most 1.10" } },
+};
+
+/* -- Replies without a request ---------------------------------------------------- */
+
+static _Atomic uint64_t told;
+
+static void handler_told(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &told, 1);
+}
+
+static int told_open(struct bench_rank *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : tern_on(p->t, HANDLER_TOLD, handler_told);
+}
+
+/* Each side's program sends one when it has the other's. */
+static int told_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		if (p->rank)
+			p->rc = tern_wait(p->t, &told, 1);
+		if (!p->rc)
+			p->rc = tern_reply_to(p->t, !p->rank, HANDLER_TOLD, i);
+		if (!p->rc && !p->rank)
+			p->rc = tern_wait(p->t, &told, 1);
+	}
+	return p->rc;
+}
+
+static const struct test test_reply_to = {
+	{ "reply-to", "a message of the reply class there and one back, from the programs", "ns" },
+	{ "words", 1, 1, { 1, { 1 } }, { 0 } },
+	.like = &raw_trip,
+	.amount = { .count = 4000 },
+	.play = { .open = told_open, .measure = { .time = PHASE_ALL, .act = told_trips } },
 };
 
 /* -- Rate ----------------------------------------------------------------------- */
@@ -389,16 +427,10 @@ static const struct test test_two_senders = {
 	.play = { .measure.figure = two_senders_measure },
 };
 
-const struct test *const message_tests[] = { &test_round_trip,
-					     &test_rate,
-					     &test_payload,
-					     &test_payload_trip,
-					     &test_memcpy,
-					     &test_send_overhead,
-					     &test_handling_overhead,
-					     &test_two_receivers,
-					     &test_two_senders,
-					     &test_injection,
-					     &test_poll,
-					     &test_poll_one,
-					     NULL };
+const struct test *const message_tests[] = { &test_round_trip,    &test_reply_to,
+					     &test_rate,          &test_payload,
+					     &test_payload_trip,  &test_memcpy,
+					     &test_send_overhead, &test_handling_overhead,
+					     &test_two_receivers, &test_two_senders,
+					     &test_injection,     &test_poll,
+					     &test_poll_one,      NULL };

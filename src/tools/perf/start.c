@@ -9,7 +9,7 @@
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
-enum { HANDLER_PUT = WORDS_FREE, HANDLER_BACK };
+enum { HANDLER_PUT = WORDS_FREE, HANDLER_BACK, HANDLER_ASK };
 
 static struct place place;
 static tern_op op;
@@ -27,6 +27,13 @@ static void handler_put(tern *t, const tern_msg *m)
 	tern_reply(t, m, HANDLER_BACK);
 }
 
+/* Answers with so many bytes, in place. */
+static void handler_ask(tern *t, const tern_msg *m)
+{
+	tern_put_reply(t, m, place.addr, HANDLER_BACK, place.own + SOURCE_AT, tern_msg_arg(m, 0),
+		       NULL);
+}
+
 static void handler_back(tern *t, const tern_msg *m)
 {
 	(void)m;
@@ -40,6 +47,8 @@ static int start_open(struct bench_rank *p)
 		rc = words_register(p->t);
 	if (!rc)
 		rc = tern_on(p->t, HANDLER_PUT, handler_put);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_ASK, handler_ask);
 	return rc ? rc : tern_on(p->t, HANDLER_BACK, handler_back);
 }
 
@@ -155,16 +164,26 @@ static double put_request_figure(struct bench_rank *p)
 	return each_ns(p, words_acted_after(p, NULL, put_request_trips)) / 2;
 }
 
-/* The copy, and half of a line's way there and back. */
-static double put_line_figure(struct bench_rank *p)
+/* A line there and back, so many times as `ways` has halves of that; and the copy. */
+static double line_figure(struct bench_rank *p, int ways)
 {
 	uint64_t began = clock_ns();
 	raw_trips(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
-	double trip = each_ns(p, clock_ns() - began) / 2;
+	double trip = each_ns(p, clock_ns() - began) / 2 * ways;
 	began = clock_ns();
 	if (!p->rank)
 		copies_there(p);
 	return trip + each_ns(p, clock_ns() - began);
+}
+
+static double put_line_figure(struct bench_rank *p)
+{
+	return line_figure(p, 1);
+}
+
+static double ask_line_figure(struct bench_rank *p)
+{
+	return line_figure(p, 2);
 }
 
 static const struct test test_put_request = {
@@ -179,6 +198,32 @@ static const struct test test_put_request = {
 	.limit_name = "memcpy of the same bytes, and one way of a raw cache line",
 	.bar = { { 512, "at most 1.15" } },
 	.note = "half of a round trip in which each side puts; nobody reads the data",
+};
+
+static int put_reply_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		p->rc = tern_request(p->t, 1, HANDLER_ASK, p->size);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &came, 1);
+	}
+	return p->rc;
+}
+
+static double put_reply_figure(struct bench_rank *p)
+{
+	return each_ns(p, words_acted_after(p, NULL, put_reply_trips));
+}
+
+static const struct test test_put_reply = {
+	{ "put-reply", "a request, and a reply with data that are put in place", NULL },
+	{ "bytes", 1, 8 << 10, { 3, { 64, 512, 8192 } }, { 0 } },
+	.like = &test_put_request,
+	.play = { .measure.figure = put_reply_figure,
+		  .limit = { { .figure = ask_line_figure, .way = RAW_PAUSE },
+			     { .figure = ask_line_figure, .way = RAW_BARE } } },
+	.limit_name = "memcpy of the same bytes, and a raw cache line there and back",
+	.note = "nobody reads the data",
 };
 
 /* -- Named memory --------------------------------------------------------------------------- */
@@ -216,6 +261,7 @@ static const struct test test_block_get = {
 	.bar = { { 64, "at most 3.00" } },
 };
 
-const struct test *const start_tests[] = { &test_put_start,   &test_get_start, &test_put_local,
-					   &test_put_value,   &test_get_value, &test_add,
-					   &test_put_request, &test_block_get, NULL };
+const struct test *const start_tests[] = {
+	&test_put_start, &test_get_start,   &test_put_local, &test_put_value, &test_get_value,
+	&test_add,       &test_put_request, &test_put_reply, &test_block_get, NULL
+};
