@@ -209,7 +209,9 @@ static double predict(struct app_job *j)
 {
 	const struct app_logp *p = j->logp;
 	double each = fmax(p->overhead_send + p->overhead_receive, p->gap);
-	return computed + (double)(local - local / j->size) * each + p->latency;
+	double moved = (double)(local - local / j->size) * each + p->latency;
+	app_figure(j, "predicted remap MB/s", 16e-6 * (double)local / moved);
+	return computed + moved;
 }
 
 static void close(struct app_job *j)

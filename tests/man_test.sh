@@ -130,7 +130,7 @@ for header in "${headers[@]}"; do
 done
 
 echo "each command's page has every option that its --help has"
-for command in run info perf logp cost top why trace sim; do
+for command in run info perf logp cost top why trace sim report; do
 	page=$(text man/tern-$command.1)
 	for option in $("$TERN_BIN/tern" $command --help |
 		grep -oE -- '(^|[[:space:]])--[a-z][a-z-]*' | sort -u); do

@@ -22,6 +22,7 @@ static const struct command {
 	{ "why", why_main, "explain why a job makes no progress" },
 	{ "trace", trace_main, "show what the ranks of a job did, from the files of TERN_TRACE" },
 	{ "sim", sim_main, "run a program on a simulated machine" },
+	{ "report", report_main, "run the papers' programs, and write a page with their figures" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

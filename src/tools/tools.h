@@ -15,9 +15,10 @@ int top_main(int argc, char **argv);
 int why_main(int argc, char **argv);
 int trace_main(int argc, char **argv);
 int sim_main(int argc, char **argv);
+int report_main(int argc, char **argv);
 
 /* What --help prints, from the file help.txt of each folder, or top.txt and why.txt. */
 extern const char help_run[], help_info[], help_perf[], help_logp[], help_cost[], help_top[],
-	help_why[], help_trace[], help_sim[];
+	help_why[], help_trace[], help_sim[], help_report[];
 
 #endif

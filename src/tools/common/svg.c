@@ -8,16 +8,21 @@
 
 #include "base/error.h"
 
-void svg_begin(FILE *to, int width, int height, const char *label, const char *light,
-	       const char *dark, const char *more)
+void svg_open(FILE *to, int width, int height, const char *label)
 {
 	fprintf(to,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
 		"height=\"%d\" "
-		"role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n<style>\n",
+		"role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n",
 		width, height, width, height, label, label);
+}
+
+void svg_begin(FILE *to, int width, int height, const char *label, const char *light,
+	       const char *dark, const char *more)
+{
+	svg_open(to, width, height, label);
 	fprintf(to,
-		"  svg { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: "
+		"<style>\n  svg { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: "
 		"#667080; --rule: #e4e7eb;\n"
 		"    %s }\n"
 		"  @media (prefers-color-scheme: dark) { svg { --paper: #14171b; --ink: #e6e8eb; "

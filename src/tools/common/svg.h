@@ -12,6 +12,8 @@
  */
 void svg_begin(FILE *to, int width, int height, const char *label, const char *light,
 	       const char *dark, const char *more);
+/* Begins one within a page, which has a style of its own for the same classes. */
+void svg_open(FILE *to, int width, int height, const char *label);
 /* Ends it; 0, or -EIO if the file did not take all of it. */
 int svg_end(FILE *to);
 
