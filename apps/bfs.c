@@ -45,7 +45,7 @@ static uint32_t *depth, *parent, *expected;
 static uint32_t *found; /* a queue of vertices whose neighbours are still to be visited */
 static uint64_t found_first, found_end, found_room; /* it goes around */
 static char *queued;
-static int searching;
+static int searching, deferred; /* one deferred search is enough for all that is found before it */
 static struct app_job *job;
 
 /* -- The search ------------------------------------------------------------------------ */
@@ -83,6 +83,7 @@ static void search(struct app_job *j, uint64_t end)
 static void search_deferred(tern *t, void *arg)
 {
 	(void)t, (void)arg;
+	deferred = 0;
 	if (searching)
 		return;
 	searching = 1;
@@ -100,7 +101,10 @@ static void on_visit(tern *t, const tern_msg *m)
 	depth[l] = deep;
 	parent[l] = (uint32_t)tern_msg_arg(m, 1);
 	found_put((uint32_t)tern_msg_arg(m, 0));
-	if (job->variant != LEVELS && !searching && tern_defer(t, search_deferred, NULL))
+	if (job->variant == LEVELS || searching || deferred)
+		return;
+	deferred = 1;
+	if (tern_defer(t, search_deferred, NULL))
 		tern_abort(t, "a search cannot be deferred");
 }
 

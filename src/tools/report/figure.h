@@ -54,11 +54,11 @@ struct figure {
 	const char *x, *x_name;
 	const char *y[FIGURE_KEYS], *y_name[FIGURE_KEYS];
 	const char *unit;
-	double scale;      /* by which y is multiplied; 0: 1 */
-	enum figure_as as; /* RATE: amount over y. SPEEDUP: over x, from the fewest ranks on */
-	const char *per;   /* a key that y is divided by */
-	bool log;          /* upward; to the right for bars */
-	bool last;         /* of records with one name, the last */
+	double scale;          /* by which y is multiplied; 0: 1 */
+	enum figure_as as;     /* RATE: amount over y. SPEEDUP: over x, from the fewest ranks on */
+	const char *per;       /* a key that y is divided by */
+	bool log;              /* upward; to the right for bars */
+	bool last;             /* of records with one name, the last */
 	const char *told_name; /* what the paper measured, in the same unit, by name */
 	struct {
 		const char *name;

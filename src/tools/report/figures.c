@@ -8,20 +8,29 @@
 
 const struct run run_table[] = {
 	[RUN_LOGP] = { .name = "logp",
+		       .program = "logp",
 		       .options = "--json --plain",
-		       .quick = "--json --plain --quick --repeat 21",
-		       .sim_options = "--json --plain --quick --ranks 2 --count 128 --repeat 3",
-		       .sim_quick = "--json --plain --quick --ranks 2 --count 128 --repeat 3",
+		       .quick = "--json --plain --words 2,4 --bytes 1024,4096,8192 --repeat 15",
+		       .sim_options = "--json --plain --words 2,4 --bytes 1024,4096 --ranks 2 "
+				      "--count 128 --repeat 3",
+		       .sim_quick = "--json --plain --words 2,4 --bytes 1024,4096 --ranks 2 "
+				    "--count 128 --repeat 3",
 		       .tool = true },
-	{ .name = "perf",
+	{ .name = "latency",
+	  .program = "perf",
 	  .options = "--json --plain --test send-overhead,handling-overhead,round-trip,auto-trip,"
-		     "chan-trip,spawn-trip,put-value,get-value,add,payload,put,get,copy-clean,"
-		     "copy-dirty",
-	  .quick = "--json --plain --repeat 7 --size 1,4,8,1024,8192,65536,1048576 --test "
-		   "send-overhead,handling-overhead,round-trip,auto-trip,chan-trip,put-value,"
-		   "get-value,add,payload,put,get",
+		     "chan-trip,spawn-trip,put-value,get-value,add",
+	  .quick = "--json --plain --repeat 5 --test send-overhead,handling-overhead,round-trip,"
+		   "auto-trip,chan-trip",
+	  .tool = true },
+	{ .name = "bandwidth",
+	  .program = "perf",
+	  .options = "--json --plain --size 64,512,1024,4096,8192,65536,1048576,16777216 --test "
+		     "payload,put,get,copy-clean,copy-dirty",
+	  .quick = "--json --plain --repeat 5 --size 64,1024,8192,1048576 --test payload,put,get",
 	  .tool = true },
 	{ .name = "cost",
+	  .program = "cost",
 	  .options = "--json --plain",
 	  .quick = "--json --plain --operation block-16-by-4,ordered-16-by-4,block-1024-by-4,"
 		   "ordered-1024-by-4",
@@ -77,7 +86,7 @@ const struct run run_table[] = {
 	  .options = "",
 	  .quick = "--rows 2000 --repeat 3",
 	  .sim_options = "--repeat 1",
-	  .sim_quick = "--rows 2000 --iterations 8 --repeat 1",
+	  .sim_quick = "--rows 500 --repeat 1",
 	  .machines = "scmp,scmp-original" },
 	{ .name = "closure",
 	  .program = "closure",
@@ -158,8 +167,8 @@ const size_t run_count = COUNT(run_table);
 #define AM "Active Messages (von Eicken, 1993), "
 #define SCMP "SCMP (Lewis, 2004), "
 #define LOW "Low-latency messages (Rosing and Saltz, 1993), "
-#define STYLES                                                                                     \
-	" active: a rank that needs data starts a thread at their owner; send: the owner sends. "  \
+#define STYLES                                                                                    \
+	" active: a rank that needs data starts a thread at their owner; send: the owner sends. " \
 	"The dashed line is ideal."
 
 const struct figure figure_table[] = {
@@ -168,7 +177,7 @@ const struct figure figure_table[] = {
 	  .title = "Times of messages, beside what the hardware takes without Tern",
 	  .paper = AM "tables 4-1 and 4-7, figure 4-28; " LOW "section 4",
 	  .text = "A limit is measured in the same run, between the same processes.",
-	  .run = "perf",
+	  .run = "latency",
 	  .kind = FIGURE_BARS,
 	  .only_key = "unit",
 	  .only = "ns",
@@ -184,7 +193,7 @@ const struct figure figure_table[] = {
 		      "figures 13 and 14",
 	  .text = "Payloads of messages, and puts and gets. Dashed: memory copied by the same "
 		  "processes without Tern.",
-	  .run = "perf",
+	  .run = "bandwidth",
 	  .kind = FIGURE_LINES,
 	  .only_key = "unit",
 	  .only = "GB/s",
@@ -424,13 +433,15 @@ const struct figure figure_table[] = {
 	  .unit = "speed-up",
 	  .as = FIGURE_SPEEDUP,
 	  .log = true },
-#define TODAY(name, heading, what, source, amount)                                                 \
-	{ .group = heading, .id = name, .title = what,                                             \
-	  .paper = "none of the five papers: " source,                                             \
-	  .text = "Messages sent singly, and gathered by destination.", .run = name,               \
-	  .kind = FIGURE_LINES, .by = "variant", .x = "ranks", .x_name = "ranks",                  \
-	  .y = { "seconds" }, .y_name = { "measured" }, .unit = amount, .as = FIGURE_RATE,         \
-	  .log = true }
+#define TODAY(name, heading, what, source, amount)                                               \
+	{                                                                                        \
+		.group = heading, .id = name, .title = what,                                     \
+		.paper = "none of the five papers: " source,                                     \
+		.text = "Messages sent singly, and gathered by destination.", .run = name,       \
+		.kind = FIGURE_LINES, .by = "variant", .x = "ranks", .x_name = "ranks",          \
+		.y = { "seconds" }, .y_name = { "measured" }, .unit = amount, .as = FIGURE_RATE, \
+		.log = true                                                                      \
+	}
 	TODAY("gups", "Fine-grained communication today", "Random updates of a table",
 	      "HPC Challenge's RandomAccess", "million updates/s"),
 	TODAY("gather", NULL, "Index gather", "bale's index gather", "million words/s"),

@@ -222,7 +222,7 @@ static void line_make(const struct jobs *s, const struct job *j, struct line *l)
 	char path[COMMAND];
 	*l = (struct line){ 0 };
 	line_add(l, "tern");
-	line_add(l, "%s", j->run->tool ? j->run->name : *j->machine ? "sim" : "run");
+	line_add(l, "%s", j->run->tool ? j->run->program : *j->machine ? "sim" : "run");
 	if (!j->run->tool) {
 		line_add(l, "-n");
 		line_add(l, "%u", j->ranks);

@@ -191,6 +191,20 @@ static const char *number_short(char cell[CELL], double v)
 	return cell;
 }
 
+/* A value and its unit; times in the unit that has few digits. */
+static const char *value_text(char cell[CELL], double v, const char *unit)
+{
+	static const char *const times[] = { "ns", "us", "ms", "s" };
+	unsigned u = 0;
+	char number[CELL];
+	while (u < 4 && strcmp(times[u], unit) != 0)
+		u++;
+	for (; u < 3 && v >= 1000; u++)
+		v /= 1000;
+	snprintf(cell, CELL, "%.16s %.24s", number_short(number, v), u < 4 ? times[u] : unit);
+	return cell;
+}
+
 /* -- Lines -------------------------------------------------------------------------------- */
 
 struct point {
@@ -339,8 +353,8 @@ static void line_draw(const struct axes *a, const struct line *line, const struc
 			fprintf(to, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class, x,
 				TOP + HIGH - scale_at(&a->y, p->low),
 				TOP + HIGH - scale_at(&a->y, p->high));
-		svg_dot(to, class, x, TOP + HIGH - scale_at(&a->y, p->y), 3.5,
-			"%s, %s %g: %.4g %s", name, f->x_name, p->x, p->y, f->unit);
+		svg_dot(to, class, x, TOP + HIGH - scale_at(&a->y, p->y), 3.5, "%s, %s %g: %.4g %s",
+			name, f->x_name, p->x, p->y, f->unit);
 	}
 }
 
@@ -367,9 +381,8 @@ static bool lines_write(const struct figure *f, const struct data *d, const char
 	axes_draw(&a, &l, f, to);
 	if (f->as == FIGURE_SPEEDUP)
 		fprintf(to, "<path class=\"ideal\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
-			LEFT + scale_at(&a.x, l.least_x),
-			TOP + HIGH - scale_at(&a.y, l.least_x), LEFT + scale_at(&a.x, l.most_x),
-			TOP + HIGH - scale_at(&a.y, l.most_x));
+			LEFT + scale_at(&a.x, l.least_x), TOP + HIGH - scale_at(&a.y, l.least_x),
+			LEFT + scale_at(&a.x, l.most_x), TOP + HIGH - scale_at(&a.y, l.most_x));
 	for (unsigned i = 0; i < l.n; i++)
 		line_draw(&a, &l.line[i], f, to);
 	svg_end(to);
@@ -471,8 +484,8 @@ static double group_bars(const struct figure *f, const struct groups *g, const s
 		if (isnan(v))
 			continue;
 		bar_draw(f, g, k, BAR_LEFT, y, wide, v, group->name, to);
-		svg_text(to, "faint", BAR_LEFT + wide + 6, y + 11.5, "%s %s", number_short(cell, v),
-			 f->kind == FIGURE_STACK ? "" : f->unit);
+		svg_text(to, "faint", BAR_LEFT + wide + 6, y + 11.5, "%s",
+			 value_text(cell, v, f->kind == FIGURE_STACK ? "" : f->unit));
 		y += BAR;
 	}
 	return y;
