@@ -15,7 +15,7 @@ enum {
 	WIDTH = 560,
 	LEFT = 64,
 	TOP = 18,
-	WIDE = WIDTH - LEFT - 16,
+	WIDE = WIDTH - LEFT - 24,
 	HIGH = 250,
 	BAR_LEFT = 150,
 	BAR_WIDE = WIDTH - BAR_LEFT - 90,
@@ -187,7 +187,11 @@ static const char *number_short(char cell[CELL], double v)
 		v /= 1000;
 		u++;
 	}
-	snprintf(cell, CELL, fabs(v) < 1 ? "%.2g%.1s" : "%.4g%.1s", v, u ? &unit[u] : "");
+	snprintf(cell, CELL,
+		 fabs(v) < 1 ? "%.2g%.1s"
+		 : u         ? "%.3g%.1s"
+			     : "%.4g%.1s",
+		 v, u ? &unit[u] : "");
 	return cell;
 }
 
@@ -310,6 +314,17 @@ struct axes {
 	struct scale x, y;
 };
 
+/* The least x of all points beyond this one. */
+static double next_x(const struct lines *l, double beyond)
+{
+	double next = INFINITY;
+	for (unsigned i = 0; i < l->n; i++)
+		for (unsigned p = 0; p < l->line[i].n; p++)
+			if (l->line[i].at[p].x > beyond)
+				next = fmin(next, l->line[i].at[p].x);
+	return next;
+}
+
 static void axes_draw(const struct axes *a, const struct lines *l, const struct figure *f, FILE *to)
 {
 	double mark[POINTS_MOST], before = -100;
@@ -320,13 +335,12 @@ static void axes_draw(const struct axes *a, const struct lines *l, const struct 
 		fprintf(to, "<path class=\"rule\" d=\"M%d %.1fh%d\"/>\n", LEFT, y, WIDE);
 		svg_text(to, "faint end", LEFT - 8, y + 4, "%s", number_short(cell, mark[i]));
 	}
-	for (unsigned i = 0; i < l->line[0].n; i++) {
-		double x = LEFT + scale_at(&a->x, l->line[0].at[i].x);
-		if (x - before < 34)
+	for (double x = 0; (x = next_x(l, x)) < INFINITY;) {
+		double at = LEFT + scale_at(&a->x, x);
+		if (at - before < 34)
 			continue;
-		svg_text(to, "faint middle", x, TOP + HIGH + 18, "%s",
-			 number_short(cell, l->line[0].at[i].x));
-		before = x;
+		svg_text(to, "faint middle", at, TOP + HIGH + 18, "%s", number_short(cell, x));
+		before = at;
 	}
 	svg_text(to, "faint middle", LEFT + WIDE / 2.0, TOP + HIGH + 38, "%s", f->x_name);
 	fprintf(to,

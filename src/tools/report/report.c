@@ -140,10 +140,10 @@ static int report_list(void)
 static bool report_check(const struct report_options *o, const struct jobs *s)
 {
 	struct data peers = { 0 };
-	bool good = !o->peers || data_add_csv(&peers, o->peers) == 0;
+	int rc = o->peers ? data_add_csv(&peers, o->peers) : 0;
 	data_free(&peers);
-	if (!good)
-		return option_refuse("--peers: %s", tern_strerror(-EINVAL));
+	if (rc)
+		return option_refuse("--peers: %s", tern_strerror(rc));
 	if (!jobs_check(s))
 		return false;
 	if (strlen(o->data) > FOLDER_MOST || strlen(o->apps) > FOLDER_MOST)
