@@ -22,7 +22,8 @@ void svg_begin(FILE *to, int width, int height, const char *label, const char *l
 {
 	svg_open(to, width, height, label);
 	fprintf(to,
-		"<style>\n  svg { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: "
+		"<style>\n"
+		"  svg { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: "
 		"#667080; --rule: #e4e7eb;\n"
 		"    %s }\n"
 		"  @media (prefers-color-scheme: dark) { svg { --paper: #14171b; --ink: #e6e8eb; "

@@ -204,6 +204,14 @@ static void line_add_options(struct line *l, const char *options, uint32_t ranks
 		}
 }
 
+/* Those of every program: JSON, and few rounds where there is no spread or no time. */
+static const char *common_options(const struct report_options *o, const struct job *j)
+{
+	if (j->run->tool)
+		return "--json --plain";
+	return *j->machine ? "--json --repeat 1" : o->quick ? "--json --repeat 3" : "--json";
+}
+
 static const char *job_options(const struct report_options *o, const struct job *j)
 {
 	if (*j->machine)
@@ -232,8 +240,8 @@ static void line_make(const struct jobs *s, const struct job *j, struct line *l)
 		}
 		program_path(s, j->run, path, sizeof path);
 		line_add(l, "%s", path);
-		line_add(l, "--json");
 	}
+	line_add_options(l, common_options(s->o, j), 0);
 	line_add_options(l, job_options(s->o, j), j->ranks);
 	profile_path(s, j, path, sizeof path);
 	if (j->run == &run_table[RUN_LOGP]) {
