@@ -77,8 +77,8 @@ const size_t run_count = COUNT(run_table);
 	.kind = FIGURE_LINES, .by = "variant", .x = "ranks", .x_name = "ranks", \
 	.y = { "seconds" }, .unit = "speed-up", .as = FIGURE_SPEEDUP, .log = true
 #define PREDICTED .y = { "seconds", "predicted" }, .y_name = { "measured", "predicted" }
-#define STYLES                                                                                    \
-	" active: a rank that needs data starts a thread at their owner; send: the owner sends. " \
+#define STYLES                                                                                   \
+	" active: a rank that needs data starts a thread at their owner; else the owner sends. " \
 	"The dashed line is ideal."
 
 const struct figure figure_table[] = {

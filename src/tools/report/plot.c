@@ -205,6 +205,8 @@ static const char *value_text(char cell[CELL], double v, const char *unit)
 		u++;
 	for (; u < 3 && v >= 1000; u++)
 		v /= 1000;
+	for (; u > 0 && u < 4 && v < 1; u--)
+		v *= 1000;
 	snprintf(cell, CELL, "%.16s %.24s", number_short(number, v), u < 4 ? times[u] : unit);
 	return cell;
 }
