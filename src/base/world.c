@@ -70,6 +70,7 @@ static int real_poll(struct pollfd *fd, unsigned n, int ms)
 
 const struct world world_real = {
 	.ticks = true,
+	.spins = true,
 	.now = real_now,
 	.yield = real_yield,
 	.nap = real_nap,

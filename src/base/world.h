@@ -63,6 +63,7 @@ enum working {
 
 struct world {
 	bool ticks;            /* its time is that of base/clock.h, too */
+	bool spins;            /* others run while a rank looks: looking again may find something */
 	uint64_t (*now)(void); /* ns */
 	void (*yield)(void);   /* let another process run */
 	void (*nap)(uint64_t ns);

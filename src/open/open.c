@@ -102,7 +102,7 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 	e->spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;
 	e->stuck_ns = stuck * UINT64_C(1000000000);
 	e->grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
-	if (e->group->job.head->here > e->group->job.head->cores)
+	if (!e->world->spins || e->group->job.head->here > e->group->job.head->cores)
 		e->spin = 0; /* whoever we wait for may need this core */
 	return stats_open(e);
 }
