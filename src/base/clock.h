@@ -45,12 +45,16 @@ static inline struct moment moment_now(void)
 	return (struct moment){ tick_now(), clock_ns() };
 }
 
-/* Nanoseconds in a tick, over the time since `then`, which should not be too short. */
+/*
+ * Nanoseconds in a tick, over the time since `then`, which should not be too short. Where `then`
+ * has no tick, the world's time is not the processor's, and a tick is a nanosecond of it.
+ */
 static inline double tick_length(struct moment then)
 {
 	struct moment now = moment_now();
-	return now.tick > then.tick ? (double)(now.ns - then.ns) / (double)(now.tick - then.tick)
-				    : 1;
+	return then.tick && now.tick > then.tick
+		       ? (double)(now.ns - then.ns) / (double)(now.tick - then.tick)
+		       : 1;
 }
 
 #endif

@@ -2,12 +2,18 @@
 /* What is counted of a handler, of a batch of messages and of a call that has no room. */
 #include "endpoint/count.h"
 
+/* The processor's ticks, or the nanoseconds of a world whose time is another. */
+static uint64_t count_tick(const struct endpoint *e)
+{
+	return e->world->ticks ? tick_now() : e->world->now();
+}
+
 void count_timed(struct endpoint *e, const tern_msg *m, unsigned id)
 {
 	struct stats_handler *h = &e->stats->handler[id];
-	uint64_t began = tick_now();
+	uint64_t began = count_tick(e);
 	e->t->handler[id](e->t, m);
-	uint64_t ticks = tick_now() - began;
+	uint64_t ticks = count_tick(e) - began;
 	stats_add(&h->timed, 1);
 	stats_add(&h->ticks, ticks);
 	stats_most(&h->longest, ticks);
@@ -29,7 +35,7 @@ void stall_begin(struct endpoint *e, struct stall *s)
 	if (s->begun)
 		return;
 	s->begun = true;
-	s->tick = e->stats ? tick_now() : 0;
+	s->tick = e->stats ? count_tick(e) : 0;
 }
 
 void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what)
@@ -38,7 +44,7 @@ void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what)
 		return;
 	pulse_add(e, what, 1);
 	if (e->stats)
-		pulse_add(e, what + 1, tick_now() - s->tick);
+		pulse_add(e, what + 1, count_tick(e) - s->tick);
 }
 
 /* cost: statistics control */
