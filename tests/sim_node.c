@@ -12,6 +12,7 @@
  *                    after each
  *     send BYTES     each rank prints the packets that it sends for a message in rendezvous mode,
  *     ready BYTES    and in ready mode
+ *     exchange BYTES each rank prints how long each of four exchanges with the other takes
  *     limit          rank 0 prints how many threads a rank can have
  */
 #include <stdbool.h>
@@ -172,6 +173,23 @@ static void sends(tern *t, size_t bytes, unsigned mode)
 	say(packets(t) - before);
 }
 
+static void exchange(tern *t, size_t bytes)
+{
+	char *to = malloc(bytes), *from = calloc(bytes, 1);
+	uint32_t other = tern_rank(t) ^ 1;
+	for (unsigned i = 0; i < 4 && to && from; i++) {
+		tern_op op = { 0 };
+		must(tern_barrier(t));
+		uint64_t since = tern_time(t);
+		must(tern_send_start(t, other, ID, from, bytes, 0, &op));
+		must(tern_recv(t, other, ID, to, bytes, NULL));
+		must(tern_op_wait(t, &op));
+		printf("rank %u: %llu\n", tern_rank(t), (unsigned long long)(tern_time(t) - since));
+	}
+	free(from);
+	free(to);
+}
+
 /* Until rank 1 is gone; when that was noticed, and with which code. */
 static void crash(tern *t)
 {
@@ -211,6 +229,8 @@ int main(int argc, char **argv)
 		blocks(t, n);
 	else if (strcmp(what, "send") == 0)
 		sends(t, n, TERN_SEND_RENDEZVOUS);
+	else if (strcmp(what, "exchange") == 0)
+		exchange(t, n);
 	else if (strcmp(what, "limit") == 0 && tern_rank(t) == 0)
 		say(tern_thread_limit(t));
 	else if (strcmp(what, "ready") == 0)

@@ -14,14 +14,19 @@ traffic() { # SEED OPTIONS: the lines of all ranks, in their order
 	check_quiet
 	sort "$out"
 }
-same() { # WHAT SEED OPTIONS
+exchange() { # BYTES OPTIONS: the times of both ranks
+	run -n 2 "${@:2}" "$TERN_BIN/sim_node" exchange "$1"
+	check_status 0
+	check_quiet
+	sort "$out"
+}
+same() { # WHAT FUNCTION ARGUMENTS
 	local first
-	first=$(traffic "${@:2}")
+	first=$("${@:2}")
 	[[ $(wc -l <<<"$first") == 8 ]] || fail "$1: not every rank has said its times"
-	[[ $(traffic "${@:2}") == "$first" ]] || fail "$1: the second run differs"
+	[[ $("${@:2}") == "$first" ]] || fail "$1: the second run differs"
 	for _ in 1 2; do
-		[[ $(on_one_core traffic "${@:2}") == "$first" ]] ||
-			fail "$1: a run on one core differs"
+		[[ $(on_one_core "${@:2}") == "$first" ]] || fail "$1: a run on one core differs"
 	done
 }
 on_one_core() (
@@ -31,20 +36,29 @@ on_one_core() (
 
 sentence "a run gives the same times each time, on one core and on all"
 for seed in 1 2; do
-	same "seed $seed" $seed
+	same "seed $seed" traffic $seed
 done
 for network in logp torus hypercube fattree mesh; do
-	same "$network" 1 --set network=$network --set hop=30ns
+	same "$network" traffic 1 --set network=$network --set hop=30ns
 done
 for profile in flash scmp scmp-original; do
-	same "$profile" 1 --profile $profile
+	same "$profile" traffic 1 --profile $profile
 done
-same "a torus of flits" 1 --set network=mesh --set wrap=1 --set channels=4
+same "a torus of flits" traffic 1 --set network=mesh --set wrap=1 --set channels=4
 [[ $(traffic 1) != "$(traffic 2)" ]] || fail "other traffic has the same times"
+
+sentence "so do two ranks, which have a core each where there are two"
+for bytes in 8 8192 16384 1000000; do
+	same "$bytes bytes" exchange $bytes
+done
+for profile in cm5 flash scmp; do
+	same "$profile" exchange 16384 --profile $profile
+done
+same "lost packets" exchange 100000 --set drop=20000
 
 sentence "packets that are lost and that overtake each other are those that the seed says"
 for set in drop=20000 jitter=5us; do
-	same "$set" 1 --set $set --set seed=3
+	same "$set" traffic 1 --set $set --set seed=3
 	[[ $(traffic 1 --set $set --set seed=3) != "$(traffic 1 --set $set --set seed=4)" ]] ||
 		fail "$set: another seed gives the same times"
 done
@@ -58,6 +72,13 @@ run -n 2 "${plain[@]}" --set poll=80ns "$ranks" trip
 (($(<"$out") >= 2630 && $(<"$out") <= 2790)) || fail "with looks of 80 ns it took $(<"$out") ns"
 run -n 2 "${plain[@]}" --set send_word=1ns --set receive_word=1ns "$ranks" trip
 [[ $(<"$out") == 2638 ]] || fail "with two words each way it took $(<"$out") ns"
+
+sentence "nobody rests longer than until what it waits for: data in rendezvous take their messages"
+rts=$((10 + 1000 + 300)) cts=$((20 + 1000 + 300)) end=$rts
+data=$((10 + 1000 + 300 + 20 + 300 + 20 + 1000 + 300)) # two blocks, and the second one's answer
+[[ $(exchange 16384 "${plain[@]}" | sort -u | xargs) == \
+	"rank 0: $((rts + cts + data + end)) rank 1: $((rts + cts + data + end))" ]] ||
+	fail "16 KiB took $(exchange 16384 "${plain[@]}" | sort -u | xargs)"
 
 sentence "round trips are the sums of the components that the papers give"
 trip() { # NS RANKS PROFILE: to the last rank, without words, seen at once

@@ -84,7 +84,7 @@ uint32_t lost_count(struct endpoint *e);
 void lost_find(struct endpoint *e); /* stops sending to those */
 /* Layers hear of the rank when what it had sent is handled, which lost_drain() finds out. */
 void lost_drain_begin(struct endpoint *e, uint32_t rank);
-void lost_drain(struct endpoint *e);
+unsigned lost_drain(struct endpoint *e); /* as progress in struct layer */
 static inline void lost_look(struct endpoint *e)
 {
 	if (lost_count(e))

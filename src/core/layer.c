@@ -26,7 +26,7 @@ unsigned layers_progress(struct endpoint *e)
 	unsigned done = 0;
 	if (TERN_UNLIKELY(e->work & 1u << LAYERS_DRAINING) && !e->inner && !held(e) &&
 	    !in_handler(e))
-		lost_drain(e);
+		done += lost_drain(e);
 	if (TERN_UNLIKELY(e->work & 1u << LAYERS_BARRIER) && !held(e) && !in_handler(e))
 		done += barrier_progress(e);
 	e->inner++;

@@ -17,8 +17,8 @@ struct layer {
 	int (*open)(struct endpoint *e, void **state);
 	void (*close)(void *state);
 	/*
-	 * Called by polls while the layer has work (layer_work): a bounded turn. What was done, 0
-	 * if nothing could be.
+	 * Called by polls while the layer has work (layer_work): a bounded turn. What was done, or
+	 * 1 if a later poll will do something whatever happens; 0 lets a wait rest.
 	 */
 	unsigned (*progress)(void *state);
 	/*

@@ -132,36 +132,41 @@ static unsigned worker_drains(struct endpoint *e, uint32_t member)
 	return inlet_drains(e, &e->site.peer[member].requests);
 }
 
-/* One look at what a lost rank had sent. */
-static void peer_drain(struct endpoint *e, uint32_t rank)
+/* One look at what a lost rank had sent. True if that was nothing. */
+static bool peer_drain(struct endpoint *e, uint32_t rank)
 {
 	struct peer *p = &e->site.peer[rank];
 	bool requests = inlet_drains(e, &p->requests), replies = inlet_drains(e, &p->replies);
-	if (requests || replies || lost_workers(e, rank, worker_drains) || --p->draining)
-		return;
+	if (requests || replies || lost_workers(e, rank, worker_drains))
+		return false;
+	if (--p->draining)
+		return true;
 	e->inner++;
 	for (int i = 0; i < LAYERS; i++)
 		if (e->layer[i])
 			e->layers[i]->lost(e->layer[i], rank);
 	e->inner--;
+	return true;
 }
 
 /*
  * A rank may have died between a knock and its ring, so whoever has knocked is let in without
  * one. The ring may also have meant that others have left.
  */
-void lost_drain(struct endpoint *e)
+unsigned lost_drain(struct endpoint *e)
 {
+	unsigned done = 0;
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->answer(e->net[i]);
 	lost_find(e);
 	e->work &= ~(1u << LAYERS_DRAINING);
 	for (uint32_t r = 0; r < e->t->size; r++) {
 		if (e->site.peer[r].draining)
-			peer_drain(e, r);
+			done += peer_drain(e, r);
 		if (e->site.peer[r].draining)
 			e->work |= 1u << LAYERS_DRAINING;
 	}
+	return done;
 }
 
 /* cost: fault control */

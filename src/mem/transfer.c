@@ -353,7 +353,7 @@ unsigned transfer_progress(struct mem *m)
 		return 0;
 	size_t most = slice_bytes(m, x);
 	if (!most && !transfer_over(x))
-		return 0;
+		return 1; /* its share comes with polls, so a wait must not rest before that */
 	ts->moving = true;
 	/* A message without room is tried again: a poll does not wait until another rank polls. */
 	library_hold(m->e);

@@ -30,7 +30,7 @@ static int sim_open(struct net **out, struct site *site, struct job *job, struct
 	int rc = n ? sim_join(job, site->rank)
 		   : error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
 	if (!rc)
-		rc = sim_wire(&n->wire, site->rank);
+		rc = sim_wire(&n->wire, site->rank, n);
 	if (!rc)
 		rc = stack_open(n, &sim_ops,
 				&(struct stack){ .site = site,

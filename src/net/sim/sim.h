@@ -22,7 +22,10 @@ void sim_leave(uint32_t node);
 /* The last rank of this process leaves at this virtual time. */
 void sim_world_leave(uint64_t ns);
 
-/* The wire of `node`, which has joined. */
-int sim_wire(struct wire **out, uint32_t node);
+/* The wire of `node`, which has joined, for the network `user`. */
+struct packet_net;
+int sim_wire(struct wire **out, uint32_t node, struct packet_net *user);
+/* When a network of this process wants to be asked though nothing has come, ps; NEVER. */
+uint64_t sim_wakes(void);
 
 #endif

@@ -19,16 +19,17 @@
 #include "net/sim/machine/network.h"
 #include "net/sim/sim.h"
 
-enum {
-	PACKET_MOST = 16 << 10,
-	PATIENCE = 8, /* a look takes this part of the wait so far */
-};
+enum { PACKET_MOST = 16 << 10 };
 
 struct sim_wire {
 	struct wire wire;
 	uint32_t node;
 	uint32_t held; /* the packet that was last received; NOTHING */
+	struct packet_net *user;
+	struct sim_wire *next;
 };
+
+static struct sim_wire *wires; /* of this process */
 
 static struct sim_wire *of(struct wire *w)
 {
@@ -45,6 +46,7 @@ static void sim_send(struct wire *w, const struct outgoing *o, unsigned n)
 {
 	struct machine *m = sim_machine();
 	turn_measure_end(m);
+	m->stirred = true;
 	for (unsigned i = 0; i < n; i++)
 		turn_send(m, of(w)->node, &o[i]);
 	turn_measure_begin(m);
@@ -89,11 +91,13 @@ static unsigned receive(struct sim_wire *s, struct datagram *d)
 		return 0; /* what the last one has caused is sent first; a wait has looked already;
 			     or another thread computes */
 	if (got == NOTHING) {
-		turn_look(m, PATIENCE, m->profile.poll);
+		turn_look(m, PATIENCE, m->profile.poll, sim_wakes());
 		got = turn_take(m, s->node);
+		m->stirred = false;
 	}
 	if (got == NOTHING)
 		return 0;
+	m->stirred = true;
 	const struct travel *t = &m->travel[got];
 	s->held = got;
 	receive_charge(m, t);
@@ -123,8 +127,22 @@ static uint64_t sim_due(struct wire *w)
 	return DUE_NEVER;
 }
 
+uint64_t sim_wakes(void)
+{
+	uint64_t first = DUE_NEVER;
+	for (struct sim_wire *s = wires; s; s = s->next) {
+		uint64_t due = post_due(s->user);
+		first = due < first ? due : first;
+	}
+	return first < NEVER / PS_NS ? first * PS_NS : NEVER;
+}
+
 static void sim_close(struct wire *w)
 {
+	struct sim_wire **at = &wires;
+	while (*at != of(w))
+		at = &(*at)->next;
+	*at = of(w)->next;
 	let_go(of(w));
 	sim_leave(of(w)->node);
 	free(w);
@@ -147,7 +165,7 @@ static unsigned provided(const struct profile *p)
 	       (overtaken || lost ? 0 : PROVIDES_RELIABLE);
 }
 
-int sim_wire(struct wire **out, uint32_t node)
+int sim_wire(struct wire **out, uint32_t node, struct packet_net *user)
 {
 	struct sim_wire *s = calloc(1, sizeof *s);
 	if (!s)
@@ -156,6 +174,9 @@ int sim_wire(struct wire **out, uint32_t node)
 	s->wire = (struct wire){ .ops = &wire_ops, .provides = provided(p), .messages = 1 };
 	s->node = node;
 	s->held = NOTHING;
+	s->user = user;
+	s->next = wires;
+	wires = s;
 	*out = &s->wire;
 	return 0;
 }

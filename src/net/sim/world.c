@@ -39,20 +39,22 @@ static uint64_t sim_now(void)
 	return (m->serving ? m->served : turn_time(m)) / PS_NS;
 }
 
-/* A look of a wait: the poll that follows it need not look again. */
+/*
+ * A look of a wait: the poll that follows it need not look again. It lasts until something arrives
+ * or the network has something to do. What was taken or sent since the last look in vain may still
+ * have left something to do, so then the poll comes first.
+ */
 static void rest(struct machine *m, uint64_t part, uint64_t ps)
 {
 	m->serving = false;
+	if (m->stirred) {
+		m->stirred = false;
+		return;
+	}
 	turn_measure_end(m);
-	turn_look(m, part, ps);
+	turn_look(m, part, ps, sim_wakes());
 	m->rested = true;
 	turn_measure_begin(m);
-}
-
-/* In whole looks, so that the times of looks stay those of a rank that looks each `poll`. */
-static uint64_t around(const struct machine *m)
-{
-	return (AROUND * m->ahead / m->profile.poll + 1) * m->profile.poll;
 }
 
 /*
@@ -64,7 +66,7 @@ static void sim_yield(void)
 {
 	struct machine *m = sim_machine();
 	if (m)
-		rest(m, 1, turn_coming(m) ? COMING_PS : around(m));
+		rest(m, 1, turn_coming(m) ? COMING_PS : AROUND * m->ahead);
 	else
 		world_real.yield();
 }

@@ -178,7 +178,8 @@ struct machine {
 	bool met;                       /* every rank has opened */
 	uint32_t woken;                 /* a process that has the turn and sleeps still; NOTHING */
 	bool rested;                    /* our process has just looked, in a wait of the library */
-	uint32_t self;                  /* our process; NOTHING: none, a pattern */
+	bool stirred;  /* it has taken or sent something since it last looked in vain */
+	uint32_t self; /* our process; NOTHING: none, a pattern */
 	size_t bytes;
 	struct job *job;                                          /* NULL: a pattern */
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
@@ -239,11 +240,15 @@ void turn_leave(struct machine *m, uint32_t node);
  */
 bool turn_wait(struct machine *m, uint64_t until, uint64_t step);
 
+enum { PATIENCE = 8 }; /* the part of a wait so far that a look in vain takes */
+
 /*
  * Looks in vain for the `part`th part of the time that it has done so already, at least for
- * `least`. A machine whose nodes have all done nothing else for STUCK_PS stands still.
+ * `least`; if something is `due` before that, until then, and once that has passed for the
+ * PATIENCEth part. It is a multiple of `poll`, so it ends when a rank that looks each `poll` looks.
+ * A machine whose nodes have all done nothing else for STUCK_PS stands still.
  */
-bool turn_look(struct machine *m, uint64_t part, uint64_t least);
+bool turn_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due);
 
 /* Whether a packet is on its way to a node of this process. */
 bool turn_coming(const struct machine *m);

@@ -156,9 +156,8 @@ static void turn_give(struct machine *m, const struct event *e)
 }
 
 /* Somebody who waits for packets looks once a step. */
-static void turn_arrived(struct machine *m, uint32_t travel)
+static void turn_wake(struct machine *m, uint32_t who)
 {
-	uint32_t who = m->node[m->travel[travel].dst].process;
 	struct process *p = &m->process[who];
 	if (p->state != PROCESS_WAITS || !p->step)
 		return;
@@ -171,6 +170,11 @@ static void turn_arrived(struct machine *m, uint32_t travel)
 				      .stamp = p->stamp,
 				      .kind = EVENT_RESUME });
 	p->step = 0; /* once */
+}
+
+static void turn_arrived(struct machine *m, uint32_t travel)
+{
+	turn_wake(m, m->node[m->travel[travel].dst].process);
 }
 
 bool turn_coming(const struct machine *m)
@@ -238,16 +242,23 @@ static bool all_look_in_vain(const struct machine *m, uint64_t now)
 	return !m->shared->underway;
 }
 
-bool turn_look(struct machine *m, uint64_t part, uint64_t least)
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+bool turn_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due)
 {
 	struct process *p = self(m);
-	uint64_t now = p->time;
+	uint64_t now = p->time, poll = m->profile.poll;
 	if (p->since == NEVER)
 		p->since = now;
-	uint64_t ps = (now - p->since) / part;
-	if (now - p->since > STUCK_PS && all_look_in_vain(m, now))
+	uint64_t waited = now - p->since, ps = later(waited / part, least);
+	uint64_t owed = later(due > now ? due - now : 0, waited / PATIENCE);
+	if (waited > STUCK_PS && all_look_in_vain(m, now))
 		turn_stuck(m);
-	return turn_wait(m, now + (ps > least ? ps : least), m->profile.poll);
+	uint64_t looks = ((owed < ps ? owed : ps) + poll - 1) / poll;
+	return turn_wait(m, now + later(looks, 1) * poll, poll);
 }
 
 /* -- Crashes ---------------------------------------------------------------------------------- */
@@ -279,6 +290,8 @@ static void turn_crash(struct machine *m, uint32_t node)
 	node_gone(m, node, m->shared->clock);
 	p->state = PROCESS_LEFT;
 	m->shared->crashing = node + 1;
+	for (uint32_t i = 0; i < m->shared->nodes; i++)
+		turn_wake(m, i); /* the news has come to everybody */
 	if (p != self(m)) {
 		kill(p->pid, SIGKILL);
 		crash_settle(m);
