@@ -45,7 +45,7 @@ head -c 4 "$folder/heat.svg" | grep -q '<svg' || fail "the heat map is no pictur
 grep -q 'link from 0 to 1: busy' "$folder/heat.svg" || fail "the heat map has no link"
 tail -1 "$folder/heat.svg" | grep -q '</svg>' || fail "the heat map does not end"
 
-sentence "the bottleneck is named: processor, injection, ejection, link, latency"
+sentence "the bottleneck is named: processor, controller, injection, ejection, link, latency"
 explain() { # WORDS OPTIONS
 	run --explain "${@:2}"
 	check_status 0
@@ -54,6 +54,7 @@ explain() { # WORDS OPTIONS
 explain 'processor, node [0-9]+, which is busy for [0-9.]+ %' -n 16 --pattern alltoall
 explain 'injection, node' -n 16 --pattern alltoall --set network=logp --bytes 16384
 explain 'ejection, node 0' -n 16 --set network=crossbar --set gap=1us "$ranks" fan
+explain 'controller .magic., node 0, ' -n 16 --profile flash --set interrupt=0 "$ranks" fan
 explain 'link, node [0-9]+ to node' -n 64 --pattern random --rounds 20 --set network=torus \
 	--set gap_byte=5ns
 explain 'latency. No part is busy half' -n 64 --pattern allreduce --set latency=50us
@@ -79,6 +80,12 @@ check_out ' 0.020 us  handler 0 .on_ask.'
 run -n 4 "${bare[@]}" --trace "$folder/trace" "$ranks" trips 3
 "$tern" trace "$folder"/trace.* | head -1 | cmp -s - "$folder/first" ||
 	fail "the second trace has another length"
+
+sentence "TERN_STATS counts virtual time: a handler that replies takes what a reply does"
+TERN_STATS=1 run -n 2 "${bare[@]}" "$ranks" trips 100
+check_status 0
+check_err '^tern: +user 0 .on_ask. +100 +800 +20 +20$'
+check_err '^tern: +user 1 .on_answer. +100 +800 +0 +0$'
 
 sentence "tern why explains a simulated job"
 "$tern" sim -n 2 "$ranks" trips 100000000 >/dev/null 2>&1 &

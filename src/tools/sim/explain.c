@@ -48,6 +48,7 @@ static void packet_rows(const struct figures *f, FILE *to)
 		double us;
 	} rows[] = {
 		{ "sending it", f->part[USE_SEND] },
+		{ "waiting for controllers", f->load[LIMIT_CONTROLLER].waited },
 		{ "waiting to enter the network", f->load[LIMIT_IN].waited },
 		{ "waiting for links", f->load[LIMIT_LINK].waited },
 		{ "waiting to leave the network", f->load[LIMIT_OUT].waited },
@@ -77,8 +78,10 @@ static void verdict(const struct figures *f, FILE *to)
 		return;
 	}
 	busiest(&f->load[limit], where, sizeof where);
-	fprintf(to, "\nbottleneck: %s, %s, which is busy for %.1f %% of the time",
-		limit_name[limit], where, 100 * share);
+	fprintf(to, "\nbottleneck: %s%s%s%s, %s, which is busy for %.1f %% of the time",
+		limit_name[limit], limit == LIMIT_CONTROLLER ? " (" : "",
+		limit == LIMIT_CONTROLLER ? f->controller : "",
+		limit == LIMIT_CONTROLLER ? ")" : "", where, 100 * share);
 	if (limit == LIMIT_PROCESSOR) {
 		double all = f->load[limit].busy / 100;
 		fprintf(to,

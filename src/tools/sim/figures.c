@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "net/sim/machine/network.h"
 
-const char *const limit_name[LIMITS] = { "processor", "injection", "link", "ejection", "latency" };
+const char *const limit_name[LIMITS] = { "processor", "controller", "injection",
+					 "link",      "ejection",   "latency" };
 
 static double us(uint64_t ps)
 {
@@ -49,9 +50,10 @@ static size_t processor_add(struct figures *f, size_t i)
 
 static void figures_sum(struct figures *f)
 {
-	static const enum limit limit[USE_PARTS] = {
-		[USE_IN] = LIMIT_IN, [USE_OUT] = LIMIT_OUT, [USE_LINK] = LIMIT_LINK
-	};
+	static const enum limit limit[USE_PARTS] = { [USE_CONTROLLER] = LIMIT_CONTROLLER,
+						     [USE_IN] = LIMIT_IN,
+						     [USE_OUT] = LIMIT_OUT,
+						     [USE_LINK] = LIMIT_LINK };
 	for (size_t i = 0; i < f->rows; i++)
 		f->part[f->row[i].part] += us(f->row[i].use.busy);
 	for (size_t i = 0; i < f->rows;) {
@@ -112,6 +114,7 @@ int figures_take(struct figures *f, struct machine *m)
 			       .packets = s->delivered };
 	snprintf(f->profile, sizeof f->profile, "%s", m->profile.name);
 	snprintf(f->network, sizeof f->network, "%s", m->profile.network);
+	snprintf(f->controller, sizeof f->controller, "%s", m->profile.controller);
 	use_each(m, figures_add, f);
 	return figures_done(f);
 }
@@ -158,10 +161,10 @@ static bool head_read(struct figures *f, const char *line)
 {
 	unsigned long long events, packets;
 	if (sscanf(line,
-		   "# profile=%31s network=%31s nodes=%u width=%u time_us=%lf events=%llu "
-		   "packets=%llu flight_us=%lf",
-		   f->profile, f->network, &f->nodes, &f->width, &f->time, &events, &packets,
-		   &f->flight) != 8)
+		   "# profile=%31s network=%31s controller=%31s nodes=%u width=%u time_us=%lf "
+		   "events=%llu packets=%llu flight_us=%lf",
+		   f->profile, f->network, f->controller, &f->nodes, &f->width, &f->time, &events,
+		   &packets, &f->flight) != 9)
 		return false;
 	f->events = events;
 	f->packets = packets;

@@ -14,6 +14,7 @@
 /* What can be the bottleneck. */
 enum limit {
 	LIMIT_PROCESSOR,
+	LIMIT_CONTROLLER,
 	LIMIT_IN,
 	LIMIT_LINK,
 	LIMIT_OUT,
@@ -33,7 +34,7 @@ struct load {
 };
 
 struct figures {
-	char profile[PROFILE_NAME], network[PROFILE_NAME];
+	char profile[PROFILE_NAME], network[PROFILE_NAME], controller[PROFILE_NAME];
 	uint32_t nodes, width;
 	double time;   /* us */
 	double flight; /* of all packets together, us */

@@ -61,12 +61,13 @@ static uint64_t hand_over(struct machine *m, const struct travel *t)
 	return turn_time(m);
 }
 
-/* It is busy until `until`; so is the handler that has sent this. */
-static void occupied(struct machine *m, struct node *n, uint64_t until)
+/* It takes up a packet that came at `since` and works for `ps`; when it is done. */
+static uint64_t work_on(struct machine *m, uint32_t node, uint64_t *busy, uint64_t since,
+			uint64_t ps)
 {
-	n->busy = until;
-	if (m->serving)
-		m->served = until;
+	uint64_t at = later(since, *busy);
+	use_serve(use_node(m, node, USE_CONTROLLER), at - since, ps);
+	return *busy = at + ps;
 }
 
 /*
@@ -83,27 +84,24 @@ static uint64_t magic_lines(const struct machine *m, const struct travel *t)
 static void magic_send(struct machine *m, struct travel *t)
 {
 	const struct profile *p = &m->profile;
-	struct node *n = &m->node[t->src];
-	uint64_t at = later(hand_over(m, t), n->busy), lines = magic_lines(m, t);
-	if (!lines) {
-		t->sent = at + send_cost(m, t);
-		occupied(m, n, t->sent);
-		return;
-	}
-	t->size = t->data + (uint32_t)(lines * p->header);
-	t->sent = at + p->prepare;
+	uint64_t lines = magic_lines(m, t), since = hand_over(m, t);
+	uint64_t ps = lines ? p->prepare + lines * p->line : send_cost(m, t);
+	uint64_t until = work_on(m, t->src, &m->node[t->src].busy, since, ps);
+	if (lines)
+		t->size = t->data + (uint32_t)(lines * p->header);
 	t->hold = lines * p->line;
-	occupied(m, n, t->sent + t->hold);
+	t->sent = until - t->hold;
+	if (m->serving)
+		m->served = until; /* the handler that has sent this goes on then */
 }
 
 static uint64_t magic_arrive(struct machine *m, const struct travel *t)
 {
 	const struct profile *p = &m->profile;
-	struct node *n = &m->node[t->dst];
-	uint64_t now = m->shared->clock, lines = magic_lines(m, t);
+	uint64_t *busy = &m->node[t->dst].busy, now = m->shared->clock, lines = magic_lines(m, t);
 	uint64_t since = lines ? now - later(t->hold, t->size * p->gap_byte) : now;
-	uint64_t work = lines ? lines * p->line : p->receive;
-	return n->busy = later(now, later(since, n->busy) + work);
+	uint64_t ps = lines ? lines * p->line : p->receive;
+	return *busy = later(now, work_on(m, t->dst, busy, since, ps));
 }
 
 /*
@@ -153,8 +151,7 @@ static void niu_send(struct machine *m, struct travel *t)
 
 static uint64_t niu_arrive(struct machine *m, const struct travel *t)
 {
-	struct node *n = &m->node[t->dst];
-	return n->drawn = later(m->shared->clock, n->drawn) + m->profile.receive;
+	return work_on(m, t->dst, &m->node[t->dst].drawn, m->shared->clock, m->profile.receive);
 }
 
 static const struct sim_controller magic_controller = {

@@ -9,7 +9,8 @@
 #include "base/setting.h"
 #include "net/sim/machine/network.h"
 
-const char *const use_name[USE_PARTS] = { "send", "receive", "work", "in", "out", "inbox", "link" };
+const char *const use_name[USE_PARTS] = { "send", "receive", "work",  "controller",
+					  "in",   "out",     "inbox", "link" };
 
 struct use *use_node(const struct machine *m, uint32_t node, enum use_part part)
 {
@@ -69,11 +70,11 @@ void use_write(struct machine *m, FILE *to)
 	const struct shared *s = m->shared;
 	struct writing w = { to, s->ended ? (double)s->ended : 1 };
 	fprintf(to,
-		"# profile=%s network=%s nodes=%u width=%u time_us=%.6f events=%llu packets=%llu "
+		"# profile=%s network=%s controller=%s nodes=%u width=%u time_us=%.6f events=%llu packets=%llu "
 		"flight_us=%.6f\n",
-		m->profile.name, m->profile.network, s->nodes, m->width, (double)s->ended / 1e6,
-		(unsigned long long)s->happened, (unsigned long long)s->delivered,
-		(double)s->flight / 1e6);
+		m->profile.name, m->profile.network, m->profile.controller, s->nodes, m->width,
+		(double)s->ended / 1e6, (unsigned long long)s->happened,
+		(unsigned long long)s->delivered, (double)s->flight / 1e6);
 	fputs("part,from,to,busy_us,waited_us,longest_us,packets,deepest,utilisation,mean_queue\n",
 	      to);
 	use_each(m, row_write, &w);

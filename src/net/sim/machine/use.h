@@ -14,12 +14,13 @@ struct machine;
 
 /* The parts of a node; links follow, numbered by the network. */
 enum use_part {
-	USE_SEND,    /* the processor, sending, */
-	USE_RECEIVE, /* receiving, */
-	USE_WORK,    /* and computing */
-	USE_IN,      /* the channel into the network, */
-	USE_OUT,     /* and out of it */
-	USE_INBOX,   /* packets that have arrived and that the processor has not taken */
+	USE_SEND,       /* the processor, sending, */
+	USE_RECEIVE,    /* receiving, */
+	USE_WORK,       /* and computing */
+	USE_CONTROLLER, /* the communication processor */
+	USE_IN,         /* the channel into the network, */
+	USE_OUT,        /* and out of it */
+	USE_INBOX,      /* packets that have arrived and that the processor has not taken */
 	USE_NODE,
 	USE_LINK = USE_NODE,
 	USE_PARTS,
