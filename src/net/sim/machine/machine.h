@@ -106,6 +106,7 @@ struct process {
 struct shared {
 	_Atomic uint32_t state; /* 0: nobody has begun, 1: being made, 2: made */
 	_Atomic uint32_t lock;
+	_Atomic uint32_t core;   /* of the real machine that all run on, plus 1; 0: none yet */
 	_Atomic uint32_t opened; /* ranks, */
 	uint32_t nodes, present; /* of so many; and those that have joined */
 	uint32_t running;        /* processes */
@@ -243,10 +244,10 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step);
 enum { PATIENCE = 8 }; /* the part of a wait so far that a look in vain takes */
 
 /*
- * Looks in vain for the `part`th part of the time that it has done so already, at least for
- * `least`; if something is `due` before that, until then, and once that has passed for the
- * PATIENCEth part. It is a multiple of `poll`, so it ends when a rank that looks each `poll` looks.
- * A machine whose nodes have all done nothing else for STUCK_PS stands still.
+ * Looks in vain for the `part`th part of the time that it has done so already, up to 0.1 s, at
+ * least for `least`; if something is `due` before that, until then, and once that has passed for
+ * the PATIENCEth part. It is a multiple of `poll`, so it ends when a rank that looks each `poll`
+ * looks. A machine whose nodes have all done nothing else for STUCK_PS stands still.
  */
 bool turn_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due);
 

@@ -28,6 +28,7 @@ enum { TURN_NS = 1000000000 }; /* how long a process sleeps before it looks whet
 enum { WATCHERS = 2 };         /* processes that look: the first ones, one of which lives */
 enum { GO_ON = 1, GO_DRIVE };  /* a process's turn; or it is to let events happen */
 static const uint64_t STUCK_PS = UINT64_C(3600) * 1000000000000; /* an hour */
+static const uint64_t LOOK_PS = UINT64_C(100000000000);          /* the longest look: 0.1 s */
 
 void machine_lock(struct machine *m)
 {
@@ -253,7 +254,8 @@ bool turn_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due)
 	uint64_t now = p->time, poll = m->profile.poll;
 	if (p->since == NEVER)
 		p->since = now;
-	uint64_t waited = now - p->since, ps = later(waited / part, least);
+	uint64_t waited = now - p->since;
+	uint64_t ps = later(waited / part < LOOK_PS ? waited / part : LOOK_PS, least);
 	uint64_t owed = later(due > now ? due - now : 0, waited / PATIENCE);
 	if (waited > STUCK_PS && all_look_in_vain(m, now))
 		turn_stuck(m);
