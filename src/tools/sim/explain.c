@@ -61,8 +61,9 @@ static void packet_rows(const struct figures *f, FILE *to)
 		all += rows[i].us;
 	fprintf(to, "\na packet takes %.3f us from send to receipt, on the average:\n", all / n);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		fprintf(to, "  %-30s %10.3f us %6.1f %%\n", rows[i].name, rows[i].us / n,
-			100 * rows[i].us / all);
+		if (rows[i].us > 0)
+			fprintf(to, "  %-30s %10.3f us %6.1f %%\n", rows[i].name, rows[i].us / n,
+				100 * rows[i].us / all);
 }
 
 static void verdict(const struct figures *f, FILE *to)
