@@ -93,7 +93,6 @@ static unsigned receive(struct sim_wire *s, struct datagram *d)
 	if (got == NOTHING) {
 		turn_look(m, PATIENCE, m->profile.poll, sim_wakes());
 		got = turn_take(m, s->node);
-		m->stirred = false;
 	}
 	if (got == NOTHING)
 		return 0;

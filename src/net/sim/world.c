@@ -41,19 +41,18 @@ static uint64_t sim_now(void)
 
 /*
  * A look of a wait: the poll that follows it need not look again. It lasts until something arrives
- * or the network has something to do. What was taken or sent since the last look in vain may still
- * have left something to do, so then the poll comes first.
+ * or the network has something to do. What was taken or sent since the last rest may have left
+ * something to do, so then the poll comes first, and takes no time.
  */
 static void rest(struct machine *m, uint64_t part, uint64_t ps)
 {
-	m->serving = false;
-	if (m->stirred) {
-		m->stirred = false;
+	bool first = m->stirred;
+	m->serving = m->stirred = false;
+	m->rested = true;
+	if (first)
 		return;
-	}
 	turn_measure_end(m);
 	turn_look(m, part, ps, sim_wakes());
-	m->rested = true;
 	turn_measure_begin(m);
 }
 

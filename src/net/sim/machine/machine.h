@@ -106,7 +106,6 @@ struct process {
 struct shared {
 	_Atomic uint32_t state; /* 0: nobody has begun, 1: being made, 2: made */
 	_Atomic uint32_t lock;
-	_Atomic uint32_t core;   /* of the real machine that all run on, plus 1; 0: none yet */
 	_Atomic uint32_t opened; /* ranks, */
 	uint32_t nodes, present; /* of so many; and those that have joined */
 	uint32_t running;        /* processes */
@@ -179,8 +178,8 @@ struct machine {
 	bool met;                       /* every rank has opened */
 	uint32_t woken;                 /* a process that has the turn and sleeps still; NOTHING */
 	bool rested;                    /* our process has just looked, in a wait of the library */
-	bool stirred;  /* it has taken or sent something since it last looked in vain */
-	uint32_t self; /* our process; NOTHING: none, a pattern */
+	bool stirred;                   /* it has taken or sent something since then */
+	uint32_t self;                  /* our process; NOTHING: none, a pattern */
 	size_t bytes;
 	struct job *job;                                          /* NULL: a pattern */
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
