@@ -70,8 +70,8 @@ void use_write(struct machine *m, FILE *to)
 	const struct shared *s = m->shared;
 	struct writing w = { to, s->ended ? (double)s->ended : 1 };
 	fprintf(to,
-		"# profile=%s network=%s controller=%s nodes=%u width=%u time_us=%.6f events=%llu packets=%llu "
-		"flight_us=%.6f\n",
+		"# profile=%s network=%s controller=%s nodes=%u width=%u time_us=%.6f events=%llu "
+		"packets=%llu flight_us=%.6f\n",
 		m->profile.name, m->profile.network, m->profile.controller, s->nodes, m->width,
 		(double)s->ended / 1e6, (unsigned long long)s->happened,
 		(unsigned long long)s->delivered, (double)s->flight / 1e6);
