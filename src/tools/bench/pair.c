@@ -2,9 +2,12 @@
 /* Batches between two endpoints of one thread, timed without the cost of the clock. */
 #include "tools/bench/pair.h"
 
+#include <string.h>
 #include <tern/sim.h>
+#include <tern/stats.h>
 
 #include "base/clock.h"
+#include "base/setting.h"
 #include "base/world.h"
 #include "tools/bench/words.h"
 
@@ -38,6 +41,12 @@ int pair_open_at(tern *ends[2])
 bool pair_simulated(void)
 {
 	return world_used() != &world_real;
+}
+
+bool pair_networked(void)
+{
+	const char *net = setting_text(SETTING_NET);
+	return strcmp(net, "auto") != 0 && strncmp(net, "shm", 3) != 0 && strcmp(net, "sim") != 0;
 }
 
 int pair_open(struct bench_rank *p)
@@ -75,16 +84,60 @@ static int pair_handle(tern *t, unsigned n, uint64_t *ns)
 	return rc < 0 ? rc : 0;
 }
 
-/* Nanoseconds of all batches; see struct pair_each. */
+/* Nanoseconds of all batches, see struct pair_each, and their messages. */
 struct pair_cost {
 	uint64_t send, handle, answer;
+	uint64_t n;
 };
+
+/* A poll whose time goes to `found` if it handles something, and to `vain` if it does not. */
+static int pair_poll(tern *t, uint64_t *found, uint64_t *vain)
+{
+	uint64_t began = clock_ns();
+	int rc = tern_poll(t);
+	*(rc > 0 ? found : vain) += pair_since(began);
+	return rc;
+}
+
+/* Messages from the other end that pair[end] has ever handled. */
+static uint64_t pair_handled(int end)
+{
+	tern_stats_peer_data d = { 0 };
+	tern_stats_peer(pair[end], 1 - (uint32_t)end, &d);
+	return d.handled;
+}
+
+/*
+ * Over a network the last messages of a burst leave when their sender polls, once the first have
+ * been acknowledged; so both ends poll in turn until all messages, and all replies, have been
+ * handled. The sender's polls are a part of sending. A receiver that finds nothing waits, and that
+ * counts nowhere. What polls return does not say when that is: a send that waits for room handles
+ * messages of the other end, too, since this thread has opened both (tern_open_local()).
+ */
+static int pair_exchange(const struct pair_batch *b, uint32_t size, struct pair_cost *c)
+{
+	unsigned n = b->n < PAIR_PACKETS ? b->n : PAIR_PACKETS;
+	uint64_t came = pair_handled(1) + n, answers = pair_handled(0) + (b->answered ? n : 0);
+	uint64_t waited = 0, began = clock_ns();
+	int rc = b->send(size, n);
+	c->send += pair_since(began);
+	while (rc >= 0 && (pair_handled(1) < came || pair_handled(0) < answers)) {
+		rc = pair_poll(pair[1], &c->handle, &waited);
+		if (rc >= 0)
+			rc = pair_poll(pair[0], &c->answer, &c->send);
+	}
+	c->n += n;
+	return rc < 0 ? rc : 0;
+}
 
 static int pair_once(const struct pair_batch *b, uint32_t size, struct pair_cost *c)
 {
+	if (pair_networked())
+		return pair_exchange(b, size, c);
 	uint64_t began = clock_ns();
 	int rc = b->send(size, b->n);
 	c->send += pair_since(began);
+	c->n += b->n;
 	if (!rc)
 		rc = pair_handle(pair[1], b->n, &c->handle);
 	if (!rc && b->answered)
@@ -116,6 +169,7 @@ static int pair_far(struct bench_rank *p, const struct pair_batch *b, uint32_t s
 	if (!rc && !p->rank)
 		rc = b->send(size, b->n);
 	c->send += clock_ns() - began;
+	c->n += b->n;
 	if (!rc)
 		rc = tern_barrier(p->t);
 	if (!rc && p->rank == 1)
@@ -130,11 +184,10 @@ static int pair_far(struct bench_rank *p, const struct pair_batch *b, uint32_t s
 struct pair_each pair_each(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
 {
 	struct pair_cost c = { 0 };
-	uint64_t sent = 0;
 	bool far = pair_simulated();
-	for (; (far || !p->rank) && sent < p->count && !p->rc; sent += b->n)
+	while ((far || !p->rank) && c.n < p->count && !p->rc)
 		p->rc = far ? pair_far(p, b, size, &c) : pair_once(b, size, &c);
-	double n = sent ? (double)sent : 1;
+	double n = c.n ? (double)c.n : 1;
 	return (struct pair_each){ (double)c.send / n, (double)c.handle / n, (double)c.answer / n };
 }
 

@@ -11,7 +11,8 @@
 enum {
 	PAIR_BATCH = RAW_LINES / 2, /* requests: always find room, */
 	PAIR_REPLIES = 64,          /* and so do as many replies, */
-	PAIR_PAYLOADS = 8,          /* and payloads */
+	PAIR_PAYLOADS = 8,          /* and payloads, */
+	PAIR_PACKETS = 32,          /* and over a network requests, at most */
 };
 
 extern tern *pair[2];
@@ -19,6 +20,9 @@ extern uint32_t pair_to; /* where batches go: 1 */
 
 /* Whether time is a simulated machine's: there one rank runs at a time, and nobody disturbs it. */
 bool pair_simulated(void);
+
+/* Whether messages go over a network of packets: then whoever waits has to poll. */
+bool pair_networked(void);
 
 /*
  * Opens both, or two others, and registers the handlers of words.h with them. On a simulated
