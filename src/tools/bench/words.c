@@ -197,6 +197,41 @@ int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
 	return words_send_to(t, to, WORDS_TAKE + words, words, count);
 }
 
+/* To ranks 1 and 2 in turn. */
+static inline __attribute__((always_inline)) int words_turns(tern *t, unsigned words,
+							     uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++)
+		rc = tern_request_any(t, words, 1 + i % 2, WORDS_TAKE + words, i, i, i, i, i, i, i,
+				      i);
+	return rc;
+}
+
+static int words_in_turn(tern *t, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return words_turns(t, 0, count);
+	case 1:
+		return words_turns(t, 1, count);
+	case 2:
+		return words_turns(t, 2, count);
+	case 3:
+		return words_turns(t, 3, count);
+	case 4:
+		return words_turns(t, 4, count);
+	case 5:
+		return words_turns(t, 5, count);
+	case 6:
+		return words_turns(t, 6, count);
+	case 7:
+		return words_turns(t, 7, count);
+	default:
+		return words_turns(t, 8, count);
+	}
+}
+
 static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t with, unsigned words,
 							   uint64_t count)
 {
@@ -328,6 +363,57 @@ int words_sends_of(struct bench_rank *p)
 int words_open(struct bench_rank *p)
 {
 	return words_register(p->t);
+}
+
+/* -- The papers' phases of three ranks -------------------------------------------------- */
+
+static int sends_in_turn(struct bench_rank *p)
+{
+	return words_in_turn(p->t, p->size, p->count);
+}
+
+static int sends_to_first(struct bench_rank *p)
+{
+	return words_send(p->t, 0, p->size, p->count / 2);
+}
+
+double fan_out_ns(struct bench_rank *p, phase_act *sends, phase_act *takes)
+{
+	uint64_t began = clock_ns();
+	if (!p->rank)
+		p->rc = sends(p);
+	else if (p->rank < 3 && takes)
+		p->rc = takes(p);
+	for (uint32_t to = 1; to < 3 && !p->rank && !p->rc; to++)
+		p->rc = words_last(p->t, to);
+	uint64_t ended = clock_ns();
+	if (p->rank && p->rank < 3 && !p->rc)
+		p->rc = words_serve(p->t, 1);
+	return each_ns(p, ended - began);
+}
+
+double fan_in_ns(struct bench_rank *p, phase_act *sends, phase_act *takes)
+{
+	uint64_t began = clock_ns();
+	if (p->rank && p->rank < 3)
+		p->rc = sends(p);
+	if (p->rank && p->rank < 3 && !p->rc)
+		p->rc = words_last(p->t, 0);
+	if (!p->rank && takes)
+		p->rc = takes(p);
+	if (!p->rank && !p->rc)
+		p->rc = words_serve(p->t, 2);
+	return (double)(clock_ns() - began) / (double)(p->count > 1 ? p->count / 2 * 2 : 1);
+}
+
+double words_two_receivers(struct bench_rank *p)
+{
+	return fan_out_ns(p, sends_in_turn, NULL);
+}
+
+double words_two_senders(struct bench_rank *p)
+{
+	return fan_in_ns(p, sends_to_first, NULL);
 }
 
 void times_trip(struct times *s, struct bench_rank *p)

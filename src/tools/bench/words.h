@@ -48,6 +48,16 @@ double phase_figure(struct bench_rank *p, const struct phase *f, const char *uni
 uint64_t words_acted_after(struct bench_rank *p, phase_act *warm, phase_act *act);
 uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act);
 
+/*
+ * The papers' phases for overheads, of three ranks. Ns for each message: rank 0 sends to ranks 1
+ * and 2 in turn, and is the bottleneck; ranks 1 and 2 send half of them each to rank 0, and the
+ * receiver is. Until all have been handled. Takes are what receivers do before they serve, or NULL.
+ */
+double fan_out_ns(struct bench_rank *p, phase_act *sends, phase_act *takes);
+double fan_in_ns(struct bench_rank *p, phase_act *sends, phase_act *takes);
+/* The same with as many words as the size. */
+perf_phase words_two_receivers, words_two_senders;
+
 /* A round trip of one word with rank 1, whose time is added. */
 void times_trip(struct times *s, struct bench_rank *p);
 

@@ -385,46 +385,18 @@ static const struct test test_poll_one = {
 
 /* -- The papers' way: three ranks ------------------------------------------------- */
 
-static int fan_out(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_request(p->t, 1 + i % 2, WORDS_TAKE + 4, i, i, i, i);
-	if (!rc)
-		rc = words_last(p->t, 1);
-	return rc ? rc : words_last(p->t, 2);
-}
-
-static int two_receivers(struct bench_rank *p)
-{
-	return p->rank ? words_serve(p->t, 1) : fan_out(p);
-}
-
 static const struct test test_two_receivers = {
 	{ "two-receivers", "one rank sends to two in turn, so that the sender is the bottleneck",
 	  "ns" },
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .ranks = 3, .count = 200000 },
-	.play = { .open = words_open, .measure = { .time = PHASE_ALL, .act = two_receivers } },
+	.play = { .open = words_open, .measure.figure = words_two_receivers },
 };
-
-static int fan_in(struct bench_rank *p)
-{
-	int rc = words_send(p->t, 0, 4, p->count / 2);
-	return rc ? rc : words_last(p->t, 0);
-}
-
-static double two_senders_measure(struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
-	p->rc = p->rank ? fan_in(p) : words_serve(p->t, 2);
-	return (double)(clock_ns() - began) / (double)(p->count / 2 * 2);
-}
 
 static const struct test test_two_senders = {
 	{ "two-senders", "two ranks send to one, so that the receiver is the bottleneck", "ns" },
 	.like = &test_two_receivers,
-	.play = { .measure.figure = two_senders_measure },
+	.play = { .measure.figure = words_two_senders },
 };
 
 const struct test *const message_tests[] = { &test_round_trip,    &test_reply_to,
