@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What `tern logp` prints, writes and draws; never how fast it was.
 command=logp
-keys=(ranks cores words rounds disturbed parameters thesis predictions)
+keys=(ranks cores words rounds disturbed parameters phases thesis predictions)
 . tests/frame.sh
 
 short() { run --count 40 --repeat 3 "$@"; } # ARGUMENTS: nobody looks at the figures
@@ -43,6 +43,8 @@ count_records 1 "\"ring\", \"size\": $(($(nproc) < 2 ? 2 : $(nproc)))," pattern
 count_records 2 'payloads?", "size": 3000, "size_unit": "bytes"' pattern
 count_records 0 '"(value|low|high|predicted|error_percent)": null' '(parameter|pattern)'
 count_records 4 '"us"' machine
+count_records 6 '"o_[sr]", "size": [0-9]+, "size_unit": "(words|bytes|send&receive)"' phase
+count_records 2 '"(trip|g)", "size": 1024, "size_unit": "send&receive"' phase
 
 sentence "every interval holds its median, and every error follows from what stands beside it"
 records '(parameter|pattern)' >"$folder/records"
@@ -80,15 +82,23 @@ count_out 1 "^4 words( +$interval){5}$"
 count_out 3 "^(1024|4096|8192) bytes( +$interval){5}$"
 count_out 1 "^G +$interval +ns a byte"
 count_out 1 '^P +[0-9]+ +ranks'
-count_out 1 '^machine +nCUBE/2 +nCUBE/2 +nCUBE/2 +CM-5 +here +here$'
-count_out 1 '^message length +32 bytes +1 KiB +1 KiB +16 bytes +32 bytes +1 KiB$'
-count_out 1 "^L \(latency\) +25 us +471 us +471 us +6.0 us( +-?$number us){2}$"
-count_out 1 "^o \(overhead\) +14 us +14 us +80 us +1.6 us( +$number us){2}$"
-count_out 1 "^g \(gap\) +14 us +236 us +236 us +4.0 us( +$number us){2}$"
+count_out 1 '^machine +nCUBE/2 +nCUBE/2 +nCUBE/2 +CM-5 +here +here +here$'
+count_out 1 '^message length +32 bytes +1 KiB +1 KiB +16 bytes +32 bytes +1 KiB +1 KiB$'
+count_out 1 "^L \(latency\) +25 us +471 us +471 us +6.0 us( +-?$number us){2} +(-|$number us)$"
+count_out 1 "^o \(overhead\) +14 us +14 us +80 us +1.6 us( +$number us){3}$"
+count_out 1 "^g \(gap\) +14 us +236 us +236 us +4.0 us( +$number us){3}$"
+count_out 1 "^o, processor's( +-){4}( +$number us){2} +-$"
+count_out 2 "^o_[sr], phase +$interval +ns: "
 count_out 7 "^burst +[0-9]+ messages? +-?$number +$interval +[-+]$number %$"
 count_out 3 "^all-to-all +[0-9]+ to each +-?$number +$interval +[-+]$number %$"
 count_out 1 "^ring +[0-9]+ ranks +-?$number +$interval +[-+]$number %$"
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
+
+sentence "it says what an interval is, which medians are independent, and what o leaves out"
+check_out '^in brackets: the 95 % interval of the median over rounds: '
+check_out 'need not be the round trip that is shown'
+check_out "^o: the mean of both sides, by the papers' phases between processes"
+check_out 'part leaves out the$'
 
 sentence "a profile is lines of keys and numbers, and --read predicts from it what the run did"
 short --json --profile "$folder/profile"

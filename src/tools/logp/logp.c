@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/setting.h"
+#include "tools/bench/pair.h"
 #include "tools/common/option.h"
 #include "tools/common/svg.h"
 #include "tools/common/table.h"
@@ -24,6 +25,8 @@ struct logp_options {
 /* -- The command line --------------------------------------------------------------------- */
 
 enum { USUAL_COUNT = 20000, USUAL_ROUNDS = 101, QUICK_ROUNDS = 31 };
+/* Over a network, where a message takes a hundred times as long. */
+enum { NET_COUNT = 200, NET_ROUNDS = 21, NET_QUICK_ROUNDS = 11 };
 
 enum { SIZES_MOST = LOGP_SIZES_MOST - TERN_WORDS_MAX - 1 };
 
@@ -53,9 +56,12 @@ static void wish_complete(struct logp_wish *w, bool quick)
 		w->ranks = cpu_count() < 2                 ? 2
 			   : cpu_count() < PERF_RANKS_MOST ? cpu_count()
 							   : PERF_RANKS_MOST;
+	bool net = pair_networked();
 	if (!w->count)
-		w->count = USUAL_COUNT;
-	if (!w->rounds)
+		w->count = net ? NET_COUNT : USUAL_COUNT;
+	if (!w->rounds && net)
+		w->rounds = quick ? NET_QUICK_ROUNDS : NET_ROUNDS;
+	else if (!w->rounds)
 		w->rounds = quick ? QUICK_ROUNDS : USUAL_ROUNDS;
 }
 

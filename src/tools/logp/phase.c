@@ -43,14 +43,21 @@ static void answer(tern *t, const tern_msg *m)
 	tern_signal(t, &answers, 1);
 }
 
+int logp_take_open(tern *t)
+{
+	memset(logp_payload, 1, sizeof logp_payload);
+	return tern_on(t, LOGP_TAKE, take);
+}
+
 int logp_bytes_open(struct bench_rank *p)
 {
-	static tern_handler *const handlers[] = { ask, answer, take };
-	memset(logp_payload, 1, sizeof logp_payload);
+	static tern_handler *const handlers[] = { ask, answer };
 	int rc = pair_open(p);
 	for (int i = 0; i < 2 && !rc; i++)
-		rc = tern_on(pair[i], LOGP_TAKE, take);
-	return rc ? rc : handlers_on(p->t, LOGP_ASK, handlers, 3);
+		rc = logp_take_open(pair[i]);
+	if (!rc && p->t != pair[0])
+		rc = logp_take_open(p->t);
+	return rc ? rc : handlers_on(p->t, LOGP_ASK, handlers, 2);
 }
 
 /* 2 o_s + 2 L + 2 o_r */

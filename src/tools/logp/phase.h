@@ -29,6 +29,7 @@ enum {
 enum { LOGP_WORDS, LOGP_BYTES }; /* ways */
 perf_phase logp_trip, logp_gap, bytes_sending, bytes_handling;
 int logp_bytes_open(struct bench_rank *p);
+int logp_take_open(tern *t); /* LOGP_TAKE alone */
 extern char logp_payload[TERN_PAYLOAD_MAX];
 void logp_bytes_read(const tern_msg *m);
 

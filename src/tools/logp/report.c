@@ -15,11 +15,12 @@
 
 enum { THESIS_COLUMNS = 4 };
 
-/* Times in microseconds. */
+/* Times in microseconds; NaN where there is none. */
 struct thesis_column {
 	const char *machine, *layer, *message;
 	double latency, overhead, gap;
 	unsigned processors;
+	double processor; /* its part of the overhead, which is known of this machine alone */
 };
 
 /*
@@ -27,16 +28,16 @@ struct thesis_column {
  * 4-2).
  */
 static const struct thesis_column thesis[THESIS_COLUMNS] = {
-	{ "nCUBE/2", "Active Messages", "32 bytes", 25, 14, 14, 1024 },
-	{ "nCUBE/2", "Active Messages", "1 KiB", 471, 14, 236, 1024 },
-	{ "nCUBE/2", "send&receive", "1 KiB", 471, 80, 236, 1024 },
-	{ "CM-5", "CMAM", "16 bytes", 6, 1.6, 4, 1024 },
+	{ "nCUBE/2", "Active Messages", "32 bytes", 25, 14, 14, 1024, NAN },
+	{ "nCUBE/2", "Active Messages", "1 KiB", 471, 14, 236, 1024, NAN },
+	{ "nCUBE/2", "send&receive", "1 KiB", 471, 80, 236, 1024, NAN },
+	{ "CM-5", "CMAM", "16 bytes", 6, 1.6, 4, 1024, NAN },
 };
 
 static const char thesis_note[] =
 	"CM-5: the thesis gives L = 6 us, and says that it is 1.7 + 6.6 us";
 
-enum { HERE_COLUMNS = 2, THESIS_BYTES = 1024 };
+enum { HERE_COLUMNS = 3, THESIS_BYTES = LOGP_LARGE };
 
 /* -- Cells -------------------------------------------------------------------------- */
 
@@ -85,6 +86,17 @@ static void burst_row(const struct logp_model *m)
 	puts("  ns: g in a burst of so many messages");
 }
 
+/* The papers' overheads, and what can be said of three ranks only. */
+static void phases_rows(const struct overhead *o)
+{
+	if (!o->played)
+		return;
+	single_row("o_s, phase", &o->send[OVERHEAD_WORDS], "ns",
+		   "a rank sends to two in turn (papers' phase, three ranks)");
+	single_row("o_r, phase", &o->receive[OVERHEAD_WORDS], "ns",
+		   "two ranks send to one (papers' phase, three ranks)");
+}
+
 static void parameters_table(const struct logp_outcome *o, bool bold)
 {
 	const struct logp_model *m = &o->model;
@@ -97,6 +109,7 @@ static void parameters_table(const struct logp_outcome *o, bool bold)
 		   "how g grows with a payload of 1024 bytes or more");
 	single_row("L, P ranks", &m->latency, "ns",
 		   "L between neighbours, the mean over all of them");
+	phases_rows(&o->phases);
 	burst_row(m);
 	printf("%-10s  %19u  ranks, on %u core%s\n", "P", m->ranks, cpu_count(),
 	       cpu_count() == 1 ? "" : "s");
@@ -104,58 +117,85 @@ static void parameters_table(const struct logp_outcome *o, bool bold)
 
 /* -- The thesis ---------------------------------------------------------------------- */
 
-/* This machine's columns, in microseconds; how many there are. */
-static unsigned here_columns(const struct logp_model *m, struct thesis_column *here,
-			     char (*message)[CELL])
+/* The papers' o of one kind of message, in microseconds; NaN where no phases were played. */
+static double phases_overhead(const struct overhead *o, enum overhead_kind kind)
 {
-	const struct logp_size *size[HERE_COLUMNS] = { model_size(m, false, m->words),
-						       model_size(m, true, THESIS_BYTES) };
+	return o->played ? (o->send[kind].median + o->receive[kind].median) / 2000 : NAN;
+}
+
+static struct thesis_column here_column(const struct logp_outcome *o, const struct logp_size *s,
+					const char *message)
+{
+	enum overhead_kind kind = s->bytes ? OVERHEAD_BYTES : OVERHEAD_WORDS;
+	return (struct thesis_column){
+		.machine = "here",
+		.layer = "Tern",
+		.message = s->bytes ? "1 KiB" : message,
+		.latency = s->is[LOGP_LATENCY].median / 1000,
+		.overhead = phases_overhead(&o->phases, kind),
+		.gap = s->is[LOGP_GAP].median / 1000,
+		.processors = o->model.ranks,
+		.processor = (s->is[LOGP_SEND].median + s->is[LOGP_RECEIVE].median) / 2000,
+	};
+}
+
+/* Ranks that share cores have more overhead than a round trip takes; then there is no L. */
+static struct thesis_column here_sends(const struct overhead *o)
+{
+	double overhead = phases_overhead(o, OVERHEAD_SENDS);
+	double latency = o->trip.median / 2000 - 2 * overhead;
+	return (struct thesis_column){ "here",         "send&receive",
+				       "1 KiB",        latency > 0 ? latency : NAN,
+				       overhead,       o->gap.median / 1000,
+				       OVERHEAD_RANKS, NAN };
+}
+
+/* This machine's columns, in microseconds; how many there are. */
+static unsigned here_columns(const struct logp_outcome *o, struct thesis_column *here,
+			     char message[CELL])
+{
+	const struct logp_model *m = &o->model;
+	const struct logp_size *size[] = { model_size(m, false, m->words),
+					   model_size(m, true, THESIS_BYTES) };
 	unsigned n = 0;
-	for (unsigned i = 0; i < HERE_COLUMNS; i++) {
-		const struct logp_size *s = size[i];
-		if (!s)
-			continue;
-		snprintf(message[n], CELL, "%u bytes", s->bytes ? s->size : 8 * s->size);
-		double overhead = (s->is[LOGP_SEND].median + s->is[LOGP_RECEIVE].median) / 2;
-		here[n] = (struct thesis_column){ "here",
-						  "Tern",
-						  s->bytes ? "1 KiB" : message[n],
-						  s->is[LOGP_LATENCY].median / 1000,
-						  overhead / 1000,
-						  s->is[LOGP_GAP].median / 1000,
-						  m->ranks };
-		n++;
-	}
+	snprintf(message, CELL, "%u bytes", 8 * m->words);
+	for (unsigned i = 0; i < sizeof size / sizeof *size; i++)
+		if (size[i])
+			here[n++] = here_column(o, size[i], message);
+	if (o->phases.played)
+		here[n++] = here_sends(&o->phases);
 	return n;
 }
 
-static const char *const thesis_rows[] = { "machine",       "layer",        "message length",
-					   "L (latency)",   "o (overhead)", "g (gap)",
-					   "P (processors)" };
+static const char *const thesis_rows[] = { "machine",        "layer",         "message length",
+					   "L (latency)",    "o (overhead)",  "g (gap)",
+					   "o, processor's", "P (processors)" };
 
-enum { THESIS_ROWS = sizeof thesis_rows / sizeof *thesis_rows, THESIS_TEXTS = 3, THESIS_TIMES = 3 };
+enum { THESIS_ROWS = sizeof thesis_rows / sizeof *thesis_rows, THESIS_TEXTS = 3, THESIS_TIMES = 4 };
 
 static const char *thesis_cell(char *cell, const struct thesis_column *c, unsigned row)
 {
 	const char *const texts[THESIS_TEXTS] = { c->machine, c->layer, c->message };
-	const double times[THESIS_TIMES] = { c->latency, c->overhead, c->gap };
+	const double times[THESIS_TIMES] = { c->latency, c->overhead, c->gap, c->processor };
 	if (row < THESIS_TEXTS)
 		return texts[row];
-	if (row < THESIS_TEXTS + THESIS_TIMES) {
-		double us = times[row - THESIS_TEXTS];
-		snprintf(cell, CELL, "%.*f us", us < 1 ? 4 : us < 10 ? 1 : 0, us);
-	} else {
+	if (row == THESIS_ROWS - 1) {
 		snprintf(cell, CELL, "%u", c->processors);
+		return cell;
 	}
+	double us = times[row - THESIS_TEXTS];
+	if (isnan(us))
+		return "-";
+	snprintf(cell, CELL, "%.*f us", us < 1 ? 4 : us < 10 ? 1 : 0, us);
 	return cell;
 }
 
-static void thesis_table(const struct logp_model *m, bool bold)
+static void thesis_table(const struct logp_outcome *o, bool bold)
 {
 	struct thesis_column c[THESIS_COLUMNS + HERE_COLUMNS];
-	char message[HERE_COLUMNS][CELL], cell[CELL];
+	char message[CELL], cell[CELL];
 	memcpy(c, thesis, sizeof thesis);
-	unsigned n = THESIS_COLUMNS + here_columns(m, c + THESIS_COLUMNS, message);
+	unsigned n = THESIS_COLUMNS + here_columns(o, c + THESIS_COLUMNS, message);
 	table_heading(bold, "Table 4-12 of von Eicken's thesis, with this machine");
 	for (unsigned row = 0; row < THESIS_ROWS; row++) {
 		printf("%-16s", thesis_rows[row]);
@@ -164,6 +204,10 @@ static void thesis_table(const struct logp_model *m, bool bold)
 		putchar('\n');
 	}
 	puts(thesis_note);
+	puts("o: the mean of both sides, by the papers' phases between processes. The processor's "
+	     "part leaves out the\nway of cache lines (over a network: the wire and the wait for "
+	     "it), which is in L; send&receive has no\nsuch part, and its L is half a round trip "
+	     "less 2 o");
 }
 
 /* -- Predictions ----------------------------------------------------------------------- */
@@ -191,10 +235,17 @@ static void remarks(const struct logp_outcome *o)
 {
 	const struct logp_model *m = &o->model;
 	uint32_t cores = cpu_count();
-	puts("\nin brackets: the 95 % interval of the median. Predictions within 15 % are what "
-	     "the project wants; "
-	     "shown, not judged");
+	puts("\nin brackets: the 95 % interval of the median over rounds: of many runs like this "
+	     "one it would hold the true\nmedian in 95 of 100, if rounds did not depend on each "
+	     "other. With fewer than 6 rounds it is the whole range.\nRound trip, o_s, o_r and g "
+	     "have medians of their own; L is computed round by round and then has its own, so "
+	     "that\n2 (o_s + L + o_r) need not be the round trip that is shown. Phases of three "
+	     "ranks have rounds of their own.\nPredictions within 15 % are what the project "
+	     "wants; shown, not judged");
 	printf("messages of patterns have %u words\n", m->words);
+	if (o->phases.played && cores < OVERHEAD_RANKS)
+		printf("three ranks share %u core%s: what the phases give says little\n", cores,
+		       cores == 1 ? "" : "s");
 	if (o->rounds && m->ranks > cores)
 		printf("%u ranks share %u core%s: this says little\n", m->ranks, cores,
 		       cores == 1 ? "" : "s");
@@ -207,7 +258,7 @@ void logp_report_tables(const struct logp_outcome *o, bool bold)
 {
 	parameters_table(o, bold);
 	putchar('\n');
-	thesis_table(&o->model, bold);
+	thesis_table(o, bold);
 	putchar('\n');
 	forecast_table(o, bold);
 	remarks(o);
@@ -225,14 +276,20 @@ static void json_estimate(struct json *j, const struct series_estimate *e, const
 	json_end(j, '}');
 }
 
-static void json_parameter(struct json *j, const char *name, uint64_t size, const char *size_unit,
-			   const struct series_estimate *e, const char *unit)
+static void json_named(struct json *j, const char *key, const char *name, uint64_t size,
+		       const char *size_unit, const struct series_estimate *e, const char *unit)
 {
 	json_begin(j, NULL, '{');
-	json_text(j, "parameter", name);
+	json_text(j, key, name);
 	json_whole(j, "size", size);
 	json_text(j, "size_unit", size_unit);
 	json_estimate(j, e, unit);
+}
+
+static void json_parameter(struct json *j, const char *name, uint64_t size, const char *size_unit,
+			   const struct series_estimate *e, const char *unit)
+{
+	json_named(j, "parameter", name, size, size_unit, e, unit);
 }
 
 static void json_parameters(struct json *j, const struct logp_model *m)
@@ -247,6 +304,24 @@ static void json_parameters(struct json *j, const struct logp_model *m)
 		json_parameter(j, "g", logp_bursts[i], "messages", &m->burst[i], "ns");
 	json_parameter(j, "L", m->ranks, "ranks", &m->latency, "ns");
 	json_parameter(j, "G", LOGP_LARGE, "bytes", &m->per_byte, "ns/B");
+	json_end(j, ']');
+}
+
+/* Of requests, of requests with a payload, of sends that are received. */
+static void json_phases(struct json *j, const struct logp_outcome *o)
+{
+	static const char *const units[OVERHEAD_KINDS] = { "words", "bytes", "send&receive" };
+	json_begin(j, "phases", '[');
+	for (unsigned k = 0; k < OVERHEAD_KINDS && o->phases.played; k++) {
+		uint32_t size = k == OVERHEAD_WORDS ? o->model.words : LOGP_LARGE;
+		json_named(j, "phase", "o_s", size, units[k], &o->phases.send[k], "ns");
+		json_named(j, "phase", "o_r", size, units[k], &o->phases.receive[k], "ns");
+	}
+	if (o->phases.played) {
+		const char *sends = units[OVERHEAD_SENDS];
+		json_named(j, "phase", "trip", LOGP_LARGE, sends, &o->phases.trip, "ns");
+		json_named(j, "phase", "g", LOGP_LARGE, sends, &o->phases.gap, "ns");
+	}
 	json_end(j, ']');
 }
 
@@ -294,6 +369,7 @@ void logp_report_json(const struct logp_outcome *o)
 	json_whole(&j, "rounds", o->rounds);
 	json_whole(&j, "disturbed", o->disturbed);
 	json_parameters(&j, &o->model);
+	json_phases(&j, o);
 	json_thesis(&j);
 	json_forecasts(&j, o);
 	json_end(&j, '}');
@@ -314,6 +390,9 @@ void logp_report_list(void)
 	     "lengths\n"
 	     "G             how g grows with the bytes of large payloads, in ns/B\n"
 	     "P             ranks of all-to-all and ring\n"
+	     "phases        o_s and o_r as the papers measure them, three ranks: one sends to two, "
+	     "two send to one;\n"
+	     "              of requests, payloads and send&receive, in ns\n"
 	     "burst         predicted: from the first send to the last handler, o_s + L + o_r + "
 	     "(n - 1) g(n)\n"
 	     "all-to-all    predicted: k messages from each rank: o_s + L + o_r + (2k - 1) g(k)\n"

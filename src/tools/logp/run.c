@@ -193,5 +193,5 @@ int logp_run(const struct logp_wish *w, struct logp_outcome *o)
 	forecasts_make(&o->model, o->forecast);
 	for (unsigned i = 0; i < LOGP_PATTERNS; i++)
 		o->forecast[i].measured = series_estimate(&result.part[plan.patterns + i]);
-	return 0;
+	return overhead_run(o->model.words, LOGP_LARGE, w->count, w->rounds, &o->phases);
 }

@@ -7,6 +7,7 @@
 
 #include "tools/bench/test.h"
 #include "tools/logp/model.h"
+#include "tools/logp/overhead.h"
 
 /* What is predicted from the parameters and measured beside them. */
 enum { LOGP_PATTERNS = 13 };
@@ -42,6 +43,7 @@ struct logp_wish {
 struct logp_outcome {
 	struct logp_model model;
 	struct logp_forecast forecast[LOGP_PATTERNS];
+	struct overhead phases;     /* of LOGP_LARGE bytes; not in a profile */
 	unsigned rounds, disturbed; /* 0 rounds: the model was read, and nothing measured */
 };
 
