@@ -71,8 +71,8 @@ void record_fill(struct record *record, struct ranks_result *result);
 /* -- What runs instead of the tests; each returns 0, or a negative code with a sentence */
 
 /*
- * --paper: the rows of tables 4-1, 4-7 and 4-8 of von Eicken's thesis, measured here, beside what
- * it gives for the nCUBE/2 and the CM-5.
+ * --paper: tables of von Eicken's thesis, of the paper on FLASH and of Rosing and Saltz, measured
+ * here, beside what they give for their machines.
  */
 int paper_main(const struct perf_options *o);
 

@@ -1,373 +1,115 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `tern perf --paper`: what the thesis measured of CMAM, measured of Tern, with its figures
- * beside. What a handler adds to a batch (a reply, a transfer) is the difference to a batch of as
- * many requests whose handler only counts; both are played in the same phase.
+ * `tern perf --paper`: plays the tables of the papers one after another, and prints them with the
+ * papers' own figures and what follows from both: start-up cost and cost of a byte.
  */
-#include "tools/perf/perf.h"
+#include "tools/perf/compare/paper.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <tern/mem.h>
-
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "tools/bench/pair.h"
 #include "tools/bench/ranks.h"
-#include "tools/bench/words.h"
 #include "tools/common/json.h"
 #include "tools/common/table.h"
-#include "tools/logp/phase.h"
+#include "tools/perf/perf.h"
 
-enum {
-	PAPER_ASK = WORDS_FREE,
-	PAPER_ASK_XFER4,
-	PAPER_ASK_XFER,
-	PAPER_FETCH,
-	PAPER_FETCHED,
-};
-
-enum { XFER_BATCH = 32, SEGMENTS = 2, ROOM = 1 << 20, WORDS = 4 };
-
-/* One segment of the requester, which replies fill, and two of the server. */
-static tern_segment asked, served[SEGMENTS];
-static char room[ROOM], payload[TERN_PAYLOAD_MAX];
-static uint64_t xfer_words; /* of a transfer of N words */
-static uint64_t counter, fetched;
-static _Atomic uint64_t fetches;
-
-/* -- Handlers ---------------------------------------------------------------------- */
-
-static void ask(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_LAND, m->word[0], m->word[1], m->word[2], m->word[3]);
-}
-
-static void ask_xfer4(tern *t, const tern_msg *m)
-{
-	tern_segment_reply4(t, m, asked, m->word);
-}
-
-static void ask_xfer(tern *t, const tern_msg *m)
-{
-	tern_segment_reply(t, m, asked, payload, 8 * xfer_words);
-}
-
-static void fetch(tern *t, const tern_msg *m)
-{
-	uint64_t *at = &counter + tern_msg_arg(m, 0), was = *at;
-	*at = was + tern_msg_arg(m, 1);
-	tern_reply(t, m, PAPER_FETCHED, was);
-}
-
-static void fetch_answer(tern *t, const tern_msg *m)
-{
-	fetched = tern_msg_arg(m, 0);
-	tern_signal(t, &fetches, 1);
-}
-
-static int handlers_register(tern *t)
-{
-	static tern_handler *const handlers[] = { ask, ask_xfer4, ask_xfer, fetch, fetch_answer };
-	return handlers_on(t, PAPER_ASK, handlers, sizeof handlers / sizeof *handlers);
-}
-
-/* A segment that is full begins again: it stays open for all batches. */
-static size_t segment_again(tern *t, void *base, void *info)
-{
-	(void)t, (void)base, (void)info;
-	return ROOM;
-}
-
-static int paper_open(struct bench_rank *p)
-{
-	memset(room, 1, sizeof room);
-	memset(payload, 1, sizeof payload);
-	int rc = words_register(p->t);
-	if (!rc)
-		rc = pair_open(p);
-	if (!rc)
-		rc = handlers_register(p->t);
-	for (int i = 0; i < 2 && !rc; i++)
-		rc = handlers_register(pair[i]);
-	if (!rc)
-		rc = tern_segment_open(pair[0], room, ROOM, segment_again, NULL, &asked);
-	for (int i = 0; i < SEGMENTS && !rc; i++)
-		rc = tern_segment_open(pair[1], room, ROOM, segment_again, NULL, &served[i]);
-	return rc;
-}
-
-/* -- Batches ----------------------------------------------------------------------- */
-
-static int send_signals(uint32_t size, unsigned n)
-{
-	(void)size;
-	return words_send_to(pair[0], 1, WORDS_LAND, WORDS, n);
-}
-
-static int send_asks(uint32_t size, unsigned n)
-{
-	(void)size;
-	return words_send_to(pair[0], 1, PAPER_ASK, WORDS, n);
-}
-
-static int send_asks_xfer4(uint32_t size, unsigned n)
-{
-	(void)size;
-	return words_send_to(pair[0], 1, PAPER_ASK_XFER4, WORDS, n);
-}
-
-static int send_asks_xfer(uint32_t words, unsigned n)
-{
-	xfer_words = words;
-	return words_send_to(pair[0], 1, PAPER_ASK_XFER, WORDS, n);
-}
-
-static int send_fetches(uint32_t size, unsigned n)
-{
-	int rc = 0;
-	(void)size;
-	for (unsigned i = 0; i < n && !rc; i++)
-		rc = tern_request(pair[0], 1, PAPER_FETCH, 0, 1);
-	return rc;
-}
-
-/* The size is how many segments take turns. */
-static int send_xfer4s(uint32_t segments, unsigned n)
-{
-	static const uint64_t words[WORDS] = { 1, 2, 3, 4 };
-	static tern_op op = TERN_OP;
-	int rc = 0;
-	for (unsigned i = 0; i < n && !rc; i++)
-		rc = tern_segment_put4_start(pair[0], served[i % segments], words, &op);
-	return rc;
-}
-
-static int send_xfers(uint32_t words, unsigned n)
-{
-	static tern_op op = TERN_OP;
-	int rc = 0;
-	for (unsigned i = 0; i < n && !rc; i++)
-		rc = tern_segment_put_start(pair[0], served[0], payload, 8 * (size_t)words, &op);
-	return rc;
-}
-
-enum batch { SIGNALS, ASKS, ASKS_XFER4, ASKS_XFER, FETCHES, XFER4S, XFERS }; /* ways */
-
-static const struct pair_batch batches[] = {
-	[SIGNALS] = { send_signals, PAIR_REPLIES, false },
-	[ASKS] = { send_asks, PAIR_REPLIES, true },
-	[ASKS_XFER4] = { send_asks_xfer4, PAIR_REPLIES, true },
-	[ASKS_XFER] = { send_asks_xfer, PAIR_PAYLOADS, true },
-	[FETCHES] = { send_fetches, PAIR_REPLIES, true },
-	[XFER4S] = { send_xfer4s, XFER_BATCH, true },
-	[XFERS] = { send_xfers, PAIR_PAYLOADS, true },
-};
-
-static struct pair_each batch_play(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
-{
-	struct pair_each each = pair_each(p, b, size);
-	atomic_store(&fetches, 0);
-	return each;
-}
-
-/* -- Messages and transfers ---------------------------------------------------------- */
-
-static double batch_send(struct bench_rank *p)
-{
-	return batch_play(p, &batches[p->way], p->size).send;
-}
-
-static double batch_handle(struct bench_rank *p)
-{
-	return batch_play(p, &batches[p->way], p->size).handle;
-}
-
-static double batch_answer(struct bench_rank *p)
-{
-	return batch_play(p, &batches[p->way], p->size).answer;
-}
-
-static double batch_ask(struct bench_rank *p)
-{
-	struct pair_each c = batch_play(p, &batches[p->way], p->size);
-	return c.send + c.answer;
-}
-
-static double batch_reply(struct bench_rank *p)
-{
-	const struct pair_batch *with = &batches[p->way];
-	const struct pair_batch without = { send_signals, with->n, false };
-	return batch_play(p, with, p->size).handle - batch_play(p, &without, WORDS).handle;
-}
-
-static double paper_segment(struct bench_rank *p)
-{
-	tern_segment s;
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rank && !p->rc; i++) {
-		p->rc = tern_segment_open(pair[1], room, ROOM, NULL, NULL, &s);
-		if (!p->rc)
-			p->rc = tern_segment_close(pair[1], s);
-	}
-	return (double)pair_since(began) / (double)p->count;
-}
-
-/* -- Polls --------------------------------------------------------------------------- */
-
-enum { POLL, POLL_REQUESTS, POLL_REPLIES }; /* ways */
-
-/* That find nothing, after one that found something: there is an active peer to look at. */
-static double paper_poll(struct bench_rank *p)
-{
-	static int (*const polls[])(tern * t) = { tern_poll, tern_poll_requests,
-						  tern_poll_replies };
-	int (*const poll)(tern * t) = polls[p->way];
-	if (p->rank)
-		return 0;
-	p->rc = words_send(pair[0], 1, WORDS, 1);
-	if (!p->rc)
-		p->rc = tern_poll(pair[1]);
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++)
-		p->rc = poll(pair[1]);
-	p->rc = p->rc < 0 ? p->rc : 0;
-	return (double)pair_since(began) / (double)p->count;
-}
-
-/* -- Fetch and add, as messages --------------------------------------------------------- */
-
-static int fetch_trips(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++) {
-		rc = tern_request(p->t, 1, PAPER_FETCH, 0, 1);
-		if (!rc)
-			rc = tern_wait(p->t, &fetches, 1);
-	}
-	raw_sink += fetched;
-	return rc;
-}
-
-static double paper_fetch_trip(struct bench_rank *p)
-{
-	return each_ns(p, words_acted_after(p, fetch_trips, fetch_trips));
-}
-
-/* -- Injection --------------------------------------------------------------------------- */
-
-/* For each byte of large messages, which nobody reads. */
-static int trip_of_nothing(struct bench_rank *p)
-{
-	return words_trips(p->t, 0, p->count);
-}
-
-static int inject(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_request_data(p->t, 1, WORDS_LAND, payload, sizeof payload);
-	return p->rc;
-}
-
-static double paper_injection(struct bench_rank *p)
-{
-	return each_ns(p, words_handled_after(p, trip_of_nothing, inject)) / sizeof payload;
-}
-
-enum { N_WORDS = 128 };
-
-/*
- * Zero where the thesis has no figure. Of the nCUBE/2 it gives microseconds, and in the text
- * the instructions of two paths; of the CM-5 microseconds and cycles, whose words have 32
- * bits and whose messages carry 16 bytes.
- */
-static const struct row {
-	const char *name, *tables;
-	perf_phase *play; /* NULL: nothing here corresponds to it */
-	int way;
-	uint32_t size;
-	unsigned share; /* a round plays the count over this */
-	uint32_t bytes; /* that one of them moves here */
-	double ncube_us;
-	unsigned ncube_instructions;
-	double cm5_us, cm5_cycles, cm5_rate; /* MB/s */
-} rows[] = {
-	{ "send request, 4 words", "4-1, 4-7", words_sending, 0, 4, 1, 32, 13.1, 24, 1.5, 50.7,
-	  10.6 },
-	{ "send reply, 4 words", "4-7", batch_reply, ASKS, 0, 1, 32, 0, 0, 1.3, 42.8, 12.3 },
-	{ "handle request", "4-1, 4-7", words_handling, 0, 4, 1, 32, 15.0, 37, 1.6, 52.2, 10.0 },
-	{ "handle reply", "4-7", batch_answer, ASKS, WORDS, 1, 32, 0, 0, 1.6, 52.2, 10.0 },
-	{ "open and close a segment", "4-7", paper_segment, 0, 0, 2, 0, 0, 0, 6.7, 221.7, 0 },
-	{ "xfer 4 words, request", "4-7", batch_send, XFER4S, 1, 2, 32, 0, 0, 2.3, 75.4, 7.0 },
-	{ "xfer 4 words, reply", "4-7", batch_reply, ASKS_XFER4, 0, 2, 32, 0, 0, 1.6, 54.1, 9.8 },
-	{ "xfer N words, request", "4-7", batch_send, XFERS, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.7,
-	  56.7, 9.3 },
-	{ "xfer N words, reply", "4-7", batch_reply, ASKS_XFER, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.6,
-	  52.9, 10.0 },
-	{ "handle xfer, 1 segment", "4-7", batch_handle, XFER4S, 1, 2, 32, 0, 0, 1.6, 52.6, 10.0 },
-	{ "handle xfer, 2 segments", "4-7", batch_handle, XFER4S, SEGMENTS, 2, 32, 0, 0, 2.2, 71.1,
-	  7.4 },
-	{ "poll, nothing there", "4-7", paper_poll, POLL, 0, 1, 0, 0, 0, 0.7, 22.0, 0 },
-	{ "poll requests", "", paper_poll, POLL_REQUESTS, 0, 1, 0, 0, 0, 0, 0, 0 },
-	{ "poll replies", "4-7", paper_poll, POLL_REPLIES, 0, 1, 0, 0, 0, 0.3, 11.0, 0 },
-	{ "round trip, neighbour", "4-1, 4-7", logp_trip, 0, 4, 20, 0, 76.2, 0, 11.2, 368.1, 0 },
-	{ "latency of a hop", "4-1, 4-7", NULL, 0, 0, 1, 0, 2.2, 0, 0.8, 8.0, 0 },
-	{ "injection, for each byte", "4-1", paper_injection, 0, 0, 100, 1, 0.45, 0, 0, 0, 0 },
-	{ "fetch&add, requester", "4-8", batch_ask, FETCHES, 0, 1, 0, 0, 0, 4.3, 143, 0 },
-	{ "fetch&add, server", "4-8", batch_handle, FETCHES, 0, 1, 0, 0, 0, 3.5, 115, 0 },
-	{ "fetch&add, round trip", "4-8", paper_fetch_trip, 0, 0, 20, 0, 0, 0, 12.2, 404, 0 },
-	{ "send 0 words", "", words_sending, 0, 0, 1, 0, 0, 0, 0, 0, 0 },
-	{ "send 1 word", "", words_sending, 0, 1, 1, 8, 0, 0, 0, 0, 0 },
-	{ "send 2 words", "", words_sending, 0, 2, 1, 16, 0, 0, 0, 0, 0 },
-	{ "send 3 words", "", words_sending, 0, 3, 1, 24, 0, 0, 0, 0, 0 },
-	{ "send 4 words", "", words_sending, 0, 4, 1, 32, 0, 0, 0, 0, 0 },
-	{ "send 5 words", "", words_sending, 0, 5, 1, 40, 0, 0, 0, 0, 0 },
-	{ "send 6 words", "", words_sending, 0, 6, 1, 48, 0, 0, 0, 0, 0 },
-	{ "handle 0 words", "", words_handling, 0, 0, 1, 0, 0, 0, 0, 0, 0 },
-	{ "handle 1 word", "", words_handling, 0, 1, 1, 8, 0, 0, 0, 0, 0 },
-	{ "handle 2 words", "", words_handling, 0, 2, 1, 16, 0, 0, 0, 0, 0 },
-	{ "handle 3 words", "", words_handling, 0, 3, 1, 24, 0, 0, 0, 0, 0 },
-	{ "handle 4 words", "", words_handling, 0, 4, 1, 32, 0, 0, 0, 0, 0 },
-	{ "handle 5 words", "", words_handling, 0, 5, 1, 40, 0, 0, 0, 0, 0 },
-	{ "handle 6 words", "", words_handling, 0, 6, 1, 48, 0, 0, 0, 0, 0 },
-};
-
-enum { ROWS = sizeof rows / sizeof *rows };
-
-static const char *const notes[] = {
-	"overheads are the processor's part alone: two endpoints of one thread, so that no line "
-	"travels",
-	"N is 128 words of 64 bits here, in one message; on the CM-5 a block goes in messages of "
-	"16 bytes, and "
-	"the figure is for one of those",
-	"a request that transfers is acknowledged here: handling it includes the reply, and its "
-	"sender later "
-	"takes that in",
-	"handling on the CM-5 is one figure for requests and replies",
-	"a hop: there are none here; the thesis gives 0.8 us and 8 cycles for the CM-5, which do "
-	"not agree",
-};
+static const struct paper_table *const tables[] = { &paper_thesis, &paper_phases, &paper_flash,
+						    &paper_ipsc };
+enum { TABLES = sizeof tables / sizeof *tables, ROWS_MOST = 64 };
 
 struct line {
-	const struct row *row;
+	const struct paper_row *row;
 	struct series_estimate ns;
 	double cycles, rate; /* NaN, and MB/s */
 };
 
-static struct line line_make(const struct row *row, struct series *s, double cycles)
+/* All that was measured. */
+struct paper {
+	struct line line[TABLES][ROWS_MOST];
+	double ticks; /* of the processor's counter, in a nanosecond; NaN without one */
+};
+
+static struct line line_make(const struct paper_row *row, struct series *s, double ticks)
 {
 	struct line l = { row, series_estimate(s), NAN, NAN };
-	l.cycles = l.ns.median * cycles;
+	l.cycles = l.ns.median * ticks;
 	if (row->bytes > 1)
 		l.rate = 1000 * row->bytes / l.ns.median;
 	return l;
 }
 
-/* -- The table ---------------------------------------------------------------------- */
+/* The median of the row of that name; NaN without one. */
+static double paper_ns(const struct paper *p, const char *name)
+{
+	for (unsigned t = 0; t < TABLES; t++)
+		for (unsigned i = 0; i < tables[t]->rows; i++)
+			if (strcmp(tables[t]->row[i].name, name) == 0)
+				return p->line[t][i].ns.median;
+	return NAN;
+}
 
-static const char *cell_ncube(char *cell, const struct row *row)
+/* -- The models (4.2.4.1, 4.3.4.1) ----------------------------------------------------- */
+
+/* As the thesis puts it: NaN where it has no figure, or nothing was measured. */
+struct model_row {
+	const char *name, *unit;
+	double messages, xfer; /* here */
+	double ncube, cm5;
+};
+
+enum { MODEL_ROWS = 5, XFER_BYTES = 1024 };
+
+/*
+ * Of messages alpha is both overheads by the phases, as for the nCUBE/2, and beta the injection of
+ * a byte. Of transfers alpha is a segment, the way of its name and a message (for the CM-5 that is
+ * 6.7 + 5.6 + 3.1 = 15.4 us), and beta a byte of a transfer.
+ */
+static void model_make(const struct paper *p, struct model_row row[MODEL_ROWS])
+{
+	double alpha = paper_ns(p, "send, to two ranks") + paper_ns(p, "handle, from two ranks");
+	double beta = paper_ns(p, "injection, for each byte");
+	double segment = paper_ns(p, "open and close a segment") +
+			 paper_ns(p, "round trip, neighbour") / 2 +
+			 paper_ns(p, "send request, 4 words") + paper_ns(p, "handle request");
+	double byte = paper_ns(p, "xfer N words, request") / XFER_BYTES;
+	const struct model_row made[MODEL_ROWS] = {
+		{ "alpha, start-up", "us", alpha / 1000, segment / 1000, 28, 15.5 },
+		{ "beta, each byte", "ns", beta, byte, 450, 100 },
+		{ "R-infinity, 1 / beta", "MB/s", 1000 / beta, 1000 / byte, 2.2, 10 },
+		{ "N-half, alpha / beta", "bytes", alpha / beta, segment / byte, 62, 155 },
+		{ "cycles per message", "cycles", alpha * p->ticks, NAN, 700, 100 },
+	};
+	memcpy(row, made, sizeof made);
+}
+
+static void model_print(const struct paper *p, bool bold)
+{
+	struct model_row row[MODEL_ROWS];
+	char cell[4][CELL];
+	model_make(p, row);
+	table_heading(bold, "The models of 4.2.4.1 and 4.3.4.1");
+	printf("%-22s  %-6s  %14s  %14s  %8s  %8s\n", "", "unit", "here, messages",
+	       "here, transfer", "nCUBE/2", "CM-5");
+	for (unsigned i = 0; i < MODEL_ROWS; i++)
+		printf("%-22s  %-6s  %14s  %14s  %8s  %8s\n", row[i].name, row[i].unit,
+		       cell_figure(cell[0], row[i].messages, 3, ""),
+		       cell_figure(cell[1], row[i].xfer, 3, ""),
+		       cell_figure(cell[2], row[i].ncube, 3, ""),
+		       cell_figure(cell[3], row[i].cm5, 3, ""));
+	puts("\nmessages: both overheads by the phases above, and the injection of a byte; "
+	     "transfer: a segment, half a round\ntrip for its name and a message, and a byte of "
+	     "`xfer N words, request`, which is the processor's part alone.\nThe thesis says "
+	     "\"around 700\" cycles, where 28 us are 560 at its 20 MHz");
+}
+
+/* -- The tables ------------------------------------------------------------------------ */
+
+static const char *cell_ncube(char *cell, const struct paper_row *row)
 {
 	if (row->ncube_us == 0)
 		return "-";
@@ -378,7 +120,7 @@ static const char *cell_ncube(char *cell, const struct row *row)
 	return cell;
 }
 
-static const char *cell_cm5(char *cell, const struct row *row)
+static const char *cell_cm5(char *cell, const struct paper_row *row)
 {
 	if (row->cm5_us == 0)
 		return "-";
@@ -386,33 +128,79 @@ static const char *cell_cm5(char *cell, const struct row *row)
 	return cell;
 }
 
-static void table_row(const struct line *l)
+/* What the table's machine took, and moved. */
+static const char *cell_other(char *cell, const struct paper_row *row)
 {
-	char ns[CELL], low[CELL], high[CELL], range[2 * CELL + 4] = "-", cycles[CELL], rate[CELL],
-							       ncube[CELL], cm5[CELL];
-	const struct row *row = l->row;
+	if (row->other_us == 0)
+		return "-";
+	if (row->other_rate != 0)
+		snprintf(cell, CELL, "%g us, %g MB/s", row->other_us, row->other_rate);
+	else
+		snprintf(cell, CELL, "%g us", row->other_us);
+	return cell;
+}
+
+/* The last columns: what the papers have. */
+static void theirs_print(const struct paper_table *t, const struct paper_row *row)
+{
+	char ncube[CELL], cm5[CELL], rate[CELL];
+	if (t->machine)
+		printf("  %18s\n", cell_other(cm5, row));
+	else
+		printf("  %16s  %17s  %9s\n", cell_ncube(ncube, row), cell_cm5(cm5, row),
+		       cell_figure(rate, row->cm5_rate == 0 ? NAN : row->cm5_rate, 3, ""));
+}
+
+static void row_print(const struct paper_table *t, const struct line *l)
+{
+	char ns[CELL], low[CELL], high[CELL], range[2 * CELL + 4] = "-", cycles[CELL], rate[CELL];
 	if (!isnan(l->ns.median))
 		snprintf(range, sizeof range, "%s %s", cell_figure(low, l->ns.low, 3, ""),
 			 cell_figure(high, l->ns.high, 3, ""));
-	printf("%-25s  %-8s  %8s  %13s  %7s  %6s  %16s  %17s\n", row->name, row->tables,
+	printf("%-25s  %-8s  %8s  %13s  %7s  %6s", l->row->name, l->row->tables,
 	       cell_figure(ns, l->ns.median, 3, ""), range, cell_figure(cycles, l->cycles, 3, ""),
-	       cell_figure(rate, l->rate / 1000, 3, ""), cell_ncube(ncube, row),
-	       cell_cm5(cm5, row));
+	       cell_figure(rate, l->rate / 1000, 3, ""));
+	theirs_print(t, l->row);
 }
 
-static void table_print(const struct line *lines, bool bold)
+static void table_print(const struct paper_table *t, const struct line *line, bool bold)
 {
-	table_heading(bold, "%-25s  %-8s  %8s  %13s  %7s  %6s  %16s  %17s", "operation", "table",
-		      "ns", "95 %", "cycles", "GB/s", "nCUBE/2", "CM-5");
-	for (unsigned i = 0; i < ROWS; i++)
-		table_row(&lines[i]);
-	putchar('\n');
-	for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-		puts(notes[i]);
-	if (isnan(lines[0].cycles))
-		puts("cycles: this processor has no counter of constant rate");
+	char theirs[2 * CELL];
+	if (t->machine)
+		snprintf(theirs, sizeof theirs, "%18s", t->machine);
 	else
-		puts("cycles: ticks of the processor's counter, at its nominal rate");
+		snprintf(theirs, sizeof theirs, "%16s  %17s  %9s", "nCUBE/2", "CM-5", "CM-5 MB/s");
+	table_heading(bold, "%s", t->title);
+	printf("%-25s  %-8s  %8s  %13s  %7s  %6s  %s\n", "operation",
+	       t->machine ? "section" : "table", "ns", "95 % interval", "cycles", "GB/s", theirs);
+	for (unsigned i = 0; i < t->rows; i++)
+		row_print(t, &line[i]);
+	putchar('\n');
+	for (const char *const *note = t->notes; *note; note++)
+		puts(*note);
+	if (t->test.amount.ranks > cpu_count())
+		printf("%u ranks share %u core%s: this says little\n", t->test.amount.ranks,
+		       cpu_count(), cpu_count() == 1 ? "" : "s");
+	putchar('\n');
+}
+
+static void paper_print(const struct paper *p, bool bold)
+{
+	for (unsigned t = 0; t < TABLES; t++) {
+		table_print(tables[t], p->line[t], bold);
+		if (tables[t] == &paper_phases) {
+			model_print(p, bold);
+			putchar('\n');
+		}
+	}
+	puts("ns: the median over rounds. 95 % interval: between two of the rounds' figures, in "
+	     "order; of many runs like\nthis one it would hold the true median in 95 of 100, if "
+	     "rounds did not depend on each other; with fewer than\n6 rounds it is the whole "
+	     "range. Rows of one table take turns in the same rounds, and each has a median of "
+	     "its\nown: sums of rows need not agree with another row. Tables are played one "
+	     "after another, independently");
+	puts(isnan(p->ticks) ? "cycles: this processor has no counter of constant rate"
+			     : "cycles: ticks of the processor's counter, at its nominal rate");
 }
 
 /* -- JSON ----------------------------------------------------------------------------- */
@@ -423,10 +211,11 @@ static void json_some(struct json *j, const char *key, double value)
 	json_real(j, key, value == 0 ? NAN : value);
 }
 
-static void json_line(struct json *j, const struct line *l)
+static void json_line(struct json *j, const struct paper_table *t, const struct line *l)
 {
-	const struct row *row = l->row;
+	const struct paper_row *row = l->row;
 	json_begin(j, NULL, '{');
+	json_text(j, "paper", t->key);
 	json_text(j, "operation", row->name);
 	json_text(j, "tables", *row->tables ? row->tables : NULL);
 	json_real(j, "value", l->ns.median);
@@ -440,15 +229,18 @@ static void json_line(struct json *j, const struct line *l)
 	json_some(j, "cm5_us", row->cm5_us);
 	json_some(j, "cm5_cycles", row->cm5_cycles);
 	json_some(j, "cm5_mb_per_s", row->cm5_rate);
+	json_some(j, "theirs_us", row->other_us);
+	json_some(j, "theirs_mb_per_s", row->other_rate);
 	json_end(j, '}');
 }
 
-static void json_print(const struct line *lines)
+static void json_print(const struct paper *p)
 {
 	struct json j = { .to = stdout };
 	json_begin(&j, NULL, '[');
-	for (unsigned i = 0; i < ROWS; i++)
-		json_line(&j, &lines[i]);
+	for (unsigned t = 0; t < TABLES; t++)
+		for (unsigned i = 0; i < tables[t]->rows; i++)
+			json_line(&j, tables[t], &p->line[t][i]);
 	json_end(&j, ']');
 }
 
@@ -492,30 +284,41 @@ static double cycles_rate(void)
 
 /* -- The run --------------------------------------------------------------------------- */
 
+static int table_play(const struct paper_table *t, uint64_t count, unsigned rounds,
+		      struct line *line, double ticks)
+{
+	static struct ranks_result result; /* large */
+	struct part parts[ROWS_MOST];
+	memset(&result, 0, sizeof result);
+	for (unsigned i = 0; i < t->rows; i++) {
+		const struct paper_row *row = &t->row[i];
+		parts[i] = (struct part){ .phase = { .figure = row->play, .way = row->way },
+					  .size = row->size,
+					  .count = count > row->share ? count / row->share : 1 };
+	}
+	int rc = ranks_play(&t->test, 0, parts, t->rows, rounds, &result);
+	for (unsigned i = 0; i < t->rows && !rc; i++)
+		line[i] = line_make(&t->row[i], &result.part[i], ticks);
+	return rc;
+}
+
+/* Over a network everything takes longer, by system calls. */
 int paper_main(const struct perf_options *o)
 {
-	enum { COUNT = 10000, ROUNDS = 101, QUICK_ROUNDS = 21 };
-	uint64_t count = o->count ? o->count : COUNT;
-	static const struct test test = { { .name = "paper" },
-					  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
-					  .play.open = paper_open };
-	static struct ranks_result result; /* large */
-	struct part parts[ROWS];
-	struct line lines[ROWS];
-	for (unsigned i = 0; i < ROWS; i++)
-		parts[i] =
-			(struct part){ .phase = { .figure = rows[i].play, .way = rows[i].way },
-				       .size = rows[i].size,
-				       .count = count > rows[i].share ? count / rows[i].share : 1 };
-	int rc = ranks_play(&test, 0, parts, ROWS, perf_rounds(o, ROUNDS, QUICK_ROUNDS), &result);
+	enum { COUNT = 10000, ROUNDS = 101, QUICK_ROUNDS = 21, NET_COUNT = 200, NET_ROUNDS = 15 };
+	static struct paper p;
+	bool net = pair_networked();
+	uint64_t count = o->count ? o->count : net ? NET_COUNT : COUNT;
+	unsigned rounds = perf_rounds(o, net ? NET_ROUNDS : ROUNDS, QUICK_ROUNDS);
+	int rc = 0;
+	p.ticks = cycles_rate();
+	for (unsigned t = 0; t < TABLES && !rc; t++)
+		rc = table_play(tables[t], count, rounds, p.line[t], p.ticks);
 	if (rc)
 		return rc;
-	double cycles = cycles_rate();
-	for (unsigned i = 0; i < ROWS; i++)
-		lines[i] = line_make(&rows[i], &result.part[i], cycles);
 	if (o->json)
-		json_print(lines);
+		json_print(&p);
 	else
-		table_print(lines, !o->plain && isatty(STDOUT_FILENO));
+		paper_print(&p, !o->plain && isatty(STDOUT_FILENO));
 	return 0;
 }
