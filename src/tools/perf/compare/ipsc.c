@@ -226,8 +226,8 @@ static const struct paper_row rows[] = {
 };
 
 static const char *const notes[] = {
-	"bounce: one way. It comes early: the receiver probes until it is there; on the iPSC/860 it "
-	"was interrupted.",
+	"bounce: one way. It comes early: the receiver probes until it is there; on the iPSC/860 "
+	"it was interrupted.",
 	"solve: for one value, of 2048 at most between two ranks, until the last rank is done; "
 	"communication is what",
 	"goes beyond the computation. The paper does not say that its figures are for one value; a "

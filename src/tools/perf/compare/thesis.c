@@ -383,8 +383,8 @@ static const char *const phase_notes[] = {
 	"to, is the",
 	"bottleneck; until the last message has been handled. It contains the way of cache lines; "
 	"over a network the",
-	"kernel's work. The nCUBE/2's receive overhead is that of a stream from one node, the larger "
-	"of both sides",
+	"kernel's work. The nCUBE/2's receive overhead is that of a stream from one node, the "
+	"larger of both sides",
 	NULL
 };
 
