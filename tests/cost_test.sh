@@ -68,7 +68,7 @@ run --plot "$folder/cost.svg"
 check_status 0
 check_quiet
 for table in '1. A single packet' "2. The study's protocols" '3. What a better network' '4. Kinds' \
-	'5. As a formula' '6. What is not base'; do
+	'5. As a formula' '6. What is not base' '7. By interrupt'; do
 	count_out 1 "^$table"
 done
 count_out 1 '^total +20 +27 +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$'
@@ -83,6 +83,15 @@ done
 count_out 1 '^  total +128 +10 +35 +168 +24 +32$'
 count_out 2 '^ +[48] +[0-9]+ +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9]+ %$'
 count_out 4 '^ +[0-9]+ +[0-9]+ +[0-9]+ % +[0-9]+ % +- +-$'
+
+sentence "a send and its reception by interrupt have the thesis' categories, which add up"
+for side in 'send 16' 'reception 35'; do
+	awk -v title="${side% *}" -v all="${side#* }" '
+		$0 == title { on = 1; next }
+		on && /^  total / { exit !($2 == all && a == all && $3 == b && $4 == c && b > c) }
+		on && /[0-9]$/ { a += $(NF - 2); b += $(NF - 1); c += $NF }' "$out" ||
+		fail "$side: the categories do not add up"
+done
 
 sentence "formulas agree with the counts beside them, exactly where they go through them"
 count_out 3 '^  words, n: formula, count'

@@ -321,6 +321,7 @@ uint32_t job_member_rank(const struct job *j, uint32_t member);
 _Atomic uint64_t *job_bell(const struct job *j, uint32_t member);
 struct pulse *job_pulse(const struct job *j, uint32_t member);
 /* Ranks, and the seats that have been taken. */
+/* cost: base status */
 static inline uint32_t job_members(const struct job *j)
 {
 	return j->size + atomic_load_explicit(&j->head->seats_used, memory_order_relaxed);

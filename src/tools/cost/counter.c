@@ -54,12 +54,20 @@ void trace_free(struct cost_trace *t)
 
 /* -- The child's steps --------------------------------------------------------------------- */
 
-/* Lets it go on, to its next stop; false when it has ended. */
+/*
+ * Lets it go on, to its next stop; false when it has ended. A signal of its own is passed on, so
+ * that steps lead through the handler.
+ */
 static bool child_resume(struct counter *c, int how)
 {
-	return ptrace(how, c->child, NULL, NULL) == 0 &&
-	       waitpid(c->child, &c->status, 0) == c->child && WIFSTOPPED(c->status) &&
-	       WSTOPSIG(c->status) == SIGTRAP;
+	int signal = 0;
+	do {
+		if (ptrace(how, c->child, NULL, (void *)(uintptr_t)signal) != 0 ||
+		    waitpid(c->child, &c->status, 0) != c->child || !WIFSTOPPED(c->status))
+			return false;
+		signal = WSTOPSIG(c->status);
+	} while (signal != SIGTRAP);
+	return true;
 }
 
 static bool child_regs(const struct counter *c, struct user_regs_struct *regs)

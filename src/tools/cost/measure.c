@@ -77,6 +77,9 @@ static void play_all(struct cost_board *board, void *arg)
 	const struct operation *o = arg;
 	alarm(PATIENCE_S);           /* ends an operation that has no end */
 	setenv("TERN_GROW", "0", 1); /* a ring that has grown: the plays before those that count */
+	char number[16];
+	snprintf(number, sizeof number, "%d", COST_SIGNAL);
+	setenv("TERN_SIGNAL", number, 1);
 	int rc = bench_open(&b, o);
 	if (rc) {
 		board->failed = rc;

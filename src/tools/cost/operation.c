@@ -3,6 +3,7 @@
 #include "tools/cost/operation.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include <tern/msg.h>
@@ -144,6 +145,64 @@ static void send_answered(struct bench *b)
 	uint64_t w = b->taken;
 	COST_MARK();
 	tern_request(t, COST_DESTINATION, ANSWER, w, 2, 3, 4);
+	COST_MARK();
+}
+
+/* -- By interrupt ------------------------------------------------------------------------- */
+
+/*
+ * Whoever sends to the destination calls it by its signal, which waits here until it is let in. Its
+ * clock is one that takes the same instructions each time, and long passes between two interrupts.
+ */
+static uint64_t even_time = 1;
+
+/* cost: flow status */
+static uint64_t even_now(void)
+{
+	return ++even_time;
+}
+
+static int interrupt_begin(tern *t)
+{
+	static struct world even;
+	struct endpoint *e = t->own;
+	enum { APART_NS = 1000000 };
+	even_time += APART_NS;
+	if (e->interrupt)
+		return 0;
+	even = *e->world;
+	even.now = even_now;
+	e->world = &even;
+	return tern_delivery_set(t, TERN_DELIVERY_INTERRUPT);
+}
+
+static void interrupt_mask(int how)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, COST_SIGNAL);
+	sigprocmask(how, &set, NULL);
+}
+
+static void send_interrupt(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint64_t w = b->taken;
+	const volatile bool *armed = &b->t[COST_DESTINATION]->own->armed;
+	b->rc = interrupt_begin(b->t[COST_DESTINATION]);
+	while (!b->rc && !*armed) /* a timer finds out that the program computes */
+		;
+	interrupt_mask(SIG_BLOCK);
+	COST_MARK();
+	tern_request(t, COST_DESTINATION, TAKE, w, 2, 3, 4);
+	COST_MARK();
+}
+
+static void receive_interrupt(struct bench *b, unsigned n)
+{
+	(void)b, (void)n;
+	COST_MARK();
+	interrupt_mask(SIG_UNBLOCK); /* cost: program */
 	COST_MARK();
 }
 
@@ -363,6 +422,9 @@ const struct operation operation_table[] = {
 	  setup_nothing, send_1, receive_poll, NULL, false, false, NULL },
 	{ "round-trip", "tern_request and tern_reply, 4 words each", COST_OTHER, 16, 1,
 	  setup_nothing, send_answered, receive_poll, finish_poll, false, false, NULL },
+	{ "interrupt-4", "tern_request, 4 words, to a rank that computes and is interrupted",
+	  COST_OTHER, 8, 1, setup_nothing, send_interrupt, receive_interrupt, NULL, true, true,
+	  NULL },
 	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, setup_memory, put_word, receive_nothing,
 	  NULL, true, false, NULL },
 

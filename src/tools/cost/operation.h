@@ -9,6 +9,8 @@
 #include "protocols/sequence/sequence.h"
 #include "tools/cost/cost.h"
 
+enum { COST_SIGNAL = 40 }; /* of interrupts */
+
 enum cost_form {
 	COST_PACKET, /* one message that carries its words */
 	COST_FINITE, /* from memory to memory, and the destination knows when all is there */

@@ -32,6 +32,8 @@ double study_weighted(const struct cost_study *s, const struct cost_tally *t, st
 
 /* Formulas for messages, and what is not base. */
 void fit_formulas(const struct cost_study *s);
+/* By interrupt, in the thesis' categories. */
+void table_interrupt(const struct cost_study *s, bool bold);
 void fit_overhead(const struct cost_study *s);
 
 /* Table 1: a single packet, by step. */

@@ -284,6 +284,7 @@ void table_all(const struct cost_study *s, bool bold)
 	fit_formulas(s);
 	table_heading(bold, "\n6. What is not base, of 1,024 words in packets of n words");
 	fit_overhead(s);
+	table_interrupt(s, bold);
 	table_candidates(s, bold);
 }
 
