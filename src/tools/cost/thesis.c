@@ -12,46 +12,54 @@
 #define STEPS_ALL (BIT(COST_STEPS) - 1)
 #define REST (BIT(COST_ORDER) | BIT(COST_FAULT) | BIT(COST_STATISTICS))
 
-/* `ncube`: the thesis' instructions, of 4-5 in the kernel and in the user's stub together. */
+/* The thesis' figures of 4-5 are those of the kernel and of the user's stub together. */
 struct category {
 	const char *name;
-	int ncube;
-	unsigned base_steps; /* of base, those that belong to it, */
-	unsigned features;   /* and all of these */
+	int ncube, ncube_memory; /* instructions, and accesses to memory */
+	unsigned base_steps;     /* of base, those that belong to it, */
+	unsigned features;       /* and all of these */
 };
 
 static const struct category send_rows[] = {
-	{ "kernel trap; here, calls", 2, BIT(COST_CALL), 0 },
-	{ "output port, set-up of DMA", 3, BIT(COST_SETUP) | BIT(COST_WRITE) | BIT(COST_READ), 0 },
-	{ "port ready", 3, BIT(COST_STATUS) | BIT(COST_CONTROL), BIT(COST_FLOW) },
-	{ "check destination, length", 4, 0, BIT(COST_PROTECTION) },
-	{ "buffer management", 4, 0, BIT(COST_BUFFER) },
-	{ "order, faults, statistics", 0, 0, REST },
-	{ "total", 16, STEPS_ALL, ~BIT(COST_BASE) },
+	{ "kernel trap; here, calls", 2, 6, BIT(COST_CALL), 0 },
+	{ "output port, set-up of DMA", 3, 4, BIT(COST_SETUP) | BIT(COST_WRITE) | BIT(COST_READ),
+	  0 },
+	{ "port ready", 3, 0, BIT(COST_STATUS) | BIT(COST_CONTROL), BIT(COST_FLOW) },
+	{ "check destination, length", 4, 2, 0, BIT(COST_PROTECTION) },
+	{ "buffer management", 4, 6, 0, BIT(COST_BUFFER) },
+	{ "order, faults, statistics", 0, 0, 0, REST },
+	{ "total", 16, 18, STEPS_ALL, ~BIT(COST_BASE) },
 };
 
 static const struct category receive_rows[] = {
-	{ "interrupt, saves, return", 20, BIT(COST_CALL), 0 },
-	{ "restart DMA; here, arm", 2, BIT(COST_SETUP) | BIT(COST_WRITE), 0 },
-	{ "kind of message, dispatch", 4, BIT(COST_READ) | BIT(COST_STATUS) | BIT(COST_CONTROL),
+	{ "interrupt, saves, return", 20, 26, BIT(COST_CALL), 0 },
+	{ "restart DMA; here, arm", 2, 1, BIT(COST_SETUP) | BIT(COST_WRITE), 0 },
+	{ "kind of message, dispatch", 4, 4, BIT(COST_READ) | BIT(COST_STATUS) | BIT(COST_CONTROL),
 	  0 },
-	{ "atomicity handshake", 5, 0, BIT(COST_PROTECTION) },
-	{ "buffer management", 4, 0, BIT(COST_BUFFER) },
-	{ "order, faults, statistics", 0, 0, REST },
-	{ "flow control", 0, 0, BIT(COST_FLOW) },
-	{ "total", 35, STEPS_ALL, ~BIT(COST_BASE) },
+	{ "atomicity handshake", 5, 6, 0, BIT(COST_PROTECTION) },
+	{ "buffer management", 4, 6, 0, BIT(COST_BUFFER) },
+	{ "order, faults, statistics", 0, 0, 0, REST },
+	{ "flow control", 0, 0, 0, BIT(COST_FLOW) },
+	{ "total", 35, 43, STEPS_ALL, ~BIT(COST_BASE) },
 };
 
-static int64_t category_sum(const struct cost_tally *t, int side, const struct category *c)
+/* Of one kind, or (-1) of all. */
+static int64_t category_sum(const struct cost_tally *t, int side, const struct category *c,
+			    int kind)
 {
 	int64_t sum = 0;
 	for (int step = 0; step < COST_STEPS; step++)
 		if (c->base_steps & BIT(step))
-			sum += cost_sum(t, (struct cost_cut){ side, COST_BASE, step, -1 });
+			sum += cost_sum(t, (struct cost_cut){ side, COST_BASE, step, kind });
 	for (int feature = 0; feature < COST_FEATURES; feature++)
 		if (c->features & BIT(feature))
-			sum += cost_sum(t, (struct cost_cut){ side, feature, -1, -1 });
+			sum += cost_sum(t, (struct cost_cut){ side, feature, -1, kind });
 	return sum;
+}
+
+static int64_t category_memory(const struct cost_tally *t, int side, const struct category *c)
+{
+	return category_sum(t, side, c, COST_MEMORY) + category_sum(t, side, c, COST_DEVICE);
 }
 
 static void rows_print(const char *title, const struct category *row, unsigned n, int side,
@@ -59,11 +67,15 @@ static void rows_print(const char *title, const struct category *row, unsigned n
 {
 	const struct cost_tally *by = &study_find(s, "interrupt-4")->steady,
 				*polled = &study_find(s, "request-4")->steady;
-	printf("%s\n  %-26s%10s%16s%14s\n", title, "", "nCUBE/2", "by interrupt", "by polls");
+	printf("%s\n  %-26s%32s%32s\n", title, "", "instructions", "on memory");
+	printf("  %-26s%10s%13s%9s%10s%13s%9s\n", "", "nCUBE/2", "interrupt", "polls", "nCUBE/2",
+	       "interrupt", "polls");
 	for (unsigned i = 0; i < n; i++)
-		printf("  %-26s%10d%16lld%14lld\n", row[i].name, row[i].ncube,
-		       (long long)category_sum(by, side, &row[i]),
-		       (long long)category_sum(polled, side, &row[i]));
+		printf("  %-26s%10d%13lld%9lld%10d%13lld%9lld\n", row[i].name, row[i].ncube,
+		       (long long)category_sum(by, side, &row[i], -1),
+		       (long long)category_sum(polled, side, &row[i], -1), row[i].ncube_memory,
+		       (long long)category_memory(by, side, &row[i]),
+		       (long long)category_memory(polled, side, &row[i]));
 }
 
 void table_interrupt(const struct cost_study *s, bool bold)
@@ -77,5 +89,6 @@ void table_interrupt(const struct cost_study *s, bool bold)
 	     "signal; what the kernel does counts nowhere. The nCUBE/2's kernel is in its figures: of "
 	     "the reception 17,\n"
 	     "beside a stub of 18 at user level. Arming, here, includes saving the program's errno "
-	     "and last error.");
+	     "and last error.\n"
+	     "On memory: accesses of the nCUBE/2, instructions of Tern that have one.");
 }
