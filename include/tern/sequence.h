@@ -86,6 +86,10 @@ int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words);
 
 /*
  * Waits until everything that was put has been acknowledged; plain, there is nothing to wait for.
+ * An acknowledgement says that a packet has come and that its turn has: its function may not have
+ * returned yet, but it does before any message that is sent after the flush is handled there.
+ * Memory that the function writes, and that is then read with a get, needs such a message between
+ * the two.
  */
 int tern_stream_flush(tern_stream *s);
 

@@ -10,7 +10,11 @@
  *  S1  A rank has at most one block under way to each other rank, and numbers them from 1.
  *  S2  A block's `end` has been called exactly if its number is not above `finished`.
  *  S3  A packet of a stream is passed up exactly if its number is below `expected`, and
- *      those under way are fewer than TERN_STREAM_WINDOW above it.
+ *      those under way are fewer than TERN_STREAM_WINDOW above it. Its acknowledgement may be
+ *      written before it is passed up, but both belong to one turn of its handler: no message
+ *      that the sender sends because of the acknowledgement is handled in between. So a lost
+ *      rank is the only reason for which an acknowledged packet has not been handled when
+ *      something else that its sender has sent later is.
  */
 #ifndef TERN_SEQUENCE_STATE_H
 #define TERN_SEQUENCE_STATE_H

@@ -9,9 +9,9 @@
 #include "core/layer.h"
 #include "protocols/sequence/sequence.h"
 
-enum { STREAM = 3, PACKETS = 20, POLLS_MOST = 1000000 };
+enum { STREAM = 3, PACKETS = 20, POLLS_MOST = 1000000, BEHIND = 0 };
 
-static uint64_t got;
+static uint64_t got, behind;
 
 static void packet(tern *t, uint32_t from, unsigned id, unsigned n, const uint64_t *words,
 		   void *arg)
@@ -78,6 +78,31 @@ TEST(nothing_is_sent_again_to_a_rank_that_has_left)
 	CHECK(!(local[0]->own->work >> LAYER_SEQUENCE & 1));
 	CHECK_IS(tern_stream_close(s), -ESHUTDOWN);
 	CHECK_IS(tern_close(local[0]), 0);
+}
+
+/* What has been passed up when a message comes. */
+static void on_behind(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	behind = got;
+}
+
+TEST(a_message_behind_a_flush_finds_every_packet_passed_up)
+{
+	tern_stream *s = stream_begin();
+	local_on(BEHIND, on_behind);
+	CHECK_IS(tern_stream_on(local[1], STREAM, packet, NULL), 0);
+	for (uint64_t i = 0; i < PACKETS; i++) {
+		CHECK_IS(tern_stream_put(s, 1, &i), 0);
+		CHECK_IS(tern_stream_flush(s), 0);
+		CHECK_IS(tern_request(local[0], 1, BEHIND), 0);
+		while (behind <= i)
+			if (!CHECK(tern_poll(local[1]) > 0))
+				break;
+		CHECK_IS(behind, i + 1);
+	}
+	CHECK_IS(tern_stream_close(s), 0);
+	local_close();
 }
 
 TEST(an_acknowledgement_of_what_was_never_sent_is_passed_over)
