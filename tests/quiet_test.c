@@ -3,21 +3,22 @@
 /*
  * tern_team_quiet() returns when nothing is under way that could run code of the program. Work
  * splits at random and dies out; each piece travels in another way: a request whose handler replies
- * or defers, a thread, a queued function, a message of the async layer, a transfer or a receive
- * with a function at its end. Each piece is counted when it is handed over and when it runs. Right
- * after the call the two sums over all members agree, and a pause later nothing has changed.
+ * or defers, a gathered item whose handler replies, defers or posts, a thread, a queued function, a
+ * message of the async layer, a transfer or a receive with a function at its end. Each piece is
+ * counted when it is handed over and when it runs. Right after the call the two sums over all
+ * members agree, and a pause later nothing has changed.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <tern/async.h>
 #include <tern/coll.h>
 #include <tern/msg.h>
+#include <tern/post.h>
 #include <tern/spawn.h>
 
-#include "chance.h"
-#include "ranks.h"
+#include "net_traffic.h"
 
-enum { ON_REQUEST, ON_ASK, ON_ANSWER };
+enum { ON_REQUEST, ON_ASK, ON_ANSWER, ON_ITEM, ON_ITEMS };
 enum { THREAD, DRAINER = 0, LETTER = 7 };
 enum { RANKS = 4, LIFE = 9, PIECES = 12, BYTES = 100000, LETTER_MOST = 20000 };
 
@@ -25,7 +26,8 @@ static _Atomic uint64_t handed, ran, dice; /* of this rank */
 static uint64_t seed;
 static tern_team *team; /* to whose members work goes */
 static bool threads;    /* threads, too */
-static bool plain;      /* requests alone, few at a time */
+/* What is handed over: everything, or one of these alone, few at a time. */
+static enum { EVERYTHING, REQUESTS, ITEMS } what;
 static uint64_t life_most = LIFE;
 static unsigned char local[BYTES];
 static tern_addr heap_at;
@@ -117,6 +119,35 @@ static void on_ask(tern *t, const tern_msg *m)
 static void on_answer(tern *t, const tern_msg *m)
 {
 	run_later(t, tern_msg_arg(m, 0));
+}
+
+/* An item that is a piece: up to two others come of it, as items of this handler. */
+static void item_run(tern *t, uint64_t life)
+{
+	for (uint64_t n = throw_dice(3); life && n; n--) {
+		CHECK_IS(tern_post(t, someone(), throw_dice(2) ? ON_ITEM : ON_ITEMS, life - 1), 0);
+		atomic_fetch_add(&handed, 1);
+	}
+	atomic_fetch_add(&ran, 1);
+}
+
+static void on_item(tern *t, const tern_msg *m)
+{
+	item_run(t, tern_msg_arg(m, 0));
+}
+
+static void on_items(tern *t, const tern_msg *m, const uint64_t *life, size_t count)
+{
+	(void)m;
+	for (size_t i = 0; i < count; i++)
+		item_run(t, life[i]);
+}
+
+/* An item whose handler posts, replies, or defers what may wait. */
+static int post_some(tern *t, uint64_t life)
+{
+	static const unsigned handler[] = { ON_ITEM, ON_ITEMS, ON_ASK, ON_REQUEST };
+	return tern_post(t, someone(), handler[throw_dice(4)], life);
 }
 
 static uint64_t thread_main(tern *t, const uint64_t word[TERN_WORDS_MAX])
@@ -215,12 +246,12 @@ static int start(tern *t, struct piece *p, uint64_t *count)
 /* Hands a piece over in some way. May wait. */
 static void hand_over(tern *t, uint64_t life)
 {
-	uint64_t count = 1, way = throw_dice(plain ? 2 : 8);
+	uint64_t count = 1, way = throw_dice(10);
 	int rc;
-	if (way == 0) {
-		rc = tern_request(t, someone(), ON_ASK, life);
-	} else if (way == 1) {
-		rc = tern_request(t, someone(), ON_REQUEST, life);
+	if (what == ITEMS || (what == EVERYTHING && way > 7)) {
+		rc = post_some(t, life);
+	} else if (what == REQUESTS || way < 2) {
+		rc = tern_request(t, someone(), way % 2 ? ON_REQUEST : ON_ASK, life);
 	} else if (way < 4 && threads) {
 		count = 2;
 		rc = tern_spawn(t, someone(), THREAD, thread_ended, NULL, life);
@@ -256,9 +287,9 @@ static void try_team(tern *t, tern_team *with, uint64_t rounds)
 	atomic_store(&ran, 0);
 	CHECK_IS(tern_team_barrier(team), 0); /* work may come from now on */
 	for (uint64_t n = 0; n < rounds; n++) {
-		for (uint64_t i = throw_dice(plain ? 3 : PIECES); i; i--)
+		for (uint64_t i = throw_dice(what == EVERYTHING ? PIECES : 3); i; i--)
 			hand_over(t, life_most);
-		if (!plain && throw_dice(3) == 0) /* late, or early */
+		if (what == EVERYTHING && throw_dice(3) == 0) /* late, or early */
 			ranks_nap(throw_dice(300000));
 		CHECK_IS(tern_team_quiet(team), 0);
 		check_sums();
@@ -284,7 +315,8 @@ static void quiet_rank(void)
 	tern *t = ranks_open();
 	seed = check_seed() + tern_rank(t) * 1000003;
 	REQUIRE(tern_on(t, ON_REQUEST, on_request) == 0 && tern_on(t, ON_ASK, on_ask) == 0 &&
-		tern_on(t, ON_ANSWER, on_answer) == 0 &&
+		tern_on(t, ON_ANSWER, on_answer) == 0 && tern_on(t, ON_ITEM, on_item) == 0 &&
+		tern_post_on(t, ON_ITEMS, on_items) == 0 &&
 		tern_async_on(t, DRAINER, drain, NULL) == 0 &&
 		(!threads || tern_thread_on(t, THREAD, thread_main) == 0) &&
 		tern_alloc_all(t, BYTES, &p) == 0);
@@ -333,6 +365,15 @@ TEST(nothing_runs_after_the_call_over_a_network_when_it_polls)
 	try_job("udp", "drop=0.05,duplicate=0.05,reorder=0.1,delay=0.1,seed=3", "poll", 16);
 }
 
+TEST(nothing_runs_after_the_call_over_libfabric)
+{
+	if (!traffic_usable("ofi/tcp"))
+		check_skip("libfabric is not usable here");
+	threads = true;
+	try_job("ofi/tcp", NULL, "poll", 16);
+	try_job("ofi/tcp", "drop=0.05,duplicate=0.05,reorder=0.1,delay=0.1,seed=3", "thread", 16);
+}
+
 TEST(nothing_runs_after_the_call_by_thread)
 {
 	threads = true;
@@ -371,21 +412,37 @@ TEST(nothing_runs_after_the_call_over_a_network_by_interrupt)
 	try_job("udp", "drop=0.05,duplicate=0.05,reorder=0.1,delay=0.1,seed=3", "interrupt", 16);
 }
 
+#define LATE "delay=0.3,late=4000,seed=5"
+
+/* Requests or items alone, whose chains have at most `life` steps. */
+static void try_few(unsigned kind, uint64_t life, const char *net, const char *fault, uint64_t n)
+{
+	what = kind;
+	life_most = life;
+	try_job(net, fault, "poll", n);
+	what = EVERYTHING;
+	life_most = LIFE;
+}
+
 TEST(a_last_request_that_is_late_is_waited_for)
 {
-	plain = true;
-	life_most = 0;
-	try_job("udp", "delay=0.3,late=4000,seed=5", "poll", 150);
-	try_job(NULL, NULL, "poll", 2000);
-	plain = false;
-	life_most = LIFE;
+	try_few(REQUESTS, 0, "udp", LATE, 150);
+	try_few(REQUESTS, 0, NULL, NULL, 2000);
 }
 
 TEST(a_chain_of_requests_that_are_late_is_waited_for)
 {
-	plain = true;
-	life_most = 4;
-	try_job("udp", "delay=0.3,late=4000,seed=5", "poll", 100);
-	plain = false;
-	life_most = LIFE;
+	try_few(REQUESTS, 4, "udp", LATE, 100);
+}
+
+TEST(a_last_item_that_is_gathered_or_late_is_waited_for)
+{
+	try_few(ITEMS, 0, "udp", LATE, 150);
+	try_few(ITEMS, 0, NULL, NULL, 1000);
+}
+
+TEST(a_chain_of_items_that_handlers_post_is_waited_for)
+{
+	try_few(ITEMS, 6, "udp", LATE, 100);
+	try_few(ITEMS, 6, NULL, NULL, 1000);
 }
