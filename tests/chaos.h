@@ -65,6 +65,8 @@ struct chaos {
 	uint32_t pause_at, pause_which, pause_ms; /* one is stopped for a time */
 	uint32_t cut_at, cut_ms;                  /* no packet arrives for a time */
 	bool wrap;                                /* numbers begin shortly before they wrap */
+	bool posts;                               /* as many gathered items are sent as requests, */
+	uint32_t post_limit; /* of which a rank keeps so many words back; 0: no limit */
 };
 
 static inline const char *chaos_of(struct chance *c, const char *const *words, uint32_t n)
@@ -171,6 +173,8 @@ static inline struct chaos chaos_draw(uint64_t seed)
 	chaos_draw_trouble(&d, &c);
 	chaos_draw_ranks(&d, &c);
 	d.wrap = chance_one_in(&c, 4);
+	d.posts = chance_one_in(&c, 2);
+	d.post_limit = chance_one_in(&c, 3) ? 8 + chance_below(&c, 200) : 0;
 	return d;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * chaos_ranks SEED FILE: a rank of a job that chaos_test.c has drawn from the seed. Every rank
- * sends every rank messages whose contents follow from the seed, and checks each that arrives. It
+ * sends every rank messages whose contents follow from the seed, and checks each that arrives;
+ * where the seed says so, it posts as many gathered items, which have an order of their own. It
  * dies, leaves, stops, forks and resets connections where the seed says so. Every call must succeed
  * or name a rank that the seed lets die. FILE holds a counter for each rank: the driver sees
  * progress there.
@@ -21,12 +22,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tern/tern.h>
+#include <tern/post.h>
 
 #include "chaos.h"
 #include "handed.h"
 
-enum { TELL, ASK, ANSWER };
+/* How a message travels: as a request, or as a gathered item. */
+enum way { REQUESTED, POSTED, WAYS };
+/* Handlers, three for each way. */
+enum { TELL, ASK, ANSWER, HANDLERS };
+
+static const char *const way_names[] = { "message", "item" };
 
 static struct chaos draw;
 static uint32_t me, session;
@@ -34,9 +40,9 @@ static uint64_t *beat; /* [rank] what the driver takes for progress */
 static struct chance chance;
 
 static struct {
-	uint32_t got[CHAOS_RANKS], answered[CHAOS_RANKS]; /* `answered` counts messages, those that
-							     asked nothing too */
-	bool dead[CHAOS_RANKS], left[CHAOS_RANKS];        /* what this rank was told */
+	/* `answered` counts messages, those that asked nothing too. */
+	uint32_t got[WAYS][CHAOS_RANKS], answered[WAYS][CHAOS_RANKS];
+	bool dead[CHAOS_RANKS], left[CHAOS_RANKS]; /* what this rank was told */
 	bool deaf[CHAOS_RANKS]; /* a request was refused: nothing more is sent there */
 	const tern_msg *kept;
 	_Atomic uint64_t event; /* something arrived, or a rank was lost */
@@ -130,17 +136,27 @@ static void lost(tern *t, uint32_t rank, int why, void *arg)
 
 struct message {
 	uint64_t number;
+	enum way way;
 	bool asks, payload, answer_payload, claimed;
 	unsigned n, answer_n;
 	size_t len, answer_len;
 	uint64_t word[TERN_WORDS_MAX];
 };
 
-static struct message message_of(uint32_t from, uint32_t to, uint32_t i)
+/* An item has the words of a line, and no payload. */
+static void message_gather(struct message *l)
 {
-	uint64_t which = (uint64_t)session << 48 | (uint64_t)from << 40 | (uint64_t)to << 32 | i;
+	l->payload = l->answer_payload = false;
+	l->n = l->n < TERN_LINE_WORDS ? l->n : TERN_LINE_WORDS;
+	l->answer_n = l->answer_n < TERN_LINE_WORDS ? l->answer_n : TERN_LINE_WORDS;
+}
+
+static struct message message_of(enum way way, uint32_t from, uint32_t to, uint32_t i)
+{
+	uint64_t which = (uint64_t)way << 56 | (uint64_t)session << 48 | (uint64_t)from << 40 |
+			 (uint64_t)to << 32 | i;
 	struct chance c = { chance_of(draw.seed, which) };
-	struct message l = { .number = chance_next(&c) };
+	struct message l = { .number = chance_next(&c), .way = way };
 	l.asks = chance_one_in(&c, 2);
 	l.n = chance_one_in(&c, 2) ? chance_below(&c, 2) : chance_below(&c, TERN_WORDS_MAX + 1);
 	l.payload = chance_one_in(&c, 4);
@@ -154,7 +170,14 @@ static struct message message_of(uint32_t from, uint32_t to, uint32_t i)
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
 	l.answer_n = 2 + chance_below(&c, TERN_WORDS_MAX - 1);
+	if (way == POSTED)
+		message_gather(&l);
 	return l;
+}
+
+static unsigned handler_id(enum way way, unsigned handler)
+{
+	return way * HANDLERS + handler;
 }
 
 /* The k-th word of the answer to the i-th message. */
@@ -169,10 +192,11 @@ static int message_answer(tern *t, const tern_msg *m, const struct message *l, u
 	uint64_t w[TERN_WORDS_MAX];
 	for (unsigned k = 0; k < l->answer_n; k++)
 		w[k] = answer_word(l, i, k);
+	unsigned id = handler_id(l->way, ANSWER);
 	if (!l->answer_payload)
-		return tern_reply_array(t, m, ANSWER, l->answer_n, w);
+		return tern_reply_array(t, m, id, l->answer_n, w);
 	chance_fill(bytes, l->answer_len, l->number + 1);
-	return tern_reply_data_array(t, m, ANSWER, bytes, l->answer_len, l->answer_n, w);
+	return tern_reply_data_array(t, m, id, bytes, l->answer_len, l->answer_n, w);
 }
 
 static void message_check(const struct message *l, const tern_msg *m, bool asks)
@@ -184,9 +208,9 @@ static void message_check(const struct message *l, const tern_msg *m, bool asks)
 	for (unsigned k = 0; good && k < l->n; k++)
 		good = tern_msg_arg(m, k) == l->word[k];
 	if (!good || (data && !chance_filled(data, len, l->number)))
-		broken("message %u from rank %u is not what was sent: lost, doubled, out of order "
+		broken("%s %u from rank %u is not what was sent: lost, doubled, out of order "
 		       "or changed",
-		       s.got[tern_msg_src(m)], tern_msg_src(m));
+		       way_names[l->way], s.got[l->way][tern_msg_src(m)], tern_msg_src(m));
 }
 
 static void keep(tern *t, const tern_msg *m)
@@ -199,15 +223,17 @@ static void keep(tern *t, const tern_msg *m)
 		broken("tern_msg_keep: %s", tern_strerror(-errno));
 }
 
-static void take(tern *t, const tern_msg *m, bool asks)
+static void take(tern *t, const tern_msg *m)
 {
-	uint32_t from = tern_msg_src(m), i = s.got[from];
-	struct message l = message_of(from, me, i);
-	bool exact;
+	unsigned handler = tern_msg_handler(m);
+	enum way way = handler / HANDLERS;
+	bool exact, asks = handler % HANDLERS == ASK;
+	uint32_t from = tern_msg_src(m), i = s.got[way][from];
+	struct message l = message_of(way, from, me, i);
 	if (i >= chaos_sends(&draw, from, session, &exact))
-		broken("rank %u sent more than there are: %u", from, i);
+		broken("rank %u sent more than there are: %s %u", from, way_names[way], i);
 	message_check(&l, m, asks);
-	s.got[from] = i + 1;
+	s.got[way][from] = i + 1;
 	beat[me]++;
 	if (asks) {
 		int rc = message_answer(t, m, &l, i);
@@ -219,38 +245,31 @@ static void take(tern *t, const tern_msg *m, bool asks)
 	tern_signal(t, &s.event, 1);
 }
 
-static void on_tell(tern *t, const tern_msg *m)
+static void skip_untold(enum way way, uint32_t from)
 {
-	take(t, m, false);
-}
-
-static void on_ask(tern *t, const tern_msg *m)
-{
-	take(t, m, true);
-}
-
-static void skip_untold(uint32_t from)
-{
-	while (s.answered[from] < draw.messages && !message_of(me, from, s.answered[from]).asks)
-		s.answered[from]++;
+	uint32_t *answered = &s.answered[way][from];
+	while (*answered < draw.messages && !message_of(way, me, from, *answered).asks)
+		++*answered;
 }
 
 static void on_answer(tern *t, const tern_msg *m)
 {
-	uint32_t from = tern_msg_src(m);
-	skip_untold(from);
-	if (s.answered[from] >= draw.messages)
+	enum way way = tern_msg_handler(m) / HANDLERS;
+	uint32_t from = tern_msg_src(m), *answered = &s.answered[way][from];
+	skip_untold(way, from);
+	if (*answered >= draw.messages)
 		broken("rank %u has answered more than it was asked", from);
-	struct message l = message_of(me, from, s.answered[from]);
+	struct message l = message_of(way, me, from, *answered);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_words(m) == l.answer_n && (data != NULL) == (len > 0) &&
 		    len == (l.answer_payload ? l.answer_len : 0);
 	for (unsigned k = 0; good && k < l.answer_n; k++)
-		good = tern_msg_arg(m, k) == answer_word(&l, s.answered[from], k);
+		good = tern_msg_arg(m, k) == answer_word(&l, *answered, k);
 	if (!good || (data && !chance_filled(data, len, l.number + 1)))
-		broken("answer %u of rank %u is not what was sent", s.answered[from], from);
-	s.answered[from]++;
+		broken("the answer of rank %u to %s %u is not what was sent", from, way_names[way],
+		       *answered);
+	++*answered;
 	beat[me]++;
 	tern_signal(t, &s.event, 1);
 }
@@ -258,8 +277,10 @@ static void on_answer(tern *t, const tern_msg *m)
 static int message_send(tern *t, uint32_t to, const struct message *l)
 {
 	unsigned char bytes[TERN_REQUEST_MAX];
-	unsigned id = l->asks ? ASK : TELL;
+	unsigned id = handler_id(l->way, l->asks ? ASK : TELL);
 	const uint64_t *w = l->word;
+	if (l->way == POSTED)
+		return tern_post_array(t, to, id, l->n, w);
 	if (!l->payload)
 		return tern_request_array(t, to, id, l->n, w);
 	if (!l->claimed) {
@@ -398,18 +419,29 @@ static void drop_kept(tern *t)
 		allowed("tern_msg_drop", tern_msg_drop(t, kept));
 }
 
-static void send_one(tern *t, uint32_t to, uint32_t i)
+static void send_one(tern *t, enum way way, uint32_t to, uint32_t i)
 {
 	if (s.deaf[to])
 		return;
-	struct message l = message_of(me, to, i);
+	struct message l = message_of(way, me, to, i);
 	int rc = message_send(t, to, &l);
-	uint32_t rank = allowed("a request", rc);
+	uint32_t rank = allowed(way == POSTED ? "a post" : "a request", rc);
 	if (rank == CHAOS_RANKS)
 		return;
 	if (rank != to || (rc == -ESHUTDOWN && !chaos_may_leave(&draw, to)))
-		broken("a request to rank %u says: %s", to, tern_strerror(rc));
+		broken("a %s to rank %u says: %s", way_names[way], to, tern_strerror(rc));
 	s.deaf[to] = true;
+}
+
+/* Of requests and items to each rank, the i-th. */
+static void send_each(tern *t, uint32_t i)
+{
+	for (uint32_t to = 0; to < draw.ranks; to++)
+		send_one(t, REQUESTED, to, i);
+	for (uint32_t to = 0; draw.posts && to < draw.ranks; to++)
+		send_one(t, POSTED, to, i);
+	if (draw.posts && chance_one_in(&chance, 16))
+		allowed("tern_post_flush", tern_post_flush(t));
 }
 
 /* Sends everything, unless the seed has this rank leave before; whether it stayed. */
@@ -418,8 +450,7 @@ static bool send_all(tern *t)
 	for (uint32_t i = 0; i < draw.messages; i++) {
 		if (!meet_fate(t, i))
 			return false;
-		for (uint32_t to = 0; to < draw.ranks; to++)
-			send_one(t, to, i);
+		send_each(t, i);
 		if (chance_one_in(&chance, 8))
 			nap(chance_below(&chance, 300));
 		if (chance_one_in(&chance, 4)) {
@@ -431,18 +462,25 @@ static bool send_all(tern *t)
 	return true;
 }
 
+/* Whether all that a rank sends, and all its answers, are there. */
+static bool there_from(enum way way, uint32_t r, uint32_t sends)
+{
+	skip_untold(way, r);
+	return s.got[way][r] == sends &&
+	       (s.answered[way][r] == draw.messages || (s.left[r] && chaos_may_leave(&draw, r)));
+}
+
 /* Whether nothing more is to come from a rank. */
 static bool complete_from(uint32_t r)
 {
 	bool exact, leaves = chaos_may_leave(&draw, r);
 	uint32_t sends = chaos_sends(&draw, r, session, &exact);
-	skip_untold(r);
 	if (s.dead[r] || (s.left[r] && leaves && !exact) ||
 	    (s.left[r] && (draw.kill_at || draw.limit)))
 		return true;
 	if (!exact)
 		return false; /* it will be lost, and that is to be told */
-	return s.got[r] == sends && (s.answered[r] == draw.messages || (s.left[r] && leaves));
+	return there_from(REQUESTED, r, sends) && (!draw.posts || there_from(POSTED, r, sends));
 }
 
 static bool complete(tern *t)
@@ -460,9 +498,10 @@ static void missing(tern *t, int rc)
 	tern_hold(t);
 	for (uint32_t r = 0; r < draw.ranks; r++)
 		if (!complete_from(r))
-			broken("%u of %u messages and %u answers of rank %u came, which %s; the "
-			       "wait ended: %s",
-			       s.got[r], draw.messages, s.answered[r], r,
+			broken("%u of %u messages, %u answers, %u items and %u answers to items of "
+			       "rank %u came, which %s; the wait ended: %s",
+			       s.got[REQUESTED][r], draw.messages, s.answered[REQUESTED][r],
+			       s.got[POSTED][r], s.answered[POSTED][r], r,
 			       s.left[r] ? "has left" : "is there", tern_strerror(rc));
 	tern_release(t);
 }
@@ -492,9 +531,10 @@ static void barrier_all(tern *t)
 		return;
 	tern_hold(t);
 	for (uint32_t r = 0; r < draw.ranks; r++)
-		if (s.got[r] != draw.messages)
-			broken("behind a barrier, %u of %u messages of rank %u are there", s.got[r],
-			       draw.messages, r);
+		for (unsigned way = 0; way < (draw.posts ? WAYS : POSTED); way++)
+			if (s.got[way][r] != draw.messages)
+				broken("behind a barrier, %u of %u %ss of rank %u are there",
+				       s.got[way][r], draw.messages, way_names[way], r);
 	tern_release(t);
 }
 
@@ -523,9 +563,13 @@ static tern *open_all(void)
 		end("cannot go on", "tern_open", rc, CHAOS_GAVE_UP);
 	if (tern_size(t) != draw.ranks || tern_rank(t) != me)
 		broken("this is rank %u of %u", tern_rank(t), tern_size(t));
-	allowed("tern_on", tern_on(t, TELL, on_tell));
-	allowed("tern_on", tern_on(t, ASK, on_ask));
-	allowed("tern_on", tern_on(t, ANSWER, on_answer));
+	for (unsigned way = 0; way < WAYS; way++) {
+		allowed("tern_on", tern_on(t, handler_id(way, TELL), take));
+		allowed("tern_on", tern_on(t, handler_id(way, ASK), take));
+		allowed("tern_on", tern_on(t, handler_id(way, ANSWER), on_answer));
+	}
+	if (draw.posts)
+		allowed("tern_post_limit", tern_post_limit(t, draw.post_limit));
 	allowed("tern_lost_on", tern_lost_on(t, lost, NULL));
 	return t;
 }

@@ -93,6 +93,8 @@ static void job_say(const struct chaos *d)
 		putchar("pti"[d->delivery[r]]);
 	printf("%s%s%s", d->survive ? ", survive" : "", d->barriers ? ", barriers" : "",
 	       d->wrap ? ", wrap" : "");
+	if (d->posts)
+		printf(", posts, limit %u", d->post_limit);
 	job_say_deaths(d);
 	if (d->kill_at)
 		printf("; launcher %u is killed at %u", d->kill_which, d->kill_at);
