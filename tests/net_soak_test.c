@@ -3,7 +3,8 @@
 /*
  * Ten million messages on every network and under every fault; then 10^9 over shared memory and
  * 10^8 over UDP, by as many jobs of three ranks at a time as the machine has cores for.
- * SOAK_MESSAGES=n sends another number, SOAK_JOBS=n lets n jobs run at a time.
+ * SOAK_MESSAGES=n sends another number, SOAK_JOBS=n lets n jobs run at a time, SOAK_NET=net leaves
+ * out all other networks. What runs is said before it does, so that a run that hangs can be told.
  */
 #define CHECK_SECONDS 360000
 #include "net_traffic.h"
@@ -18,15 +19,18 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 
 static void soak(const char *net, const char *fault, uint64_t messages)
 {
+	if (getenv("SOAK_NET") && strcmp(getenv("SOAK_NET"), net) != 0)
+		return;
 	if (!traffic_usable(net)) {
 		printf("    %s is not usable here\n", net);
 		return;
 	}
 	uint64_t began = clock_ns();
+	printf("    %s %s:\n", net, fault); /* and the seed follows, which flushes it */
 	traffic_run(net, fault, RANKS, (unsigned)(messages / PAIRS));
-	printf("    %s %s: %llu messages in %u s, seed %llu\n", net, fault,
-	       (unsigned long long)traffic.messages * PAIRS,
-	       (unsigned)((clock_ns() - began) / 1000000000), (unsigned long long)traffic.seed);
+	printf("    %llu messages in %u s\n", (unsigned long long)traffic.messages * PAIRS,
+	       (unsigned)((clock_ns() - began) / 1000000000));
+	fflush(stdout);
 }
 
 /* As many jobs, each in a process of its own, that share the messages. */
