@@ -10,7 +10,7 @@
 #include "net/packet/packet.h"
 #include "net_traffic.h"
 
-enum { TELL = 0, KNOW, MANY = 8, EACH = 50 };
+enum { TELL = 0, KNOW, BULK, MANY = 8, EACH = 50 };
 
 static const char *const providers[] = { "ofi/tcp", "ofi/shm" };
 enum { PROVIDERS = sizeof providers / sizeof *providers };
@@ -112,6 +112,73 @@ static void barriers_of_many(void)
 TEST(what_was_sent_before_a_barrier_has_come_when_it_is_passed)
 {
 	on_providers(barriers_of_many);
+}
+
+/* -- A sender that stops halfway through a message --------------------------------------------- */
+
+enum { STOPS, GOES_ON, TAKES, STOP_RANKS, BULKS = 300, FILL_NS = 500000000, WAIT_S = 60 };
+
+static uint64_t bulks[STOP_RANKS];
+static _Atomic uint64_t bulk_came;
+
+static void on_bulk(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	uint32_t from = tern_msg_src(m);
+	CHECK(len == TERN_REQUEST_MAX && chance_filled(data, len, from << 16 | bulks[from]++));
+	tern_signal(t, &bulk_came, 1);
+}
+
+static void bulk_send(tern *t)
+{
+	static unsigned char bytes[TERN_REQUEST_MAX];
+	for (uint64_t i = 0; i < BULKS; i++) {
+		chance_fill(bytes, sizeof bytes, tern_rank(t) << 16 | i);
+		CHECK_IS(tern_request_data(t, TAKES, BULK, bytes, sizeof bytes), 0);
+	}
+}
+
+static void bulk_wait(tern *t, uint32_t from)
+{
+	while (bulks[from] < BULKS && !atomic_load(&check_failures))
+		CHECK_IS(tern_wait_for(t, &bulk_came, 1, WAIT_S * UINT64_C(1000000000)), 0);
+}
+
+/*
+ * One rank fills its connection with a receiver that does not poll, and is stopped: the last
+ * message in the connection has no end. What another rank sends meanwhile goes several times round
+ * the receiver's buffers.
+ */
+static void stop_halfway(void)
+{
+	tern *t = open_rank();
+	CHECK_IS(tern_on(t, BULK, on_bulk), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == GOES_ON)
+		CHECK_IS(tern_wait(t, &told, 1), 0);
+	if (tern_rank(t) != TAKES) {
+		bulk_send(t);
+	} else {
+		ranks_nap(FILL_NS);
+		CHECK_IS(kill(ranks_pid[STOPS], SIGSTOP), 0);
+		CHECK_IS(tern_request(t, GOES_ON, TELL), 0);
+		bulk_wait(t, GOES_ON);
+		CHECK_IS(kill(ranks_pid[STOPS], SIGCONT), 0);
+		bulk_wait(t, STOPS);
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+static void halfway_of_three(void)
+{
+	ranks_run(STOP_RANKS, stop_halfway);
+}
+
+TEST(a_message_that_stops_halfway_is_not_written_over)
+{
+	on_providers(halfway_of_three);
 }
 
 static void say_and_leave(void)

@@ -469,13 +469,28 @@ static const struct wire_ops port_ops = {
 	.close = port_close,
 };
 
+/*
+ * libfabric's tcp says that it is done with a buffer for many messages when the last message that
+ * fits in has come, though one from another rank may still be coming into it (before 1.20): posted
+ * again, the buffer is written over. The version of a provider counts libfabric's as 117.0 and so
+ * on.
+ */
+/* cost: base setup */
+static bool port_many(const struct fi_info *i)
+{
+	const char *name = i->fabric_attr->prov_name;
+	bool early = (strncmp(name, "tcp", 3) == 0 || strncmp(name, "net", 3) == 0) &&
+		     FI_MAJOR(i->fabric_attr->prov_version) < 120;
+	return i->caps & FI_MULTI_RECV && !early;
+}
+
 /* cost: base setup */
 static int port_settle(struct port *p)
 {
 	const struct fi_info *i = p->fabric.info;
 	p->most = i->ep_attr->max_msg_size < PORT_MOST ? i->ep_attr->max_msg_size : PORT_MOST;
 	p->sources = i->caps & FI_SOURCE;
-	p->many = i->caps & FI_MULTI_RECV;
+	p->many = port_many(i);
 	/*
 	 * Without it order must be added, which drops what comes much too early, and so must retry.
 	 */
