@@ -38,10 +38,11 @@ struct side {
 	uint64_t handled[STREAMS], next[STREAMS];
 };
 static struct side side[SIDES];
-static size_t longest; /* of what side 0 was sent */
-static bool plain;     /* there are no payloads, */
-static bool mixed;     /* and messages may overtake others */
-static bool keeping;   /* payloads, whose blocks are */
+static size_t longest;         /* of what side 0 was sent */
+static unsigned wire_provides; /* enum provides */
+static bool plain;             /* there are no payloads, */
+static bool mixed;             /* and messages may overtake others */
+static bool keeping;           /* payloads, whose blocks are */
 static struct block *kept[LANDING];
 static unsigned keeps;
 
@@ -141,7 +142,8 @@ static inline void sides_open(const char *strategy, unsigned lose)
 	setenv("TERN_FLOW", strategy, 1);
 	for (uint32_t i = 0; i < SIDES; i++) {
 		struct side *s = &side[i];
-		*s = (struct side){ .wire = { .ops = &queue_ops }, .lose = lose };
+		*s = (struct side){ .wire = { .ops = &queue_ops, .provides = wire_provides },
+				    .lose = lose };
 		s->queue = calloc(QUEUE, sizeof *s->queue);
 		s->site = (struct site){ .rank = i,
 					 .size = SIDES,

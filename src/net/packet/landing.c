@@ -313,6 +313,18 @@ static void news_take(struct path *p, const struct record *r)
 	}
 }
 
+/*
+ * A packet that makes no sense. Sending it again would not make it better; where nobody does, what
+ * was in it is lost, and whoever waits for it must hear of that.
+ */
+/* cost: fault status */
+static __attribute__((noinline)) void packet_bad(struct path *p)
+{
+	packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
+	if (p->net->confirms)
+		silence_missed(p->net, p->rank);
+}
+
 /* What the packet says of itself, and those of its messages that are of `streams`. */
 static void packet_put(struct path *p, struct arrival a, unsigned streams)
 {
@@ -323,8 +335,7 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 		if (r.news != NEWS_NONE || !(streams >> r.stream & 1))
 			continue;
 		if (!message_take(p, &a, &r)) {
-			/* It sent more than it was allowed to. */
-			packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
+			packet_bad(p); /* it sent more than it was allowed to */
 			break;
 		}
 	}
@@ -367,8 +378,8 @@ bool landing_take(struct path *p, struct arrival *a, unsigned level)
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		good &= !need[stream].astray;
 	if (!good) {
-		packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
-		return true; /* sending it again would not make it better */
+		packet_bad(p);
+		return true;
 	}
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		if (!need_met(p, &need[stream], stream)) {
@@ -385,7 +396,7 @@ struct landing landing_take_each(struct path *p, const struct arrival *a, unsign
 	struct landing l = { 0 };
 	path_serve(p);
 	if (!packet_good(p, *a, need)) {
-		packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
+		packet_bad(p);
 		return l;
 	}
 	for (unsigned stream = 0; stream < STREAMS; stream++) {

@@ -81,8 +81,8 @@ void post_take(struct packet_net *n, struct datagram *d)
 	if (seal != SEAL_GOOD)
 		return;
 	struct path *p = n->path[rank] ? n->path[rank] : path_to(n, rank);
-	if (!p)
-		return;
+	if (!p || TERN_UNLIKELY(p->silence.missed))
+		return; /* nothing is taken in behind a loss: it would come out of order */
 	packet_count(n, PULSE_PACKETS_RECEIVED, 1);
 	p->heard = true;
 	n->up[n->layers](p, &a, n->layers);

@@ -363,3 +363,31 @@ TEST(a_sequence_is_reserved_only_when_the_last_has_been_handled)
 	CHECK(requests_begun() > landed);
 	sides_close();
 }
+
+/* A request from side 0, which is on its way. */
+static void request_leaves(uint64_t i)
+{
+	REQUIRE(put(&side[0], &side[0].lanes[1], i));
+	path_pump(path_of(&side[0]), true);
+	post_flush(&side[0].net);
+}
+
+TEST(a_packet_that_makes_no_sense_is_a_loss_where_nothing_is_sent_again)
+{
+	wire_provides = PROVIDES_ORDER | PROVIDES_RELIABLE;
+	sides_open("credit", 0);
+	struct silence *heard = &path_of(&side[1])->silence, *told = &path_of(&side[0])->silence;
+	request_leaves(1);
+	side[1].queue[0].len--; /* its record has no end */
+	look_twice(&side[1]);
+	CHECK_IS(requests_begun(), 0);
+	CHECK_IS(counted(1, PULSE_PACKETS_MALFORMED), 1);
+	CHECK(heard->missed && heard->lossy);
+	request_leaves(2);
+	look_twice(&side[1]);
+	CHECK_IS(requests_begun(), 0); /* nor is anything behind it taken in */
+	look_twice(&side[0]);
+	CHECK(told->lossy && !told->missed);
+	sides_close();
+	wire_provides = 0;
+}
