@@ -115,6 +115,16 @@ TEST(ten_million_arrive_in_packets_that_is_slow)
 	soak_packets("slow=5");
 }
 
+/* What is left at the end of a job is sent because of a timer or a sleep, not of other messages. */
+TEST(short_jobs_end_on_every_network)
+{
+	static const char *const nets[] = { "shm", "udp", "ofi/tcp", "ofi/shm" };
+	uint64_t jobs = number_of("SOAK_SHORT", 1000);
+	for (unsigned i = 0; i < 4; i++)
+		for (uint64_t job = 0; job < jobs && !atomic_load(&check_failures); job++)
+			soak(nets[i], "", PAIRS * (1 + job % 300));
+}
+
 TEST(a_billion_arrive_over_shared_memory)
 {
 	static const char *const none[8] = { "", "", "", "", "", "", "", "" };
