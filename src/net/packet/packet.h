@@ -414,6 +414,14 @@ static inline const tern_msg *place_look(const struct out *o, struct place *p)
 	return x >> TERN_LAP_SHIFT ? NULL : place_look_on(o, p);
 }
 
+/* Over a turn, if there is one: the line that it lies in may be given back. */
+/* cost: base read */
+static inline void place_settle(const struct out *o, struct place *p)
+{
+	if (place_has(p))
+		place_look(o, p);
+}
+
 /* cost: base read */
 static inline void place_pass(struct place *p, const tern_msg *m)
 {

@@ -280,8 +280,10 @@ static void stream_fill(struct path *p, struct packet *k, unsigned stream, size_
 
 static inline void stream_write(struct path *p, struct packet *k, unsigned stream, size_t most)
 {
-	const struct out *o = &p->out[stream];
+	struct out *o = &p->out[stream];
 	struct slice *s = &k->flight.slice;
+	if (o->base)
+		place_settle(o, &o->next);
 	s->from[stream] = o->next;
 	s->begin[stream] = (uint32_t)o->sent;
 	if (o->base && place_has(&o->next))

@@ -57,16 +57,20 @@ static void credit_down(struct path *p, struct packet *k)
 
 /*
  * The leaf of the first message that has not been acknowledged: no leaf from there on can be free.
- * A place where no message of a leaf begins any more has all of it behind.
+ * A place where no message of a leaf begins any more has all of it behind, but for the turn, which
+ * what is sent next has yet to pass: the second line of a message may be written over it four
+ * leaves later.
  */
-static uint64_t leaf_unacked(const struct path *p, unsigned stream)
+static uint64_t leaf_unacked(struct path *p, unsigned stream)
 {
-	const struct out *o = &p->out[stream];
+	struct out *o = &p->out[stream];
 	const struct place *at = path_unacked(p, stream);
 	if (!at->cursor)
 		return 0; /* sent before anything could be written there */
+	place_settle(o, &o->next);
 	size_t line = (size_t)(at->cursor - o->base) / TERN_LINE % o->leaf_lines;
-	return at->leaf + (line >= ring_leaf_room(o->leaf_lines));
+	uint64_t leaf = at->leaf + (line >= ring_leaf_room(o->leaf_lines));
+	return leaf < o->next.leaf ? leaf : o->next.leaf;
 }
 
 /*

@@ -391,3 +391,60 @@ TEST(a_packet_that_makes_no_sense_is_a_loss_where_nothing_is_sent_again)
 	sides_close();
 	wire_provides = 0;
 }
+
+/*
+ * A request of two lines, with its number; of one line in the second lap, as the first of the last
+ * leaf, so that those behind it end a line later. False if there is no room for it.
+ */
+static bool put_double(uint64_t i)
+{
+	struct tern_lane *lane = &side[0].lanes[1];
+	uint64_t last = ring_first_leaf() + 2 * RING_LEAVES - 1;
+	bool begins = lane_ready(lane) && lane->leaf == last &&
+		      (size_t)(lane->tail - lane->base) % (lane->leaf_lines * TERN_LINE) == 0;
+	unsigned n = begins ? 2 : TERN_WORDS_MAX;
+	struct parcel p = { .bits = 5 << TERN_ID_SHIFT | n, .n = n };
+	p.word[0] = i;
+	if (!lane_ready(lane))
+		return false;
+	lane_put(lane, &p);
+	path_of(&side[0])->staged += 2 * TERN_LINE;
+	return true;
+}
+
+/*
+ * The ring is full and all of it was sent, so that the turn behind its last leaf is not there yet
+ * when that leaf is given back. Four leaves later a second line is written where the turn is.
+ */
+TEST(what_is_sent_next_is_found_behind_a_turn_that_came_late)
+{
+	enum { ROUNDS = 1000 };
+	uint64_t put = 0;
+	plain = true;
+	sides_open("credit", 0);
+	const struct tern_lane *lane = &side[0].lanes[1];
+	for (; lane->leaf < ring_first_leaf() + RING_LEAVES - 1; put++)
+		REQUIRE(put_double(put));
+	path_pump(path_of(&side[0]), true);
+	post_flush(&side[0].net);
+	post_look(&side[1].net, true);
+	drink(&side[1], STREAM_REQUESTS, MESSAGES); /* and nobody tells side 0 */
+	for (; put_double(put); put++)
+		;
+	path_pump(path_of(&side[0]), true);
+	post_flush(&side[0].net);
+	post_look(&side[1].net, true);
+	drink(&side[1], STREAM_REQUESTS, MESSAGES);
+	CHECK_IS(side[1].next[STREAM_REQUESTS], put);
+	look_twice(&side[1]); /* all leaves are given back */
+	look_twice(&side[0]);
+	for (; put_double(put); put++)
+		;
+	for (unsigned i = 0; i < ROUNDS && side[1].next[STREAM_REQUESTS] < put; i++) {
+		sides_look();
+		drink(&side[1], STREAM_REQUESTS, MESSAGES);
+	}
+	CHECK_IS(side[1].next[STREAM_REQUESTS], put);
+	sides_close();
+	plain = false;
+}
