@@ -26,6 +26,7 @@ static void soak(const char *net, const char *fault, uint64_t messages)
 		return;
 	}
 	uint64_t began = clock_ns();
+	setenv("TERN_STUCK", "300", 0);     /* a run that hangs says who waits for what */
 	printf("    %s %s:\n", net, fault); /* and the seed follows, which flushes it */
 	traffic_run(net, fault, RANKS, (unsigned)(messages / PAIRS));
 	printf("    %llu messages in %u s\n", (unsigned long long)traffic.messages * PAIRS,

@@ -120,6 +120,11 @@ TERN_STUCK=1 job_start 2 circle
 said_until '^tern: rank 0 has waited for [0-9]+ s in tern_recv 0x7 from rank 1; '
 said_until '^rank 0: receive 0x7 from rank 1'
 job_end
+sentence "and over a network how far messages with each rank are"
+TERN_NET=udp TERN_STUCK=1 job_start 2 room
+said_until '^tern: rank 0 with rank 1: requests: [0-9]+ written, [0-9]+ sent, [0-9]+ acknowledged; '
+job_end
+sentence "and who has not come to a barrier"
 TERN_STUCK=1 job_start 4 barrier
 said_until '^tern: rank 0 has waited for [0-9]+ s in tern_barrier; not there: rank ([12], )*3; '
 job_end

@@ -98,6 +98,9 @@ static void stuck_report(struct endpoint *e, const struct wait *w, uint64_t ns)
 	error_warn("rank %u has waited for %llu s in %s%s; `tern why` shows the other ranks",
 		   e->t->rank, (unsigned long long)(ns / 1000000000), call, absent);
 	layers_report(e, 2);
+	for (unsigned i = 0; i < e->nets; i++)
+		if (e->net[i]->ops->report)
+			e->net[i]->ops->report(e->net[i]);
 }
 
 /* -- The thread's other endpoints ---------------------------------------------------------- */

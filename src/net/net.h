@@ -171,6 +171,12 @@ struct net_ops {
 	 */
 	bool (*settled)(struct net *net, bool late);
 
+	/*
+	 * Writes to standard error how far messages with each rank are, for a wait that is stuck.
+	 * May be NULL: there is nothing between the two ends of a ring.
+	 */
+	void (*report)(struct net *net);
+
 	/* Frees everything. Peers that talk with this endpoint are told. */
 	void (*close)(struct net *net);
 };

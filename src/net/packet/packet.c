@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -369,6 +370,42 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;
 	return true;
+}
+
+/* -- What is under way --------------------------------------------------------------------- */
+
+enum { REPORT_RANKS = 8, REPORT_MOST = 160 };
+
+/* "requests: 9 written, 8 sent, 7 acknowledged; 6 came, 5 handled": theirs are the last two. */
+static const char *stream_text(const struct path *p, unsigned stream, char text[REPORT_MOST])
+{
+	const struct out *o = &p->out[stream];
+	const struct in *in = &p->in[stream];
+	uint64_t first = ring_first_message();
+	snprintf(text, REPORT_MOST,
+		 "%s: %llu written, %llu sent, %llu acknowledged; %llu came, %llu handled",
+		 stream == STREAM_REPLIES ? "replies" : "requests",
+		 (unsigned long long)(o->base ? lane_sent(o->lane) : 0),
+		 (unsigned long long)(o->sent - first), (unsigned long long)(o->acked - first),
+		 (unsigned long long)(in->fill.base ? lane_sent(&in->fill) : 0),
+		 (unsigned long long)(in->inlet ? inlet_handled(in->inlet) : 0));
+	return text;
+}
+
+static void path_report(const struct path *p)
+{
+	char requests[REPORT_MOST], replies[REPORT_MOST];
+	const struct transit *t = &p->transit;
+	error_warn("rank %u with rank %u: %s; %s; %zu bytes staged, %u packets under way, %u lost",
+		   p->net->net.site->rank, p->rank, stream_text(p, STREAM_REQUESTS, requests),
+		   stream_text(p, STREAM_REPLIES, replies), p->staged, t->next - t->first, t->lost);
+}
+
+void packet_report(struct net *net)
+{
+	const struct packet_net *n = packet_of(net);
+	for (uint32_t i = 0; i < n->actives && i < REPORT_RANKS; i++)
+		path_report(n->path[n->active[i]]);
 }
 
 /* -- Opening and closing ------------------------------------------------------------------ */

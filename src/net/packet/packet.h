@@ -535,6 +535,7 @@ void packet_close(struct net *net);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
 void packet_answer(struct net *net);
+void packet_report(struct net *net);
 int packet_check(struct net *net, uint32_t rank);
 int packet_take(struct net *net, size_t len, struct block **out);
 void packet_reclaim(struct net *net, uint32_t rank);
@@ -552,11 +553,12 @@ void barrier_go_on(struct packet_net *n);
 void barrier_tell(struct packet_net *n); /* after a flush: whether our part in it is over */
 
 /* What every network of packets has in its table. */
-#define PACKET_OPERATIONS                                                          \
-	.connect = packet_connect, .knock = packet_knock, .answer = packet_answer, \
-	.check = packet_check, .take = packet_take, .reclaim = packet_reclaim,     \
-	.demote = packet_demote, .arm = packet_arm, .arrive = packet_arrive,       \
-	.passed = packet_passed, .settled = packet_settled, .close = packet_close
+#define PACKET_OPERATIONS                                                            \
+	.connect = packet_connect, .knock = packet_knock, .answer = packet_answer,   \
+	.check = packet_check, .take = packet_take, .reclaim = packet_reclaim,       \
+	.demote = packet_demote, .arm = packet_arm, .arrive = packet_arrive,         \
+	.passed = packet_passed, .settled = packet_settled, .report = packet_report, \
+	.close = packet_close
 
 #endif
 

@@ -100,5 +100,6 @@ const struct net_ops sim_ops = {
 	.arrive = sim_arrive,
 	.passed = packet_passed,
 	.settled = packet_settled,
+	.report = packet_report,
 	.close = packet_close,
 };
