@@ -8,13 +8,13 @@ keys=(test size ranks value unit limit ratio spread better bar)
 sentence "--list names every test with its unit and sizes"
 run --list
 check_status 0
-tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receivers two-senders \
-	payload-trip injection poll poll-one
+tests=(round-trip reply-to rate payload memcpy send-overhead handling-overhead two-receivers \
+	two-senders payload-trip injection poll poll-one
 	barrier idle start memory trace)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private \
 	chunk chunk-trip
 	copy-clean copy-dirty put-start get-start put-local put-value get-value add
-	put-request block-get parts parts-get parts-list)
+	put-request put-reply block-get parts parts-get parts-list)
 upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
 	no-overlap spawn-trip spawn-rate block stream stream-group)
 team=(team-barrier team-allreduce team-broadcast team-broadcast-long team-allreduce-long)

@@ -206,7 +206,7 @@ TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)
 	tern_addr a = handed_addr(local[1], p);
 	CHECK_IS(tern_put(local[0], a, &word, sizeof word), 0);
 	job_rank_ended(&local[0]->own->group->job, 1, SIGKILL);
-	CHECK_IS(tern_poll(local[0]), 0); /* hears of it */
+	CHECK(tern_poll(local[0]) >= 0); /* hears of it */
 	int rc = tern_put(local[0], a, &word, sizeof word);
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
