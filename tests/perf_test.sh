@@ -47,7 +47,7 @@ sentence "every test runs, and --json prints an array of records and nothing els
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
 check_status 0
 check_quiet
-check_records 44
+check_records 45
 for name in "${tests[@]}"; do
 	check_out "\"test\": \"$name\""
 done
@@ -57,7 +57,7 @@ sentence "so does every test of the memory layer"
 run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
 check_status 0
 check_quiet
-check_records 96
+check_records 99
 for name in "${bulk[@]}"; do
 	check_out "\"test\": \"$name\""
 done

@@ -9,11 +9,22 @@
 #include "base/memory.h"
 #include "protocols/sequence/sequence.h"
 
-static struct inbound *incoming_from(struct sequence *q, uint32_t rank)
+static tern_handler on_sequence_line2, on_sequence_line4;
+
+/* Lines are let in from the first block on: they find its memory without a question. */
+static __attribute__((noinline)) bool incoming_make(struct sequence *q)
 {
+	q->in = memory_new(q->e->t->size, sizeof *q->in);
 	if (!q->in)
-		q->in = memory_new(q->e->t->size, sizeof *q->in);
-	return q->in ? &q->in[rank] : NULL;
+		return false;
+	layer_on(q->e, SEQUENCE_LINE2, on_sequence_line2);
+	layer_on(q->e, SEQUENCE_LINE4, on_sequence_line4);
+	return true;
+}
+
+static inline struct inbound *incoming_from(struct sequence *q, uint32_t rank)
+{
+	return q->in || incoming_make(q) ? &q->in[rank] : NULL;
 }
 
 /* All lines take the long way from here on. */
@@ -202,13 +213,11 @@ static __attribute__((noinline)) void line_last(tern *t, const tern_msg *m, stru
 static inline __attribute__((always_inline)) void line_take(tern *t, const tern_msg *m,
 							    unsigned shift)
 {
-	struct inbound *in = sequence_of(t)->in;
+	struct inbound *in = sequence_of(t)->in + tern_msg_src(m);
 	uint64_t number = tern_msg_arg(m, 0);
 	uint64_t i = tern_msg_arg(m, 1); /* cost: order read */
-	if (TERN_UNLIKELY(!in))          /* nobody has registered anything here */
-		return;
-	in += tern_msg_src(m);
-	if (TERN_UNLIKELY(number != in->line[shift == SHIFT_LINE4] || i != in->next)) {
+	/* No block has the number 0, which stands for none in `line`. */
+	if (TERN_UNLIKELY(!number || number != in->line[shift == SHIFT_LINE4] || i != in->next)) {
 		line_rare(t, m, shift); /* cost: order control */
 		return;
 	}
@@ -281,8 +290,6 @@ void inbound_register(struct endpoint *e)
 {
 	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
 	layer_on(e, SEQUENCE_PACKET, on_sequence_packet);
-	layer_on(e, SEQUENCE_LINE2, on_sequence_line2);
-	layer_on(e, SEQUENCE_LINE4, on_sequence_line4);
 	layer_on(e, SEQUENCE_END, on_sequence_end);
 	layer_on(e, SEQUENCE_HEAD, on_sequence_head);
 	layer_on(e, SEQUENCE_PIECE, on_sequence_piece);
