@@ -213,22 +213,24 @@ TEST(a_small_message_is_gone_at_once_and_its_memory_is_free)
 
 TEST(when_the_receivers_cells_are_full_messages_go_by_rendezvous_until_they_are_drained)
 {
+	enum { MORE = 344 };
 	tern_op so = TERN_OP;
 	uint64_t got;
 	begin(2);
+	uint32_t all = msg_of(local[1])->window + MORE;
 	for (int round = 0; round < 5; round++) {
 		uint64_t n = 0;
-		uint64_t sent[600];
-		while (n < 600) {
+		uint64_t sent[CELLS_EACH + MORE];
+		while (n < all) {
 			sent[n] = n;
 			CHECK_IS(tern_send_start(local[0], 1, ID, &sent[n], 8, 0, &so), 0);
 			n++;
 			if (n == msg_of(local[1])->window)
 				CHECK_IS(so.pending, 0);
 		}
-		CHECK_IS(so.pending, 600 - msg_of(local[1])->window);
+		CHECK_IS(so.pending, MORE);
 		local_settle_transfers();
-		CHECK_IS(msg_of(local[1])->arrivals.used, 600);
+		CHECK_IS(msg_of(local[1])->arrivals.used, all);
 		CHECK_IS(msg_of(local[1])->cells_made, msg_of(local[1])->window);
 		for (uint64_t i = 0; i < n; i++) {
 			CHECK_IS(tern_recv_word(local[1], 0, ID, &got), 0);

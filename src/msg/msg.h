@@ -62,7 +62,7 @@ enum {
 	LINES_MOST = 64,  /* in the words of two messages */
 	CELL_BYTES = 248, /* of a message that no receive has taken */
 	CELLS = 4096,     /* for all ranks together, */
-	CELLS_EACH = 256, /* at most, for one */
+	CELLS_EACH = 1024, /* at most, for one */
 	CELLS_HELD = 64,  /* besides: for ready messages that came while their receive was busy */
 	RTS_ALL = 16384,  /* unmatched, from all ranks together */
 	RTS_LEAST = 16,   /* for each, however many there are */
