@@ -58,14 +58,14 @@ enum tell {
 enum { META_FLAGS_SHIFT = 16, META_NAME_SHIFT = 32 };
 
 enum {
-	WORDS_MOST = 32,  /* bytes that travel in words, */
-	LINES_MOST = 64,  /* in the words of two messages */
-	CELL_BYTES = 248, /* of a message that no receive has taken */
-	CELLS = 4096,     /* for all ranks together, */
+	WORDS_MOST = 32,   /* bytes that travel in words, */
+	LINES_MOST = 64,   /* in the words of two messages */
+	CELL_BYTES = 248,  /* of a message that no receive has taken */
+	CELLS = 4096,      /* for all ranks together, */
 	CELLS_EACH = 1024, /* at most, for one */
-	CELLS_HELD = 64,  /* besides: for ready messages that came while their receive was busy */
-	RTS_ALL = 16384,  /* unmatched, from all ranks together */
-	RTS_LEAST = 16,   /* for each, however many there are */
+	CELLS_HELD = 64,   /* besides: for ready messages that came while their receive was busy */
+	RTS_ALL = 16384,   /* unmatched, from all ranks together */
+	RTS_LEAST = 16,    /* for each, however many there are */
 	PULL_MOST = 32 << 10, /* a rendezvous of so many bytes is read by the receiver alone; */
 	/* more are copied by both sides, so many of them by the receiver: what it moves in one go
 	 */
