@@ -85,10 +85,12 @@ void table_interrupt(const struct cost_study *s, bool bold)
 	rows_print("reception", receive_rows, sizeof receive_rows / sizeof *receive_rows,
 		   COST_DESTINATION, s);
 	puts("\nA request of 4 words to a rank that computes. The sender's part includes the "
-	     "system call that sends the\n"
-	     "signal; what the kernel does counts nowhere. The nCUBE/2's kernel is in its "
-	     "figures: of the reception 17,\n"
-	     "beside a stub of 18 at user level. Arming, here, includes saving the program's "
-	     "errno and last error.\n"
-	     "On memory: accesses of the nCUBE/2, instructions of Tern that have one.");
+	     "system call that\n"
+	     "sends the signal; what the kernel does counts nowhere. The nCUBE/2's kernel is in "
+	     "its figures:\n"
+	     "of the reception 17, beside a stub of 18 at user level. Arming, here, includes "
+	     "saving the\n"
+	     "program's errno and last error. On memory: accesses of the nCUBE/2, instructions "
+	     "of Tern that\n"
+	     "have one.");
 }

@@ -216,10 +216,11 @@ static double put_reply_figure(struct bench_rank *p)
 }
 
 static const struct test test_put_reply = {
-	{ "put-reply", "a request, and a reply with data that are put in place", NULL },
+	{ "put-reply", "a request, and a reply with data that are put in place", "ns" },
 	{ "bytes", 1, 8 << 10, { 3, { 64, 512, 8192 } }, { 0 } },
-	.like = &test_put_request,
-	.play = { .measure.figure = put_reply_figure,
+	.amount = { .count = 4000 },
+	.play = { .open = start_open,
+		  .measure.figure = put_reply_figure,
 		  .limit = { { .figure = ask_line_figure, .way = RAW_PAUSE },
 			     { .figure = ask_line_figure, .way = RAW_BARE } } },
 	.limit_name = "memcpy of the same bytes, and a raw cache line there and back",
