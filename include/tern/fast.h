@@ -60,13 +60,15 @@ struct tern_lane {
 	char *limit;   /* lines below this may be written; 0 sends all to the slow path */
 	uint64_t head; /* lap and source, ready for the header */
 	TERN_ATOMIC_(uint8_t) * heed; /* owned by the receiver: 0 when it must be knocked for */
-	char *piece;   /* the next piece of the open line; 64-byte aligned when none is */
-	char *end;     /* what limit is when no line is open: two lines are kept back */
-	uint64_t leaf; /* leaves entered so far, beginning with 0 */
+	char *piece; /* the next piece of the open line; 64-byte aligned when none is */
+	char *end;   /* what limit is when no line is open: two lines are kept back */
 	TERN_ATOMIC_(uint64_t) * freed; /* leaves that the receiver has given back */
+	uint16_t ahead;   /* bytes, to the line that a send fetches; see lane_enter() */
+	uint16_t entered; /* when this leaf was */
+	uint16_t leaf_lines;
+	uint16_t peer;
+	uint64_t leaf; /* leaves entered so far, beginning with 0 */
 	char *base;
-	uint32_t leaf_lines;
-	uint32_t peer;
 	struct tern_inlet *gate;          /* of a reply lane: the inlet whose requests it answers */
 	uint64_t shared;                  /* lines that pieces share, opened so far */
 	uint64_t padded;                  /* pieces of those that were left empty */
@@ -284,6 +286,16 @@ static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_
 	atomic_store_explicit(&m->head, head, memory_order_release);
 }
 
+/* Thread sanitizer does not see what inline assembly orders. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TERN_WATCHED_ 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define TERN_WATCHED_ 1
+#endif
+
 /*
  * Whether the receiver must be knocked for, asked after the message is written.
  * The load may pass the store: whoever clears the byte issues a membarrier
@@ -293,8 +305,16 @@ static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_
 /* cost: base status */
 static inline int tern_unheeded(const struct tern_lane *lane)
 {
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
+	/* Compilers load and test where the machine compares. */
+	int clear;
+	const char *heed = (const char *)(const void *)lane->heed;
+	__asm__ volatile("cmpb $0, %1" : "=@cce"(clear) : "m"(*heed) : "memory");
+	return clear;
+#else
 	atomic_signal_fence(memory_order_seq_cst);
 	return atomic_load_explicit(lane->heed, memory_order_relaxed) == 0;
+#endif
 }
 
 /*
@@ -325,21 +345,11 @@ static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned 
 			return 0;
 		uint64_t head = lane->head | id << TERN_ID_SHIFT | n; /* cost: base setup */
 		tern_line_write(p, head, n, TERN_SIX_VALUES_);
-		tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
+		tern_prefetch_write(p + lane->ahead);
 		lane->tail = p + TERN_LINE; /* cost: order setup */
 	}
 	return 1;
 }
-
-/* Thread sanitizer does not see what inline assembly orders. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TERN_WATCHED_ 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define TERN_WATCHED_ 1
-#endif
 
 #define TERN_GUARD_HOLD \
 	(INT64_C(1) << 16) /* bits 0 to 15 count calls, 16 to 31 holds, the rest entries */

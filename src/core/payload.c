@@ -127,7 +127,7 @@ payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len
 	((tern_msg *)(void *)line)->payload = (uint64_t)(b->data - line) << TERN_LEN_BITS | len;
 	tern_line_write(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_LINE_WORDS,
 			TERN_SIX_VALUES_);
-	tern_prefetch_write(line + (TERN_PREFETCH + 1) * TERN_LINE);
+	tern_prefetch_write(line + lane->ahead);
 	lane->tail = line + TERN_LINE;
 	if (TERN_UNLIKELY(tern_unheeded(lane)))
 		tern_knock(t, lane);

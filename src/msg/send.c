@@ -373,8 +373,7 @@ static inline void lines_write(struct tern_lane *lane, tern_id id, uint64_t meta
 			w[5], w[6], w[7], 0, 0);
 	tern_line_write(p, lane->head | (TERN_HANDLER_MAX + MSG_WORDS) << TERN_ID_SHIFT | 6, 6, id,
 			meta, w[0], w[1], w[2], w[3]);
-	tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
-	tern_prefetch_write(p + (TERN_PREFETCH + 2) * TERN_LINE);
+	lane_fetch_two(lane);
 	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
 }
 

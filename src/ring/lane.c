@@ -2,9 +2,12 @@
 /* The producing end of a ring: room, leaves, and lines that small messages share. */
 #include "ring/ring.h"
 
+#include "base/clock.h"
 #include "base/wrap.h"
 
 enum { LEAF_BITS = 32, MESSAGE_BITS = 32 }; /* that travel in packets */
+
+enum { STREAM_TICKS = TICKS_BRIEF / 160 }; /* for a line of a stream, at most */
 
 /*
  * Lap numbers wrap several times in the leaves that 32 bits count: near the last of those wraps, so
@@ -33,6 +36,22 @@ static void head_clear(char *at)
 	atomic_store_explicit(&((tern_msg *)(void *)at)->head, 0, memory_order_relaxed);
 }
 
+/*
+ * Which line a send fetches: its own, or one ahead of it if the last leaf was written as a stream
+ * is. Ahead is right for a stream alone. The receiver of anything else looks at the next lines, so
+ * they would go to the sender, back to the receiver, and to the sender again.
+ */
+/* cost: flow setup */
+static void lane_pace(struct tern_lane *lane)
+{
+	uint16_t now = (uint16_t)(tick_now() / STREAM_TICKS);
+	bool streams = (uint16_t)(now - lane->entered) < lane->leaf_lines;
+	lane->entered = now;
+	lane->ahead = streams ? (TERN_PREFETCH + 1) * TERN_LINE : 0;
+	for (size_t at = 0; at < lane->ahead; at += TERN_LINE)
+		tern_prefetch_write(lane->tail + at);
+}
+
 /* cost: flow setup */
 static void lane_enter(struct tern_lane *lane, uint64_t leaf)
 {
@@ -40,18 +59,17 @@ static void lane_enter(struct tern_lane *lane, uint64_t leaf)
 	lane->tail = lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
 	lane->end = lane->tail + (size_t)(lane->leaf_lines - LEAF_KEPT) * TERN_LINE;
 	lane->limit = lane->end;
-	for (int i = 0; i <= TERN_PREFETCH; i++)
-		tern_prefetch_write(lane->tail + (size_t)i * TERN_LINE);
+	lane_pace(lane);
 }
 
 void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
 	       _Atomic uint8_t *heed, uint32_t source, uint32_t peer)
 {
 	lane->base = memory;
-	lane->leaf_lines = leaf_lines;
+	lane->leaf_lines = (uint16_t)leaf_lines;
 	lane->freed = freed;
 	lane->heed = heed;
-	lane->peer = peer;
+	lane->peer = (uint16_t)peer;
 	lane->piece = NULL;
 	lane->growth = NULL;
 	lane->leaf = ring_first_leaf();
@@ -86,7 +104,7 @@ static void lane_move(struct tern_lane *lane, const struct ring_memory *m)
 	char *at = lane->tail;
 	uint64_t next = lane->leaf + 1, head = lane->head, count = lane_count(lane);
 	lane->base = m->lines;
-	lane->leaf_lines = m->leaf_lines;
+	lane->leaf_lines = (uint16_t)m->leaf_lines;
 	lane->freed = m->freed;
 	if (next % RING_LEAVES == 0)
 		lane->head = ring_next_lap(head);
@@ -184,7 +202,7 @@ int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word)
 		head_clear(line + at);
 	((tern_msg *)(void *)line)->word[0] = word;
 	head_publish(line, lane->head | TERN_HEAD_PIECE | bits);
-	tern_prefetch_write(line + TERN_PREFETCH * TERN_LINE);
+	tern_prefetch_write(line + lane->ahead);
 	lane->tail = line;
 	lane->piece = line + TERN_PIECE;
 	lane->limit = NULL;
@@ -216,8 +234,7 @@ bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const 
 	put_second(lane, n, words);
 	tern_line_write(p, lane->head | TERN_HEAD_CONTROL | bits | n, TERN_LINE_WORDS, words[0],
 			words[1], words[2], words[3], words[4], words[5]);
-	tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
-	tern_prefetch_write(p + (TERN_PREFETCH + 2) * TERN_LINE);
+	lane_fetch_two(lane);
 	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
 	return true;
 }
@@ -231,7 +248,7 @@ static void put_line(struct tern_lane *lane, const struct parcel *p)
 		((tern_msg *)(void *)lane->tail)->payload =
 			(uint64_t)(p->payload - lane->tail) << TERN_LEN_BITS | p->len;
 	write_at(lane->tail, lane->head | (two ? TERN_HEAD_CONTROL : 0), p);
-	tern_prefetch_write(lane->tail + (TERN_PREFETCH + 1) * TERN_LINE);
+	tern_prefetch_write(lane->tail + lane->ahead);
 	lane->tail += TERN_LINE << two;                         /* cost: order setup */
 	if (lane_stuck(lane) && !lane_turn(lane) && lane->gate) /* cost: flow status */
 		lane->gate->accept = 0;

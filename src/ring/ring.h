@@ -132,6 +132,13 @@ bool lane_ready(struct tern_lane *lane);
 /* Writes a message of any kind. The caller has seen lane_ready(). */
 void lane_put(struct tern_lane *lane, const struct parcel *p);
 
+/* As a send fetches a line, of a message that takes two. */
+static inline void lane_fetch_two(const struct tern_lane *lane)
+{
+	tern_prefetch_write(lane->tail + lane->ahead);
+	tern_prefetch_write(lane->tail + lane->ahead + TERN_LINE);
+}
+
 /* Whether two lines can be written at once; of a lane that is not connected, both are 0. */
 static inline bool lane_has_two(const struct tern_lane *lane)
 {
