@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "base/clock.h"
+
 #include "../../tests/chance.h"
 #include "../../tests/check.h"
 
@@ -562,4 +564,26 @@ TEST(what_lies_in_a_ring_is_counted_without_being_taken)
 		if (chance_below(&c, 2) && ring_take())
 			ring.taken++;
 	}
+}
+
+/* What a send fetches behind a leaf that has taken so many times 25 to 40 ns. */
+static unsigned ahead_after(unsigned age)
+{
+	uint64_t leaf = ring.lane.leaf;
+	while (ring.lane.leaf == leaf) {
+		ring.lane.entered = (uint16_t)(tick_now() / (TICKS_BRIEF / 160) - age);
+		REQUIRE(ring_send(4) && ring_receive(4));
+	}
+	return ring.lane.ahead;
+}
+
+TEST(a_send_fetches_ahead_in_a_stream_and_nowhere_else)
+{
+	unsigned streams = 0;
+	ring_open(REQUEST_LEAF_LINES);
+	CHECK_IS(ahead_after(2 * REQUEST_LEAF_LINES), 0);
+	for (int i = 0; i < 1000 && !streams; i++) /* another program may have the core */
+		streams = ahead_after(REQUEST_LEAF_LINES / 2);
+	CHECK_IS(streams, (TERN_PREFETCH + 1) * TERN_LINE);
+	CHECK_IS(ahead_after(2 * REQUEST_LEAF_LINES), 0);
 }
