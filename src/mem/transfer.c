@@ -328,6 +328,8 @@ static uint64_t slice_served(const struct mem *m)
 static size_t slice_bytes(struct mem *m, const struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
+	if (!layer_maps(m->e, tern_addr_rank(x->runs.remote.at)))
+		return LONG_SLICE; /* a network takes it: sending keeps no message waiting */
 	bool touched = mem_reach(m, x->runs.remote.at, x->runs.remote.len) != NULL;
 	uint64_t served = slice_served(m);
 	uint64_t handled = served - ts->served;

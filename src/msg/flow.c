@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data of a rendezvous. Where the receive is one piece of memory, the sender puts the data straight
- * into it, with one copy and in turn with other transfers; otherwise they go in messages, from
- * one layout to the other.
+ * Data of a rendezvous. Where the receive is one piece of memory, which the sender or its network
+ * can write to, the sender puts the data straight into it, with one copy and in turn with other
+ * transfers, and tells of the end (FIN). Otherwise they go in messages, from one layout to the
+ * other, and the receiver knows by their length which is the last: RTS, CTS and data are all that
+ * travels.
  *
  * Two ranks that share memory need less. The question names the source. Up to PULL_MOST bytes the
  * receiver reads by itself and says so (TELL_TAKEN): two messages instead of three. Of more, both
@@ -17,17 +19,24 @@
 #include "msg/msg.h"
 
 enum {
-	PUTS_MOST = 64
-}; /* parts that are put by themselves; more go as messages, which hold several */
+	PUTS_MOST = 64,       /* parts that are put by themselves; messages hold several of more */
+	DATA_AT_ONCE = 16,    /* messages of data that a poll sends of one transfer */
+};
 
 /* -- At the receiver ------------------------------------------------------------------------ */
+
+/* Whether memory of the two ranks is moved by something else than messages. */
+static bool flow_writes(const struct msg *m, uint32_t rank)
+{
+	return layer_maps(m->e, rank) || m->e->site.peer[rank].net->rma;
+}
 
 /* Where the sender may put the data itself; TERN_ADDR_NONE if it cannot. */
 static tern_addr recv_lend(struct msg *m, struct receiving *r)
 {
 	tern *t = m->e->t;
 	char *base = layout_whole(&r->layout);
-	if (!base || !r->got.len)
+	if (!base || !r->got.len || !flow_writes(m, r->got.src))
 		return TERN_ADDR_NONE;
 	tern_addr a = mem_addr_all(mem_of(t), base, r->got.len);
 	if (a != TERN_ADDR_NONE)
@@ -172,6 +181,8 @@ static void on_send_data(tern *t, const tern_msg *msg)
 		return; /* nobody wants it any more */
 	walk_scatter(&r->walk, data, len);
 	r->due -= len;
+	if (!r->due)
+		recv_over(msg_of(t), r, 0);
 }
 
 static void on_send_fin(tern *t, const tern_msg *msg)
@@ -230,20 +241,35 @@ static int put_parts(struct msg *m, struct sending *s)
 /* The next bytes in a message: 0, 1 if there are more, or an error. */
 static int data_send(struct msg *m, struct sending *s)
 {
-	char bytes[TERN_PAYLOAD_MAX];
+	char bytes[TERN_PAYLOAD_MAX], *whole = layout_whole(&s->layout);
 	size_t left = s->layout.total - s->sent;
 	size_t len = left < sizeof bytes ? left : sizeof bytes;
 	uint64_t words[] = { s->recv_name, s->sent };
 	struct walk w = s->walk;
 	if (!len)
 		return 0;
-	walk_gather(&w, bytes, len);
-	int rc = msg_try(m, s->node.rank, MSG_DATA, bytes, len, 2, words);
+	if (!whole)
+		walk_gather(&w, bytes, len);
+	int rc = msg_try(m, s->node.rank, MSG_DATA, whole ? whole + s->sent : bytes, len, 2, words);
 	if (rc)
 		return rc;
 	s->walk = w;
 	s->sent += len;
 	return s->sent < s->layout.total;
+}
+
+static int data_step(struct msg *m, struct sending *s)
+{
+	int rc = 1;
+	for (int i = 0; i < DATA_AT_ONCE && rc > 0; i++)
+		rc = data_send(m, s);
+	return rc;
+}
+
+/* Whether the receiver knows from the data that there are no more. */
+static bool data_tells(const struct sending *s, int error)
+{
+	return !error && s->to == TERN_ADDR_NONE && s->layout.total;
 }
 
 /* Carries a send on: 0 when all of it is there, 1 while not, or an error. */
@@ -252,7 +278,7 @@ static int flow_step(struct msg *m, struct sending *s)
 	if (!s->started && s->layout.parts > PUTS_MOST)
 		s->to = TERN_ADDR_NONE;
 	if (s->to == TERN_ADDR_NONE)
-		return data_send(m, s);
+		return data_step(m, s);
 	if (!s->started && transfer_room(mem_of(m->e->t)) < 1)
 		return 1; /* a put would wait for one, and run deferred functions in the middle of
 			     our progress */
@@ -272,7 +298,7 @@ static bool flow_advance(struct msg *m, struct sending *s)
 	if (rc > 0 || rc == -EAGAIN)
 		return false;
 	uint64_t words[] = { s->recv_name, (uint64_t)-rc };
-	int told = msg_try(m, s->node.rank, MSG_FIN, NULL, 0, 2, words);
+	int told = data_tells(s, rc) ? 0 : msg_try(m, s->node.rank, MSG_FIN, NULL, 0, 2, words);
 	if (told == -EAGAIN)
 		return false; /* data_send() has nothing more to do, nor has a put */
 	s->finned = true;
