@@ -96,13 +96,13 @@ static void part_request(struct app_job *j, uint32_t from, uint64_t at, uint64_t
 
 static void share_active(struct app_job *j)
 {
-	app_must(j, tern_barrier(j->t)); /* everybody has its part of the new direction */
+	app_must(j, tern_team_barrier(j->team)); /* everybody has its part of the new direction */
 	for (uint32_t i = 1; i < grid.rows; i++) {
 		uint32_t row = (grid.row + i) % grid.rows;
 		part_request(j, rank_at(row, grid.column), slot(row, grid.column), room);
 	}
 	app_requests_wait(j);
-	app_must(j, tern_barrier(j->t)); /* everybody has its column */
+	app_must(j, tern_team_barrier(j->team)); /* everybody has its column */
 	for (uint32_t i = 1; i < grid.columns; i++) {
 		uint32_t column = (grid.column + i) % grid.columns;
 		part_request(j, rank_at(grid.row, column), slot(0, column), room * grid.rows);
@@ -202,7 +202,7 @@ static void run(struct app_job *j)
 	memcpy(own, r, mine * sizeof *own);
 	for (iterations = 0; iterations < most && rr > least; iterations++)
 		rr = iterate(j, rr);
-	app_must(j, tern_barrier(j->t)); /* until then others get parts from here */
+	app_must(j, tern_team_barrier(j->team)); /* until then others get parts from here */
 	app_figure(j, "iterations", (double)iterations);
 	j->amount = 1e-6 * (double)iterations * (double)rows * (double)(4 * offsets + 12);
 }

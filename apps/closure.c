@@ -70,7 +70,7 @@ static void column_copy(uint64_t k)
 
 static void get_active(struct app_job *j, uint64_t k, uint32_t r, uint32_t c)
 {
-	app_must(j, tern_barrier(j->t)); /* the owners have finished the iteration before */
+	app_must(j, tern_team_barrier(j->team)); /* the owners have finished the iteration before */
 	if (r != grid.row)
 		app_request(j, row_at,
 			    tern_addr_at(part_at, rank_at(r, grid.column)) +
@@ -144,7 +144,7 @@ static void run(struct app_job *j)
 			}
 		app_work(j, 2 * row_count * column_count, 0, 3 * row_count * column_count);
 	}
-	app_must(j, tern_barrier(j->t)); /* until then others get parts from here */
+	app_must(j, tern_team_barrier(j->team)); /* until then others get parts from here */
 }
 
 /* -- Around it ------------------------------------------------------------------------ */

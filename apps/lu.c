@@ -248,12 +248,12 @@ static void inner_step(struct app_job *j, uint64_t k)
 static void iterate_active(struct app_job *j, uint64_t k)
 {
 	diagonal_step(j, k, NULL);
-	app_must(j, tern_barrier(j->t));
+	app_must(j, tern_team_barrier(j->team));
 	if (in_perimeter(k))
 		block_get(j, k, DIAGONAL, k, k, diagonal, diagonal_at, NULL);
 	app_requests_wait(j);
 	perimeter_step(j, k, NULL);
-	app_must(j, tern_barrier(j->t));
+	app_must(j, tern_team_barrier(j->team));
 	perimeter_get(j, k, NULL);
 	app_requests_wait(j);
 	inner_step(j, k);
@@ -266,7 +266,7 @@ static void iterate_send(struct app_job *j, uint64_t k)
 		block_get(j, k, DIAGONAL, k, k, diagonal, diagonal_at, &got_diagonal);
 	perimeter_get(j, k, &got_perimeter);
 	if (j->variant == READY)
-		app_must(j, tern_barrier(j->t));
+		app_must(j, tern_team_barrier(j->team));
 	diagonal_step(j, k, &sent);
 	app_must(j, tern_op_wait(j->t, &got_diagonal));
 	perimeter_step(j, k, &sent);
@@ -282,7 +282,7 @@ static void run(struct app_job *j)
 			iterate_send(j, k);
 		else
 			iterate_active(j, k);
-	app_must(j, tern_barrier(j->t)); /* until then others get blocks from here */
+	app_must(j, tern_team_barrier(j->team)); /* until then others get blocks from here */
 }
 
 /* -- Around it ------------------------------------------------------------------------ */

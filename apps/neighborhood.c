@@ -81,6 +81,7 @@ static void pairs_count(struct app_job *j, unsigned class)
 {
 	uint64_t apart = distances[class / ANGLES] * (uint64_t)down[class % ANGLES];
 	memset(histogram, 0, KINDS * bins * sizeof *histogram);
+	app_work(j, 0, 0, KINDS * bins);
 	for (uint64_t l = 0; l < row_count && first_row + l + apart < side; l++) {
 		const uint16_t *pair_row = row_get(j, first_row + l + apart);
 		for (uint64_t c = 0; c < side; c++) {
@@ -98,10 +99,18 @@ static uint64_t section_at(uint32_t from, unsigned kind, uint64_t length)
 	return (from * KINDS + kind) * length;
 }
 
+static void sections_own(struct app_job *j)
+{
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		memcpy(sections + section_at(j->rank, kind, bin_count),
+		       histogram + kind * bins + first_bin, bin_count * sizeof *sections);
+	app_work(j, 0, 0, 2 * KINDS * bin_count);
+}
+
 static void sections_active(struct app_job *j)
 {
-	app_must(j, tern_barrier(j->t)); /* everybody has counted */
-	for (uint32_t i = 0; i < j->size; i++)
+	app_must(j, tern_team_barrier(j->team)); /* everybody has counted */
+	for (uint32_t i = 1; i < j->size; i++)
 		for (unsigned kind = 0; kind < KINDS; kind++) {
 			uint32_t from = (j->rank + i) % j->size;
 			app_request(j,
@@ -112,13 +121,13 @@ static void sections_active(struct app_job *j)
 				    bin_count * sizeof *histogram);
 		}
 	app_requests_wait(j);
-	app_must(j, tern_barrier(j->t)); /* everybody has got */
+	app_must(j, tern_team_barrier(j->team)); /* everybody has got */
 }
 
 static void sections_send(struct app_job *j)
 {
 	tern_op op = TERN_OP;
-	for (uint32_t i = 0; i < j->size; i++)
+	for (uint32_t i = 1; i < j->size; i++)
 		for (unsigned kind = 0; kind < KINDS; kind++) {
 			uint32_t to = (j->rank + i) % j->size;
 			uint32_t from = (j->rank + j->size - i) % j->size;
@@ -152,6 +161,7 @@ static void run(struct app_job *j)
 		uint32_t *sum = total + class * KINDS * bin_count;
 		uint64_t pairs = 0;
 		pairs_count(j, class);
+		sections_own(j);
 		if (j->variant == ACTIVE)
 			sections_active(j);
 		else

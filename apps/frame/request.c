@@ -26,9 +26,12 @@ static void on_data(tern *t, const tern_msg *msg)
 static uint64_t request(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	void *p;
+	tern_op left = TERN_OP;
 	int rc = tern_addr_local(t, word[1], word[2], &p);
 	if (!rc)
-		rc = tern_put_request(t, word[0], DATA, p, word[2]);
+		rc = tern_put_request_start(t, word[0], DATA, p, word[2], &left, NULL);
+	if (!rc)
+		rc = tern_op_wait(t, &left);
 	return (uint64_t)-rc;
 }
 

@@ -24,6 +24,7 @@
 	"flit = 1cycles\n"                                                             \
 	"flit_bytes = 4\n"                                                             \
 	"channels = 1 # packets stay in order\n"                                       \
+	"room = 1 # a NIU takes every flit that has arrived\n"                         \
 	"channel_flits = 4\n"                                                          \
 	"header = 8 # two flits\n"
 
