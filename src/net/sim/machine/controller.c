@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Controllers: none, FLASH's MAGIC, and the two network interfaces (NIU) of SCMP.
+ * Controllers: none, FLASH's MAGIC, and the network interface unit (NIU) of SCMP.
  *
  * A message of SCMP has a head flit, a flit for the handler's address or the message's name, and a
  * flit for each 4 bytes of its registers and data (figures 3.2 and 5.5 of the thesis). RTS and CTS
@@ -107,7 +107,13 @@ static uint64_t magic_arrive(struct machine *m, const struct travel *t)
 /*
  * SCMP. The processor builds a message with an instruction for its head and one for each two
  * registers; data the NIU fetches itself. The injection channel carries a flit in a cycle.
+ *
+ * A message lies in a transmission queue until the injection channel has carried it. There is one
+ * for each thread (`thread_queues`), or one for all. Data lie there as two flits that describe them
+ * (`descriptors`), or whole. A thread whose message has no room is suspended until it has.
  */
+
+/* When the channel has carried it. */
 static uint64_t niu_inject(struct machine *m, struct travel *t)
 {
 	struct node *n = &m->node[t->src];
@@ -117,36 +123,36 @@ static uint64_t niu_inject(struct machine *m, struct travel *t)
 }
 
 /*
- * The original: all flits, those of data, too, go through one queue. A thread whose message has not
- * gone into it whole is suspended until it has.
+ * Suspends the thread until the flits before the last `queue` ones of its queue have gone: of
+ * descriptors whole messages, of data a flit in a cycle.
  */
-static void original_send(struct machine *m, struct travel *t)
+static void niu_suspend(struct machine *m, const struct travel *t, uint64_t over)
 {
-	uint64_t room = m->profile.queue * m->profile.flit, over = niu_inject(m, t);
-	if (!m->serving && over > room)
-		turn_suspend(m, t->context, over - room);
-}
-
-/*
- * The new one: a queue for each thread, with two flits in place of a block's data. Until the
- * injection channel has carried a message, its flits stay there; a thread whose queue is full is
- * suspended.
- */
-static void niu_send(struct machine *m, struct travel *t)
-{
-	struct thread *h = turn_thread_of(m, t->context);
-	uint64_t over = niu_inject(m, t), held = 2 + 2 * t->registers + (t->data ? 2 : 0);
-	if (m->serving)
+	const struct profile *p = &m->profile;
+	struct thread *h = turn_thread_of(m, p->thread_queues ? t->context : 0);
+	uint64_t room = p->queue * p->flit;
+	if (!p->descriptors) {
+		if (over > room)
+			turn_suspend(m, t->context, over - room);
 		return;
-	h->queued[h->last++ % THREAD_QUEUE] = (struct queued){ over, held };
+	}
+	uint64_t flits = 2 + 2 * t->registers + (t->data ? 2 : 0);
+	h->queued[h->last++ % THREAD_QUEUE] = (struct queued){ over, flits };
 	for (uint64_t all = 0, i = 0; i < THREAD_QUEUE && i < h->last; i++) {
 		const struct queued *q = &h->queued[(h->last - 1 - i) % THREAD_QUEUE];
 		all += q->flits;
-		if (q->until <= t->sent || all <= m->profile.queue)
+		if (q->until <= t->sent || all <= p->queue)
 			continue;
 		turn_suspend(m, t->context, q->until);
 		return;
 	}
+}
+
+static void niu_send(struct machine *m, struct travel *t)
+{
+	uint64_t over = niu_inject(m, t);
+	if (!m->serving)
+		niu_suspend(m, t, over);
 }
 
 static uint64_t niu_arrive(struct machine *m, const struct travel *t)
@@ -162,25 +168,16 @@ static const struct sim_controller magic_controller = {
 	.arrive = magic_arrive
 };
 
-static const struct sim_controller original_controller = {
-	.name = "niu-original",
-	.meaning = "SCMP's first NIU: one queue, and block sends suspend their thread",
-	.handles = true,
-	.send = original_send,
-	.arrive = niu_arrive
-};
-
 static const struct sim_controller niu_controller = {
 	.name = "niu",
-	.meaning = "SCMP's second NIU: a queue of descriptors for each thread",
+	.meaning = "SCMP's network interface unit (thread_queues, descriptors)",
 	.handles = true,
 	.send = niu_send,
 	.arrive = niu_arrive
 };
 
 const struct sim_controller *const controller_table[] = { &none_controller, &magic_controller,
-							  &original_controller, &niu_controller,
-							  NULL };
+							  &niu_controller, NULL };
 
 const struct sim_controller *controller_named(const char *name)
 {

@@ -10,6 +10,8 @@
 
 enum { LIBRARY = TERN_HANDLER_MAX + 3 };
 
+static uint64_t sender; /* the thread that sends */
+
 /* Hands a message over at node 0; the packet. */
 static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
 {
@@ -33,6 +35,7 @@ static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
 						   .part = &part,
 						   .parts = 1,
 						   .class = CLASS_REQUEST,
+						   .context = sender,
 						   .record = bytes });
 	REQUIRE(i != NOTHING);
 	return &m.travel[i];
@@ -64,13 +67,13 @@ TEST(messages_of_scmp_have_the_flits_of_the_thesis)
 	}
 }
 
-TEST(the_two_scmps_differ_in_their_controller_alone)
+TEST(the_two_scmps_differ_in_their_queues_alone)
 {
 	struct profile a, b;
 	REQUIRE(profile_load(&a, "scmp") == 0 && profile_load(&b, "scmp-original") == 0);
-	CHECK(strcmp(a.controller, b.controller) != 0);
+	CHECK(a.thread_queues && a.descriptors && !b.thread_queues && !b.descriptors);
 	memcpy(b.name, a.name, sizeof b.name);
-	memcpy(b.controller, a.controller, sizeof b.controller);
+	b.thread_queues = b.descriptors = 1;
 	CHECK(memcmp(&a, &b, sizeof a) == 0);
 }
 
@@ -84,6 +87,20 @@ TEST(a_thread_is_suspended_while_its_queue_is_full)
 	uint64_t first = turn_thread_of(&m, 0)->queued[0].until;
 	CHECK_IS(turn_thread_of(&m, 0)->suspended, first);
 	begin("scmp-original,queue=12"); /* all but 12 flits of the block have gone */
+	uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
+	CHECK_IS(turn_thread_of(&m, 0)->suspended, enters + (1026 - 12) * 2000);
+}
+
+TEST(each_change_of_scmp_can_be_switched_off_alone)
+{
+	for (unsigned queues = 0; queues < 2; queues++) {
+		begin(queues ? "scmp,queue=12" : "scmp,queue=12,thread_queues=0");
+		for (sender = 1; sender <= 4; sender++) /* the fourth finds a queue of its own */
+			sent(LIBRARY, 2, 4096);
+		CHECK_IS(turn_thread_of(&m, 4)->suspended == 0, queues);
+		sender = 0;
+	}
+	begin("scmp,queue=12,descriptors=0");
 	uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
 	CHECK_IS(turn_thread_of(&m, 0)->suspended, enters + (1026 - 12) * 2000);
 }

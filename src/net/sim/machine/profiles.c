@@ -8,6 +8,7 @@
 /* Both SCMPs: they differ in nothing but their network interface. */
 #define SCMP                                                                           \
 	"network = mesh\n"                                                             \
+	"controller = niu\n"                                                           \
 	"cycle = 2ns\n"                                                                \
 	"contexts = 16\n"                                                              \
 	"quantum = 100cycles\n"                                                        \
@@ -115,8 +116,9 @@ const struct profile_text profile_text[] = {
 	  "gap = 0\n"
 	  "gap_byte = 2.5ns # 400 MB/s\n"
 	  "header = 16\n" },
-	{ "scmp", "SCMP with send and receive tables (Lewis)", SCMP "controller = niu\n" },
+	{ "scmp", "SCMP with send and receive tables (Lewis)", SCMP },
 	{ "scmp-original", "SCMP with Active Messages (Lewis)",
-	  SCMP "controller = niu-original\n" },
+	  SCMP "thread_queues = 0\n"
+	       "descriptors = 0\n" },
 	{ NULL, NULL, NULL },
 };
