@@ -160,8 +160,9 @@ static unsigned provided(const struct profile *p)
 	const struct sim_network *n = network_named(p->network);
 	bool overtaken = p->jitter || (n->overtakes && n->overtakes(p));
 	bool lost = p->corrupt || (p->drop && !p->tolerant);
+	/* What jitter delays may be further behind than Tern keeps packets that came early. */
 	return (p->order && !overtaken ? PROVIDES_ORDER : 0) | (p->room ? PROVIDES_ROOM : 0) |
-	       (overtaken || lost ? 0 : PROVIDES_RELIABLE);
+	       (p->jitter || lost ? 0 : PROVIDES_RELIABLE);
 }
 
 int sim_wire(struct wire **out, uint32_t node, struct packet_net *user)

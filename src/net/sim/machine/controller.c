@@ -28,6 +28,14 @@ static void processor_sends(struct machine *m, const struct travel *t, uint64_t 
 	use_serve(use_node(m, t->src, USE_SEND), 0, cost);
 }
 
+enum travel_type controller_type(unsigned handler)
+{
+	return handler == HANDLER_THREADS ? TYPE_THREAD
+	       : handler == HANDLER_RTS   ? TYPE_RTS
+	       : handler == HANDLER_CTS   ? TYPE_CTS
+					  : TYPE_DATA;
+}
+
 uint32_t controller_words(const struct machine *m, const struct travel *t)
 {
 	return 2 * (m->controller->handles ? t->registers : t->args) + (t->data + 3) / 4;

@@ -15,6 +15,8 @@
 
 /* Numbers of handlers that create threads and tell of their end (src/spawn). */
 enum { HANDLER_THREADS = TERN_HANDLER_MAX + 5 * 28, HANDLER_THREADS_END = HANDLER_THREADS + 28 };
+/* Those of a request to send, and of what a receiver tells its sender (src/msg). */
+enum { HANDLER_RTS = TERN_HANDLER_MAX + 28 + 3, HANDLER_CTS = HANDLER_RTS + 5 };
 
 struct sim_controller {
 	const char *name;
@@ -29,6 +31,7 @@ struct sim_controller {
 extern const struct sim_controller *const controller_table[]; /* ends with NULL */
 const struct sim_controller *controller_named(const char *name);
 
+enum travel_type controller_type(unsigned handler);
 /* The words of 4 bytes that a packet has in the simulated network besides its header. */
 uint32_t controller_words(const struct machine *m, const struct travel *t);
 

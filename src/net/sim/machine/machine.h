@@ -46,6 +46,9 @@ struct event {
 	uint32_t kind;
 };
 
+/* SCMP's types of messages: those that create threads, requests to send, answers to them, data. */
+enum travel_type { TYPE_DATA, TYPE_THREAD, TYPE_RTS, TYPE_CTS, TYPES };
+
 /* What travels. Its bytes lie in cells of the machine. */
 struct travel {
 	uint32_t src, dst;
@@ -61,6 +64,7 @@ struct travel {
 	uint32_t data;      /* and bytes of data, of the message in it */
 	bool damaged;       /* on its way */
 	bool library;       /* its handler is the library's */
+	enum travel_type type;
 	uint64_t context;
 	uint64_t hold;          /* ps that its sender takes from its head to its tail, at least */
 	uint64_t sent, arrived; /* ps */

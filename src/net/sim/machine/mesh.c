@@ -36,22 +36,35 @@ static size_t mesh_bytes(const struct profile *p, uint32_t nodes)
 }
 
 /*
- * Of the virtual channels, the upper half is for replies, as far as there are enough. In a circle
- * each half needs two, one for worms that have passed its end. Of its kind, of which there are
- * lanes(), a worm takes the one of its destination, so that worms to one node stay in order.
+ * The virtual channels are divided into sets, of which a worm uses one: for requests and for
+ * replies, or for each type of message, as far as there are enough. In a circle each set needs two,
+ * one for worms that have passed its end. Of its set, which has lanes(), a worm takes the one of its
+ * destination, so that worms of a kind to one node stay in order.
  */
+static uint32_t need(const struct profile *p)
+{
+	return p->wrap ? 2 : 1;
+}
+
+static uint32_t sets(const struct profile *p)
+{
+	uint32_t wanted = p->channel_types ? TYPES : 2;
+	return p->channels >= wanted * need(p) ? wanted : 1;
+}
+
 static uint32_t lanes(const struct machine *m)
 {
-	uint32_t all = (uint32_t)m->profile.channels, need = m->profile.wrap ? 2 : 1;
-	uint32_t mine = all >= 2 * need ? all / 2 / need : all / need;
+	const struct profile *p = &m->profile;
+	uint32_t mine = (uint32_t)p->channels / sets(p) / need(p);
 	return mine ? mine : 1;
 }
 
-static uint32_t lane(const struct machine *m, uint32_t class, bool passed)
+static uint32_t lane(const struct machine *m, const struct travel *t, bool passed)
 {
-	uint32_t all = (uint32_t)m->profile.channels, need = m->profile.wrap ? 2 : 1;
-	uint32_t upper = all >= 2 * need && class != CLASS_REQUEST ? all / 2 : 0;
-	return upper + (all >= need && need == 2 && passed ? lanes(m) : 0);
+	const struct profile *p = &m->profile;
+	uint32_t set = p->channel_types ? t->type : t->class != CLASS_REQUEST;
+	return set % sets(p) * ((uint32_t)p->channels / sets(p)) +
+	       (p->channels >= need(p) && need(p) == 2 && passed ? lanes(m) : 0);
 }
 
 struct mesh_view mesh_view(const struct machine *m)
@@ -128,18 +141,18 @@ static void way_lay(const struct machine *m, const struct mesh_view *v, uint32_t
 	struct leg row = leg(m, x, to, v->width), column = leg(m, y, t->dst / v->width, v->height);
 	uint32_t *way = v->way + (size_t)i * v->longest, spread = t->dst % lanes(m);
 	bool passed = false;
-	*way++ = way_step(t->src, PORT_IN, lane(m, t->class, false));
+	*way++ = way_step(t->src, PORT_IN, lane(m, t, false));
 	for (uint32_t k = 0; k < row.links; k++) {
 		uint32_t at = leg_place(row, x, v->width, k, &passed);
 		*way++ = way_step(y * v->width + at, row.back ? PORT_LEFT : PORT_RIGHT,
-				  lane(m, t->class, passed) + spread);
+				  lane(m, t, passed) + spread);
 	}
 	for (uint32_t k = 0; k < column.links; k++) {
 		uint32_t at = leg_place(column, y, v->height, k, &passed);
 		*way++ = way_step(at * v->width + to, column.back ? PORT_UP : PORT_DOWN,
-				  lane(m, t->class, passed) + spread);
+				  lane(m, t, passed) + spread);
 	}
-	*way = way_step(t->dst, PORT_OUT, lane(m, t->class, false) + spread);
+	*way = way_step(t->dst, PORT_OUT, lane(m, t, false) + spread);
 }
 
 /* The k-th step of its way, a link and a channel of it. */
@@ -206,7 +219,7 @@ static void worm_activate(struct machine *m, const struct mesh_view *v, uint32_t
 static struct entry *entry_of(const struct machine *m, const struct mesh_view *v, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
-	return &v->entry[t->src * m->profile.channels + lane(m, t->class, false)];
+	return &v->entry[t->src * m->profile.channels + lane(m, t, false)];
 }
 
 /* Lays a worm that moved as one out as it is after `cycle`: flit f is f channels behind the first.
@@ -532,10 +545,10 @@ static void mesh_stuck(struct machine *m, FILE *to)
 	}
 }
 
-/* Requests and others have channels of their own. */
+/* Messages of different sets have channels of their own. */
 static bool mesh_overtakes(const struct profile *p)
 {
-	return p->channels >= (p->wrap ? 4 : 2);
+	return sets(p) > 1;
 }
 
 static uint32_t mesh_links(const struct profile *p, uint32_t nodes)

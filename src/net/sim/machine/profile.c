@@ -59,6 +59,8 @@ const struct profile_key profile_key[] = {
 	KEY(flit, UNIT_TIME, 1, 1000000000, "10ns", "mesh: in which a link carries one flit"),
 	KEY(flit_bytes, UNIT_NUMBER, 1, 4096, "8", "mesh: bytes of a flit"),
 	KEY(channels, UNIT_NUMBER, 1, 16, "2", "mesh: virtual channels of a link"),
+	KEY(channel_types, UNIT_NUMBER, 0, 1, "0",
+	    "mesh: 1: a quarter of them each for threads, RTS, CTS and data; 0: half for replies"),
 	KEY(channel_flits, UNIT_NUMBER, 1, 65536, "4",
 	    "mesh: flits that each of them has room for"),
 	KEY(wrap, UNIT_NUMBER, 0, 1, "0", "mesh: 1: rows and columns are circles"),

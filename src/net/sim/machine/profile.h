@@ -43,6 +43,7 @@ struct profile {
 	uint64_t gap_byte;                /* for each byte of it */
 	uint64_t flit, flit_bytes;        /* of a mesh: a cycle, and what a link carries in it */
 	uint64_t channels, channel_flits; /* virtual channels of a link, and the room of each */
+	uint64_t channel_types;           /* 1: each type of message has some of its own */
 	uint64_t wrap;                    /* its rows and columns are circles */
 	uint64_t whole;                   /* a worm that meets nobody moves as one */
 	uint64_t width;                   /* nodes in a row; 0: as square as can be */

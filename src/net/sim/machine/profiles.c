@@ -24,7 +24,8 @@
 	"poll = 1cycles\n"                                                             \
 	"flit = 1cycles\n"                                                             \
 	"flit_bytes = 4\n"                                                             \
-	"channels = 1 # packets stay in order\n"                                       \
+	"channels = 4 # one for each type of message\n"                                \
+	"channel_types = 1\n"                                                          \
 	"room = 1 # a NIU takes every flit that has arrived\n"                         \
 	"channel_flits = 4\n"                                                          \
 	"header = 8 # two flits\n"

@@ -456,6 +456,7 @@ static void travel_read(struct travel *t, const struct outgoing *o)
 	t->library = id >= TERN_HANDLER_MAX;
 	t->args = n;
 	t->registers = t->library ? 0 : n;
+	t->type = controller_type(id);
 	if (id >= HANDLER_THREADS && id < HANDLER_THREADS_END)
 		t->registers = n - 1;
 	if (!(head & RECORD_HAS_PAYLOAD))
