@@ -19,8 +19,8 @@
 #include "msg/msg.h"
 
 enum {
-	PUTS_MOST = 64,       /* parts that are put by themselves; messages hold several of more */
-	DATA_AT_ONCE = 16,    /* messages of data that a poll sends of one transfer */
+	PUTS_MOST = 64,    /* parts that are put by themselves; messages hold several of more */
+	DATA_AT_ONCE = 16, /* messages of data that a poll hands to a network, of one transfer */
 };
 
 /* -- At the receiver ------------------------------------------------------------------------ */
@@ -260,8 +260,8 @@ static int data_send(struct msg *m, struct sending *s)
 
 static int data_step(struct msg *m, struct sending *s)
 {
-	int rc = 1;
-	for (int i = 0; i < DATA_AT_ONCE && rc > 0; i++)
+	int rc = 1, most = layer_maps(m->e, s->node.rank) ? 1 : DATA_AT_ONCE;
+	for (int i = 0; i < most && rc > 0; i++)
 		rc = data_send(m, s);
 	return rc;
 }
