@@ -10,8 +10,10 @@
  *     threads N      rank 1 prints when each of N threads that compute 1 us is done, and all
  *     block BYTES    rank 1 prints when a thread is done that sends four blocks and computes 10 ns
  *                    after each
- *     send BYTES     each rank prints the packets that it sends for a message in rendezvous mode,
- *     ready BYTES    and in ready mode
+ *     send BYTES     each rank prints the packets that it sends for two messages in rendezvous
+ *                    mode, the second from heap to heap,
+ *     ready BYTES    in ready mode,
+ *     request BYTES  and for data that rank 0 has a thread of rank 1 send it
  *     exchange BYTES each rank prints how long each of four exchanges with the other takes
  *     limit          rank 0 prints how many threads a rank can have
  */
@@ -162,14 +164,48 @@ static uint64_t packets(tern *t)
 static void sends(tern *t, size_t bytes, unsigned mode)
 {
 	tern_op op = { 0 };
+	void *heap;
+	must(tern_alloc(t, PAGE_MOST, &heap));
+	must(tern_barrier(t));
+	uint64_t before = packets(t);
+	for (unsigned i = 0; i < 2; i++) {
+		void *data = i ? heap : page_bytes;
+		if (tern_rank(t) == 0) {
+			must(tern_send_start(t, 1, ID, data, bytes, mode, &op));
+			must(tern_op_wait(t, &op));
+		} else {
+			must(tern_recv(t, 0, ID, data, bytes, NULL));
+		}
+	}
+	say(packets(t) - before);
+}
+
+static uint64_t thread_answers(tern *t, const uint64_t word[TERN_WORDS_MAX])
+{
+	tern_op left = { 0 };
+	must(tern_put_request_start(t, word[0], PAGE, page_bytes, word[1], &left, NULL));
+	must(tern_op_wait(t, &left));
+	return 0;
+}
+
+static void request(tern *t, size_t bytes)
+{
+	tern_thread thread;
+	tern_addr to;
+	void *heap;
+	must(tern_alloc(t, PAGE_MOST, &heap));
+	must(tern_addr_of(t, heap, &to));
+	must(tern_on(t, PAGE, on_silent));
+	must(tern_thread_on(t, BLOCKS, thread_answers));
 	must(tern_barrier(t));
 	uint64_t before = packets(t);
 	if (tern_rank(t) == 0) {
-		must(tern_send_start(t, 1, ID, page_bytes, bytes, mode, &op));
-		must(tern_op_wait(t, &op));
-	} else {
-		must(tern_recv(t, 0, ID, page_bytes, bytes, NULL));
+		must(tern_thread_start(t, 1, BLOCKS, &thread, to, bytes));
+		must(tern_thread_join(t, &thread, NULL));
+		must(tern_wait(t, &came, 1));
 	}
+	if (tern_rank(t) == 1)
+		compute(t, 100000); /* longer than all of that takes */
 	say(packets(t) - before);
 }
 
@@ -229,6 +265,8 @@ int main(int argc, char **argv)
 		blocks(t, n);
 	else if (strcmp(what, "send") == 0)
 		sends(t, n, TERN_SEND_RENDEZVOUS);
+	else if (strcmp(what, "request") == 0)
+		request(t, n);
 	else if (strcmp(what, "exchange") == 0)
 		exchange(t, n);
 	else if (strcmp(what, "limit") == 0 && tern_rank(t) == 0)

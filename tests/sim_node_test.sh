@@ -88,8 +88,9 @@ run -n 2 --profile scmp "${busy[@]}" "$node" block 4096
 (($(<"$out") >= 2 * 1028 * 2 && $(<"$out") < 2 * 1028 * 2 + 100)) || fail "new: $(<"$out")"
 
 sentence "no message travels that SCMP would not send"
-is "0 1" --profile scmp "$node" ready 4096
-is "1 2" --profile scmp "$node" send 4096 # CTS; RTS and data
+is "0 2" --profile scmp "$node" ready 4096
+is "2 4" --profile scmp "$node" send 4096    # CTS; RTS and data
+is "1 2" --profile scmp "$node" request 4096 # a thread; data, and that they have come
 
 sentence "a node crashes when the profile says, and the others learn of it at the same time each run"
 crashed() {
