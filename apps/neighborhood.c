@@ -14,11 +14,13 @@
 enum { ACTIVE, SEND };
 enum { ANGLES = 4, DISTANCES = 2, CLASSES = ANGLES * DISTANCES, KINDS = 2 /* sum, difference */ };
 
-static uint64_t bits = 7, side = 128;
+static uint64_t bits = 7, side = 128, naive;
 
 static const struct app_option options[] = {
 	{ "bits", "of a pixel; the thesis has 7, 11 and 15", &bits, 1, 15, NULL },
 	{ "side", "of the image, in pixels", &side, 1, 1 << 14, NULL },
+	{ "naive", "1: every rank begins with the sections of rank 0; 0: of the next rank", &naive, 0,
+	  1, NULL },
 	{ 0 },
 };
 
@@ -99,6 +101,12 @@ static uint64_t section_at(uint32_t from, unsigned kind, uint64_t length)
 	return (from * KINDS + kind) * length;
 }
 
+/* The i-th of the other ranks, from 1 on. */
+static uint32_t other_of(const struct app_job *j, uint32_t i)
+{
+	return naive ? i - (i <= j->rank) : (j->rank + i) % j->size;
+}
+
 static void sections_own(struct app_job *j)
 {
 	for (unsigned kind = 0; kind < KINDS; kind++)
@@ -112,7 +120,7 @@ static void sections_active(struct app_job *j)
 	app_must(j, tern_team_barrier(j->team)); /* everybody has counted */
 	for (uint32_t i = 1; i < j->size; i++)
 		for (unsigned kind = 0; kind < KINDS; kind++) {
-			uint32_t from = (j->rank + i) % j->size;
+			uint32_t from = other_of(j, i);
 			app_request(j,
 				    sections_at +
 					    section_at(from, kind, bin_count) * sizeof *sections,
@@ -129,8 +137,8 @@ static void sections_send(struct app_job *j)
 	tern_op op = TERN_OP;
 	for (uint32_t i = 1; i < j->size; i++)
 		for (unsigned kind = 0; kind < KINDS; kind++) {
-			uint32_t to = (j->rank + i) % j->size;
-			uint32_t from = (j->rank + j->size - i) % j->size;
+			uint32_t to = other_of(j, i);
+			uint32_t from = naive ? to : (j->rank + j->size - i) % j->size;
 			uint64_t first = app_first(j, bins, to);
 			tern_match match = { .rank = from, .id = kind };
 			app_must(j, tern_recv_start(j->t, &match,

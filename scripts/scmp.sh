@@ -176,9 +176,10 @@ omitted=(
 	"depth of a virtual channel|channel_flits=1 channel_flits=4 channel_flits=16|"
 	"virtual channels|channels=1 channels=2 channels=4|"
 	"side of the image|--side=64 --side=128 --side=256|neighborhood"
+	"first partner: the next node, node 0|--naive=0 --naive=1|neighborhood"
 	"elements in half a row|--offsets=1 --offsets=4 --offsets=16|cg"
 )
-ranges() {
+ranges() { # without the largest problems
 	local o m what values who value machine original options shown style last
 	echo "| what the thesis omits | values | ${at} nodes: improvement in per cent |"
 	rule 3
@@ -190,7 +191,8 @@ ranges() {
 		last=
 		for m in "${marks[@]}"; do
 			mark "$m"
-			[[ $program == "$who"* ]] || continue
+			[[ $program == "$who"* && $program != *"--bits 15" ]] || continue
+			[[ $program == closure ]] && program="closure --vertices 200"
 			for style in ${styles//,/ }; do
 				printf '%s%s %s:' "$last" "$name" "$style"
 				last='; '

@@ -67,7 +67,7 @@ static void let_go(struct sim_wire *s)
 static void receive_charge(struct machine *m, const struct travel *t)
 {
 	const struct profile *p = &m->profile;
-	m->serving = m->controller->handles && t->library;
+	m->serving = m->controller->handles && (t->library || m->controller->programs);
 	if (m->serving)
 		m->served = t->arrived > m->shared->clock ? t->arrived : m->shared->clock;
 	if (m->serving)

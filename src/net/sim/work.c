@@ -51,8 +51,22 @@ static void compute(struct machine *m, uint64_t *left, uint64_t ps, bool served)
 	*left -= took;
 }
 
+/* A handler that the controller runs computes there. */
+static enum working work_there(struct machine *m, uint64_t *left)
+{
+	struct node *n = &m->node[m->self];
+	use_serve(use_node(m, m->self, USE_CONTROLLER), 0, *left);
+	m->served += *left;
+	n->busy = n->busy > m->served ? n->busy : m->served;
+	*left = 0;
+	m->working--;
+	return WORK_DONE;
+}
+
 static enum working work(struct machine *m, uint64_t *left, uint64_t thread, bool may, bool others)
 {
+	if (m->serving && m->controller->programs && !may)
+		return work_there(m, left);
 	m->serving = false;
 	uint64_t until = turn_thread_of(m, thread)->suspended, now = turn_time(m);
 	if (until > now && others) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Controllers: none, FLASH's MAGIC, and the network interface unit (NIU) of SCMP.
+ * Controllers: none, FLASH's MAGIC, the network interface unit (NIU) of SCMP, and the
+ * communication processor of Rosing and Saltz.
  *
  * A message of SCMP has a head flit, a flit for the handler's address or the message's name, and a
  * flit for each 4 bytes of its registers and data (figures 3.2 and 5.5 of the thesis). RTS and CTS
@@ -168,6 +169,39 @@ static uint64_t niu_arrive(struct machine *m, const struct travel *t)
 	return work_on(m, t->dst, &m->node[t->dst].drawn, m->shared->clock, m->profile.receive);
 }
 
+/*
+ * Rosing and Saltz's node: two processors of one kind, with a buffer between them. The communication
+ * processor sends blocks, and runs the handler of whatever has come, the program's, too; it does one
+ * thing at a time. Words the computation processor writes to the network itself.
+ */
+static void dual_send(struct machine *m, struct travel *t)
+{
+	if (!t->data && !m->serving) {
+		none_send(m, t);
+		return;
+	}
+	uint64_t since = hand_over(m, t);
+	uint64_t ps = send_cost(m, t) + t->words * m->profile.send_word;
+	t->sent = work_on(m, t->src, &m->node[t->src].busy, since, ps);
+	if (m->serving)
+		m->served = t->sent;
+}
+
+static uint64_t dual_arrive(struct machine *m, const struct travel *t)
+{
+	uint64_t ps = m->profile.receive + t->words * m->profile.receive_word;
+	return work_on(m, t->dst, &m->node[t->dst].busy, m->shared->clock, ps);
+}
+
+static const struct sim_controller dual_controller = {
+	.name = "dual",
+	.meaning = "Rosing and Saltz's communication processor, which runs every handler",
+	.handles = true,
+	.programs = true,
+	.send = dual_send,
+	.arrive = dual_arrive
+};
+
 static const struct sim_controller magic_controller = {
 	.name = "magic",
 	.meaning = "FLASH's MAGIC: handlers on a protocol processor, data in a pipeline past it",
@@ -185,7 +219,8 @@ static const struct sim_controller niu_controller = {
 };
 
 const struct sim_controller *const controller_table[] = { &none_controller, &magic_controller,
-							  &niu_controller, NULL };
+							  &niu_controller, &dual_controller,
+							  NULL };
 
 const struct sim_controller *controller_named(const char *name)
 {

@@ -4,7 +4,7 @@
  * packets over from the processor and says when they enter, and it takes those that arrive. One
  * that `handles` is a communication processor: the library's own handlers run on it when their
  * packet has arrived, at its time, while the processor computes (tern_sim_work). Those of the
- * program run on the processor, which is interrupted.
+ * program run on the processor, which is interrupted, unless the controller runs those too.
  */
 #ifndef TERN_NET_SIM_MACHINE_CONTROLLER_H
 #define TERN_NET_SIM_MACHINE_CONTROLLER_H
@@ -22,6 +22,7 @@ struct sim_controller {
 	const char *name;
 	const char *meaning; /* one line, for help */
 	bool handles;
+	bool programs; /* and those of the program as well */
 	/* The process of t->src hands a packet over: sets t->sent, and charges who pays for it. */
 	void (*send)(struct machine *m, struct travel *t);
 	/* A packet arrives, at the clock's time. When it can be handled. NULL: at once. */

@@ -67,6 +67,17 @@ TEST(messages_of_scmp_have_the_flits_of_the_thesis)
 	}
 }
 
+TEST(an_operation_takes_a_cycle_of_the_machine_unless_the_profile_says)
+{
+	struct profile p;
+	REQUIRE(profile_load(&p, "scmp") == 0);
+	CHECK(p.integer == 2000 && p.floating == 2000 && p.load == 2000 && p.store == 2000);
+	REQUIRE(profile_load(&p, "cm5,cycle=20ns,floating=1ns") == 0);
+	CHECK(p.integer == 20000 && p.floating == 1000);
+	REQUIRE(profile_load(&p, "cluster") == 0);
+	CHECK_IS(p.integer, 1000);
+}
+
 TEST(the_two_scmps_differ_in_their_queues_alone)
 {
 	struct profile a, b;
@@ -103,6 +114,19 @@ TEST(each_change_of_scmp_can_be_switched_off_alone)
 	begin("scmp,queue=12,descriptors=0");
 	uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
 	CHECK_IS(turn_thread_of(&m, 0)->suspended, enters + (1026 - 12) * 2000);
+}
+
+TEST(a_communication_processor_sends_blocks_and_the_processor_words)
+{
+	begin("dual");
+	uint64_t word = sent(0, 2, 0)->sent; /* 4 cycles, and one for each 4 bytes */
+	CHECK_IS(word, (4 + 4) * 25000);
+	CHECK_IS(turn_time(&m), word);
+	CHECK_IS(m.node[0].busy, 0);
+	uint64_t block = sent(0, 0, 64)->sent; /* handed over in 8 cycles */
+	CHECK_IS(turn_time(&m), word + 8 * 25000);
+	CHECK_IS(block, word + (8 + 4 + 16) * 25000);
+	CHECK_IS(sent(0, 0, 64)->sent, block + (4 + 16) * 25000); /* one after the other */
 }
 
 TEST(a_block_of_flash_has_a_header_for_each_line)

@@ -12,6 +12,7 @@
 #include "net/sim/machine/controller.h"
 #include "net/sim/machine/network.h"
 
+/* The first is the cycle, in which others may be given. */
 const struct profile_key profile_key[] = {
 #define KEY(name, kind, least, most, fallback, meaning)                                     \
 	{                                                                                   \
@@ -132,6 +133,11 @@ static int value_refuse(const struct profile_key *k, const char *text, const cha
 			 (unsigned long long)k->most);
 }
 
+static uint64_t *value_at(struct profile *p, const struct profile_key *k)
+{
+	return (uint64_t *)(void *)((char *)p + k->offset);
+}
+
 static int value_set(struct profile *p, const struct profile_key *k, const char *text,
 		     const char *where)
 {
@@ -147,8 +153,24 @@ static int value_set(struct profile *p, const struct profile_key *k, const char 
 	if (unit == 0 || value > 1e18 || (uint64_t)(value + 0.5) < k->least ||
 	    (uint64_t)(value + 0.5) > k->most)
 		return value_refuse(k, text, where);
-	*(uint64_t *)(void *)((char *)p + k->offset) = (uint64_t)(value + 0.5);
+	*value_at(p, k) = (uint64_t)(value + 0.5);
 	return 0;
+}
+
+/* Keys that are in cycles unless said stay so when the cycle changes. */
+static int cycle_set(struct profile *p, const struct profile_key *cycle, const char *text,
+		     const char *where)
+{
+	struct profile before = *p;
+	int rc = value_set(p, cycle, text, where);
+	for (const struct profile_key *k = profile_key; !rc && k->name; k++) {
+		struct profile usual = before;
+		if (!strstr(k->fallback, "cycles") || value_set(&usual, k, k->fallback, where))
+			continue;
+		if (*value_at(p, k) == *value_at(&usual, k))
+			rc = value_set(p, k, k->fallback, where);
+	}
+	return rc;
 }
 
 /* A module by its name: `name_at` gives the names, in their order, and then NULL. */
@@ -210,7 +232,7 @@ int profile_set(struct profile *p, const char *line, const char *where)
 		return module_set(p->controller, key, value, where, controller_name);
 	for (const struct profile_key *k = profile_key; k->name; k++)
 		if (strcmp(key, k->name) == 0)
-			return value_set(p, k, value, where);
+			return (k == profile_key ? cycle_set : value_set)(p, k, value, where);
 	return error_set(-EINVAL, "%s: there is no key '%s'; `tern sim --keys` lists them", where,
 			 key);
 }

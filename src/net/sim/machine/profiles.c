@@ -89,6 +89,21 @@ const struct profile_text profile_text[] = {
 	  "latency = 25us\n"
 	  "gap = 0\n"
 	  "gap_byte = 357ns # 2.8 MB/s\n" },
+	{ "dual", "iPSC/860 with the communication processor that Rosing and Saltz propose",
+	  "network = hypercube\n"
+	  "controller = dual\n"
+	  "cycle = 25ns\n"
+	  "command = 4cycles # assumed, as are the next six: a few writes to a buffer or a port\n"
+	  "command_block = 8cycles\n"
+	  "send_request = 4cycles\n"
+	  "send_reply = 4cycles\n"
+	  "send_word = 1cycles\n"
+	  "receive = 20cycles # a look into both buffers, and the call of a procedure\n"
+	  "receive_word = 1cycles\n"
+	  "poll = 1us\n"
+	  "latency = 25us\n"
+	  "gap = 0\n"
+	  "gap_byte = 357ns # 2.8 MB/s\n" },
 	{ "paragon", "Paragon, a mesh of flits, with typed messages (Rosing and Saltz)",
 	  "network = mesh\n"
 	  "cycle = 20ns\n"
