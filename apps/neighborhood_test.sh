@@ -16,4 +16,13 @@ simulated neighborhood 2 5 --side 8 --bits 3
 
 sentence "wrong sizes are refused in one sentence"
 refused neighborhood 2 "--bits is '16'; it must be a whole number from 1 to 15" --bits 16
+sentence "a node whose controller handles messages has a clock that does not go back"
+launch sim -n 16 --profile scmp --trace "$folder/trace" "$TERN_BIN/apps/neighborhood" --json \
+	--repeat 1 --variant active --side 64
+right 1 "neighborhood on 16 nodes with a trace"
+"$tern" trace "$folder/trace" >"$out" 2>"$err" || fail "tern trace fails"
+
+sentence "every rank may begin with the same one"
+shared neighborhood 2 5 --side 40 --bits 5 --naive 1
+
 finish

@@ -29,6 +29,10 @@ static uint64_t after_leaving(void)
 	return left_virtual + (left_real && since < STANDS_NS ? 0 : since);
 }
 
+/*
+ * A controller's handler may run at an earlier time than its processor has come to. The clock that
+ * the rank sees stands meanwhile: it does not go back.
+ */
 static uint64_t sim_now(void)
 {
 	struct machine *m = sim_machine();
@@ -36,7 +40,10 @@ static uint64_t sim_now(void)
 		return after_leaving();
 	turn_measure_end(m);
 	turn_measure_begin(m);
-	return (m->serving ? m->served : turn_time(m)) / PS_NS;
+	uint64_t ns = (m->serving ? m->served : turn_time(m)) / PS_NS;
+	if (m->told < ns)
+		m->told = ns;
+	return m->told;
 }
 
 /*

@@ -175,6 +175,7 @@ struct machine {
 	const struct sim_controller *controller;
 	bool serving;     /* a handler of the library's runs on the controller, */
 	uint64_t served;  /* at this time */
+	uint64_t told;    /* the latest time that the rank has seen, ns */
 	unsigned working; /* threads that compute */
 	uint64_t running; /* the thread that did something last */
 	struct thread thread[THREADS];
