@@ -53,7 +53,7 @@ install: build ## install into PREFIX (/usr/local), below DESTDIR if given
 
 figures: build ## write the figures of docs/ anew; ONLY=--exact: those without a clock
 	@$(CMAKE) --build build -j $(JOBS) \
-		--target cost_budget_test count_test step_test switch_count_test >/dev/null
+		--target cost_budget_test count_test step_test switch_count_test apps >/dev/null
 	@scripts/figures.sh $(ONLY)
 
 format: ## lay out every C file with clang-format

@@ -98,7 +98,7 @@ static void sim_cluster_set_up(void)
 
 static void sim_scmp_set_up(void)
 {
-	sim_set_up("scmp");
+	sim_set_up("scmp,room=0"); /* a lane that can be full */
 }
 
 static void sim_flash_set_up(void)

@@ -303,7 +303,7 @@ static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t
 		return SEAL_BROKEN;
 	}
 	/* Where packets may overtake each other, the missing one comes later. */
-	if (h.counter != p->newest + 1 && n->confirms && !(n->services & PROVIDES_ORDER)) {
+	if (h.counter != p->newest + 1 && n->confirms && !n->wire->overtakes) {
 		silence_missed(n, h.rank);
 		return SEAL_BROKEN; /* and so is all that follows, because this one is not noted */
 	}

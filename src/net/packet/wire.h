@@ -123,6 +123,7 @@ struct wire {
 	const struct wire_ops *ops;
 	unsigned provides; /* enum provides */
 	unsigned messages; /* that a packet may carry; 0: as many as there is room for */
+	bool overtakes;    /* packets may come in another order than they were sent in */
 	bool calls;        /* its descriptor raises a signal when asked to, fcntl(2), O_ASYNC */
 	const unsigned char *pinnable; /* where what stays lies; NULL: nothing does */
 	size_t pinnable_len;

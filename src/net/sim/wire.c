@@ -154,14 +154,22 @@ static const struct wire_ops wire_ops = { .most = sim_most,
 					  .due = sim_due,
 					  .close = sim_close };
 
-/* What Tern's services need not add. */
-static unsigned provided(const struct profile *p)
+static bool overtakes(const struct profile *p)
 {
 	const struct sim_network *n = network_named(p->network);
-	bool overtaken = p->jitter || (n->overtakes && n->overtakes(p));
+	return p->jitter || (n->overtakes && n->overtakes(p));
+}
+
+/*
+ * What Tern's services need not add. What jitter delays may be further behind than Tern keeps
+ * packets that came early. Types of messages that overtake each other are left so, unless `order` is
+ * 0: a machine that has channels for each promises order within a type alone.
+ */
+static unsigned provided(const struct profile *p)
+{
 	bool lost = p->corrupt || (p->drop && !p->tolerant);
-	/* What jitter delays may be further behind than Tern keeps packets that came early. */
-	return (p->order && !overtaken ? PROVIDES_ORDER : 0) | (p->room ? PROVIDES_ROOM : 0) |
+	bool sorted = !overtakes(p) || (p->channel_types && !p->jitter);
+	return (p->order && sorted ? PROVIDES_ORDER : 0) | (p->room ? PROVIDES_ROOM : 0) |
 	       (p->jitter || lost ? 0 : PROVIDES_RELIABLE);
 }
 
@@ -171,7 +179,7 @@ int sim_wire(struct wire **out, uint32_t node, struct packet_net *user)
 	if (!s)
 		return error_set(-ENOMEM, "opening the way of node %u: no memory", node);
 	const struct profile *p = &sim_machine()->profile;
-	s->wire = (struct wire){ .ops = &wire_ops, .provides = provided(p), .messages = 1 };
+	s->wire = (struct wire){ .ops = &wire_ops, .provides = provided(p), .overtakes = overtakes(p), .messages = 1 };
 	s->node = node;
 	s->held = NOTHING;
 	s->user = user;

@@ -207,10 +207,23 @@ static void tick_at(struct machine *m, struct mesh *mesh, uint64_t cycle)
 				      .kind = EVENT_NETWORK });
 }
 
+/*
+ * Whose flits go first where two worms want a link: those of the older one. Of types with channels
+ * of their own, data go last. A router takes turns among its channels, so what is short passes long
+ * data within a few cycles; with the older one first it would wait for their end.
+ */
+static bool worm_before(const struct machine *m, const struct mesh_view *v, uint32_t a, uint32_t b)
+{
+	bool data = m->travel[a].type == TYPE_DATA, other = m->travel[b].type == TYPE_DATA;
+	if (m->profile.channel_types && data != other)
+		return other;
+	return v->worm[a].born < v->worm[b].born;
+}
+
 static void worm_activate(struct machine *m, const struct mesh_view *v, uint32_t i)
 {
 	uint32_t at = v->mesh->worms++;
-	for (; at && v->worm[v->active[at - 1]].born > v->worm[i].born; at--)
+	for (; at && worm_before(m, v, i, v->active[at - 1]); at--)
 		v->active[at] = v->active[at - 1];
 	v->active[at] = i;
 	tick_at(m, v->mesh, cycle_done(m, v->mesh) + 1);
