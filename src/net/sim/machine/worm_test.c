@@ -37,6 +37,23 @@ TEST(of_two_worms_that_share_a_link_the_second_follows_the_last_flit_of_the_firs
 	CHECK_IS(came[7][0], (23 + 7 + 19) * CYCLE);
 }
 
+TEST(a_cts_passes_data_that_have_begun_where_types_have_channels)
+{
+	for (unsigned types = 0; types < 2; types++) {
+		begin_with(types ? BARE "width=8,channels=4,channel_types=1"
+				 : BARE "width=8,channels=4",
+			   8);
+		send_at(0, 0, 7, 500);
+		send_at(100 * CYCLE, 0, 7, 2);
+		m.travel[1].type = TYPE_CTS;
+		play();
+		REQUIRE(count[7] == 2);
+		/* Types: alone it would take 9 links and a flit from cycle 101 on. */
+		CHECK_IS(came[7][0], types ? (101 + 9 + 1) * CYCLE : (1 + 9 + 499) * CYCLE);
+		CHECK(!types || came[7][1] == (1 + 9 + 499 + 2) * CYCLE);
+	}
+}
+
 TEST(worms_of_two_virtual_channels_share_a_link_flit_by_flit)
 {
 	begin_with(BARE "width=8,channels=2", 8);
