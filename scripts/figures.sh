@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # scripts/figures.sh [--exact | BLOCK...]: writes the figures of docs/ anew, with date and machine.
 #
-# docs/cost.md has blocks between the lines <!-- figures: BLOCK --> and <!-- end: BLOCK -->. This
-# script is the only writer of a block, so a figure stands once and cannot contradict another.
+# docs/cost.md has blocks between the lines <!-- figures: BLOCK --> and <!-- end: BLOCK -->, and so
+# has docs/scmp.md. This script is the only writer of a block, so a figure stands once and cannot
+# contradict another.
 # --exact leaves out what depends on the clock; --list prints the names of the blocks.
 # BUILD=FOLDER measures another build than build/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-exact=(drawings counts cost)
+exact=(drawings counts cost scmp)
 timed=(perf paper delivery flow logp)
 page=docs/cost.md
 bin=${BUILD:-build}/bin
@@ -127,6 +128,13 @@ counts() {
 cost() {
 	shown cost "tern cost" "$bin/tern" cost --plain
 	"$bin/tern" cost --plot docs/cost.svg >/dev/null 2>&1
+}
+
+scmp() { # of virtual time, so exact; docs/scmp.md has larger problems besides
+	local page=docs/scmp.md
+	echo "scmp: scripts/scmp.sh --quick"
+	scripts/scmp.sh --quick 2>/dev/null >"$text"
+	block scmp
 }
 
 # -- what depends on the clock: let nothing else run meanwhile ------------------------------------

@@ -17,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 bin=${BUILD:-build}/bin
-nodes=1,2,4,8,16,32,64 at=16 quick= data= plot= only=
+nodes= at=16 quick= data= plot= only=
 tables=()
 die() { echo "scripts/scmp.sh: $*" >&2; exit 2; }
 while (($#)); do
@@ -33,7 +33,7 @@ while (($#)); do
 	esac
 	shift
 done
-[[ $quick ]] && nodes=1,2,4,8,16
+[[ $nodes ]] || nodes=1,2,4,8,16$([[ $quick ]] || echo ,32,64)
 ((${#tables[@]})) || tables=(speedup improvement)
 kept=$(mktemp)
 trap 'rm -f "$kept"' EXIT
