@@ -19,8 +19,8 @@ static uint64_t bits = 7, side = 128, naive;
 static const struct app_option options[] = {
 	{ "bits", "of a pixel; the thesis has 7, 11 and 15", &bits, 1, 15, NULL },
 	{ "side", "of the image, in pixels", &side, 1, 1 << 14, NULL },
-	{ "naive", "1: every rank begins with the sections of rank 0; 0: of the next rank", &naive, 0,
-	  1, NULL },
+	{ "naive", "1: every rank begins with the sections of rank 0; 0: of the next rank", &naive,
+	  0, 1, NULL },
 	{ 0 },
 };
 

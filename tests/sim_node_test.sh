@@ -63,6 +63,12 @@ is "1760 computed 1000000" --profile flash "${busy[@]}" "$node" overlap
 run -n 2 --profile flash "${busy[@]}" --set controller=none "$node" overlap
 (($(grep -v computed "$out") > 1000000)) || fail "without one it took $(grep -v computed "$out") ns"
 
+sentence "a communication processor of Rosing and Saltz does so for every handler"
+run -n 2 --profile dual "${busy[@]}" "$node" overlap
+(($(grep -v computed "$out") < 100000)) || fail "with it it took $(grep -v computed "$out") ns"
+run -n 2 --profile ipsc860 "${busy[@]}" "$node" overlap
+(($(grep -v computed "$out") > 1000000)) || fail "without it took $(grep -v computed "$out") ns"
+
 sentence "threads share a processor round robin, and switching takes time"
 run -n 2 --profile scmp "${busy[@]}" "$node" threads 4
 read -r -a done < <(xargs <"$out")

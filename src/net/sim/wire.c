@@ -162,8 +162,8 @@ static bool overtakes(const struct profile *p)
 
 /*
  * What Tern's services need not add. What jitter delays may be further behind than Tern keeps
- * packets that came early. Types of messages that overtake each other are left so, unless `order` is
- * 0: a machine that has channels for each promises order within a type alone.
+ * packets that came early. Types of messages that overtake each other are left so, unless `order`
+ * is 0: a machine that has channels for each promises order within a type alone.
  */
 static unsigned provided(const struct profile *p)
 {
@@ -179,7 +179,9 @@ int sim_wire(struct wire **out, uint32_t node, struct packet_net *user)
 	if (!s)
 		return error_set(-ENOMEM, "opening the way of node %u: no memory", node);
 	const struct profile *p = &sim_machine()->profile;
-	s->wire = (struct wire){ .ops = &wire_ops, .provides = provided(p), .overtakes = overtakes(p), .messages = 1 };
+	s->wire = (struct wire){
+		.ops = &wire_ops, .provides = provided(p), .overtakes = overtakes(p), .messages = 1
+	};
 	s->node = node;
 	s->held = NOTHING;
 	s->user = user;

@@ -170,9 +170,9 @@ static uint64_t niu_arrive(struct machine *m, const struct travel *t)
 }
 
 /*
- * Rosing and Saltz's node: two processors of one kind, with a buffer between them. The communication
- * processor sends blocks, and runs the handler of whatever has come, the program's, too; it does one
- * thing at a time. Words the computation processor writes to the network itself.
+ * Rosing and Saltz's node: two processors of one kind, with a buffer between them. The
+ * communication processor sends blocks, and runs the handler of whatever has come, the program's,
+ * too; it does one thing at a time. Words the computation processor writes to the network itself.
  */
 static void dual_send(struct machine *m, struct travel *t)
 {
@@ -219,8 +219,7 @@ static const struct sim_controller niu_controller = {
 };
 
 const struct sim_controller *const controller_table[] = { &none_controller, &magic_controller,
-							  &niu_controller, &dual_controller,
-							  NULL };
+							  &niu_controller, &dual_controller, NULL };
 
 const struct sim_controller *controller_named(const char *name)
 {

@@ -38,8 +38,8 @@ static size_t mesh_bytes(const struct profile *p, uint32_t nodes)
 /*
  * The virtual channels are divided into sets, of which a worm uses one: for requests and for
  * replies, or for each type of message, as far as there are enough. In a circle each set needs two,
- * one for worms that have passed its end. Of its set, which has lanes(), a worm takes the one of its
- * destination, so that worms of a kind to one node stay in order.
+ * one for worms that have passed its end. Of its set, which has lanes(), a worm takes the one of
+ * its destination, so that worms of a kind to one node stay in order.
  */
 static uint32_t need(const struct profile *p)
 {

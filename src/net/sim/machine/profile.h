@@ -34,7 +34,7 @@ struct profile {
 	uint64_t interrupt;              /* and a message for the program's handler */
 	uint64_t prepare;                /* before the first line of a block */
 	uint64_t line, line_bytes;       /* of each line of it */
-	uint64_t queue; /* flits that a transmission queue has room for */
+	uint64_t queue;                  /* flits that a transmission queue has room for */
 	uint64_t thread_queues, descriptors;
 	/* The network. */
 	uint64_t latency;                 /* of a packet, without its hops */
