@@ -10,6 +10,7 @@
 #   --at N         for the others: nodes; 16 unless said
 #   --quick        smaller problems, and up to 16 nodes
 #   --data FILE    keeps what was run, as CSV; what is there already is not run again
+#   --have         runs nothing: what FILE does not have is -
 #   --plot FILE    an SVG of the speed-ups
 #   --sizes        prints what is run, and nothing else
 # BUILD=FOLDER takes another build than build/.
@@ -17,7 +18,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 bin=${BUILD:-build}/bin
-nodes= at=16 quick= data= plot= only=
+nodes= at=16 quick= have= data= plot= only=
 tables=()
 die() { echo "scripts/scmp.sh: $*" >&2; exit 2; }
 while (($#)); do
@@ -25,6 +26,7 @@ while (($#)); do
 	--nodes) nodes=$2 && shift ;;
 	--at) at=$2 && shift ;;
 	--quick) quick=1 ;;
+	--have) have=1 ;;
 	--data) data=$2 && shift ;;
 	--plot) plot=$2 && shift ;;
 	--sizes) only=1 ;;
@@ -76,7 +78,7 @@ play() {
 	for style in active ${4//,/ }; do
 		grep -qF "$machine;$n;$program;$style;" "$data" || missing+=,$style
 	done
-	[[ $missing ]] || return 0
+	[[ $missing && ! $have ]] || return 0
 	echo "$program on $n nodes of $machine" >&2
 	IFS=, read -ra keys <<<"$machine"
 	for style in "${keys[@]:1}"; do set+=(--set "$style"); done
@@ -87,7 +89,7 @@ play() {
 		<<<"$records" | sed "s/^/$machine;$n;$program;/" >>"$data"
 }
 seconds() { # MACHINE NODES PROGRAM STYLE
-	grep -F "$1;$2;$3;$4;" "$data" | head -1 | cut -d';' -f5
+	awk -F';' -v key="$1;$2;$3;$4" '$1 ";" $2 ";" $3 ";" $4 == key { print $5; exit }' "$data"
 }
 all() { # plays every mark on both machines
 	local m n
@@ -99,8 +101,10 @@ all() { # plays every mark on both machines
 		done
 	done
 }
-ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
-gain() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%+.1f", 100 * (1 - b / a) }'; } # less time, per cent
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b) printf "%.2f", a / b; else printf "-" }'; }
+gain() { # in per cent, how much less the second is
+	awk -v a="$1" -v b="$2" 'BEGIN { if (a && b) printf "%+.1f", 100 * (1 - b / a); else printf "-" }'
+}
 # MACHINE NODES PROGRAM STYLE: of a style there, over request threads on the original machine
 improved() {
 	gain "$(seconds scmp-original "$2" "$3" active)" "$(seconds "$1" "$2" "$3" "$4")"
@@ -269,6 +273,7 @@ draw() {
 		}
 		{
 			key = $1 ";" $2
+			if ($4 == "-") next
 			if (!(key in path)) { path[key] = "M"; order[++count] = key; nth[key] = ++lines
 				px[key] = left + 8; py[key] = top + 4 + lines * 15 }
 			else path[key] = path[key] "L"
