@@ -178,43 +178,53 @@ omitted=(
 	"a message in the NIU|send_request=1cycles,send_reply=1cycles,receive=1cycles send_request=4cycles,send_reply=4cycles,receive=4cycles send_request=10cycles,send_reply=10cycles,receive=10cycles|"
 	"a thread's quantum|quantum=25cycles quantum=100cycles quantum=1000cycles|"
 	"depth of a virtual channel|channel_flits=1 channel_flits=4 channel_flits=16|"
-	"virtual channels|channels=1 channels=2 channels=4|"
+	"virtual channels|channels=1 channels=4 channels=16|"
 	"side of the image|--side=64 --side=128 --side=256|neighborhood"
 	"first partner: the next node, node 0|--naive=0 --naive=1|neighborhood"
 	"elements in half a row|--offsets=1 --offsets=4 --offsets=16|cg"
 )
-ranges() { # without the largest problems
-	local o m what values who value machine original options shown style last
-	echo "| what the thesis omits | values | ${at} nodes: improvement in per cent |"
-	rule 3
+# One cell for each value, in the order of the values; without the largest problems.
+range_cell() { # VALUES STYLE, of the mark
+	local value machine original options
+	for value in $1; do
+		machine=scmp,$value original=scmp-original,$value options=$program
+		if [[ $value == --* ]]; then
+			machine=scmp original=scmp-original options="$program ${value/=/ }"
+		fi
+		play "$original" "$at" "$options" "$styles"
+		play "$machine" "$at" "$options" "$styles"
+		printf '%s ' "$(gain "$(seconds "$original" "$at" "$options" active)" \
+			"$(seconds "$machine" "$at" "$options" "$2")")"
+	done
+}
+ranges() {
+	local o m what values who shown style value row heads="| what the thesis omits | values |"
+	local rows=()
 	for o in "${omitted[@]}"; do
 		IFS='|' read -r what values who <<<"$o"
 		shown=
-		for value in $values; do shown+=${shown:+; }${value%%,*}; done
-		printf '| %s | %s | ' "$what" "${shown//cycles/}"
-		last=
+		for value in $values; do
+			value=${value%%,*} shown+="${shown:+, }${value#*=}"
+		done
+		row="| $what | ${shown//cycles/} |"
 		for m in "${marks[@]}"; do
 			mark "$m"
-			[[ $program == "$who"* && $program != *"--bits 15" ]] || continue
+			[[ $program == *"--bits 15" ]] && continue
 			[[ $program == closure ]] && program="closure --vertices 200"
 			for style in ${styles//,/ }; do
-				printf '%s%s %s:' "$last" "$name" "$style"
-				last='; '
-				for value in $values; do
-					machine=scmp,$value original=scmp-original,$value options=$program
-					if [[ $value == --* ]]; then
-						machine=scmp original=scmp-original
-						options="$program ${value/=/ }"
-					fi
-					play "$original" "$at" "$options" "$styles"
-					play "$machine" "$at" "$options" "$styles"
-					printf ' %s' "$(gain "$(seconds "$original" "$at" "$options" active)" \
-						"$(seconds "$machine" "$at" "$options" "$style")")"
-				done
+				((${#rows[@]})) || heads+=" $name, $style |"
+				if [[ $program == "$who"* ]]; then
+					row+=" $(range_cell "$values" "$style")|"
+				else
+					row+=" |"
+				fi
 			done
 		done
-		echo ' |'
+		rows+=("$row")
 	done
+	echo "$heads"
+	rule $(($(tr -cd '|' <<<"$heads" | wc -c) - 1))
+	printf '%s\n' "${rows[@]}"
 }
 depth() {
 	local queue n program="neighborhood --bits 11"
