@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # scripts/scmp.sh [OPTIONS] [TABLE...]: the stressmarks of the thesis on SCMP (ch. 6), simulated.
 #
-# Tables, in Markdown: speedup, improvement (beside the thesis' percentages), changes (each change of
-# the machine switched off alone), ranges (over which values of what the thesis omits the sign
+# Tables, in Markdown: speedup, improvement (beside the thesis' percentages), changes (each change
+# of the machine switched off alone), ranges (over which values of what the thesis omits the sign
 # holds), depth (figure 6.1). Without one, the first two.
 #
 #   --nodes LIST   for the first two; 1,2,4,8,16,32,64 unless said
@@ -42,7 +42,8 @@ trap 'rm -f "$kept"' EXIT
 [[ $data ]] || data=$kept
 touch "$data"
 
-# Name, program and options, variants of send and receive; in per cent, and on how many nodes that is.
+# Name, program and options, variants of send and receive; what the thesis has, in per cent, and on
+# how many nodes.
 if [[ $quick ]]; then
 	marks=(
 		"neighborhood 7 bits|neighborhood --bits 7 --side 64|send|25.49|64"
@@ -153,17 +154,17 @@ improvement() {
 	done
 }
 changes() {
-	local m style machine
+	local m style machine kinds=(scmp scmp,thread_queues=0 scmp,descriptors=0 scmp-original)
 	echo "| stressmark | style | both changes | one queue | data in the queue | neither |"
 	rule 6
 	for m in "${marks[@]}"; do
 		mark "$m"
 		for style in active ${styles//,/ }; do
 			printf '| %s | %s ' "$name" "$style"
-			for machine in scmp scmp,thread_queues=0 scmp,descriptors=0 scmp-original; do
-				play $machine "$at" "$program" "$styles"
+			for machine in "${kinds[@]}"; do
+				play "$machine" "$at" "$program" "$styles"
 				play scmp-original "$at" "$program" "$styles"
-				printf '| %s ' "$(improved $machine "$at" "$program" "$style")"
+				printf '| %s ' "$(improved "$machine" "$at" "$program" "$style")"
 			done
 			echo '|'
 		done
@@ -291,7 +292,8 @@ draw() {
 		}
 		END {
 			for (i = 1; i <= count; i++) {
-				key = order[i]; c = color[nth[key]]; name = key; sub(/^[^;]*;/, "", name)
+				key = order[i]; c = color[nth[key]]
+				name = key; sub(/^[^;]*;/, "", name)
 				printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", path[key], c, \
 					nth[key] == 1 ? " stroke-dasharray=\"4 3\"" : ""
 				printf "<text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", px[key], py[key], c, name
