@@ -253,10 +253,10 @@ points() {
 		one=$(seconds scmp-original "${nodes%%,*}" "$program" active)
 		for n in ${nodes//,/ }; do
 			echo "$name;ideal;$n;$(ratio "$n" "${nodes%%,*}")"
-			echo "$name;active messages, original machine;$n;$(ratio "$one" "$(seconds \
+			echo "$name;active, original;$n;$(ratio "$one" "$(seconds \
 				scmp-original "$n" "$program" active)")"
 			for style in ${styles//,/ }; do
-				echo "$name;$style, new machine;$n;$(ratio "$one" "$(seconds scmp "$n" \
+				echo "$name;$style, new;$n;$(ratio "$one" "$(seconds scmp "$n" \
 					"$program" "$style")")"
 			done
 		done
