@@ -48,7 +48,8 @@ TERN_INLINE_ uint32_t tern_addr_rank(tern_addr a)
 
 /*
  * A pointer to the `len` bytes at `a`, if this process can load and store them:
- * heap memory of this machine, or memory that a rank of this process registered.
+ * heap memory of this machine, or memory that a rank of this process registered. With TERN_GRANT=1,
+ * heap memory of other ranks only where it was granted.
  * -EXDEV if it cannot, -EFAULT or -ERANGE if they are no memory of the job, and -EOWNERDEAD or
  * -ESHUTDOWN if their rank has left.
  */
@@ -82,6 +83,22 @@ int tern_free_all(tern *t, void *p);
  */
 int tern_register(tern *t, void *p, size_t len, tern_addr *a);
 int tern_unregister(tern *t, tern_addr a);
+
+/* -- Who may store to a heap -------------------------------------------------------- */
+
+#define TERN_RANK_ALL UINT32_MAX /* every rank */
+
+/*
+ * With TERN_GRANT=1 a process maps the heaps of other ranks read-only, and a stray store into one
+ * ends it with SIGSEGV. tern_grant() lets `rank`, or all, store to the `len` bytes at `p` of this
+ * rank's heap, and to what else lies in their pages; tern_revoke() with the same arguments takes
+ * that back. Both wait until the ranks concerned have answered. What is not granted is put to, and
+ * operated on, by its owner when it polls, as across machines; gets need no grant. Without
+ * TERN_GRANT both do nothing but check the arguments. -EFAULT if the bytes are not all in this
+ * rank's heap, -ENXIO to revoke what was not granted, -ENOBUFS for more than 1,024 at one rank.
+ */
+int tern_grant(tern *t, uint32_t rank, void *p, size_t len);
+int tern_revoke(tern *t, uint32_t rank, void *p, size_t len);
 
 /* -- Put and get ------------------------------------------------------------------ */
 

@@ -65,6 +65,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_GROW] = { "TERN_GROW", "16",
 			   "leaves that a ring goes through before it gets the memory of a large "
 			   "one" },
+	[SETTING_GRANT] = { "TERN_GRANT", "0",
+			    "1: heaps of other ranks are mapped read-only, but for what "
+			    "tern_grant() opens" },
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",
 				  "0: copy through messages, without process_vm_readv or RMA" },
 	[SETTING_SPILL] = { "TERN_SPILL", "256K",

@@ -28,6 +28,7 @@ enum setting {
 	SETTING_STATS,        /* 0, 1, 2: count, and print at close */
 	SETTING_MEMBARRIER,   /* 0: never rely on membarrier */
 	SETTING_GROW,         /* leaves of a small ring before it grows */
+	SETTING_GRANT,        /* 1: heaps of other ranks are read-only unless granted */
 	SETTING_SINGLE_COPY,  /* 0: do not move bytes between processes by the kernel */
 	SETTING_SPILL,        /* bytes for typed messages that found no buffer */
 	SETTING_CHECK,        /* 1: notice buffers that change while they must not */

@@ -104,10 +104,10 @@ static inline bool layer_lost(const struct endpoint *e, uint32_t rank)
 	return e->site.peer[rank].lost && !e->site.peer[rank].draining;
 }
 
-/* Whether memory of `rank` can be mapped here. */
+/* Whether memory of `rank` is mapped here to be written; not under TERN_GRANT. */
 static inline bool layer_maps(const struct endpoint *e, uint32_t rank)
 {
-	return e->site.peer[rank].net->ops->provides & PROVIDES_SHARED;
+	return e->site.peer[rank].net->provides & PROVIDES_SHARED;
 }
 
 /*

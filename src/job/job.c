@@ -191,7 +191,7 @@ int job_identity_make(uint64_t *id, uint8_t key[JOB_KEY])
 	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 }
 
-static int job_make(struct job *j, uint64_t budget, uint64_t heap)
+static int job_make(struct job *j, uint64_t budget, uint64_t heap, bool grant)
 {
 	struct plan p = plan_of(j->size, j->seats, heap);
 	j->bytes = p.bytes;
@@ -226,6 +226,7 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	for (uint32_t r = 0; r < j->size && wrap_distance(); r++)
 		atomic_store(&j->rank[r].serial, wrap_first(32, 0));
 	j->head->heap = heap;
+	j->head->grant = grant;
 	j->head->cores = cpu_count();
 	j->head->budget = budget ? budget : budget_by_default(&j->cgroup);
 	atomic_store(&j->head->committed, p.front);
@@ -249,9 +250,11 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (size < 1 || size > TERN_RANKS_MAX)
 		return error_set(-ERANGE, "a job of %u ranks was asked for; it may have 1 to %d",
 				 size, TERN_RANKS_MAX);
-	uint64_t heap;
+	uint64_t heap, grant;
 	uint32_t seats;
 	int rc = setting_number(SETTING_HEAP, &heap);
+	if (!rc)
+		rc = setting_number(SETTING_GRANT, &grant);
 	if (!rc)
 		rc = seats_wanted(&seats);
 	if (!rc && heap > HEAP_MOST)
@@ -264,7 +267,7 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 		return error_set(-errno, "making the memory of a job of %u ranks: %s", size,
 				 strerror(errno));
 	cgroup_find(&j->cgroup);
-	rc = job_make(j, budget, heap);
+	rc = job_make(j, budget, heap, grant != 0);
 	if (rc)
 		close(j->fd);
 	return rc;

@@ -64,6 +64,7 @@ struct job_head {
 	uint32_t here;              /* ranks that are on it */
 	/* enum job_fabric: whether all machines have one, once it is known. */
 	_Atomic uint32_t fabric;
+	uint32_t grant;        /* TERN_GRANT of whoever made the memory, so the same for all */
 	_Atomic uint32_t weak; /* a rank cannot take part in membarrier: nobody may rely on it */
 	_Atomic uint32_t seats_used; /* seats that have been taken in this session */
 	_Atomic uint32_t sleepers;   /* ranks in a futex; the barrier's last rank wakes them */

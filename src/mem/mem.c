@@ -19,6 +19,21 @@
 
 enum { COMMIT_STEP = 64 << 10 };
 
+static void mem_close(void *state)
+{
+	struct mem *m = state;
+	transfers_free(&m->transfers);
+	memory_free(m->whens);
+	memory_free(m->segments);
+	memory_free(m->agreement);
+	memory_free(m->windows);
+	follow_close(m);
+	grants_close(m);
+	heap_fini(&m->own);
+	heap_fini(&m->common);
+	memory_free(m);
+}
+
 static int mem_open(struct endpoint *e, void **state)
 {
 	uint64_t single_copy;
@@ -53,23 +68,15 @@ static int mem_open(struct endpoint *e, void **state)
 	window_register(e);
 	follow_register(e);
 	answer_register(e);
+	grant_register(e);
+	rc = grants_open(m);
+	if (rc) {
+		mem_close(m);
+		return rc;
+	}
 	*state = m;
 	e->t->heaps = m->span;
 	return 0;
-}
-
-static void mem_close(void *state)
-{
-	struct mem *m = state;
-	transfers_free(&m->transfers);
-	memory_free(m->whens);
-	memory_free(m->segments);
-	memory_free(m->agreement);
-	memory_free(m->windows);
-	follow_close(m);
-	heap_fini(&m->own);
-	heap_fini(&m->common);
-	memory_free(m);
 }
 
 static unsigned mem_progress(void *state)
@@ -321,8 +328,10 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	struct span *s = &m->span[tern_addr_rank(a)];
 	const struct job_rank *r = &m->job->rank[tern_addr_rank(a)];
 	uint64_t at = a - s->first, beyond = at - s->middle;
-	if (s->lost || !layer_maps(m->e, tern_addr_rank(a)))
+	if (s->lost)
 		return NULL;
+	if (!layer_maps(m->e, tern_addr_rank(a)))
+		return grant_reach(m, a, len);
 	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
 	s->own_words = span_places(s->own, sizeof(uint64_t));
@@ -481,8 +490,9 @@ int tern_addr_local(tern *t, tern_addr a, size_t len, void **p)
 	return rc ? rc
 		  : error_set(-EXDEV,
 			      "tern_addr_local() was asked for memory of rank %u that this process "
-			      "cannot map: tern_get() and tern_put() reach it",
-			      tern_addr_rank(a));
+			      "cannot map%s: tern_get() and tern_put() reach it",
+			      tern_addr_rank(a),
+			      m->guarded ? ", or that the rank has not granted" : "");
 }
 
 tern_addr mem_addr_all(struct mem *m, const void *p, size_t len)

@@ -56,6 +56,7 @@ enum mem_handler {
 	MEM_THEN,    /* a piece of a put that a message follows, or that message */
 	MEM_INVITE,  /* asks for a first request, */
 	MEM_INVITED, /* which is this */
+	MEM_GRANT,   /* memory of the one who asks may be stored to, or may not any more */
 };
 
 /* How an atomic operation travels: what to do, on what. */
@@ -115,7 +116,9 @@ struct mem {
 	bool moves;                  /* they may */
 	bool let_in; /* the kernel knows whose processes may read and write this one's memory */
 	bool single_copy;     /* the kernel lets us read and write the memory of other processes */
-	uint64_t unused_[13]; /* see below */
+	struct grant *grants; /* what others have opened to this rank; see grant.c */
+	bool guarded;         /* TERN_GRANT: nothing else of their heaps may be stored to */
+	uint64_t unused_[11]; /* see below */
 	struct span span[];   /* one a rank */
 };
 /* Where it does not hold, compilers find a span twice in a put of 8 bytes. */
@@ -218,6 +221,21 @@ static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
 {
 	return addr_segment(a) == SEGMENT_HEAP ? heap_reach(m, a, len) : region_reach(m, a, len);
 }
+/* -- grant.c: under TERN_GRANT, what of other ranks' heaps may be stored to -- */
+int grants_open(struct mem *m);
+void grants_close(struct mem *m);
+char *grant_reach(const struct mem *m, tern_addr a, size_t len); /* NULL: it was not granted */
+char *grant_read(const struct mem *m, tern_addr a, size_t len);  /* NULL: not even mapped */
+void grant_register(struct endpoint *e);
+
+/* heap_reach() for bytes that are only read. */
+/* cost: protection control */
+static inline char *heap_read(struct mem *m, tern_addr a, size_t len)
+{
+	char *p = heap_reach(m, a, len);
+	return p || !m->guarded ? p : grant_read(m, a, len);
+}
+
 /* The address of `p` in this rank's heap or registered memory, else TERN_ADDR_NONE. */
 tern_addr mem_addr(struct mem *m, const void *p);
 tern_addr mem_addr_all(struct mem *m, const void *p, size_t len); /* that of all `len` bytes */

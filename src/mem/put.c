@@ -80,7 +80,7 @@ int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src, size_t len)
 {
 	INSIDE struct scope scope = scope_open(t);
-	char *from = heap_reach(mem_of(t), src, len);
+	char *from = heap_read(mem_of(t), src, len);
 	if (TERN_UNLIKELY(!from || len - 1 >= IN_ONE_GO))
 		return begin_run(mem_of(t), src, dst, len, false, NULL);
 	word_copy(dst, from, len);
@@ -177,7 +177,7 @@ static __attribute__((noinline)) int get_start_bytes(tern *t, void *dst, tern_ad
 						     tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	char *from = heap_reach(mem_of(t), src, len);
+	char *from = heap_read(mem_of(t), src, len);
 	if (TERN_UNLIKELY(!from || len - 1 >= START_IN_ONE_GO))
 		return begin_run(mem_of(t), src, dst, len, false, op);
 	word_copy(dst, from, len);

@@ -166,6 +166,8 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 	tern_addr remote = runs_remote(&x->runs);
 	char *local = transfer_local(m, x, len);
 	char *reached = mem_reach(m, remote, len);
+	if (!reached && m->guarded && !x->put)
+		reached = grant_read(m, remote, len);
 	bool others = addr_segment(remote) != SEGMENT_HEAP && tern_addr_rank(remote) != m->rank;
 	if (!local)
 		return mem_gone(x->source);

@@ -540,6 +540,8 @@ static int shm_open_rank(struct net **out, struct site *site, struct job *job, s
 				 site->rank);
 	s->net = (struct net){ .ops = &shm_ops, .site = site };
 	s->net.provides = shm_ops.provides;
+	if (job->head->grant) /* layers store in nobody's heap */
+		s->net.provides &= ~(unsigned)PROVIDES_SHARED;
 	s->job = job;
 	s->growth = (struct ring_growth){ lane_larger, leaves };
 	s->net.spare_more = spare_more;

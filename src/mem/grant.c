@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * TERN_GRANT: the heaps of other ranks are mapped read-only, so that a stray store ends the process
+ * that makes it. tern_grant() opens a range of this rank's heap: the others are told by a message,
+ * and each makes the pages of its own mapping writable before it answers. What is not granted is
+ * stored to by its owner, whom puts and atomics ask as they do across machines.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "mem/mem.h"
+
+enum { GRANT_PAGE = 4096, GRANTS_MOST = 1024 };
+
+struct grant {
+	tern_addr first;
+	uint64_t bytes;
+	struct grant *next;
+};
+
+/* -- At the rank that may store ------------------------------------------------------------ */
+
+/* Whole pages. Ranks of one process share a mapping, in which the owner must be able to store. */
+static int pages_protect(const struct mem *m, tern_addr a, uint64_t bytes, int protection)
+{
+	uint64_t first = addr_offset(a) / GRANT_PAGE * GRANT_PAGE;
+	uint64_t end = (addr_offset(a) + bytes + GRANT_PAGE - 1) / GRANT_PAGE * GRANT_PAGE;
+	if (m->e->group->size > 1)
+		return 0;
+	return mprotect(m->span[tern_addr_rank(a)].base + first, end - first, protection) ? errno
+											  : 0;
+}
+
+static bool heap_range(const struct mem *m, tern_addr a, uint64_t bytes)
+{
+	uint64_t at = addr_offset(a);
+	return addr_segment(a) == SEGMENT_HEAP && bytes && at < m->job->heap_bytes &&
+	       bytes <= m->job->heap_bytes - at;
+}
+
+static unsigned grants_count(const struct mem *m)
+{
+	unsigned n = 0;
+	for (const struct grant *g = m->grants; g; g = g->next)
+		n++;
+	return n;
+}
+
+static int grant_add(struct mem *m, tern_addr a, uint64_t bytes)
+{
+	struct grant *g = grants_count(m) < GRANTS_MOST ? malloc(sizeof *g) : NULL;
+	if (!g)
+		return ENOBUFS;
+	int why = pages_protect(m, a, bytes, PROT_READ | PROT_WRITE);
+	if (why) {
+		free(g);
+		return why;
+	}
+	*g = (struct grant){ a, bytes, m->grants };
+	m->grants = g;
+	return 0;
+}
+
+/* Pages that another grant has as well stay open. */
+static int grant_remove(struct mem *m, tern_addr a, uint64_t bytes)
+{
+	struct grant **p = &m->grants;
+	while (*p && ((*p)->first != a || (*p)->bytes != bytes))
+		p = &(*p)->next;
+	struct grant *g = *p;
+	if (!g)
+		return ENXIO;
+	*p = g->next;
+	free(g);
+	int why = pages_protect(m, a, bytes, PROT_READ);
+	for (g = m->grants; g && !why; g = g->next)
+		if (tern_addr_rank(g->first) == tern_addr_rank(a))
+			why = pages_protect(m, g->first, g->bytes, PROT_READ | PROT_WRITE);
+	return why;
+}
+
+static void on_grant(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	tern_addr a = tern_msg_arg(msg, 0);
+	uint64_t bytes = tern_msg_arg(msg, 1);
+	int why = EFAULT;
+	if (m->guarded && tern_addr_rank(a) == tern_msg_src(msg) && heap_range(m, a, bytes))
+		why = tern_msg_arg(msg, 2) ? grant_add(m, a, bytes) : grant_remove(m, a, bytes);
+	message_answer(t, tern_msg_arg(msg, 3), why, 0);
+}
+
+char *grant_reach(const struct mem *m, tern_addr a, size_t len)
+{
+	for (const struct grant *g = m->grants; g; g = g->next)
+		if (a - g->first < g->bytes && len <= g->bytes - (a - g->first))
+			return m->span[tern_addr_rank(a)].base + addr_offset(a);
+	return NULL;
+}
+
+char *grant_read(const struct mem *m, tern_addr a, size_t len)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (addr_segment(a) != SEGMENT_HEAP || rank >= m->size || m->span[rank].lost ||
+	    m->e->forked || !job_here(m->job, rank))
+		return NULL;
+	const struct job_rank *r = &m->job->rank[rank];
+	uint64_t at = addr_offset(a), beyond = at - m->span[rank].middle;
+	uint64_t own = atomic_load_explicit(&r->heap, memory_order_acquire);
+	uint64_t common = atomic_load_explicit(&r->common, memory_order_acquire);
+	bool covered = (at < own && len <= own - at) || (beyond < common && len <= common - beyond);
+	return covered ? m->span[rank].base + at : NULL;
+}
+
+/* -- At the owner ---------------------------------------------------------------------------- */
+
+/* Asks one rank, as a part of `op`; ranks of other machines have no mapping. */
+static int grant_ask(struct mem *m, tern_addr a, size_t len, uint32_t rank, bool on, tern_op *op)
+{
+	struct slot *s;
+	if (rank == m->rank || !job_here(m->job, rank))
+		return 0;
+	int rc = slot_wait(m, rank, &s);
+	if (rc)
+		return rc;
+	uint64_t words[] = { a, len, on, slot_name(m, s) };
+	return slot_request(m, s, op, MEM_GRANT, NULL, 0, 4, words);
+}
+
+static int grant_ask_all(struct mem *m, tern_addr a, size_t len, bool on, tern_op *op)
+{
+	int rc = 0;
+	for (uint32_t r = 0; r < m->size && !rc; r++)
+		if (!m->e->site.peer[r].lost)
+			rc = grant_ask(m, a, len, r, on, op);
+	return rc;
+}
+
+static int grant_change(tern *t, uint32_t rank, const void *p, size_t len, bool on,
+			const char *call)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct mem *m = mem_of(t);
+	tern_op own = TERN_OP;
+	int rc = rules_rank(t->own, call);
+	if (!rc)
+		rc = rules_wait(t->own, call);
+	if (!rc && rank != TERN_RANK_ALL)
+		rc = rules_destination(t->own, rank);
+	if (rc)
+		return rc;
+	tern_addr a = len ? mem_addr_all(m, p, len) : TERN_ADDR_NONE;
+	if (addr_segment(a) != SEGMENT_HEAP)
+		return error_set(-EFAULT,
+				 "%s was given %zu bytes at %p, which are not all in rank "
+				 "%u's heap",
+				 call, len, p, m->rank);
+	if (m->guarded)
+		rc = rank == TERN_RANK_ALL ? grant_ask_all(m, a, len, on, &own)
+					   : grant_ask(m, a, len, rank, on, &own);
+	return op_finish(t, NULL, &own, rc);
+}
+
+int tern_grant(tern *t, uint32_t rank, void *p, size_t len)
+{
+	return grant_change(t, rank, p, len, true, "tern_grant()");
+}
+
+int tern_revoke(tern *t, uint32_t rank, void *p, size_t len)
+{
+	return grant_change(t, rank, p, len, false, "tern_revoke()");
+}
+
+/* -- Opening ---------------------------------------------------------------------------------- */
+
+/* The heaps before this rank's, and those behind it. A worker has the mapping of its rank. */
+int grants_open(struct mem *m)
+{
+	size_t before = (size_t)m->rank * m->job->heap_bytes;
+	size_t beyond = (size_t)(m->size - m->rank - 1) * m->job->heap_bytes;
+	m->guarded = m->job->head->grant;
+	if (!m->guarded || m->e->main || m->e->group->size > 1)
+		return 0;
+	if ((before && mprotect(m->span[0].base, before, PROT_READ)) ||
+	    (beyond && mprotect(m->span[m->rank].base + m->job->heap_bytes, beyond, PROT_READ)))
+		return error_set(-errno, "TERN_GRANT=1 at rank %u: protecting the other heaps: %s",
+				 m->rank, strerror(errno));
+	return 0;
+}
+
+void grants_close(struct mem *m)
+{
+	while (m->grants) {
+		struct grant *g = m->grants;
+		m->grants = g->next;
+		free(g);
+	}
+}
+
+void grant_register(struct endpoint *e)
+{
+	layer_on(e, MEM_GRANT, on_grant);
+}
+
+/* cost: protection control */
