@@ -41,6 +41,10 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_DELIVERY] = { "TERN_DELIVERY", "poll",
 			       "who runs handlers while the program computes: poll (nobody), "
 			       "thread, interrupt" },
+	[SETTING_SERVE] = { "TERN_SERVE", "1",
+			    "0: puts, gets and atomic operations over a network wait until their "
+			    "target polls; 1: a thread of the target serves them while it "
+			    "computes" },
 	[SETTING_SIGNAL] = { "TERN_SIGNAL", "0",
 			     "the number of a signal for interrupts, which nothing else uses; 0: "
 			     "none" },

@@ -19,6 +19,7 @@ enum setting {
 	SETTING_GRACE,        /* ms of silence before a wait blames a dead rank */
 	SETTING_STUCK,        /* s after which a wait says what is under way */
 	SETTING_DELIVERY,     /* poll, thread, interrupt */
+	SETTING_SERVE,        /* 1: a thread serves memory messages of networks */
 	SETTING_SIGNAL,       /* for interrupts */
 	SETTING_AGENT_CORE,   /* where progress threads run */
 	SETTING_SHARED,       /* 1: endpoints are shared by threads */

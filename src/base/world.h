@@ -49,6 +49,8 @@ struct sleep {
 	const int *wake; /* a descriptor besides, which is no bell's; NULL: none */
 	/* When a network wants to be asked again, on the world's clock; 0: whenever. */
 	uint64_t until;
+	/* Whoever sleeps leaves what lies in rings, and the bells, to the program. */
+	bool serving;
 	bool limited; /* the wait has a limit: a world may not let it sleep longer than it asks */
 };
 

@@ -136,7 +136,7 @@ static void endpoint_disown(struct endpoint *e, pid_t child)
 {
 	tern *t = e->t;
 	e->forked = child;
-	e->guarded = true;
+	e->guarded = e->scoped = true;
 	e->shared = NULL; /* another thread may have had the lock */
 	e->inlet = NULL;
 	t->reach = 0;

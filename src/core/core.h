@@ -71,6 +71,11 @@ void poll_networks(struct endpoint *e); /* whatever they have to do; no handler 
 /* The next poll returns the code, with the sentence that was set last. */
 void poll_trouble(struct endpoint *e, int code);
 void poll_trouble_warn(struct endpoint *e, int code); /* the same, and warns at once */
+/*
+ * Handles the memory messages that came over the network, and leaves all others where they lie: how
+ * many. `look`: what has arrived there is taken in first. By the progress thread, as the owner.
+ */
+unsigned poll_served(struct endpoint *e, bool look);
 /* Calls `fn` after the handlers of a poll; there must be a place. */
 void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg);
 /*

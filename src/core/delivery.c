@@ -59,8 +59,27 @@ static int signal_chosen(const tern_options *o, int *signal)
 	return rc;
 }
 
+/*
+ * Whether a thread shall serve memory messages: where a program polls, and some other rank is
+ * reached over a network that asks. Who has no membarrier would pay for it with each call.
+ */
+static int serve_wanted(struct endpoint *e, enum tern_delivery d, bool *serves)
+{
+	uint64_t wanted;
+	int rc = setting_number(SETTING_SERVE, &wanted);
+	uint32_t far = 0;
+	for (uint32_t r = 0; r < e->t->size; r++)
+		far += r != e->t->rank && e->site.peer[r].net == e->net[e->nets - 1];
+	*serves = !rc && wanted && d == TERN_DELIVERY_POLL && e->site.asks && far &&
+		  e->process_barrier && !e->trace && e->world == &world_real;
+	return rc;
+}
+
 static int delivery_start(struct endpoint *e, enum tern_delivery d)
 {
+	int rc = serve_wanted(e, d, &e->serves);
+	if (rc)
+		return rc;
 	if (d == TERN_DELIVERY_INTERRUPT && e->site.mute)
 		return error_set(
 			-ENOTSUP,
@@ -73,9 +92,10 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 			"rank %u is shared by threads and to be interrupted: a signal goes "
 			"to one thread; deliver by thread, or let each thread have an endpoint",
 			e->t->rank);
-	int rc = d == TERN_DELIVERY_THREAD      ? progress_open(e)
-		 : d == TERN_DELIVERY_INTERRUPT ? interrupt_open(e, e->signal)
-						: 0;
+	if (d == TERN_DELIVERY_THREAD || e->serves)
+		rc = progress_open(e);
+	else if (d == TERN_DELIVERY_INTERRUPT)
+		rc = interrupt_open(e, e->signal);
 	if (!rc)
 		e->delivery = d;
 	return rc;
@@ -85,6 +105,7 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 static void delivery_guard(struct endpoint *e)
 {
 	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked || e->sliced;
+	e->scoped = e->guarded || e->serves;
 	e->t->guard = e->shared ? &e->scratch : e->guard;
 	e->fenced = e->delivery == TERN_DELIVERY_THREAD && !e->process_barrier;
 }

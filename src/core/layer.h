@@ -125,6 +125,16 @@ void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const cha
 #define layer_on(e, id, fn) layer_on_named(e, id, fn, #fn)
 
 /*
+ * The handler `id`, of the first layer, may run on a thread of the library while the program
+ * computes (endpoint.serves): it touches memory that others may touch at any time, replies, and
+ * does nothing else.
+ */
+static inline void layer_serve(struct endpoint *e, unsigned id)
+{
+	e->servable |= 1u << id;
+}
+
+/*
  * A request or a reply of Tern's own, under the rules of tern_request_data() and
  * tern_reply_data(); without a payload if `data` is NULL.
  */

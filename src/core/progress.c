@@ -3,6 +3,11 @@
  * The progress thread: it delivers an endpoint's messages while its program
  * computes. It owns the endpoint while messages flow; it naps while the program calls often, since
  * the program then serves itself; it sleeps until a bell rings while nothing happens.
+ *
+ * In an endpoint that is polled the same thread may serve (endpoint.serves): it claims ownership as
+ * it does elsewhere, but handles the requests of the memory layer that came over the network, and
+ * leaves everything else where it lies. It runs none of the program's handlers, so neither holds
+ * nor messages of shared memory are its business.
  */
 #include "core/delivery.h"
 
@@ -26,6 +31,7 @@
 enum {
 	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */
 	NAP_MOST_NS = 1000000,
+	SERVE_NAP_NS = 4000000, /* where memory messages alone may have to wait for it */
 	LINGER_NS = 500000,   /* of silence, looking, before a sleep, on a core of its own */
 	LOOKS = 64,           /* at the rings between two looks at the clock */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
@@ -83,10 +89,18 @@ static void claim_end(struct endpoint *e, uint32_t bits)
 		futex_wake32(&e->t->alert);
 }
 
+/* No handler of the program's ran while it served, so the guard is as the program left it. */
 static void ownership_drop(struct endpoint *e, uint32_t bits)
 {
-	e->by_progress = false;
-	claim_end(e, bits | ALERT_REGAIN);
+	if (!e->serves)
+		e->by_progress = false;
+	claim_end(e, e->serves ? bits : bits | ALERT_REGAIN);
+}
+
+/* What keeps the thread out: calls of the program, and holds if handlers might run. */
+static uint32_t program_busy(const struct endpoint *e)
+{
+	return e->serves ? guard_busy(e) & GUARD_MASK : guard_busy(e);
 }
 
 static bool ownership_claim(struct endpoint *e)
@@ -96,19 +110,21 @@ static bool ownership_claim(struct endpoint *e)
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		barrier_process();
-	if (guard_busy(e)) {
-		claim_end(e, ALERT_PENDING);
+	if (program_busy(e)) {
+		claim_end(e, e->serves ? 0 : ALERT_PENDING);
 		return false;
 	}
-	e->by_progress = true;
-	e->progress_holds = 0;
+	if (!e->serves) {
+		e->by_progress = true;
+		e->progress_holds = 0;
+	}
 	pulse_add(e, PULSE_CLAIMS, 1);
 	return true;
 }
 
 static bool ownership_wanted(const struct endpoint *e)
 {
-	return guard_busy(e) || tern_alerted(e->t) & ALERT_SLEEPER || progress_ends(e);
+	return program_busy(e) || tern_alerted(e->t) & ALERT_SLEEPER || progress_ends(e);
 }
 
 /* -- Watching ------------------------------------------------------------------------------- */
@@ -131,9 +147,11 @@ static void progress_park(struct endpoint *e)
 }
 
 /* The next nap is longer. */
-static void progress_nap_longer(struct progress *a)
+static void progress_nap_longer(const struct endpoint *e)
 {
-	a->nap = a->nap * 2 < NAP_MOST_NS ? a->nap * 2 : NAP_MOST_NS;
+	struct progress *a = e->progress;
+	uint64_t most = e->serves ? SERVE_NAP_NS : NAP_MOST_NS;
+	a->nap = a->nap * 2 < most ? a->nap * 2 : most;
 }
 
 /* Returns when the program has not come for a whole nap, and is not inside: it computes. */
@@ -143,14 +161,15 @@ static void progress_watch(struct endpoint *e)
 	for (uint32_t entries = guard_entries(e); !progress_ends(e);) {
 		e->world->nap(a->nap);
 		uint32_t now = guard_entries(e);
-		if (now == entries && !guard_busy(e))
+		if (now == entries && !program_busy(e))
 			break;
 		/* It may only hold and release, and something may have arrived. */
-		alert_raise(e, ALERT_PENDING);
+		if (!e->serves)
+			alert_raise(e, ALERT_PENDING);
 		if (now == entries && atomic_load(&a->dozing))
 			progress_park(e);
 		entries = now;
-		progress_nap_longer(a);
+		progress_nap_longer(e);
 	}
 }
 
@@ -201,13 +220,21 @@ static bool progress_arm(struct endpoint *e)
 	return armed;
 }
 
+static void progress_disarm(struct endpoint *e)
+{
+	if (e->serves)
+		net_disarm(e->net[e->nets - 1]);
+	else
+		endpoint_disarm(e);
+}
+
 static bool progress_claim(struct endpoint *e)
 {
 	if (!ownership_claim(e))
 		return false;
 	if (tern_alerted(e->t) & ALERT_ASLEEP) {
 		alert_drop(e, ALERT_ASLEEP);
-		endpoint_disarm(e);
+		progress_disarm(e);
 	}
 	return true;
 }
@@ -248,7 +275,43 @@ static void progress_serve(struct endpoint *e)
 		if (e->work || !progress_arm(e)) {
 			if (pollset_waits(&e->site))
 				continue;
-			progress_nap_longer(e->progress);
+			progress_nap_longer(e);
+			break;
+		}
+		if (!progress_sleep(e))
+			return;
+	}
+	ownership_drop(e, 0);
+}
+
+/* -- Serving memory messages alone ---------------------------------------------------------- */
+
+static bool serve_arm(struct endpoint *e)
+{
+	struct net *net = e->net[e->nets - 1];
+	struct sleep *s = &e->progress->sleep;
+	*s = (struct sleep){ .serving = true, .wake = &e->progress->wake };
+	bool armed = net->ops->arm(net, s);
+	if (!armed)
+		net_disarm(net);
+	return armed;
+}
+
+/* As progress_serve(). Arming looks at the network once more: what that brought is served first. */
+static void serve_memory(struct endpoint *e)
+{
+	while (!ownership_wanted(e)) {
+		if (poll_served(e, true)) {
+			e->progress->nap = NAP_LEAST_NS;
+			continue;
+		}
+		bool armed = serve_arm(e);
+		if (poll_served(e, false)) {
+			net_disarm(e->net[e->nets - 1]);
+			continue;
+		}
+		if (!armed) {
+			progress_nap_longer(e);
 			break;
 		}
 		if (!progress_sleep(e))
@@ -262,13 +325,17 @@ static void *progress_main(void *arg)
 	struct endpoint *e = arg;
 	struct progress *a = e->progress;
 	progress_of = e;
-	prctl(PR_SET_NAME, "tern-progress");
+	prctl(PR_SET_NAME, e->serves ? "tern-serve" : "tern-progress");
 	prctl(PR_SET_TIMERSLACK, 1L);
 	while (atomic_load(&a->order) == ORDER_WAIT)
 		world_wait(&a->order, ORDER_WAIT, SLEEP_NS);
 	while (!progress_ends(e)) {
 		progress_watch(e);
-		if (!progress_ends(e) && progress_claim(e))
+		if (progress_ends(e) || !progress_claim(e))
+			continue;
+		if (e->serves)
+			serve_memory(e);
+		else
 			progress_serve(e);
 	}
 	return NULL;
@@ -280,7 +347,7 @@ void progress_relieve(struct endpoint *e)
 {
 	if (!(alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP))
 		return;
-	endpoint_disarm(e);
+	progress_disarm(e);
 	if (e->progress->wake >= 0)
 		eventfd_write(e->progress->wake, 1);
 	for (unsigned i = 0; e->progress->wake < 0 && i < e->progress->sleep.bells; i++)

@@ -205,7 +205,7 @@ static unsigned look_at(struct endpoint *e, struct tern_inlet *in)
 	return handled;
 }
 
-void tern_look_around(tern *t)
+static void look_around(tern *t)
 {
 	struct endpoint *e = t->own;
 	uint32_t left = e->site.pollset + 1;
@@ -231,6 +231,12 @@ void tern_look_around(tern *t)
 		look_poll(e, 0);
 	else if (handled && TERN_UNLIKELY(e->after))
 		look_poll(e, handled);
+}
+
+void tern_look_around(tern *t)
+{
+	INSIDE struct scope scope = scope_open(t);
+	look_around(t);
 }
 
 /* cost: base control */

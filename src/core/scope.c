@@ -149,6 +149,10 @@ static void ownership_leave(struct endpoint *e)
 
 void scope_leave(struct endpoint *e)
 {
+	if (!e->guarded) { /* nobody but polls runs handlers */
+		scope_leave_unserved(e);
+		return;
+	}
 	/*
 	 * A program that calls often needs nobody else to deliver its messages; but not before it
 	 * is ready for them.

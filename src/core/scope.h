@@ -29,7 +29,7 @@ void scope_leave(struct endpoint *e);
 static inline struct scope scope_open(tern *t)
 {
 	struct endpoint *e = t->own;
-	return (struct scope){ TERN_UNLIKELY(e->guarded) && scope_enter(e) ? e : NULL };
+	return (struct scope){ TERN_UNLIKELY(e->scoped) && scope_enter(e) ? e : NULL };
 }
 
 static inline void scope_close(struct scope *scope)

@@ -11,6 +11,7 @@
 /* cost: base status */
 void tern_knock(tern *t, struct tern_lane *lane)
 {
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct net *net = e->site.peer[lane->peer].net;
 	pulse_add(e, PULSE_KNOCKS, 1);

@@ -108,7 +108,7 @@ static void stuck_report(struct endpoint *e, const struct wait *w, uint64_t ns)
 /* Whether its own progress thread serves it. */
 static bool sibling_apart(const struct endpoint *sibling)
 {
-	return sibling->progress && !attach_is_lent(sibling);
+	return sibling->progress && !sibling->serves && !attach_is_lent(sibling);
 }
 
 /*
@@ -126,7 +126,8 @@ static bool sibling_enter(struct endpoint *sibling)
 	}
 	if (sibling->shared)
 		return true;
-	if (!sibling->entered && sibling->interrupt && !attach_is_lent(sibling))
+	if (!sibling->entered && (sibling->interrupt || sibling->serves) &&
+	    !attach_is_lent(sibling))
 		sibling->entered = scope_enter(sibling);
 	return true;
 }
@@ -198,7 +199,8 @@ static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	if (sibling_apart(sibling) || sibling->shared || (sibling->interrupt && !sibling->entered))
+	if (sibling_apart(sibling) || sibling->shared ||
+	    ((sibling->interrupt || sibling->serves) && !sibling->entered))
 		return 0; /* it was not armed for this sleep, but maybe for calls */
 	endpoint_disarm(sibling);
 	sibling_leave(sibling);

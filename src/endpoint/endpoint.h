@@ -26,6 +26,9 @@ enum { NETS_MAX = 3, LAYERS_MAX = 9 };
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 28 };
 
+/* Stands for a message that was served before its turn: the last of the first layer. */
+enum { HANDLER_SERVED = TERN_HANDLER_MAX + LAYER_HANDLERS - 1 };
+
 struct layer;
 
 /* A message beyond its handler. */
@@ -124,6 +127,8 @@ struct endpoint {
 	pid_t forked;
 	const struct layer *const *layers;    /* the table of them; see core/layer.h */
 	void *layer[LAYERS_MAX];              /* and the state of each */
+	/* Handlers of the first layer that may run while the program computes, a bit each. */
+	uint32_t servable;
 	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */
 	void *handler_arg[TERN_HANDLER_MAX];  /* of tern_on_arg() */
 	unsigned ranged; /* handlers that tern_on_range() has given out, from the last one down */
@@ -133,7 +138,9 @@ struct endpoint {
 	/* Who may touch all this, and who delivers; see core/scope.h. */
 	_Atomic uint64_t *guard; /* in the pulse */
 	enum tern_delivery delivery;
-	bool guarded;     /* calls must open scopes */
+	bool guarded;     /* others may run handlers: calls must open scopes, and serve */
+	bool serves;      /* the progress thread serves memory messages of the network alone */
+	bool scoped;      /* one of the two: calls must open scopes */
 	bool sliced;      /* because light threads take turns by the clock, too */
 	bool fenced;      /* the machine has no membarrier: the program's side needs a fence */
 	bool checked;     /* TERN_CHECK: notice a second thread */

@@ -115,8 +115,8 @@ void pool_reclaim(struct net *net, uint32_t rank)
 {
 	for (unsigned i = 0; i < net->spares; i++)
 		block_reclaim(&net->spare[i], rank);
-	for (unsigned i = 0; i < net->blocks; i++)
-		block_reclaim(pool_at(net, i), rank);
+	for (size_t i = 0; net->pool && i < net->own.bytes / net->own.step; i++)
+		block_reclaim(pool_at(net, (unsigned)i), rank);
 	for (unsigned i = 0; i < net->larges; i++)
 		block_reclaim(large_at(net, i), rank);
 }

@@ -246,6 +246,8 @@ struct site {
 	bool mute;    /* what arrives at such a network cannot raise a signal */
 	bool idle;    /* whoever polls waits for it: looking again at once disturbs nobody */
 	bool passing; /* whoever polls has sent something and looks in passing */
+	/* The progress thread serves memory messages, while the program may write to lanes. */
+	bool serving;
 	/* The barrier that arrive() begins is for no message: what was sent need not have landed.
 	 */
 	bool silent;

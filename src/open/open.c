@@ -356,7 +356,7 @@ int tern_close(tern *t)
 		worker_close(e);
 		return 0;
 	}
-	if (e->guarded && scope_enter(e)) /* and never left: there is nothing behind it any more */
+	if (e->scoped && scope_enter(e)) /* and never left: there is nothing behind it any more */
 		scope_depth--;
 	layers_leave(e);
 	close_settle(e);

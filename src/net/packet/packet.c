@@ -202,10 +202,30 @@ static bool any_far(const struct packet_net *n)
 	return false;
 }
 
+/*
+ * For the thread that serves memory: a block that the program takes inside a call alone. Sends that
+ * need no call take those of the pool at the same moment.
+ */
+/* cost: buffer setup */
+static int serving_take(struct net *net, struct block **out)
+{
+	for (unsigned i = TERN_POOL_BLOCKS; i < POOL_LONG; i++) {
+		struct block *b = pool_at(net, i);
+		if (!block_is(b, BLOCK_FREE))
+			continue;
+		block_set(b, BLOCK_CLAIMED);
+		*out = b;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
 /* Near peers give blocks back so soon that more would only be colder. */
 /* cost: buffer setup */
 int packet_take(struct net *net, size_t len, struct block **out)
 {
+	if (TERN_UNLIKELY(net->site->serving))
+		return serving_take(net, out);
 	int rc = pool_take(net, len, out);
 	if (rc != -EAGAIN || net->blocks == POOL_LONG || !any_far(packet_of(net)))
 		return rc;
@@ -332,6 +352,10 @@ static bool arm_sleep(struct packet_net *n, struct sleep *sleep)
 	int fd = n->wire->ops->descriptor(n->wire);
 	if (fd < 0 || sleep->fds + 2 > SLEEP_FDS || (!n->local && sleep->bells == FUTEX_MANY))
 		return false;
+	if (sleep->serving) {
+		sleep->fd[sleep->fds++] = fd;
+		return true;
+	}
 	if (!n->local)
 		sleep->bell[sleep->bells++] = &n->job->rank[n->net.site->rank].bell;
 	sleep->fd[sleep->fds++] = n->wake;
@@ -361,10 +385,10 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	}
 	n->resting = true;
 	post_look(n, true);
-	bool ready = !any_arrived(net->site) &&
+	bool ready = (sleep->serving || !any_arrived(net->site)) &&
 		     (sleep->says == BELL_CALL ? arm_call(n, sleep) : arm_sleep(n, sleep));
 	n->resting = false;
-	if (!ready || (!n->local && !bell_arm(n, sleep)))
+	if (!ready || (!n->local && !sleep->serving && !bell_arm(n, sleep)))
 		return false;
 	uint64_t due = post_due(n);
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
