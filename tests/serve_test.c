@@ -101,6 +101,8 @@ static void far_ranks(void)
 	if (tern_rank(t) == 0)
 		board->at = handed_addr(t, p);
 	CHECK_IS(tern_barrier(t), 0);
+	CHECK(t->own->serves);
+	CHECK_IS(t->reach, t->own->guarded ? 0 : 2); /* sends are inline as ever */
 	if (tern_rank(t) == 0) {
 		if (holds)
 			tern_hold(t);
@@ -121,9 +123,12 @@ static void far_ranks(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-static void job_run(const char *fault, uint64_t rounds, void (*rank_main)(void))
+/* Over UDP, or over `net`. */
+static void job_run(const char *net, const char *fault, uint64_t rounds, void (*rank_main)(void))
 {
 	far_use(fault);
+	if (net)
+		setenv("TERN_NET", net, 1);
 	board = ranks_shared(sizeof *board);
 	atomic_store(&board->rounds, rounds);
 	ranks_run(2, rank_main);
@@ -261,17 +266,49 @@ TEST(and_over_a_bad_network)
 
 TEST(memory_of_a_rank_that_computes_is_put_to_and_got_from_behind_its_messages)
 {
-	job_run(NULL, 20, far_ranks);
+	job_run(NULL, NULL, 20, far_ranks);
 }
 
 TEST(so_it_is_under_a_hold)
 {
 	holds = true;
-	job_run(NULL, 20, far_ranks);
+	job_run(NULL, NULL, 20, far_ranks);
 	holds = false;
 }
 
 TEST(so_it_is_over_a_bad_network)
 {
-	job_run("drop=0.02,reorder=0.1,duplicate=0.05,seed=7", 20, far_ranks);
+	job_run(NULL, "drop=0.02,reorder=0.1,duplicate=0.05,seed=7", 20, far_ranks);
+}
+
+static bool usable(const char *name)
+{
+	char why[200] = "";
+	for (int i = 0; net_table[i]; i++)
+		if (!strcmp(net_table[i]->name, name))
+			return net_table[i]->usable(why, sizeof why);
+	return false;
+}
+
+TEST(so_it_is_over_libfabric)
+{
+	if (!usable("ofi"))
+		check_skip("libfabric is not usable here");
+	job_run("ofi/tcp", NULL, 20, far_ranks);
+}
+
+static void alone(void)
+{
+	tern *t = ranks_open();
+	CHECK(!t->own->serves && !t->own->progress);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(there_is_no_such_thread_where_it_is_switched_off_or_has_nothing_to_do)
+{
+	setenv("TERN_SERVE", "0", 1);
+	job_run(NULL, NULL, 0, alone);
+	unsetenv("TERN_SERVE");
+	job_run("shm", NULL, 0, alone);
 }

@@ -104,7 +104,8 @@ int tern_revoke(tern *t, uint32_t rank, void *p, size_t len);
 
 /*
  * Blocking: on return the data is at its place, and a message sent after it finds
- * it there. Zero bytes are a success and touch nothing, the address included.
+ * it there. Who moves it at the target is as for atomics, below. Zero bytes are a success and touch
+ * nothing, the address included.
  */
 int tern_put(tern *t, tern_addr dst, const void *src, size_t len);
 int tern_get(tern *t, void *dst, tern_addr src, size_t len);
@@ -323,8 +324,11 @@ enum tern_amo {
  * One atomic operation on naturally aligned memory, atomic against every other of
  * these and against C11 atomics of the same width on it. `old` gets the value before,
  * unless it is NULL. -EINVAL for an address that is not aligned, or an unknown operation. Heap
- * memory of this machine: one instruction here, nobody at the target is involved. Other memory: its
- * owner does it when it is served (polls, thread or interrupts).
+ * memory of this machine: one instruction here, nobody at the target is involved. Memory of another
+ * machine: the owner's process does it, on a thread of the library while its program computes
+ * (TERN_SERVE). Memory that another process of this machine registered, and heap memory that
+ * TERN_GRANT protects: its owner does it when it polls or waits, or its handlers are delivered by
+ * thread or interrupt.
  */
 TERN_INLINE_ int tern_amo64(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
 			    uint64_t *old);

@@ -60,8 +60,9 @@ static int signal_chosen(const tern_options *o, int *signal)
 }
 
 /*
- * Whether a thread shall serve memory messages: where a program polls, and some other rank is
- * reached over a network that asks. Who has no membarrier would pay for it with each call.
+ * Whether a thread shall serve memory messages: where a program polls, and some other rank, of
+ * another process, is reached over a network that asks. Who has no membarrier would pay for it with
+ * each call.
  */
 static int serve_wanted(struct endpoint *e, enum tern_delivery d, bool *serves)
 {
@@ -71,7 +72,7 @@ static int serve_wanted(struct endpoint *e, enum tern_delivery d, bool *serves)
 	for (uint32_t r = 0; r < e->t->size; r++)
 		far += r != e->t->rank && e->site.peer[r].net == e->net[e->nets - 1];
 	*serves = !rc && wanted && d == TERN_DELIVERY_POLL && e->site.asks && far &&
-		  e->process_barrier && !e->trace && e->world == &world_real;
+		  e->group->size == 1 && e->process_barrier && !e->trace && e->world->ticks;
 	return rc;
 }
 

@@ -407,8 +407,8 @@ static bool served_message(struct endpoint *e, struct tern_inlet *in, const stru
 	tern_msg *m = (tern_msg *)(void *)look->cursor;
 	struct tern_inlet at = *in;
 	struct tally y = tally_begin(e);
-	const uint64_t what = (uint64_t)(TERN_HANDLER_SLOTS - 1) << TERN_ID_SHIFT |
-			      TERN_HEAD_PAYLOAD;
+	const uint64_t what =
+		(uint64_t)(TERN_HANDLER_SLOTS - 1) << TERN_ID_SHIFT | TERN_HEAD_PAYLOAD;
 	in->cursor = look->cursor;
 	in->expect = look->expect;
 	e->inlet = in;
@@ -424,8 +424,7 @@ static bool served_message(struct endpoint *e, struct tern_inlet *in, const stru
 	if (!handled)
 		return false;
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	atomic_store_explicit(&m->head,
-			      (head & ~what) | (uint64_t)HANDLER_SERVED << TERN_ID_SHIFT,
+	atomic_store_explicit(&m->head, (head & ~what) | (uint64_t)HANDLER_SERVED << TERN_ID_SHIFT,
 			      memory_order_relaxed);
 	return true;
 }
@@ -610,8 +609,10 @@ static __attribute__((noinline)) int poll_rare(tern *t, unsigned kinds, const ch
 /* cost: protection control */
 int poll_kinds(tern *t, unsigned kinds, const char *what)
 {
-	return TERN_LIKELY(t->reach && !t->own->scoped) ? poll_serve(t->own, kinds)
-							: poll_rare(t, kinds, what);
+	if (TERN_UNLIKELY(!t->reach))
+		return poll_rare(t, kinds, what);
+	INSIDE struct scope scope = scope_open(t);
+	return poll_serve(t->own, kinds);
 }
 
 int tern_poll_requests(tern *t)

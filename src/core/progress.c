@@ -32,8 +32,8 @@ enum {
 	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */
 	NAP_MOST_NS = 1000000,
 	SERVE_NAP_NS = 4000000, /* where memory messages alone may have to wait for it */
-	LINGER_NS = 500000,   /* of silence, looking, before a sleep, on a core of its own */
-	LOOKS = 64,           /* at the rings between two looks at the clock */
+	LINGER_NS = 500000,     /* of silence, looking, before a sleep, on a core of its own */
+	LOOKS = 64,             /* at the rings between two looks at the clock */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 

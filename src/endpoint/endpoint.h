@@ -125,8 +125,8 @@ struct endpoint {
 	_Atomic bool closed;
 	/* Not 0: this process, which is a child of the endpoint's; see core/attach.c. */
 	pid_t forked;
-	const struct layer *const *layers;    /* the table of them; see core/layer.h */
-	void *layer[LAYERS_MAX];              /* and the state of each */
+	const struct layer *const *layers; /* the table of them; see core/layer.h */
+	void *layer[LAYERS_MAX];           /* and the state of each */
 	/* Handlers of the first layer that may run while the program computes, a bit each. */
 	uint32_t servable;
 	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */
