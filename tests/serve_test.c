@@ -132,9 +132,10 @@ static void job_run(const char *net, const char *fault, uint64_t rounds, void (*
 	board = ranks_shared(sizeof *board);
 	atomic_store(&board->rounds, rounds);
 	ranks_run(2, rank_main);
-	printf("    %llu rounds of 9 operations took %.1f ms, the slowest %.2f ms\n",
-	       (unsigned long long)rounds, (double)atomic_load(&board->took) / 1e6,
-	       (double)atomic_load(&board->slowest) / 1e6);
+	if (rounds)
+		printf("    %llu rounds of 9 operations took %.1f ms, the slowest %.2f ms\n",
+		       (unsigned long long)rounds, (double)atomic_load(&board->took) / 1e6,
+		       (double)atomic_load(&board->slowest) / 1e6);
 	munmap(board, sizeof *board);
 	unsetenv("TERN_FAULT");
 }

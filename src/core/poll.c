@@ -452,7 +452,7 @@ static unsigned served_inlet(struct endpoint *e, struct tern_inlet *in)
 	_Atomic uint64_t nowhere;
 	unsigned served = 0;
 	look.freed = &nowhere;
-	while (inlet_has(&look)) {
+	while (inlet_has(&look) && !(guard_busy(e) & GUARD_MASK)) { /* until the program comes */
 		uint64_t x = atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^
 			     look.expect;
 		if (inlet_control(&look, x))

@@ -154,13 +154,19 @@ static void progress_nap_longer(const struct endpoint *e)
 	a->nap = a->nap * 2 < most ? a->nap * 2 : most;
 }
 
+/* Grows when the program calls; where memory alone is served, when it asks the network. */
+static uint64_t program_came(const struct endpoint *e)
+{
+	return e->serves ? stats_get(&e->pulse->count[PULSE_BELLS]) : guard_entries(e);
+}
+
 /* Returns when the program has not come for a whole nap, and is not inside: it computes. */
 static void progress_watch(struct endpoint *e)
 {
 	struct progress *a = e->progress;
-	for (uint32_t entries = guard_entries(e); !progress_ends(e);) {
+	for (uint64_t entries = program_came(e); !progress_ends(e);) {
 		e->world->nap(a->nap);
-		uint32_t now = guard_entries(e);
+		uint64_t now = program_came(e);
 		if (now == entries && !program_busy(e))
 			break;
 		/* It may only hold and release, and something may have arrived. */
@@ -314,8 +320,10 @@ static void serve_memory(struct endpoint *e)
 			progress_nap_longer(e);
 			break;
 		}
-		if (!progress_sleep(e))
+		if (!progress_sleep(e)) {
+			progress_nap_longer(e); /* it may come often, though not for the network */
 			return;
+		}
 	}
 	ownership_drop(e, 0);
 }
