@@ -41,6 +41,12 @@ static bool heap_range(const struct mem *m, tern_addr a, uint64_t bytes)
 	       bytes <= m->job->heap_bytes - at;
 }
 
+/* Whether the heap of `rank` is mapped, and messages do not go over a network. */
+static bool grant_maps(const struct mem *m, uint32_t rank)
+{
+	return m->e->site.peer[rank].net->ops->provides & PROVIDES_SHARED;
+}
+
 static unsigned grants_count(const struct mem *m)
 {
 	unsigned n = 0;
@@ -105,7 +111,7 @@ char *grant_read(const struct mem *m, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
 	if (addr_segment(a) != SEGMENT_HEAP || rank >= m->size || m->span[rank].lost ||
-	    m->e->forked || !job_here(m->job, rank))
+	    m->e->forked || !grant_maps(m, rank))
 		return NULL;
 	const struct job_rank *r = &m->job->rank[rank];
 	uint64_t at = addr_offset(a), beyond = at - m->span[rank].middle;
@@ -117,11 +123,11 @@ char *grant_read(const struct mem *m, tern_addr a, size_t len)
 
 /* -- At the owner ---------------------------------------------------------------------------- */
 
-/* Asks one rank, as a part of `op`; ranks of other machines have no mapping. */
+/* Asks one rank, as a part of `op`; ranks behind a network have no use for it. */
 static int grant_ask(struct mem *m, tern_addr a, size_t len, uint32_t rank, bool on, tern_op *op)
 {
 	struct slot *s;
-	if (rank == m->rank || !job_here(m->job, rank))
+	if (rank == m->rank || !grant_maps(m, rank))
 		return 0;
 	int rc = slot_wait(m, rank, &s);
 	if (rc)
