@@ -79,6 +79,16 @@ int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len);
  */
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env);
 
+/*
+ * The same of scattered memory: a message of `n` parts (tern_part, <tern/mem.h>: runs with counts
+ * and strides), and a receive into `n` parts, which must have as many bytes together as the message
+ * (-EMSGSIZE at both sides). The parts of the two sides need not agree.
+ */
+TERN_INLINE_ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts,
+				 size_t n);
+TERN_INLINE_ int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_part *parts,
+				 size_t n, tern_envelope *env);
+
 TERN_INLINE_ int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value);
 TERN_INLINE_ int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value);
 TERN_INLINE_ int tern_send_double(tern *t, uint32_t dst, tern_id id, double value);
@@ -170,7 +180,20 @@ int tern_table_print(tern *t, int fd);
  */
 int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id);
 
-/* -- Single values ------------------------------------------------------------------------- */
+/* -- Blocking, in parts and of single values ------------------------------------------------ */
+
+TERN_INLINE_ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts,
+				 size_t n)
+{
+	return tern_send_parts_start(t, dst, id, parts, n, TERN_SEND_AUTO, NULL);
+}
+
+TERN_INLINE_ int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_part *parts,
+				 size_t n, tern_envelope *env)
+{
+	const tern_match match = { src, 0, id, 0 };
+	return tern_recv_parts_start(t, &match, parts, n, env, NULL);
+}
 
 TERN_INLINE_ int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value)
 {

@@ -460,3 +460,29 @@ TEST(one_part_of_several_that_does_not_fit_its_receive_does_not_harm_the_others)
 	      memcmp(target + 30, source + 30, 30) == 0);
 	local_close();
 }
+
+/* As SCMPSend() and SCMPReceive() do with a stride: a column here is a row there. */
+TEST(a_strided_column_is_sent_and_received_in_one_call_each)
+{
+	enum { ROWS_N = 40, WIDE = 9 };
+	uint64_t table[ROWS_N][WIDE], row[2 * ROWS_N];
+	const tern_part column = ROWS(&table[0][4], 8, ROWS_N, sizeof table[0]);
+	const tern_part spread = ROWS(row, 8, ROWS_N, 16), brief = ROWS(row, 8, ROWS_N - 1, 16);
+	tern_envelope env = { 0 };
+	local_open(1);
+	for (unsigned i = 0; i < ROWS_N; i++)
+		for (unsigned k = 0; k < WIDE; k++)
+			table[i][k] = 100 * i + k;
+	memset(row, 0x55, sizeof row);
+	CHECK_IS(tern_send_parts(local[0], 0, ID, &column, 1), 0);
+	CHECK_IS(tern_recv_parts(local[0], TERN_RANK_ANY, ID, &spread, 1, &env), 0);
+	CHECK(env.src == 0 && env.id == ID && env.len == 8 * ROWS_N);
+	for (unsigned i = 0; i < ROWS_N; i++)
+		CHECK(row[2 * i] == 100 * i + 4 && row[2 * i + 1] == UINT64_C(0x5555555555555555));
+	CHECK_IS(tern_send_parts(local[0], 0, ID, &column, 1), 0);
+	CHECK_IS(tern_recv_parts(local[0], 0, ID, &brief, 1, NULL), -EMSGSIZE);
+	tern_hold(local[0]);
+	CHECK_IS(tern_recv_parts(local[0], 0, ID, &spread, 1, NULL), -EDEADLK);
+	tern_release(local[0]);
+	local_close();
+}
