@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Threads that messages start. A thread is created on any rank, with a function and up to
- * eight words; when the function returns, a callback at the creator gets its result. Threads are
- * light: a rank's run in turn on the kernel thread that has its endpoint, and whenever one waits,
- * in whatever call of Tern's, another runs. tern_spawn(7) has the model.
+ * eight words and some data; when the function returns, a callback at the creator gets its result.
+ * Threads are light: a rank's run in turn on the kernel thread that has its endpoint, and whenever
+ * one waits, in whatever call of Tern's, another runs. tern_spawn(7) has the model.
  *
  * Conventions are those of <tern/tern.h>. -EAGAIN: TERN_SPAWNS_MAX threads that this rank has
  * created have not ended; returned only where waiting is not allowed.
@@ -20,6 +20,7 @@ enum {
 	TERN_SPAWNS_MAX = 4096,  /* threads that a rank has created and that have not ended */
 	TERN_SPAWN_CREDITS = 64, /* of those, the ones that one target knows of; the others wait at
 			      their creator */
+	TERN_SPAWN_DATA_MAX = TERN_PAYLOAD_MAX - 64, /* bytes that a creation carries besides */
 };
 
 /*
@@ -64,9 +65,21 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
 			       TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 #define tern_spawn_all(t, id, done, ...) tern_spawn_first(t, tern_size(t), id, done, __VA_ARGS__)
 
-/* The same with `n` words of an array, which are copied. -E2BIG for more than TERN_WORDS_MAX. */
+/*
+ * tern_spawn_data(t, rank, id, done, arg, data, len, ...) is tern_spawn() with `len` bytes besides,
+ * 0 to TERN_SPAWN_DATA_MAX: arguments for which the words are too few. They are copied by the call,
+ * travel in the creating message, and are there when the thread starts: tern_thread_data().
+ * -EMSGSIZE for more, -ENOMEM; and `done` gets -ENOMEM if the rank has no memory for them.
+ */
+#define tern_spawn_data(t, rank, id, done, arg, data, ...)                             \
+	tern_spawn_data_words(t, rank, id, done, arg, data, TERN_COUNT1_(__VA_ARGS__), \
+			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+
+/* All of them with `n` words of an array, which are copied. -E2BIG for more than TERN_WORDS_MAX. */
 int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 		     unsigned n, const uint64_t *words);
+int tern_spawn_data_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
+			  const void *data, size_t len, unsigned n, const uint64_t *words);
 int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, void *arg,
 			   unsigned n, const uint64_t *words);
 int tern_spawn_all_array(tern *t, unsigned id, tern_thread_done *done, void *arg, unsigned n,
@@ -104,6 +117,11 @@ int tern_thread_yield(tern *t);
 uint64_t tern_thread_self(const tern *t);
 /* The rank that has created the thread that calls; the rank itself in the program. */
 uint32_t tern_thread_creator(const tern *t);
+/*
+ * What tern_spawn_data() has given to the thread that calls and, unless `len` is NULL, its length;
+ * NULL and 0 if there is none, and in the program. It is the thread's until it ends.
+ */
+const void *tern_thread_data(const tern *t, size_t *len);
 /* Threads that have started at this rank and not ended; the most there can be (TERN_CONTEXTS). */
 unsigned tern_thread_count(const tern *t);
 unsigned tern_thread_limit(const tern *t);
@@ -127,6 +145,8 @@ int tern_mutex_unlock(tern *t, tern_mutex *m);
 
 int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
 		     void *arg, TERN_ALL_);
+int tern_spawn_data_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
+			  const void *data, unsigned n, size_t len, TERN_ALL_);
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
 			   void *arg, TERN_ALL_);
 int tern_thread_start_words(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,

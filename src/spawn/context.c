@@ -182,6 +182,7 @@ void context_free(struct spawn *s)
 {
 	for (struct context *c = s->contexts, *older; c; c = older) {
 		older = c->older;
+		free(c->creation.data);
 		fiber_free(&c->fiber);
 		stack_unmap(&c->stack);
 		free(c);

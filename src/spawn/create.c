@@ -29,8 +29,19 @@ int create_open(struct spawn *s)
 	return 0;
 }
 
+/* A payload is shared by the tickets of one call, and goes with the last of them. */
+static void payload_drop(struct payload **at)
+{
+	struct payload *p = *at;
+	*at = NULL;
+	if (p && --p->users == 0)
+		free(p);
+}
+
 void create_close(struct spawn *s)
 {
+	for (uint32_t i = 0; s->ticket && i < s->fresh; i++)
+		payload_drop(&s->ticket[i].payload);
 	free(s->ticket);
 	free(s->party);
 }
@@ -64,6 +75,7 @@ static void ticket_end(struct spawn *s, struct ticket *k, int rc, uint64_t resul
 	tern_thread_done *done = k->done;
 	void *arg = k->arg;
 	uint32_t rank = k->rank;
+	payload_drop(&k->payload);
 	k->used = false;
 	k->next = s->unused;
 	s->unused = (uint32_t)(k - s->ticket) + 1;
@@ -74,17 +86,44 @@ static void ticket_end(struct spawn *s, struct ticket *k, int rc, uint64_t resul
 
 /* -- Sending, and the queues that wait for it ---------------------------------------- */
 
-/* Five words fit the message's line beside the label; the others are its payload. */
-static int ticket_send(struct spawn *s, struct ticket *k)
+/* SPAWN_LINE words fit the message's line beside the label; the others are its payload. */
+static int ticket_send(struct spawn *s, const struct ticket *k, const struct payload *p)
 {
 	const uint64_t *w = k->word;
 	uint64_t label = label_word(k->label);
-	if (k->label.words <= TERN_LINE_WORDS - 1)
+	if (k->label.words <= SPAWN_LINE && !p)
 		return layer_words(s->e, k->rank, SPAWN_CREATE, label, w[0], w[1], w[2], w[3],
 				   w[4]);
 	const uint64_t words[] = { label, w[0], w[1], w[2], w[3], w[4] };
-	size_t more = k->label.words - (TERN_LINE_WORDS - 1u);
-	return layer_request(s->e, k->rank, SPAWN_CREATE, &w[5], more * sizeof *w, 6, words);
+	if (!p)
+		return layer_request(s->e, k->rank, SPAWN_CREATE, &w[SPAWN_LINE],
+				     label_more(k->label) * sizeof *w, 6, words);
+	library_hold(s->e); /* so that a poll does not wait for a block: -EAGAIN */
+	int rc = layer_request(s->e, k->rank, SPAWN_CREATE, p->bytes, p->len, 6, words);
+	library_release(s->e);
+	return rc;
+}
+
+/*
+ * Spends a credit. False: it was sent; or its rank was lost while this waited for room, and its
+ * callback knows. The ticket may have ended, and have another's payload, when this returns.
+ */
+static bool ticket_remains(struct spawn *s, struct ticket *k)
+{
+	struct party *to = &s->party[k->rank];
+	struct payload *p = k->payload;
+	uint32_t generation = k->label.generation;
+	k->payload = NULL;
+	to->credits--;
+	int rc = ticket_send(s, k, p);
+	if (rc)
+		to->credits++;
+	if (rc && k->used && k->label.generation == generation) {
+		k->payload = p;
+		return true;
+	}
+	payload_drop(&p);
+	return false;
 }
 
 static void queue_push(struct spawn *s, struct ticket *k)
@@ -136,10 +175,8 @@ static unsigned party_flush(struct spawn *s, uint32_t rank)
 	unsigned sent = 0;
 	for (; party_ready(s, rank); sent++) {
 		struct ticket *k = queue_pop(s, &p->queued);
-		p->credits--;
-		if (ticket_send(s, k) == 0)
+		if (!ticket_remains(s, k))
 			continue;
-		p->credits++;
 		queue_return(s, &p->queued, k);
 		break;
 	}
@@ -166,16 +203,9 @@ bool create_waits(const struct spawn *s)
 static void ticket_go(struct spawn *s, struct ticket *k)
 {
 	struct party *p = &s->party[k->rank];
-	if (p->credits && !p->queued.first && !in_handler(s->e) && !held(s->e)) {
-		uint32_t generation = k->label.generation;
-		p->credits--;
-		if (ticket_send(s, k) == 0)
-			return;
-		p->credits++;
-		if (!k->used || k->label.generation != generation)
-			return; /* its rank was lost while the call waited for room, and its
-				   callback knows */
-	}
+	if (p->credits && !p->queued.first && !in_handler(s->e) && !held(s->e) &&
+	    !ticket_remains(s, k))
+		return;
 	queue_push(s, k);
 	if (p->credits)
 		layer_work(s->e, LAYER_SPAWN, true);
@@ -248,6 +278,9 @@ static void create_one(struct spawn *s, const struct ticket *model, uint32_t ran
 	k->label.id = model->label.id;
 	k->label.words = model->label.words;
 	memcpy(k->word, model->word, sizeof k->word);
+	k->payload = model->payload;
+	if (k->payload)
+		k->payload->users++;
 	int rc = send_reachable(s->e, rank);
 	if (rc)
 		ticket_end(s, k, rc, 0);
@@ -313,6 +346,41 @@ int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_don
 	return create(spawn_of(t), 0, ranks, &model, id, n);
 }
 
+/* As ticket_send() sends it: words that the line has no room for, and then the data. */
+static int payload_make(struct ticket *k, const void *data, size_t len)
+{
+	size_t words = label_more(k->label) * sizeof *k->word;
+	if (len > TERN_SPAWN_DATA_MAX)
+		return error_set(-EMSGSIZE,
+				 "a thread was given %zu bytes of data; it gets at most %d", len,
+				 TERN_SPAWN_DATA_MAX);
+	if (!len)
+		return 0;
+	struct payload *p = malloc(sizeof *p + words + len);
+	if (!p)
+		return error_set(-ENOMEM, "tern_spawn_data(): no memory for %zu bytes", len);
+	*p = (struct payload){ .users = 1, .len = words + len };
+	memcpy(p->bytes, &k->word[SPAWN_LINE], words);
+	memcpy(p->bytes + words, data, len);
+	k->payload = p;
+	return 0;
+}
+
+int tern_spawn_data_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
+			  const void *data, unsigned n, size_t len, TERN_ALL_)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct ticket model = { .done = done,
+				.arg = arg,
+				.label = { .id = (uint8_t)id, .words = (uint8_t)n },
+				.word = { TERN_ALL_VALUES_ } };
+	int rc = payload_make(&model, data, len);
+	if (!rc)
+		rc = create(spawn_of(t), rank, rank + 1, &model, id, n);
+	payload_drop(&model.payload);
+	return rc;
+}
+
 /* Those that are not given are 0; too many are refused by create(). */
 struct words {
 	uint64_t w[TERN_WORDS_MAX];
@@ -332,6 +400,14 @@ int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done
 	struct words s = words_of(n, words);
 	return tern_spawn_words(t, rank, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3], s.w[4],
 				s.w[5], s.w[6], s.w[7]);
+}
+
+int tern_spawn_data_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
+			  const void *data, size_t len, unsigned n, const uint64_t *words)
+{
+	struct words s = words_of(n, words);
+	return tern_spawn_data_words(t, rank, id, done, arg, data, n, len, s.w[0], s.w[1], s.w[2],
+				     s.w[3], s.w[4], s.w[5], s.w[6], s.w[7]);
 }
 
 int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, void *arg,

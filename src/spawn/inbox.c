@@ -18,24 +18,38 @@ int inbox_open(struct spawn *s)
 
 void inbox_close(struct spawn *s)
 {
+	struct creation c;
+	while (inbox_take(s, &c))
+		free(c.data);
 	free(s->inbox);
 }
 
-static void inbox_put(struct spawn *s, const tern_msg *m, struct label l)
+/* A payload that is too short for its words is garbage: they are 0 then. */
+static int inbox_put(struct spawn *s, const tern_msg *m, struct label l)
 {
-	struct creation *c = &s->inbox[(s->inbox_first + s->inbox_count++) % s->inbox_size];
-	const unsigned line = TERN_LINE_WORDS - 1; /* words beside the label */
-	size_t len;
-	const void *others = tern_msg_data(m, &len);
-	c->from = tern_msg_src(m);
-	c->label = l;
-	for (unsigned i = 0; i < line; i++)
-		c->word[i] = tern_msg_arg(m, i + 1);
-	for (unsigned i = line; i < TERN_WORDS_MAX; i++)
-		c->word[i] = 0;
-	if (len && len <= (TERN_WORDS_MAX - line) * sizeof(uint64_t))
-		memcpy(&c->word[line], others, len);
-	s->party[c->from].here++;
+	struct creation c = { .from = tern_msg_src(m), .label = l };
+	size_t len, words = label_more(l) * sizeof(uint64_t);
+	const unsigned char *payload = tern_msg_data(m, &len);
+	for (unsigned i = 0; i < SPAWN_LINE; i++)
+		c.word[i] = tern_msg_arg(m, i + 1);
+	if (words && len >= words)
+		memcpy(&c.word[SPAWN_LINE], payload, words);
+	if (len > words) {
+		c.len = len - words;
+		c.data = malloc(c.len);
+		if (!c.data)
+			return -ENOMEM;
+		memcpy(c.data, payload + words, c.len);
+	}
+	s->inbox[(s->inbox_first + s->inbox_count++) % s->inbox_size] = c;
+	s->party[c.from].here++;
+	return 0;
+}
+
+static void inbox_refuse(struct spawn *s, struct label l, int rc)
+{
+	const uint64_t words[] = { label_word(l), (uint64_t)rc, 0 };
+	layer_reply(s->e, SPAWN_DONE, NULL, 0, 3, words);
 }
 
 /* The handler of CREATE. Where it may be run now is context.c's affair. */
@@ -47,8 +61,7 @@ void on_thread_create(tern *t, const tern_msg *m)
 	if (s->leaving)
 		return; /* its creator will know that this rank has left */
 	if (!s->fn[l.id]) {
-		const uint64_t words[] = { label_word(l), (uint64_t)-ENXIO, 0 };
-		layer_reply(t->own, SPAWN_DONE, NULL, 0, 3, words);
+		inbox_refuse(s, l, -ENXIO);
 	} else if (s->party[from].here == TERN_SPAWN_CREDITS) {
 		poll_trouble(
 			t->own,
@@ -57,8 +70,11 @@ void on_thread_create(tern *t, const tern_msg *m)
 				  "one was dropped",
 				  from, TERN_SPAWN_CREDITS, t->rank));
 	} else {
-		inbox_put(s, m, l);
-		context_wanted(s);
+		int rc = inbox_put(s, m, l);
+		if (rc)
+			inbox_refuse(s, l, rc);
+		else
+			context_wanted(s);
 	}
 }
 
@@ -66,15 +82,17 @@ bool inbox_take(struct spawn *s, struct creation *c)
 {
 	if (!s->inbox_count)
 		return false;
-	*c = s->inbox[s->inbox_first];
+	*c = s->inbox[s->inbox_first]; /* its data belong to the caller now */
 	s->inbox_first = (s->inbox_first + 1) % s->inbox_size;
 	s->inbox_count--;
 	return true;
 }
 
 /* May wait for room in the ring. A creator that is gone needs no answer. */
-void inbox_answer(struct spawn *s, const struct creation *c, int rc, uint64_t result)
+void inbox_answer(struct spawn *s, struct creation *c, int rc, uint64_t result)
 {
+	free(c->data);
+	c->data = NULL;
 	s->party[c->from].here--;
 	if (!s->e->site.peer[c->from].lost)
 		layer_words(s->e, c->from, SPAWN_DONE, label_word(c->label), (uint64_t)rc, result,

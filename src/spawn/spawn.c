@@ -219,6 +219,16 @@ uint32_t tern_thread_creator(const tern *t)
 	return c && c->number ? c->creation.from : t->rank;
 }
 
+const void *tern_thread_data(const tern *t, size_t *len)
+{
+	const struct context *c = context_self();
+	(void)t;
+	bool has = c && c->number && c->creation.data;
+	if (len)
+		*len = has ? c->creation.len : 0;
+	return has ? c->creation.data : NULL;
+}
+
 unsigned tern_thread_count(const tern *t)
 {
 	return t->own->threads;

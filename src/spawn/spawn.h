@@ -27,10 +27,12 @@ extern const struct layer spawn_layer;
 
 /* Tern's own handlers of this layer. */
 enum spawn_handler {
-	SPAWN_CREATE =
-		LAYER_SPAWN * LAYER_HANDLERS, /* label, five words; the sixth is the payload */
-	SPAWN_DONE,                           /* label, code, result */
+	SPAWN_CREATE = LAYER_SPAWN * LAYER_HANDLERS, /* label, five words; other words, then data,
+							are the payload */
+	SPAWN_DONE,                                  /* label, code, result */
 };
+
+enum { SPAWN_LINE = TERN_LINE_WORDS - 1 }; /* words beside the label */
 
 /*
  * The first word of both: which ticket of the creator, its generation, and of CREATE the function.
@@ -50,6 +52,15 @@ struct creation {
 	uint32_t from;
 	struct label label;
 	uint64_t word[TERN_WORDS_MAX];
+	void *data; /* from malloc(), freed when the thread has ended; NULL: none */
+	size_t len;
+};
+
+/* Words beyond SPAWN_LINE, and data, of one call: for all tickets of it that were not sent yet. */
+struct payload {
+	uint32_t users;
+	size_t len;
+	unsigned char bytes[];
 };
 
 /* A place that threads run in, one after another: a stack, and where it left off. See context.h. */
@@ -64,6 +75,7 @@ struct ticket {
 	struct label label; /* its generation changes each time it is used */
 	bool used, queued;
 	uint64_t word[TERN_WORDS_MAX];
+	struct payload *payload; /* NULL: without data */
 };
 
 struct queue {
@@ -112,6 +124,13 @@ static inline struct spawn *spawn_of(const tern *t)
 	return t->own->layer[LAYER_SPAWN];
 }
 
+/* How many of a thread's words are in the payload. */
+static inline unsigned label_more(struct label l)
+{
+	unsigned n = l.words < TERN_WORDS_MAX ? l.words : TERN_WORDS_MAX;
+	return n > SPAWN_LINE ? n - SPAWN_LINE : 0;
+}
+
 static inline uint64_t label_word(struct label l)
 {
 	uint64_t word;
@@ -140,7 +159,7 @@ int inbox_open(struct spawn *s);
 void inbox_close(struct spawn *s);
 void on_thread_create(tern *t, const tern_msg *m);
 bool inbox_take(struct spawn *s, struct creation *c);
-void inbox_answer(struct spawn *s, const struct creation *c, int rc, uint64_t result);
+void inbox_answer(struct spawn *s, struct creation *c, int rc, uint64_t result);
 
 #endif
 
