@@ -83,6 +83,7 @@ static void messages(void)
 	REFUSED(tern_request(t, next, COUNT));
 	REFUSED(tern_request(t, next, COUNT, 1, 2, 3));
 	REFUSED(tern_request_array(t, next, COUNT, 1, &word));
+	REFUSED(tern_request_list(t, &next, 1, COUNT, 1));
 	REFUSED(tern_request_data(t, next, COUNT, &word, sizeof word));
 	REFUSED_NULL(handed_claim(t, next, 8));
 	REFUSED(tern_abandon(t, &word));

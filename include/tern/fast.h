@@ -467,6 +467,14 @@ static inline int tern_reply_to_words(tern *t, unsigned n, uint32_t dst, unsigne
 	return tern_reply_to_array(t, dst, id, n, words);
 }
 
+/* cost: base control */
+static inline int tern_request_list_words(tern *t, const uint32_t *ranks, unsigned count,
+					  unsigned n, unsigned id, TERN_ALL_)
+{
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_request_list_array(t, ranks, count, id, n, words);
+}
+
 /* A payload of 0 bytes is none: its words travel by themselves, and cost as much. */
 /* cost: base control */
 static inline int tern_request_data_words(tern *t, uint32_t dst, unsigned id, const void *data,

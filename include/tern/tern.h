@@ -186,6 +186,19 @@ int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uin
 int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words);
 
 /*
+ * tern_request_list(t, ranks, count, id, ...) sends the same request to each of `count` ranks, in
+ * the order of the list, as tern_request() sends it to one. Ranks and words are checked before the
+ * first is sent: after -ERANGE, -ENXIO, -E2BIG or a broken rule nothing was. A rank that is lost, or
+ * that there is no memory to connect with, is passed over: all others get the request, and the call
+ * returns the code of the last that did not. It may wait, so it is refused under a hold (-EDEADLK).
+ */
+#define tern_request_list(t, ranks, count, ...)                             \
+	tern_request_list_words(t, ranks, count, TERN_COUNT1_(__VA_ARGS__), \
+				TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsigned id, unsigned n,
+			    const uint64_t *words);
+
+/*
  * tern_reply_to(t, dst, id, ...) sends a message of the reply class to any rank, in order with the
  * replies to it: its handler is a reply handler, and sends nothing. For the program and deferred
  * functions, -EPERM in a handler. Without room it serves what arrives until there is.

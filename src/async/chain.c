@@ -161,8 +161,6 @@ void chain_lost(struct async *a, uint32_t rank)
 static int async_check(struct async *a, uint32_t rank, unsigned id)
 {
 	int rc = rules_destination(a->e, rank);
-	if (!rc && a->e->site.peer[rank].lost)
-		rc = send_reachable(a->e, rank);
 	if (!rc && id >= TERN_PROCS_MAX)
 		rc = error_set(
 			-ERANGE,
@@ -206,8 +204,42 @@ int tern_async_send_start(tern *t, uint32_t rank, unsigned id, tern_filler *fill
 	int rc = async_enter(t->own, op, "tern_async_send_start() without a handle");
 	if (!rc)
 		rc = async_check(async_of(t), rank, id);
+	if (!rc && t->own->site.peer[rank].lost)
+		rc = send_reachable(t->own, rank);
 	if (!rc)
 		rc = order_add(async_of(t), rank, &o);
+	return op_finish(t, op, &own, rc);
+}
+
+static int list_room(struct async *a, unsigned n)
+{
+	if ((!in_handler(a->e) && !held(a->e)) || n <= a->orders.most - a->orders.used)
+		return 0;
+	return error_set(-EAGAIN,
+			 "%u of the asynchronous sends of rank %u are under way, of %d at most, and a "
+			 "list asks for %u more: poll first",
+			 a->orders.used, a->e->t->rank, TERN_ASYNC_MAX, n);
+}
+
+/* A rank that is lost is its chain's business, which tells the handle. */
+int tern_async_send_list_start(tern *t, const uint32_t *ranks, unsigned n, unsigned id,
+			       tern_filler *fill, void *args, size_t each, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct async *a = async_of(t);
+	tern_op own = TERN_OP;
+	int rc = async_enter(t->own, op, "tern_async_send_list_start() without a handle");
+	for (unsigned i = 0; !rc && i < n; i++)
+		rc = async_check(a, ranks[i], id);
+	if (!rc)
+		rc = list_room(a, n);
+	for (unsigned i = 0; !rc && i < n; i++) {
+		struct order o = { .fill = fill,
+				   .arg = args ? (char *)args + i * each : NULL,
+				   .id = id,
+				   .op = op ? op : &own };
+		rc = order_add(a, ranks[i], &o);
+	}
 	return op_finish(t, op, &own, rc);
 }
 
