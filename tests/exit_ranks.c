@@ -8,7 +8,7 @@
  * deferred function; hold, under a hold; both, ranks 0 and 1 at once; abort, with a sentence
  * instead of a status; compute, where the others compute; flood, where they send to it; refused,
  * where the statuses are out of range; child, in a child of fork(); cleanup, where the others catch
- * SIGTERM.
+ * SIGTERM; stuck, a handler that does not return, which TERN_WATCHDOG sees.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include <tern/spawn.h>
 #include <tern/tern.h>
 
-enum { EXIT, LIGHT, NOTHING };
+enum { EXIT, LIGHT, NOTHING, STUCK };
 
 static int status;
 static tern_flag never;
@@ -43,6 +43,13 @@ static void on_exit_asked(tern *t, const tern_msg *m)
 static void on_nothing(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;
+}
+
+static void on_stuck(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	while (!never)
+		computed++;
 }
 
 static uint64_t exit_lightly(tern *t, const uint64_t word[TERN_WORDS_MAX])
@@ -91,6 +98,8 @@ static void end_job(tern *t)
 	uint32_t me = tern_rank(t);
 	if (is("handler"))
 		tern_request(t, me, EXIT);
+	else if (is("stuck"))
+		tern_request(t, me, STUCK);
 	else if (is("light"))
 		tern_spawn(t, me, LIGHT, NULL, NULL);
 	else if (is("deferred"))
@@ -128,7 +137,7 @@ int main(int argc, char **argv)
 		signal(SIGTERM, clean_up);
 	const tern_options options = { .signal = SIGUSR1 }; /* for TERN_DELIVERY=interrupt */
 	if (tern_open(&t, &options) || tern_on(t, EXIT, on_exit_asked) ||
-	    tern_on(t, NOTHING, on_nothing) || tern_thread_on(t, LIGHT, exit_lightly))
+	    tern_on(t, NOTHING, on_nothing) || tern_on(t, STUCK, on_stuck) || tern_thread_on(t, LIGHT, exit_lightly))
 		return 102;
 	if (tern_rank(t) == who)
 		printf("rank %u has its answer\n", who); /* which is buffered */

@@ -68,6 +68,20 @@ else
 	echo "    skipped: this build has no UDP"
 fi
 
+# A sentence, and every rank ends
+watched() {
+	[[ $status == 70 ]] || fail "the status is $status, not 70"
+	[[ $(cat "$err") == "tern: rank 1: handler 3 (on_stuck), of a message from rank 1, runs for "*\
+"; the job ends (TERN_WATCHDOG)" ]] || fail "the sentence does not name handler and rank"
+}
+echo "the watchdog ends the job of a handler that does not return"
+for delivery in poll thread; do
+	TERN_DELIVERY=$delivery TERN_WATCHDOG=100 run -n 4 "$bin/exit_ranks" stuck 5
+	watched
+done
+TERN_WATCHDOG=100 run --survive -n 4 "$bin/exit_ranks" stuck 5
+watched
+
 echo "two at once: the status is that of one of them"
 run -n 4 "$bin/exit_ranks" both 7
 [[ $status == 7 ]] || fail "the status is $status, not 7"
@@ -118,6 +132,8 @@ if [[ $("$tern" info) == *"udp            usable"* ]]; then
 	[[ $(grep -c 'cleaned up' "$out") -ge 4 ]] || fail "not all others got SIGTERM"
 	run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" abort
 	ended 1 "tern: rank 1 ends the job: the disk is full"
+	TERN_WATCHDOG=100 run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" stuck 5
+	watched
 	run --survive --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" program 0
 	ended 0
 else

@@ -147,6 +147,17 @@ int32_t thread_id(void)
 	return (int32_t)syscall(SYS_gettid);
 }
 
+/* The clock of a thread, as pthread_getcpuclockid() makes it of one that is known to live. */
+uint64_t thread_ran(int32_t thread)
+{
+	enum { PER_THREAD = 4, ON_A_CORE = 2 };
+	struct timespec ran;
+	clockid_t clock = (clockid_t)(~(uint32_t)thread << 3 | PER_THREAD | ON_A_CORE);
+	if (clock_gettime(clock, &ran) != 0)
+		return 0;
+	return (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
+}
+
 /* cost: base call */
 void thread_signal(int32_t process, int32_t thread, int signal)
 {

@@ -71,6 +71,12 @@ bool process_runs(pid_t pid, uint64_t *used)
 	return p.state == 'R';
 }
 
+char process_state(pid_t pid)
+{
+	struct process p;
+	return process_look(pid, &p) ? p.state : 0;
+}
+
 bool process_ended(const struct process_name *name)
 {
 	struct process p;

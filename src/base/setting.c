@@ -55,11 +55,11 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_WORKERS] = { "TERN_WORKERS", "64",
 			      "workers that all ranks of a machine may open, 0 to 1024" },
 	[SETTING_WATCHDOG] = { "TERN_WATCHDOG", "0",
-			       "milliseconds that a handler or a hold may last before it is "
-			       "reported; 0: for ever" },
-	[SETTING_WATCHDOG_END] = { "TERN_WATCHDOG_END", "0",
-				   "1: the job ends, with exit status 70, when TERN_WATCHDOG "
-				   "reports something" },
+			       "milliseconds that a handler or a hold may last, without time "
+			       "that it waits for a core; then the job ends with status 70; 0: "
+			       "for ever" },
+	[SETTING_WATCHDOG_END] = { "TERN_WATCHDOG_END", "1",
+				   "0: what TERN_WATCHDOG finds is only reported" },
 	[SETTING_STATS] = { "TERN_STATS", "0",
 			    "1: count messages, bytes and time, and print them when the rank "
 			    "closes; "

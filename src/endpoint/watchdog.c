@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread that tells of handlers and holds that last too long. */
+/* A thread that tells of handlers and holds that last too long, and ends the job. */
 #include "endpoint/watchdog.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/kernel.h"
+#include "base/process.h"
 #include "base/setting.h"
 #include "endpoint/handler.h"
 
@@ -24,18 +24,21 @@ enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 struct deed {
 	_Atomic uint64_t turn; /* changes with each handler, or hold */
 	_Atomic uint64_t what; /* the handler's number and whom the message is from, or NOTHING */
+	_Atomic int32_t thread; /* whose it is */
 };
 
-/* What the watchdog saw of a deed. */
+/* What the watchdog saw of a deed when it looked last. */
 struct glance {
-	uint64_t turn, since;
+	uint64_t turn;
+	uint64_t now, ran; /* the time, and how long the thread had been on a core */
+	uint64_t lasted;   /* so far, as far as it counts */
 	bool told;
 };
 
 struct watchdog {
 	struct endpoint *e;
 	uint64_t limit_ns;
-	bool ends; /* the job */
+	void (*end)(tern *t, int status); /* NULL: it only tells */
 	pthread_t thread;
 	_Atomic uint32_t stop; /* a futex; the default order, once in the life of the thread */
 	struct deed handling, holding;
@@ -44,8 +47,17 @@ struct watchdog {
 
 /* -- In the endpoint's thread ------------------------------------------------------------------ */
 
+static int32_t thread_self(void)
+{
+	static _Thread_local int32_t self;
+	if (!self)
+		self = thread_id();
+	return self;
+}
+
 static void deed_begin(struct deed *d, uint64_t what)
 {
+	atomic_store_explicit(&d->thread, thread_self(), memory_order_relaxed);
 	atomic_store_explicit(&d->turn, atomic_load_explicit(&d->turn, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	atomic_store_explicit(&d->what, what, memory_order_release);
@@ -121,25 +133,41 @@ static void watchdog_tell(struct watchdog *w, const char *what, uint64_t ns)
 		   (unsigned long long)(ns / 1000000),
 		   *waiting ? "messages from rank " : "no message", waiting,
 		   *waiting ? " wait behind it" : " waits behind it",
-		   w->ends ? "; the job ends (TERN_WATCHDOG_END)" : "");
-	if (w->ends)
-		_exit(EX_SOFTWARE);
+		   w->end ? "; the job ends (TERN_WATCHDOG)" : "");
+	if (w->end)
+		w->end(w->e->t, EX_SOFTWARE);
+}
+
+/* Of the time since the last look, what counts. A simulated world has no cores to wait for. */
+static uint64_t glance_add(const struct glance *g, uint64_t now, uint64_t ran, int32_t thread,
+			   bool real)
+{
+	uint64_t passed = now - g->now, on_core = ran - g->ran;
+	if (!real || on_core >= passed)
+		return passed;
+	char state = process_state(thread);
+	return state == 'S' || state == 'D' ? passed : on_core;
 }
 
 /* How long the deed has lasted when that is worth telling, else 0. Once for each. */
 static uint64_t deed_lasts_too_long(struct watchdog *w, struct glance *g, const struct deed *d,
 				    bool lasts)
 {
-	uint64_t now = w->e->world->now(),
-		 turn = atomic_load_explicit(&d->turn, memory_order_relaxed);
+	const struct world *world = w->e->world;
+	uint64_t turn = atomic_load_explicit(&d->turn, memory_order_relaxed);
+	int32_t thread = atomic_load_explicit(&d->thread, memory_order_relaxed);
+	uint64_t now = world->now(), ran = lasts && world->ticks ? thread_ran(thread) : 0;
 	if (!lasts || turn != g->turn) {
-		*g = (struct glance){ .turn = turn, .since = now };
+		*g = (struct glance){ .turn = turn, .now = now, .ran = ran };
 		return 0;
 	}
-	if (g->told || now - g->since < w->limit_ns)
+	g->lasted += glance_add(g, now, ran, thread, world->ticks);
+	g->now = now;
+	g->ran = ran;
+	if (g->told || g->lasted < w->limit_ns)
 		return 0;
 	g->told = true;
-	return now - g->since;
+	return g->lasted;
 }
 
 static void watchdog_look_at_handler(struct watchdog *w, struct glance *g)
@@ -189,7 +217,7 @@ static int watchdog_start(struct watchdog *w)
 		     : 0;
 }
 
-int watchdog_open(struct endpoint *e)
+int watchdog_open(struct endpoint *e, void (*end)(tern *t, int status))
 {
 	uint64_t ms, ends;
 	int rc = setting_number(SETTING_WATCHDOG, &ms);
@@ -202,7 +230,7 @@ int watchdog_open(struct endpoint *e)
 		return error_set(-ENOMEM, "rank %u's watchdog: no memory", e->t->rank);
 	w->e = e;
 	w->limit_ns = ms * 1000000;
-	w->ends = ends != 0;
+	w->end = ends ? end : NULL;
 	w->handling.what = NOTHING;
 	for (unsigned i = 0; i < TERN_HANDLER_SLOTS; i++) {
 		w->handler[i] = e->t->handler[i];

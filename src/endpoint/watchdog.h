@@ -2,7 +2,10 @@
 /*
  * A handler that does not return, or a hold that is not released, stops a rank and in the end its
  * job. Where TERN_WATCHDOG says how long either may last, a thread looks at each endpoint now and
- * then and says which handler it is, since when, and who waits behind it.
+ * then, says which handler it is, since when, and who waits behind it, and ends the job.
+ *
+ * Time counts while the thread that handles is on a core, or sleeps. While it waits for a core, or
+ * a debugger has stopped it, that is no fault of the handler's.
  *
  * While it is off, `watchdog` of the endpoint is NULL and nothing is paid. While it is on, each
  * handler is called through a function that stands in its place in the table and notes that it has
@@ -13,8 +16,11 @@
 
 #include "endpoint/endpoint.h"
 
-/* Before handlers are registered. 0, with or without a watchdog, or a code with a sentence. */
-int watchdog_open(struct endpoint *e);
+/*
+ * Before handlers are registered. 0, with or without a watchdog, or a code with a sentence. `end`
+ * ends the job, and is called by the watchdog's thread.
+ */
+int watchdog_open(struct endpoint *e, void (*end)(tern *t, int status));
 void watchdog_close(struct endpoint *e);
 
 /* What the table of handlers shall hold for `fn`. */

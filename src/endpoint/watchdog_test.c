@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a watchdog says of handlers and holds that last too long, and that it says nothing of
- * others.
+ * What a watchdog says of handlers and holds that last too long, that it ends the job then, and that
+ * it says nothing of others.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -44,10 +45,13 @@ static void ranks_open(uint32_t n)
 {
 	local_polled();
 	setenv("TERN_WATCHDOG", "40", 0);
+	setenv("TERN_WATCHDOG_END", "0", 0);
 	local_open(n);
 	local_on(SLOW, be_slow);
 	local_on(QUICK, be_quick);
 }
+
+static void (*meanwhile)(pid_t child); /* in the parent, if there is something to do */
 
 /* What `scene` writes to standard error, in a child; its exit status goes to *status. */
 static const char *said(void (*scene)(void), int *status)
@@ -65,6 +69,8 @@ static const char *said(void (*scene)(void), int *status)
 	close(ends[1]);
 	size_t used = 0;
 	ssize_t got;
+	if (meanwhile)
+		meanwhile(child);
 	while ((got = read(ends[0], text + used, sizeof text - 1 - used)) > 0)
 		used += (size_t)got;
 	text[used] = '\0';
@@ -147,19 +153,86 @@ TEST(short_handlers_and_holds_are_not_spoken_of_however_many)
 	CHECK_IS(times(text, "tern:"), 0);
 }
 
+static uint64_t on_core_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void be_busy(tern *t, const tern_msg *m)
+{
+	uint64_t until = on_core_ms() + tern_msg_arg(m, 0);
+	(void)t;
+	(void)!write(STDERR_FILENO, "busy\n", 5);
+	while (on_core_ms() < until)
+		;
+}
+
+static void busy_handler(void)
+{
+	setenv("TERN_WATCHDOG", "1000", 1);
+	ranks_open(2);
+	local_on(SLOW, be_busy);
+	CHECK_IS(tern_request(local[0], 1, SLOW, 300), 0);
+	CHECK_IS(tern_poll(local[1]), 1);
+	local_close();
+}
+
+/* In the middle of the handler, as a debugger does; and as a scheduler with too much to do. */
+static void stop_for_long(pid_t child)
+{
+	sleep_ms(100);
+	kill(child, SIGSTOP);
+	sleep_ms(TOO_LONG_MS);
+	kill(child, SIGCONT);
+}
+
+TEST(time_that_a_handler_has_no_core_for_does_not_count)
+{
+	int status;
+	meanwhile = stop_for_long;
+	const char *text = said(busy_handler, &status);
+	meanwhile = NULL;
+	CHECK_IS(status, 0);
+	CHECK(strstr(text, "busy") != NULL);
+	CHECK_IS(times(text, "tern:"), 0);
+}
+
+static void endless_handler(void)
+{
+	setenv("TERN_WATCHDOG", "40", 1);
+	ranks_open(2);
+	local_on(SLOW, be_busy);
+	CHECK_IS(tern_request(local[0], 1, SLOW, TOO_LONG_MS), 0);
+	CHECK_IS(tern_poll(local[1]), 1);
+	local_close();
+}
+
+TEST(a_handler_that_computes_for_too_long_is_named)
+{
+	int status;
+	const char *text = said(endless_handler, &status);
+	CHECK_IS(status, 0);
+	CHECK(strstr(text, "rank 1: handler 0 (be_busy), of a message from rank 0, runs for") !=
+	      NULL);
+}
+
 static void ending(void)
 {
 	setenv("TERN_WATCHDOG_END", "1", 1);
 	slow_handler();
 }
 
-TEST(the_job_ends_if_that_is_wanted)
+TEST(the_job_ends_with_a_sentence_that_names_handler_and_rank)
 {
 	int status;
 	const char *text = said(ending, &status);
 	CHECK(WIFEXITED(status));
 	CHECK_IS(WEXITSTATUS(status), EX_SOFTWARE);
-	CHECK(strstr(text, "the job ends (TERN_WATCHDOG_END)") != NULL);
+	CHECK(strstr(text, "rank 1: handler 0 (be_slow), of a message from rank 0, runs for") !=
+	      NULL);
+	CHECK(strstr(text, "the job ends (TERN_WATCHDOG)") != NULL);
 }
 
 static void by_thread(void)

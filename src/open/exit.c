@@ -7,6 +7,8 @@
  * Nothing is closed, and nothing that was registered with atexit() runs: this may be a handler, and
  * that of a signal.
  */
+#include "open/exit.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -27,7 +29,7 @@ static void output_flush(void)
 	funlockfile(stdout);
 }
 
-__attribute__((noreturn)) static void job_exit(tern *t, int status)
+void job_exit(tern *t, int status)
 {
 	struct group *g = t->own->group;
 	struct job_end end = { .rank = t->rank, .status = status };

@@ -21,6 +21,7 @@
 #include "endpoint/watchdog.h"
 #include "mem/mem.h"
 #include "msg/msg.h"
+#include "open/exit.h"
 #include "open/nets.h"
 #include "open/worker.h"
 #include "post/post.h"
@@ -141,7 +142,7 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	e->group = g;
 	int rc = endpoint_settle(e, o);
 	if (!rc)
-		rc = watchdog_open(e);
+		rc = watchdog_open(e, job_exit);
 	if (!rc)
 		rc = trace_open(e);
 	if (!rc)
