@@ -22,6 +22,7 @@ static const struct budget {
 } budgets[] = {
 	{ "request-4", 47 },
 	{ "put-8", 30 },
+	{ "interrupt-4", 1180 },
 	{ "stream-16-by-8", 90 },
 	{ "finite-16-put-then", 90 },
 	{ "finite-1024-put-then", 300 },

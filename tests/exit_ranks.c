@@ -137,7 +137,8 @@ int main(int argc, char **argv)
 		signal(SIGTERM, clean_up);
 	const tern_options options = { .signal = SIGUSR1 }; /* for TERN_DELIVERY=interrupt */
 	if (tern_open(&t, &options) || tern_on(t, EXIT, on_exit_asked) ||
-	    tern_on(t, NOTHING, on_nothing) || tern_on(t, STUCK, on_stuck) || tern_thread_on(t, LIGHT, exit_lightly))
+	    tern_on(t, NOTHING, on_nothing) || tern_on(t, STUCK, on_stuck) ||
+	    tern_thread_on(t, LIGHT, exit_lightly))
 		return 102;
 	if (tern_rank(t) == who)
 		printf("rank %u has its answer\n", who); /* which is buffered */

@@ -188,9 +188,10 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 /*
  * tern_request_list(t, ranks, count, id, ...) sends the same request to each of `count` ranks, in
  * the order of the list, as tern_request() sends it to one. Ranks and words are checked before the
- * first is sent: after -ERANGE, -ENXIO, -E2BIG or a broken rule nothing was. A rank that is lost, or
- * that there is no memory to connect with, is passed over: all others get the request, and the call
- * returns the code of the last that did not. It may wait, so it is refused under a hold (-EDEADLK).
+ * first is sent: after -ERANGE, -ENXIO, -E2BIG or a broken rule nothing was. A rank that is lost,
+ * or that there is no memory to connect with, is passed over: all others get the request, and the
+ * call returns the code of the last that did not. It may wait, so it is refused under a hold
+ * (-EDEADLK).
  */
 #define tern_request_list(t, ranks, count, ...)                             \
 	tern_request_list_words(t, ranks, count, TERN_COUNT1_(__VA_ARGS__), \

@@ -215,10 +215,11 @@ static int list_room(struct async *a, unsigned n)
 {
 	if ((!in_handler(a->e) && !held(a->e)) || n <= a->orders.most - a->orders.used)
 		return 0;
-	return error_set(-EAGAIN,
-			 "%u of the asynchronous sends of rank %u are under way, of %d at most, and a "
-			 "list asks for %u more: poll first",
-			 a->orders.used, a->e->t->rank, TERN_ASYNC_MAX, n);
+	return error_set(
+		-EAGAIN,
+		"%u of the asynchronous sends of rank %u are under way, of %d at most, and a "
+		"list asks for %u more: poll first",
+		a->orders.used, a->e->t->rank, TERN_ASYNC_MAX, n);
 }
 
 /* A rank that is lost is its chain's business, which tells the handle. */

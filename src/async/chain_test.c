@@ -578,8 +578,8 @@ TEST(every_rank_of_a_list_drains_the_whole_message)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		l[i] = (struct message){ .first = 7, .words = MORE_THAN_A_CHAIN };
-	CHECK_IS(tern_async_send_list_start(local[0], ranks, 3, MESSAGE, message_fill, l,
-					    sizeof *l, &op),
+	CHECK_IS(tern_async_send_list_start(local[0], ranks, 3, MESSAGE, message_fill, l, sizeof *l,
+					    &op),
 		 0);
 	CHECK_IS(op.pending, 3);
 	turns_settle();

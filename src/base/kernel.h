@@ -46,7 +46,7 @@ void barrier_all(void);
 bool barrier_process_register(void);
 void barrier_process(void);
 
-int32_t thread_id(void); /* as the kernel numbers threads */
+int32_t thread_id(void);             /* as the kernel numbers threads */
 uint64_t thread_ran(int32_t thread); /* ns that it was on a core; 0 if it is gone */
 void thread_signal(int32_t process, int32_t thread, int signal);
 void signal_forget(int signal); /* those that wait for this thread, which blocks it */

@@ -22,8 +22,8 @@ enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 
 /* What the endpoint does: written by whoever has it, read by the watchdog. */
 struct deed {
-	_Atomic uint64_t turn; /* changes with each handler, or hold */
-	_Atomic uint64_t what; /* the handler's number and whom the message is from, or NOTHING */
+	_Atomic uint64_t turn;  /* changes with each handler, or hold */
+	_Atomic uint64_t what;  /* the handler's number and whom the message is from, or NOTHING */
 	_Atomic int32_t thread; /* whose it is */
 };
 

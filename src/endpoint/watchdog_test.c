@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a watchdog says of handlers and holds that last too long, that it ends the job then, and that
- * it says nothing of others.
+ * What a watchdog says of handlers and holds that last too long, that it ends the job then, and
+ * that it says nothing of others.
  */
 #include <fcntl.h>
 #include <signal.h>

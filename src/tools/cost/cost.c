@@ -8,6 +8,7 @@
 
 #include "base/setting.h"
 #include "tools/common/option.h"
+#include "tools/cost/network.h"
 #include "tools/cost/study.h"
 #include "tools/tools.h"
 
@@ -146,17 +147,40 @@ static int cost_count(const struct cost_options *o, FILE *picture)
 	return rc ? 1 : 0;
 }
 
-/* Two endpoints of a process meet on the network that is named, in their own time. */
-static bool net_refused(void)
+/* The network that TERN_NET names; NULL: shared memory. */
+static const char *net_named(void)
 {
 	const char *net = setting_text(SETTING_NET);
-	if (strcmp(net, "auto") == 0 || strcmp(net, "shm") == 0)
-		return false;
-	fprintf(stderr,
-		"tern cost: TERN_NET=%s: what a network takes depends on when its packets come, so "
-		"it cannot be counted; instructions are counted on shared memory: unset TERN_NET\n",
-		net);
-	return true;
+	return strcmp(net, "auto") == 0 || strcmp(net, "shm") == 0 ? NULL : net;
+}
+
+static int net_refused(const char *net, const struct cost_options *o)
+{
+	if (o->listing || o->plot) {
+		fprintf(stderr,
+			"tern cost: TERN_NET=%s: %s is for shared memory: over a network there is a "
+			"table alone; unset TERN_NET\n",
+			net, o->listing ? "--listing" : "--plot");
+		return 1;
+	}
+	if (network_counts(o->named))
+		return 0;
+	fprintf(stderr, "tern cost: TERN_NET=%s: over a network these are counted: ", net);
+	network_names(stderr);
+	fprintf(stderr, "; unset TERN_NET for the others\n");
+	return 1;
+}
+
+static int cost_network(const char *net, const struct cost_options *o)
+{
+	char why[400];
+	if (net_refused(net, o))
+		return 1;
+	int rc = network_study(net, o->named, o->json, !o->plain && isatty(STDOUT_FILENO), why,
+			       sizeof why);
+	if (rc)
+		fprintf(stderr, "tern cost: %s\n", why);
+	return rc ? 1 : 0;
 }
 
 int cost_main(int argc, char **argv)
@@ -169,8 +193,8 @@ int cost_main(int argc, char **argv)
 	if (o.list)
 		return cost_list();
 	setting_warn_unknown();
-	if (net_refused())
-		return 1;
+	if (net_named())
+		return cost_network(net_named(), &o);
 	if (o.plot &&
 	    !(picture = fopen(o.plot, "w"))) /* before the work, which takes some seconds */
 		return plot_refused(o.plot);

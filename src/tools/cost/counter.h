@@ -26,6 +26,7 @@ struct cost_board {
 struct cost_insn {
 	uintptr_t at;
 	uint8_t kind;
+	uint16_t call; /* of a system call, its number plus 1; else 0 */
 };
 
 struct cost_passage {
