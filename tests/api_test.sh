@@ -16,7 +16,8 @@ fail() {
 own='tern_(open|open_local)_layout
 tern_(word|double|float)_(double|float|integer|word|of)
 tern_(request|reply)_(payload|rare|call|inline)
-tern_(commit|reply_commit|request_data|reply_data|spawn|spawn_data|spawn_first|request_list|thread_start)_words
+tern_(commit|reply_commit|request_data|reply_data|request_list|thread_start)_words
+tern_spawn(_data|_first)?_words
 tern_(request|reply|commit|reply_commit|request_data|reply_data|put)_any
 tern_put_then(_inline)?
 tern_(reply_to|put_start|put_reply)_words

@@ -158,8 +158,8 @@ static int net_refused(const char *net, const struct cost_options *o)
 {
 	if (o->listing || o->plot) {
 		fprintf(stderr,
-			"tern cost: TERN_NET=%s: %s is for shared memory: over a network there is a "
-			"table alone; unset TERN_NET\n",
+			"tern cost: TERN_NET=%s: %s is for shared memory: over a network there is "
+			"a table alone; unset TERN_NET\n",
 			net, o->listing ? "--listing" : "--plot");
 		return 1;
 	}

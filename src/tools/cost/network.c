@@ -470,6 +470,12 @@ void network_names(FILE *to)
 		fprintf(to, "%s%s", i ? ", " : "", crossings[i].name);
 }
 
+static const char table_note[] =
+	"\nTern's own instructions at each side, those of the libraries that it calls, and system\n"
+	"calls of both sides, for one operation, with acknowledgements and credits. Two figures:\n"
+	"the least and the most of two plays. block and ordered are the study's protocols, with\n"
+	"handshake and acknowledgements, over a network that retries and orders besides.";
+
 static void table_head(const char *net, bool bold)
 {
 	table_heading(bold, "Over a network, beside shared memory: one operation, of many");
@@ -503,11 +509,7 @@ int network_study(const char *net, uint64_t named, bool json, bool bold, char *w
 	if (map && json)
 		puts("]");
 	else if (!rc)
-		puts("\nTern's own instructions at each side, those of the libraries that it calls, and "
-		     "system calls of both\nsides, for one operation; acknowledgements and credits "
-		     "are in them. Two figures: the least and the\nmost of two plays. A packet has "
-		     "4 words of 32 bits in block and ordered; these are the study's protocols\nwith "
-		     "handshake and acknowledgements, over a network that retries and orders besides.");
+		puts(table_note);
 	map_close(map);
 	return rc;
 }
