@@ -15,7 +15,7 @@
 #include "local.h"
 #include "typed/send.h"
 
-enum { TYPE = 4, OTHER = 5, BYTES = 20000, COUNT = 4, OWNER = 1, NEAR = 2, SECOND = 3, RANKS = 4 };
+enum { TYPE = 4, OTHER = 5, BYTES = 20000, COUNT = 8, OWNER = 1, NEAR = 2, SECOND = 3, RANKS = 4 };
 
 static unsigned char data[300000];
 static struct net_ops blind;
@@ -41,6 +41,14 @@ static inline void open_far(void)
 	far_away(0);
 	far_away(OWNER);
 	far_away(SECOND);
+	for (uint32_t r = 0; r < RANKS; r++)
+		typed_of(local[r])->idle_ns = UINT64_MAX; /* not by the clock */
+}
+
+/* From now on `rank` returns at once what it does not use. */
+static inline void far_hasty(uint32_t rank)
+{
+	typed_of(local[rank])->idle_ns = 0;
 }
 
 static inline struct type_queue *type_queue_at(unsigned type)
@@ -73,7 +81,7 @@ static inline int send_tried(uint32_t from, unsigned type, size_t len)
 	return rc;
 }
 
-/* The same, long enough for others to be asked for what they have. */
+/* The same, long enough for others to give back what they do not use. */
 static inline int send_urged(uint32_t from, unsigned type, size_t len)
 {
 	uint64_t until = clock_ns() + UINT64_C(100000000000);
@@ -94,7 +102,15 @@ static inline long long next(unsigned type)
 	return (long long)len;
 }
 
-/* Lets `from` borrow ahead: it sends a while, and stops. */
+/* What `from` has of the type of the owner; NULL if it has not asked. */
+static inline struct far_target *far_at(uint32_t from, unsigned type)
+{
+	const struct route *r = typed_of(local[from])->route[OWNER];
+	struct target *part = r ? r->part[type / TARGETS_OF_PART] : NULL;
+	return part ? part[type % TARGETS_OF_PART].far : NULL;
+}
+
+/* Sends a while, and stops; it has its share then. */
 static inline void stream(uint32_t from, unsigned type)
 {
 	for (int i = 0; i < 20; i++) {
@@ -103,20 +119,18 @@ static inline void stream(uint32_t from, unsigned type)
 		CHECK_IS(next(type), 1);
 	}
 	local_settle();
-	CHECK(type_queue_at(type)->borrower[from].lent > 0);
+	CHECK(far_at(from, type)->credits > 0);
+	CHECK_IS(type_queue_at(type)->far[from].credits, far_at(from, type)->credits);
 }
 
-/*
- * Lets `from` have a cell of the spill, and not use it: the only buffer of the type is taken by
- * what it sent before.
- */
-static inline void idle_cell(uint32_t from, unsigned type)
+/* Lets `from` have what it asked for, and not use it. */
+static inline void ask_only(uint32_t from, unsigned type, size_t len)
 {
-	unsigned before = free_buffers(KEY_SPILL);
-	CHECK_IS(send_tried(from, type, 64), 0);
-	CHECK_IS(send_now(from, type, 64), -EAGAIN);
+	if (!far_at(from, type))
+		CHECK_IS(send_now(from, type, len), -EAGAIN); /* for the type, for a buffer */
 	local_settle();
-	CHECK_IS(free_buffers(KEY_SPILL), before - 1);
+	CHECK_IS(send_now(from, type, len), -EAGAIN);
+	local_settle();
 }
 
 #endif

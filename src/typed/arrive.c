@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "typed/typed.h"
 
 enum { NOTICE_CANCELLED = 1 << 28, NOTICE_SPOILED = 1 << 29, KEY_SHIFT = 8, ORDER_SHIFT = 20 };
@@ -71,25 +72,24 @@ static struct stream *notice_stream(const struct typed *y, const struct notice *
 	return n->order && type ? &type->stream[src] : NULL;
 }
 
-static void buf_slot_arrived(struct typed *y, const struct notice *n, uint32_t src)
+static void buf_slot_arrived(struct typed *y, struct buf_slot *l, const struct notice *n,
+			     uint32_t src)
 {
-	struct type_queue *s = y->queue[n->key];
-	struct buf_slot *l = &s->slot[n->index];
+	struct type_queue *s = l->queue;
 	struct stream *stream = notice_stream(y, n, src);
 	bool cancelled = n->cancelled || !notice_queue(y, n);
-	buf_slot_unlend(l);
 	*l = (struct buf_slot){ .queue = s,
 				.number = n->number,
 				.len = n->len,
 				.src = src,
 				.type = n->type,
 				.cancelled = cancelled };
-	bufpool_set(&s->pool, n->index, BUFPOOL_FULL, src);
+	bufpool_set(&s->pool, buf_slot_index(l), BUFPOOL_FULL, src);
 	if (stream && !order_arrived(y, stream, l, n->order & TERN_BUF_ORDER_ALL)) {
 		typed_refuse(y, src, "with a number that has been used");
-		buf_slot_drop(l, y->check);
+		buf_slot_drop(y, l);
 	} else if (!stream && cancelled) {
-		buf_slot_drop(l, y->check);
+		buf_slot_drop(y, l);
 	} else if (!stream) {
 		buf_slot_ready(y, l);
 	}
@@ -120,49 +120,33 @@ static void on_notice(tern *t, const tern_msg *m)
 		typed_refuse(y, src, wrong);
 		return;
 	}
-	buf_slot_arrived(y, &n, src);
+	buf_slot_arrived(y, &y->queue[n.key]->slot[n.index], &n, src);
 	if (n.spoiled)
 		arrive_spoiled(y, n.type);
 }
 
 /* -- From a far sender ------------------------------------------------------------------------- */
 
+enum { LATE_MOST = 4096 };
+
 /*
- * Its type was closed after the buffer had been lent: it keeps its place in the order of all types,
- * if that is its order.
+ * A message of a use of its type that is over is dropped. If it has a number in the order of all
+ * types, a slot without a buffer stands for that.
  */
-static void brought_late(struct typed *y, struct type_queue *s, const struct notice *n,
-			 uint32_t src)
+static const char *brought_late(struct typed *y, const struct notice *n, uint32_t src)
 {
-	struct buf_slot *l = &s->slot[n->index];
-	buf_slot_unlend(l);
+	if (!(n->order & TERN_BUF_ORDER_ALL) || !y->all)
+		return NULL;
+	struct buf_slot *l = y->late[src] < LATE_MOST ? memory_new(1, sizeof *l) : NULL;
+	if (!l)
+		return "of a type that was closed, one of too many";
 	*l = (struct buf_slot){
-		.queue = s, .number = n->number, .src = src, .type = n->type, .cancelled = true
+		.number = n->number, .src = src, .type = n->type, .cancelled = true
 	};
-	if (!(n->order & TERN_BUF_ORDER_ALL) || !y->all || !order_arrived(y, &y->all[src], l, true))
-		buf_slot_drop(l, y->check);
-}
-
-static void brought_now(struct typed *y, const struct notice *n, uint32_t src, const void *data)
-{
-	struct type_queue *s = y->queue[n->key];
-	char *buffer = bufpool_buffer(&s->pool, n->index);
-	if (y->check && !check_filled(buffer, s->pool.bytes))
-		arrive_spoiled(y, n->type);
-	if (n->len)
-		memcpy(buffer, data, n->len);
-	buf_slot_arrived(y, n, src);
-}
-
-/* Where a message lies for which its sender had borrowed a buffer; NULL if it has not. */
-static struct buf_slot *brought_slot(struct typed *y, const struct notice *n, uint32_t src,
-				     struct type_queue *type)
-{
-	struct type_queue *s = n->key == n->type                      ? type
-			       : n->key >= KEY_SPILL && n->key < KEYS ? y->queue[n->key]
-								      : NULL;
-	struct buf_slot *l = s && n->index < s->pool.count ? &s->slot[n->index] : NULL;
-	return l && buf_slot_lent(l) && l->src == src && l->type == n->type ? l : NULL;
+	y->late[src]++;
+	if (!order_arrived(y, &y->all[src], l, true))
+		buf_slot_drop(y, l);
+	return NULL;
 }
 
 static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src)
@@ -170,22 +154,24 @@ static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	struct notice n = notice_read(m->word);
-	struct type_queue *type = type_queue_of_generation(y, n.type, n.generation);
-	struct buf_slot *l = brought_slot(y, &n, src, type);
-	if (!l)
-		return "in a buffer that was not lent to it";
+	struct type_queue *s = notice_queue(y, &n);
 	if (n.len != (data ? len : 0))
 		return "that is not as long as it says";
-	bool counted = l->state == BUF_SLOT_LENT;
-	const char *wrong = l->queue->closing ? NULL : notice_wrong(y, &n, src);
-	if (wrong)
-		return wrong;
-	if (l->queue->closing)
-		brought_late(y, l->queue, &n, src);
-	else
-		brought_now(y, &n, src, data);
-	if (type)
-		lend_used(y, type, src, counted);
+	if (!s)
+		return brought_late(y, &n, src);
+	if (n.len > s->pool.bytes)
+		return "that is longer than its buffer";
+	if (n.order != (s->flags & ORDERED))
+		return "with an order that its type does not have";
+	struct buf_slot *l = credit_use(y, s, src);
+	if (!l)
+		return "for which it had no credit";
+	char *buffer = bufpool_buffer(&l->queue->pool, buf_slot_index(l));
+	if (y->check && !check_filled(buffer, l->queue->pool.bytes))
+		arrive_spoiled(y, n.type);
+	if (n.len)
+		memcpy(buffer, data, n.len);
+	buf_slot_arrived(y, l, &n, src);
 	return NULL;
 }
 

@@ -54,7 +54,7 @@ static void close_drop(struct typed *y, struct type_queue *s)
 		struct buf_slot *l = buf_slot_pop(s);
 		if (s->flags & TERN_BUF_ORDER_ALL)
 			order_received(y, l);
-		buf_slot_drop(l, y->check);
+		buf_slot_drop(y, l);
 	}
 }
 
@@ -64,16 +64,16 @@ static int close_queue(struct typed *y, struct type_queue *s)
 		s->held ? "the program has one of its buffers: tern_buf_free() it first"
 		: !order_can_close(y, s)
 			? "a message before one of its own is just landing: poll, and try again"
-		: !lend_shut(y, s) ? "a message is just landing: poll, and try again"
-				   : NULL;
+		: !bufpool_shut(&s->pool) ? "a message is just landing: poll, and try again"
+					  : NULL;
 	if (why)
 		return error_set(-EBUSY, "type %u of rank %u cannot be closed: %s", s->type,
 				 y->e->t->rank, why);
 	s->closing = true;
 	close_drop(y, s);
 	type_queue_unmake(y, s);
-	lend_progress(y); /* before this rank says anything else: whoever hears that may know of the
-			     closing */
+	credit_progress(y); /* before this rank says anything else: whoever hears that may know of
+			     the closing */
 	return 0;
 }
 
@@ -111,9 +111,10 @@ int tern_buf_free(tern *t, void *buffer)
 			"tern_buf_free() was given %p, which is not a buffer that tern_buf_recv() "
 			"gave and rank %u still has",
 			buffer, t->rank);
-	y->queue[l->type]->held--;
-	buf_slot_drop(l, y->check);
-	lend_progress(y); /* somebody may wait for it */
+	s = y->queue[l->type];
+	s->held--;
+	buf_slot_drop(y, l);
+	credit_freed(y, s);
 	return 0;
 }
 

@@ -65,28 +65,7 @@ void bufpool_fresh(struct bufpool *k)
 {
 	for (uint32_t i = 0; i < k->count; i++)
 		bufpool_give(k, i);
-	atomic_store_explicit(k->now + 1, 0, memory_order_relaxed);
 	atomic_store_explicit(k->now, k->generation, memory_order_relaxed);
-}
-
-uint32_t bufpool_free(const struct bufpool *k)
-{
-	uint32_t n = 0;
-	for (uint32_t w = 0; w < bit_words(k->count); w++)
-		n += (uint32_t)__builtin_popcountll(
-			atomic_load_explicit(&k->free[w], memory_order_relaxed));
-	return n;
-}
-
-void bufpool_lend(struct bufpool *k, uint32_t more)
-{
-	uint32_t before = atomic_load_explicit(k->now + 1, memory_order_relaxed);
-	atomic_store_explicit(k->now + 1, before + more, memory_order_relaxed);
-}
-
-bool bufpool_lends(const struct bufpool *k)
-{
-	return atomic_load_explicit(k->now + 1, memory_order_relaxed) != 0;
 }
 
 static bool state_change(struct bufpool *k, uint32_t i, uint64_t from, uint64_t to)

@@ -32,11 +32,7 @@ enum { BUFPOOL_ALIGN = 64 };
 
 /* How one rank sees a pool. Private: nothing that others can write is followed or trusted. */
 struct bufpool {
-	/*
-	 * In the owner's heap: its generation, 0 when it is not used; then how many buffers are
-	 * lent.
-	 */
-	_Atomic uint32_t *now;
+	_Atomic uint32_t *now;   /* in the owner's heap: its generation, 0 when it is not used */
 	_Atomic uint64_t *free;  /* a bit a buffer */
 	_Atomic uint64_t *state; /* a word a buffer */
 	char *buffer;
@@ -83,14 +79,6 @@ void bufpool_give(struct bufpool *k, uint32_t i);
 void bufpool_set(struct bufpool *k, uint32_t i, enum bufpool_kind kind, uint32_t rank);
 /* The owner: takes back what `rank`, which has left, had claimed. */
 void bufpool_reclaim(struct bufpool *k, uint32_t rank);
-/* How many buffers are free, about. */
-uint32_t bufpool_free(const struct bufpool *k);
-/*
- * The owner: so many more are lent, which others see; they are asked back when somebody says that
- * he wants one.
- */
-void bufpool_lend(struct bufpool *k, uint32_t more);
-bool bufpool_lends(const struct bufpool *k);
 /* The owner: ends the generation. False, and nothing has changed, while a sender has a buffer. */
 bool bufpool_shut(struct bufpool *k);
 

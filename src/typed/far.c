@@ -1,186 +1,141 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending to a rank whose memory is not mapped. What its owner has lent of a type lies in a lease
- * cache, so a send is accepted here, at once, with the certainty that there is a buffer; a short
- * message then goes whole, notice and bytes, and a long one is put into its buffer first. With an
- * empty cache the owner is asked, once, and answers when it can.
+ * Sending to a rank whose memory is not mapped. A short message goes whole, notice and bytes, and
+ * uses a credit (credit.c), so a send that is accepted has a buffer. Without a credit the owner is
+ * asked for one buffer, and the send is tried again when the answer is there. A long message always
+ * asks: for a place, into which it is put.
  *
- * What the owner tells comes as requests, in order. So after it has said that a pool is used no
- * more, nothing comes for that pool; what a cache still had of it went back with the answer.
+ * What is not used for TYPED_IDLE_NS goes back by itself, so that a rank that polls keeps no buffer
+ * from others. With the next question comes a share again.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "typed/send.h"
 
-/* -- The lease cache --------------------------------------------------------------------------- */
-
-static bool lease_fits(uint32_t lease, size_t len)
-{
-	return !lease_spilled(lease) || len <= spill_cell[lease_place(lease) - LEASE_SMALL];
-}
-
-/* What was lent last, of what has room; or what was lent for a long message that was not sent. */
-static bool lease_cache_take(struct lease_cache *h, size_t len, uint32_t *lease)
-{
-	for (unsigned i = h->count; i-- > 0;) {
-		if (!lease_fits(h->lease[i], len))
-			continue;
-		*lease = h->lease[i];
-		h->lease[i] = h->lease[--h->count];
-		return true;
-	}
-	if (!h->has_long || h->waiting[true])
-		return false;
-	h->has_long = false;
-	*lease = lease_of(LEASE_LONG, h->index);
-	return true;
-}
-
-/*
- * Puts first what a send that waits is going to use, and says how many that is: one, or none if
- * none of it is large enough. It is no cell, if possible, since a cell is of use to more senders.
- */
-static unsigned lease_cache_keep(struct lease_cache *h)
-{
-	unsigned keep = h->count;
-	for (const struct sending *s = h->waiting[false]; s; s = s->next)
-		for (unsigned i = 0; i < h->count; i++)
-			if (lease_fits(h->lease[i], s->len) &&
-			    (keep == h->count || !lease_spilled(h->lease[i])))
-				keep = i;
-	if (keep == h->count)
-		return 0;
-	uint32_t lease = h->lease[keep];
-	h->lease[keep] = h->lease[0];
-	h->lease[0] = lease;
-	return 1;
-}
-
-/* Moves what no send waits for onto a lease message, as much as that takes. */
-static void lease_cache_empty(struct lease_cache *h, bool all, struct lease_msg *msg)
-{
-	unsigned keep = all ? 0 : lease_cache_keep(h);
-	if (h->has_long && (all || !h->waiting[true])) {
-		msg->lease[msg->count++] = lease_of(LEASE_LONG, h->index);
-		h->has_long = false;
-	}
-	while (h->count > keep && msg->count < LEASE_MSG_LEASES)
-		msg->lease[msg->count++] = h->lease[--h->count];
-	msg->flags = h->count || h->has_long ? LEASE_MSG_KEPT : 0;
-}
-
-int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to)
-{
-	struct lease_msg msg = { .type = (uint8_t)type, .generation = to->pool.generation };
-	uint64_t words[LEASE_MSG_WORDS];
-	lease_cache_empty(to->cache, true, &msg);
-	if (!msg.count)
-		return 0;
-	lease_msg_write(&msg, words);
-	int rc = layer_request(y->e, rank, TYPED_RETURN, NULL, 0, LEASE_MSG_WORDS, words);
-	return rc ? rc : -EAGAIN;
-}
-
 /* -- What the owner says ----------------------------------------------------------------------- */
 
-/* The lease cache that a lease message is about; NULL if it is about another use of the pool. */
-static struct lease_cache *lease_msg_cache(struct typed *y, uint32_t rank,
-					   const struct lease_msg *msg)
+/* What this rank has of the use of a type that a message is about; NULL if that is over. */
+static struct far_target *credit_target(struct typed *y, uint32_t rank, const struct credit_msg *c)
 {
 	struct route *r = y->route[rank];
-	struct target *part = r ? r->part[msg->type / TARGETS_OF_PART] : NULL;
-	struct target *to = part ? &part[msg->type % TARGETS_OF_PART] : NULL;
-	return to && to->cache && to->pool.generation == msg->generation ? to->cache : NULL;
+	struct target *part = r ? r->part[c->type / TARGETS_OF_PART] : NULL;
+	struct target *to = part ? &part[c->type % TARGETS_OF_PART] : NULL;
+	return to && to->far && to->pool.generation == c->generation ? to->far : NULL;
 }
 
-static bool lease_cache_add(struct lease_cache *h, uint32_t lease)
+/* From now on what it has goes back if nobody uses it. */
+void far_watch(struct typed *y, struct far_target *h)
 {
-	if (lease_place(lease) == LEASE_LONG) {
-		if (h->has_long)
-			return false;
-		h->has_long = true;
-		h->index = lease_index(lease);
-		return true;
-	}
-	if (h->count == LEASE_CACHE_MOST)
-		return false;
-	h->lease[h->count++] = lease;
-	return true;
-}
-
-/*
- * What could not be used after all. Of those for long messages there may be another by now: then
- * this one is for short messages, and goes back as what it was lent for.
- */
-static void lease_cache_back(struct lease_cache *h, uint32_t lease)
-{
-	if (!lease_cache_add(h, lease) && h->count < LEASE_CACHE_MOST)
-		h->lease[h->count++] = lease;
-}
-
-static void lease_msg_reply(struct typed *y, struct lease_msg *msg)
-{
-	uint64_t words[LEASE_MSG_WORDS];
-	lease_msg_write(msg, words);
-	layer_reply(y->e, TYPED_RETURNED, NULL, 0, LEASE_MSG_WORDS, words);
-}
-
-static void on_lease_granted(tern *t, const tern_msg *m)
-{
-	struct typed *y = typed_of(t);
-	uint32_t src = tern_msg_src(m);
-	struct lease_msg msg;
-	if (!lease_msg_read(m, &msg)) {
-		typed_refuse(y, src, "that lends nothing");
+	h->since[false] = h->since[true] = clock_ns();
+	if (h->watched)
 		return;
-	}
-	struct lease_cache *h = lease_msg_cache(y, src, &msg);
-	struct lease_msg back = { .type = msg.type, .generation = msg.generation };
-	for (uint32_t i = 0; i < msg.count; i++)
-		if (!h || !lease_cache_add(h, msg.lease[i]))
-			back.lease[back.count++] = msg.lease[i];
-	if (h) {
-		*(msg.flags & LEASE_MSG_LONG ? &h->asked_long : &h->asked) = false;
-		h->refused = msg.flags & LEASE_MSG_REFUSED;
-	}
-	if (back.count) /* for a use of the pool that is over, as this rank has learnt before */
-		lease_msg_reply(y, &back);
+	h->watched = true;
+	h->next = y->watched;
+	y->watched = h;
+	typed_busy(y);
 }
 
-/* The pool is used no more: whoever sends asks where the next is. */
-static void lease_cache_close(struct lease_cache *h)
+void far_forget(struct far_target *h)
 {
-	atomic_store_explicit(&h->now, 0, memory_order_relaxed);
-	h->asked = h->asked_long = h->refused = false;
+	h->credits = 0;
+	h->refused = h->place = h->asked[false] = h->asked[true] = false;
 }
 
-static void on_lease_recall(tern *t, const tern_msg *m)
+static void on_credit(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
-	struct lease_msg msg;
-	struct lease_cache *h =
-		lease_msg_read(m, &msg) ? lease_msg_cache(y, tern_msg_src(m), &msg) : NULL;
+	struct credit_msg c;
+	bool good = credit_msg_read(m, &c);
+	struct far_target *h = good ? credit_target(y, tern_msg_src(m), &c) : NULL;
+	bool is_long = good && c.flags & CREDIT_LONG;
+	if (!good)
+		typed_refuse(y, tern_msg_src(m), "that gives nothing");
 	if (!h)
+		return; /* or this rank has heard before that this use of the type is over */
+	if (c.flags & CREDIT_CLOSED) {
+		atomic_store_explicit(&h->now, 0, memory_order_relaxed); /* who sends looks again */
+		far_forget(h);
 		return;
-	struct lease_msg back = { .type = msg.type, .generation = msg.generation };
-	if (msg.flags & LEASE_MSG_CLOSED)
-		lease_cache_close(h);
-	lease_cache_empty(h, msg.flags & LEASE_MSG_CLOSED, &back);
-	lease_msg_reply(y, &back);
+	}
+	if (c.flags & CREDIT_ASKED) {
+		h->asked[is_long] = false;
+		h->refused = c.flags & CREDIT_REFUSED;
+	}
+	if (is_long && c.count) {
+		h->place = true;
+		h->key = c.key;
+		h->index = c.index;
+		h->at = c.value;
+	} else {
+		h->credits += c.count;
+	}
+	if (c.count)
+		far_watch(y, h);
 }
 
-static void on_type_closed(tern *t, const tern_msg *m)
+/* -- What goes back unused --------------------------------------------------------------------- */
+
+static bool far_has(const struct far_target *h, bool is_long)
 {
-	struct lease_msg msg;
-	struct lease_cache *h = lease_msg_read(m, &msg)
-					? lease_msg_cache(typed_of(t), tern_msg_src(m), &msg)
-					: NULL;
-	if (h)
-		lease_cache_close(h);
+	return is_long ? h->place : h->credits;
 }
+
+static void far_return(struct typed *y, struct far_target *h, bool is_long)
+{
+	struct credit_msg c = { .type = h->type,
+				.generation = h->generation,
+				.flags = is_long ? CREDIT_LONG : 0,
+				.count = is_long ? 1 : (uint16_t)h->credits,
+				.key = h->key,
+				.index = h->index };
+	uint64_t words[CREDIT_WORDS];
+	if (is_long)
+		h->place = false;
+	else
+		h->credits = 0;
+	credit_msg_write(&c, words);
+	(void)!layer_request(y->e, h->rank, TYPED_RETURN, NULL, 0, CREDIT_WORDS, words);
+}
+
+/* Returns what was not used for a while. */
+static void far_tidy(struct typed *y, struct far_target *h, uint64_t now)
+{
+	if (send_reachable(y->e, h->rank))
+		far_forget(h); /* its owner has left */
+	for (int is_long = 0; is_long < 2; is_long++) {
+		if (h->used[is_long] || h->waiting[is_long])
+			h->since[is_long] = now;
+		h->used[is_long] = false;
+		if (far_has(h, is_long) && now - h->since[is_long] > y->idle_ns &&
+		    lane_ready(&y->e->t->lane[h->rank]))
+			far_return(y, h, is_long);
+	}
+}
+
+unsigned far_progress(struct typed *y)
+{
+	if (!y->watched || in_handler(y->e))
+		return 0;
+	uint64_t now = clock_ns();
+	struct far_target *h = y->watched, *next;
+	for (y->watched = NULL; h; h = next) { /* which serves others, who may watch more */
+		next = h->next;
+		far_tidy(y, h, now);
+		h->watched = far_has(h, false) || far_has(h, true);
+		if (h->watched) {
+			h->next = y->watched;
+			y->watched = h;
+		}
+	}
+	typed_busy(y);
+	return y->watched != NULL;
+}
+
+/* -- Sending ----------------------------------------------------------------------------------- */
 
 void far_listen(struct typed *y, uint32_t rank)
 {
@@ -189,7 +144,7 @@ void far_listen(struct typed *y, uint32_t rank)
 		poll_once(y->e, KINDS_BOTH);
 }
 
-bool far_stale(struct lease_cache *h)
+bool far_stale(struct far_target *h)
 {
 	bool fresh = h->fresh;
 	h->fresh = false;
@@ -198,12 +153,9 @@ bool far_stale(struct lease_cache *h)
 	return !fresh;
 }
 
-/* -- Sending ----------------------------------------------------------------------------------- */
-
 static int far_ask(struct typed *y, struct sending *s, bool is_long)
 {
-	struct lease_cache *h = s->target->cache;
-	bool *asked = is_long ? &h->asked_long : &h->asked;
+	struct far_target *h = s->target->far;
 	bool refused =
 		h->refused && (s->asked || !s->waits); /* not what an earlier call was told */
 	h->refused = false;
@@ -211,19 +163,22 @@ static int far_ask(struct typed *y, struct sending *s, bool is_long)
 		return sending_full(s);
 	if (!s->waiting) {
 		s->waiting = &h->waiting[is_long];
-		s->next = *s->waiting;
-		*s->waiting = s;
+		++*s->waiting;
 	}
-	if (!*asked) {
-		uint64_t words[] = { s->type, s->target->pool.generation, s->len };
-		*asked = s->asked = true; /* before: others may be served by the request */
-		int rc = layer_request(y->e, s->rank, TYPED_CLAIM, NULL, 0, 3, words);
+	if (!h->asked[is_long]) {
+		uint64_t words[CREDIT_WORDS];
+		credit_msg_write(&(struct credit_msg){ .type = (uint8_t)s->type,
+						       .generation = s->target->pool.generation,
+						       .value = s->len },
+				 words);
+		h->asked[is_long] = s->asked = true; /* before: the request may serve others */
+		int rc = layer_request(y->e, s->rank, TYPED_ASK, NULL, 0, CREDIT_WORDS, words);
 		if (rc) {
-			*asked = false;
+			h->asked[is_long] = false;
 			return rc;
 		}
 	}
-	return sending_later(s, "it has lent no buffer of the type yet");
+	return sending_later(s, "it has been asked for a buffer");
 }
 
 /* Whether a payload can be sent without waiting for a block. */
@@ -255,33 +210,30 @@ static void landing_add(struct route *r, tern_op *op)
 /*
  * There is a block and room, so what fails is memory for the first block, or a rank that has left.
  */
-static int far_failed(struct typed *y, const struct sending *s, uint32_t lease, int rc)
+static int far_failed(struct typed *y, const struct sending *s, int rc)
 {
 	sending_unnumber(y, s);
 	if (s->op) {
 		y->route[s->rank]->landings->sent--;
 		s->op->pending--; /* nothing has been served since, so what was is as before */
 	}
-	lease_cache_back(s->target->cache, lease);
+	s->target->far->credits++;
 	return rc;
 }
 
 static int far_short(struct typed *y, struct sending *s)
 {
-	struct lease_cache *h = s->target->cache;
+	struct far_target *h = s->target->far;
 	uint64_t words[BROUGHT_WORDS] = { 0 };
-	uint32_t lease;
 	if (s->len && !block_any(y->e->site.peer[s->rank].net))
 		return sending_later(s, "no payload block is free");
 	if (s->op && !landing_room(y->route[s->rank]))
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
-	if (!lease_cache_take(h, s->len, &lease))
+	if (!h->credits)
 		return far_ask(y, s, false);
+	h->credits--;
 	h->fresh = false;
-	s->notice.key =
-		(uint16_t)(lease_spilled(lease) ? KEY_SPILL + (lease_place(lease) - LEASE_SMALL)
-						: s->type);
-	s->notice.index = lease_index(lease);
+	s->notice.key = (uint16_t)s->type;
 	sending_number(y, s);
 	notice_write(&s->notice, words);
 	words[NOTICE_WORDS] = s->op ? BROUGHT_TELL : 0;
@@ -289,28 +241,32 @@ static int far_short(struct typed *y, struct sending *s)
 		landing_add(y->route[s->rank], s->op);
 	int rc = layer_request(y->e, s->rank, TYPED_BROUGHT, s->len ? s->data : NULL, s->len,
 			       BROUGHT_WORDS, words);
-	return rc ? far_failed(y, s, lease, rc) : 0;
+	if (rc)
+		return far_failed(y, s, rc);
+	h->used[false] = true;
+	return 0;
 }
 
 static int far_long(struct typed *y, struct sending *s)
 {
-	struct target *to = s->target;
-	struct lease_cache *h = to->cache;
+	struct far_target *h = s->target->far;
 	s->outgoing = outgoing_new(y);
 	if (!s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
-	if (!h->has_long)
+	if (!h->place)
 		return far_ask(y, s, true);
-	h->has_long = h->fresh = false;
-	s->notice.key = (uint16_t)s->type;
+	h->place = h->fresh = false;
+	s->notice.key = h->key;
 	s->notice.index = h->index;
-	int rc = sending_start(y, s, to->buffers + (tern_addr)s->notice.index * to->pool.stride,
-			       NULL);
-	if (rc) /* for the next, or until it is asked back; others may have been served meanwhile */
-		lease_cache_back(h, lease_of(LEASE_LONG, s->notice.index));
-	else
-		sending_moves(y, s);
-	return rc;
+	h->asked[true] = true; /* starting may serve others: they get no second place meanwhile */
+	int rc = sending_start(y, s, h->at, NULL);
+	h->asked[true] = false;
+	h->place = rc != 0; /* for the next try */
+	if (rc)
+		return rc;
+	h->used[true] = true;
+	sending_moves(y, s);
+	return 0;
 }
 
 int far_try(struct typed *y, struct sending *s)
@@ -322,12 +278,8 @@ int far_try(struct typed *y, struct sending *s)
 
 void far_end(struct sending *s)
 {
-	struct sending **at = s->waiting;
-	if (!at)
-		return;
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
+	if (s->waiting)
+		--*s->waiting;
 }
 
 /* -- What has landed --------------------------------------------------------------------------- */
@@ -360,41 +312,7 @@ void far_lost(struct typed *y, uint32_t rank)
 
 void far_register(struct endpoint *e)
 {
-	layer_on(e, TYPED_LENT, on_lease_granted);
-	layer_on(e, TYPED_RECALL, on_lease_recall);
-	layer_on(e, TYPED_GONE, on_type_closed);
+	layer_on(e, TYPED_CREDIT, on_credit);
+	layer_on(e, TYPED_CLOSED, on_credit);
 	layer_on(e, TYPED_LANDED, on_landed);
 }
-
-/* -- Lease messages ---------------------------------------------------------------------------- */
-
-/* Lease messages: what an owner and a far sender tell each other of buffers that are lent. */
-
-enum { FLAGS_SHIFT = 8, COUNT_SHIFT = 16, FIRST_LEASES = 2 };
-
-void lease_msg_write(const struct lease_msg *s, uint64_t words[LEASE_MSG_WORDS])
-{
-	words[0] = (uint64_t)s->generation << 32 | (uint64_t)s->count << COUNT_SHIFT |
-		   (uint64_t)s->flags << FLAGS_SHIFT | s->type;
-	words[1] = 0;
-	for (unsigned i = 0; i < LEASE_MSG_LEASES / 2; i++)
-		words[FIRST_LEASES + i] = (uint64_t)s->lease[2 * i + 1] << 32 | s->lease[2 * i];
-}
-
-bool lease_msg_read(const tern_msg *m, struct lease_msg *s)
-{
-	if (tern_msg_words(m) != LEASE_MSG_WORDS)
-		return false;
-	uint64_t first = tern_msg_arg(m, 0);
-	s->type = first & 0xff;
-	s->flags = first >> FLAGS_SHIFT & 0xff;
-	s->count = first >> COUNT_SHIFT & 0xffff;
-	s->generation = (uint32_t)(first >> 32);
-	for (unsigned i = 0; i < LEASE_MSG_LEASES; i++)
-		s->lease[i] = (uint32_t)(tern_msg_arg(m, FIRST_LEASES + i / 2) >> i % 2 * 32);
-	return s->count <= LEASE_MSG_LEASES;
-}
-
-_Static_assert(FIRST_LEASES + LEASE_MSG_LEASES / 2 == LEASE_MSG_WORDS &&
-		       TERN_BUF_TYPES_MAX <= 1 << FLAGS_SHIFT,
-	       "the parts of a lease message fit");

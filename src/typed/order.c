@@ -13,6 +13,7 @@
  * answers for its number too (`through`). When a sender has left, what lies behind a missing number
  * is dropped: what is received of a sender is always the beginning of what it sent.
  */
+#include "base/memory.h"
 #include "typed/typed.h"
 
 /* Where a slot of that number belongs: the last one that is smaller; NULL if it is the first. */
@@ -59,7 +60,7 @@ static void stream_advance(struct typed *y, struct stream *s, bool all)
 		if (l->state == BUF_SLOT_READY)
 			return; /* not received yet */
 		if (l->cancelled) {
-			buf_slot_drop(stream_shift(s), y->check);
+			buf_slot_drop(y, stream_shift(s));
 			continue;
 		}
 		if (!all)
@@ -109,7 +110,7 @@ bool order_can_close(const struct typed *y, const struct type_queue *s)
 }
 
 /* Takes out the slots of a type but the first; the one before answers for the number. */
-static void stream_purge(struct stream *s, unsigned type, bool check)
+static void stream_purge(struct typed *y, struct stream *s, unsigned type)
 {
 	struct buf_slot *before = s->first;
 	while (before && before->later) {
@@ -122,12 +123,12 @@ static void stream_purge(struct stream *s, unsigned type, bool check)
 		before->later = l->later;
 		if (s->last == l)
 			s->last = before;
-		buf_slot_drop(l, check);
+		buf_slot_drop(y, l);
 	}
 }
 
 /* Drops what has arrived behind a missing number. */
-static void stream_cut(struct stream *s, bool check)
+static void stream_cut(struct typed *y, struct stream *s)
 {
 	uint64_t expected = s->next;
 	struct buf_slot *last = NULL;
@@ -140,7 +141,7 @@ static void stream_cut(struct stream *s, bool check)
 	s->last = last;
 	for (struct buf_slot *next; rest; rest = next) {
 		next = rest->later;
-		buf_slot_drop(rest, check);
+		buf_slot_drop(y, rest);
 	}
 }
 
@@ -148,17 +149,28 @@ void order_close(struct typed *y, struct type_queue *s)
 {
 	for (uint32_t r = 0; r < y->e->t->size; r++) {
 		if (s->stream)
-			stream_cut(&s->stream[r], y->check);
+			stream_cut(y, &s->stream[r]);
 		else if (s->flags & TERN_BUF_ORDER_ALL)
-			stream_purge(&y->all[r], s->type, y->check);
+			stream_purge(y, &y->all[r], s->type);
 	}
+}
+
+void order_free(struct typed *y)
+{
+	for (uint32_t r = 0; y->all && r < y->e->t->size; r++)
+		for (struct buf_slot *l = y->all[r].first, *later; l; l = later) {
+			later = l->later;
+			if (!l->queue)
+				memory_free(l);
+		}
+	memory_free(y->all);
 }
 
 void order_lost(struct typed *y, uint32_t rank)
 {
 	for (unsigned i = 0; i < y->queues; i++)
 		if (y->sorted[i]->stream)
-			stream_cut(&y->sorted[i]->stream[rank], y->check);
+			stream_cut(y, &y->sorted[i]->stream[rank]);
 	if (y->all)
-		stream_cut(&y->all[rank], y->check);
+		stream_cut(y, &y->all[rank]);
 }

@@ -38,7 +38,7 @@ static struct buf_slot *receive_settle(struct typed *y, struct type_queue *s, st
 	memcpy(bufpool_buffer(&s->pool, i), bufpool_buffer(&l->queue->pool, buf_slot_index(l)),
 	       l->len);
 	*to = (struct buf_slot){ .queue = s, .len = l->len, .src = l->src, .type = l->type };
-	buf_slot_drop(l, y->check);
+	buf_slot_drop(y, l);
 	return to;
 }
 

@@ -24,7 +24,7 @@ static int send_find(struct typed *y, struct sending *s)
 			s->type, s->rank);
 	if (rc == -EAGAIN)
 		return sending_later(s, "it is being asked for its buffers");
-	if (!rc && s->len > s->target->pool.bytes && s->far && far_stale(s->target->cache))
+	if (!rc && s->len > s->target->pool.bytes && s->far && far_stale(s->target->far))
 		return sending_later(s, "it is being asked whether its buffers are still so short");
 	if (!rc && s->len > s->target->pool.bytes)
 		return error_set(
@@ -43,22 +43,9 @@ static bool send_take(struct typed *y, struct sending *s, struct target *where, 
 	return true;
 }
 
-/*
- * None is free, and if some are lent, far senders may have them who do not use them: tells the
- * owner, now and then.
- */
-static void send_want(struct typed *y, struct sending *s, bool lent)
-{
-	enum { NAG_EVERY = 64 };
-	uint64_t word = s->type;
-	if (lent && s->target->nags++ % NAG_EVERY == 0)
-		(void)!layer_request(y->e, s->rank, TYPED_WANTED, NULL, 0, 1, &word);
-}
-
 /* A cell of the spill: a small one if that will do and one is free, else a large one. */
 static int send_spill(struct typed *y, struct sending *s)
 {
-	bool lent = bufpool_lends(&s->target->pool);
 	for (unsigned i = 0; i < SPILL_POOLS; i++) {
 		struct target *spill;
 		int rc = target_find(y, s->rank, KEY_SPILL + i, &spill);
@@ -71,9 +58,7 @@ static int send_spill(struct typed *y, struct sending *s)
 			continue;
 		if (send_take(y, s, spill, KEY_SPILL + i))
 			return 0;
-		lent |= bufpool_lends(&spill->pool);
 	}
-	send_want(y, s, lent);
 	return sending_later(s, "its spill is full too");
 }
 
@@ -96,7 +81,6 @@ static int send_place(struct typed *y, struct sending *s)
 		return sending_full(s);
 	if (to->flags & TERN_BUF_SPILL && s->len <= SPILL_MOST)
 		return send_spill(y, s);
-	send_want(y, s, bufpool_lends(&to->pool));
 	return sending_later(s, "no buffer of the type is free");
 }
 

@@ -22,9 +22,8 @@ struct sending {
 	struct outgoing *outgoing; /* of a long message that was accepted */
 	tern_op *op;               /* NULL: the call returns when `data` is free */
 	bool far, waits;
-	bool asked;               /* a far owner, by this very call */
-	struct sending **waiting; /* the list in which it is while it waits for one that is far, */
-	struct sending *next;     /* and the next there */
+	bool asked;        /* a far owner, by this very call */
+	uint32_t *waiting; /* where it is counted while it waits for one that is far */
 };
 
 static inline int sending_later(struct sending *s, const char *why)
@@ -46,7 +45,7 @@ void far_listen(struct typed *y, uint32_t rank); /* handles what it has said alr
  * Whether what is known of the pool may be old: then it is looked up again. What is answered to
  * that is good for one use.
  */
-bool far_stale(struct lease_cache *h);
+bool far_stale(struct far_target *h);
 int far_try(struct typed *y, struct sending *s); /* as send_try(), when the target is known */
 void far_end(struct sending *s);                 /* it waits no more */
 

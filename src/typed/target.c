@@ -9,7 +9,7 @@
 #include "mem/mem.h"
 #include "typed/typed.h"
 
-enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16 };
+enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16, CREDITS_SHIFT = 32 };
 
 /* -- At the owner ------------------------------------------------------------------------------ */
 
@@ -19,10 +19,8 @@ static void on_pool_lookup(tern *t, const tern_msg *m)
 	uint64_t key = tern_msg_words(m) ? tern_msg_arg(m, 0) : KEYS;
 	struct type_queue *s = key < KEYS ? y->queue[key] : NULL;
 	uint64_t words[FOUND_WORDS] = { key & 0xffff };
-	if (s && s->borrower)
-		lend_known(y, s, tern_msg_src(m));
 	if (s) {
-		words[0] |= FOUND;
+		words[0] |= FOUND | (uint64_t)credit_known(y, s, tern_msg_src(m)) << CREDITS_SHIFT;
 		words[1] = mem_addr(mem_of(t), s->words);
 		words[2] = mem_addr(mem_of(t), s->pool.buffer);
 		words[3] = (uint64_t)s->pool.generation << 32 | s->pool.count;
@@ -46,16 +44,13 @@ static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 	return &(*part)[key % TARGETS_OF_PART];
 }
 
-/*
- * The lease cache of a target at a far rank; NULL if there is no memory. Made with those of its
- * part.
- */
-static struct lease_cache *lease_cache_of(struct typed *y, uint32_t rank, unsigned key)
+/* What a far rank has given; NULL if there is no memory. Made with those of its part. */
+static struct far_target *far_target_of(struct typed *y, uint32_t rank, unsigned key)
 {
-	struct lease_cache **caches = &y->route[rank]->caches[key / TARGETS_OF_PART];
-	if (!*caches)
-		*caches = memory_new(TARGETS_OF_PART, sizeof **caches);
-	return *caches ? &(*caches)[key % TARGETS_OF_PART] : NULL;
+	struct far_target **part = &y->route[rank]->far[key / TARGETS_OF_PART];
+	if (!*part)
+		*part = memory_new(TARGETS_OF_PART, sizeof **part);
+	return *part ? &(*part)[key % TARGETS_OF_PART] : NULL;
 }
 
 /* A place of the rank's heap that its own answer names. */
@@ -77,15 +72,22 @@ static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const u
 }
 
 /* A far pool cannot be seen; its owner will check what is put there. */
-static bool lease_cache_see(struct lease_cache *h, struct bufpool *k, uint32_t rank,
-			    tern_addr buffers)
+static bool found_far(struct typed *y, struct far_target *h, struct bufpool *k, uint32_t rank,
+		      const uint64_t *words)
 {
-	if (tern_addr_rank(buffers) != rank)
+	if (tern_addr_rank(words[2]) != rank)
 		return false;
+	if (h->generation != k->generation)
+		far_forget(h);
 	atomic_store_explicit(&h->now, k->generation, memory_order_relaxed);
-	h->asked = h->asked_long = h->refused = false;
+	h->generation = k->generation;
+	h->rank = rank;
+	h->type = words[0] & 0xff;
+	h->credits += words[0] >> CREDITS_SHIFT;
 	h->fresh = true;
 	k->now = &h->now;
+	if (h->credits)
+		far_watch(y, h);
 	return true;
 }
 
@@ -99,8 +101,7 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 	if (!k.generation || !k.count || k.count > INT32_MAX ||
 	    !bufpool_sizes(k.bytes, k.count, &k.stride, &all))
 		return false;
-	if (to->cache ? !lease_cache_see(to->cache, &k, rank, words[2])
-		      : !found_see(y, rank, &k, words, all))
+	if (to->far ? !found_far(y, to->far, &k, rank, words) : !found_see(y, rank, &k, words, all))
 		return false;
 	k.first = y->e->t->rank; /* senders begin at different ends; the search makes it a place */
 	if (to->pool.generation != k.generation)
@@ -132,26 +133,15 @@ static void on_pool_found(tern *t, const tern_msg *m)
 		typed_refuse(y, rank, "that names memory which is not its own");
 }
 
-/* Before a far rank is asked: there is a lease cache, and it has nothing of an earlier use. */
-static int far_before(struct typed *y, uint32_t rank, unsigned key, struct target *to)
-{
-	if (!to->cache)
-		to->cache = lease_cache_of(y, rank, key);
-	if (!to->cache)
-		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
-	return far_return(y, rank, key, to);
-}
-
 static int target_ask(struct typed *y, uint32_t rank, unsigned key, struct target *to)
 {
 	uint64_t word = key;
 	if (!lane_ready(&y->e->t->lane[rank]))
 		return -EAGAIN;
-	int rc = layer_maps(y->e, rank) ? 0 : far_before(y, rank, key, to);
-	if (rc)
-		return rc;
+	if (!layer_maps(y->e, rank) && !(to->far = far_target_of(y, rank, key)))
+		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
 	to->state = TARGET_ASKED; /* before: the answer of this very rank may come while it sends */
-	rc = layer_request(y->e, rank, TYPED_LOOKUP, NULL, 0, 1, &word);
+	int rc = layer_request(y->e, rank, TYPED_LOOKUP, NULL, 0, 1, &word);
 	if (rc)
 		to->state = TARGET_UNKNOWN;
 	return rc ? rc : -EAGAIN;

@@ -34,8 +34,6 @@ static struct type_queue *type_queue_new(struct typed *y, uint32_t count)
 static void type_queue_spare(struct typed *y, struct type_queue *s)
 {
 	struct type_queue **list = spare_list(y, s->pool.count);
-	memory_free(s->borrower);
-	s->borrower = NULL;
 	if (list) {
 		s->spare = *list;
 		*list = s;
@@ -45,41 +43,15 @@ static void type_queue_spare(struct typed *y, struct type_queue *s)
 	memory_free(s);
 }
 
-/* Those of which nothing is lent any more can be used again. */
-static void draining_sweep(struct typed *y)
-{
-	for (struct type_queue **at = &y->draining, *s; (s = *at) && !y->lending;) {
-		if (!lend_over(y, s)) {
-			at = &s->spare;
-			continue;
-		}
-		*at = s->spare;
-		type_queue_spare(y, s);
-	}
-}
-
 /* A type queue for `count` buffers without buffers: one that is not used any more, or a new one. */
 static struct type_queue *type_queue_take(struct typed *y, uint32_t count)
 {
 	struct type_queue **list = spare_list(y, count);
-	draining_sweep(y);
 	struct type_queue *s = list ? *list : NULL;
 	if (!s)
 		return type_queue_new(y, count);
 	*list = s->spare;
 	return s;
-}
-
-/* What far senders have of it, if there are any; nothing of a spill is lent but for a type. */
-static int type_queue_borrowers(struct typed *y, struct type_queue *s)
-{
-	uint32_t r = 0;
-	while (r < y->e->t->size && layer_maps(y->e, r))
-		r++;
-	if (r == y->e->t->size || s->type >= KEY_SPILL)
-		return 0;
-	s->borrower = memory_new(y->e->t->size, sizeof *s->borrower);
-	return s->borrower ? 0 : -ENOMEM;
 }
 
 static int type_queue_streams(struct typed *y, struct type_queue *s)
@@ -101,8 +73,8 @@ static void type_queue_begin(struct typed *y, struct type_queue *s, char *buffer
 	s->pool.generation = ++y->generations ? y->generations : ++y->generations; /* 0 is none */
 	s->pool.first = 0;
 	s->first = s->last = NULL;
-	s->held = s->due = s->next = s->lookers = 0;
-	s->closing = s->wanted = false;
+	s->held = 0;
+	s->closing = false;
 	bufpool_see(&s->pool, s->words, buffers);
 	for (uint32_t i = 0; i < s->pool.count; i++) {
 		s->slot[i] = (struct buf_slot){ .queue = s };
@@ -152,8 +124,7 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 	s->type = key;
 	s->flags = flags;
 	void *buffers = NULL;
-	if (tern_alloc(y->e->t, all, &buffers) || type_queue_streams(y, s) ||
-	    type_queue_borrowers(y, s)) {
+	if (tern_alloc(y->e->t, all, &buffers) || type_queue_streams(y, s) || credit_open(y, s)) {
 		tern_free(y->e->t, buffers);
 		memory_free(s->stream);
 		s->stream = NULL;
@@ -169,29 +140,13 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 
 void type_queue_unmake(struct typed *y, struct type_queue *s)
 {
+	credit_closed(y, s);
 	y->queue[s->type] = NULL;
 	type_queue_unlist(y, s);
 	tern_free(y->e->t, s->pool.buffer);
 	memory_free(s->stream);
 	s->stream = NULL;
-	lend_closed(y, s);
-	if (!s->borrower || (lend_over(y, s) && !y->lending)) {
-		type_queue_spare(y, s);
-		return;
-	}
-	s->spare = y->draining;
-	y->draining = s;
-}
-
-struct type_queue *type_queue_of_generation(const struct typed *y, unsigned type,
-					    uint32_t generation)
-{
-	struct type_queue *s = y->queue[type];
-	if (s && s->pool.generation == generation)
-		return s;
-	for (s = y->draining; s && s->pool.generation != generation; s = s->spare)
-		;
-	return s && s->type == type ? s : NULL;
+	type_queue_spare(y, s);
 }
 
 struct type_queue *type_queue_around(const struct typed *y, const void *p)
@@ -214,13 +169,8 @@ void type_queues_free(struct typed *y)
 {
 	for (unsigned i = 0; i < y->queues; i++) {
 		memory_free(y->sorted[i]->stream);
-		memory_free(y->sorted[i]->borrower);
+		memory_free(y->sorted[i]->far);
 		memory_free(y->sorted[i]);
-	}
-	for (struct type_queue *s = y->draining, *next; s; s = next) {
-		next = s->spare;
-		memory_free(s->borrower);
-		memory_free(s);
 	}
 	for (unsigned i = 0; i < SPARE_SIZES; i++)
 		for (struct type_queue *s = y->spare[i], *next; s; s = next) {
@@ -249,23 +199,21 @@ struct buf_slot *buf_slot_pop(struct type_queue *s)
 	return l;
 }
 
-void buf_slot_unlend(struct buf_slot *l)
+void buf_slot_drop(struct typed *y, struct buf_slot *l)
 {
-	if (buf_slot_lent(l))
-		bufpool_lend(&l->queue->pool, -1u);
-}
-
-void buf_slot_drop(struct buf_slot *l, bool check)
-{
-	uint32_t i = buf_slot_index(l);
+	struct type_queue *s = l->queue;
+	uint32_t i = s ? buf_slot_index(l) : 0;
 	l->state = BUF_SLOT_NONE;
-	if (check &&
-	    !l->queue->closing) /* then its memory is not the type's any more, or not for long */
-		check_fill(bufpool_buffer(&l->queue->pool, i), l->queue->pool.bytes);
-	if (l->queue->closing)
-		bufpool_set(&l->queue->pool, i, BUFPOOL_SHUT, 0);
-	else
-		bufpool_give(&l->queue->pool, i);
+	if (!s) { /* it stood for a number only */
+		y->late[l->src]--;
+		memory_free(l);
+	} else if (s->closing) { /* its memory is not the type's any more, or not for long */
+		bufpool_set(&s->pool, i, BUFPOOL_SHUT, 0);
+	} else {
+		if (y->check)
+			check_fill(bufpool_buffer(&s->pool, i), s->pool.bytes);
+		bufpool_give(&s->pool, i);
+	}
 }
 
 /* -- The spill --------------------------------------------------------------------------------- */
@@ -278,7 +226,7 @@ void buf_slot_drop(struct buf_slot *l, bool check)
  * have to be looked for.
  */
 
-enum { SMALL_CELL = 512, CELLS_MOST = (1 << LEASE_INDEX_BITS) - 1 };
+enum { SMALL_CELL = 512, CELLS_MOST = INT32_MAX };
 
 const size_t spill_cell[SPILL_POOLS] = { SMALL_CELL, SPILL_MOST };
 

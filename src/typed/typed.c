@@ -14,7 +14,7 @@ static void routes_free(struct typed *y)
 	for (uint32_t r = 0; y->route && r < y->e->t->size; r++) {
 		for (unsigned i = 0; y->route[r] && i < ROUTE_PARTS; i++) {
 			memory_free(y->route[r]->part[i]);
-			memory_free(y->route[r]->caches[i]);
+			memory_free(y->route[r]->far[i]);
 		}
 		if (y->route[r])
 			memory_free(y->route[r]->landings);
@@ -30,10 +30,12 @@ static void typed_close(void *state)
 	 * Buffers go with the heap; what this rank had claimed elsewhere is taken back by its
 	 * owners.
 	 */
+	order_free(y);
 	type_queues_free(y);
+	credit_close(y);
 	routes_free(y);
+	memory_free(y->late);
 	memory_free(y->outgoing);
-	memory_free(y->all);
 	memory_free(y);
 }
 
@@ -46,6 +48,7 @@ static int typed_settings(struct typed *y)
 	if (rc)
 		return rc;
 	y->check = check;
+	y->idle_ns = TYPED_IDLE_NS;
 	y->spill_bytes = spill;
 	return 0;
 }
@@ -60,19 +63,20 @@ static int typed_open(struct endpoint *e, void **state)
 	y->generations = (uint32_t)wrap_first(32, 0);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
 	y->route = memory_new(e->t->size, sizeof *y->route);
-	if (!y->route)
+	y->late = memory_new(e->t->size, sizeof *y->late);
+	if (!y->route || !y->late)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
 				 e->t->rank);
 	target_register(e);
 	arrive_register(e);
-	lend_register(e);
+	credit_register(e);
 	far_register(e);
 	return typed_settings(y);
 }
 
 void typed_busy(struct typed *y)
 {
-	layer_work(y->e, LAYER_TYPED, y->due || outgoing_any(y));
+	layer_work(y->e, LAYER_TYPED, y->due || y->watched || outgoing_any(y));
 }
 
 void typed_refuse(struct typed *y, uint32_t src, const char *what)
@@ -102,7 +106,7 @@ static void typed_lost(void *state, uint32_t rank)
 			bufpool_refill(&y->sorted[i]->pool, rank);
 		bufpool_reclaim(&y->sorted[i]->pool, rank);
 	}
-	lend_forget(y, rank);
+	credit_lost(y, rank);
 	order_lost(y, rank);
 	far_lost(y, rank);
 }
@@ -110,7 +114,7 @@ static void typed_lost(void *state, uint32_t rank)
 static unsigned typed_progress(void *state)
 {
 	struct typed *y = state;
-	return lend_progress(y) + outgoing_progress(y);
+	return credit_progress(y) + far_progress(y) + outgoing_progress(y);
 }
 
 const struct layer typed_layer = {

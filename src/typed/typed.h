@@ -14,8 +14,8 @@
  * its number, and the owner takes it back. If a send fails, the sender gives the buffer back
  * itself.
  *
- * A sender that cannot map the owner's memory is far. It does not take buffers, it borrows them:
- * lend.c is the owner's side of that, far.c the sender's.
+ * A sender that cannot map the owner's memory is far. It does not take buffers, it uses credits:
+ * credit.c is the owner's side of that, far.c the sender's.
  */
 #ifndef TERN_TYPED_STATE_H
 #define TERN_TYPED_STATE_H
@@ -33,15 +33,12 @@ enum typed_handler {
 	TYPED_LOOKUP = LAYER_TYPED * LAYER_HANDLERS, /* where is your pool? */
 	TYPED_FOUND,                                 /* the reply */
 	TYPED_ARRIVED,                               /* a notice */
-	TYPED_CLAIM,                                 /* lend me a buffer */
-	TYPED_GONE,                                  /* the reply, if the pool is used no more */
-	TYPED_LENT,                                  /* buffers, from the owner */
-	TYPED_RECALL,                                /* what have you not used? */
-	TYPED_RETURNED,                              /* the reply */
-	TYPED_RETURN,                                /* the same, unasked */
-	TYPED_BROUGHT,                               /* a notice, and the message itself */
-	TYPED_LANDED,                                /* the reply, if one was asked for */
-	TYPED_WANTED,                                /* there is no buffer, but some are lent */
+	TYPED_ASK,                                   /* a buffer for one message, please */
+	TYPED_CLOSED,  /* the reply, if that use of the type is over */
+	TYPED_CREDIT,  /* buffers, from the owner */
+	TYPED_RETURN,  /* one that is not used */
+	TYPED_BROUGHT, /* a notice, and the message itself */
+	TYPED_LANDED,  /* the reply, if one was asked for */
 };
 
 /*
@@ -55,6 +52,7 @@ enum {
 	LONG_BYTES =
 		64 << 10, /* a message longer than this is moved in pieces, in turn with others */
 	SPILL_MOST = TERN_PAYLOAD_MAX, /* bytes of a message that may be spilled */
+	TYPED_IDLE_NS = 1000000,
 	ORDERED = TERN_BUF_ORDER | TERN_BUF_ORDER_ALL,
 };
 
@@ -79,52 +77,28 @@ struct notice notice_read(const uint64_t words[NOTICE_WORDS]);
 /* With the message itself there is one word more. */
 enum { BROUGHT_WORDS = NOTICE_WORDS + 1, BROUGHT_TELL = 1 /* reply when it has landed */ };
 
-/* -- What is lent to a far sender -------------------------------------------------------------- */
+/* -- What an owner and a far sender tell each other -------------------------------------------- */
 
-/* A buffer: where it is, and its index there. */
-enum lease_place {
-	LEASE_TYPE,
-	LEASE_SMALL,
-	LEASE_LARGE,
-	LEASE_LONG /* the type's, for a message that is put */
-};
-enum { LEASE_INDEX_BITS = 30, LEASE_MSG_LEASES = 8 };
-static inline uint32_t lease_of(enum lease_place place, uint32_t index)
-{
-	return (uint32_t)place << LEASE_INDEX_BITS | index;
-}
-static inline enum lease_place lease_place(uint32_t lease)
-{
-	return (enum lease_place)(lease >> LEASE_INDEX_BITS);
-}
-static inline uint32_t lease_index(uint32_t lease)
-{
-	return lease & ((UINT32_C(1) << LEASE_INDEX_BITS) - 1);
-}
-static inline bool lease_spilled(uint32_t lease)
-{
-	return lease_place(lease) == LEASE_SMALL || lease_place(lease) == LEASE_LARGE;
-}
-
-enum lease_msg_flags {
-	LEASE_MSG_REFUSED = 1, /* none is free, and the type refuses then */
-	LEASE_MSG_CLOSED = 2,  /* this use of the pool is over */
-	LEASE_MSG_LONG = 4,    /* it answers a claim for a long message */
-	LEASE_MSG_KEPT = 8,    /* there is more, which a send waits for */
+enum credit_flags {
+	CREDIT_ASKED = 1,   /* it answers a question */
+	CREDIT_REFUSED = 2, /* no buffer is free, and the type refuses then */
+	CREDIT_CLOSED = 4,  /* this use of the type is over */
+	CREDIT_LONG = 8,    /* it is about a place for a long message */
 };
 
-/* What owner and sender tell each other of the buffers of a type. */
-struct lease_msg {
+struct credit_msg {
 	uint8_t type;
 	uint8_t flags;
-	uint32_t generation; /* of the type's pool */
-	uint32_t count;
-	uint32_t lease[LEASE_MSG_LEASES];
+	uint16_t count; /* of credits, or 1 for a place */
+	uint32_t generation;
+	uint16_t key; /* of the pool in which a place is, */
+	uint32_t index;
+	uint64_t value; /* and its address; of a question: the length of the message */
 };
 
-enum { LEASE_MSG_WORDS = 6 };
-void lease_msg_write(const struct lease_msg *s, uint64_t words[LEASE_MSG_WORDS]);
-bool lease_msg_read(const tern_msg *m, struct lease_msg *s); /* false if it is none */
+enum { CREDIT_WORDS = 3 };
+void credit_msg_write(const struct credit_msg *c, uint64_t words[CREDIT_WORDS]);
+bool credit_msg_read(const tern_msg *m, struct credit_msg *c); /* false if it is none */
 
 /* -- At the receiver --------------------------------------------------------------------------- */
 
@@ -133,17 +107,18 @@ enum buf_slot_state {
 	BUF_SLOT_EARLY,
 	BUF_SLOT_READY,
 	BUF_SLOT_HELD,
-	BUF_SLOT_LENT,    /* a far sender may fill it */
-	BUF_SLOT_LANDING, /* a far sender may be putting a long message there */
+	BUF_SLOT_RESERVED, /* for a message of a far sender that has a credit */
+	BUF_SLOT_LANDING,  /* a far sender may be putting a long message there */
 };
 
 /* What has landed in a buffer. */
 struct buf_slot {
-	struct buf_slot *next;    /* in its type's queue */
-	struct buf_slot *later;   /* of the same sender, with a greater number */
-	struct type_queue *queue; /* whose buffer it lies in: its type's, or the spill's */
-	uint64_t number;          /* in its sender's order; of a cell that is lent: when that was */
-	uint64_t through;         /* numbers after it, up to this one, were dropped */
+	struct buf_slot *next;  /* in its type's queue */
+	struct buf_slot *later; /* of the same sender, with a greater number */
+	struct type_queue
+		*queue;   /* whose buffer it lies in: its type's, or the spill's; NULL: none */
+	uint64_t number;  /* in its sender's order */
+	uint64_t through; /* numbers after it, up to this one, were dropped */
 	size_t len;
 	uint32_t src;
 	uint16_t type;
@@ -157,20 +132,15 @@ struct stream {
 	struct buf_slot *first, *last;
 };
 
-/* What a far sender has of a type, and what it should be told; see lend.c. */
-struct borrower {
-	uint64_t since; /* when something was last lent to it */
-	uint32_t
-		lent; /* buffers for short messages which it has not used yet, as far as is known */
-	uint16_t want;  /* it waits to send a short message: the length and 1 */
-	uint8_t goal;   /* how many it should have, from what it sent lately */
-	bool knows;     /* it has looked the pool up */
-	bool want_long; /* it waits to send a long one */
-	bool longs;     /* something was lent to it for one */
-	bool ahead;     /* it may be lent more than it waits for */
-	bool recall;    /* it should be asked for what it has not used */
-	bool recalled;  /* it was, since something was last lent to it */
-	bool due;       /* one of these waits to be dealt with */
+/* What a far sender has of a type, and waits for; see credit.c. */
+struct far_sender {
+	uint64_t want_long; /* it waits to send a message of so many bytes */
+	uint16_t credits;   /* it has, as far as is known */
+	uint16_t share;     /* how many it should have */
+	bool knows;         /* it has looked the type up */
+	bool want_short;    /* it waits to send a short message */
+	bool idle;          /* it has returned its share, and not asked since */
+	bool due;           /* it should be told something */
 };
 
 /*
@@ -182,12 +152,13 @@ struct type_queue {
 	struct type_queue *spare; /* the next that no type uses */
 	void *words;              /* of the pool, in the heap */
 	unsigned type, flags;
-	bool closing;       /* its buffers are not freed any more */
-	uint32_t held;      /* messages of this type that the program has */
-	uint32_t due, next; /* borrowers that are, and with whom to begin */
-	uint32_t lookers;   /* ranks that have looked the pool up */
-	bool wanted;        /* a sender who takes buffers itself found none while some were lent */
-	struct borrower *borrower;     /* one a rank, if any rank is far; NULL otherwise */
+	bool closing;                  /* its buffers are not freed any more */
+	uint32_t held;                 /* messages of this type that the program has */
+	uint32_t fars;                 /* ranks that are far */
+	uint32_t due, turn;            /* far senders that are, and with whom to begin */
+	uint32_t shared;               /* buffers that are somebody's share */
+	struct far_sender *far;        /* one a rank, if any rank is far; NULL otherwise */
+	struct buf_slot *reserve;      /* as many as there are credits */
 	struct buf_slot *first, *last; /* what can be received, in order */
 	struct stream *stream;         /* TERN_BUF_ORDER: one a rank */
 	struct buf_slot slot[];        /* one a buffer */
@@ -204,25 +175,28 @@ struct target {
 	bool checks; /* its owner wants free buffers compared with the pattern */
 	struct bufpool pool;
 	tern_addr buffers;
-	uint64_t number;           /* of the next message: TERN_BUF_ORDER */
-	struct lease_cache *cache; /* of a far owner; NULL otherwise */
-	uint32_t nags;             /* times that no buffer was free while some were lent */
+	uint64_t number;        /* of the next message: TERN_BUF_ORDER */
+	struct far_target *far; /* of a far owner; NULL otherwise */
 };
 
-enum { LEASE_CACHE_MOST = 48 };
-
-/* What a far owner has lent for a type; see far.c. */
-struct lease_cache {
+/* What a far owner has given for a type; see far.c. */
+struct far_target {
 	_Atomic uint32_t now; /* stands for the word of that name in the pool */
-	uint16_t count;
-	struct sending
-		*waiting[2]; /* sends that wait for a buffer, as lists: short ones, long ones */
-	bool asked, asked_long;
-	bool fresh;     /* nothing was sent since the pool was looked up */
-	bool refused;   /* the last answer */
-	bool has_long;  /* a buffer for a long message, */
-	uint32_t index; /* which */
-	uint32_t lease[LEASE_CACHE_MOST];
+	uint32_t generation, rank;
+	uint8_t type;
+	bool fresh;    /* nothing was sent since the type was looked up */
+	bool refused;  /* the last answer */
+	bool asked[2]; /* for short and long messages: the owner will answer */
+	bool used[2];  /* since the last look */
+	bool watched;  /* it is in the list of those that have something */
+	bool place;    /* for a long message: */
+	uint16_t key;
+	uint32_t index;
+	tern_addr at;
+	uint32_t credits;
+	uint32_t waiting[2]; /* sends that wait */
+	uint64_t since[2];   /* when it was seen that they were used */
+	struct far_target *next;
 };
 
 enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGETS_OF_PART };
@@ -231,9 +205,8 @@ enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGET
 struct route {
 	uint64_t number; /* of the next message: TERN_BUF_ORDER_ALL */
 	struct target *part[ROUTE_PARTS];
-	struct lease_cache
-		*caches[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
-	struct landings *landings;    /* of short messages to a far rank; made with the first */
+	struct far_target *far[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
+	struct landings *landings; /* of short messages to a far rank; made with the first */
 };
 
 /* Handles of short messages to one far rank that have not landed there; they land in order. */
@@ -273,10 +246,12 @@ struct typed {
 	struct stream *all; /* TERN_BUF_ORDER_ALL: one a rank, made with the first such type */
 	struct type_queue *spare[SPARE_SIZES]; /* type queues that no type uses, by size: the first
 						  of a list */
-	struct type_queue *draining;     /* closed, while something of them is still lent: a list */
-	uint32_t due;                    /* of all type queues */
-	bool lending;                    /* in the middle of dealing with those */
-	uint64_t recalled;               /* when cells of the spill were last asked back */
+	uint32_t due;                          /* of all type queues, and farewells */
+	uint64_t idle_ns;                /* after which a far sender returns what it does not use */
+	bool answering;                  /* in the middle of dealing with those */
+	struct farewell *farewell;       /* closed types of which far senders have not heard */
+	struct far_target *watched;      /* those that have something: a list */
+	uint32_t *late;                  /* a rank: cancelled slots without a buffer, in order */
 	struct route **route;            /* one a rank, made when something is first sent to it */
 	struct outgoing *outgoing;       /* TERN_BUF_SENDS_MAX, made with the first long message */
 	uint64_t moving[OUTGOING_WORDS]; /* those that are under way, a bit each */
@@ -308,19 +283,11 @@ void type_queue_unmake(struct typed *y, struct type_queue *s);
 void type_queues_free(struct typed *y);
 struct type_queue *type_queue_around(const struct typed *y,
 				     const void *p); /* NULL if it is in none */
-/* The one that a type had in that generation, though it be closed; NULL if there is none. */
-struct type_queue *type_queue_of_generation(const struct typed *y, unsigned type,
-					    uint32_t generation);
 
 /* -- type_queue.c: queues, and buffers that go back -- */
 void buf_slot_ready(struct typed *y, struct buf_slot *l);
 struct buf_slot *buf_slot_pop(struct type_queue *s);
-void buf_slot_drop(struct buf_slot *l, bool check); /* gives its buffer back */
-void buf_slot_unlend(struct buf_slot *l); /* counts it among what is lent no more, if it is */
-static inline bool buf_slot_lent(const struct buf_slot *l)
-{
-	return l->state == BUF_SLOT_LENT || l->state == BUF_SLOT_LANDING;
-}
+void buf_slot_drop(struct typed *y, struct buf_slot *l); /* gives its buffer back */
 static inline uint32_t buf_slot_index(const struct buf_slot *l)
 {
 	return (uint32_t)(l - l->queue->slot);
@@ -333,28 +300,24 @@ void order_received(struct typed *y, struct buf_slot *l); /* the program has it,
 /* Whether the slots of a type can be taken out: no earlier message of its senders is missing. */
 bool order_can_close(const struct typed *y, const struct type_queue *s);
 void order_close(struct typed *y, struct type_queue *s);
+void order_free(struct typed *y);
 void order_lost(struct typed *y, uint32_t rank); /* its sequence ends where something is missing */
 
 /* -- type_queue.c -- */
 int spill_make(struct typed *y);
 
-/* -- lend.c: at the owner -- */
-void lend_register(struct endpoint *e);
-unsigned lend_progress(struct typed *y);
-void lend_known(struct typed *y, struct type_queue *s,
-		uint32_t rank); /* it has looked the pool up */
-/* A short message has come from `rank`; `counted` among what it had for those. */
-void lend_used(struct typed *y, struct type_queue *s, uint32_t rank, bool counted);
-/*
- * Ends the generation of a pool though some of it is lent; false, and nothing has changed, if a
- * message is just landing.
- */
-bool lend_shut(struct typed *y, struct type_queue *s);
-void lend_closed(struct typed *y,
-		 struct type_queue *s); /* tells those who have something of it, or wait for it */
-/* Nothing is out that was lent for it, and nobody is to be told. */
-bool lend_over(const struct typed *y, const struct type_queue *s);
-void lend_forget(struct typed *y, uint32_t rank); /* which has left */
+/* -- credit.c: at the owner of a type -- */
+void credit_register(struct endpoint *e);
+int credit_open(struct typed *y, struct type_queue *s);
+void credit_closed(struct typed *y, struct type_queue *s); /* far senders will hear of it */
+void credit_close(struct typed *y);
+unsigned credit_progress(struct typed *y);
+/* `rank` has looked the type up: how many credits it gets with the answer. */
+unsigned credit_known(struct typed *y, struct type_queue *s, uint32_t rank);
+/* A message of `rank` has come: the slot for it; NULL if it has no credit. */
+struct buf_slot *credit_use(struct typed *y, struct type_queue *s, uint32_t rank);
+void credit_freed(struct typed *y, struct type_queue *s); /* somebody may wait for a buffer */
+void credit_lost(struct typed *y, uint32_t rank);
 
 /* -- buffers.c: TERN_CHECK -- */
 uint64_t check_sum(const char *data, size_t len);
@@ -371,9 +334,10 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 
 /* -- far.c: at a far sender -- */
 void far_register(struct endpoint *e);
-void far_lost(struct typed *y, uint32_t rank); /* it has left: ends what was sent to it */
-/* Gives back what is left of a pool that is used no more: -EAGAIN if there was something. */
-int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to);
+void far_lost(struct typed *y, uint32_t rank);         /* it has left: ends what was sent to it */
+void far_forget(struct far_target *h);                 /* that use of the type is over */
+void far_watch(struct typed *y, struct far_target *h); /* it has got something */
+unsigned far_progress(struct typed *y);
 
 /* -- arrive.c -- */
 void arrive_register(struct endpoint *e);
