@@ -7,33 +7,6 @@
 #include "base/memory.h"
 #include "typed/typed.h"
 
-enum { NOTICE_CANCELLED = 1 << 28, NOTICE_SPOILED = 1 << 29, KEY_SHIFT = 8, ORDER_SHIFT = 20 };
-
-void notice_write(const struct notice *n, uint64_t words[NOTICE_WORDS])
-{
-	words[0] = (uint64_t)n->index << 32 | (uint64_t)n->order << ORDER_SHIFT |
-		   (uint64_t)n->key << KEY_SHIFT | n->type | (n->cancelled ? NOTICE_CANCELLED : 0) |
-		   (n->spoiled ? NOTICE_SPOILED : 0);
-	words[1] = n->generation;
-	words[2] = n->len;
-	words[3] = n->number;
-}
-
-struct notice notice_read(const uint64_t words[NOTICE_WORDS])
-{
-	return (struct notice){
-		.type = words[0] & 0xff,
-		.key = words[0] >> KEY_SHIFT & 0xfff,
-		.order = words[0] >> ORDER_SHIFT & 0xff,
-		.cancelled = words[0] & NOTICE_CANCELLED,
-		.spoiled = words[0] & NOTICE_SPOILED,
-		.index = (uint32_t)(words[0] >> 32),
-		.generation = (uint32_t)words[1],
-		.len = words[2],
-		.number = words[3],
-	};
-}
-
 _Static_assert(TERN_BUF_TYPES_MAX <= 1 << KEY_SHIFT && KEYS <= 1 << (ORDER_SHIFT - KEY_SHIFT) &&
 		       ORDERED < 256,
 	       "a notice's parts fit");
@@ -46,6 +19,20 @@ static struct type_queue *notice_queue(const struct typed *y, const struct notic
 }
 
 /*
+ * Whether `src` has taken the buffer. A rank that maps the pool could write the buffer's word too,
+ * so without TERN_CHECK the word is not read: that would cost the line which the sender writes
+ * next.
+ */
+static bool notice_taken(const struct typed *y, const struct type_queue *s, uint32_t index,
+			 uint32_t src)
+{
+	const struct buf_slot *l = &s->slot[index];
+	bool believed = layer_maps(y->e, src) && !y->check;
+	return (l->state == BUF_SLOT_NONE || l->state == BUF_SLOT_LANDING) &&
+	       (believed || bufpool_is(&s->pool, index, BUFPOOL_CLAIMED, src));
+}
+
+/*
  * What is wrong with a notice from `src`; NULL if it is good. Its type may have been closed
  * meanwhile if it lies in the spill, since a claim there holds off nothing.
  */
@@ -54,7 +41,7 @@ static const char *notice_wrong(const struct typed *y, const struct notice *n, u
 	struct type_queue *type = notice_queue(y, n), *s = n->key < KEYS ? y->queue[n->key] : NULL;
 	if (!s || (n->key < KEY_SPILL ? s != type : type && !(type->flags & TERN_BUF_SPILL)))
 		return "of a type that is not open here";
-	if (n->index >= s->pool.count || !bufpool_is(&s->pool, n->index, BUFPOOL_CLAIMED, src))
+	if (n->index >= s->pool.count || !notice_taken(y, s, n->index, src))
 		return "in a buffer that it had not taken";
 	if (n->len > s->pool.bytes || (type && n->len > type->pool.bytes))
 		return "that is longer than its buffer";
@@ -84,7 +71,6 @@ static void buf_slot_arrived(struct typed *y, struct buf_slot *l, const struct n
 				.src = src,
 				.type = n->type,
 				.cancelled = cancelled };
-	bufpool_set(&s->pool, buf_slot_index(l), BUFPOOL_FULL, src);
 	if (stream && !order_arrived(y, stream, l, n->order & TERN_BUF_ORDER_ALL)) {
 		typed_refuse(y, src, "with a number that has been used");
 		buf_slot_drop(y, l);

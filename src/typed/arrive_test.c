@@ -13,6 +13,7 @@ static struct type_queue *queue;
 
 static void open_three(void)
 {
+	setenv("TERN_CHECK", "1", 1); /* so that the words of buffers are looked at */
 	local_open(3);
 	REQUIRE(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL) == 0);
 	REQUIRE(tern_buf_alloc(local[1], ORDERLY, BYTES, COUNT, TERN_BUF_ORDER) == 0);

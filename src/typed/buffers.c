@@ -60,6 +60,7 @@ static void close_drop(struct typed *y, struct type_queue *s)
 
 static int close_queue(struct typed *y, struct type_queue *s)
 {
+	type_queue_settle(s);
 	const char *why =
 		s->held ? "the program has one of its buffers: tern_buf_free() it first"
 		: !order_can_close(y, s)
@@ -98,7 +99,7 @@ int tern_buf_close(tern *t, unsigned type)
 int tern_buf_free(tern *t, void *buffer)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
+	int forked = t->reach ? 0 : rules_forked(t->own);
 	if (forked)
 		return forked;
 	struct typed *y = typed_here(t);
@@ -114,7 +115,8 @@ int tern_buf_free(tern *t, void *buffer)
 	s = y->queue[l->type];
 	s->held--;
 	buf_slot_drop(y, l);
-	credit_freed(y, s);
+	if (y->due || s->shared)
+		credit_freed(y, s);
 	return 0;
 }
 

@@ -9,14 +9,17 @@
  * header is the release and the acquire (ring.R1). The same pair makes the owner see
  * the claim, and orders the claimer's clearing of the bit before the owner's setting it.
  *
+ * typed.R2: a bit is set after the word of its buffer says free; who clears a bit looks at the word
+ * again.
+ *
  * Bits, and the generation that `now` shows, are advice: what decides is the one in a buffer's own
- * word. They are relaxed.
+ * word.
  */
 #include "typed/bufpool.h"
 
 #include <string.h>
 
-enum { BITS = 64, WORDS_OF_LINE = 8, ROOM_LEAST = 64 };
+enum { BITS = 64, ROOM_LEAST = 64 };
 
 uint32_t bufpool_room(uint32_t count)
 {
@@ -75,40 +78,65 @@ static bool state_change(struct bufpool *k, uint32_t i, uint64_t from, uint64_t 
 						       memory_order_acquire, memory_order_relaxed);
 }
 
+static void bit_set(struct bufpool *k, uint32_t i)
+{
+	/* typed.R2, release: see bit_clear_stale(). */
+	atomic_fetch_or_explicit(&k->free[i / BITS], UINT64_C(1) << i % BITS, memory_order_release);
+}
+
 /*
- * A buffer whose bit is in word `w`. The lowest first: it was used last and may still be in a
- * cache.
+ * The bit of a buffer that was not free when it was looked at. If it is free by now, whoever freed
+ * it may have set the bit before it was cleared here: typed.R2, acquire; released in bit_set().
  */
+static void bit_clear_stale(struct bufpool *k, uint32_t i)
+{
+	uint64_t bit = UINT64_C(1) << i % BITS;
+	uint64_t word = atomic_load_explicit(&k->state[i], memory_order_relaxed);
+	if (word >> 32 != k->generation)
+		return; /* another use of the pool */
+	atomic_fetch_and_explicit(&k->free[i / BITS], ~bit, memory_order_acquire);
+	word = atomic_load_explicit(&k->state[i], memory_order_relaxed);
+	if ((word >> 16 & 0xffff) == BUFPOOL_FREE)
+		bit_set(k, i);
+}
+
+/* A buffer whose bit is in word `w`. */
 static bool take_of_word(struct bufpool *k, uint32_t w, uint64_t as, uint32_t *index)
 {
 	uint64_t bits = atomic_load_explicit(&k->free[w], memory_order_relaxed);
 	for (; bits; bits &= bits - 1) {
 		uint32_t i = w * BITS + (uint32_t)__builtin_ctzll(bits);
-		if (i >= k->count || !state_change(k, i, bufpool_word(k, BUFPOOL_FREE, 0), as))
-			continue; /* another was faster, and is about to clear the bit */
-		atomic_fetch_and_explicit(&k->free[w], ~(bits & -bits), memory_order_relaxed);
-		*index = i;
-		return true;
+		if (i >= k->count)
+			return false;
+		if (state_change(k, i, bufpool_word(k, BUFPOOL_FREE, 0), as)) {
+			atomic_fetch_and_explicit(&k->free[w], ~(bits & -bits),
+						  memory_order_relaxed);
+			*index = i;
+			return true;
+		}
+		bit_clear_stale(k, i);
 	}
+	return false;
+}
+
+static bool take_search(struct bufpool *k, uint64_t as, uint32_t *index)
+{
+	uint32_t words = bit_words(k->count), first = k->next / BITS;
+	for (uint32_t n = 0; n < words; n++)
+		if (take_of_word(k, (first + n) % words, as, index))
+			return true;
 	return false;
 }
 
 bool bufpool_take(struct bufpool *k, enum bufpool_kind kind, uint32_t rank, uint32_t *index)
 {
-	uint32_t words = bit_words(k->count);
-	for (uint32_t n = 0; n < words; n++) {
-		uint32_t w = (k->first + n) % words;
-		if (!take_of_word(k, w, bufpool_word(k, kind, rank), index))
-			continue;
-		k->first = w;
+	uint64_t as = bufpool_word(k, kind, rank);
+	if (bufpool_take_next(k, as, index))
 		return true;
-	}
-	return false;
-}
-
-static void bit_set(struct bufpool *k, uint32_t i)
-{
-	atomic_fetch_or_explicit(&k->free[i / BITS], UINT64_C(1) << i % BITS, memory_order_relaxed);
+	if (!take_search(k, as, index))
+		return false;
+	k->next = *index + 1 < k->count ? *index + 1 : 0;
+	return true;
 }
 
 void bufpool_give(struct bufpool *k, uint32_t i)

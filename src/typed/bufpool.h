@@ -6,17 +6,20 @@
  *
  * A buffer's state is one word: the generation of the pool, what the buffer is, and for whom.
  *
- *     FREE -> CLAIMED by a sender -> FULL -> HELD by the owner's program -> FREE
+ *     FREE -> CLAIMED by a sender -> FREE
  *
- * CLAIMED and back to FREE are the sender's, everything else is the owner's. A claim says who has
- * it, in the same instruction that takes it, so a sender may die anywhere: the owner finds what to
- * take back. The generation is in the word so that a sender which still knows an earlier one takes
- * nothing. For the same reason the words are never given back to the heap, though the buffers are.
+ * CLAIMED is the sender's. The owner knows which messages have come; it writes FULL for those only
+ * where it must tell them from claims (type_queue_settle), and HELD where it takes a buffer itself.
+ * A claim says who has it, in the same instruction that takes it, so a sender may die anywhere: the
+ * owner finds what to take back. The generation is in the word so that a sender which still knows
+ * an earlier one takes nothing. For the same reason the words are never given back to the heap,
+ * though the buffers are.
  *
- * A bit for each buffer says where to look for a free one. It is cleared by whoever has claimed the
- * buffer, before anybody can free it again, and set by whoever frees it; so a bit that is clear
- * never hides a free buffer for longer than the freeing takes, and one that is set wrongly costs a
- * look.
+ * A sender tries the buffer behind the one it took last. Where messages are freed in the order in
+ * which they came, that one is free, and sender and owner share only the line of eight words, once
+ * for eight messages. Otherwise a bit for each buffer says where to look. It is set by whoever
+ * frees the buffer, and cleared by whoever finds it wrong; so a bit that is clear never hides a
+ * free buffer for longer than that takes, and one that is set wrongly costs a look.
  */
 #ifndef TERN_TYPED_BUFPOOL_H
 #define TERN_TYPED_BUFPOOL_H
@@ -28,7 +31,7 @@
 
 enum bufpool_kind { BUFPOOL_FREE = 1, BUFPOOL_CLAIMED, BUFPOOL_FULL, BUFPOOL_HELD, BUFPOOL_SHUT };
 
-enum { BUFPOOL_ALIGN = 64 };
+enum { BUFPOOL_ALIGN = 64, WORDS_OF_LINE = 8 };
 
 /* How one rank sees a pool. Private: nothing that others can write is followed or trusted. */
 struct bufpool {
@@ -38,7 +41,7 @@ struct bufpool {
 	char *buffer;
 	uint32_t generation, count;
 	size_t bytes, stride;
-	uint32_t first; /* word of bits where the search begins */
+	uint32_t next; /* where to look first */
 };
 
 /* The word of a buffer that is `kind`, for `rank`. */
@@ -71,6 +74,21 @@ bool bufpool_sizes(size_t bytes, uint32_t count, size_t *stride, size_t *all);
 void bufpool_see(struct bufpool *k, void *words, char *buffer);
 /* The owner, while nobody can know of the pool: makes every buffer free. */
 void bufpool_fresh(struct bufpool *k);
+
+/* Takes the next buffer, if that is free, in place of `as`. */
+static inline bool bufpool_take_next(struct bufpool *k, uint64_t as, uint32_t *index)
+{
+	uint64_t from = bufpool_word(k, BUFPOOL_FREE, 0);
+	uint32_t i = k->next;
+	/* typed.R1, acquire; released in bufpool_give(). */
+	if (atomic_load_explicit(&k->state[i], memory_order_relaxed) != from ||
+	    !atomic_compare_exchange_strong_explicit(&k->state[i], &from, as, memory_order_acquire,
+						     memory_order_relaxed))
+		return false;
+	k->next = i + 1 < k->count ? i + 1 : 0;
+	*index = i;
+	return true;
+}
 
 /* Takes a free buffer, as `kind` for `rank`; false if there is none. */
 bool bufpool_take(struct bufpool *k, enum bufpool_kind kind, uint32_t rank, uint32_t *index);

@@ -149,7 +149,7 @@ static void *take_and_give(void *arg)
 	struct bufpool k = shared;
 	struct chance c = { me };
 	uint32_t mine[HAVE], n = 0;
-	k.first = me;
+	k.next = me;
 	for (unsigned round = check_scaled(200000); round || n;) {
 		if (round && chance_one_in(&c, 2)) {
 			round--;

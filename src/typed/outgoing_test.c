@@ -283,7 +283,7 @@ TEST(a_buffer_that_is_written_to_after_it_was_given_back_is_noticed)
 	setenv("TERN_CHECK", "1", 1);
 	for (unsigned i = 0; i < 3; i++) {
 		local_open(2);
-		CHECK_IS(tern_buf_alloc(local[1], TYPE, 1000, 2, 0), 0);
+		CHECK_IS(tern_buf_alloc(local[1], TYPE, 1000, 1, 0), 0);
 		for (unsigned n = 0; n < 5;
 		     n++) { /* nothing is said of those that were left alone */
 			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 999), 0);

@@ -50,7 +50,6 @@ static tern_buf receive_first(struct typed *y, struct type_queue *s)
 	l = receive_settle(y, s, l);
 	l->state = BUF_SLOT_HELD;
 	s->held++;
-	bufpool_set(&l->queue->pool, buf_slot_index(l), BUFPOOL_HELD, l->src);
 	return (tern_buf){ .data = bufpool_buffer(&l->queue->pool, buf_slot_index(l)),
 			   .len = l->len,
 			   .src = l->src };
@@ -91,8 +90,26 @@ static int receive(struct endpoint *e, struct receiving *r, unsigned flags)
 	return rc;
 }
 
+/* The program, which nobody else serves, and a message: there, or after one look. */
+static inline bool receive_quick(tern *t, unsigned type)
+{
+	struct type_queue *s =
+		t->reach && type < TERN_BUF_TYPES_MAX ? typed_of(t)->queue[type] : NULL;
+	if (!s || s->first)
+		return s;
+	if (held(t->own))
+		return false;
+	poll_once(t->own, KINDS_BOTH);
+	s = typed_of(t)->queue[type];
+	return s && s->first;
+}
+
 int tern_buf_recv(tern *t, unsigned type, unsigned flags, tern_buf *buf)
 {
+	if (TERN_LIKELY(!(flags & ~(unsigned)TERN_BUF_NOWAIT) && receive_quick(t, type))) {
+		*buf = receive_first(typed_of(t), typed_of(t)->queue[type]);
+		return 0;
+	}
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct receiving r = { typed_here(t), type };

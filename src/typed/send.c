@@ -301,7 +301,46 @@ static int send_far(struct typed *y, struct sending *s)
 	return rc;
 }
 
-static int buf_send(tern *t, struct sending *s, unsigned flags)
+/* What is known of the buffers of a type of `rank`, if all is as it mostly is. */
+static inline struct target *quick_target(tern *t, uint32_t rank, unsigned type)
+{
+	struct typed *y = typed_of(t);
+	if (TERN_UNLIKELY(rank >= t->reach || type >= TERN_BUF_TYPES_MAX || !y->route[rank] ||
+			  y->e->site.peer[rank].lost))
+		return NULL;
+	struct target *part = y->route[rank]->part[type / TARGETS_OF_PART];
+	struct target *to = part ? &part[type % TARGETS_OF_PART] : NULL;
+	return to && to->state == TARGET_KNOWN && !to->far && !to->checks ? to : NULL;
+}
+
+/*
+ * The common case: a short message to a rank of this machine whose buffers are known and whose next
+ * one is free. False, and nothing has happened, if this is not it.
+ */
+static inline bool send_quick(tern *t, struct sending *s)
+{
+	struct tern_lane *lane = &t->lane[s->rank];
+	struct target *to = quick_target(t, s->rank, s->type);
+	if (!to || s->len > to->pool.bytes || s->len > LONG_BYTES || lane->tail >= lane->limit ||
+	    atomic_load_explicit(to->pool.now, memory_order_relaxed) != to->pool.generation ||
+	    !bufpool_take_next(&to->pool, bufpool_word(&to->pool, BUFPOOL_CLAIMED, t->rank),
+			       &s->notice.index))
+		return false;
+	uint64_t w[NOTICE_WORDS];
+	memcpy(bufpool_buffer(&to->pool, s->notice.index), s->data, s->len);
+	s->target = to;
+	s->notice.key = (uint16_t)s->type;
+	sending_number(typed_of(t), s);
+	notice_write(&s->notice, w);
+	tern_lane_write(lane, TERN_HANDLER_MAX + TYPED_ARRIVED, NOTICE_WORDS, w[0], w[1], w[2],
+			w[3], 0, 0);
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	tern_look(t);
+	return true;
+}
+
+static __attribute__((noinline)) int buf_send(tern *t, struct sending *s, unsigned flags)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct typed *y = typed_of(t);
@@ -321,7 +360,7 @@ static int buf_send(tern *t, struct sending *s, unsigned flags)
 int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len)
 {
 	struct sending s = { .rank = rank, .type = type, .data = data, .len = len };
-	return buf_send(t, &s, 0);
+	return len && send_quick(t, &s) ? 0 : buf_send(t, &s, 0);
 }
 
 int tern_buf_send_start(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,

@@ -103,7 +103,8 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 		return false;
 	if (to->far ? !found_far(y, to->far, &k, rank, words) : !found_see(y, rank, &k, words, all))
 		return false;
-	k.first = y->e->t->rank; /* senders begin at different ends; the search makes it a place */
+	k.next = (uint32_t)((uint64_t)y->e->t->rank * WORDS_OF_LINE %
+			    k.count); /* not all at one end */
 	if (to->pool.generation != k.generation)
 		to->number = 0;
 	to->pool = k;

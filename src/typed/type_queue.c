@@ -71,7 +71,7 @@ static int type_queue_streams(struct typed *y, struct type_queue *s)
 static void type_queue_begin(struct typed *y, struct type_queue *s, char *buffers)
 {
 	s->pool.generation = ++y->generations ? y->generations : ++y->generations; /* 0 is none */
-	s->pool.first = 0;
+	s->pool.next = 0;
 	s->first = s->last = NULL;
 	s->held = 0;
 	s->closing = false;
@@ -180,6 +180,13 @@ void type_queues_free(struct typed *y)
 }
 
 /* -- What has landed, and the way of a buffer back to its pool --------------------------------- */
+
+void type_queue_settle(struct type_queue *s)
+{
+	for (uint32_t i = 0; i < s->pool.count; i++)
+		if (s->slot[i].state != BUF_SLOT_NONE && s->slot[i].state != BUF_SLOT_LANDING)
+			bufpool_set(&s->pool, i, BUFPOOL_FULL, s->slot[i].src);
+}
 
 void buf_slot_ready(struct typed *y, struct buf_slot *l)
 {

@@ -102,6 +102,7 @@ static void typed_lost(void *state, uint32_t rank)
 {
 	struct typed *y = state;
 	for (unsigned i = 0; i < y->queues; i++) {
+		type_queue_settle(y->sorted[i]);
 		if (y->check)
 			bufpool_refill(&y->sorted[i]->pool, rank);
 		bufpool_reclaim(&y->sorted[i]->pool, rank);

@@ -71,8 +71,32 @@ struct notice {
 };
 
 enum { NOTICE_WORDS = 4 };
-void notice_write(const struct notice *n, uint64_t words[NOTICE_WORDS]);
-struct notice notice_read(const uint64_t words[NOTICE_WORDS]);
+enum { NOTICE_CANCELLED = 1 << 28, NOTICE_SPOILED = 1 << 29, KEY_SHIFT = 8, ORDER_SHIFT = 20 };
+
+static inline void notice_write(const struct notice *n, uint64_t words[NOTICE_WORDS])
+{
+	words[0] = (uint64_t)n->index << 32 | (uint64_t)n->order << ORDER_SHIFT |
+		   (uint64_t)n->key << KEY_SHIFT | n->type | (n->cancelled ? NOTICE_CANCELLED : 0) |
+		   (n->spoiled ? NOTICE_SPOILED : 0);
+	words[1] = n->generation;
+	words[2] = n->len;
+	words[3] = n->number;
+}
+
+static inline struct notice notice_read(const uint64_t words[NOTICE_WORDS])
+{
+	return (struct notice){
+		.type = words[0] & 0xff,
+		.key = words[0] >> KEY_SHIFT & 0xfff,
+		.order = words[0] >> ORDER_SHIFT & 0xff,
+		.cancelled = words[0] & NOTICE_CANCELLED,
+		.spoiled = words[0] & NOTICE_SPOILED,
+		.index = (uint32_t)(words[0] >> 32),
+		.generation = (uint32_t)words[1],
+		.len = words[2],
+		.number = words[3],
+	};
+}
 
 /* With the message itself there is one word more. */
 enum { BROUGHT_WORDS = NOTICE_WORDS + 1, BROUGHT_TELL = 1 /* reply when it has landed */ };
@@ -266,7 +290,7 @@ static inline struct typed *typed_of(tern *t)
 /* The same for a call of the program, which takes the endpoint if nobody has it yet. */
 static inline struct typed *typed_here(tern *t)
 {
-	if (!attach_is_mine(t->own))
+	if (!t->reach && !attach_is_mine(t->own))
 		attach_first(
 			t->own); /* before anything is read: another thread may be serving it */
 	return typed_of(t);
@@ -285,6 +309,8 @@ struct type_queue *type_queue_around(const struct typed *y,
 				     const void *p); /* NULL if it is in none */
 
 /* -- type_queue.c: queues, and buffers that go back -- */
+/* Marks what has landed, before somebody looks for claims. */
+void type_queue_settle(struct type_queue *s);
 void buf_slot_ready(struct typed *y, struct buf_slot *l);
 struct buf_slot *buf_slot_pop(struct type_queue *s);
 void buf_slot_drop(struct typed *y, struct buf_slot *l); /* gives its buffer back */
@@ -316,7 +342,7 @@ unsigned credit_progress(struct typed *y);
 unsigned credit_known(struct typed *y, struct type_queue *s, uint32_t rank);
 /* A message of `rank` has come: the slot for it; NULL if it has no credit. */
 struct buf_slot *credit_use(struct typed *y, struct type_queue *s, uint32_t rank);
-void credit_freed(struct typed *y, struct type_queue *s); /* somebody may wait for a buffer */
+void credit_freed(struct typed *y, struct type_queue *s); /* somebody may wait for it */
 void credit_lost(struct typed *y, uint32_t rank);
 
 /* -- buffers.c: TERN_CHECK -- */
