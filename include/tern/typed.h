@@ -17,13 +17,17 @@
 
 TERN_BEGIN_
 
-enum { TERN_BUF_TYPES_MAX = 256, TERN_BUFS_MAX = 4096 /* of one type */ };
+enum {
+	TERN_BUF_TYPES_MAX = 256,
+	TERN_BUFS_MAX = 4096,   /* of one call of tern_buf_alloc() */
+	TERN_BUF_MORE_MAX = 61, /* further calls for types that there are, of all types together */
+};
 
 /*
  * What happens to a message when all buffers of its type are in use: the send waits; it is
  * refused (-ENOBUFS); or the message goes to the spill, memory of the receiver for all
  * types together (TERN_SPILL bytes), and takes a buffer when one is free; the send waits when
- * that is full too, or the message is longer than TERN_PAYLOAD_MAX. The other flags may be added.
+ * that is full too, or the message is longer than 64 KiB. The other flags may be added.
  */
 enum tern_buf_flags {
 	TERN_BUF_WAIT = 0, /* of tern_buf_alloc() */
@@ -37,9 +41,11 @@ enum tern_buf_flags {
 };
 
 /*
- * Sets aside `count` buffers of `bytes` for messages of `type`, in this rank's heap. Once for each
- * type: -EEXIST. -EINVAL for a type of TERN_BUF_TYPES_MAX or more, no buffers or too many, or
- * unknown flags; -ENOMEM when the heap or the job's memory is spent.
+ * Sets aside `count` buffers of `bytes` for messages of `type`, in this rank's heap. For a type
+ * that there is, it adds buffers, of this or another length, TERN_BUF_MORE_MAX times; with other
+ * flags than the type has: -EEXIST. With TERN_BUF_SPILL `count` may be 0: messages of at most
+ * `bytes` go to the spill. -EINVAL for a type of TERN_BUF_TYPES_MAX or more, no buffers or too
+ * many, or unknown flags; -ENOMEM when the heap or the job's memory is spent.
  */
 int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags);
 

@@ -39,11 +39,13 @@ static bool notice_taken(const struct typed *y, const struct type_queue *s, uint
 static const char *notice_wrong(const struct typed *y, const struct notice *n, uint32_t src)
 {
 	struct type_queue *type = notice_queue(y, n), *s = n->key < KEYS ? y->queue[n->key] : NULL;
-	if (!s || (n->key < KEY_SPILL ? s != type : type && !(type->flags & TERN_BUF_SPILL)))
+	if (!s ||
+	    (n->key >= KEY_SPILL && n->key < KEY_MORE ? type && !(type->flags & TERN_BUF_SPILL)
+						      : !type || s->type != type->type))
 		return "of a type that is not open here";
 	if (n->index >= s->pool.count || !notice_taken(y, s, n->index, src))
 		return "in a buffer that it had not taken";
-	if (n->len > s->pool.bytes || (type && n->len > type->pool.bytes))
+	if (n->len > s->pool.bytes || (type && n->len > type->most))
 		return "that is longer than its buffer";
 	if (type ? n->order != (type->flags & ORDERED) : n->order & TERN_BUF_ORDER_ALL && !y->all)
 		return "with an order that its type does not have";

@@ -12,7 +12,7 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 	if (type >= TERN_BUF_TYPES_MAX)
 		return error_set(-EINVAL, "tern_buf_alloc() was given type %u; types are below %d",
 				 type, TERN_BUF_TYPES_MAX);
-	if (count < 1 || count > TERN_BUFS_MAX)
+	if ((count < 1 && !(flags & TERN_BUF_SPILL)) || count > TERN_BUFS_MAX)
 		return error_set(-EINVAL,
 				 "tern_buf_alloc() was asked for %u buffers; a type has 1 to %d",
 				 count, TERN_BUFS_MAX);
@@ -21,10 +21,10 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 				 "tern_buf_alloc() was given flags %#x; "
 				 "it takes one policy of enum tern_buf_flags, and orders",
 				 flags);
-	if (y->queue[type])
+	if (y->queue[type] && y->queue[type]->flags != flags)
 		return error_set(-EEXIST,
-				 "rank %u has set buffers aside for type %u already: "
-				 "tern_buf_close() ends them",
+				 "rank %u has set buffers aside for type %u with other flags "
+				 "already: tern_buf_close() ends them",
 				 y->e->t->rank, type);
 	return 0;
 }
@@ -42,6 +42,8 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
 		rc = alloc_check(y, type, count, flags);
 	if (!rc && flags & TERN_BUF_SPILL)
 		rc = spill_make(y);
+	if (!rc && y->queue[type])
+		return type_queue_more(y, y->queue[type], bytes, count);
 	return rc ? rc : type_queue_make(y, type, bytes, count, flags, &s);
 }
 
@@ -58,21 +60,38 @@ static void close_drop(struct typed *y, struct type_queue *s)
 	}
 }
 
+/* Ends the generation of all pools of a type; false, and nothing has changed, if one is used. */
+static bool close_shut(struct type_queue *s)
+{
+	for (struct type_queue *m = s; m; m = m->more) {
+		type_queue_settle(m);
+		if (bufpool_shut(&m->pool))
+			continue;
+		for (struct type_queue *shut = s; shut != m; shut = shut->more)
+			bufpool_reopen(&shut->pool);
+		return false;
+	}
+	return true;
+}
+
 static int close_queue(struct typed *y, struct type_queue *s)
 {
-	type_queue_settle(s);
 	const char *why =
 		s->held ? "the program has one of its buffers: tern_buf_free() it first"
 		: !order_can_close(y, s)
 			? "a message before one of its own is just landing: poll, and try again"
-		: !bufpool_shut(&s->pool) ? "a message is just landing: poll, and try again"
-					  : NULL;
+		: !close_shut(s) ? "a message is just landing: poll, and try again"
+				 : NULL;
 	if (why)
 		return error_set(-EBUSY, "type %u of rank %u cannot be closed: %s", s->type,
 				 y->e->t->rank, why);
-	s->closing = true;
+	for (struct type_queue *m = s; m; m = m->more)
+		m->closing = true;
 	close_drop(y, s);
-	type_queue_unmake(y, s);
+	for (struct type_queue *m = s, *more; m; m = more) {
+		more = m->more;
+		type_queue_unmake(y, m);
+	}
 	credit_progress(y); /* before this rank says anything else: whoever hears that may know of
 			     the closing */
 	return 0;

@@ -120,8 +120,72 @@ TEST(what_cannot_be_set_aside_is_refused_with_a_reason)
 	CHECK_IS(tern_buf_alloc(t, TYPE, 1 << 30, 1, 0), -ENOMEM);
 	CHECK(says(-ENOMEM, "TERN_HEAP"));
 	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 1, 0), 0); /* nothing of all that is left */
-	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 1, 0), -EEXIST);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 1, TERN_BUF_ORDER), -EEXIST);
 	CHECK(says(-EEXIST, "type 7"));
+	local_close();
+}
+
+TEST(further_calls_give_a_type_more_buffers_of_any_length)
+{
+	local_open(2);
+	for (int round = 0; round < 3; round++) {
+		CHECK_IS(tern_buf_alloc(local[1], TYPE, 100, 2, 0), 0);
+		CHECK_IS(send_to(1, TYPE, 100, 0), 0); /* the sender knows the type by now */
+		CHECK_IS(send_to(1, TYPE, 101, 0), -EMSGSIZE);
+		CHECK_IS(tern_buf_alloc(local[1], TYPE, 5000, 3, 0), 0);
+		CHECK_IS(tern_buf_alloc(local[1], TYPE, 200000, 1, 0), 0);
+		CHECK_IS(send_to(1, TYPE, 200001, 0), -EMSGSIZE);
+		CHECK_IS(send_to(1, TYPE, 200000, 0), 0);
+		for (int i = 0; i < 4; i++)
+			CHECK_IS(send_to(1, TYPE, i ? 5000 : 100, 0), 0);
+		CHECK_IS(send_to(1, TYPE, 1, TERN_BUF_NOWAIT), -EAGAIN); /* all six are used */
+		size_t sum = 0;
+		for (int i = 0; i < 6; i++) {
+			size_t len;
+			void *q = handed_buf(local[1], TYPE, 0, NULL, &len);
+			REQUIRE(q);
+			CHECK(len == 100 || memcmp(q, data, len) == 0);
+			sum += len;
+			CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
+			CHECK_IS(tern_buf_free(local[1], q), 0);
+		}
+		CHECK_IS(sum, 2 * 100 + 3 * 5000 + 200000);
+		CHECK_IS(tern_buf_close(local[1], TYPE), 0);
+		CHECK_IS(send_to(1, TYPE, 1, 0), -ENXIO);
+	}
+	local_close();
+}
+
+TEST(a_type_that_cannot_be_closed_takes_messages_in_all_its_buffers)
+{
+	local_open(2);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 100, 1, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 100, 1, 0), 0);
+	struct bufpool *k = &typed_of(local[1])->queue[TYPE]->more->pool;
+	uint32_t i;
+	CHECK(bufpool_take(k, BUFPOOL_CLAIMED, 0, &i)); /* a message is landing there */
+	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
+	bufpool_give(k, i);
+	CHECK_IS(send_to(1, TYPE, 100, 0), 0);
+	CHECK_IS(send_to(1, TYPE, 100, 0), 0);
+	CHECK_IS(send_to(1, TYPE, 100, TERN_BUF_NOWAIT), -EAGAIN);
+	local_close();
+}
+
+TEST(so_many_further_calls_are_the_most)
+{
+	local_open(1);
+	CHECK_IS(tern_buf_alloc(local[0], TYPE, 1, 1, 0), 0);
+	for (int i = 0; i < TERN_BUF_MORE_MAX; i++)
+		CHECK_IS(tern_buf_alloc(local[0], TYPE, 1, 1, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[0], TYPE, 1, 1, 0), -ENOMEM);
+	CHECK(says(-ENOMEM, "61 times"));
+	for (int i = 0; i <= TERN_BUF_MORE_MAX; i++)
+		CHECK_IS(tern_buf_send(local[0], 0, TYPE, data, 1), 0);
+	local_settle();
+	CHECK_IS(tern_buf_close(local[0], TYPE), 0);
+	CHECK_IS(tern_buf_alloc(local[0], TYPE, 1, 1, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[0], TYPE, 1, 1, 0), 0);
 	local_close();
 }
 

@@ -68,7 +68,13 @@ void bufpool_fresh(struct bufpool *k)
 {
 	for (uint32_t i = 0; i < k->count; i++)
 		bufpool_give(k, i);
+	bufpool_more(k, 0);
 	atomic_store_explicit(k->now, k->generation, memory_order_relaxed);
+}
+
+void bufpool_more(struct bufpool *k, uint32_t key)
+{
+	atomic_store_explicit(k->now + 1, key, memory_order_relaxed);
 }
 
 static bool state_change(struct bufpool *k, uint32_t i, uint64_t from, uint64_t to)
@@ -172,6 +178,11 @@ static void unshut(struct bufpool *k, uint32_t below)
 		if (bufpool_is(k, i, BUFPOOL_SHUT, 0))
 			bufpool_give(k, i);
 	atomic_store_explicit(k->now, k->generation, memory_order_relaxed);
+}
+
+void bufpool_reopen(struct bufpool *k)
+{
+	unshut(k, k->count);
 }
 
 bool bufpool_shut(struct bufpool *k)

@@ -35,7 +35,8 @@ enum { BUFPOOL_ALIGN = 64, WORDS_OF_LINE = 8 };
 
 /* How one rank sees a pool. Private: nothing that others can write is followed or trusted. */
 struct bufpool {
-	_Atomic uint32_t *now;   /* in the owner's heap: its generation, 0 when it is not used */
+	/* In the owner's heap: its generation, 0 when it is not used; then the key of the next. */
+	_Atomic uint32_t *now;
 	_Atomic uint64_t *free;  /* a bit a buffer */
 	_Atomic uint64_t *state; /* a word a buffer */
 	char *buffer;
@@ -97,6 +98,14 @@ void bufpool_give(struct bufpool *k, uint32_t i);
 void bufpool_set(struct bufpool *k, uint32_t i, enum bufpool_kind kind, uint32_t rank);
 /* The owner: takes back what `rank`, which has left, had claimed. */
 void bufpool_reclaim(struct bufpool *k, uint32_t rank);
+/* The key of the pool that the type has besides; 0 if there is none. */
+static inline uint32_t bufpool_next(const struct bufpool *k)
+{
+	return atomic_load_explicit(k->now + 1, memory_order_relaxed);
+}
+void bufpool_more(struct bufpool *k, uint32_t key); /* the owner: there is one */
+/* The owner: takes a shutting back. */
+void bufpool_reopen(struct bufpool *k);
 /* The owner: ends the generation. False, and nothing has changed, while a sender has a buffer. */
 bool bufpool_shut(struct bufpool *k);
 

@@ -34,6 +34,7 @@ void credit_msg_write(const struct credit_msg *c, uint64_t words[CREDIT_WORDS])
 		   (uint64_t)c->flags << FLAGS_SHIFT | c->type;
 	words[1] = (uint64_t)c->key << 32 | c->index;
 	words[2] = c->value;
+	words[3] = c->bytes;
 }
 
 bool credit_msg_read(const tern_msg *m, struct credit_msg *c)
@@ -47,7 +48,8 @@ bool credit_msg_read(const tern_msg *m, struct credit_msg *c)
 				  .generation = (uint32_t)(first >> 32),
 				  .key = second >> 32 & 0xffff,
 				  .index = (uint32_t)second,
-				  .value = tern_msg_arg(m, 2) };
+				  .value = tern_msg_arg(m, 2),
+				  .bytes = tern_msg_arg(m, 3) };
 	return true;
 }
 
@@ -79,12 +81,24 @@ static bool reserve_from(struct type_queue *s, struct type_queue *of)
 	return true;
 }
 
-/* A cell that takes any short message of the type. */
+/* What a credit is good for: messages that fit the buffers that the type had first. */
+static size_t credit_bytes(const struct type_queue *s)
+{
+	return s->pool.bytes < TERN_PAYLOAD_MAX ? s->pool.bytes : TERN_PAYLOAD_MAX;
+}
+
+static bool reserve_buffer(struct type_queue *s)
+{
+	for (struct type_queue *m = s; m; m = m->more)
+		if (credit_bytes(s) <= m->pool.bytes && reserve_from(s, m))
+			return true;
+	return false;
+}
+
 static bool reserve_cell(struct typed *y, struct type_queue *s)
 {
-	size_t len = s->pool.bytes < TERN_PAYLOAD_MAX ? s->pool.bytes : TERN_PAYLOAD_MAX;
 	for (unsigned i = 0; i < SPILL_POOLS; i++)
-		if (len <= spill_cell[i] && reserve_from(s, y->queue[KEY_SPILL + i]))
+		if (credit_bytes(s) <= spill_cell[i] && reserve_from(s, y->queue[KEY_SPILL + i]))
 			return true;
 	return false;
 }
@@ -118,7 +132,7 @@ static void due_set(struct typed *y, struct type_queue *s, struct far_sender *f,
 static unsigned share_fill(struct type_queue *s, struct far_sender *f)
 {
 	unsigned n = 0;
-	while (f->credits < f->share && reserve_from(s, s)) {
+	while (f->credits < f->share && reserve_buffer(s)) {
 		f->credits++;
 		n++;
 	}
@@ -161,7 +175,7 @@ static void answer_short(struct typed *y, struct type_queue *s, uint32_t rank)
 	struct far_sender *f = &s->far[rank];
 	struct credit_msg c = { .type = (uint8_t)s->type, .generation = s->pool.generation };
 	if (f->want_short) {
-		if (reserve_from(s, s) || (s->flags & TERN_BUF_SPILL && reserve_cell(y, s))) {
+		if (reserve_buffer(s) || (s->flags & TERN_BUF_SPILL && reserve_cell(y, s))) {
 			c.flags = CREDIT_ASKED;
 			f->credits++;
 			c.count++;
@@ -177,21 +191,34 @@ static void answer_short(struct typed *y, struct type_queue *s, uint32_t rank)
 }
 
 /* A place for a long message; the sender puts it there. */
-static bool place_take(struct typed *y, struct type_queue *s, uint32_t rank, struct credit_msg *c)
+static bool place_from(struct typed *y, struct type_queue *of, uint32_t rank, struct credit_msg *c)
 {
-	if (!bufpool_take(&s->pool, BUFPOOL_CLAIMED, rank, &c->index))
+	if (!of || !bufpool_take(&of->pool, BUFPOOL_CLAIMED, rank, &c->index))
 		return false;
-	char *buffer = bufpool_buffer(&s->pool, c->index);
-	s->slot[c->index] = (struct buf_slot){
-		.queue = s, .src = rank, .type = (uint16_t)s->type, .state = BUF_SLOT_LANDING
+	char *buffer = bufpool_buffer(&of->pool, c->index);
+	of->slot[c->index] = (struct buf_slot){
+		.queue = of, .src = rank, .type = c->type, .state = BUF_SLOT_LANDING
 	};
-	c->key = (uint16_t)s->type;
+	c->key = (uint16_t)of->key;
+	c->bytes = of->pool.bytes;
 	c->value = mem_addr(mem_of(y->e->t), buffer);
-	if (y->check && !check_filled(buffer, s->pool.bytes)) {
-		arrive_spoiled(y, s->type);
-		check_fill(buffer, s->pool.bytes);
+	if (y->check && !check_filled(buffer, of->pool.bytes)) {
+		arrive_spoiled(y, c->type);
+		check_fill(buffer, of->pool.bytes);
 	}
 	return true;
+}
+
+static bool place_take(struct typed *y, struct type_queue *s, uint32_t rank, struct credit_msg *c)
+{
+	size_t len = s->far[rank].want_long;
+	for (struct type_queue *m = s; m; m = m->more)
+		if (len <= m->pool.bytes && place_from(y, m, rank, c))
+			return true;
+	for (unsigned i = 0; s->flags & TERN_BUF_SPILL && i < SPILL_POOLS; i++)
+		if (len <= spill_cell[i] && place_from(y, y->queue[KEY_SPILL + i], rank, c))
+			return true;
+	return false;
 }
 
 static void answer_long(struct typed *y, struct type_queue *s, uint32_t rank)
@@ -282,7 +309,7 @@ int credit_open(struct typed *y, struct type_queue *s)
 	s->far = NULL;
 	for (uint32_t r = 0; r < y->e->t->size; r++)
 		s->fars += !layer_maps(y->e, r);
-	if (!s->fars || s->type >= KEY_SPILL)
+	if (!s->fars || s->key >= KEY_SPILL)
 		return 0;
 	s->far = memory_new(y->e->t->size, sizeof *s->far);
 	return s->far ? 0 : -ENOMEM;
@@ -359,16 +386,16 @@ static void on_ask(tern *t, const tern_msg *m)
 		return;
 	}
 	struct type_queue *s = credit_queue(y, &c);
-	if (!s) {
+	if (!s || c.value > s->most) {
 		uint64_t words[CREDIT_WORDS];
-		c.flags = CREDIT_CLOSED;
+		c.flags = s ? CREDIT_ASKED | CREDIT_LONG | CREDIT_TOO_LONG : CREDIT_CLOSED;
 		credit_msg_write(&c, words);
-		layer_reply(y->e, TYPED_CLOSED, NULL, 0, CREDIT_WORDS, words);
+		layer_reply(y->e, TYPED_ANSWER, NULL, 0, CREDIT_WORDS, words);
 		return;
 	}
 	if (y->e->site.peer[src].lost)
 		return; /* nobody would ever be told */
-	if (c.value > TERN_PAYLOAD_MAX)
+	if (c.value > credit_bytes(s))
 		s->far[src].want_long = c.value;
 	else
 		s->far[src].want_short = true;
@@ -376,11 +403,12 @@ static void on_ask(tern *t, const tern_msg *m)
 	due_set(y, s, &s->far[src], true);
 }
 
-static bool returned_long(struct typed *y, struct type_queue *s, const struct credit_msg *c,
-			  uint32_t src)
+/* Also of a type that is closed: its place may be a cell. */
+static bool returned_long(struct typed *y, const struct credit_msg *c, uint32_t src)
 {
-	struct buf_slot *l = c->index < s->pool.count ? &s->slot[c->index] : NULL;
-	if (!l || c->key != s->type || l->state != BUF_SLOT_LANDING || l->src != src)
+	struct type_queue *of = c->key < KEYS ? y->queue[c->key] : NULL;
+	struct buf_slot *l = of && c->index < of->pool.count ? &of->slot[c->index] : NULL;
+	if (!l || l->type != c->type || l->state != BUF_SLOT_LANDING || l->src != src)
 		return false;
 	buf_slot_drop(y, l);
 	return true;
@@ -403,12 +431,11 @@ static void on_returned(tern *t, const tern_msg *m)
 	struct typed *y = typed_of(t);
 	uint32_t src = tern_msg_src(m);
 	struct credit_msg c;
-	bool good = credit_msg_read(m, &c);
+	bool good = credit_msg_read(m, &c), is_long = good && c.flags & CREDIT_LONG;
 	struct type_queue *s = good ? credit_queue(y, &c) : NULL;
-	if (good && !s)
-		return; /* it went with its type */
-	if (!good ||
-	    !(c.flags & CREDIT_LONG ? returned_long(y, s, &c, src) : returned_short(y, s, &c, src)))
+	if (good && !s && !is_long)
+		return; /* they went with their type */
+	if (!good || !(is_long ? returned_long(y, &c, src) : returned_short(y, s, &c, src)))
 		typed_refuse(y, src, "that gives back what it did not have");
 }
 

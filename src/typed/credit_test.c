@@ -160,6 +160,55 @@ TEST(the_spill_is_for_far_senders_too_and_is_bounded)
 	local_close();
 }
 
+TEST(a_long_message_of_a_far_rank_is_spilled_too_and_its_cell_comes_back)
+{
+	enum { CELLS = 2 /* of 256K: half in cells of 64K */ };
+	open_far();
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 0, TERN_BUF_SPILL) == 0);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < CELLS; i++)
+			CHECK_IS(send_tried(0, TYPE, BYTES), 0);
+		CHECK_IS(send_tried(0, TYPE, BYTES), -EAGAIN);
+		local_settle();
+		for (int i = 0; i < CELLS; i++)
+			CHECK_IS(next(TYPE), BYTES);
+		local_settle(); /* it has the place that it asked for last */
+		CHECK_IS(free_buffers(KEY_SPILL + 2), CELLS - 1);
+		if (round == 1) {
+			CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
+			REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 0, TERN_BUF_SPILL) == 0);
+		}
+		far_hasty(0);
+		for (int i = 0; i < 3; i++)
+			local_settle();
+		typed_of(local[0])->idle_ns = UINT64_MAX;
+		CHECK_IS(free_buffers(KEY_SPILL + 2), CELLS);
+	}
+	local_close();
+}
+
+TEST(a_far_rank_sends_into_buffers_of_further_calls)
+{
+	open_far();
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 100, 2, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 100), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 101), -EMSGSIZE);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 5000, 2, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 101),
+		 0); /* the length is asked about */
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 100), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES + 1), -EMSGSIZE);
+	local_settle();
+	long long sum = 0;
+	for (int i = 0; i < 4; i++)
+		sum += next(TYPE);
+	CHECK_IS(sum, 100 + 101 + BYTES + 100);
+	CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
+	local_close();
+}
+
 /* -- Ranks that leave -------------------------------------------------------------------------- */
 
 TEST(what_a_rank_had_that_dies_comes_back)

@@ -42,7 +42,10 @@ void far_watch(struct typed *y, struct far_target *h)
 void far_forget(struct far_target *h)
 {
 	h->credits = 0;
-	h->refused = h->place = h->asked[false] = h->asked[true] = false;
+	h->refused = 0;
+	h->asked[false] = h->asked[true] = false;
+	if (h->key < KEY_SPILL || h->key >= KEY_MORE)
+		h->place = false; /* a cell of the spill outlives the type, and goes back */
 }
 
 static void on_credit(tern *t, const tern_msg *m)
@@ -63,13 +66,18 @@ static void on_credit(tern *t, const tern_msg *m)
 	}
 	if (c.flags & CREDIT_ASKED) {
 		h->asked[is_long] = false;
-		h->refused = c.flags & CREDIT_REFUSED;
+		h->refused = c.flags & CREDIT_TOO_LONG  ? -EMSGSIZE
+			     : c.flags & CREDIT_REFUSED ? -ENOBUFS
+							: 0;
+		h->too_long = c.value;
 	}
 	if (is_long && c.count) {
 		h->place = true;
 		h->key = c.key;
 		h->index = c.index;
 		h->at = c.value;
+		h->bytes = c.bytes;
+		h->place_generation = c.generation;
 	} else {
 		h->credits += c.count;
 	}
@@ -104,8 +112,10 @@ static void far_return(struct typed *y, struct far_target *h, bool is_long)
 /* Returns what was not used for a while. */
 static void far_tidy(struct typed *y, struct far_target *h, uint64_t now)
 {
-	if (send_reachable(y->e, h->rank))
-		far_forget(h); /* its owner has left */
+	if (send_reachable(y->e, h->rank)) { /* its owner has left */
+		far_forget(h);
+		h->place = false;
+	}
 	for (int is_long = 0; is_long < 2; is_long++) {
 		if (h->used[is_long] || h->waiting[is_long])
 			h->since[is_long] = now;
@@ -144,23 +154,16 @@ void far_listen(struct typed *y, uint32_t rank)
 		poll_once(y->e, KINDS_BOTH);
 }
 
-bool far_stale(struct far_target *h)
-{
-	bool fresh = h->fresh;
-	h->fresh = false;
-	if (!fresh)
-		atomic_store_explicit(&h->now, 0, memory_order_relaxed);
-	return !fresh;
-}
-
 static int far_ask(struct typed *y, struct sending *s, bool is_long)
 {
 	struct far_target *h = s->target->far;
-	bool refused =
-		h->refused && (s->asked || !s->waits); /* not what an earlier call was told */
-	h->refused = false;
+	int refused =
+		s->asked || !s->waits ? h->refused : 0; /* not what an earlier call was told */
+	if (refused == -EMSGSIZE && s->len < h->too_long)
+		refused = 0;
+	h->refused = 0;
 	if (refused)
-		return sending_full(s);
+		return refused == -ENOBUFS ? sending_full(s) : sending_too_long(s);
 	if (!s->waiting) {
 		s->waiting = &h->waiting[is_long];
 		++*s->waiting;
@@ -232,7 +235,6 @@ static int far_short(struct typed *y, struct sending *s)
 	if (!h->credits)
 		return far_ask(y, s, false);
 	h->credits--;
-	h->fresh = false;
 	s->notice.key = (uint16_t)s->type;
 	sending_number(y, s);
 	notice_write(&s->notice, words);
@@ -253,9 +255,13 @@ static int far_long(struct typed *y, struct sending *s)
 	s->outgoing = outgoing_new(y);
 	if (!s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
+	if (h->place && (h->place_generation != s->target->pool.generation || s->len > h->bytes)) {
+		far_return(y, h, true);
+		return sending_later(s, "what it had given is too short");
+	}
 	if (!h->place)
 		return far_ask(y, s, true);
-	h->place = h->fresh = false;
+	h->place = false;
 	s->notice.key = h->key;
 	s->notice.index = h->index;
 	h->asked[true] = true; /* starting may serve others: they get no second place meanwhile */
@@ -273,7 +279,8 @@ int far_try(struct typed *y, struct sending *s)
 {
 	if (!lane_ready(&y->e->t->lane[s->rank]))
 		return sending_later(s, "the ring to it is full");
-	return s->len > TERN_PAYLOAD_MAX ? far_long(y, s) : far_short(y, s);
+	bool is_long = s->len > TERN_PAYLOAD_MAX || s->len > s->target->pool.bytes;
+	return is_long ? far_long(y, s) : far_short(y, s);
 }
 
 void far_end(struct sending *s)
@@ -313,6 +320,6 @@ void far_lost(struct typed *y, uint32_t rank)
 void far_register(struct endpoint *e)
 {
 	layer_on(e, TYPED_CREDIT, on_credit);
-	layer_on(e, TYPED_CLOSED, on_credit);
+	layer_on(e, TYPED_ANSWER, on_credit);
 	layer_on(e, TYPED_LANDED, on_landed);
 }

@@ -218,13 +218,14 @@ TEST(a_credit_message_says_what_was_written_into_it)
 					.count = chance_next(&c) & 0xffff,
 					.key = chance_next(&c) & 0xffff,
 					.index = (uint32_t)chance_next(&c),
-					.value = chance_next(&c) };
+					.value = chance_next(&c),
+					.bytes = chance_next(&c) };
 		tern_msg m = { .head = CREDIT_WORDS };
 		struct credit_msg r = { 0 };
 		credit_msg_write(&s, m.word);
 		CHECK(credit_msg_read(&m, &r) && r.type == s.type && r.flags == s.flags &&
 		      r.generation == s.generation && r.count == s.count && r.key == s.key &&
-		      r.index == s.index && r.value == s.value);
+		      r.index == s.index && r.value == s.value && r.bytes == s.bytes);
 	}
 	local_close();
 }

@@ -32,7 +32,11 @@ static bool receiving_over(struct endpoint *e, void *arg)
 static struct buf_slot *receive_settle(struct typed *y, struct type_queue *s, struct buf_slot *l)
 {
 	uint32_t i;
-	if (l->queue == s || !bufpool_take(&s->pool, BUFPOOL_HELD, l->src, &i))
+	if (l->queue->type == s->type)
+		return l;
+	while (s && (l->len > s->pool.bytes || !bufpool_take(&s->pool, BUFPOOL_HELD, l->src, &i)))
+		s = s->more;
+	if (!s)
 		return l;
 	struct buf_slot *to = &s->slot[i];
 	memcpy(bufpool_buffer(&s->pool, i), bufpool_buffer(&l->queue->pool, buf_slot_index(l)),

@@ -24,13 +24,6 @@ static int send_find(struct typed *y, struct sending *s)
 			s->type, s->rank);
 	if (rc == -EAGAIN)
 		return sending_later(s, "it is being asked for its buffers");
-	if (!rc && s->len > s->target->pool.bytes && s->far && far_stale(s->target->far))
-		return sending_later(s, "it is being asked whether its buffers are still so short");
-	if (!rc && s->len > s->target->pool.bytes)
-		return error_set(
-			-EMSGSIZE,
-			"%zu bytes were sent to rank %u, whose buffers for type %u have %zu",
-			s->len, s->rank, s->type, s->target->pool.bytes);
 	return rc;
 }
 
@@ -69,12 +62,45 @@ int sending_full(const struct sending *s)
 			 s->rank, s->type);
 }
 
+int sending_too_long(const struct sending *s)
+{
+	return error_set(
+		-EMSGSIZE,
+		"%zu bytes were sent to rank %u, whose buffers for type %u are shorter: the "
+		"first it set aside have %zu",
+		s->len, s->rank, s->type, s->target->pool.bytes);
+}
+
+/* Takes a buffer of the type, from any of its pools: -ENOBUFS without a sentence if none is free.
+ */
+static int send_buffer(struct typed *y, struct sending *s)
+{
+	struct target *to = s->target;
+	bool fits = false;
+	unsigned key = s->type;
+	for (unsigned n = 0; n <= TERN_BUF_MORE_MAX; n++) {
+		if (s->len <= to->pool.bytes && send_take(y, s, to, key))
+			return 0;
+		fits |= s->len <= to->pool.bytes;
+		key = bufpool_next(&to->pool);
+		if (key < KEY_MORE || key >= KEYS)
+			break;
+		int rc = target_find(y, s->rank, key, &to);
+		if (rc)
+			return rc == -EAGAIN || rc == -ENXIO
+				       ? sending_later(s, "it is being asked for its buffers")
+				       : rc;
+	}
+	return fits ? -ENOBUFS : sending_too_long(s);
+}
+
 /* Takes a buffer, by whatever the type's policy allows. */
 static int send_place(struct typed *y, struct sending *s)
 {
 	struct target *to = s->target;
-	if (send_take(y, s, to, s->type))
-		return 0;
+	int rc = send_buffer(y, s);
+	if (rc != -ENOBUFS)
+		return rc;
 	if (atomic_load_explicit(to->pool.now, memory_order_relaxed) != to->pool.generation)
 		return sending_later(s, "it has just closed the type");
 	if (to->flags & TERN_BUF_REFUSE)

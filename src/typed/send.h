@@ -31,7 +31,8 @@ static inline int sending_later(struct sending *s, const char *why)
 	s->why = why; /* the sentence is made when somebody wants it */
 	return -EAGAIN;
 }
-int sending_full(const struct sending *s); /* -ENOBUFS, with its sentence */
+int sending_full(const struct sending *s);     /* -ENOBUFS, with its sentence */
+int sending_too_long(const struct sending *s); /* -EMSGSIZE */
 /* From here on it will arrive, or its receiver is lost. */
 void sending_number(struct typed *y, struct sending *s);
 /* It failed all the same, and nothing has been served since. */
@@ -41,11 +42,6 @@ int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *
 void sending_moves(struct typed *y, struct sending *s);
 
 void far_listen(struct typed *y, uint32_t rank); /* handles what it has said already */
-/*
- * Whether what is known of the pool may be old: then it is looked up again. What is answered to
- * that is good for one use.
- */
-bool far_stale(struct far_target *h);
 int far_try(struct typed *y, struct sending *s); /* as send_try(), when the target is known */
 void far_end(struct sending *s);                 /* it waits no more */
 

@@ -154,16 +154,58 @@ TEST(the_spill_is_for_all_types_together_and_only_for_those_that_ask)
 	local_close();
 }
 
-TEST(what_is_too_long_for_the_spill_waits_for_a_buffer)
+TEST(messages_of_up_to_64_kib_are_spilled_and_longer_ones_wait_for_a_buffer)
 {
+	enum { LONGEST = 64 << 10 };
+	static unsigned char block[LONGEST + 1];
 	local_open(2);
-	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
-	for (int i = 0; i < COUNT; i++)
-		CHECK_IS(send_settled(TYPE, 8193), 0);
-	CHECK_IS(send_settled(TYPE, 8193), -EAGAIN);
-	CHECK_IS(send_settled(TYPE, 8192), 0);
-	CHECK_IS(tern_buf_free(local[1], receive_next(TYPE)), 0);
-	CHECK_IS(send_settled(TYPE, 8193), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, LONGEST + 1, 1, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, block, LONGEST + 1), 0);
+	unsigned spilled = 0;
+	int rc;
+	for (;; spilled++) {
+		block[LONGEST - 1] = (unsigned char)(spilled + 1);
+		for (int i = 0; i < 5; i++) {
+			rc = tern_buf_send_start(local[0], 1, TYPE, block, LONGEST, TERN_BUF_NOWAIT,
+						 NULL);
+			local_settle();
+			if (rc != -EAGAIN)
+				break;
+		}
+		if (rc)
+			break;
+	}
+	CHECK_IS(rc, -EAGAIN);
+	CHECK_IS(spilled, 2); /* half of 256K */
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, block, LONGEST + 1, TERN_BUF_NOWAIT, NULL),
+		 -EAGAIN);
+	for (unsigned i = 0; i <= spilled; i++) {
+		size_t len;
+		unsigned char *q = handed_buf(local[1], TYPE, 0, NULL, &len);
+		REQUIRE(q);
+		CHECK(i ? len == LONGEST && q[LONGEST - 1] == i : len == LONGEST + 1);
+		CHECK_IS(tern_buf_free(local[1], q), 0);
+	}
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, block, LONGEST + 1), 0);
+	local_close();
+}
+
+TEST(a_type_without_buffers_lives_in_the_spill)
+{
+	setenv("TERN_SPILL", "64K", 1);
+	local_open(2);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 8192, 0, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 8193), -EMSGSIZE);
+	for (int round = 0; round < 3; round++) {
+		CHECK_IS(fill_spill(TYPE, 8192), 4);
+		CHECK_IS(fill_spill(TYPE, 512), 64);
+		while (received < sent)
+			CHECK_IS(tern_buf_free(local[1], receive_next(TYPE)), 0);
+	}
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 8192, 1, TERN_BUF_SPILL), 0); /* later it has one */
+	CHECK_IS(fill_spill(TYPE, 8192), 5);
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 8, 0, 0), -EINVAL);
 	local_close();
 }
 

@@ -64,7 +64,7 @@ static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const u
 		      size_t all)
 {
 	char *at = found_place(y, rank, words[1], bufpool_words_bytes(k->count));
-	char *buffers = found_place(y, rank, words[2], all);
+	char *buffers = found_place(y, rank, words[2], all ? all : 1);
 	if (!at || !buffers)
 		return false;
 	bufpool_see(k, at, buffers);
@@ -84,7 +84,6 @@ static bool found_far(struct typed *y, struct far_target *h, struct bufpool *k, 
 	h->rank = rank;
 	h->type = words[0] & 0xff;
 	h->credits += words[0] >> CREDITS_SHIFT;
-	h->fresh = true;
 	k->now = &h->now;
 	if (h->credits)
 		far_watch(y, h);
@@ -98,13 +97,13 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 			     .count = (uint32_t)words[3],
 			     .bytes = words[4] };
 	size_t all;
-	if (!k.generation || !k.count || k.count > INT32_MAX ||
+	if (!k.generation || (!k.count && !(words[5] & TERN_BUF_SPILL)) || k.count > INT32_MAX ||
 	    !bufpool_sizes(k.bytes, k.count, &k.stride, &all))
 		return false;
 	if (to->far ? !found_far(y, to->far, &k, rank, words) : !found_see(y, rank, &k, words, all))
 		return false;
 	k.next = (uint32_t)((uint64_t)y->e->t->rank * WORDS_OF_LINE %
-			    k.count); /* not all at one end */
+			    (k.count ? k.count : 1)); /* not all at one end */
 	if (to->pool.generation != k.generation)
 		to->number = 0;
 	to->pool = k;
@@ -160,9 +159,9 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 		*out = to;
 		return 0;
 	case TARGET_NONE:
-		if (key <
-		    KEY_SPILL) /* a spill is made before the first type that has it, or never */
-			to->state = TARGET_UNKNOWN; /* whoever sends next may be luckier */
+		if (key < KEY_SPILL || key >= KEY_MORE) /* a spill is made before the first type
+							   that has it, or never */
+			to->state = TARGET_UNKNOWN;     /* whoever sends next may be luckier */
 		return -ENXIO;
 	case TARGET_ASKED:
 		return -EAGAIN;

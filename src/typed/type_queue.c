@@ -121,10 +121,13 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 	s->pool.count = count;
 	s->pool.bytes = bytes;
 	s->pool.stride = stride;
-	s->type = key;
+	s->type = s->key = key;
 	s->flags = flags;
+	s->more = NULL;
+	s->most = bytes;
 	void *buffers = NULL;
-	if (tern_alloc(y->e->t, all, &buffers) || type_queue_streams(y, s) || credit_open(y, s)) {
+	if (tern_alloc(y->e->t, all ? all : BUFPOOL_ALIGN, &buffers) || type_queue_streams(y, s) ||
+	    credit_open(y, s)) {
 		tern_free(y->e->t, buffers);
 		memory_free(s->stream);
 		s->stream = NULL;
@@ -141,12 +144,36 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 void type_queue_unmake(struct typed *y, struct type_queue *s)
 {
 	credit_closed(y, s);
-	y->queue[s->type] = NULL;
+	y->queue[s->key] = NULL;
 	type_queue_unlist(y, s);
 	tern_free(y->e->t, s->pool.buffer);
 	memory_free(s->stream);
 	s->stream = NULL;
 	type_queue_spare(y, s);
+}
+
+/* Senders find it through the words of the pool before it. */
+int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_t count)
+{
+	struct type_queue *last = s, *m;
+	unsigned key = KEY_MORE;
+	while (key < KEYS && y->queue[key])
+		key++;
+	if (key == KEYS)
+		return error_set(-ENOMEM,
+				 "rank %u has called tern_buf_alloc() for types that there were "
+				 "%d times: that is the most",
+				 y->e->t->rank, TERN_BUF_MORE_MAX);
+	int rc = type_queue_make(y, key, bytes, count, 0, &m);
+	if (rc)
+		return rc;
+	while (last->more)
+		last = last->more;
+	m->type = s->type;
+	last->more = m;
+	s->most = bytes > s->most ? bytes : s->most;
+	bufpool_more(&last->pool, key);
+	return 0;
 }
 
 struct type_queue *type_queue_around(const struct typed *y, const void *p)
@@ -226,8 +253,8 @@ void buf_slot_drop(struct typed *y, struct buf_slot *l)
 /* -- The spill --------------------------------------------------------------------------------- */
 
 /*
- * The spill: where messages go whose type has no buffer free, for all types together. It is two
- * pools like any other, of small cells and of large ones, so that a sender takes a cell as it takes
+ * The spill: where messages go whose type has no buffer free, for all types together. It is three
+ * pools like any other, of small cells to large ones, so that a sender takes a cell as it takes
  * a buffer: without a question, without waiting for an answer, and with the same care for its
  * death. A spilled message stands in the queue of its type; there is no other place where it would
  * have to be looked for.
@@ -235,16 +262,16 @@ void buf_slot_drop(struct typed *y, struct buf_slot *l)
 
 enum { SMALL_CELL = 512, CELLS_MOST = INT32_MAX };
 
-const size_t spill_cell[SPILL_POOLS] = { SMALL_CELL, SPILL_MOST };
+const size_t spill_cell[SPILL_POOLS] = { SMALL_CELL, TERN_PAYLOAD_MAX, SPILL_MOST };
 
 int spill_make(struct typed *y)
 {
-	size_t large = y->spill_bytes / 2 / SPILL_MOST;
-	size_t small = (y->spill_bytes - large * SPILL_MOST) / SMALL_CELL;
-	size_t count[SPILL_POOLS] = { small, large };
-	for (unsigned i = 0; i < SPILL_POOLS; i++) {
+	size_t rest = y->spill_bytes;
+	for (unsigned i = SPILL_POOLS; i-- > 0;) { /* half of what is left, of the smallest all */
 		struct type_queue *s;
-		uint32_t cells = count[i] < CELLS_MOST ? (uint32_t)count[i] : CELLS_MOST;
+		size_t count = (i ? rest / 2 : rest) / spill_cell[i];
+		uint32_t cells = count < CELLS_MOST ? (uint32_t)count : CELLS_MOST;
+		rest -= count * spill_cell[i];
 		int rc = cells && !y->queue[KEY_SPILL + i]
 				 ? type_queue_make(y, KEY_SPILL + i, spill_cell[i], cells, 0, &s)
 				 : 0;

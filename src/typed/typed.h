@@ -34,24 +34,29 @@ enum typed_handler {
 	TYPED_FOUND,                                 /* the reply */
 	TYPED_ARRIVED,                               /* a notice */
 	TYPED_ASK,                                   /* a buffer for one message, please */
-	TYPED_CLOSED,  /* the reply, if that use of the type is over */
-	TYPED_CREDIT,  /* buffers, from the owner */
-	TYPED_RETURN,  /* one that is not used */
+	TYPED_ANSWER, /* the reply, if it is no: the type is closed, or all buffers are too short */
+	TYPED_CREDIT, /* buffers, from the owner */
+	TYPED_RETURN, /* one that is not used */
 	TYPED_BROUGHT, /* a notice, and the message itself */
 	TYPED_LANDED,  /* the reply, if one was asked for */
 };
 
 /*
- * Pools are looked up by key: types are their own keys, and the spill's two pools, of small cells
- * and of large ones, have the keys after them.
+ * Pools are looked up by key: types are their own keys. Then come the spill's three pools, of small
+ * cells to large ones, and pools that types got by further calls of tern_buf_alloc().
  */
-enum { KEY_SPILL = TERN_BUF_TYPES_MAX, SPILL_POOLS = 2, KEYS = TERN_BUF_TYPES_MAX + SPILL_POOLS };
+enum {
+	KEY_SPILL = TERN_BUF_TYPES_MAX,
+	SPILL_POOLS = 3,
+	KEY_MORE = KEY_SPILL + SPILL_POOLS,
+	KEYS = KEY_MORE + TERN_BUF_MORE_MAX
+};
 extern const size_t spill_cell[SPILL_POOLS]; /* bytes of a cell */
 
 enum {
 	LONG_BYTES =
 		64 << 10, /* a message longer than this is moved in pieces, in turn with others */
-	SPILL_MOST = TERN_PAYLOAD_MAX, /* bytes of a message that may be spilled */
+	SPILL_MOST = LONG_BYTES, /* bytes of a message that may be spilled */
 	TYPED_IDLE_NS = 1000000,
 	ORDERED = TERN_BUF_ORDER | TERN_BUF_ORDER_ALL,
 };
@@ -104,10 +109,11 @@ enum { BROUGHT_WORDS = NOTICE_WORDS + 1, BROUGHT_TELL = 1 /* reply when it has l
 /* -- What an owner and a far sender tell each other -------------------------------------------- */
 
 enum credit_flags {
-	CREDIT_ASKED = 1,   /* it answers a question */
-	CREDIT_REFUSED = 2, /* no buffer is free, and the type refuses then */
-	CREDIT_CLOSED = 4,  /* this use of the type is over */
-	CREDIT_LONG = 8,    /* it is about a place for a long message */
+	CREDIT_ASKED = 1,     /* it answers a question */
+	CREDIT_REFUSED = 2,   /* no buffer is free, and the type refuses then */
+	CREDIT_CLOSED = 4,    /* this use of the type is over */
+	CREDIT_LONG = 8,      /* it is about a place for a long message */
+	CREDIT_TOO_LONG = 16, /* no buffer of the type is as long as that */
 };
 
 struct credit_msg {
@@ -118,9 +124,10 @@ struct credit_msg {
 	uint16_t key; /* of the pool in which a place is, */
 	uint32_t index;
 	uint64_t value; /* and its address; of a question: the length of the message */
+	uint64_t bytes; /* how long a place is */
 };
 
-enum { CREDIT_WORDS = 3 };
+enum { CREDIT_WORDS = 4 };
 void credit_msg_write(const struct credit_msg *c, uint64_t words[CREDIT_WORDS]);
 bool credit_msg_read(const tern_msg *m, struct credit_msg *c); /* false if it is none */
 
@@ -175,7 +182,9 @@ struct type_queue {
 	struct bufpool pool;
 	struct type_queue *spare; /* the next that no type uses */
 	void *words;              /* of the pool, in the heap */
-	unsigned type, flags;
+	unsigned type, key, flags;
+	struct type_queue *more;       /* the next pool of the type */
+	size_t most;                   /* of a type: the length of its longest buffers */
 	bool closing;                  /* its buffers are not freed any more */
 	uint32_t held;                 /* messages of this type that the program has */
 	uint32_t fars;                 /* ranks that are far */
@@ -208,14 +217,15 @@ struct far_target {
 	_Atomic uint32_t now; /* stands for the word of that name in the pool */
 	uint32_t generation, rank;
 	uint8_t type;
-	bool fresh;    /* nothing was sent since the type was looked up */
-	bool refused;  /* the last answer */
+	int refused;   /* the last answer: 0, -ENOBUFS or -EMSGSIZE */
 	bool asked[2]; /* for short and long messages: the owner will answer */
 	bool used[2];  /* since the last look */
 	bool watched;  /* it is in the list of those that have something */
 	bool place;    /* for a long message: */
 	uint16_t key;
 	uint32_t index;
+	uint32_t place_generation;
+	uint64_t bytes, too_long; /* its length, and one that was refused */
 	tern_addr at;
 	uint32_t credits;
 	uint32_t waiting[2]; /* sends that wait */
@@ -305,6 +315,7 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 		    struct type_queue **out);
 void type_queue_unmake(struct typed *y, struct type_queue *s);
 void type_queues_free(struct typed *y);
+int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_t count);
 struct type_queue *type_queue_around(const struct typed *y,
 				     const void *p); /* NULL if it is in none */
 
