@@ -34,6 +34,7 @@ struct call {
 
 struct operation {
 	const char *name;
+	void (*needs)(void); /* a call of the back end; NULL: this library has no such row */
 	void (*run)(const struct call *c);       /* `count` times */
 	uint64_t (*check)(const struct call *c); /* once; how many values are wrong */
 	bool pair;   /* between ranks 0 and 1: measured among two only */
@@ -48,6 +49,7 @@ struct row {
 };
 
 static double *in, *out;
+static double *reach; /* memory for puts and gets, where the library has them */
 uint64_t *peer_table;
 static size_t turn; /* where the next buffers begin */
 
@@ -135,15 +137,27 @@ static uint64_t sends_check(const struct call *c)
 	return peer_rank() == 0 && sum != sum_below(101);
 }
 
+/* Rank 1's sum. */
+static uint64_t words_play(uint64_t count)
+{
+	uint64_t sum = 0;
+	if (peer_rank() == 0)
+		peer_words_send(count);
+	else
+		sum = peer_words_take(count);
+	peer_barrier();
+	return sum;
+}
+
 static void words_run(const struct call *c)
 {
-	peer_words(c->count);
+	words_play(c->count);
 }
 
 static uint64_t words_check(const struct call *c)
 {
 	(void)c;
-	uint64_t sum = peer_words(1000);
+	uint64_t sum = words_play(1000);
 	return peer_rank() == 1 && sum != sum_below(1000);
 }
 
@@ -162,6 +176,43 @@ static uint64_t stream_check(const struct call *c)
 		fill(at, c->n, 0, c->salt);
 	peer_stream(at, c->n, c->n, 1, 1);
 	return differ(at, c->n, 0, c->salt);
+}
+
+static void puts_run(const struct call *c)
+{
+	for (uint64_t i = 0; i < c->count && peer_rank() == 0; i++)
+		peer_put(reach + place(c->n), c->n);
+}
+
+static void gets_run(const struct call *c)
+{
+	for (uint64_t i = 0; i < c->count && peer_rank() == 0; i++)
+		peer_get(reach + place(c->n), c->n);
+}
+
+/* The rank `from` has the values, and the other one must have them in the end. */
+static uint64_t memory_check(const struct call *c, int from, void (*move)(double *at, size_t n))
+{
+	double *at = reach;
+	if (peer_rank() == from)
+		fill(at, c->n, from, c->salt);
+	else
+		poison(at, c->n);
+	peer_barrier();
+	if (peer_rank() == 0)
+		move(at, c->n);
+	peer_barrier();
+	return differ(at, c->n, from, c->salt);
+}
+
+static uint64_t puts_check(const struct call *c)
+{
+	return memory_check(c, 0, peer_put);
+}
+
+static uint64_t gets_check(const struct call *c)
+{
+	return memory_check(c, 1, peer_get);
 }
 
 static void barrier_run(const struct call *c)
@@ -303,18 +354,23 @@ static uint64_t updates_check(const struct call *c)
 	return wrong;
 }
 
+#define NEEDS(call) .needs = (void (*)(void))(call)
 static const struct operation operations[] = {
-	{ "round-trip", trips_run, trips_check, .pair = true },
-	{ "send-receive", sends_run, sends_check, .pair = true },
-	{ "rate", words_run, words_check, .pair = true },
-	{ "bandwidth", stream_run, stream_check, .pair = true, .sized = true },
-	{ "barrier", barrier_run, barrier_check, .sized = false },
-	{ "broadcast", broadcast_run, broadcast_check, .sized = true },
-	{ "reduce", reduce_run, reduce_check, .sized = true },
-	{ "allreduce", allreduce_run, allreduce_check, .sized = true },
-	{ "allgather", allgather_run, allgather_check, .sized = true, .blocks = true },
-	{ "alltoall", alltoall_run, alltoall_check, .sized = true, .blocks = true },
-	{ "updates", updates_run, updates_check, .sized = false },
+	{ "round-trip", NEEDS(peer_trips), trips_run, trips_check, .pair = true },
+	{ "send-receive", NEEDS(peer_send_trips), sends_run, sends_check, .pair = true },
+	{ "rate", NEEDS(peer_words_send), words_run, words_check, .pair = true },
+	{ "bandwidth", NEEDS(peer_stream), stream_run, stream_check, .pair = true, .sized = true },
+	{ "put", NEEDS(peer_put), puts_run, puts_check, .pair = true, .sized = true },
+	{ "get", NEEDS(peer_get), gets_run, gets_check, .pair = true, .sized = true },
+	{ "barrier", NEEDS(peer_broadcast), barrier_run, barrier_check },
+	{ "broadcast", NEEDS(peer_broadcast), broadcast_run, broadcast_check, .sized = true },
+	{ "reduce", NEEDS(peer_reduce), reduce_run, reduce_check, .sized = true },
+	{ "allreduce", NEEDS(peer_allreduce), allreduce_run, allreduce_check, .sized = true },
+	{ "allgather", NEEDS(peer_allgather), allgather_run, allgather_check, .sized = true,
+	  .blocks = true },
+	{ "alltoall", NEEDS(peer_alltoall), alltoall_run, alltoall_check, .sized = true,
+	  .blocks = true },
+	{ "updates", NEEDS(peer_updates), updates_run, updates_check },
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
@@ -326,16 +382,31 @@ static unsigned n_rows;
 static void row_add(const struct operation *op, size_t bytes)
 {
 	size_t ranks = (size_t)peer_ranks();
-	if ((op->pair && ranks != 2) || bytes * (op->blocks ? ranks : 1) > TOTAL_MOST ||
-	    n_rows == ROWS_MOST)
+	if (!op->needs || (op->pair && ranks != 2) ||
+	    bytes * (op->blocks ? ranks : 1) > TOTAL_MOST || n_rows == ROWS_MOST)
 		return;
 	rows[n_rows++] = (struct row){ .op = op, .call.n = bytes / sizeof(double) };
 }
 
-/* One size of those that have none, which is shown as 8 bytes, or 0 for the barrier. */
-static void rows_add(const size_t *sizes, unsigned n)
+/* Whether the word stands in a list with commas. */
+static bool listed(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+	for (const char *at = list; (at = strstr(at, word)); at += n)
+		if ((at == list || at[-1] == ',') && (!at[n] || at[n] == ','))
+			return true;
+	return false;
+}
+
+/*
+ * The operations in `only`, or all. One size of those that have none, which is shown as 8 bytes, or
+ * 0 for the barrier.
+ */
+static void rows_add(const size_t *sizes, unsigned n, const char *only)
 {
 	for (unsigned o = 0; o < OPERATIONS; o++) {
+		if (only && !listed(only, operations[o].name))
+			continue;
 		for (unsigned i = 0; i < n && operations[o].sized; i++)
 			row_add(&operations[o], sizes[i]);
 		if (!operations[o].sized)
@@ -406,32 +477,98 @@ static unsigned sizes_read(char *list, size_t *sizes)
 
 static bool buffers_open(void)
 {
-	in = malloc(POOL);
-	out = malloc(POOL);
+	in = peer_buffer ? peer_buffer(POOL) : malloc(POOL);
+	out = peer_buffer ? peer_buffer(POOL) : malloc(POOL);
 	peer_table = calloc(PEER_TABLE, sizeof *peer_table);
 	if (!in || !out || !peer_table)
 		return false;
 	for (size_t i = 0; i < POOL / sizeof(double); i++)
 		in[i] = out[i] = 1;
+	if (peer_memory && peer_ranks() == 2) {
+		reach = peer_memory(POOL);
+		poison(reach, POOL / sizeof(double));
+	}
 	return true;
 }
 
-/* compare ROUNDS MICROSECONDS SIZE,... : each row takes about so many microseconds in a round. */
+/* -- Instructions ------------------------------------------------------------------ */
+
+/*
+ * run.sh has callgrind count what runs within these two alone. So they are not inlined, and their
+ * call is not the last thing that they do: that would become a jump, which leaves them.
+ */
+__attribute__((noinline)) static void counted_send(uint64_t count)
+{
+	peer_words_send(count);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static uint64_t counted_take(uint64_t count)
+{
+	uint64_t sum = peer_words_take(count);
+	__asm__ volatile("");
+	return sum;
+}
+
+/*
+ * PEER_BURST messages at a time. Rank 1 sleeps, outside of the library, until they have arrived:
+ * so nobody counts instructions of a wait. The first two bursts, played by words_check(), are not
+ * counted: they bind symbols and fill caches of the library.
+ */
+static bool count_play(void)
+{
+	const struct timespec nap = { 0, 400000000 };
+	bool right = true;
+	words_check(NULL);
+	words_check(NULL);
+	for (int i = 0; i < 4; i++) {
+		uint64_t sum = 0;
+		peer_barrier();
+		if (peer_rank() == 0) {
+			counted_send(PEER_BURST);
+		} else {
+			nanosleep(&nap, NULL);
+			sum = counted_take(PEER_BURST);
+		}
+		right &= peer_max(peer_rank() == 1 && sum != sum_below(PEER_BURST)) == 0;
+	}
+	if (peer_rank() == 0)
+		printf("counted,2,%d,%d,%s\n", PEER_BURST, 4 * PEER_BURST, right ? "yes" : "no");
+	return right;
+}
+
+static bool rows_play(unsigned rounds, double ns)
+{
+	bool right = true;
+	for (unsigned k = 0; k < rounds; k++)
+		for (unsigned i = 0; i < n_rows; i++)
+			right &= row_play(&rows[k % 2 ? n_rows - 1 - i : i], k, ns);
+	return right;
+}
+
+/*
+ * ROUNDS MICROSECONDS SIZE,... [OPERATION,...]: each row takes about so many microseconds in a
+ * round. `start`: begins and ends. `count`: sends and takes what is to be counted.
+ */
 int main(int argc, char **argv)
 {
 	size_t sizes[SIZES_MOST];
 	bool right = true;
 	peer_open(&argc, &argv);
-	if (argc != 4 || !buffers_open()) {
-		fprintf(stderr, "usage: ROUNDS MICROSECONDS SIZE,...; 72 MiB for each rank\n");
+	if (argc == 2 && strcmp(argv[1], "count") == 0) {
+		right = count_play();
+	} else if (argc == 4 || argc == 5) {
+		if (!buffers_open()) {
+			fprintf(stderr, "compare: no memory: 104 MiB for each rank\n");
+			return 2;
+		}
+		rows_add(sizes, sizes_read(argv[3], sizes), argc == 5 ? argv[4] : NULL);
+		right = rows_play((unsigned)atoi(argv[1]), atof(argv[2]) * 1000);
+	} else if (argc != 2 || strcmp(argv[1], "start") != 0) {
+		fprintf(stderr,
+			"usage: start | count | ROUNDS MICROSECONDS SIZE,... [OPERATION,...]\n");
 		return 2;
 	}
-	unsigned rounds = (unsigned)atoi(argv[1]);
-	double ns = atof(argv[2]) * 1000;
-	rows_add(sizes, sizes_read(argv[3], sizes));
-	for (unsigned k = 0; k < rounds; k++)
-		for (unsigned i = 0; i < n_rows; i++)
-			right &= row_play(&rows[k % 2 ? n_rows - 1 - i : i], k, ns);
 	peer_close();
 	return right ? 0 : 1;
 }

@@ -8,6 +8,8 @@
 enum { TAG_TRIP = 1, TAG_WORD, TAG_STREAM, TAG_DONE, WORDS_WINDOW = 64 };
 
 static int rank, ranks;
+static MPI_Win window = MPI_WIN_NULL; /* for puts and gets, over `memory` */
+static double *memory;
 
 void peer_open(int *argc, char ***argv)
 {
@@ -18,6 +20,10 @@ void peer_open(int *argc, char ***argv)
 
 void peer_close(void)
 {
+	if (window != MPI_WIN_NULL) {
+		MPI_Win_unlock_all(window);
+		MPI_Win_free(&window);
+	}
 	MPI_Finalize();
 }
 
@@ -152,6 +158,39 @@ uint64_t peer_trips(uint64_t count)
 	return peer_send_trips(count);
 }
 
+/* The words `first` to `first` + n - 1; their sum. */
+static uint64_t window_play(uint64_t first, int n)
+{
+	MPI_Request request[WORDS_WINDOW];
+	uint64_t word[WORDS_WINDOW], sum = 0;
+	for (int k = 0; k < n; k++) {
+		word[k] = first + (uint64_t)k;
+		if (rank == 0)
+			MPI_Isend(&word[k], 1, MPI_UINT64_T, 1, TAG_WORD, MPI_COMM_WORLD,
+				  &request[k]);
+		else
+			MPI_Irecv(&word[k], 1, MPI_UINT64_T, 0, TAG_WORD, MPI_COMM_WORLD,
+				  &request[k]);
+	}
+	MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
+	for (int k = 0; k < n; k++)
+		sum += word[k];
+	return sum;
+}
+
+uint64_t peer_words_take(uint64_t count)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = 0; i < count; i += WORDS_WINDOW)
+		sum += window_play(i, count - i < WORDS_WINDOW ? (int)(count - i) : WORDS_WINDOW);
+	return sum;
+}
+
+void peer_words_send(uint64_t count)
+{
+	peer_words_take(count);
+}
+
 /* Rank 1 tells rank 0 that it has all. */
 static void done(void)
 {
@@ -159,31 +198,6 @@ static void done(void)
 		MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG_DONE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	else
 		MPI_Send(NULL, 0, MPI_BYTE, 0, TAG_DONE, MPI_COMM_WORLD);
-}
-
-uint64_t peer_words(uint64_t count)
-{
-	MPI_Request request[WORDS_WINDOW];
-	uint64_t word[WORDS_WINDOW], sum = 0;
-	if (rank > 1)
-		return 0;
-	for (uint64_t i = 0; i < count; i += WORDS_WINDOW) {
-		int n = count - i < WORDS_WINDOW ? (int)(count - i) : WORDS_WINDOW;
-		for (int k = 0; k < n; k++) {
-			word[k] = i + (uint64_t)k;
-			if (rank == 0)
-				MPI_Isend(&word[k], 1, MPI_UINT64_T, 1, TAG_WORD, MPI_COMM_WORLD,
-					  &request[k]);
-			else
-				MPI_Irecv(&word[k], 1, MPI_UINT64_T, 0, TAG_WORD, MPI_COMM_WORLD,
-					  &request[k]);
-		}
-		MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
-		for (int k = 0; k < n; k++)
-			sum += word[k];
-	}
-	done();
-	return rank == 1 ? sum : 0;
 }
 
 void peer_stream(double *data, size_t n, size_t apart, size_t places, uint64_t count)
@@ -203,4 +217,27 @@ void peer_stream(double *data, size_t n, size_t apart, size_t places, uint64_t c
 	}
 	MPI_Waitall(count < PEER_WINDOW ? (int)count : PEER_WINDOW, request, MPI_STATUSES_IGNORE);
 	done();
+}
+
+/* -- Memory of the other rank ------------------------------------------------------ */
+
+/* peer_close() frees the window. */
+double *peer_memory(size_t bytes)
+{
+	MPI_Win_allocate((MPI_Aint)bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+			 &window);
+	MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+	return memory;
+}
+
+void peer_put(double *at, size_t n)
+{
+	MPI_Put(at, (int)n, MPI_DOUBLE, 1, at - memory, (int)n, MPI_DOUBLE, window);
+	MPI_Win_flush(1, window);
+}
+
+void peer_get(double *at, size_t n)
+{
+	MPI_Get(at, (int)n, MPI_DOUBLE, 1, at - memory, (int)n, MPI_DOUBLE, window);
+	MPI_Win_flush(1, window);
 }

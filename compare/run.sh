@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Measures Tern beside the MPI implementations that are installed, and prints one table.
+# Measures Tern beside other libraries that are installed, and prints one table.
 # docs/compare.md says how it measures. `make compare` runs it; --help has the options.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
+all_peers=openmpi,mpich,ucx,libfabric,zeromq,nng,limit
 
 usage="usage: compare/run.sh [OPTIONS]
 
-Measures Tern beside Open MPI and MPICH on this machine, in one run, and prints a table: the median
-of each row, at the slowest rank, and Tern's time over the peer's. Below 1 Tern is ahead.
+Measures Tern beside MPI, UCX, libfabric, ZeroMQ, nng and what the machine allows, in one run, and
+prints a table: the median of each row, at the slowest rank, and Tern's time over the peer's. Below
+1 Tern is ahead.
 
   --quick          fewer ranks, sizes, settings and rounds: about a minute; a look, not a figure
   --ranks LIST     numbers of ranks (2,4,8,16); those above the cores are marked with *
   --sizes LIST     bytes, multiples of 8 (8,64,512,4096,32768,262144,1048576,4194304)
-  --peers LIST     of openmpi and mpich (both, where they are installed)
+  --peers LIST     of openmpi, mpich, ucx, libfabric, zeromq, nng and limit (all that are installed)
+  --parts LIST     of rows, start, crowded and count (all); docs/compare.md says what they are
   --rounds N       rounds of each program, which runs twice (10)
   --patience S     seconds before a program that does not end is given up (120)
   --build FOLDER   the build of Tern (build)
@@ -23,12 +26,14 @@ of each row, at the slowest rank, and Tern's time over the peer's. Below 1 Tern 
 
 BUILD/compare/ keeps the programs, samples.csv (every sample) and compare.csv (the table)."
 
-quick= plain= peers=openmpi,mpich ranks= sizes= rounds= patience= build=$root/build
+quick= plain= peers=$all_peers ranks= sizes= rounds= patience= build=$root/build
+parts=rows,start,crowded,count
 refuse() {
 	echo "compare: $1" >&2
 	exit 2
 }
 is_list() { [[ $1 =~ ^[0-9]+(,[0-9]+)*$ ]]; }
+has_word() { [[ ,$1, == *",$2,"* ]]; } # LIST WORD
 
 while (($#)); do
 	case $1 in
@@ -38,7 +43,7 @@ while (($#)); do
 		echo "$usage"
 		exit 0
 		;;
-	--ranks | --sizes | --peers | --rounds | --patience | --build)
+	--ranks | --sizes | --peers | --parts | --rounds | --patience | --build)
 		(($# > 1)) || refuse "$1 needs a value"
 		declare "${1#--}=$2"
 		shift
@@ -67,8 +72,11 @@ for n in ${sizes//,/ }; do
 		refuse "--sizes takes multiples of 8 up to 4194304, not $n"
 done
 for name in ${peers//,/ }; do
-	[[ $name == openmpi || $name == mpich ]] ||
-		refuse "--peers takes openmpi and mpich, not '$name'"
+	has_word "$all_peers" "$name" || refuse "--peers takes ${all_peers//,/, }, not '$name'"
+done
+for name in ${parts//,/ }; do
+	has_word rows,start,crowded,count "$name" ||
+		refuse "--parts takes rows, start, crowded and count, not '$name'"
 done
 
 # -- The programs -----------------------------------------------------------------------------
@@ -76,8 +84,13 @@ done
 work=$build/compare
 samples=$work/samples.csv said=$work/stderr
 cores=$(nproc)
-declare -A title=([tern]="Tern" [openmpi]="Open MPI" [mpich]="MPICH")
-declare -A packages=([openmpi]="openmpi-bin libopenmpi-dev" [mpich]="mpich libmpich-dev")
+declare -A title=([tern]="Tern" [openmpi]="Open MPI" [mpich]="MPICH" [ucx]="UCX"
+	[libfabric]="libfabric" [zeromq]="ZeroMQ" [nng]="nng" [limit]="the limit")
+declare -A packages=([openmpi]="openmpi-bin libopenmpi-dev" [mpich]="mpich libmpich-dev"
+	[ucx]="libucx-dev" [libfabric]="libfabric-dev" [zeromq]="libzmq3-dev" [nng]="libnng-dev")
+# What peers without a launcher are made of, beside measure.c and pair.c.
+declare -A made_of=([ucx]="ucx.c -lucp -lucs" [libfabric]="fabric.c -lfabric"
+	[zeromq]="zmq.c blocking.c -lzmq" [nng]="nng.c blocking.c -lnng" [limit]="limit.c")
 flags=(-O2 -std=gnu11)
 
 if [[ ! -x $build/bin/tern ]]; then
@@ -88,17 +101,30 @@ mkdir -p "$work"
 ${CC:-cc} "${flags[@]}" -I"$root/include" "$here/measure.c" "$here/tern.c" -o "$work/tern" \
 	-L"$build/lib" -ltern -Wl,-rpath,"$(cd "$build/lib" && pwd)"
 
+compile() { # PEER
+	case $1 in
+	openmpi | mpich)
+		"mpicc.$1" "${flags[@]}" "$here/measure.c" "$here/mpi.c" -o "$work/$1"
+		;;
+	*)
+		# shellcheck disable=SC2086
+		(cd "$here" && ${CC:-cc} "${flags[@]}" measure.c pair.c ${made_of[$1]} -o "$work/$1")
+		;;
+	esac
+}
 here_are=(tern)
 missing=()
 for name in ${peers//,/ }; do
-	if ! command -v "mpicc.$name" >/dev/null || ! command -v "mpirun.$name" >/dev/null; then
-		missing+=("${title[$name]} is left out: it is not installed (${packages[$name]})")
-	elif ! "mpicc.$name" "${flags[@]}" "$here/measure.c" "$here/mpi.c" -o "$work/$name" \
-		2>"$said"; then
-		missing+=("${title[$name]} is left out: mpicc.$name does not compile (is \
-${packages[$name]#* } installed?)")
-	else
+	left_out="${title[$name]} is left out:"
+	if [[ ! ${made_of[$name]-} ]] &&
+		! { command -v "mpicc.$name" && command -v "mpirun.$name"; } >/dev/null; then
+		missing+=("$left_out it is not installed (${packages[$name]})")
+	elif compile "$name" 2>"$said"; then
 		here_are+=("$name")
+	elif [[ ${made_of[$name]-} ]]; then
+		missing+=("$left_out its program does not compile (is ${packages[$name]-cc} installed?)")
+	else
+		missing+=("$left_out mpicc.$name does not compile (is ${packages[$name]#* } installed?)")
 	fi
 done
 
@@ -108,47 +134,84 @@ done
 is_slow() { [[ $1 == mpich ]] && (($2 > cores)); } # PEER RANKS
 SLOW_ROUNDS=2
 
-# A plan is lines of PEER SETTING RANKS.
+# A plan is lines of PART PEER SETTING RANKS.
 settings() { # PEER
 	case $1:$quick in
 	openmpi:) echo default tuned sm ucx ;;
 	openmpi:1) echo default sm ;;
+	libfabric:) echo shm tcp ;;
+	libfabric:1) echo shm ;;
 	*) echo default ;;
 	esac
 }
-plan() {
+has_launcher() { [[ ! ${made_of[$1]-} ]]; } # PEER
+plan_rows() {
 	local n name setting
 	for n in ${ranks//,/ }; do
 		for name in "${here_are[@]}"; do
 			[[ ! $quick ]] || ! is_slow "$name" "$n" || continue
+			has_launcher "$name" || ((n == 2)) || continue
 			for setting in $(settings "$name"); do
-				echo "$name $setting $n"
+				echo "rows $name $setting $n"
 			done
 		done
 	done
 }
+# An empty program, with the fewest and the most ranks.
+plan_start() {
+	local n name
+	for n in $(tr , '\n' <<<"$ranks" | sort -nu | sed -n '1p;$p' | uniq); do
+		for name in "${here_are[@]}"; do
+			! has_launcher "$name" || echo "start $name default $n"
+		done
+	done
+}
+# Two ranks on one core.
+plan_crowded() {
+	local name
+	command -v taskset >/dev/null || return 0
+	for name in "${here_are[@]}"; do
+		echo "crowded $name $(settings "$name" | cut -d' ' -f1) 2"
+	done
+}
+# ZeroMQ and nng send and receive by threads of their own, which are not counted.
+plan_count() {
+	local name
+	command -v valgrind >/dev/null || return 0
+	for name in "${here_are[@]}"; do
+		[[ $name == zeromq || $name == nng ]] ||
+			echo "count $name $(settings "$name" | cut -d' ' -f1) 2"
+	done
+}
+plan() { # PART...: those that are wanted
+	local part
+	for part in "$@"; do
+		! has_word "$parts" "$part" || "plan_$part"
+	done
+}
 
 vader=(--mca pml ob1 --mca btl "self,vader")
-command_of() { # PEER SETTING RANKS: into `command`
-	local crowded=$(($3 > cores)) n=$rounds
-	! is_slow "$1" "$3" || n=$((rounds < SLOW_ROUNDS ? rounds : SLOW_ROUNDS))
+launcher_of() { # PEER SETTING RANKS CROWDED: into `command`
 	case $1 in
 	tern)
 		command=("$build/bin/tern" run -n "$3")
-		((crowded)) || command+=(--bind core)
+		(($4)) || command+=(--bind core)
 		;;
 	mpich)
 		command=(mpirun.mpich -n "$3")
-		((crowded)) || command+=(-bind-to core)
+		(($4)) || command+=(-bind-to core)
 		;;
 	openmpi)
 		command=(mpirun.openmpi -n "$3")
-		if ((crowded)); then
+		if (($4)); then
 			command+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 		else
 			command+=(--bind-to core)
 		fi
 		;;
+	ucx) command=(env "UCX_TLS=sm,self") ;;
+	libfabric) command=(env "COMPARE_PROVIDER=$2") ;;
+	*) command=() ;;
 	esac
 	case $2 in
 	tuned) command+=("${vader[@]}" --mca coll "tuned,basic,libnbc,self,inter") ;;
@@ -158,17 +221,17 @@ command_of() { # PEER SETTING RANKS: into `command`
 		command+=(-x "UCX_TLS=sm,self")
 		;;
 	esac
-	command+=("$work/$1" "$n" "$microseconds" "$sizes")
 }
 
 # Open MPI refuses to run as root unless it is told so twice.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failures=()
-run_one() { # PEER SETTING RANKS
-	local status=0 what="${title[$1]} ($2) with $3 ranks"
-	command_of "$@"
-	timeout -k 5 "$patience" "${command[@]}" </dev/null 2>"$said" |
-		sed -nE "s/^([a-z-]+,[0-9]+,[0-9]+,[0-9.]+,(yes|no))\$/$1,$2,\1/p" >>"$samples" ||
+# WHAT PEER SETTING PREFIX COMMAND...: adds the program's rows to the samples, with names that begin
+# with PREFIX.
+sample() {
+	local status=0 what=$1 row="$2,$3,$4"
+	timeout -k 5 "$patience" "${@:5}" </dev/null 2>"$said" |
+		sed -nE "s/^([a-z-]+,[0-9]+,[0-9]+,[0-9.]+,(yes|no))\$/$row\1/p" >>"$samples" ||
 		status=$?
 	((status)) || return 0
 	if ((status == 124 || status == 137)); then
@@ -176,23 +239,71 @@ run_one() { # PEER SETTING RANKS
 	else
 		failures+=("$what failed with status $status: $(grep -m1 . "$said" || true)")
 	fi
-	[[ $1 != tern ]] || tern_failed=1
+	[[ $2 != tern ]] || tern_failed=1
+}
+run_rows() { # WHAT PEER SETTING RANKS
+	local n=$rounds
+	! is_slow "$2" "$4" || n=$((rounds < SLOW_ROUNDS ? rounds : SLOW_ROUNDS))
+	launcher_of "$2" "$3" "$4" $(($4 > cores))
+	sample "$1" "$2" "$3" "" "${command[@]}" "$work/$2" "$n" "$microseconds" "$sizes"
+}
+# The shell's clock, from before the launcher until it has ended.
+run_start() {
+	local i begun now
+	launcher_of "$2" "$3" "$4" $(($4 > cores))
+	for ((i = 0; i < rounds; i++)); do
+		begun=${EPOCHREALTIME/./}
+		sample "$1" "$2" "$3" "" "${command[@]}" "$work/$2" start
+		now=${EPOCHREALTIME/./}
+		echo "$2,$3,start-up,$4,0,$((now - begun))000,yes" >>"$samples"
+	done
+}
+run_crowded() {
+	local n=$((rounds < SLOW_ROUNDS ? rounds : SLOW_ROUNDS)) core
+	core=$(taskset -cp $$ | grep -oE '[0-9]+' | tail -1)
+	launcher_of "$2" "$3" "$4" 1
+	sample "$1" "$2" "$3" "crowded-" taskset -c "$core" "${command[@]}" "$work/$2" "$n" \
+		"$microseconds" 8 round-trip,barrier
+}
+# callgrind counts what a rank runs within counted_send() or counted_take() of measure.c.
+run_count() {
+	local counts=$work/counts file messages verified
+	rm -rf "$counts"
+	mkdir "$counts"
+	launcher_of "$2" "$3" "$4" $(($4 > cores))
+	sample "$1" "$2" "$3" "" "${command[@]}" valgrind -q --tool=callgrind \
+		'--toggle-collect=counted_send*' '--toggle-collect=counted_take*' \
+		--callgrind-out-file="$counts/%p" "$work/$2" count
+	IFS=, read -r _ _ _ _ _ messages verified <<<"$(sed -n "/^$2,$3,counted,/p" "$samples")"
+	sed -i '/,counted,/d' "$samples"
+	[[ $messages ]] || return 0
+	for file in "$counts"/*; do
+		awk -v messages="$messages" -v begin="$2,$3,instructions-" -v verified="$verified" '
+			match($0, /counted_(send|take)/) { what = substr($0, RSTART + 8, 4) }
+			/^totals: / { total = $2 }
+			END { if (what) printf "%s%s,2,8,%.1f,%s\n", begin, what, total / messages, verified }
+		' "$file" >>"$samples"
+	done
 }
 
 tern_failed=
 : >"$samples"
-mapfile -t forward < <(plan)
-mapfile -t backward < <(plan | tac)
-progress= done=0 all=$((2 * ${#forward[@]}))
+mapfile -t forward < <(plan rows start crowded count)
+mapfile -t backward < <(plan rows start crowded | tac)
+progress= done=0 all=$((${#forward[@]} + ${#backward[@]}))
 [[ $plain || ! -t 2 ]] || progress=1
-for line in "${forward[@]}" "${backward[@]}"; do
-	read -r name setting n <<<"$line"
+for line in "${forward[@]}" ${backward[@]+"${backward[@]}"}; do
+	read -r part name setting n <<<"$line"
 	done=$((done + 1))
-	[[ ! $progress ]] || printf '\r\033[K%d/%d  %s (%s), %d ranks' "$done" "$all" \
+	[[ ! $progress ]] || printf '\r\033[K%d/%d  %s: %s (%s), %d ranks' "$done" "$all" "$part" \
 		"${title[$name]}" "$setting" "$n" >&2
-	run_one "$name" "$setting" "$n"
+	"run_$part" "${title[$name]} ($setting) with $n ranks" "$name" "$setting" "$n"
 done
 [[ ! $progress ]] || printf '\r\033[K' >&2
+! has_word "$parts" crowded || command -v taskset >/dev/null ||
+	missing+=("the rows of one core are left out: taskset is not installed (util-linux)")
+! has_word "$parts" count || command -v valgrind >/dev/null ||
+	missing+=("instructions are left out: valgrind is not installed (valgrind)")
 
 # -- The table --------------------------------------------------------------------------------
 

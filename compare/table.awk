@@ -15,6 +15,8 @@ function flush_group(   median, key) {
 function text(ns, operation, bytes) {
 	if (operation == "rate")
 		return sprintf("%.2f M/s", 1000 / ns)
+	if (operation ~ /^instructions/)
+		return sprintf("%.1f", ns)
 	if (operation == "bandwidth")
 		return sprintf("%.2f GB/s", bytes / ns)
 	if (ns < 10000)
@@ -36,33 +38,36 @@ function sort_keys(table, sorted,   key, i, count) {
 	}
 	return count
 }
-function heading(   i, line) {
-	line = sprintf("%-12s  %6s  %8s  %12s", "operation", "ranks", "size", "Tern")
-	for (i = 1; i <= peers_n; i++) {
-		line = line sprintf("  %12s", title[name[i]])
-		line = line (name[i] == "openmpi" ? sprintf(" %-9s", "(by)") : "") \
-			sprintf("  %6s", "ratio")
-	}
-	print line "  verified"
+# The columns of a part: the peers that have a row in it.
+function heading(part,   i, line) {
+	line = sprintf("%-17s %6s  %8s  %10s", "operation", "ranks", "size", "Tern")
+	for (i = 1; i <= peers_n; i++)
+		if ((part, name[i]) in column)
+			line = line sprintf("  %10s %5s", title[name[i]], "ratio")
+	print (part > 1 ? "\n" : "") line "  verified"
+}
+function heading_csv(   i, line) {
 	line = "operation,ranks,cores,bytes,tern_ns"
 	for (i = 1; i <= peers_n; i++)
 		line = line "," name[i] "_ns," name[i] "_setting," name[i] "_ratio"
 	print line ",verified" >csv
 }
-function row_print(operation, ranks, bytes,   own, other, i, key, line, record, by) {
+function ratio(own, other) { return own / other < 10 ? sprintf("%.2f", own / other) : \
+	sprintf("%.0f", own / other) }
+function row_print(part, operation, ranks, bytes,   own, other, i, key, line, record, by) {
 	row = operation SUBSEP ranks SUBSEP bytes
 	own = best["tern", row]
-	line = sprintf("%-12s  %5d%s  %8s  %12s", operation, ranks, ranks > cores ? "*" : " ",
-		amount(bytes), own ? text(own, operation, bytes) : "-")
+	line = sprintf("%-17s %5d%s  %8s  %10s", operation, ranks,
+		ranks > cores || operation ~ /^crowded/ ? "*" : " ", amount(bytes),
+		own ? text(own, operation, bytes) : "-")
 	record = operation "," ranks "," cores "," bytes "," ns(own)
 	for (i = 1; i <= peers_n; i++) {
 		key = name[i] SUBSEP row
 		other = best[key]
 		by = other ? chosen[key] : ""
-		line = line sprintf("  %12s", other ? text(other, operation, bytes) : "-")
-		if (name[i] == "openmpi")
-			line = line sprintf(" %-9s", by == "" ? "" : "(" by ")")
-		line = line sprintf("  %6s", own && other ? sprintf("%.2f", own / other) : "-")
+		if ((part, name[i]) in column)
+			line = line sprintf("  %10s %5s", other ? text(other, operation, bytes) : "-",
+				own && other ? ratio(own, other) : "-")
 		record = record "," ns(other) "," by "," (own && other ? sprintf("%.4f", own / other) : "")
 		if (own && other) {
 			compared[name[i]]++
@@ -76,8 +81,22 @@ BEGIN {
 	FS = ","
 	title["openmpi"] = "Open MPI"
 	title["mpich"] = "MPICH"
+	title["ucx"] = "UCX"
+	title["libfabric"] = "libfabric"
+	title["zeromq"] = "ZeroMQ"
+	title["nng"] = "nng"
+	title["limit"] = "limit"
 	peers_n = split(peers, name, " ")
-	heading()
+	order[1] = "round-trip send-receive rate bandwidth put get crowded-round-trip"
+	order[1] = order[1] " instructions-send instructions-take"
+	order[2] = "start-up barrier crowded-barrier broadcast reduce allreduce allgather alltoall"
+	order[2] = order[2] " updates"
+	for (part = 1; part in order; part++) {
+		n = split(order[part], word, " ")
+		for (i = 1; i <= n; i++)
+			part_of[word[i]] = part
+	}
+	n = 0
 }
 {
 	group = $1 FS $2 FS $3 FS $4 FS $5
@@ -90,21 +109,26 @@ BEGIN {
 	time[++n] = $6
 	if ($7 != "yes")
 		wrong[row] = 1
-	has_ranks[$4] = has_bytes[$5] = seen[row] = 1
+	has_ranks[$4] = has_bytes[$5] = seen[row] = column[part_of[$3], $1] = 1
 }
 END {
 	flush_group()
-	order = "round-trip send-receive rate bandwidth barrier broadcast reduce allreduce"
-	operations = split(order " allgather alltoall updates", operation, " ")
 	sort_keys(has_ranks, ranks)
 	sizes = sort_keys(has_bytes, bytes)
-	for (r = 1; r in ranks; r++)
-		for (o = 1; o <= operations; o++)
-			for (b = 1; b <= sizes; b++)
-				if ((operation[o], ranks[r], bytes[b]) in seen)
-					row_print(operation[o], ranks[r], bytes[b])
+	heading_csv()
+	for (part = 1; part in order; part++) {
+		operations = split(order[part], operation, " ")
+		if ((part, "tern") in column)
+			heading(part)
+		for (r = 1; r in ranks; r++)
+			for (o = 1; o <= operations; o++)
+				for (b = 1; b <= sizes; b++)
+					if ((operation[o], ranks[r], bytes[b]) in seen)
+						row_print(part, operation[o], ranks[r], bytes[b])
+	}
 	print ""
 	for (i = 1; i <= peers_n; i++)
-		printf "Tern is ahead of %s in %d of %d rows\n", title[name[i]], ahead[name[i]],
-			compared[name[i]]
+		if (name[i] != "limit")
+			printf "Tern is ahead of %s in %d of %d rows\n", title[name[i]],
+				ahead[name[i]], compared[name[i]]
 }

@@ -3,17 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <tern/coll.h>
+#include <tern/mem.h>
 #include <tern/msg.h>
 #include <tern/post.h>
 
 #include "peer.h"
 
-enum { ASK, ANSWER, WORD, DONE, UPDATE }; /* handlers */
-enum { PING = 1, PONG, STREAM, ENDED };   /* ids of messages */
+enum { ASK, ANSWER, WORD, UPDATE };     /* handlers */
+enum { PING = 1, PONG, STREAM, ENDED }; /* ids of messages */
 
 static tern *t;
 static tern_team *team;
-static tern_flag asked, answered, taken, done;
+static tern_flag asked, answered, taken;
 static uint64_t answers, words; /* sums */
 
 static void must(int rc)
@@ -42,12 +43,6 @@ static void on_word(tern *at, const tern_msg *m)
 	tern_signal(at, &taken, 1);
 }
 
-static void on_done(tern *at, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(at, &done, 1);
-}
-
 static void on_updates(tern *at, const tern_msg *m, const uint64_t *update, size_t count)
 {
 	(void)at, (void)m;
@@ -63,7 +58,6 @@ void peer_open(int *argc, char ***argv)
 	must(tern_on(t, ASK, on_ask));
 	must(tern_on(t, ANSWER, on_answer));
 	must(tern_on(t, WORD, on_word));
-	must(tern_on(t, DONE, on_done));
 	must(tern_post_on(t, UPDATE, on_updates));
 	must(tern_post_limit(t, PEER_AHEAD));
 	must(tern_team_all(t, &team));
@@ -172,19 +166,18 @@ uint64_t peer_send_trips(uint64_t count)
 	return sum;
 }
 
-/* `words` is 0 between two calls: the first word may come before this rank's call. */
-uint64_t peer_words(uint64_t count)
+void peer_words_send(uint64_t count)
 {
-	for (uint64_t i = 0; i < count && peer_rank() == 0; i++)
+	for (uint64_t i = 0; i < count; i++)
 		must(tern_request(t, 1, WORD, i));
-	if (peer_rank() == 0)
-		must(tern_wait(t, &done, 1));
-	if (peer_rank() != 1)
-		return 0;
+}
+
+/* `words` is 0 between two calls: the first word may come before this rank's call. */
+uint64_t peer_words_take(uint64_t count)
+{
 	must(tern_wait(t, &taken, count));
 	uint64_t sum = words;
 	words = 0;
-	must(tern_request(t, 0, DONE));
 	return sum;
 }
 
@@ -214,4 +207,32 @@ void peer_stream(double *data, size_t n, size_t apart, size_t places, uint64_t c
 		must(tern_recv_word(t, 1, ENDED, &word));
 	else
 		must(tern_send_word(t, 0, ENDED, 0));
+}
+
+/* -- Memory of the other rank ------------------------------------------------------ */
+
+static double *memory;
+static tern_addr memory_at;
+
+double *peer_memory(size_t bytes)
+{
+	void *p;
+	must(tern_alloc_all(t, bytes, &p));
+	must(tern_addr_of(t, p, &memory_at));
+	return memory = p;
+}
+
+static tern_addr address(const double *at)
+{
+	return tern_addr_at(memory_at, 1) + (size_t)(at - memory) * sizeof *at;
+}
+
+void peer_put(double *at, size_t n)
+{
+	must(tern_put(t, address(at), at, n * sizeof *at));
+}
+
+void peer_get(double *at, size_t n)
+{
+	must(tern_get(t, at, address(at), n * sizeof *at));
 }

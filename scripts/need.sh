@@ -19,7 +19,12 @@ compare_wants="
 	openmpi-bin     mpirun.openmpi
 	libopenmpi-dev  /usr/lib/*/openmpi/include/mpi.h
 	mpich           mpirun.mpich
-	libmpich-dev    /usr/include/*/mpich/mpi.h"
+	libmpich-dev    /usr/include/*/mpich/mpi.h
+	libucx-dev      /usr/include/ucp/api/ucp.h
+	libfabric-dev   /usr/include/rdma/fabric.h
+	libzmq3-dev     /usr/include/zmq.h
+	libnng-dev      /usr/include/nng/nng.h
+	valgrind        valgrind"
 format="
 	clang-format  clang-format"
 aarch64="$demo
@@ -32,12 +37,10 @@ test="$aarch64 $format $demo_wants $compare_wants
 	python3             python3
 	libclang-rt-14-dev  /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-*.a
 	spin                spin
-	valgrind            valgrind
 	gdb                 gdb
 	mandoc              mandoc
 	man-db              man
 	bsdextrautils       col
-	libfabric-dev       /usr/include/rdma/fabric.h
 	libncurses-dev      /usr/include/curses.h
 	tmux                tmux
 	chromium            chromium
