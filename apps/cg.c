@@ -12,7 +12,6 @@
 #include <tern/msg.h>
 
 enum { ACTIVE, SEND, COLLECTIVE };
-enum { OFFSETS_MOST = 16 };
 
 static uint64_t rows = 10000, offsets = 4, most = 200;
 
@@ -40,32 +39,6 @@ static uint64_t *starts, *place; /* elements of own row l beside the diagonal: t
 static double *x, *r, *ap, *p;
 static tern_addr p_at;
 static uint64_t iterations;
-
-/* -- The system: symmetric, and its diagonal outweighs the rest --------------------------- */
-
-/* The d-th distance of an element from the diagonal. */
-static uint64_t distance(uint64_t d)
-{
-	return 1 + d * d * 37 + d * 5;
-}
-
-static double solution(uint64_t i)
-{
-	return 1 + (double)(app_hash(i) % 1000) / 1000;
-}
-
-/* The columns of row i beside the diagonal, whose elements are all -1; how many. */
-static unsigned columns_of(uint64_t i, uint64_t column[2 * OFFSETS_MOST])
-{
-	unsigned n = 0;
-	for (uint64_t d = 0; d < offsets; d++) {
-		if (i >= distance(d))
-			column[n++] = i - distance(d);
-		if (i + distance(d) < rows)
-			column[n++] = i + distance(d);
-	}
-	return n;
-}
 
 /* -- Communication -------------------------------------------------------------------- */
 
@@ -219,10 +192,10 @@ static void open(struct app_job *j)
 	r = app_memory(j, (double)room * sizeof *r);
 	ap = app_memory(j, (double)room * grid.rows * sizeof *ap);
 	starts = app_memory(j, (double)(mine + 1) * sizeof *starts);
-	place = app_memory(j, (double)mine * 2 * OFFSETS_MOST * sizeof *place);
+	place = app_memory(j, (double)mine * 2 * APP_OFFSETS_MOST * sizeof *place);
 	for (uint64_t l = 0; l < mine; l++) {
-		uint64_t column[2 * OFFSETS_MOST];
-		unsigned n = columns_of(l * j->size + j->rank, column);
+		uint64_t column[2 * APP_OFFSETS_MOST];
+		unsigned n = app_row_columns(rows, offsets, l * j->size + j->rank, column);
 		starts[l + 1] = starts[l] + n;
 		for (unsigned e = 0; e < n; e++)
 			place[starts[l] + e] = place_of(j, column[e]);
@@ -238,10 +211,10 @@ static void reset(struct app_job *j)
 	memset(p, 0, room * j->size * sizeof *p);
 	memset(x, 0, room * sizeof *x);
 	for (uint64_t l = 0; l < mine; l++) {
-		uint64_t column[2 * OFFSETS_MOST], i = l * j->size + j->rank;
-		r[l] = (double)(2 * offsets + 1) * solution(i);
-		for (unsigned e = columns_of(i, column); e-- > 0;)
-			r[l] -= solution(column[e]);
+		uint64_t column[2 * APP_OFFSETS_MOST], i = l * j->size + j->rank;
+		r[l] = (double)(2 * offsets + 1) * app_solution(i);
+		for (unsigned e = app_row_columns(rows, offsets, i, column); e-- > 0;)
+			r[l] -= app_solution(column[e]);
 	}
 }
 
@@ -249,7 +222,7 @@ static uint64_t wrong(struct app_job *j)
 {
 	uint64_t n = 0;
 	for (uint64_t l = 0; l < mine; l++)
-		n += !(fabs(x[l] - solution(l * j->size + j->rank)) <= 1e-8);
+		n += !(fabs(x[l] - app_solution(l * j->size + j->rank)) <= 1e-8);
 	return n;
 }
 

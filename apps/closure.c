@@ -27,20 +27,12 @@ static const struct app_variant variants[] = {
 	{ 0 },
 };
 
-enum { NO_PATH = UINT32_MAX / 4 };
-
 static struct app_grid grid;
 static uint64_t first_row, row_count, first_column, column_count;
 static uint32_t *part, *expected;       /* row_count by column_count distances */
 static uint32_t *row, *column, *copied; /* what an iteration needs; columns, for others to take */
 static tern_addr part_at, row_at, column_at, copied_at;
 static tern_team *in_row, *in_column; /* ranks of the same row and of the same column */
-
-static uint32_t edge(uint64_t from, uint64_t to)
-{
-	uint64_t h = app_hash(from << 32 | to);
-	return from == to ? 0 : h % 100 < density ? (uint32_t)(h >> 32) % 1000 + 1 : NO_PATH;
-}
 
 /* -- Communication -------------------------------------------------------------------- */
 
@@ -152,16 +144,7 @@ static void run(struct app_job *j)
 static void expect(struct app_job *j)
 {
 	uint32_t *d = app_memory(j, (double)vertices * (double)vertices * sizeof *d);
-	for (uint64_t i = 0; i < vertices; i++)
-		for (uint64_t l = 0; l < vertices; l++)
-			d[i * vertices + l] = edge(i, l);
-	for (uint64_t k = 0; k < vertices; k++)
-		for (uint64_t i = 0; i < vertices; i++)
-			for (uint64_t l = 0; l < vertices; l++) {
-				uint32_t by = d[i * vertices + k] + d[k * vertices + l];
-				if (by < d[i * vertices + l])
-					d[i * vertices + l] = by;
-			}
+	app_serial_paths(d, vertices, density);
 	for (uint64_t i = 0; i < row_count; i++)
 		memcpy(expected + i * column_count, d + (first_row + i) * vertices + first_column,
 		       column_count * sizeof *d);
@@ -193,7 +176,8 @@ static void reset(struct app_job *j)
 	(void)j;
 	for (uint64_t i = 0; i < row_count; i++)
 		for (uint64_t l = 0; l < column_count; l++)
-			part[i * column_count + l] = edge(first_row + i, first_column + l);
+			part[i * column_count + l] =
+				app_edge(density, first_row + i, first_column + l);
 }
 
 static uint64_t wrong(struct app_job *j)

@@ -38,12 +38,6 @@ static uint64_t local;   /* points of a rank: n / P */
 static tern_flag arrived;
 static double computed, remapped; /* seconds of the last round */
 
-static double complex input(uint64_t i)
-{
-	uint64_t h = app_hash(i);
-	return (double)(h & 0xffff) / 0x8000 - 1 + I * ((double)(h >> 16 & 0xffff) / 0x8000 - 1);
-}
-
 /* -- Communication -------------------------------------------------------------------- */
 
 /* Words: the place in the block, and the point. */
@@ -144,22 +138,6 @@ static void run(struct app_job *j)
 
 /* -- Around it ------------------------------------------------------------------------ */
 
-/* By recursion, decimation in time: x[0], x[step], ... into y[0] to y[n - 1]. */
-static void serial(double complex *y, uint64_t first, uint64_t n, uint64_t step)
-{
-	if (n == 1) {
-		y[0] = input(first);
-		return;
-	}
-	serial(y, first, n / 2, 2 * step);
-	serial(y + n / 2, first + step, n / 2, 2 * step);
-	for (uint64_t k = 0; k < n / 2; k++) {
-		double complex odd = cexp(-2 * M_PI * I * (double)k / (double)n) * y[k + n / 2];
-		y[k + n / 2] = y[k] - odd;
-		y[k] += odd;
-	}
-}
-
 static void open(struct app_job *j)
 {
 	if (points & (points - 1))
@@ -177,7 +155,7 @@ static void open(struct app_job *j)
 	for (uint64_t k = 0; k < points; k++)
 		root[k] = cexp(-2 * M_PI * I * (double)k / (double)points);
 	parts = app_memory(j, 2.0 * j->size * sizeof *parts);
-	serial(expected, 0, points, 1);
+	app_serial_fft(expected, points);
 	app_must(j, tern_on(j->t, ON_POINT, on_point));
 	app_must(j, tern_on(j->t, ON_POINT_REPLY, on_point));
 	j->amount = 5e-6 * (double)points * log2((double)points);
@@ -187,19 +165,16 @@ static void open(struct app_job *j)
 static void reset(struct app_job *j)
 {
 	for (uint64_t l = 0; l < local; l++)
-		cyclic[l] = input(l * j->size + j->rank);
+		cyclic[l] = app_point(l * j->size + j->rank);
 	memset(blocked, 0, local * sizeof *blocked);
 }
 
-/* Row r of the last column is output bit-reverse(r). */
 static uint64_t wrong(struct app_job *j)
 {
 	uint64_t n = 0;
 	for (uint64_t l = 0; l < local; l++) {
-		uint64_t row = j->rank * local + l, reversed = 0;
-		for (uint64_t bit = 1; bit < points; bit *= 2)
-			reversed = reversed * 2 | !!(row & bit);
-		n += !(cabs(blocked[l] - expected[reversed]) <= 1e-12 * (double)points);
+		uint64_t at = app_fft_place(j->rank * local + l, points);
+		n += !(cabs(blocked[l] - expected[at]) <= 1e-12 * (double)points);
 	}
 	return n;
 }

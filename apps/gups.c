@@ -31,28 +31,16 @@ static const struct app_variant variants[] = {
 	{ 0 },
 };
 
-struct update {
-	uint64_t index, value;
-};
-
 static uint64_t *table, *expected, first, mine;
 static tern_addr table_at;
-static struct update *bucket, *received; /* `ahead` sorted by rank; and what came of all ranks */
+static struct app_update *bucket,
+	*received; /* `ahead` sorted by rank; and what came of all ranks */
 static uint64_t *counts, *received_counts, *ends;
 static tern_part *parts;
 
-/* The k-th update of a rank; it depends on nothing else. */
-static struct update update_make(uint32_t rank, uint64_t k)
+static struct app_update update_make(uint32_t rank, uint64_t k)
 {
-	uint64_t random = app_hash((uint64_t)rank << 40 | k);
-	struct update u = { random % table_size, random | 1 };
-	if (!bell)
-		return u;
-	u = (struct update){ 0, 1 };
-	for (uint64_t i = 0; i < bell; i++)
-		u.index += app_hash(random + i) % table_size;
-	u.index /= bell;
-	return u;
+	return app_update_of(table_size, bell, rank, k);
 }
 
 /* -- Communication -------------------------------------------------------------------- */
@@ -67,7 +55,7 @@ static void run_atomic(struct app_job *j)
 {
 	tern_op op = TERN_OP;
 	for (uint64_t k = 0; k < updates; k++) {
-		struct update u = update_make(j->rank, k);
+		struct app_update u = update_make(j->rank, k);
 		uint32_t to = app_owner(j, table_size, u.index);
 		u.index -= app_first(j, table_size, to);
 		app_must(j, tern_amo64_start(j->t,
@@ -82,7 +70,7 @@ static void run_atomic(struct app_job *j)
 static void run_messages(struct app_job *j)
 {
 	for (uint64_t k = 0; k < updates; k++) {
-		struct update u = update_make(j->rank, k);
+		struct app_update u = update_make(j->rank, k);
 		uint32_t to = app_owner(j, table_size, u.index);
 		uint64_t at = u.index - app_first(j, table_size, to);
 		int rc = j->variant == MESSAGE ? tern_request(j->t, to, ON_UPDATE, at, u.value)
@@ -102,7 +90,7 @@ static void bucket_fill(struct app_job *j, uint64_t k, uint64_t n)
 	for (uint32_t r = 0; r < j->size; r++)
 		ends[r] = r ? ends[r - 1] + counts[r - 1] : 0;
 	for (uint64_t i = 0; i < n; i++) {
-		struct update u = update_make(j->rank, k + i);
+		struct app_update u = update_make(j->rank, k + i);
 		bucket[ends[app_owner(j, table_size, u.index)]++] = u;
 	}
 }
@@ -155,7 +143,7 @@ static void open(struct app_job *j)
 	parts = app_memory(j, 2.0 * j->size * sizeof *parts);
 	for (uint32_t r = 0; r < j->size; r++)
 		for (uint64_t k = 0; k < updates; k++) {
-			struct update u = update_make(r, k);
+			struct app_update u = update_make(r, k);
 			if (u.index - first < mine)
 				expected[u.index - first] += u.value;
 		}

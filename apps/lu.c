@@ -38,12 +38,6 @@ static double *part, *expected;
 static double *diagonal, *above, *left;
 static tern_addr part_at, diagonal_at, above_at, left_at;
 
-static double element(uint64_t i, uint64_t k)
-{
-	double x = (double)(app_hash(i << 32 | k) % 2001) / 1000 - 1;
-	return i == k ? x + 2 * (double)size : x;
-}
-
 /* -- Who has what ----------------------------------------------------------------------- */
 
 static int owns(uint64_t i, uint64_t k)
@@ -94,45 +88,25 @@ static double *left_of(uint64_t k, uint64_t r)
 
 static void factor(struct app_job *j, double *a)
 {
-	for (uint64_t p = 0; p < edge; p++)
-		for (uint64_t i = p + 1; i < edge; i++) {
-			a[i * edge + p] /= a[p * edge + p];
-			for (uint64_t k = p + 1; k < edge; k++)
-				a[i * edge + k] -= a[i * edge + p] * a[p * edge + k];
-		}
+	app_block_factor(a, edge);
 	app_work(j, 0, 2 * edge * edge * edge / 3 + 1, 0);
 }
 
-/* a = L^-1 a, with the L of the diagonal block. */
 static void divide_row(struct app_job *j, double *a, const double *d)
 {
-	for (uint64_t p = 0; p < edge; p++)
-		for (uint64_t i = p + 1; i < edge; i++)
-			for (uint64_t k = 0; k < edge; k++)
-				a[i * edge + k] -= d[i * edge + p] * a[p * edge + k];
+	app_block_divide_row(a, d, edge);
 	app_work(j, 0, edge * edge * edge, 0);
 }
 
-/* a = a U^-1 */
 static void divide_column(struct app_job *j, double *a, const double *d)
 {
-	for (uint64_t i = 0; i < edge; i++)
-		for (uint64_t p = 0; p < edge; p++) {
-			a[i * edge + p] /= d[p * edge + p];
-			for (uint64_t k = p + 1; k < edge; k++)
-				a[i * edge + k] -= a[i * edge + p] * d[p * edge + k];
-		}
+	app_block_divide_column(a, d, edge);
 	app_work(j, 0, edge * edge * edge, 0);
 }
 
-/* c -= a b */
-static void inner(struct app_job *j, double *restrict c, const double *restrict a,
-		  const double *restrict b)
+static void inner(struct app_job *j, double *c, const double *a, const double *b)
 {
-	for (uint64_t i = 0; i < edge; i++)
-		for (uint64_t p = 0; p < edge; p++)
-			for (uint64_t k = 0; k < edge; k++)
-				c[i * edge + k] -= a[i * edge + p] * b[p * edge + k];
+	app_block_inner(c, a, b, edge);
 	app_work(j, 0, 2 * edge * edge * edge, 0);
 }
 
@@ -295,18 +269,10 @@ static double *own_element(double *all, uint64_t i, uint64_t k)
 	return all + block_place(i / edge, k / edge) + i % edge * edge + k % edge;
 }
 
-/* Row by row, without blocks. */
 static void expect(struct app_job *j)
 {
 	double *a = app_memory(j, (double)size * (double)size * sizeof *a);
-	for (uint64_t i = 0; i < size * size; i++)
-		a[i] = element(i / size, i % size);
-	for (uint64_t i = 1; i < size; i++)
-		for (uint64_t p = 0; p < i; p++) {
-			double factor_of = a[i * size + p] /= a[p * size + p];
-			for (uint64_t k = p + 1; k < size; k++)
-				a[i * size + k] -= factor_of * a[p * size + k];
-		}
+	app_serial_lu(a, size);
 	for (uint64_t i = 0; i < size * size; i++) {
 		double *own = own_element(expected, i / size, i % size);
 		if (own)
@@ -342,7 +308,7 @@ static void reset(struct app_job *j)
 	for (uint64_t i = 0; i < size * size; i++) {
 		double *own = own_element(part, i / size, i % size);
 		if (own)
-			*own = element(i / size, i % size);
+			*own = app_element(size, i / size, i % size);
 	}
 }
 

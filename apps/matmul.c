@@ -38,6 +38,7 @@ static double *a, *b, *c, *expected, *fetched[2];
 static tern_addr a_at, fetched_at[2];
 static uint64_t k_all, mine, have;
 static double compute;    /* seconds for a column, for the prediction */
+static double took;       /* seconds of the last round */
 static tern_flag arrived; /* columns that have come by message */
 
 /* -- The input: small whole numbers, so that sums are exact in any order ------------------- */
@@ -130,11 +131,14 @@ static void run_prefetch(struct app_job *j, uint64_t first)
 static void run(struct app_job *j)
 {
 	uint64_t first = app_first(j, k_all, j->rank) % k_all;
+	double begun = app_seconds(j);
 	if (j->variant == BLOCKING)
 		run_blocking(j, first);
 	else
 		run_prefetch(j, first);
 	app_must(j, tern_barrier(j->t)); /* until then others get columns from here */
+	took = app_seconds(j) - begun;
+	app_figure(j, "processor %", 100 * (double)k_all * compute / took);
 	app_figure(j, "flop a message", 2.0 * (double)(rows * columns) / j->size);
 }
 
@@ -213,6 +217,8 @@ static double predict(struct app_job *j)
 	double overheads = 2 * (p->overhead_send + p->overhead_receive);
 	double trip = overheads + 2 * p->latency + (double)rows * sizeof *a * p->byte;
 	double remote = (double)(k_all - have), own = (double)have;
+	/* Of the peak, which is one over the gap for each byte: figure 4-14. */
+	app_figure(j, "network %", 100 * remote * (double)rows * sizeof *a * p->byte / took);
 	if (j->variant == BLOCKING)
 		return remote * (trip + compute) + own * compute;
 	return remote * fmax(trip, overheads + compute) + own * compute;

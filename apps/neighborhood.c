@@ -41,13 +41,6 @@ static uint32_t *total, *expected; /* of each class: our sections, added up */
 static tern_addr image_at, other_at, histogram_at, sections_at;
 static double descriptor[CLASSES][2], expected_descriptor[CLASSES][2]; /* entropy, energy */
 
-static uint16_t pixel(uint64_t row, uint64_t column)
-{
-	/* neighbouring pixels are alike */
-	uint64_t h = app_hash((row / 4) << 32 | column / 4) + app_hash(row << 32 | column) % 5;
-	return (uint16_t)(h & ((1u << bits) - 1));
-}
-
 /* The other pixel of a pair; 0 if it is outside the image. */
 static int pair_of(unsigned class, uint64_t row, uint64_t column, uint64_t *r, uint64_t *c)
 {
@@ -152,17 +145,6 @@ static void sections_send(struct app_job *j)
 	app_must(j, tern_op_wait(j->t, &op));
 }
 
-/* Sums of -p log p and of p^2 over some bins of both histograms, of n pairs. */
-static void describe(const uint32_t *h, uint64_t length, double n, double out[2])
-{
-	for (uint64_t i = 0; i < length; i++)
-		if (h[i]) {
-			double p = h[i] / n;
-			out[0] -= p * log(p);
-			out[1] += p * p;
-		}
-}
-
 static void run(struct app_job *j)
 {
 	for (unsigned class = 0; class < CLASSES; class ++) {
@@ -183,7 +165,7 @@ static void run(struct app_job *j)
 		app_must(j, tern_team_allreduce(j->team, &pairs, &pairs, 1, TERN_TYPE_UINT64,
 						TERN_REDUCE_SUM));
 		double part[2] = { 0, 0 };
-		describe(sum, KINDS * bin_count, (double)pairs, part);
+		app_describe(sum, KINDS * bin_count, (double)pairs, part);
 		app_work(j, 0, 20 * KINDS * bin_count, 0);
 		app_must(j, tern_team_allreduce(j->team, part, descriptor[class], 2,
 						TERN_TYPE_DOUBLE, TERN_REDUCE_SUM));
@@ -191,24 +173,6 @@ static void run(struct app_job *j)
 }
 
 /* -- Around it ------------------------------------------------------------------------ */
-
-/* Counts pair by pair, by their corners: whatever the ranks' rows are. */
-static uint64_t expect_class(uint32_t *h, int right, int below)
-{
-	uint64_t pairs = 0;
-	for (int64_t r = 0; r < (int64_t)side; r++)
-		for (int64_t c = 0; c < (int64_t)side; c++) {
-			if (r + below >= (int64_t)side || c + right >= (int64_t)side ||
-			    c + right < 0)
-				continue;
-			int one = pixel((uint64_t)r, (uint64_t)c);
-			int two = pixel((uint64_t)(r + below), (uint64_t)(c + right));
-			h[one + two]++;
-			h[bins + (uint64_t)((int)(bins / 2) + one - two)]++;
-			pairs++;
-		}
-	return pairs;
-}
 
 /* The whole image by one rank, which keeps its section of the histograms. */
 static void expect(struct app_job *j)
@@ -218,9 +182,9 @@ static void expect(struct app_job *j)
 	uint32_t *h = app_memory(j, KINDS * (double)bins * sizeof *h);
 	for (unsigned class = 0; class < CLASSES; class ++) {
 		memset(h, 0, KINDS * bins * sizeof *h);
-		uint64_t pairs = expect_class(h, right[class], below[class]);
+		uint64_t pairs = app_serial_pairs(h, bits, side, right[class], below[class]);
 		memset(expected_descriptor[class], 0, sizeof *expected_descriptor);
-		describe(h, KINDS * bins, (double)pairs, expected_descriptor[class]);
+		app_describe(h, KINDS * bins, (double)pairs, expected_descriptor[class]);
 		for (unsigned kind = 0; kind < KINDS; kind++)
 			memcpy(expected + (class * KINDS + kind) * bin_count,
 			       h + kind * bins + first_bin, bin_count * sizeof *h);
@@ -244,7 +208,7 @@ static void open(struct app_job *j)
 	expected = app_memory(j, CLASSES * KINDS * (double)bin_count * sizeof *total);
 	for (uint64_t l = 0; l < row_count; l++)
 		for (uint64_t c = 0; c < side; c++)
-			image[l * side + c] = pixel(first_row + l, c);
+			image[l * side + c] = app_pixel(bits, first_row + l, c);
 	expect(j);
 	app_requests_open(j);
 	j->amount = CLASSES * 1e-6 * (double)side * (double)side;

@@ -30,25 +30,6 @@ static uint64_t *key, *bucket, *expected, *sorted, *counts, *come;
 static uint64_t bucket_count, bucket_room, expected_count;
 static tern_part *parts;
 
-/* Bits of a key; its bucket is the rank. */
-enum { BITS = 48 };
-
-static uint64_t key_make(uint64_t i)
-{
-	return app_hash(i) >> (64 - BITS);
-}
-
-static uint32_t bucket_of(const struct app_job *j, uint64_t k)
-{
-	return (uint32_t)(k * j->size >> BITS);
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
 /* -- Communication -------------------------------------------------------------------- */
 
 static void on_key(tern *t, const tern_msg *m)
@@ -61,7 +42,7 @@ static void on_key(tern *t, const tern_msg *m)
 static void run_messages(struct app_job *j)
 {
 	for (uint64_t i = 0; i < keys; i++) {
-		uint32_t to = bucket_of(j, key[i]);
+		uint32_t to = app_key_bucket(key[i], j->size);
 		app_must(j, j->variant == MESSAGE ? tern_request(j->t, to, ON_KEY, key[i])
 						  : tern_post(j->t, to, ON_KEY, key[i]));
 	}
@@ -73,9 +54,9 @@ static void run_collective(struct app_job *j)
 	uint64_t gone = 0;
 	memset(counts, 0, j->size * sizeof *counts);
 	memcpy(sorted, key, keys * sizeof *key);
-	qsort(sorted, keys, sizeof *key, compare);
+	qsort(sorted, keys, sizeof *key, app_key_compare);
 	for (uint64_t i = 0; i < keys; i++)
-		counts[bucket_of(j, key[i])]++;
+		counts[app_key_bucket(key[i], j->size)]++;
 	app_must(j, tern_team_alltoall(j->team, counts, come, sizeof *counts));
 	bucket_count = 0;
 	for (uint32_t r = 0; r < j->size; r++) {
@@ -94,7 +75,7 @@ static void run(struct app_job *j)
 		run_collective(j);
 	else
 		run_messages(j);
-	qsort(bucket, bucket_count, sizeof *bucket, compare);
+	qsort(bucket, bucket_count, sizeof *bucket, app_key_compare);
 	app_work(j, 64 * bucket_count, 0, 32 * bucket_count);
 }
 
@@ -107,12 +88,13 @@ static void expect(struct app_job *j)
 	double bytes = (double)keys * j->size * sizeof *expected;
 	uint64_t *all = app_memory(j, bytes);
 	for (uint64_t i = 0; i < n; i++)
-		all[i] = key_make(i);
-	qsort(all, n, sizeof *all, compare);
-	while (first < n && bucket_of(j, all[first]) < j->rank)
+		all[i] = app_key(i);
+	qsort(all, n, sizeof *all, app_key_compare);
+	while (first < n && app_key_bucket(all[first], j->size) < j->rank)
 		first++;
 	expected_count = 0;
-	while (first + expected_count < n && bucket_of(j, all[first + expected_count]) == j->rank)
+	while (first + expected_count < n &&
+	       app_key_bucket(all[first + expected_count], j->size) == j->rank)
 		expected_count++;
 	expected = app_memory(j, (double)expected_count * sizeof *expected);
 	memcpy(expected, all + first, expected_count * sizeof *expected);
@@ -130,7 +112,7 @@ static void open(struct app_job *j)
 	come = counts + j->size;
 	parts = app_memory(j, 2.0 * j->size * sizeof *parts);
 	for (uint64_t i = 0; i < keys; i++)
-		key[i] = key_make(j->rank * keys + i);
+		key[i] = app_key(j->rank * keys + i);
 	app_must(j, tern_on(j->t, ON_KEY, on_key));
 	app_must(j, tern_barrier(j->t));
 	j->amount = 1e-6 * (double)keys * j->size;

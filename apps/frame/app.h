@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <tern/coll.h>
 
+#include "frame/number.h"
+
 enum { APP_FIGURES = 32 };
 
 /* An option that takes a whole number, or a list of them: then each value is played. */
@@ -96,14 +98,6 @@ const char *app_interrupt_lacks(struct app_job *j);
 /* Of n things in blocks, rank r has app_first(n, r) to app_first(n, r + 1) - 1. */
 uint64_t app_first(const struct app_job *j, uint64_t n, uint32_t rank);
 uint32_t app_owner(const struct app_job *j, uint64_t n, uint64_t i);
-/* The same of any number of parts. */
-uint64_t app_part(uint64_t n, uint64_t parts, uint64_t part);
-uint32_t app_part_of(uint64_t n, uint64_t parts, uint64_t i);
-
-/* The ranks as a grid, as square as can be: rank = row * columns + column. */
-struct app_grid {
-	uint32_t rows, columns, row, column;
-};
 struct app_grid app_grid(const struct app_job *j);
 
 /*
@@ -113,9 +107,6 @@ struct app_grid app_grid(const struct app_job *j);
 void app_requests_open(struct app_job *j);
 void app_request(struct app_job *j, tern_addr to, tern_addr from, size_t len);
 void app_requests_wait(struct app_job *j);
-
-/* A number that looks random and depends on `x` alone. */
-uint64_t app_hash(uint64_t x);
 
 /* -- Within the frame ------------------------------------------------------------------ */
 

@@ -123,17 +123,6 @@ const char *app_interrupt_lacks(struct app_job *j)
 
 /* -- Blocks and numbers ---------------------------------------------------------------- */
 
-uint64_t app_part(uint64_t n, uint64_t parts, uint64_t part)
-{
-	return n * part / parts;
-}
-
-/* The greatest part with app_part(n, parts, part) <= i. */
-uint32_t app_part_of(uint64_t n, uint64_t parts, uint64_t i)
-{
-	return (uint32_t)((parts * (i + 1) - 1) / n);
-}
-
 uint64_t app_first(const struct app_job *j, uint64_t n, uint32_t rank)
 {
 	return app_part(n, j->size, rank);
@@ -146,20 +135,5 @@ uint32_t app_owner(const struct app_job *j, uint64_t n, uint64_t i)
 
 struct app_grid app_grid(const struct app_job *j)
 {
-	struct app_grid g = { .rows = 1 };
-	for (uint32_t d = 1; d * d <= j->size; d++)
-		if (j->size % d == 0)
-			g.rows = d;
-	g.columns = j->size / g.rows;
-	g.row = j->rank / g.columns;
-	g.column = j->rank % g.columns;
-	return g;
-}
-
-uint64_t app_hash(uint64_t x)
-{
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
+	return app_grid_of(j->size, j->rank);
 }
