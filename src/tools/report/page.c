@@ -5,12 +5,10 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 
 #include <tern/tern.h>
 
-#include "base/cpu.h"
 #include "tools/report/report.h"
 
 extern const char report_page[];
@@ -201,39 +199,21 @@ static void figure_write(const struct jobs *s, const struct figure *f, FILE *to)
 
 /* -- The page ----------------------------------------------------------------------------- */
 
-static void processor_name(char *name, size_t len)
-{
-	char line[256];
-	FILE *from = fopen("/proc/cpuinfo", "re");
-	snprintf(name, len, "unknown processor");
-	while (from && fgets(line, sizeof line, from))
-		if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
-			line[strcspn(line, "\n")] = '\0';
-			snprintf(name, len, "%s", strchr(line, ':') + 2);
-			break;
-		}
-	if (from)
-		fclose(from);
-}
-
 static void head_write(const struct jobs *s, FILE *to)
 {
-	char processor[200], date[32];
-	struct utsname system;
+	char machine[IDENTITY], date[32];
 	time_t now = time(NULL);
 	double seconds = 0;
 	unsigned kept = 0;
-	processor_name(processor, sizeof processor);
-	uname(&system);
+	machine_identity(machine, sizeof machine);
 	strftime(date, sizeof date, "%Y-%m-%d %H:%M", localtime(&now));
 	for (unsigned i = 0; i < s->n; i++) {
 		seconds += s->job[i].seconds;
 		kept += s->job[i].state == JOB_KEPT;
 	}
 	fprintf(to, "<h1>Tern: report</h1>\n<p class=\"faint\">%s. Tern " TERN_VERSION ", ", date);
-	text_write(to, "", processor, "");
-	fprintf(to, ", %u cores, %s %s. %u runs, %.0f s; %u of them kept from before.%s</p>\n",
-		cpu_count(), system.sysname, system.release, s->n, seconds, kept,
+	text_write(to, "", machine, "");
+	fprintf(to, ". %u runs, %.0f s; %u of them kept from before.%s</p>\n", s->n, seconds, kept,
 		s->o->quick ? " Reduced by --quick: small problems and few rounds, to be looked "
 			      "at and not quoted."
 			    : "");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The runs. Each is a child, `tern run`, `tern sim` or another subcommand, whose standard output
- * is JSON. It is kept as {"command": ..., "seconds": ..., "data": OUTPUT}, under a name that it
+ * is JSON. It is kept as {"command": ..., "program": ..., "data": OUTPUT}, under a name that it
  * gets when the run has ended well: so an interrupted report leaves no half file. A file is used
- * again if its command is the one that would be run.
+ * again if it is of the same command, of the same files, and of this machine or a simulated one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -337,6 +337,8 @@ static bool job_keep(struct job *j, FILE *output)
 	struct json json = { .to = to };
 	json_begin(&json, NULL, '{');
 	json_text(&json, "command", j->command);
+	json_text(&json, "program", j->program);
+	json_text(&json, "machine", j->place);
 	json_real(&json, "seconds", j->seconds);
 	fputs(", \"data\": ", to);
 	rewind(output);
@@ -382,7 +384,26 @@ static void job_run(const struct jobs *s, struct job *j, const struct line *l)
 		fclose(err);
 }
 
-/* Whether the file is there, of the same command. */
+/* Whether what the file says of itself is what the job would say. */
+static bool head_says(const struct data *d, const char *key, const char *should)
+{
+	const char *is = data_text(d, &d->record[0], key);
+	return is && strcmp(is, should) == 0;
+}
+
+/* Fills in what the job is, beside its command. */
+static void job_identify(const struct jobs *s, struct job *j)
+{
+	char path[COMMAND];
+	program_path(s, j->run, path, sizeof path);
+	program_identity(j->run->tool ? NULL : path, j->program, sizeof j->program);
+	if (*j->machine)
+		snprintf(j->place, sizeof j->place, "%s", j->machine);
+	else
+		machine_identity(j->place, sizeof j->place);
+}
+
+/* Whether the file is there, and of the same run. */
 static bool job_kept(const struct jobs *s, struct job *j)
 {
 	struct data d = { 0 };
@@ -393,8 +414,8 @@ static bool job_kept(const struct jobs *s, struct job *j)
 	    (j->run == &run_table[RUN_LOGP] && access(profile, R_OK)))
 		return false;
 	if (data_add_json(&d, j->file) == 0) {
-		const char *command = data_text(&d, &d.record[0], "command");
-		kept = command && strcmp(command, j->command) == 0;
+		kept = head_says(&d, "command", j->command) &&
+		       head_says(&d, "program", j->program) && head_says(&d, "machine", j->place);
 		j->seconds = data_number(&d, &d.record[0], "seconds");
 	}
 	data_free(&d);
@@ -406,6 +427,7 @@ static void job_play(const struct jobs *s, struct job *j)
 	struct line l;
 	line_make(s, j, &l);
 	line_text(j, &l, j->command, sizeof j->command);
+	job_identify(s, j);
 	if (job_kept(s, j))
 		j->state = JOB_KEPT;
 	else

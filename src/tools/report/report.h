@@ -11,7 +11,7 @@
 #include "tools/report/figure.h"
 
 enum { COUNTS_MOST = 16, FIGURES_MOST = 64, JOBS_MOST = 1024, FOLDER_MOST = 400 };
-enum { COMMAND = 1024, WORDS_MOST = 64 };
+enum { COMMAND = 1024, WORDS_MOST = 64, IDENTITY = 512 };
 
 struct counts {
 	uint32_t at[COUNTS_MOST];
@@ -37,6 +37,8 @@ struct job {
 	uint32_t ranks;   /* 0: a subcommand */
 	enum job_state state;
 	double seconds;
+	char program[IDENTITY]; /* what was run, and where: see identity.c */
+	char place[IDENTITY];
 	char what[96];  /* for people */
 	char file[512]; /* that its output is kept in */
 	char command[COMMAND];
@@ -57,6 +59,13 @@ void jobs_plan(struct jobs *s, const struct report_options *o);
 bool jobs_check(const struct jobs *s);
 /* Runs what is not there yet, and prints a line for each. */
 void jobs_play(struct jobs *s);
+
+/* -- What a kept run must have in common: identity.c ------------------------------------------- */
+
+/* The processor, its cores, and the system. */
+void machine_identity(char *text, size_t len);
+/* A fingerprint of this command, and of a program's file, unless it is NULL. */
+void program_identity(const char *path, char *text, size_t len);
 
 /* -- One picture: plot.c ---------------------------------------------------------------------- */
 
