@@ -17,7 +17,7 @@ prints a table: the median of each row, at the slowest rank, and Tern's time ove
   --ranks LIST     numbers of ranks (2,4,8,16); those above the cores are marked with *
   --sizes LIST     bytes, multiples of 8 (8,64,512,4096,32768,262144,1048576,4194304)
   --peers LIST     of openmpi, mpich, ucx, libfabric, zeromq, nng and limit (all that are installed)
-  --parts LIST     of rows, start, crowded and count (all); docs/compare.md says what they are
+  --parts LIST     of rows, start, crowded, count and programs (all); docs/compare.md has them
   --rounds N       rounds of each program, which runs twice (10)
   --patience S     seconds before a program that does not end is given up (120)
   --build FOLDER   the build of Tern (build)
@@ -27,7 +27,8 @@ prints a table: the median of each row, at the slowest rank, and Tern's time ove
 BUILD/compare/ keeps the programs, samples.csv (every sample) and compare.csv (the table)."
 
 quick= plain= peers=$all_peers ranks= sizes= rounds= patience= build=$root/build
-parts=rows,start,crowded,count
+all_parts=rows,start,crowded,count,programs
+parts=$all_parts
 refuse() {
 	echo "compare: $1" >&2
 	exit 2
@@ -75,8 +76,7 @@ for name in ${peers//,/ }; do
 	has_word "$all_peers" "$name" || refuse "--peers takes ${all_peers//,/, }, not '$name'"
 done
 for name in ${parts//,/ }; do
-	has_word rows,start,crowded,count "$name" ||
-		refuse "--parts takes rows, start, crowded and count, not '$name'"
+	has_word "$all_parts" "$name" || refuse "--parts takes ${all_parts//,/, }, not '$name'"
 done
 
 # -- The programs -----------------------------------------------------------------------------
@@ -127,6 +127,45 @@ for name in ${peers//,/ }; do
 		missing+=("$left_out mpicc.$name does not compile (is ${packages[$name]#* } installed?)")
 	fi
 done
+
+# The programs of apps/ that have an MPI version: the options of Tern's and the sizes of the other,
+# and the same for --quick. The first size stands in the table.
+programs="transpose|--rows 1024 --columns 1024|1024 1024|--rows 256 --columns 256|256 256
+fft|--points 65536|65536|--points 4096|4096
+neighborhood|--bits 11 --side 128|11 128|--bits 7 --side 32|7 32
+cg|--rows 10000|10000 4|--rows 500|500 4
+closure|--vertices 500|500 10|--vertices 50|50 10
+lu|--size 512 --block 16|512 16|--size 128 --block 16|128 16
+gups|--table 1048576 --updates 65536|1048576 65536 1024|--table 8192 --updates 4096|8192 4096 1024
+gather|--table 1048576 --words 65536|1048576 65536 1024|--table 8192 --words 4096|8192 4096 1024
+sort|--keys 65536|65536|--keys 4096|4096"
+program_sizes() { # PROGRAM: into `for_tern` and `for_mpi`
+	local name full full_mpi less less_mpi
+	while IFS='|' read -r name full full_mpi less less_mpi; do
+		[[ $name == "$1" ]] || continue
+		[[ ! $quick ]] || full=$less full_mpi=$less_mpi
+		read -ra for_tern <<<"$full"
+		read -ra for_mpi <<<"$full_mpi"
+	done <<<"$programs"
+}
+program_names() { cut -d'|' -f1 <<<"$programs"; }
+compile_programs() { # PEER
+	local name
+	for name in $(program_names); do
+		"mpicc.$1" "${flags[@]}" -I"$root/apps" "$here/programs/program.c" \
+			"$here/programs/$name.c" "$root/apps/frame/serial.c" \
+			"$root/apps/frame/block.c" -lm -o "$work/$1-$name" || return
+	done
+}
+if has_word "$parts" programs && [[ ! -x $build/bin/apps/lu ]]; then
+	missing+=("the programs are left out: \`make apps\` builds Tern's")
+	parts=${parts//programs/none}
+elif has_word "$parts" programs; then
+	for name in openmpi mpich; do
+		[[ " ${here_are[*]} " != *" $name "* ]] || compile_programs "$name" 2>"$said" ||
+			missing+=("programs of ${title[$name]} do not compile: $(grep -m1 . "$said")")
+	done
+fi
 
 # -- The runs ---------------------------------------------------------------------------------
 
@@ -181,6 +220,20 @@ plan_count() {
 	for name in "${here_are[@]}"; do
 		[[ $name == zeromq || $name == nng ]] ||
 			echo "count $name $(settings "$name" | cut -d' ' -f1) 2"
+	done
+}
+# SETTING is the program; MPI by what mpirun does by itself.
+plan_programs() {
+	local n name program
+	for n in ${ranks//,/ }; do
+		for name in "${here_are[@]}"; do
+			! is_slow "$name" "$n" || continue
+			for program in $(program_names); do
+				[[ $program == fft ]] && ((n & (n - 1))) && continue
+				[[ $name != tern && ! -x $work/$name-$program ]] ||
+					! has_launcher "$name" || echo "programs $name $program $n"
+			done
+		done
 	done
 }
 plan() { # PART...: those that are wanted
@@ -285,11 +338,39 @@ run_count() {
 		' "$file" >>"$samples"
 	done
 }
+# A sample of Tern is the median of a variant, which is its setting.
+run_programs() {
+	local json=$work/program.json status=0
+	program_sizes "$3"
+	launcher_of "$2" default "$4" $(($4 > cores))
+	if [[ $2 != tern ]]; then
+		sample "$1" "$2" default "" "${command[@]}" "$work/$2-$3" "$rounds" "${for_mpi[@]}"
+		return
+	fi
+	timeout -k 5 "$patience" "${command[@]}" "$build/bin/apps/$3" --json --repeat "$rounds" \
+		"${for_tern[@]}" </dev/null >"$json" 2>"$said" || status=$?
+	awk -v row="$3,$4,${for_mpi[0]}" '
+		function value(key,   at) {
+			at = index($0, "\"" key "\": ")
+			if (!at)
+				return ""
+			at = substr($0, at + length(key) + 4)
+			sub(/[,}].*/, "", at)
+			gsub(/"/, "", at)
+			return at
+		}
+		value("seconds") != "" {
+			printf "tern,%s,%s,%.1f,%s\n", value("variant"), row, value("seconds") * 1e9,
+				value("wrong") == 0 ? "yes" : "no"
+		}' "$json" >>"$samples"
+	((status == 0)) || failures+=("$1 failed with status $status: $(grep -m1 . "$said" || true)")
+	((status == 0)) || tern_failed=1
+}
 
 tern_failed=
 : >"$samples"
-mapfile -t forward < <(plan rows start crowded count)
-mapfile -t backward < <(plan rows start crowded | tac)
+mapfile -t forward < <(plan rows start crowded programs count)
+mapfile -t backward < <(plan rows start crowded programs | tac)
 progress= done=0 all=$((${#forward[@]} + ${#backward[@]}))
 [[ $plain || ! -t 2 ]] || progress=1
 for line in "${forward[@]}" ${backward[@]+"${backward[@]}"}; do

@@ -44,10 +44,10 @@ function heading(part,   i, line) {
 	for (i = 1; i <= peers_n; i++)
 		if ((part, name[i]) in column)
 			line = line sprintf("  %10s %5s", title[name[i]], "ratio")
-	print (part > 1 ? "\n" : "") line "  verified"
+	print (headings++ ? "\n" : "") line "  verified"
 }
 function heading_csv(   i, line) {
-	line = "operation,ranks,cores,bytes,tern_ns"
+	line = "operation,ranks,cores,bytes,tern_ns,tern_setting"
 	for (i = 1; i <= peers_n; i++)
 		line = line "," name[i] "_ns," name[i] "_setting," name[i] "_ratio"
 	print line ",verified" >csv
@@ -58,9 +58,10 @@ function row_print(part, operation, ranks, bytes,   own, other, i, key, line, re
 	row = operation SUBSEP ranks SUBSEP bytes
 	own = best["tern", row]
 	line = sprintf("%-17s %5d%s  %8s  %10s", operation, ranks,
-		ranks > cores || operation ~ /^crowded/ ? "*" : " ", amount(bytes),
+		ranks > cores || operation ~ /^crowded/ ? "*" : " ", part == 3 ? bytes : amount(bytes),
 		own ? text(own, operation, bytes) : "-")
-	record = operation "," ranks "," cores "," bytes "," ns(own)
+	record = operation "," ranks "," cores "," bytes "," ns(own) "," \
+		(own ? chosen["tern", row] : "")
 	for (i = 1; i <= peers_n; i++) {
 		key = name[i] SUBSEP row
 		other = best[key]
@@ -91,6 +92,7 @@ BEGIN {
 	order[1] = order[1] " instructions-send instructions-take"
 	order[2] = "start-up barrier crowded-barrier broadcast reduce allreduce allgather alltoall"
 	order[2] = order[2] " updates"
+	order[3] = "transpose fft neighborhood cg closure lu gups gather sort"
 	for (part = 1; part in order; part++) {
 		n = split(order[part], word, " ")
 		for (i = 1; i <= n; i++)

@@ -103,6 +103,25 @@ else
 	check_out '^compare: instructions are left out: valgrind is not installed'
 fi
 
+echo "programs of MPI, with ranks that divide nothing: their results are right, and Tern's beside them"
+if [[ -x $TERN_BIN/apps/lu ]]; then
+	run --quick --ranks 3 --parts programs --peers openmpi --rounds 1
+	check_status 0
+	check_not_out 'failed|did not end'
+	for row in transpose neighborhood cg closure lu gups gather sort; do
+		count 1 "^$row +3[ *] +[0-9]+ +$figure .* yes\$" "$out"
+		grep -q 'Open MPI is left out' "$out" ||
+			count 2 "^openmpi,default,$row,3,[0-9]+,[0-9.]+,yes\$" "$samples"
+	done
+	count 0 '^fft' "$out" # it needs a power of 2
+	run --quick --ranks 4 --parts programs --peers openmpi --rounds 1
+	check_status 0
+	count 9 ' yes$' "$out"
+	count 1 '^fft +4' "$out"
+else
+	echo "    skipped: \`make apps\` has not been run"
+fi
+
 echo "the median of the best setting counts, and a wrong result shows"
 cat >"$folder/samples" <<'END'
 limit,default,round-trip,2,8,50.0,yes
@@ -111,6 +130,7 @@ openmpi,default,allreduce,4,8,1000.0,yes
 openmpi,default,allreduce,4,8,3000.0,yes
 openmpi,default,allreduce,4,8,9000.0,yes
 openmpi,default,instructions-send,2,8,500.0,yes
+openmpi,default,gups,2,8192,3000000.0,yes
 openmpi,sm,allreduce,4,8,400.0,yes
 openmpi,sm,allreduce,4,8,600.0,yes
 tern,default,allreduce,4,8,100.0,yes
@@ -120,6 +140,8 @@ tern,default,barrier,2,0,700.0,no
 tern,default,crowded-round-trip,2,8,900.0,yes
 tern,default,instructions-send,2,8,50.5,yes
 tern,default,round-trip,2,8,600.0,yes
+tern,gathered,gups,2,8192,2000000.0,yes
+tern,message,gups,2,8192,4000000.0,yes
 END
 awk -v cores=2 -v csv="$folder/csv" -v peers="openmpi mpich limit" -f compare/table.awk \
 	"$folder/samples" >"$out" 2>"$err" || fail "table.awk failed"
@@ -128,9 +150,11 @@ count 1 '^barrier +2  +- +700 ns +- +- +- +-  no$' "$out"
 count 1 '^round-trip +2  +8 B +600 ns +- +- +50 ns +12  yes$' "$out"
 count 1 '^crowded-round-trip +2\* +8 B +900 ns +- +- +- +-  yes$' "$out"
 count 1 '^instructions-send +2  +8 B +50.5 +500.0 +0.10 +- +-  yes$' "$out"
-count 1 '^allreduce,4,2,8,300.0,500.0,sm,0.6000,2000.0,default,0.1500,,,,yes$' "$folder/csv"
-count 1 '^barrier,2,2,0,700.0,,,,,,,,,,no$' "$folder/csv"
-check_out '^Tern is ahead of Open MPI in 2 of 2 rows$'
+count 1 '^allreduce,4,2,8,300.0,default,500.0,sm,0.6000,2000.0,default,0.1500,,,,yes$' "$folder/csv"
+count 1 '^barrier,2,2,0,700.0,default,,,,,,,,,,no$' "$folder/csv"
+count 1 '^gups +2  +8192 +2000.0 us +3000.0 us +0.67  yes$' "$out"
+count 1 '^gups,2,2,8192,2000000.0,gathered,3000000.0,default,0.6667,,,,,,,yes$' "$folder/csv"
+check_out '^Tern is ahead of Open MPI in 3 of 3 rows$'
 check_not_out 'ahead of .*limit'
 
 echo "a part of the table has the columns of those peers alone that have rows in it"
@@ -154,7 +178,7 @@ done
 printf '#!/bin/sh\ncase "$*" in *-lucp*|*-lfabric*|*-lzmq*|*-lnng*) exit 1;; esac\nexec %s "$@"\n' \
 	"$(command -v cc)" >"$folder/few/cc"
 chmod +x "$folder/few/cc"
-PATH=$folder/few run --quick --sizes 8 --ranks 2
+PATH=$folder/few run --quick --sizes 8 --ranks 2 --parts rows,start,crowded,count
 check_status 0
 check_out '^compare: UCX is left out: its program does not compile \(is libucx-dev installed\?\)$'
 check_out '^compare: nng is left out: its program does not compile \(is libnng-dev installed\?\)$'
@@ -173,7 +197,7 @@ refused "numbers with commas" --ranks two
 refused "multiples of 8" --sizes 12
 refused "multiples of 8" --sizes 8388608
 refused "zeromq, nng, limit, not 'gasnet'" --peers gasnet
-refused "rows, start, crowded and count, not 'end'" --parts end
+refused "count, programs, not 'end'" --parts end
 refused "number above 0" --rounds 0
 refused "takes seconds" --patience soon
 
