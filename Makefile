@@ -42,7 +42,7 @@ test-aarch64: ## the unit tests on aarch64, under qemu
 soak: ## the tests that run for long
 	@scripts/test.sh soak matrix fuzz-soak
 
-compare: build ## measure Tern beside Open MPI and MPICH; OPTIONS=--quick: within a minute or so
+compare: build apps ## measure Tern beside MPI, UCX, libfabric, ...; OPTIONS=--quick: a minute or two
 	@scripts/need.sh compare
 	@compare/run.sh $(OPTIONS)
 

@@ -69,6 +69,22 @@ count_out 2 ' s  kept$'
 report --only lu -n 1,2 --sim none --fresh
 count_out 0 kept
 
+sentence "what was built again since, or measured on another machine, is run again"
+mkdir "$folder/built"
+cp "$TERN_BIN/apps/lu" "$folder/built"
+built=(--apps "$folder/built" --only lu -n 2 --sim 4)
+report "${built[@]}"
+report "${built[@]}"
+count_out 2 ' s  kept$'
+echo "another build" >>"$folder/built/lu" # behind what is loaded: it still runs
+report "${built[@]}"
+check_status 0
+count_out 0 kept
+sed -i 's/"machine": "[^"]*"/"machine": "an abacus"/' "$data/lu-2.json"
+report "${built[@]}"
+count_out 1 'lu, 2 ranks .* s$'
+count_out 1 'lu, 4 ranks of scmp .* s  kept$' # a simulated machine is the same anywhere
+
 sentence "a run that fails is named, the others go on, and the status is 1"
 mkdir "$folder/apps"
 cp "$TERN_BIN/apps/lu" "$folder/apps"
@@ -97,18 +113,28 @@ report --only peers,peers-size
 check_status 0
 count_page 2 'Not measured: '
 cat >"$folder/compare.csv" <<-'END'
-	operation,ranks,cores,bytes,tern_ns,openmpi_ns,openmpi_setting,openmpi_ratio,verified
-	barrier,2,2,0,228.0,276.0,sm,0.83,yes
-	broadcast,2,2,8,294.0,415.0,sm,0.71,yes
-	broadcast,2,2,4096,1975.0,1958.0,<sm>,1.01,yes
-	broadcast,4,2,8,394.0,515.0,sm,0.76,yes
+	operation,ranks,cores,bytes,tern_ns,openmpi_ns,openmpi_setting,openmpi_ratio,ucx_ns,verified
+	barrier,2,2,0,228.0,276.0,sm,0.83,,yes
+	broadcast,2,2,8,294.0,415.0,sm,0.71,,yes
+	broadcast,2,2,4096,1975.0,1958.0,<sm>,1.01,,yes
+	broadcast,4,2,8,394.0,515.0,sm,0.76,,yes
+	round-trip,2,2,8,450.0,900.0,sm,0.50,620.0,yes
+	instructions-send,2,2,8,43.3,542.5,default,0.08,373.8,yes
+	start-up,2,2,0,10000000.0,300000000.0,default,0.03,,yes
+	gups,2,2,8192,2000000.0,3000000.0,default,0.67,,yes
 END
-report --only peers,peers-size --peers "$folder/compare.csv"
+report --only peers,peers-size,peers-instructions,peers-start,peers-programs \
+	--peers "$folder/compare.csv"
 check_status 0
 count_page 0 'Not measured'
 check_page 'barrier, Open MPI: 276 ns'
 check_page 'broadcast, Tern: 394 ns'
 count_page 0 'broadcast, Tern: 294 ns'
+check_page 'round-trip, UCX: 620 ns'
+check_page 'instructions-send, Open MPI: 54[23](\.5)? instructions'
+count_page 0 'instructions-send, Tern: 43.3 ns'
+check_page 'start-up 2, Tern: 10 ms'
+check_page 'gups, Open MPI: 3 ms'
 check_page '&lt;sm&gt;'
 well_formed
 
@@ -128,7 +154,8 @@ refused "--data $folder/no/data: " --only peers --output "$page" --data "$folder
 sentence "--list has every figure with the paper's figure, --help helps"
 run --list
 check_status 0
-for id in latency bandwidth logp cost matmul fft-time neighborhood lu banded gups peers; do
+for id in latency bandwidth logp cost matmul matmul-use fft-time neighborhood lu banded gups \
+	peers; do
 	count_out 1 "^$id +[A-Z]"
 done
 [[ $(wc -l <"$out") == $((2 * $(grep -c '^[a-z]' "$out"))) ]] || fail "a figure has no paper"
