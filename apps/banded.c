@@ -260,14 +260,8 @@ const struct app app = {
 	.what = "Solves a banded triangular system in a pipeline (Rosing and Saltz, section\n"
 		"4): each rank sends one number for each that it gets. The time is that of\n"
 		"the last rank.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mvalue",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
+	APP_FUNCTIONS,
 	.predict = predict,
-	.close = close,
 	.lacks = lacks,
 };

@@ -268,12 +268,6 @@ const struct app app = {
 		"found sends visits to its neighbours at once. The tree is checked as\n"
 		"Graph500 does, and depths are compared with a serial search; the rate is\n"
 		"TEPS.",
-	.options = options,
-	.variants = variants,
 	.unit = "Medge",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

@@ -165,14 +165,8 @@ const struct app app = {
 	.name = "bounce",
 	.what = "Bounces a number between pairs of ranks (Rosing and Saltz, section 4),\n"
 		"with a receiver that waits and with messages that arrive early.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mmessage",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
+	APP_FUNCTIONS,
 	.predict = predict,
-	.close = close,
 	.lacks = lacks,
 };

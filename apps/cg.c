@@ -243,12 +243,6 @@ const struct app app = {
 	.what = "The matrix stressmark (Lewis' thesis, 6.2.2): solves a sparse system by\n"
 		"conjugate gradients, in the style of active messages and in that of send\n"
 		"and receive. The system is made from a known solution.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mflop",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

@@ -205,12 +205,6 @@ const struct app app = {
 	.what = "The transitive closure stressmark (Lewis' thesis, 6.2.3): shortest paths\n"
 		"between all vertices of a graph, by Floyd and Warshall, in the style of\n"
 		"active messages and in that of send and receive.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mpath",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

@@ -203,13 +203,7 @@ const struct app app = {
 	.what = "Transforms points by the butterfly algorithm, in a cyclic and then in a\n"
 		"blocked layout (von Eicken's thesis, 4.3.6). Between the two all points\n"
 		"are sent to other ranks, in one of several orders: figures 4-25 to 4-27.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mflop",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
+	APP_FUNCTIONS,
 	.predict = predict,
-	.close = close,
 };

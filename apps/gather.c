@@ -200,12 +200,6 @@ const struct app app = {
 	.name = "gather",
 	.what = "Index gather: each rank gets words of a table from random places; the\n"
 		"table is spread over all ranks.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mword",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

@@ -182,12 +182,6 @@ const struct app app = {
 	.what = "Updates words of a table at random places; the table is spread over all\n"
 		"ranks. With --bell 6 it counts samples in a histogram, whose middle bins\n"
 		"are hit most.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mupdate",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

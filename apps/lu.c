@@ -334,12 +334,6 @@ const struct app app = {
 	.name = "lu",
 	.what = "The LU factorisation stressmark (Lewis' thesis, 6.3), without pivots, in\n"
 		"the style of active messages and in that of send and receive.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mflop",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

@@ -192,9 +192,10 @@ static void open(struct app_job *j)
 	app_must(j, tern_barrier(j->t));
 }
 
-/* Also times an outer product, with a column that is here. */
+/* Also times an outer product, with a column that is here: the second, since caches are warm. */
 static void reset(struct app_job *j)
 {
+	outer_product(j, fetched[0], 0);
 	double begun = app_seconds(j);
 	outer_product(j, fetched[0], 0);
 	compute = app_seconds(j) - begun;
@@ -240,13 +241,7 @@ const struct app app = {
 		"gets every column of A once and multiplies it by its part of B (von\n"
 		"Eicken's thesis, 4.2.6.1). --columns 2,4,8,16 varies the computation for\n"
 		"each message: figures 4-13 and 4-14.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mflop",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
+	APP_FUNCTIONS,
 	.predict = predict,
-	.close = close,
 };

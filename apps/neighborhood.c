@@ -249,12 +249,6 @@ const struct app app = {
 	.what = "The neighborhood stressmark (Lewis' thesis, 6.2.1): entropy and energy of\n"
 		"sums and differences of pairs of pixels, in the style of active messages\n"
 		"and in that of send and receive.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mpair",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

@@ -148,12 +148,6 @@ const struct app app = {
 	.name = "sort",
 	.what = "Bucket sort: every key goes to the rank of its bucket, and each rank sorts\n"
 		"its own.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mkey",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

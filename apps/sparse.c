@@ -350,12 +350,6 @@ const struct app app = {
 	.name = "sparse",
 	.what = "Solves a sparse triangular system whose pattern of dependencies is known\n"
 		"only at run time (Rosing and Saltz, section 5).",
-	.options = options,
-	.variants = variants,
 	.unit = "Mflop",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

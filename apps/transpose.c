@@ -198,13 +198,7 @@ const struct app app = {
 	.what = "Transposes a matrix that is spread over all ranks by columns (von Eicken's\n"
 		"thesis, 4.2.6.2), in messages of a word, of a row of a block, and of a\n"
 		"whole block.",
-	.options = options,
-	.variants = variants,
 	.unit = "MB",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
+	APP_FUNCTIONS,
 	.predict = predict,
-	.close = close,
 };

@@ -272,12 +272,6 @@ const struct app app = {
 		"ranks without nodes ask others for some. Nodes, leaves and depths are\n"
 		"those of a serial search. `most over mean` says how unevenly the ranks\n"
 		"were busy.",
-	.options = options,
-	.variants = variants,
 	.unit = "Mnode",
-	.open = open,
-	.reset = reset,
-	.run = run,
-	.wrong = wrong,
-	.close = close,
+	APP_FUNCTIONS,
 };

@@ -64,6 +64,11 @@ struct app {
 	const char *(*lacks)(struct app_job *j);
 };
 
+/* In a program's `app`: what it has under the usual names. */
+#define APP_FUNCTIONS                                                                       \
+	.options = options, .variants = variants, .open = open, .reset = reset, .run = run, \
+	.wrong = wrong, .close = close
+
 extern const struct app app;
 
 /* -- For programs ---------------------------------------------------------------------- */
