@@ -166,10 +166,12 @@ static void peers_write(const struct jobs *s, const struct figure *f, FILE *to)
 		      to);
 		return;
 	}
+	fputs("<div class=\"panel\">\n", to);
 	if (data_add_csv(&d, s->o->peers) || !plot_write(f, &d, f->title, to))
 		text_write(to, "<p class=\"bad\">There is nothing to draw in ", s->o->peers,
 			   "</p>\n");
 	data_write(f, &d, to);
+	fputs("</div>\n", to);
 	data_free(&d);
 }
 
