@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "peer.h"
 
@@ -22,6 +23,7 @@ enum {
 	TOTAL_MOST = 16 << 20, /* bytes that one rank gives or gets in a call */
 	POOL = 2 * TOTAL_MOST, /* bytes of the buffers for either */
 	LINE = 64 / sizeof(double),
+	BURSTS = 4,   /* whose instructions are counted */
 	UPDATES = 64, /* times PEER_AHEAD of each rank are a call */
 };
 
@@ -510,30 +512,53 @@ __attribute__((noinline)) static uint64_t counted_take(uint64_t count)
 	return sum;
 }
 
-/*
- * PEER_BURST messages at a time. Rank 1 sleeps, outside of the library, until they have arrived:
- * so nobody counts instructions of a wait. The first two bursts, played by words_check(), are not
- * counted: they bind symbols and fill caches of the library.
- */
-static bool count_play(void)
+/* A file that one rank makes and the other waits for: a signal past the library. */
+static void mark_set(const char *folder, const char *what, int i)
 {
-	const struct timespec nap = { 0, 400000000 };
+	char path[512];
+	snprintf(path, sizeof path, "%s/%s%d", folder, what, i);
+	FILE *f = fopen(path, "w");
+	if (f)
+		fclose(f);
+}
+
+static void mark_await(const char *folder, const char *what, int i)
+{
+	const struct timespec nap = { 0, 1000000 };
+	char path[512];
+	snprintf(path, sizeof path, "%s/%s%d", folder, what, i);
+	while (access(path, F_OK))
+		nanosleep(&nap, NULL);
+}
+
+/*
+ * PEER_BURST messages at a time. Rank 0 sends when rank 1 has left the library, and rank 1 takes
+ * when all have been sent: so nobody counts instructions of a wait, or of waking somebody. The
+ * first two bursts, played by words_check(), are not counted: they bind symbols and fill caches of
+ * the library.
+ */
+static bool count_play(const char *folder)
+{
 	bool right = true;
 	words_check(NULL);
 	words_check(NULL);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < BURSTS; i++) {
 		uint64_t sum = 0;
 		peer_barrier();
 		if (peer_rank() == 0) {
+			mark_await(folder, "ready", i);
 			counted_send(PEER_BURST);
+			mark_set(folder, "sent", i);
 		} else {
-			nanosleep(&nap, NULL);
+			mark_set(folder, "ready", i);
+			mark_await(folder, "sent", i);
 			sum = counted_take(PEER_BURST);
 		}
 		right &= peer_max(peer_rank() == 1 && sum != sum_below(PEER_BURST)) == 0;
 	}
 	if (peer_rank() == 0)
-		printf("counted,2,%d,%d,%s\n", PEER_BURST, 4 * PEER_BURST, right ? "yes" : "no");
+		printf("counted,2,%d,%d,%s\n", PEER_BURST, BURSTS * PEER_BURST,
+		       right ? "yes" : "no");
 	return right;
 }
 
@@ -548,15 +573,16 @@ static bool rows_play(unsigned rounds, double ns)
 
 /*
  * ROUNDS MICROSECONDS SIZE,... [OPERATION,...]: each row takes about so many microseconds in a
- * round. `start`: begins and ends. `count`: sends and takes what is to be counted.
+ * round. `start`: begins and ends. `count FOLDER`: sends and takes what is to be counted; the
+ * folder is empty.
  */
 int main(int argc, char **argv)
 {
 	size_t sizes[SIZES_MOST];
 	bool right = true;
 	peer_open(&argc, &argv);
-	if (argc == 2 && strcmp(argv[1], "count") == 0) {
-		right = count_play();
+	if (argc == 3 && strcmp(argv[1], "count") == 0) {
+		right = count_play(argv[2]);
 	} else if (argc == 4 || argc == 5) {
 		if (!buffers_open()) {
 			fprintf(stderr, "compare: no memory: 104 MiB for each rank\n");
@@ -565,8 +591,8 @@ int main(int argc, char **argv)
 		rows_add(sizes, sizes_read(argv[3], sizes), argc == 5 ? argv[4] : NULL);
 		right = rows_play((unsigned)atoi(argv[1]), atof(argv[2]) * 1000);
 	} else if (argc != 2 || strcmp(argv[1], "start") != 0) {
-		fprintf(stderr,
-			"usage: start | count | ROUNDS MICROSECONDS SIZE,... [OPERATION,...]\n");
+		fprintf(stderr, "usage: start | count FOLDER | ROUNDS MICROSECONDS SIZE,... "
+				"[OPERATION,...]\n");
 		return 2;
 	}
 	peer_close();

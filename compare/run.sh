@@ -322,15 +322,15 @@ run_crowded() {
 run_count() {
 	local counts=$work/counts file messages verified
 	rm -rf "$counts"
-	mkdir "$counts"
+	mkdir -p "$counts/marks"
 	launcher_of "$2" "$3" "$4" $(($4 > cores))
 	sample "$1" "$2" "$3" "" "${command[@]}" valgrind -q --tool=callgrind \
 		'--toggle-collect=counted_send*' '--toggle-collect=counted_take*' \
-		--callgrind-out-file="$counts/%p" "$work/$2" count
+		--callgrind-out-file="$counts/rank.%p" "$work/$2" count "$counts/marks"
 	IFS=, read -r _ _ _ _ _ messages verified <<<"$(sed -n "/^$2,$3,counted,/p" "$samples")"
 	sed -i '/,counted,/d' "$samples"
 	[[ $messages ]] || return 0
-	for file in "$counts"/*; do
+	for file in "$counts"/rank.*; do
 		awk -v messages="$messages" -v begin="$2,$3,instructions-" -v verified="$verified" '
 			match($0, /counted_(send|take)/) { what = substr($0, RSTART + 8, 4) }
 			/^totals: / { total = $2 }
