@@ -4,6 +4,10 @@
  * Puts, gets and atomic operations over UDP at a rank that computes: a thread serves them, whatever
  * else lies before them, and runs none of the program's handlers.
  */
+#include <tern/msg.h>
+#include <tern/post.h>
+#include <tern/typed.h>
+
 #include "chance.h"
 #include "far.h"
 #include "handed.h"
@@ -142,10 +146,10 @@ static void job_run(const char *net, const char *fault, uint64_t rounds, void (*
 
 /* -- Everything at once ------------------------------------------------------------------- */
 
-enum { MANY = 3, TOLD = 2, HEARD = 3, PAYLOAD = 300 };
+enum { MANY = 3, TOLD = 2, HEARD = 3, ITEM = 4, PAYLOAD = 300, TYPE = 1, ID = 9, SENDS = 500 };
 
 static uint64_t seed;
-static uint64_t told, heard;
+static uint64_t told, heard, posted, items;
 
 static void on_told(tern *t, const tern_msg *m)
 {
@@ -170,7 +174,70 @@ static void spin(uint64_t ns)
 
 struct sums {
 	_Atomic uint64_t said, added;
+	_Atomic uint64_t sent, sends, got; /* typed messages, those of tern_send(), and both here */
+	_Atomic bool finished;
 };
+
+/* The quick ways of calls that open no scope where nobody else has the endpoint. */
+static void step_quick(tern *t, struct chance *c, uint32_t to, struct sums *sums, const char *bytes)
+{
+	uint64_t value = 1;
+	switch (chance_below(c, 3)) {
+	case 0:
+		for (int i = 0; i < 300; i++)
+			CHECK_IS(tern_post(t, tern_rank(t), ITEM, value, value), 0);
+		posted += 300;
+		break;
+	case 1:
+		if (tern_buf_send_start(t, to, TYPE, bytes, PAYLOAD, TERN_BUF_NOWAIT, NULL) == 0)
+			atomic_fetch_add(&sums->sent, 1);
+		break;
+	default:
+		if (atomic_load(&sums->sends) == SENDS)
+			break;
+		CHECK_IS(tern_send(t, to, ID, &value, sizeof value), 0);
+		atomic_fetch_add(&sums->sends, 1);
+	}
+}
+
+static void on_item(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	items++;
+}
+
+/* What of those has arrived. */
+static void step_take(tern *t, struct sums *sums)
+{
+	const tern_match any = { .rank = TERN_RANK_ANY, .id = ID };
+	tern_envelope env;
+	uint64_t value;
+	tern_buf b;
+	while (tern_buf_recv(t, TYPE, TERN_BUF_NOWAIT, &b) == 0) {
+		CHECK_IS(b.len, PAYLOAD);
+		CHECK_IS(tern_buf_free(t, b.data), 0);
+		atomic_fetch_add(&sums->got, 1);
+	}
+	while (tern_probe(t, &any, &env) == 1) {
+		CHECK_IS(tern_recv(t, env.src, ID, &value, sizeof value, NULL), 0);
+		CHECK_IS(value, 1);
+		atomic_fetch_add(&sums->got, 1);
+	}
+}
+
+/* Until all ranks have sent and all of it is here or there. */
+static bool all_taken(const struct sums *sums)
+{
+	uint64_t sent = 0, got = 0;
+	bool finished = true;
+	for (int r = 0; r < MANY; r++)
+		finished = finished && atomic_load(&sums[r].finished);
+	for (int r = 0; r < MANY; r++) {
+		sent += atomic_load(&sums[r].sent) + atomic_load(&sums[r].sends);
+		got += atomic_load(&sums[r].got);
+	}
+	return finished && sent == got;
+}
 
 /* One step of a rank at random, with rank `to`. */
 static void step(tern *t, struct chance *c, uint32_t to, struct sums *sums)
@@ -179,7 +246,7 @@ static void step(tern *t, struct chance *c, uint32_t to, struct sums *sums)
 	tern_addr a = tern_addr_at(board->at, to);
 	uint64_t mine = chance_below(c, 1u << 30), got = 0;
 	tern_addr own = a + PAGE * (1 + tern_rank(t));
-	switch (chance_below(c, 6)) {
+	switch (chance_below(c, 8)) {
 	case 0:
 		spin(chance_below(c, chance_one_in(c, 10) ? 12000000 : 200000));
 		break;
@@ -202,6 +269,13 @@ static void step(tern *t, struct chance *c, uint32_t to, struct sums *sums)
 		CHECK_IS(tern_get(t, &got, own, 8), 0);
 		CHECK_IS(got, mine);
 		break;
+	case 5:
+		memset(bytes, (int)mine, sizeof bytes);
+		step_quick(t, c, to, sums, bytes);
+		break;
+	case 6:
+		step_take(t, sums);
+		break;
 	default:
 		CHECK(tern_poll(t) >= 0);
 	}
@@ -217,6 +291,8 @@ static void many_ranks(void)
 	void *all;
 	CHECK_IS(tern_on(t, TOLD, on_told), 0);
 	CHECK_IS(tern_on(t, HEARD, on_heard), 0);
+	CHECK_IS(tern_on(t, ITEM, on_item), 0);
+	CHECK_IS(tern_buf_alloc(t, TYPE, PAYLOAD, 64, 0), 0);
 	REQUIRE(tern_alloc_all(t, (MANY + 1) * PAGE, &all) == 0);
 	if (me == 0)
 		board->at = handed_addr(t, all);
@@ -228,9 +304,13 @@ static void many_ranks(void)
 		step(t, &c, to, &sums[me]);
 		sent += atomic_load(&sums[me].said) - before;
 	}
-	while (heard < sent)
+	atomic_store(&sums[me].finished, true);
+	while (heard < sent || !all_taken(sums)) {
 		CHECK(tern_poll(t) >= 0);
-	CHECK_IS(tern_barrier(t), 0);
+		step_take(t, &sums[me]);
+	}
+	CHECK_IS(tern_barrier(t), 0); /* which sends what was posted */
+	CHECK_IS(items, posted);
 	atomic_fetch_add(&board->took, *p);
 	atomic_fetch_add(&board->slowest, told);
 	CHECK_IS(tern_barrier(t), 0);

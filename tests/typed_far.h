@@ -27,8 +27,8 @@ static inline void far_away(uint32_t rank)
 	for (unsigned i = 0; i < e->nets; i++)
 		if (strcmp(e->net[i]->ops->name, "shm") == 0) {
 			blind = *e->net[i]->ops;
-			blind.provides &= ~(unsigned)PROVIDES_SHARED;
 			e->net[i]->ops = &blind;
+			e->net[i]->provides &= ~(unsigned)PROVIDES_SHARED;
 		}
 }
 

@@ -76,6 +76,21 @@ static int serve_wanted(struct endpoint *e, enum tern_delivery d, bool *serves)
 	return rc;
 }
 
+/* Nobody has asked for the thread: without it, memory operations wait until the program polls. */
+static void serve_open(struct endpoint *e)
+{
+	struct error_kept before, why;
+	error_keep(&before);
+	if (progress_open(e) == 0)
+		return;
+	error_keep(&why);
+	error_restore(&before);
+	e->serves = false;
+	error_warn("%s; operations of ranks on other machines on its memory wait until it polls "
+		   "(TERN_SERVE=0 asks for no thread)",
+		   why.text);
+}
+
 static int delivery_start(struct endpoint *e, enum tern_delivery d)
 {
 	int rc = serve_wanted(e, d, &e->serves);
@@ -93,8 +108,10 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 			"rank %u is shared by threads and to be interrupted: a signal goes "
 			"to one thread; deliver by thread, or let each thread have an endpoint",
 			e->t->rank);
-	if (d == TERN_DELIVERY_THREAD || e->serves)
+	if (d == TERN_DELIVERY_THREAD)
 		rc = progress_open(e);
+	else if (e->serves)
+		serve_open(e);
 	else if (d == TERN_DELIVERY_INTERRUPT)
 		rc = interrupt_open(e, e->signal);
 	if (!rc)

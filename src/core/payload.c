@@ -438,6 +438,7 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 	    payload_quick(e->t, dst, p.bits, data, len, p.word[0], p.word[1], p.word[2], p.word[3],
 			  p.word[4], p.word[5]))
 		return 0;
+	INSIDE struct scope scope = scope_open(e->t); /* some calls come from outside of one */
 	int rc = rules_program(e, "an operation that sends a request");
 	if (rc || !data)
 		return rc ? rc : send_request(e, dst, &p);

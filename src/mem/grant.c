@@ -23,11 +23,16 @@ struct grant {
 
 /* -- At the rank that may store ------------------------------------------------------------ */
 
+static uint64_t page_of(uint64_t at)
+{
+	return at / GRANT_PAGE * GRANT_PAGE;
+}
+
 /* Whole pages. Ranks of one process share a mapping, in which the owner must be able to store. */
 static int pages_protect(const struct mem *m, tern_addr a, uint64_t bytes, int protection)
 {
-	uint64_t first = addr_offset(a) / GRANT_PAGE * GRANT_PAGE;
-	uint64_t end = (addr_offset(a) + bytes + GRANT_PAGE - 1) / GRANT_PAGE * GRANT_PAGE;
+	uint64_t first = page_of(addr_offset(a));
+	uint64_t end = page_of(addr_offset(a) + bytes + GRANT_PAGE - 1);
 	if (m->e->group->size > 1)
 		return 0;
 	return mprotect(m->span[tern_addr_rank(a)].base + first, end - first, protection) ? errno
@@ -70,7 +75,44 @@ static int grant_add(struct mem *m, tern_addr a, uint64_t bytes)
 	return 0;
 }
 
-/* Pages that another grant has as well stay open. */
+/*
+ * From `at` on, in pages: how far one grant of that rank's heap reaches, if one begins there or
+ * before; otherwise, `*open` is false and it is how far there is none.
+ */
+static uint64_t grants_from(const struct mem *m, uint32_t rank, uint64_t at, uint64_t end,
+			    bool *open)
+{
+	uint64_t until = end;
+	*open = false;
+	for (const struct grant *g = m->grants; g; g = g->next) {
+		uint64_t first = page_of(addr_offset(g->first));
+		uint64_t beyond = page_of(addr_offset(g->first) + g->bytes + GRANT_PAGE - 1);
+		if (tern_addr_rank(g->first) != rank || beyond <= at)
+			continue;
+		if (first <= at) {
+			*open = true;
+			return beyond < end ? beyond : end;
+		}
+		until = first < until ? first : until;
+	}
+	return until;
+}
+
+/* Pages that another grant has as well stay open, and are never closed meanwhile. */
+static int pages_close(const struct mem *m, tern_addr a, uint64_t bytes)
+{
+	uint64_t at = page_of(addr_offset(a));
+	uint64_t end = page_of(addr_offset(a) + bytes + GRANT_PAGE - 1);
+	int why = 0;
+	for (uint64_t next; at < end && !why; at = next) {
+		bool open;
+		next = grants_from(m, tern_addr_rank(a), at, end, &open);
+		if (!open)
+			why = pages_protect(m, a - addr_offset(a) + at, next - at, PROT_READ);
+	}
+	return why;
+}
+
 static int grant_remove(struct mem *m, tern_addr a, uint64_t bytes)
 {
 	struct grant **p = &m->grants;
@@ -81,11 +123,7 @@ static int grant_remove(struct mem *m, tern_addr a, uint64_t bytes)
 		return ENXIO;
 	*p = g->next;
 	free(g);
-	int why = pages_protect(m, a, bytes, PROT_READ);
-	for (g = m->grants; g && !why; g = g->next)
-		if (tern_addr_rank(g->first) == tern_addr_rank(a))
-			why = pages_protect(m, g->first, g->bytes, PROT_READ | PROT_WRITE);
-	return why;
+	return pages_close(m, a, bytes);
 }
 
 static void on_grant(tern *t, const tern_msg *msg)
@@ -136,12 +174,14 @@ static int grant_ask(struct mem *m, tern_addr a, size_t len, uint32_t rank, bool
 	return slot_request(m, s, op, MEM_GRANT, NULL, 0, 4, words);
 }
 
+/* One that cannot be asked does not keep the others from it. */
 static int grant_ask_all(struct mem *m, tern_addr a, size_t len, bool on, tern_op *op)
 {
 	int rc = 0;
-	for (uint32_t r = 0; r < m->size && !rc; r++)
-		if (!m->e->site.peer[r].lost)
-			rc = grant_ask(m, a, len, r, on, op);
+	for (uint32_t r = 0; r < m->size; r++) {
+		int one = m->e->site.peer[r].lost ? 0 : grant_ask(m, a, len, r, on, op);
+		rc = rc ? rc : one;
+	}
 	return rc;
 }
 

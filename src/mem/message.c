@@ -107,6 +107,8 @@ static int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool pu
 	char *own = tern_addr_rank(a) == m->rank ? mem_reach(m, a, len) : NULL;
 	if (!own || !bytes)
 		return EFAULT;
+	if (put) /* the program may look at what comes while a thread serves it */
+		word_before_put();
 	if (addr_segment(a) != SEGMENT_HEAP && !mem_there(own, len, put))
 		return -mem_copy_guarded(put ? own : bytes, put ? bytes : own, len);
 	word_copy(put ? own : bytes, put ? bytes : own, len);

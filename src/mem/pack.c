@@ -228,6 +228,8 @@ static int unpack_copy(struct unpack *u, char *bytes, bool put)
 	struct run_walk w;
 	parts_begin(&w, &u->part, 1, false);
 	parts_pass(&w, u->skip);
+	if (put)
+		word_before_put();
 	if (!u->heap && !mem_there_all(u->first, u->covers, put))
 		return unpack_guarded(&w, bytes, u->bytes, put);
 	parts_copy(&w, bytes, u->bytes, !put);

@@ -17,6 +17,8 @@ static bool quick_own(struct post *p, uint32_t words)
 {
 	struct endpoint *e = p->e;
 	tern *t = e->t;
+	INSIDE struct scope scope =
+		scope_open(t); /* whoever serves memory messages has a turn, too */
 	struct tern_inlet *in = &e->site.peer[t->rank].requests;
 	if (!in->base || inlet_has(in) || post_slots_out(p, &p->out[t->rank]) || held(e))
 		return false;

@@ -12,7 +12,7 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 	if (type >= TERN_BUF_TYPES_MAX)
 		return error_set(-EINVAL, "tern_buf_alloc() was given type %u; types are below %d",
 				 type, TERN_BUF_TYPES_MAX);
-	if ((count < 1 && !(flags & TERN_BUF_SPILL)) || count > TERN_BUFS_MAX)
+	if ((count < 1 && (!(flags & TERN_BUF_SPILL) || y->queue[type])) || count > TERN_BUFS_MAX)
 		return error_set(-EINVAL,
 				 "tern_buf_alloc() was asked for %u buffers; a type has 1 to %d",
 				 count, TERN_BUFS_MAX);
@@ -42,6 +42,12 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
 		rc = alloc_check(y, type, count, flags);
 	if (!rc && flags & TERN_BUF_SPILL)
 		rc = spill_make(y);
+	if (!rc && !count && bytes > spill_most(y))
+		rc = error_set(
+			-EINVAL,
+			"tern_buf_alloc() was asked for messages of %zu bytes without buffers; "
+			"the spill holds messages of at most %zu bytes (TERN_SPILL)",
+			bytes, spill_most(y));
 	if (!rc && y->queue[type])
 		return type_queue_more(y, y->queue[type], bytes, count);
 	return rc ? rc : type_queue_make(y, type, bytes, count, flags, &s);

@@ -53,12 +53,17 @@ bool credit_msg_read(const tern_msg *m, struct credit_msg *c)
 	return true;
 }
 
-/* There is room, and a rank that leaves meanwhile is forgotten with all it has. */
+/*
+ * There is room, and a rank that leaves meanwhile is forgotten with all it has. Held, because a
+ * send serves what has arrived, and a handler may close the type that the caller is busy with.
+ */
 static void credit_tell(struct typed *y, uint32_t rank, const struct credit_msg *c)
 {
 	uint64_t words[CREDIT_WORDS];
 	credit_msg_write(c, words);
+	library_hold(y->e);
 	(void)!layer_request(y->e, rank, TYPED_CREDIT, NULL, 0, CREDIT_WORDS, words);
+	library_release(y->e);
 }
 
 static bool credit_can_tell(struct typed *y, uint32_t rank)

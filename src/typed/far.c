@@ -42,7 +42,7 @@ void far_watch(struct typed *y, struct far_target *h)
 void far_forget(struct far_target *h)
 {
 	h->credits = 0;
-	h->refused = 0;
+	h->refused[false] = h->refused[true] = 0;
 	h->asked[false] = h->asked[true] = false;
 	if (h->key < KEY_SPILL || h->key >= KEY_MORE)
 		h->place = false; /* a cell of the spill outlives the type, and goes back */
@@ -66,9 +66,9 @@ static void on_credit(tern *t, const tern_msg *m)
 	}
 	if (c.flags & CREDIT_ASKED) {
 		h->asked[is_long] = false;
-		h->refused = c.flags & CREDIT_TOO_LONG  ? -EMSGSIZE
-			     : c.flags & CREDIT_REFUSED ? -ENOBUFS
-							: 0;
+		h->refused[is_long] = c.flags & CREDIT_TOO_LONG  ? -EMSGSIZE
+				      : c.flags & CREDIT_REFUSED ? -ENOBUFS
+								 : 0;
 		h->too_long = c.value;
 	}
 	if (is_long && c.count) {
@@ -157,11 +157,11 @@ void far_listen(struct typed *y, uint32_t rank)
 static int far_ask(struct typed *y, struct sending *s, bool is_long)
 {
 	struct far_target *h = s->target->far;
-	int refused =
-		s->asked || !s->waits ? h->refused : 0; /* not what an earlier call was told */
+	int refused = s->asked || !s->waits ? h->refused[is_long]
+					    : 0; /* not what an earlier call was told */
 	if (refused == -EMSGSIZE && s->len < h->too_long)
 		refused = 0;
-	h->refused = 0;
+	h->refused[is_long] = 0;
 	if (refused)
 		return refused == -ENOBUFS ? sending_full(s) : sending_too_long(s);
 	if (!s->waiting) {
@@ -249,9 +249,18 @@ static int far_short(struct typed *y, struct sending *s)
 	return 0;
 }
 
+int far_long_rule(struct typed *y, const struct sending *s)
+{
+	return !s->op && held(y->e) ? rules_wait(y->e, "a long tern_buf_send() without a handle")
+				    : 0;
+}
+
 static int far_long(struct typed *y, struct sending *s)
 {
 	struct far_target *h = s->target->far;
+	int rule = far_long_rule(y, s);
+	if (rule)
+		return rule;
 	s->outgoing = outgoing_new(y);
 	if (!s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
@@ -267,9 +276,11 @@ static int far_long(struct typed *y, struct sending *s)
 	h->asked[true] = true; /* starting may serve others: they get no second place meanwhile */
 	int rc = sending_start(y, s, h->at, NULL);
 	h->asked[true] = false;
-	h->place = rc != 0; /* for the next try */
-	if (rc)
+	if (rc) {
+		h->place = true; /* for the next try, if there is one */
+		far_watch(y, h);
 		return rc;
+	}
 	h->used[true] = true;
 	sending_moves(y, s);
 	return 0;

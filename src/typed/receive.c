@@ -94,7 +94,14 @@ static int receive(struct endpoint *e, struct receiving *r, unsigned flags)
 	return rc;
 }
 
-/* The program, which nobody else serves, and a message: there, or after one look. */
+/* In a scope: a thread may serve memory messages of networks meanwhile. */
+static void receive_poll(tern *t)
+{
+	INSIDE struct scope scope = scope_open(t);
+	poll_once(t->own, KINDS_BOTH);
+}
+
+/* The program, whose handlers nobody else runs, and a message: there, or after one look. */
 static inline bool receive_quick(tern *t, unsigned type)
 {
 	struct type_queue *s =
@@ -103,7 +110,7 @@ static inline bool receive_quick(tern *t, unsigned type)
 		return s;
 	if (held(t->own))
 		return false;
-	poll_once(t->own, KINDS_BOTH);
+	receive_poll(t);
 	s = typed_of(t)->queue[type];
 	return s && s->first;
 }

@@ -315,10 +315,7 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 /* To a rank whose memory is not mapped. */
 static int send_far(struct typed *y, struct sending *s)
 {
-	bool long_wait = s->len > TERN_PAYLOAD_MAX && !s->op;
-	int rc = long_wait && held(y->e) ? rules_wait(y->e, "a long tern_buf_send() without a "
-							    "handle")
-					 : 0;
+	int rc = s->len > TERN_PAYLOAD_MAX ? far_long_rule(y, s) : 0;
 	far_listen(y, s->rank);
 	s->far = true;
 	if (!rc)

@@ -45,4 +45,7 @@ void far_listen(struct typed *y, uint32_t rank); /* handles what it has said alr
 int far_try(struct typed *y, struct sending *s); /* as send_try(), when the target is known */
 void far_end(struct sending *s);                 /* it waits no more */
 
+/* Whether a message that must wait for its data to move may: not under a hold, without a handle. */
+int far_long_rule(struct typed *y, const struct sending *s);
+
 #endif

@@ -202,10 +202,13 @@ TEST(a_type_without_buffers_lives_in_the_spill)
 		while (received < sent)
 			CHECK_IS(tern_buf_free(local[1], receive_next(TYPE)), 0);
 	}
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 64, 0, TERN_BUF_SPILL), -EINVAL);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, 8192, 1, TERN_BUF_SPILL), 0); /* later it has one */
 	CHECK_IS(fill_spill(TYPE, 8192), 5);
 	CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, 8, 0, 0), -EINVAL);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 8193, 0, TERN_BUF_SPILL),
+		 -EINVAL); /* no such cell */
 	local_close();
 }
 

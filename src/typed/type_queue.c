@@ -280,3 +280,11 @@ int spill_make(struct typed *y)
 	}
 	return 0;
 }
+
+size_t spill_most(const struct typed *y)
+{
+	size_t most = 0;
+	for (unsigned i = 0; i < SPILL_POOLS; i++)
+		most = y->queue[KEY_SPILL + i] ? spill_cell[i] : most;
+	return most;
+}

@@ -217,11 +217,11 @@ struct far_target {
 	_Atomic uint32_t now; /* stands for the word of that name in the pool */
 	uint32_t generation, rank;
 	uint8_t type;
-	int refused;   /* the last answer: 0, -ENOBUFS or -EMSGSIZE */
-	bool asked[2]; /* for short and long messages: the owner will answer */
-	bool used[2];  /* since the last look */
-	bool watched;  /* it is in the list of those that have something */
-	bool place;    /* for a long message: */
+	int refused[2]; /* for short and long messages: the last answer, 0, -ENOBUFS or -EMSGSIZE */
+	bool asked[2];  /* the owner will answer */
+	bool used[2];   /* since the last look */
+	bool watched;   /* it is in the list of those that have something */
+	bool place;     /* for a long message: */
 	uint16_t key;
 	uint32_t index;
 	uint32_t place_generation;
@@ -342,6 +342,9 @@ void order_lost(struct typed *y, uint32_t rank); /* its sequence ends where some
 
 /* -- type_queue.c -- */
 int spill_make(struct typed *y);
+
+/* The longest message that it holds. */
+size_t spill_most(const struct typed *y);
 
 /* -- credit.c: at the owner of a type -- */
 void credit_register(struct endpoint *e);

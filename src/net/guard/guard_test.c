@@ -201,6 +201,7 @@ static void losses_watch(void)
 	static struct path *path[RANKS];
 	static uint32_t active[RANKS], dirty[RANKS];
 	static uint8_t met[RANKS];
+	static struct wire wire;
 	memset(path, 0, sizeof path);
 	memset(met, 1, sizeof met); /* all cards have come, and fit */
 	site[1].peer = peer;
@@ -208,6 +209,7 @@ static void losses_watch(void)
 	net[1].active = active;
 	net[1].dirty = dirty;
 	net[1].met = met;
+	net[1].wire = &wire;
 	net[1].now = 1;
 	net[1].confirms = true;
 }
