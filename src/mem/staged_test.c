@@ -211,6 +211,7 @@ static void short_local(void)
 TEST(a_short_put_over_a_network_is_locally_complete_on_return)
 {
 	setenv("TERN_DELIVERY", "poll", 1);
+	setenv("TERN_SERVE", "0", 1);
 	far_use(NULL);
 	job(short_local);
 }
