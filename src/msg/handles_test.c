@@ -129,6 +129,7 @@ TEST(wait_all_waits_for_every_one_of_whatever_layer)
 		 0);
 	CHECK_IS(tern_op_wait_all(local[0], ops, 3), 0);
 	CHECK_IS(op[0].pending + op[1].pending + op[2].pending, 0);
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK(memcmp(to, from, sizeof to) == 0 && memcmp(got, from, sizeof got) == 0);
 	CHECK(words[0] == 100 && words[1] == 101);
 	local_close();

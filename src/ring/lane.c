@@ -47,9 +47,7 @@ static void lane_pace(struct tern_lane *lane)
 	uint16_t now = (uint16_t)(tick_now() / STREAM_TICKS);
 	bool streams = (uint16_t)(now - lane->entered) < lane->leaf_lines;
 	lane->entered = now;
-	lane->ahead = streams ? (TERN_PREFETCH + 1) * TERN_LINE : 0;
-	for (size_t at = 0; at < lane->ahead; at += TERN_LINE)
-		tern_prefetch_write(lane->tail + at);
+	lane->ahead = (uint16_t)(streams * (TERN_PREFETCH + 1) * TERN_LINE); /* without a branch */
 }
 
 /* cost: flow setup */
