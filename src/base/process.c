@@ -31,11 +31,10 @@ struct process {
  * Words 14 and 15 are the time on a core, the 22nd is the start, the 52nd and last the status; the
  * second is the name, and may hold anything.
  */
-static bool process_look(pid_t pid, struct process *p)
+static bool stat_read(const char *path, struct process *p)
 {
-	char path[32], text[1024];
+	char text[1024];
 	unsigned long long born, user, kernel;
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -56,6 +55,13 @@ static bool process_look(pid_t pid, struct process *p)
 	return sscanf(last, "%d", &p->status) == 1;
 }
 
+static bool process_look(pid_t pid, struct process *p)
+{
+	char path[32];
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	return stat_read(path, p);
+}
+
 uint64_t process_born(pid_t pid)
 {
 	struct process p;
@@ -71,10 +77,12 @@ bool process_runs(pid_t pid, uint64_t *used)
 	return p.state == 'R';
 }
 
-char process_state(pid_t pid)
+char thread_state(pid_t thread)
 {
+	char path[48];
 	struct process p;
-	return process_look(pid, &p) ? p.state : 0;
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+	return stat_read(path, &p) ? p.state : 0;
 }
 
 bool process_ended(const struct process_name *name)

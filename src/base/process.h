@@ -28,10 +28,10 @@ uint64_t process_born(pid_t pid);
 bool process_runs(pid_t pid, uint64_t *used);
 
 /*
- * What it does, as /proc says it, of a process or of a single thread: R runs or waits for a core, S
- * and D sleep, T and t are stopped. 0 if there is none.
+ * What a thread of this process does, as /proc says it: R runs or waits for a core, S and D sleep,
+ * T and t are stopped. 0 if there is none.
  */
-char process_state(pid_t pid);
+char thread_state(pid_t thread);
 
 /* Whether it has ended, be it that nobody has asked how yet. False if that cannot be seen. */
 bool process_ended(const struct process_name *name);

@@ -145,7 +145,7 @@ static uint64_t glance_add(const struct glance *g, uint64_t now, uint64_t ran, i
 	uint64_t passed = now - g->now, on_core = ran - g->ran;
 	if (!real || on_core >= passed)
 		return passed;
-	char state = process_state(thread);
+	char state = thread_state(thread);
 	return state == 'S' || state == 'D' ? passed : on_core;
 }
 
