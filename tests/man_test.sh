@@ -29,6 +29,12 @@ done
 echo "every page passes mandoc's lint"
 lint=$(mandoc -T lint -W warning "${pages[@]}" 2>&1) || fail "$lint"
 
+echo "the pages of layers and networks say who can do what"
+for page in man/tern.7 man/tern_*.7 man/tern-{shm,udp,ofi}.7; do
+	[[ $(sed -n '/^\.Sh SECURITY/,/^\.Sh SEE ALSO/p' "$page" | wc -l) -gt 5 ]] ||
+		fail "$page has no SECURITY"
+done
+
 echo "every public function has a page in section 3, which describes it in its synopsis"
 # HEADER, up to its inline path: what is declared from there on is the library's own
 functions_of() {
