@@ -60,8 +60,12 @@ static bool recv_reads(struct msg *m, const struct receiving *r)
 static void pull_begin(struct msg *m, struct receiving *r)
 {
 	r->pulls = r->pulling = true;
-	r->next_pull = m->pull_first;
-	m->pull_first = r;
+	r->pulled = 0;
+	r->next_pull = NULL;
+	struct receiving **end = &m->pull_first;
+	while (*end)
+		end = &(*end)->next_pull;
+	*end = r;
 	msg_busy(m);
 }
 
@@ -69,11 +73,11 @@ static void pull_begin(struct msg *m, struct receiving *r)
 static size_t recv_share(struct msg *m, struct receiving *r)
 {
 	enum { PAGE = 4096 };
-	size_t len = r->got.len, take = len / 2 / PAGE * PAGE;
+	size_t len = r->got.len;
 	if (!recv_reads(m, r))
 		return len;
 	pull_begin(m, r);
-	return len - (take < SHARE_MOST ? take : SHARE_MOST);
+	return len - len / 2 / PAGE * PAGE;
 }
 
 /* Whether the receiver reads all of the data. */
@@ -116,31 +120,37 @@ static int pull_error(const struct receiving *r)
 	return r->fin_error ? r->fin_error : r->pull.error;
 }
 
-/* Reads at once what the kernel can copy; other memory, and what it refuses, is got. */
-static void pull_read(struct msg *m, struct receiving *r)
+/* Reads a slice of what the kernel can copy; other memory, and what it refuses, is got. */
+static void pull_read(struct msg *m, struct receiving *r, size_t most)
 {
 	tern *t = m->e->t;
-	char *to = layout_whole(&r->layout) + r->share;
-	tern_addr from = r->source + r->share;
-	size_t len = r->got.len - r->share;
-	r->pulls = false;
-	if (transfer_read(mem_of(t), to, from, len))
+	size_t at = r->share + r->pulled, len = r->got.len - at;
+	size_t slice = len < most ? len : most;
+	char *to = layout_whole(&r->layout) + at;
+	tern_addr from = r->source + at;
+	r->pulled += slice;
+	r->pulls = slice < len;
+	if (transfer_read(mem_of(t), to, from, slice))
 		return;
+	r->pulls = false;
 	int rc = tern_get_start(t, to, from, len, &r->pull);
 	if (rc && !r->pull.error)
 		r->pull.error = rc;
 }
 
-/* Carries on what the receiver reads; true when its sender has been told of the end. */
-static bool pull_step(struct msg *m, struct receiving *r)
+/*
+ * Carries on what the receiver reads, by at most so many bytes; true when its sender has been told
+ * of the end.
+ */
+static bool pull_step(struct msg *m, struct receiving *r, size_t most)
 {
 	uint64_t words[TELL_WORDS];
 	uint32_t src = r->got.src;
-	if (r->pulls && transfer_room(mem_of(m->e->t)) < 1)
-		return false; /* as for a put, in flow_step() */
+	if (r->pulls && (!most || transfer_room(mem_of(m->e->t)) < 1))
+		return false; /* for want of room as a put, in flow_step() */
 	if (r->pulls)
-		pull_read(m, r);
-	if (r->pull.pending)
+		pull_read(m, r, most);
+	if (r->pulls || r->pull.pending)
 		return false;
 	tell_words(m, words, src, r->share ? TELL_READ : TELL_TAKEN, r->send_name, r->pull.error,
 		   r->got.id);
@@ -153,11 +163,15 @@ static bool pull_step(struct msg *m, struct receiving *r)
 static unsigned pull_progress(struct msg *m)
 {
 	unsigned done = 0;
+	size_t most = PULL_SLICE; /* of all together */
 	for (struct receiving *r = m->pull_first, *next; r; r = next) {
 		next = r->next_pull; /* only this function takes one out that is being read */
-		if (!pull_step(m, r))
+		size_t before = r->pulled;
+		bool over = pull_step(m, r, most);
+		most -= r->pulled - before;
+		done += over || r->pulled != before;
+		if (!over)
 			continue;
-		done++;
 		flow_pull_end(m, r);
 		if (r->finned)
 			recv_over(m, r, pull_error(r));

@@ -108,6 +108,39 @@ TEST(the_receiver_reads_its_part_before_the_sender_has_done_anything)
 	local_close();
 }
 
+/* Half of it, however long it is; and no poll reads more than a slice, of all that come. */
+TEST(the_receiver_reads_half_of_a_long_message_in_slices)
+{
+	enum { SLICES = 3, HALF = SLICES * PULL_SLICE };
+	static unsigned char from[2][2 * HALF], to[2][2 * HALF];
+	tern_op so[2] = { TERN_OP, TERN_OP }, ro[2] = { TERN_OP, TERN_OP };
+	begin();
+	for (int i = 0; i < 2; i++) {
+		chance_fill(from[i], 2 * HALF, 4);
+		memset(to[i], 0xee, 2 * HALF);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, to[i],
+					 2 * HALF, NULL, &ro[i]),
+			 0);
+		send_begin(from[i], 2 * HALF, &so[i]);
+	}
+	for (int n = 1; n <= 2 * SLICES; n++) {
+		tern_poll(local[1]);
+		for (int k = 0; k < 2 * SLICES; k++) {
+			size_t at = HALF + k % SLICES * PULL_SLICE;
+			const unsigned char *slice = to[k / SLICES] + at;
+			CHECK(k < n ? memcmp(slice, from[k / SLICES] + at, PULL_SLICE) == 0
+				    : slice[0] == 0xee && slice[1] == 0xee);
+		}
+		CHECK_IS(to[0][0], 0xee); /* this is the sender's */
+	}
+	for (int i = 0; i < 2; i++) {
+		CHECK_IS(tern_op_wait(local[0], &so[i]), 0);
+		CHECK_IS(tern_op_wait(local[1], &ro[i]), 0);
+		CHECK(chance_filled(to[i], 2 * HALF, 4));
+	}
+	local_close();
+}
+
 TEST(the_sender_is_over_only_when_the_receiver_has_read_its_part)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;

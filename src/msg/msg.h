@@ -66,11 +66,9 @@ enum {
 	CELLS_HELD = 64,   /* besides: for ready messages that came while their receive was busy */
 	RTS_ALL = 16384,   /* unmatched, from all ranks together */
 	RTS_LEAST = 16,    /* for each, however many there are */
-	PULL_MOST = 32 << 10, /* a rendezvous of so many bytes is read by the receiver alone; */
-	/* more are copied by both sides, so many of them by the receiver: what it moves in one go
-	 */
-	SHARE_MOST = 64 << 10,
-	OFFERS_MOST = 5, /* sources that are lent; as many are left for receives */
+	PULL_MOST = 32 << 10,   /* a rendezvous of so many bytes is read by the receiver alone */
+	PULL_SLICE = 128 << 10, /* so many in a poll, because other messages wait meanwhile */
+	OFFERS_MOST = 5,        /* sources that are lent; as many are left for receives */
 	BLOCKS_LEAST =
 		8, /* sends that each rank may have asked for, however many ranks there are */
 };
@@ -135,9 +133,10 @@ struct receiving {
 	size_t share;     /* bytes that the sender brings; the others are taken from `source` */
 	struct receiving *next_pull;
 	tern_op pull;
-	bool pulling; /* in the list of those */
-	bool pulls;   /* the others are being read */
-	bool finned;  /* the sender's are there */
+	bool pulling;  /* in the list of those */
+	bool pulls;    /* not all of the others are read yet, */
+	size_t pulled; /* so many are */
+	bool finned;   /* the sender's are there */
 	int fin_error;
 	tern_addr lent; /* its memory, for the sender to write to, if that had to be registered */
 };
