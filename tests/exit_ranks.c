@@ -8,7 +8,9 @@
  * deferred function; hold, under a hold; both, ranks 0 and 1 at once; abort, with a sentence
  * instead of a status; compute, where the others compute; flood, where they send to it; refused,
  * where the statuses are out of range; child, in a child of fork(); cleanup, where the others catch
- * SIGTERM; stuck, a handler that does not return, which TERN_WATCHDOG sees.
+ * SIGTERM; stuck, a handler that does not return, which TERN_WATCHDOG sees; slow, one that replies
+ * and then computes for 4 s of processor time; busy, handlers for as long that return at once;
+ * stopped, one that is stopped for 4 s.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,12 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tern/spawn.h>
 #include <tern/tern.h>
 
-enum { EXIT, LIGHT, NOTHING, STUCK };
+enum { EXIT, LIGHT, NOTHING, STUCK, SLOW, STOPPED, SLOW_S = 4 };
 
 static int status;
 static tern_flag never;
@@ -40,6 +43,12 @@ static void on_exit_asked(tern *t, const tern_msg *m)
 	abort(); /* it does not return */
 }
 
+static void exit_later(tern *t, void *arg)
+{
+	(void)arg;
+	on_exit_asked(t, NULL);
+}
+
 static void on_nothing(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;
@@ -52,17 +61,40 @@ static void on_stuck(tern *t, const tern_msg *m)
 		computed++;
 }
 
+static double used(void)
+{
+	struct timespec at;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
+	return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
+}
+
+static void on_slow(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, NOTHING);
+	for (double begun = used(); used() - begun < SLOW_S;)
+		computed++;
+	tern_defer(t, exit_later, NULL);
+}
+
+static void on_stopped(tern *t, const tern_msg *m)
+{
+	pid_t pid = fork();
+	(void)m;
+	if (pid == 0) {
+		sleep(SLOW_S);
+		kill(getppid(), SIGCONT);
+		_exit(0);
+	}
+	raise(SIGSTOP);
+	waitpid(pid, NULL, 0);
+	tern_defer(t, exit_later, NULL);
+}
+
 static uint64_t exit_lightly(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	(void)word;
 	on_exit_asked(t, NULL);
 	return 0;
-}
-
-static void exit_later(tern *t, void *arg)
-{
-	(void)arg;
-	on_exit_asked(t, NULL);
 }
 
 static void clean_up(int signal)
@@ -100,6 +132,10 @@ static void end_job(tern *t)
 		tern_request(t, me, EXIT);
 	else if (is("stuck"))
 		tern_request(t, me, STUCK);
+	else if (is("slow"))
+		tern_request(t, me, SLOW);
+	else if (is("stopped"))
+		tern_request(t, me, STOPPED);
 	else if (is("light"))
 		tern_spawn(t, me, LIGHT, NULL, NULL);
 	else if (is("deferred"))
@@ -107,7 +143,11 @@ static void end_job(tern *t)
 	else if (is("asked"))
 		while (!never) /* until it is interrupted */
 			computed++;
-	else if (is("abort"))
+	else if (is("busy")) {
+		for (double begun = used(); used() - begun < SLOW_S; tern_poll(t))
+			tern_request(t, me, NOTHING);
+		tern_exit(t, status);
+	} else if (is("abort"))
 		tern_abort(t, "the disk is full");
 	else if (is("refused") && !refused(t))
 		tern_exit(t, 99);
@@ -138,6 +178,7 @@ int main(int argc, char **argv)
 	const tern_options options = { .signal = SIGUSR1 }; /* for TERN_DELIVERY=interrupt */
 	if (tern_open(&t, &options) || tern_on(t, EXIT, on_exit_asked) ||
 	    tern_on(t, NOTHING, on_nothing) || tern_on(t, STUCK, on_stuck) ||
+	    tern_on(t, SLOW, on_slow) || tern_on(t, STOPPED, on_stopped) ||
 	    tern_thread_on(t, LIGHT, exit_lightly))
 		return 102;
 	if (tern_rank(t) == who)

@@ -82,6 +82,27 @@ done
 TERN_WATCHDOG=100 run --survive -n 4 "$bin/exit_ranks" stuck 5
 watched
 
+overdue() { # THE REST OF THE SENTENCE
+	[[ $(grep -v "^tern run: rank .* killed" "$err") == "tern run: rank 1: handler 3 (on_stuck), of a \
+message from rank 1, has run for "[1-9]*" s$1" ]] || fail "the sentence does not name handler and rank"
+}
+echo "the launcher ends the job of a handler that lasts longer than TERN_HANDLER_LIMIT"
+TERN_HANDLER_LIMIT=1 run -n 4 "$bin/exit_ranks" stuck 5
+[[ $status == 70 ]] || fail "the status is $status, not 70"
+overdue "; the job ends (TERN_HANDLER_LIMIT)"
+
+echo "a handler that has replied is seen, too, and only told of where the job is not to end"
+TERN_WATCHDOG_END=0 TERN_HANDLER_LIMIT=1 run -n 4 "$bin/exit_ranks" slow 5
+[[ $status == 5 ]] || fail "the status is $status, not 5"
+grep -qx "tern run: rank 1: a handler that has replied has run for [1-9] s" "$err" ||
+	fail "it is not told of"
+
+echo "handlers that return are not, however many there are, nor is one that is stopped"
+for how in busy stopped; do
+	TERN_HANDLER_LIMIT=1 run -n 4 "$bin/exit_ranks" $how 5
+	ended 5 "$(said 5)"
+done
+
 echo "two at once: the status is that of one of them"
 run -n 4 "$bin/exit_ranks" both 7
 [[ $status == 7 ]] || fail "the status is $status, not 7"

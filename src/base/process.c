@@ -68,13 +68,13 @@ uint64_t process_born(pid_t pid)
 	return process_look(pid, &p) ? p.born : 0;
 }
 
-bool process_runs(pid_t pid, uint64_t *used)
+char process_state(pid_t pid, uint64_t *used)
 {
 	struct process p;
 	if (!process_look(pid, &p))
-		return false;
+		return 0;
 	*used = p.used;
-	return p.state == 'R';
+	return p.state;
 }
 
 char thread_state(pid_t thread)

@@ -22,15 +22,13 @@ struct process_name {
 uint64_t process_born(pid_t pid);
 
 /*
- * Whether it runs, or waits for a core, and what time on a core it has used, in the kernel's ticks.
- * False, and *used as it was, if there is none.
+ * What it does, as /proc says it: R runs or waits for a core, S and D sleep, T and t are stopped;
+ * and what time on a core it has used, in the kernel's ticks. 0, and *used as it was, if there is
+ * none.
  */
-bool process_runs(pid_t pid, uint64_t *used);
+char process_state(pid_t pid, uint64_t *used);
 
-/*
- * What a thread of this process does, as /proc says it: R runs or waits for a core, S and D sleep,
- * T and t are stopped. 0 if there is none.
- */
+/* The same of a thread of this process. */
 char thread_state(pid_t thread);
 
 /* Whether it has ended, be it that nobody has asked how yet. False if that cannot be seen. */

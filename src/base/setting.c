@@ -59,7 +59,11 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			       "that it waits for a core; then the job ends with status 70; 0: "
 			       "for ever" },
 	[SETTING_WATCHDOG_END] = { "TERN_WATCHDOG_END", "1",
-				   "0: what TERN_WATCHDOG finds is only reported" },
+				   "0: what TERN_WATCHDOG or TERN_HANDLER_LIMIT finds is only "
+				   "reported" },
+	[SETTING_OVERDUE] = { "TERN_HANDLER_LIMIT", "300",
+			      "seconds that a handler may last; then tern run ends the job "
+			      "with status 70; 0: for ever" },
 	[SETTING_STATS] = { "TERN_STATS", "0",
 			    "1: count messages, bytes and time, and print them when the rank "
 			    "closes; "

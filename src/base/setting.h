@@ -26,6 +26,7 @@ enum setting {
 	SETTING_WORKERS,      /* workers that the ranks of a machine may open */
 	SETTING_WATCHDOG,     /* ms that a handler or a hold may last */
 	SETTING_WATCHDOG_END, /* 0: the job does not end when one lasts longer */
+	SETTING_OVERDUE,      /* s that a handler may last before the launcher ends the job */
 	SETTING_STATS,        /* 0, 1, 2: count, and print at close */
 	SETTING_MEMBARRIER,   /* 0: never rely on membarrier */
 	SETTING_GROW,         /* leaves of a small ring before it grows */

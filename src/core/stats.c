@@ -49,6 +49,10 @@ int stats_open(struct endpoint *e)
 	atomic_store_explicit(&e->pulse->version, (uint32_t)wrap_first(32, 0) & ~1u,
 			      memory_order_relaxed);
 	e->guard = e->t->guard = &e->pulse->guard;
+	if (e->world->ticks) { /* a simulated rank is in a handler while it waits for its turn */
+		stats_set(&e->pulse->current_at, (uintptr_t)&e->t->current);
+		stats_set(&e->pulse->inlet_at, (uintptr_t)&e->inlet);
+	}
 	if (e->main) /* its rank counts what its rings bring */
 		e->stats_print = 0;
 	if (rc || !e->stats_print)
@@ -511,6 +515,7 @@ void stats_close(struct endpoint *e)
 	if (e->stats)
 		stats_print(e->t, e->stats_print > 1);
 	e->stats = NULL;
+	stats_set(&e->pulse->inlet_at, 0);
 	atomic_store_explicit(&e->pulse->counting, 0, memory_order_relaxed);
 }
 

@@ -49,16 +49,21 @@ void handler_number(unsigned id, char *text, size_t room)
 		snprintf(text, room, "tern %u", own);
 }
 
-const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL_ROOM])
+const char *handler_label_of(unsigned id, const char *name, char text[LABEL_ROOM])
 {
-	char number[24], other[JOB_NAME];
-	const char *name = name_of(e, id, other);
+	char number[24];
 	handler_number(id, number, sizeof number);
 	if (id < TERN_HANDLER_MAX)
 		snprintf(number, sizeof number, "handler %u", id);
 	snprintf(text, LABEL_ROOM, "%s%s%s%.40s%s", id < TERN_HANDLER_MAX ? "" : "Tern's handler ",
 		 number, name ? " (" : "", name ? name : "", name ? ")" : "");
 	return text;
+}
+
+const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL_ROOM])
+{
+	char other[JOB_NAME];
+	return handler_label_of(id, name_of(e, id, other), text);
 }
 
 const char *tern_stats_handler_name(tern *t, unsigned id)

@@ -27,6 +27,8 @@ void handler_set(struct endpoint *e, unsigned id, tern_handler *fn, const char *
  */
 enum { LABEL_ROOM = 96 };
 const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL_ROOM]);
+/* The same where there is no endpoint; `name` may be NULL. */
+const char *handler_label_of(unsigned id, const char *name, char text[LABEL_ROOM]);
 
 /* The part in front of a name: "user 3", "mem 2". */
 void handler_number(unsigned id, char *text, size_t room);

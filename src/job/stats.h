@@ -64,6 +64,11 @@ struct pulse {
 	_Atomic uint64_t since; /* CLOCK_MONOTONIC in ns; 0: it does not wait */
 	_Atomic uint32_t asleep;
 	_Atomic uint64_t text[PULSE_TEXT / 8]; /* the call, in words; ends with 0 */
+	/*
+	 * Where, in the memory of its process, it says what it handles: `inlet` of its endpoint and
+	 * `current` of its tern. 0: nowhere. For its launcher; see tools/run/overdue.h.
+	 */
+	_Atomic uint64_t inlet_at, current_at;
 };
 
 /*

@@ -94,7 +94,7 @@ static void ranks_end(struct monitor *m)
 static void ranks_note(struct monitor *m)
 {
 	for (uint32_t i = 0; i < m->count; i++)
-		process_runs(atomic_load(&m->job->rank[m->rank[i].rank].pid), &m->rank[i].used);
+		process_state(atomic_load(&m->job->rank[m->rank[i].rank].pid), &m->rank[i].used);
 }
 
 /* Whether some rank wants to run and has hardly done so since the job was ended. */
@@ -103,7 +103,8 @@ static bool ranks_starve(const struct monitor *m)
 	for (uint32_t i = 0; i < m->count; i++) {
 		const struct watched *w = &m->rank[i];
 		uint64_t used = w->used;
-		if (!w->ended && process_runs(atomic_load(&m->job->rank[w->rank].pid), &used) &&
+		if (!w->ended &&
+		    process_state(atomic_load(&m->job->rank[w->rank].pid), &used) == 'R' &&
 		    used - w->used < TURN_TICKS)
 			return true;
 	}

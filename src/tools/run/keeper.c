@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <tern/tern.h>
@@ -31,6 +32,7 @@
 #include "job/job.h"
 #include "tools/run/hosts.h"
 #include "tools/run/output.h"
+#include "tools/run/overdue.h"
 #include "tools/run/rank.h"
 #include "tools/run/tree.h"
 
@@ -68,6 +70,7 @@ struct keeper {
 	uint64_t asked; /* when somebody first asked the job to end, in ms */
 	uint64_t over;  /* when the last process had ended, in ms */
 	int signals, timer;
+	struct overdue overdue;
 	int news; /* readable when a rank may have ended the job; -1: only its own end tells */
 };
 
@@ -319,6 +322,20 @@ static void keeper_signal(struct keeper *k)
 
 /* -- The loop ----------------------------------------------------------------- */
 
+static void keeper_overdue(struct keeper *k)
+{
+	char text[OVERDUE_TEXT];
+	struct job_end end;
+	uint32_t rank;
+	if (k->phase != RUNNING || !overdue_look(&k->overdue, &rank, text))
+		return;
+	output_say(&k->output, "tern run: %s", text);
+	if (!k->overdue.ends)
+		return;
+	job_end_write(&k->job, rank, EX_SOFTWARE, &end);
+	keeper_look(k);
+}
+
 static void keeper_timer(struct keeper *k)
 {
 	uint64_t times;
@@ -336,7 +353,7 @@ static void keeper_loop(struct keeper *k)
 			{ .fd = k->news, .events = POLLIN },
 		};
 		output_polls(&k->output, p + 4);
-		poll(p, 4 + OUTPUT_POLLS, -1);
+		poll(p, 4 + OUTPUT_POLLS, overdue_wait(&k->overdue));
 		if (p[0].revents)
 			keeper_signal(k);
 		if (p[1].revents)
@@ -345,6 +362,7 @@ static void keeper_loop(struct keeper *k)
 			loopback_drain(k->news);
 		if (p[2].revents || p[3].revents)
 			keeper_look(k);
+		keeper_overdue(k);
 		output_serve(&k->output);
 	}
 }
@@ -454,6 +472,8 @@ static int keeper_job(struct keeper *k)
 		rc = job_map(&k->job, k->options->job_fd);
 	else if (!rc)
 		rc = job_create(&k->job, k->options->total, budget);
+	if (!rc)
+		rc = overdue_open(&k->overdue, &k->job);
 	if (!rc)
 		keeper_listen(k);
 	return rc;
