@@ -9,7 +9,7 @@
  * instead of a status; compute, where the others compute; flood, where they send to it; refused,
  * where the statuses are out of range; child, in a child of fork(); cleanup, where the others catch
  * SIGTERM; stuck, a handler that does not return, which TERN_WATCHDOG sees; slow, one that replies
- * and then computes for 4 s of processor time; busy, handlers for as long that return at once;
+ * and then computes for 4 s of processor time; busy, handlers for as long that return soon;
  * stopped, one that is stopped for 4 s.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include <tern/spawn.h>
 #include <tern/tern.h>
 
-enum { EXIT, LIGHT, NOTHING, STUCK, SLOW, STOPPED, SLOW_S = 4 };
+enum { EXIT, LIGHT, NOTHING, STUCK, SLOW, STOPPED, BUSY, SLOW_S = 4 };
 
 static int status;
 static tern_flag never;
@@ -74,6 +74,13 @@ static void on_slow(tern *t, const tern_msg *m)
 	for (double begun = used(); used() - begun < SLOW_S;)
 		computed++;
 	tern_defer(t, exit_later, NULL);
+}
+
+static void on_busy(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	for (double begun = used(); used() - begun < 0.02;)
+		computed++;
 }
 
 static void on_stopped(tern *t, const tern_msg *m)
@@ -145,7 +152,7 @@ static void end_job(tern *t)
 			computed++;
 	else if (is("busy")) {
 		for (double begun = used(); used() - begun < SLOW_S; tern_poll(t))
-			tern_request(t, me, NOTHING);
+			tern_request(t, me, BUSY);
 		tern_exit(t, status);
 	} else if (is("abort"))
 		tern_abort(t, "the disk is full");
@@ -179,7 +186,7 @@ int main(int argc, char **argv)
 	if (tern_open(&t, &options) || tern_on(t, EXIT, on_exit_asked) ||
 	    tern_on(t, NOTHING, on_nothing) || tern_on(t, STUCK, on_stuck) ||
 	    tern_on(t, SLOW, on_slow) || tern_on(t, STOPPED, on_stopped) ||
-	    tern_thread_on(t, LIGHT, exit_lightly))
+	    tern_on(t, BUSY, on_busy) || tern_thread_on(t, LIGHT, exit_lightly))
 		return 102;
 	if (tern_rank(t) == who)
 		printf("rank %u has its answer\n", who); /* which is buffered */
