@@ -74,11 +74,7 @@ static bool receive_any(tern *t, unsigned type)
 
 static unsigned free_buffers(tern *t, unsigned type)
 {
-	struct bufpool *k = &typed_of(t)->queue[type]->pool;
-	unsigned n = 0;
-	for (uint32_t i = 0; i < k->count; i++)
-		n += bufpool_is(k, i, BUFPOOL_FREE, 0);
-	return n;
+	return bufpool_count_free(&typed_of(t)->queue[type]->pool);
 }
 
 /* Receives until the victim is dead, what it had announced too; then every buffer must be there. */
@@ -154,10 +150,10 @@ TEST(a_buffer_that_was_taken_and_not_announced_comes_back)
 	REQUIRE(tern_open_local(3, t) == 0);
 	REQUIRE(tern_buf_alloc(t[0], SHORT_TYPE, 1000, COUNT, flags) == 0);
 	struct bufpool *k = &typed_of(t[0])->queue[SHORT_TYPE]->pool;
-	uint32_t i;
+	struct bufpool_claim c;
 	for (int n = 0; n < COUNT; n++) {
-		REQUIRE(bufpool_take(k, BUFPOOL_CLAIMED, 1, &i));
-		memset(bufpool_buffer(k, i), 1, 500); /* and then it dies */
+		REQUIRE(bufpool_take(k, 1, &c));
+		memset(bufpool_buffer(k, c.index), 1, 500); /* and then it dies */
 	}
 	CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1), -ENOBUFS);
 	job_rank_ended(&t[0]->own->group->job, 1, SIGKILL);

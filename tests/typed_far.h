@@ -58,11 +58,7 @@ static inline struct type_queue *type_queue_at(unsigned type)
 
 static inline unsigned free_buffers(unsigned type)
 {
-	struct bufpool *k = &type_queue_at(type)->pool;
-	unsigned n = 0;
-	for (uint32_t i = 0; i < k->count; i++)
-		n += bufpool_is(k, i, BUFPOOL_FREE, 0);
-	return n;
+	return bufpool_count_free(&type_queue_at(type)->pool);
 }
 
 static inline int send_now(uint32_t from, unsigned type, size_t len)
@@ -106,8 +102,7 @@ static inline long long next(unsigned type)
 static inline struct far_target *far_at(uint32_t from, unsigned type)
 {
 	const struct route *r = typed_of(local[from])->route[OWNER];
-	struct target *part = r ? r->part[type / TARGETS_OF_PART] : NULL;
-	return part ? part[type % TARGETS_OF_PART].far : NULL;
+	return r && r->target[type] ? &r->target[type]->far : NULL;
 }
 
 /* Sends a while, and stops; it has its share then. */

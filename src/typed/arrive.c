@@ -28,8 +28,7 @@ static bool notice_taken(const struct typed *y, const struct type_queue *s, uint
 {
 	const struct buf_slot *l = &s->slot[index];
 	bool believed = layer_maps(y->e, src) && !y->check;
-	return (l->state == BUF_SLOT_NONE || l->state == BUF_SLOT_LANDING) &&
-	       (believed || bufpool_is(&s->pool, index, BUFPOOL_CLAIMED, src));
+	return believed ? buf_slot_open(l) : buf_slot_claimed(l, src);
 }
 
 /*
@@ -64,22 +63,20 @@ static struct stream *notice_stream(const struct typed *y, const struct notice *
 static void buf_slot_arrived(struct typed *y, struct buf_slot *l, const struct notice *n,
 			     uint32_t src)
 {
-	struct type_queue *s = l->queue;
 	struct stream *stream = notice_stream(y, n, src);
 	bool cancelled = n->cancelled || !notice_queue(y, n);
-	*l = (struct buf_slot){ .queue = s,
-				.number = n->number,
-				.len = n->len,
-				.src = src,
-				.type = n->type,
-				.cancelled = cancelled };
+	l->number = n->number;
+	l->len = n->len;
+	l->src = src;
+	l->type = n->type;
+	l->cancelled = cancelled;
 	if (stream && !order_arrived(y, stream, l, n->order & TERN_BUF_ORDER_ALL)) {
 		typed_refuse(y, src, "with a number that has been used");
 		buf_slot_drop(y, l);
 	} else if (!stream && cancelled) {
 		buf_slot_drop(y, l);
 	} else if (!stream) {
-		buf_slot_ready(y, l);
+		buf_slot_ready(y->queue[l->type], l);
 	}
 }
 
@@ -94,9 +91,8 @@ void arrive_spoiled(struct typed *y, unsigned type)
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 
-static void on_notice(tern *t, const tern_msg *m)
+static __attribute__((noinline)) void notice_any(struct typed *y, const tern_msg *m)
 {
-	struct typed *y = typed_of(t);
 	uint32_t src = tern_msg_src(m);
 	if (tern_msg_words(m) != NOTICE_WORDS) {
 		typed_refuse(y, src, "that says too little");
@@ -111,6 +107,31 @@ static void on_notice(tern *t, const tern_msg *m)
 	buf_slot_arrived(y, &y->queue[n.key]->slot[n.index], &n, src);
 	if (n.spoiled)
 		arrive_spoiled(y, n.type);
+}
+
+/*
+ * The common case: a near sender, a type without order, in the first of its pools. The head is that
+ * of such a notice, or it is not: it has no other type, key, order or flag then.
+ */
+static void on_notice(tern *t, const tern_msg *m)
+{
+	struct typed *y = typed_of(t);
+	const uint64_t *w = m->word;
+	struct type_queue *s = y->queue[w[0] & 0xff];
+	uint32_t index = (uint32_t)(w[0] >> 32), src = tern_msg_src(m);
+	if (TERN_UNLIKELY(tern_msg_words(m) != NOTICE_WORDS || !s ||
+			  (uint32_t)w[0] != notice_head(s->type, s->type, 0) ||
+			  w[1] != s->pool.generation || w[2] > s->pool.bytes ||
+			  index >= s->pool.count || s->slot[index].state != BUF_SLOT_NONE ||
+			  s->flags & ORDERED || y->check || !layer_maps(y->e, src))) {
+		notice_any(y, m);
+		return;
+	}
+	struct buf_slot *l = &s->slot[index];
+	l->len = w[2];
+	l->src = src;
+	l->type = (uint16_t)s->type;
+	buf_slot_ready(s, l);
 }
 
 /* -- From a far sender ------------------------------------------------------------------------- */
@@ -154,11 +175,10 @@ static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src
 	struct buf_slot *l = credit_use(y, s, src);
 	if (!l)
 		return "for which it had no credit";
-	char *buffer = bufpool_buffer(&l->queue->pool, buf_slot_index(l));
-	if (y->check && !check_filled(buffer, l->queue->pool.bytes))
+	if (y->check && !check_filled(l->data, l->queue->pool.bytes))
 		arrive_spoiled(y, n.type);
 	if (n.len)
-		memcpy(buffer, data, n.len);
+		memcpy(l->data, data, n.len);
 	buf_slot_arrived(y, l, &n, src);
 	return NULL;
 }

@@ -28,6 +28,13 @@ static int arrives(const struct notice *n)
 	return tern_poll(local[1]);
 }
 
+static uint32_t taken(struct type_queue *s)
+{
+	struct bufpool_claim c;
+	REQUIRE(bufpool_take(&s->pool, 0, &c));
+	return c.index;
+}
+
 /* As a sender does: a buffer that rank 0 has taken. */
 static struct notice good(unsigned type)
 {
@@ -37,7 +44,7 @@ static struct notice good(unsigned type)
 			    .generation = s->pool.generation,
 			    .len = 10,
 			    .order = s->flags & ORDERED };
-	REQUIRE(bufpool_take(&s->pool, BUFPOOL_CLAIMED, 0, &n.index));
+	n.index = taken(s);
 	return n;
 }
 
@@ -134,7 +141,8 @@ TEST(a_buffer_that_another_has_taken_is_not_announced_for_it)
 {
 	open_three();
 	struct notice n = good(TYPE);
-	bufpool_set(&queue->pool, n.index, BUFPOOL_CLAIMED, 2);
+	atomic_store(&queue->pool.word[queue->slot[n.index].at],
+		     bufpool_word(&queue->pool, n.index, 2));
 	check_refused(&n, "had not taken");
 	local_close();
 }
@@ -165,7 +173,7 @@ TEST(a_cell_of_the_spill_is_only_for_types_that_spill)
 			    .len = 10,
 			    .order = TERN_BUF_ORDER,
 			    .generation = typed_of(local[1])->queue[ORDERLY]->pool.generation };
-	REQUIRE(bufpool_take(&spill->pool, BUFPOOL_CLAIMED, 0, &n.index));
+	n.index = taken(spill);
 	check_refused(&n, "not open");
 	n.type = TYPE;
 	n.order = 0;
@@ -178,7 +186,7 @@ TEST(a_cell_of_the_spill_is_only_for_types_that_spill)
 	check_refused(&n, "order");
 	n.order = 0;
 	CHECK_IS(arrives(&n), 1); /* dropped, and the cell is free again */
-	CHECK(bufpool_is(&spill->pool, n.index, BUFPOOL_FREE, 0));
+	CHECK_IS(bufpool_count_free(&spill->pool), spill->pool.count);
 	local_close();
 }
 
@@ -190,7 +198,7 @@ TEST(a_message_in_the_spill_is_no_longer_than_its_cell)
 	struct notice n = { .type = 20,
 			    .key = KEY_SPILL,
 			    .generation = typed_of(local[1])->queue[20]->pool.generation };
-	REQUIRE(bufpool_take(&spill->pool, BUFPOOL_CLAIMED, 0, &n.index));
+	n.index = taken(spill);
 	n.len = spill->pool.bytes + 1;
 	check_refused(&n, "longer");
 	n.len--;
@@ -261,7 +269,7 @@ TEST(an_answer_that_nobody_waits_for_changes_nothing)
 {
 	open_three();
 	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5), 0);
-	const struct target *known = &typed_of(local[0])->route[1]->part[0][TYPE];
+	const struct target *known = typed_of(local[0])->route[1]->target[TYPE];
 	const struct target before = *known;
 	uint64_t words[6] = { TYPE | 1 << 16,
 			      handed_addr(local[1], queue->words),

@@ -66,28 +66,14 @@ static void close_drop(struct typed *y, struct type_queue *s)
 	}
 }
 
-/* Ends the generation of all pools of a type; false, and nothing has changed, if one is used. */
-static bool close_shut(struct type_queue *s)
-{
-	for (struct type_queue *m = s; m; m = m->more) {
-		type_queue_settle(m);
-		if (bufpool_shut(&m->pool))
-			continue;
-		for (struct type_queue *shut = s; shut != m; shut = shut->more)
-			bufpool_reopen(&shut->pool);
-		return false;
-	}
-	return true;
-}
-
 static int close_queue(struct typed *y, struct type_queue *s)
 {
 	const char *why =
 		s->held ? "the program has one of its buffers: tern_buf_free() it first"
 		: !order_can_close(y, s)
 			? "a message before one of its own is just landing: poll, and try again"
-		: !close_shut(s) ? "a message is just landing: poll, and try again"
-				 : NULL;
+		: !type_queue_shut(s) ? "a message is just landing: poll, and try again"
+				      : NULL;
 	if (why)
 		return error_set(-EBUSY, "type %u of rank %u cannot be closed: %s", s->type,
 				 y->e->t->rank, why);
@@ -121,27 +107,38 @@ int tern_buf_close(tern *t, unsigned type)
 
 /* -- Giving back ------------------------------------------------------------------------------- */
 
-int tern_buf_free(tern *t, void *buffer)
+static __attribute__((noinline)) int free_any(tern *t, void *buffer)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = t->reach ? 0 : rules_forked(t->own);
 	if (forked)
 		return forked;
 	struct typed *y = typed_here(t);
-	struct type_queue *s = type_queue_around(y, buffer);
-	size_t at = s ? (size_t)((char *)buffer - s->pool.buffer) : 0;
-	struct buf_slot *l = s ? &s->slot[at / s->pool.stride] : NULL;
-	if (!l || at % s->pool.stride || l->state != BUF_SLOT_HELD)
+	struct buf_slot *l = buf_slot_at(y, buffer);
+	if (!l || l->state != BUF_SLOT_HELD)
 		return error_set(
 			-EINVAL,
 			"tern_buf_free() was given %p, which is not a buffer that tern_buf_recv() "
 			"gave and rank %u still has",
 			buffer, t->rank);
-	s = y->queue[l->type];
+	struct type_queue *s = y->queue[l->type];
 	s->held--;
 	buf_slot_drop(y, l);
 	if (y->due || s->shared)
 		credit_freed(y, s);
+	return 0;
+}
+
+/* The common case: what was received last, in a buffer of its type, and nobody waits for it. */
+int tern_buf_free(tern *t, void *buffer)
+{
+	struct typed *y = typed_of(t);
+	struct buf_slot *l = y->given;
+	if (TERN_UNLIKELY(!l || l->data != buffer || l->state != BUF_SLOT_HELD || !t->reach ||
+			  l->queue->type != l->type || l->queue->shared || y->due || y->check))
+		return free_any(t, buffer);
+	y->queue[l->type]->held--;
+	buf_slot_free(l->queue, l);
 	return 0;
 }
 

@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pool: equal buffers in a rank's heap which other ranks fill, and the words that say whose each
- * of them is. A sender takes a free buffer itself, with one compare-and-swap, and nobody else's
- * processor takes part.
+ * A pool: equal buffers in a rank's heap which other ranks fill, and a queue of those that are
+ * free. A sender takes a buffer out of the queue itself, with one compare-and-swap, and nobody
+ * else's processor takes part. The owner alone puts buffers in.
  *
- * A buffer's state is one word: the generation of the pool, what the buffer is, and for whom.
+ * The queue is a circle of words, two for each buffer. A word names a buffer, and says that it is
+ * FREE, or which rank has claimed it:
  *
- *     FREE -> CLAIMED by a sender -> FREE
+ *     FREE -> the claimer's rank -> another buffer, FREE
  *
- * CLAIMED is the sender's. The owner knows which messages have come; it writes FULL for those only
- * where it must tell them from claims (type_queue_settle), and HELD where it takes a buffer itself.
- * A claim says who has it, in the same instruction that takes it, so a sender may die anywhere: the
- * owner finds what to take back. The generation is in the word so that a sender which still knows
- * an earlier one takes nothing. For the same reason the words are never given back to the heap,
- * though the buffers are.
+ * A claim names its rank in the same instruction that takes the buffer, so a sender may die
+ * anywhere: the owner, which knows what has been announced (struct buf_slot), finds what to take
+ * back, and does not use a word again while it is somebody's claim. The generation of the pool is
+ * in each word, so that a sender which still knows an earlier one takes nothing. For the same
+ * reason the words are never given back to the heap, though the buffers are.
  *
- * A sender tries the buffer behind the one it took last. Where messages are freed in the order in
- * which they came, that one is free, and sender and owner share only the line of eight words, once
- * for eight messages. Otherwise a bit for each buffer says where to look. It is set by whoever
- * frees the buffer, and cleared by whoever finds it wrong; so a bit that is clear never hides a
- * free buffer for longer than that takes, and one that is set wrongly costs a look.
+ * Each sender tries the word behind the one it took last, and the owner puts buffers in at the
+ * other end. So in a stream the two work in different lines, and each line of eight words travels
+ * once for eight messages, however close behind the sender the receiver is. With half as many words
+ * the owner would write into the line from which the sender is taking. Where senders meet, one goes
+ * on to the next line.
+ *
+ * typed.R1: bufpool_put() releases, a claim acquires. The owner's last reads of a message, or a
+ * sender's abandoned writes, come before the buffer is free; whoever takes it writes after that.
+ * What a sender writes into a buffer, and its claim, reach the owner with the message that
+ * announces it (ring.R1).
  */
 #ifndef TERN_TYPED_BUFPOOL_H
 #define TERN_TYPED_BUFPOOL_H
@@ -28,27 +33,53 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <tern/tern.h>
 
-enum bufpool_kind { BUFPOOL_FREE = 1, BUFPOOL_CLAIMED, BUFPOOL_FULL, BUFPOOL_HELD, BUFPOOL_SHUT };
-
-enum { BUFPOOL_ALIGN = 64, WORDS_OF_LINE = 8 };
+enum {
+	BUFPOOL_ALIGN = 64,
+	WORDS_OF_LINE = 8,
+	BUFPOOL_MOST = 1 << 16, /* buffers: their numbers have 16 bits, and so have ranks */
+	BUFPOOL_FREE = 0xffff,  /* in the place of a rank */
+	BUFPOOL_SHUT = 0xfffe,  /* likewise: the type is being closed */
+};
 
 /* How one rank sees a pool. Private: nothing that others can write is followed or trusted. */
 struct bufpool {
-	/* In the owner's heap: its generation, 0 when it is not used; then the key of the next. */
-	_Atomic uint32_t *now;
-	_Atomic uint64_t *free;  /* a bit a buffer */
-	_Atomic uint64_t *state; /* a word a buffer */
+	_Atomic uint64_t *word;
 	char *buffer;
-	uint32_t generation, count;
 	size_t bytes, stride;
-	uint32_t next; /* where to look first */
+	uint32_t generation, count;
+	uint32_t words; /* of the circle */
+	uint32_t next;  /* which to try first */
+	/* Hints in the owner's heap: the generation, 0 when closed; the key of the next pool. */
+	_Atomic uint32_t *now;
 };
 
-/* The word of a buffer that is `kind`, for `rank`. */
-static inline uint64_t bufpool_word(const struct bufpool *k, enum bufpool_kind kind, uint32_t rank)
+/* A buffer that was taken, and the word that says so. */
+struct bufpool_claim {
+	uint32_t index, at;
+};
+
+static inline uint64_t bufpool_word(const struct bufpool *k, uint32_t index, uint32_t rank)
 {
-	return (uint64_t)k->generation << 32 | (uint64_t)kind << 16 | rank;
+	return (uint64_t)k->generation << 32 | (uint64_t)index << 16 | rank;
+}
+
+static inline uint64_t bufpool_read(const struct bufpool *k, uint32_t at)
+{
+	return atomic_load_explicit(&k->word[at], memory_order_relaxed);
+}
+
+/* The buffer that a word names; others may have written nonsense. */
+static inline uint32_t bufpool_index(uint64_t word)
+{
+	return word >> 16 & 0xffff;
+}
+
+/* Whether the word is of this generation, and of `rank`, or free. */
+static inline bool bufpool_is(const struct bufpool *k, uint64_t word, uint32_t rank)
+{
+	return (word & ~((uint64_t)0xffff << 16)) == bufpool_word(k, 0, rank);
 }
 
 static inline char *bufpool_buffer(const struct bufpool *k, uint32_t i)
@@ -56,57 +87,106 @@ static inline char *bufpool_buffer(const struct bufpool *k, uint32_t i)
 	return k->buffer + (size_t)i * k->stride;
 }
 
-static inline bool bufpool_is(const struct bufpool *k, uint32_t i, enum bufpool_kind kind,
-			      uint32_t rank)
+/* Bytes of the words for so many buffers. */
+static inline size_t bufpool_words_bytes(uint32_t count)
 {
-	return atomic_load_explicit(&k->state[i], memory_order_relaxed) ==
-	       bufpool_word(k, kind, rank);
+	return BUFPOOL_ALIGN + (size_t)count * 2 * sizeof(uint64_t);
 }
 
-/* Sizes. `count` is rounded up, so that words can be used again by another type. */
-uint32_t bufpool_room(uint32_t count);
-size_t bufpool_words_bytes(uint32_t count);
-/* False if that is more than addresses reach. */
-bool bufpool_sizes(size_t bytes, uint32_t count, size_t *stride, size_t *all);
-
-/*
- * Makes `k` see the words at `words` and the buffers at `buffer`; its sizes and generation are set.
- */
-void bufpool_see(struct bufpool *k, void *words, char *buffer);
-/* The owner, while nobody can know of the pool: makes every buffer free. */
-void bufpool_fresh(struct bufpool *k);
-
-/* Takes the next buffer, if that is free, in place of `as`. */
-static inline bool bufpool_take_next(struct bufpool *k, uint64_t as, uint32_t *index)
+/* The stride, and the bytes of all buffers; false if that is more than addresses reach. */
+static inline bool bufpool_sizes(size_t bytes, uint32_t count, size_t *stride, size_t *all)
 {
-	uint64_t from = bufpool_word(k, BUFPOOL_FREE, 0);
-	uint32_t i = k->next;
-	/* typed.R1, acquire; released in bufpool_give(). */
-	if (atomic_load_explicit(&k->state[i], memory_order_relaxed) != from ||
-	    !atomic_compare_exchange_strong_explicit(&k->state[i], &from, as, memory_order_acquire,
-						     memory_order_relaxed))
-		return false;
-	k->next = i + 1 < k->count ? i + 1 : 0;
-	*index = i;
-	return true;
+	size_t lines = bytes ? (bytes - 1) / BUFPOOL_ALIGN + 1 : 1;
+	*stride = lines * BUFPOOL_ALIGN;
+	return bytes <= SIZE_MAX / 2 && count <= BUFPOOL_MOST &&
+	       !__builtin_mul_overflow(*stride, (size_t)count, all);
 }
 
-/* Takes a free buffer, as `kind` for `rank`; false if there is none. */
-bool bufpool_take(struct bufpool *k, enum bufpool_kind kind, uint32_t rank, uint32_t *index);
-void bufpool_give(struct bufpool *k, uint32_t i);
-/* The owner: makes buffer `i`, which is not free, something else. */
-void bufpool_set(struct bufpool *k, uint32_t i, enum bufpool_kind kind, uint32_t rank);
-/* The owner: takes back what `rank`, which has left, had claimed. */
-void bufpool_reclaim(struct bufpool *k, uint32_t rank);
+/* Makes `k`, whose sizes and generation are set, see the words and the buffers. */
+static inline void bufpool_see(struct bufpool *k, void *words, char *buffer)
+{
+	k->now = words;
+	k->word = (_Atomic uint64_t *)(void *)((char *)words + BUFPOOL_ALIGN);
+	k->words = 2 * k->count;
+	k->buffer = buffer;
+}
+
 /* The key of the pool that the type has besides; 0 if there is none. */
-static inline uint32_t bufpool_next(const struct bufpool *k)
+static inline uint32_t bufpool_more(const struct bufpool *k)
 {
 	return atomic_load_explicit(k->now + 1, memory_order_relaxed);
 }
-void bufpool_more(struct bufpool *k, uint32_t key); /* the owner: there is one */
-/* The owner: takes a shutting back. */
-void bufpool_reopen(struct bufpool *k);
-/* The owner: ends the generation. False, and nothing has changed, while a sender has a buffer. */
-bool bufpool_shut(struct bufpool *k);
+
+static inline bool bufpool_open(const struct bufpool *k)
+{
+	return atomic_load_explicit(k->now, memory_order_relaxed) == k->generation;
+}
+
+/* Makes a free buffer `rank`'s, or takes it out for closing. */
+static inline bool bufpool_claim(struct bufpool *k, uint32_t at, uint32_t rank,
+				 struct bufpool_claim *c)
+{
+	uint64_t word = bufpool_read(k, at);
+	*c = (struct bufpool_claim){ bufpool_index(word), at };
+	/* typed.R1, acquire. A look first: a failed swap would take the line from its owner. */
+	return bufpool_is(k, word, BUFPOOL_FREE) && c->index < k->count &&
+	       atomic_compare_exchange_strong_explicit(&k->word[at], &word,
+						       bufpool_word(k, c->index, rank),
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+/* Puts a free buffer into the word: the owner, or a sender that had claimed it there. */
+static inline void bufpool_put(struct bufpool *k, uint32_t at, uint32_t index)
+{
+	/* typed.R1, release. */
+	atomic_store_explicit(&k->word[at], bufpool_word(k, index, BUFPOOL_FREE),
+			      memory_order_release);
+}
+
+/* The word behind `at`; where that begins a line, the next one is fetched, to be written. */
+static inline uint32_t bufpool_step(const struct bufpool *k, uint32_t at)
+{
+	at = at + 1 < k->words ? at + 1 : 0;
+	if (at % WORDS_OF_LINE == 0)
+		tern_prefetch_write(
+			&k->word[at + WORDS_OF_LINE < k->words ? at + WORDS_OF_LINE : 0]);
+	return at;
+}
+
+/* How many buffers are free. */
+static inline uint32_t bufpool_count_free(const struct bufpool *k)
+{
+	uint32_t n = 0;
+	for (uint32_t at = 0; at < k->words; at++)
+		n += bufpool_is(k, bufpool_read(k, at), BUFPOOL_FREE);
+	return n;
+}
+
+/* Takes the buffer in the next word for `rank`, if that is free. */
+static inline bool bufpool_take_next(struct bufpool *k, uint32_t rank, struct bufpool_claim *c)
+{
+	if (!bufpool_claim(k, k->next, rank, c))
+		return false;
+	k->next = bufpool_step(k, k->next);
+	return true;
+}
+
+/* Takes any free buffer for `rank`; false if there is none. */
+static inline bool bufpool_take(struct bufpool *k, uint32_t rank, struct bufpool_claim *c)
+{
+	if (!k->count)
+		return false;
+	if (bufpool_take_next(k, rank, c))
+		return true;
+	uint32_t at = (k->next | (WORDS_OF_LINE - 1)) + 1;
+	for (uint32_t n = 0; n < k->words; n++, at++) {
+		at = at < k->words ? at : 0;
+		if (!bufpool_claim(k, at, rank, c))
+			continue;
+		k->next = bufpool_step(k, at);
+		return true;
+	}
+	return false;
+}
 
 #endif

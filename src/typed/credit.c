@@ -75,14 +75,11 @@ static bool credit_can_tell(struct typed *y, uint32_t rank)
 
 static bool reserve_from(struct type_queue *s, struct type_queue *of)
 {
-	uint32_t i;
-	if (!of || !bufpool_take(&of->pool, BUFPOOL_HELD, 0, &i))
+	struct buf_slot *l = of ? buf_slot_take(of, s->type, 0, BUF_SLOT_RESERVED) : NULL;
+	if (!l)
 		return false;
-	of->slot[i] = (struct buf_slot){ .queue = of,
-					 .next = s->reserve,
-					 .type = (uint16_t)s->type,
-					 .state = BUF_SLOT_RESERVED };
-	s->reserve = &of->slot[i];
+	l->next = s->reserve;
+	s->reserve = l;
 	return true;
 }
 
@@ -198,18 +195,16 @@ static void answer_short(struct typed *y, struct type_queue *s, uint32_t rank)
 /* A place for a long message; the sender puts it there. */
 static bool place_from(struct typed *y, struct type_queue *of, uint32_t rank, struct credit_msg *c)
 {
-	if (!of || !bufpool_take(&of->pool, BUFPOOL_CLAIMED, rank, &c->index))
+	struct buf_slot *l = of ? buf_slot_take(of, c->type, rank, BUF_SLOT_LANDING) : NULL;
+	if (!l)
 		return false;
-	char *buffer = bufpool_buffer(&of->pool, c->index);
-	of->slot[c->index] = (struct buf_slot){
-		.queue = of, .src = rank, .type = c->type, .state = BUF_SLOT_LANDING
-	};
 	c->key = (uint16_t)of->key;
+	c->index = buf_slot_index(l);
 	c->bytes = of->pool.bytes;
-	c->value = mem_addr(mem_of(y->e->t), buffer);
-	if (y->check && !check_filled(buffer, of->pool.bytes)) {
+	c->value = mem_addr(mem_of(y->e->t), l->data);
+	if (y->check && !check_filled(l->data, of->pool.bytes)) {
 		arrive_spoiled(y, c->type);
-		check_fill(buffer, of->pool.bytes);
+		check_fill(l->data, of->pool.bytes);
 	}
 	return true;
 }
@@ -360,9 +355,6 @@ void credit_lost(struct typed *y, uint32_t rank)
 {
 	for (unsigned i = 0; i < y->queues; i++) {
 		struct type_queue *s = y->sorted[i];
-		for (uint32_t n = 0; n < s->pool.count; n++)
-			if (s->slot[n].state == BUF_SLOT_LANDING && s->slot[n].src == rank)
-				s->slot[n].state = BUF_SLOT_NONE;
 		if (!s->far)
 			continue;
 		due_set(y, s, &s->far[rank], false);

@@ -18,24 +18,23 @@
 
 /* -- What the owner says ----------------------------------------------------------------------- */
 
-/* What this rank has of the use of a type that a message is about; NULL if that is over. */
-static struct far_target *credit_target(struct typed *y, uint32_t rank, const struct credit_msg *c)
+/* What this rank knows of the use of a type that a message is about; NULL if that is over. */
+static struct target *credit_target(struct typed *y, uint32_t rank, const struct credit_msg *c)
 {
-	struct route *r = y->route[rank];
-	struct target *part = r ? r->part[c->type / TARGETS_OF_PART] : NULL;
-	struct target *to = part ? &part[c->type % TARGETS_OF_PART] : NULL;
-	return to && to->far && to->pool.generation == c->generation ? to->far : NULL;
+	struct target *to = y->route[rank] ? y->route[rank]->target[c->type] : NULL;
+	return to && to->is_far && to->pool.generation == c->generation ? to : NULL;
 }
 
 /* From now on what it has goes back if nobody uses it. */
-void far_watch(struct typed *y, struct far_target *h)
+void far_watch(struct typed *y, struct target *to)
 {
+	struct far_target *h = &to->far;
 	h->since[false] = h->since[true] = clock_ns();
 	if (h->watched)
 		return;
 	h->watched = true;
 	h->next = y->watched;
-	y->watched = h;
+	y->watched = to;
 	typed_busy(y);
 }
 
@@ -53,7 +52,8 @@ static void on_credit(tern *t, const tern_msg *m)
 	struct typed *y = typed_of(t);
 	struct credit_msg c;
 	bool good = credit_msg_read(m, &c);
-	struct far_target *h = good ? credit_target(y, tern_msg_src(m), &c) : NULL;
+	struct target *to = good ? credit_target(y, tern_msg_src(m), &c) : NULL;
+	struct far_target *h = to ? &to->far : NULL;
 	bool is_long = good && c.flags & CREDIT_LONG;
 	if (!good)
 		typed_refuse(y, tern_msg_src(m), "that gives nothing");
@@ -82,7 +82,7 @@ static void on_credit(tern *t, const tern_msg *m)
 		h->credits += c.count;
 	}
 	if (c.count)
-		far_watch(y, h);
+		far_watch(y, to);
 }
 
 /* -- What goes back unused --------------------------------------------------------------------- */
@@ -92,10 +92,11 @@ static bool far_has(const struct far_target *h, bool is_long)
 	return is_long ? h->place : h->credits;
 }
 
-static void far_return(struct typed *y, struct far_target *h, bool is_long)
+static void far_return(struct typed *y, struct target *to, bool is_long)
 {
-	struct credit_msg c = { .type = h->type,
-				.generation = h->generation,
+	struct far_target *h = &to->far;
+	struct credit_msg c = { .type = (uint8_t)to->key,
+				.generation = to->pool.generation,
 				.flags = is_long ? CREDIT_LONG : 0,
 				.count = is_long ? 1 : (uint16_t)h->credits,
 				.key = h->key,
@@ -106,13 +107,14 @@ static void far_return(struct typed *y, struct far_target *h, bool is_long)
 	else
 		h->credits = 0;
 	credit_msg_write(&c, words);
-	(void)!layer_request(y->e, h->rank, TYPED_RETURN, NULL, 0, CREDIT_WORDS, words);
+	(void)!layer_request(y->e, to->rank, TYPED_RETURN, NULL, 0, CREDIT_WORDS, words);
 }
 
 /* Returns what was not used for a while. */
-static void far_tidy(struct typed *y, struct far_target *h, uint64_t now)
+static void far_tidy(struct typed *y, struct target *to, uint64_t now)
 {
-	if (send_reachable(y->e, h->rank)) { /* its owner has left */
+	struct far_target *h = &to->far;
+	if (send_reachable(y->e, to->rank)) { /* its owner has left */
 		far_forget(h);
 		h->place = false;
 	}
@@ -121,8 +123,8 @@ static void far_tidy(struct typed *y, struct far_target *h, uint64_t now)
 			h->since[is_long] = now;
 		h->used[is_long] = false;
 		if (far_has(h, is_long) && now - h->since[is_long] > y->idle_ns &&
-		    lane_ready(&y->e->t->lane[h->rank]))
-			far_return(y, h, is_long);
+		    lane_ready(&y->e->t->lane[to->rank]))
+			far_return(y, to, is_long);
 	}
 }
 
@@ -131,14 +133,15 @@ unsigned far_progress(struct typed *y)
 	if (!y->watched || in_handler(y->e))
 		return 0;
 	uint64_t now = clock_ns();
-	struct far_target *h = y->watched, *next;
-	for (y->watched = NULL; h; h = next) { /* which serves others, who may watch more */
+	struct target *to = y->watched, *next;
+	for (y->watched = NULL; to; to = next) { /* which serves others, who may watch more */
+		struct far_target *h = &to->far;
 		next = h->next;
-		far_tidy(y, h, now);
+		far_tidy(y, to, now);
 		h->watched = far_has(h, false) || far_has(h, true);
 		if (h->watched) {
 			h->next = y->watched;
-			y->watched = h;
+			y->watched = to;
 		}
 	}
 	typed_busy(y);
@@ -156,9 +159,10 @@ void far_listen(struct typed *y, uint32_t rank)
 
 static int far_ask(struct typed *y, struct sending *s, bool is_long)
 {
-	struct far_target *h = s->target->far;
-	int refused = s->asked || !s->waits ? h->refused[is_long]
-					    : 0; /* not what an earlier call was told */
+	struct far_target *h = &s->target->far;
+	int refused = s->asked || s->flags & TERN_BUF_NOWAIT
+			      ? h->refused[is_long]
+			      : 0; /* not what an earlier call was told */
 	if (refused == -EMSGSIZE && s->len < h->too_long)
 		refused = 0;
 	h->refused[is_long] = 0;
@@ -215,18 +219,18 @@ static void landing_add(struct route *r, tern_op *op)
  */
 static int far_failed(struct typed *y, const struct sending *s, int rc)
 {
-	sending_unnumber(y, s);
+	--*s->target->counter; /* nothing has been served since */
 	if (s->op) {
 		y->route[s->rank]->landings->sent--;
 		s->op->pending--; /* nothing has been served since, so what was is as before */
 	}
-	s->target->far->credits++;
+	s->target->far.credits++;
 	return rc;
 }
 
 static int far_short(struct typed *y, struct sending *s)
 {
-	struct far_target *h = s->target->far;
+	struct far_target *h = &s->target->far;
 	uint64_t words[BROUGHT_WORDS] = { 0 };
 	if (s->len && !block_any(y->e->site.peer[s->rank].net))
 		return sending_later(s, "no payload block is free");
@@ -236,7 +240,7 @@ static int far_short(struct typed *y, struct sending *s)
 		return far_ask(y, s, false);
 	h->credits--;
 	s->notice.key = (uint16_t)s->type;
-	sending_number(y, s);
+	sending_number(s);
 	notice_write(&s->notice, words);
 	words[NOTICE_WORDS] = s->op ? BROUGHT_TELL : 0;
 	if (s->op)
@@ -257,7 +261,7 @@ int far_long_rule(struct typed *y, const struct sending *s)
 
 static int far_long(struct typed *y, struct sending *s)
 {
-	struct far_target *h = s->target->far;
+	struct far_target *h = &s->target->far;
 	int rule = far_long_rule(y, s);
 	if (rule)
 		return rule;
@@ -265,7 +269,7 @@ static int far_long(struct typed *y, struct sending *s)
 	if (!s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
 	if (h->place && (h->place_generation != s->target->pool.generation || s->len > h->bytes)) {
-		far_return(y, h, true);
+		far_return(y, s->target, true);
 		return sending_later(s, "what it had given is too short");
 	}
 	if (!h->place)
@@ -278,7 +282,7 @@ static int far_long(struct typed *y, struct sending *s)
 	h->asked[true] = false;
 	if (rc) {
 		h->place = true; /* for the next try, if there is one */
-		far_watch(y, h);
+		far_watch(y, s->target);
 		return rc;
 	}
 	h->used[true] = true;

@@ -202,7 +202,7 @@ TEST(a_hold_that_is_left_in_the_middle_of_a_far_send_ends_it)
 		local_settle();
 	unsigned char *p = handed_buf(local[OWNER], TYPE, TERN_BUF_NOWAIT, NULL, NULL);
 	CHECK(p && chance_filled(p, sizeof data, 5)); /* it was under way */
-	CHECK(!outgoing_any(typed_of(local[0])));
+	CHECK(!typed_of(local[0])->moving);
 	local_close();
 }
 

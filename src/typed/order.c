@@ -10,7 +10,7 @@
  *
  * A message that failed after it had its number (outgoing.c) sends a slot that is cancelled, which
  * takes its turn and is gone. Where a slot is dropped because its type is closed, the one before it
- * answers for its number too (`through`). When a sender has left, what lies behind a missing number
+ * answers for its number too (`dropped`). When a sender has left, what lies behind a missing number
  * is dropped: what is received of a sender is always the beginning of what it sent.
  */
 #include "base/memory.h"
@@ -31,7 +31,7 @@ static bool stream_insert(struct stream *s, struct buf_slot *l)
 {
 	struct buf_slot *before = stream_before(s, l->number);
 	struct buf_slot *after = before ? before->later : s->first;
-	if (l->number < s->next || (before && before->through >= l->number) ||
+	if (l->number < s->next || (before && before->number + before->dropped >= l->number) ||
 	    (after && after->number == l->number))
 		return false;
 	l->later = after;
@@ -48,7 +48,7 @@ static struct buf_slot *stream_shift(struct stream *s)
 	s->first = l->later;
 	if (!s->first)
 		s->last = NULL;
-	s->next = l->through + 1;
+	s->next = l->number + l->dropped + 1;
 	return l;
 }
 
@@ -65,13 +65,13 @@ static void stream_advance(struct typed *y, struct stream *s, bool all)
 		}
 		if (!all)
 			stream_shift(s);
-		buf_slot_ready(y, l);
+		buf_slot_ready(y->queue[l->type], l);
 	}
 }
 
 bool order_arrived(struct typed *y, struct stream *s, struct buf_slot *l, bool all)
 {
-	l->through = l->number;
+	l->dropped = 0;
 	l->state = BUF_SLOT_EARLY;
 	if (!stream_insert(s, l))
 		return false;
@@ -94,7 +94,7 @@ static bool stream_whole(const struct stream *s, unsigned type)
 	for (const struct buf_slot *l = s->first; l; l = l->later) {
 		if (l->type == type && l->number != expected)
 			return false;
-		expected = l->through + 1;
+		expected = l->number + l->dropped + 1;
 	}
 	return true;
 }
@@ -119,7 +119,7 @@ static void stream_purge(struct typed *y, struct stream *s, unsigned type)
 			before = l;
 			continue;
 		}
-		before->through = l->through;
+		before->dropped = (uint32_t)(l->number + l->dropped - before->number);
 		before->later = l->later;
 		if (s->last == l)
 			s->last = before;
@@ -133,7 +133,7 @@ static void stream_cut(struct typed *y, struct stream *s)
 	uint64_t expected = s->next;
 	struct buf_slot *last = NULL;
 	for (struct buf_slot *l = s->first; l && l->number == expected; l = l->later) {
-		expected = l->through + 1;
+		expected = l->number + l->dropped + 1;
 		last = l;
 	}
 	struct buf_slot *rest = last ? last->later : s->first;

@@ -19,26 +19,11 @@ struct outgoing *outgoing_new(struct typed *y)
 	return NULL;
 }
 
-bool outgoing_any(const struct typed *y)
-{
-	uint64_t any = 0;
-	for (unsigned w = 0; w < OUTGOING_WORDS; w++)
-		any |= y->moving[w];
-	return any;
-}
-
-static void moving_mark(struct typed *y, const struct outgoing *o, bool moves)
-{
-	size_t i = (size_t)(o - y->outgoing);
-	uint64_t bit = UINT64_C(1) << i % 64;
-	y->moving[i / 64] = moves ? y->moving[i / 64] | bit : y->moving[i / 64] & ~bit;
-	typed_busy(y);
-}
-
 void outgoing_moves(struct typed *y, struct outgoing *o)
 {
 	o->state = OUTGOING_MOVING;
-	moving_mark(y, o, true);
+	y->moving++;
+	typed_busy(y);
 }
 
 static int outgoing_sentence(struct typed *y, const struct outgoing *o)
@@ -84,7 +69,10 @@ bool outgoing_finish(struct typed *y, struct outgoing *o)
 	int rc = o->op.error ? o->op.error : lost;
 	if (!rc && y->check && outgoing_changed(o))
 		rc = -EBADMSG;
-	moving_mark(y, o, false); /* first: the notice may serve others, who carry on what moves */
+	o->state = OUTGOING_STARTING; /* first: the notice may serve others, who carry on what moves
+				       */
+	y->moving--;
+	typed_busy(y);
 	if (!lost) {
 		o->notice.cancelled = rc != 0;
 		notice_write(&o->notice, words);
@@ -102,10 +90,9 @@ unsigned outgoing_progress(struct typed *y)
 	if (y->finishing)
 		return 0;
 	y->finishing = true;
-	for (unsigned w = 0; w < OUTGOING_WORDS; w++)
-		for (uint64_t bits = y->moving[w]; bits; bits &= bits - 1)
-			over += outgoing_finish(
-				y, &y->outgoing[w * 64 + (unsigned)__builtin_ctzll(bits)]);
+	for (unsigned i = 0; y->moving && i < TERN_BUF_SENDS_MAX; i++)
+		if (y->outgoing[i].state == OUTGOING_MOVING)
+			over += outgoing_finish(y, &y->outgoing[i]);
 	y->finishing = false;
 	return over;
 }

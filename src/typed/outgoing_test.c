@@ -161,7 +161,7 @@ TEST(a_long_message_whose_receiver_dies_fails_with_its_name)
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
 	CHECK_IS(tern_op_test(local[0], &op), 1); /* once */
-	CHECK(!outgoing_any(typed_of(local[0])));
+	CHECK(!typed_of(local[0])->moving);
 }
 
 TEST(a_long_message_whose_sender_leaves_gives_its_buffer_back)

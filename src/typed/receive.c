@@ -29,34 +29,32 @@ static bool receiving_over(struct endpoint *e, void *arg)
  * A spilled message takes a buffer of its type if one is free by now, so that its cell is there for
  * others; otherwise the program gets the cell itself, and gives that back.
  */
-static struct buf_slot *receive_settle(struct typed *y, struct type_queue *s, struct buf_slot *l)
+static __attribute__((noinline)) struct buf_slot *
+receive_spilled(struct typed *y, struct type_queue *s, struct buf_slot *l)
 {
-	uint32_t i;
-	if (l->queue->type == s->type)
+	struct buf_slot *to = NULL;
+	for (; s && !to; s = s->more)
+		if (l->len <= s->pool.bytes)
+			to = buf_slot_take(s, l->type, l->src, BUF_SLOT_HELD);
+	if (!to)
 		return l;
-	while (s && (l->len > s->pool.bytes || !bufpool_take(&s->pool, BUFPOOL_HELD, l->src, &i)))
-		s = s->more;
-	if (!s)
-		return l;
-	struct buf_slot *to = &s->slot[i];
-	memcpy(bufpool_buffer(&s->pool, i), bufpool_buffer(&l->queue->pool, buf_slot_index(l)),
-	       l->len);
-	*to = (struct buf_slot){ .queue = s, .len = l->len, .src = l->src, .type = l->type };
+	memcpy(to->data, l->data, l->len);
+	to->len = l->len;
 	buf_slot_drop(y, l);
 	return to;
 }
 
-static tern_buf receive_first(struct typed *y, struct type_queue *s)
+static inline tern_buf receive_first(struct typed *y, struct type_queue *s)
 {
 	struct buf_slot *l = buf_slot_pop(s);
-	if (s->flags & TERN_BUF_ORDER_ALL)
+	if (TERN_UNLIKELY(s->flags & TERN_BUF_ORDER_ALL))
 		order_received(y, l);
-	l = receive_settle(y, s, l);
+	if (TERN_UNLIKELY(l->queue->type != s->type))
+		l = receive_spilled(y, s, l);
 	l->state = BUF_SLOT_HELD;
 	s->held++;
-	return (tern_buf){ .data = bufpool_buffer(&l->queue->pool, buf_slot_index(l)),
-			   .len = l->len,
-			   .src = l->src };
+	y->given = l;
+	return (tern_buf){ .data = l->data, .len = l->len, .src = l->src };
 }
 
 /* One look at what has arrived, where that is allowed. */
@@ -115,12 +113,9 @@ static inline bool receive_quick(tern *t, unsigned type)
 	return s && s->first;
 }
 
-int tern_buf_recv(tern *t, unsigned type, unsigned flags, tern_buf *buf)
+static __attribute__((noinline)) int receive_any(tern *t, unsigned type, unsigned flags,
+						 tern_buf *buf)
 {
-	if (TERN_LIKELY(!(flags & ~(unsigned)TERN_BUF_NOWAIT) && receive_quick(t, type))) {
-		*buf = receive_first(typed_of(t), typed_of(t)->queue[type]);
-		return 0;
-	}
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct receiving r = { typed_here(t), type };
@@ -132,4 +127,12 @@ int tern_buf_recv(tern *t, unsigned type, unsigned flags, tern_buf *buf)
 	if (!rc)
 		*buf = receive_first(r.y, receiving_queue(&r));
 	return rc;
+}
+
+int tern_buf_recv(tern *t, unsigned type, unsigned flags, tern_buf *buf)
+{
+	if (TERN_UNLIKELY(flags & ~(unsigned)TERN_BUF_NOWAIT || !receive_quick(t, type)))
+		return receive_any(t, type, flags, buf);
+	*buf = receive_first(typed_of(t), typed_of(t)->queue[type]);
+	return 0;
 }

@@ -29,9 +29,10 @@ static int send_find(struct typed *y, struct sending *s)
 
 static bool send_take(struct typed *y, struct sending *s, struct target *where, unsigned key)
 {
-	if (!bufpool_take(&where->pool, BUFPOOL_CLAIMED, y->e->t->rank, &s->notice.index))
+	if (!bufpool_take(&where->pool, y->e->t->rank, &s->claim))
 		return false;
 	s->where = where;
+	s->notice.index = s->claim.index;
 	s->notice.key = (uint16_t)key;
 	return true;
 }
@@ -82,7 +83,7 @@ static int send_buffer(struct typed *y, struct sending *s)
 		if (s->len <= to->pool.bytes && send_take(y, s, to, key))
 			return 0;
 		fits |= s->len <= to->pool.bytes;
-		key = bufpool_next(&to->pool);
+		key = bufpool_more(&to->pool);
 		if (key < KEY_MORE || key >= KEYS)
 			break;
 		int rc = target_find(y, s->rank, key, &to);
@@ -101,7 +102,7 @@ static int send_place(struct typed *y, struct sending *s)
 	int rc = send_buffer(y, s);
 	if (rc != -ENOBUFS)
 		return rc;
-	if (atomic_load_explicit(to->pool.now, memory_order_relaxed) != to->pool.generation)
+	if (!bufpool_open(&to->pool))
 		return sending_later(s, "it has just closed the type");
 	if (to->flags & TERN_BUF_REFUSE)
 		return sending_full(s);
@@ -110,24 +111,14 @@ static int send_place(struct typed *y, struct sending *s)
 	return sending_later(s, "no buffer of the type is free");
 }
 
-void sending_number(struct typed *y, struct sending *s)
+void sending_number(struct sending *s)
 {
 	struct notice *n = &s->notice;
 	n->type = (uint16_t)s->type;
 	n->generation = s->target->pool.generation;
 	n->len = s->len;
 	n->order = s->target->flags & ORDERED;
-	n->number = n->order & TERN_BUF_ORDER_ALL ? y->route[s->rank]->number++
-		    : n->order                    ? s->target->number++
-						  : 0;
-}
-
-void sending_unnumber(struct typed *y, const struct sending *s)
-{
-	if (s->notice.order & TERN_BUF_ORDER_ALL)
-		y->route[s->rank]->number--;
-	else if (s->notice.order)
-		s->target->number--;
+	n->number = (*s->target->counter)++;
 }
 
 static int send_short(struct typed *y, struct sending *s, char *buffer)
@@ -135,7 +126,7 @@ static int send_short(struct typed *y, struct sending *s, char *buffer)
 	uint64_t words[NOTICE_WORDS];
 	if (s->len)
 		memcpy(buffer, s->data, s->len);
-	sending_number(y, s);
+	sending_number(s);
 	notice_write(&s->notice, words);
 	/* There is room, and it was reachable: nothing has been served since. */
 	return layer_request(y->e, s->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
@@ -159,7 +150,7 @@ int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *
 
 void sending_moves(struct typed *y, struct sending *s)
 {
-	sending_number(y, s);
+	sending_number(s);
 	s->outgoing->notice = s->notice;
 	if (s->op)
 		s->op->pending++;
@@ -180,7 +171,7 @@ static int send_long(struct typed *y, struct sending *s, char *buffer)
 	}
 	if (checks)
 		check_fill(buffer, taken.bytes);
-	bufpool_give(&taken, s->notice.index);
+	bufpool_put(&taken, s->claim.at, s->claim.index);
 	return rc;
 }
 
@@ -256,7 +247,7 @@ static int send_accept(struct typed *y, struct sending *s)
 	struct accept a = { y, s, send_try(y, s) };
 	if (a.rc != -EAGAIN)
 		return a.rc;
-	if (s->waits)
+	if (!(s->flags & TERN_BUF_NOWAIT))
 		return send_wait(e, &a);
 	if (!held(e)) {
 		poll_once(e, KINDS_BOTH);
@@ -324,71 +315,63 @@ static int send_far(struct typed *y, struct sending *s)
 	return rc;
 }
 
-/* What is known of the buffers of a type of `rank`, if all is as it mostly is. */
-static inline struct target *quick_target(tern *t, uint32_t rank, unsigned type)
+/*
+ * The common case: a short message to where the last one went, whose next buffer is free. False,
+ * and nothing has happened, if this is not it. A type that was closed has no word of that
+ * generation.
+ */
+static inline bool send_quick(tern *t, uint32_t rank, unsigned type, const void *data, size_t len)
 {
 	struct typed *y = typed_of(t);
-	if (TERN_UNLIKELY(rank >= t->reach || type >= TERN_BUF_TYPES_MAX || !y->route[rank] ||
-			  y->e->site.peer[rank].lost))
-		return NULL;
-	struct target *part = y->route[rank]->part[type / TARGETS_OF_PART];
-	struct target *to = part ? &part[type % TARGETS_OF_PART] : NULL;
-	return to && to->state == TARGET_KNOWN && !to->far && !to->checks ? to : NULL;
-}
-
-/*
- * The common case: a short message to a rank of this machine whose buffers are known and whose next
- * one is free. False, and nothing has happened, if this is not it.
- */
-static inline bool send_quick(tern *t, struct sending *s)
-{
-	struct tern_lane *lane = &t->lane[s->rank];
-	struct target *to = quick_target(t, s->rank, s->type);
-	if (!to || s->len > to->pool.bytes || s->len > LONG_BYTES || lane->tail >= lane->limit ||
-	    atomic_load_explicit(to->pool.now, memory_order_relaxed) != to->pool.generation ||
-	    !bufpool_take_next(&to->pool, bufpool_word(&to->pool, BUFPOOL_CLAIMED, t->rank),
-			       &s->notice.index))
+	struct target *to = y->recent;
+	struct tern_lane *lane = &t->lane[rank];
+	struct bufpool_claim c;
+	if (TERN_UNLIKELY(rank >= t->reach || !to || to->name != target_name(rank, type) ||
+			  len - 1 >= to->quick || y->e->site.peer[rank].lost ||
+			  lane->tail >= lane->limit || !bufpool_take_next(&to->pool, t->rank, &c)))
 		return false;
-	uint64_t w[NOTICE_WORDS];
-	memcpy(bufpool_buffer(&to->pool, s->notice.index), s->data, s->len);
-	s->target = to;
-	s->notice.key = (uint16_t)s->type;
-	sending_number(typed_of(t), s);
-	notice_write(&s->notice, w);
-	tern_lane_write(lane, TERN_HANDLER_MAX + TYPED_ARRIVED, NOTICE_WORDS, w[0], w[1], w[2],
-			w[3], 0, 0);
+	memcpy(bufpool_buffer(&to->pool, c.index), data, len);
+	tern_lane_write(lane, TERN_HANDLER_MAX + TYPED_ARRIVED, NOTICE_WORDS,
+			(uint64_t)c.index << 32 | to->head, to->pool.generation, len,
+			(*to->counter)++, 0, 0);
 	if (TERN_UNLIKELY(tern_unheeded(lane)))
 		tern_knock(t, lane);
 	tern_look(t);
 	return true;
 }
 
-static __attribute__((noinline)) int buf_send(tern *t, struct sending *s, unsigned flags)
+static __attribute__((noinline)) int send_any(tern *t, struct sending s)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct typed *y = typed_of(t);
-	s->waits = !(flags & TERN_BUF_NOWAIT);
-	int rc = send_check(y, s->rank, flags);
+	int rc = send_check(y, s.rank, s.flags);
 	if (!rc)
-		rc = TERN_LIKELY(layer_maps(y->e, s->rank)) ? send_accept(y, s) : send_far(y, s);
+		rc = layer_maps(y->e, s.rank) ? send_accept(y, &s) : send_far(y, &s);
 	if (rc)
 		return rc;
-	if (!s->op)
-		return s->outgoing ? send_complete(y, s) : 0;
-	if (!s->outgoing && !s->far)
-		op_over(y->e, s->op);
+	y->recent = s.target;
+	if (!s.op)
+		return s.outgoing ? send_complete(y, &s) : 0;
+	if (!s.outgoing && !s.far)
+		op_over(y->e, s.op);
 	return 0;
 }
 
 int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len)
 {
-	struct sending s = { .rank = rank, .type = type, .data = data, .len = len };
-	return len && send_quick(t, &s) ? 0 : buf_send(t, &s, 0);
+	if (TERN_LIKELY(send_quick(t, rank, type, data, len)))
+		return 0;
+	return send_any(t,
+			(struct sending){ .rank = rank, .type = type, .data = data, .len = len });
 }
 
 int tern_buf_send_start(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
 			unsigned flags, tern_op *op)
 {
-	struct sending s = { .rank = rank, .type = type, .data = data, .len = len, .op = op };
-	return buf_send(t, &s, flags);
+	return send_any(t, (struct sending){ .rank = rank,
+					     .type = type,
+					     .data = data,
+					     .len = len,
+					     .flags = flags,
+					     .op = op });
 }

@@ -18,10 +18,12 @@ struct sending {
 	const char *why;       /* it cannot be sent yet */
 	struct target *target; /* the type's pool */
 	struct target *where;  /* the pool in which a buffer was taken: that, or the spill's */
+	struct bufpool_claim claim;
 	struct notice notice;
 	struct outgoing *outgoing; /* of a long message that was accepted */
 	tern_op *op;               /* NULL: the call returns when `data` is free */
-	bool far, waits;
+	unsigned flags;            /* of tern_buf_send_start() */
+	bool far;
 	bool asked;        /* a far owner, by this very call */
 	uint32_t *waiting; /* where it is counted while it waits for one that is far */
 };
@@ -34,9 +36,7 @@ static inline int sending_later(struct sending *s, const char *why)
 int sending_full(const struct sending *s);     /* -ENOBUFS, with its sentence */
 int sending_too_long(const struct sending *s); /* -EMSGSIZE */
 /* From here on it will arrive, or its receiver is lost. */
-void sending_number(struct typed *y, struct sending *s);
-/* It failed all the same, and nothing has been served since. */
-void sending_unnumber(struct typed *y, const struct sending *s);
+void sending_number(struct sending *s);
 /* Begins to move a long message to `at`, which is at `landed` if that can be seen. */
 int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *landed);
 void sending_moves(struct typed *y, struct sending *s);

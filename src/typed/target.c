@@ -38,19 +38,12 @@ static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 	struct route **r = &y->route[rank];
 	if (!*r && !(*r = memory_new(1, sizeof **r)))
 		return NULL;
-	struct target **part = &(*r)->part[key / TARGETS_OF_PART];
-	if (!*part && !(*part = memory_new(TARGETS_OF_PART, sizeof **part)))
-		return NULL;
-	return &(*part)[key % TARGETS_OF_PART];
-}
-
-/* What a far rank has given; NULL if there is no memory. Made with those of its part. */
-static struct far_target *far_target_of(struct typed *y, uint32_t rank, unsigned key)
-{
-	struct far_target **part = &y->route[rank]->far[key / TARGETS_OF_PART];
-	if (!*part)
-		*part = memory_new(TARGETS_OF_PART, sizeof **part);
-	return *part ? &(*part)[key % TARGETS_OF_PART] : NULL;
+	struct target **to = &(*r)->target[key];
+	if (!*to && (*to = memory_new(1, sizeof **to)))
+		**to = (struct target){ .rank = rank,
+					.key = (uint16_t)key,
+					.name = target_name(rank, key) };
+	return *to;
 }
 
 /* A place of the rank's heap that its own answer names. */
@@ -72,21 +65,18 @@ static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const u
 }
 
 /* A far pool cannot be seen; its owner will check what is put there. */
-static bool found_far(struct typed *y, struct far_target *h, struct bufpool *k, uint32_t rank,
-		      const uint64_t *words)
+static bool found_far(struct typed *y, struct target *to, struct bufpool *k, const uint64_t *words)
 {
-	if (tern_addr_rank(words[2]) != rank)
+	struct far_target *h = &to->far;
+	if (tern_addr_rank(words[2]) != to->rank)
 		return false;
-	if (h->generation != k->generation)
+	if (to->pool.generation != k->generation)
 		far_forget(h);
 	atomic_store_explicit(&h->now, k->generation, memory_order_relaxed);
-	h->generation = k->generation;
-	h->rank = rank;
-	h->type = words[0] & 0xff;
 	h->credits += words[0] >> CREDITS_SHIFT;
 	k->now = &h->now;
 	if (h->credits)
-		far_watch(y, h);
+		far_watch(y, to);
 	return true;
 }
 
@@ -97,19 +87,22 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 			     .count = (uint32_t)words[3],
 			     .bytes = words[4] };
 	size_t all;
-	if (!k.generation || (!k.count && !(words[5] & TERN_BUF_SPILL)) || k.count > INT32_MAX ||
+	if (!k.generation || (!k.count && !(words[5] & TERN_BUF_SPILL)) || k.count > BUFPOOL_MOST ||
 	    !bufpool_sizes(k.bytes, k.count, &k.stride, &all))
 		return false;
-	if (to->far ? !found_far(y, to->far, &k, rank, words) : !found_see(y, rank, &k, words, all))
+	if (to->is_far ? !found_far(y, to, &k, words) : !found_see(y, rank, &k, words, all))
 		return false;
 	k.next = (uint32_t)((uint64_t)y->e->t->rank * WORDS_OF_LINE %
-			    (k.count ? k.count : 1)); /* not all at one end */
+			    (k.words ? k.words : 1)); /* not all at one end */
 	if (to->pool.generation != k.generation)
 		to->number = 0;
 	to->pool = k;
 	to->buffers = words[2];
 	to->flags = words[5] & 0xffff;
 	to->checks = words[5] & FOUND_CHECKS;
+	to->head = notice_head(to->key, to->key, to->flags & ORDERED);
+	to->counter = to->flags & TERN_BUF_ORDER_ALL ? &y->route[rank]->number : &to->number;
+	to->quick = to->is_far || to->checks ? 0 : k.bytes < LONG_BYTES ? k.bytes : LONG_BYTES;
 	return true;
 }
 
@@ -138,8 +131,7 @@ static int target_ask(struct typed *y, uint32_t rank, unsigned key, struct targe
 	uint64_t word = key;
 	if (!lane_ready(&y->e->t->lane[rank]))
 		return -EAGAIN;
-	if (!layer_maps(y->e, rank) && !(to->far = far_target_of(y, rank, key)))
-		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
+	to->is_far = !layer_maps(y->e, rank);
 	to->state = TARGET_ASKED; /* before: the answer of this very rank may come while it sends */
 	int rc = layer_request(y->e, rank, TYPED_LOOKUP, NULL, 0, 1, &word);
 	if (rc)
@@ -154,7 +146,7 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
 	switch (to->state) {
 	case TARGET_KNOWN:
-		if (atomic_load_explicit(to->pool.now, memory_order_relaxed) != to->pool.generation)
+		if (!bufpool_open(&to->pool))
 			return target_ask(y, rank, key, to);
 		*out = to;
 		return 0;

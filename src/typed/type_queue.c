@@ -9,49 +9,41 @@
 #include "base/memory.h"
 #include "typed/typed.h"
 
-/*
- * The list that a type queue of `count` buffers goes to when nobody uses it; the spill's are never
- * closed.
- */
-static struct type_queue **spare_list(struct typed *y, uint32_t count)
+/* A power of two, so that few sizes of words are ever made. */
+static uint32_t room_for(uint32_t count)
 {
-	unsigned size = (unsigned)__builtin_ctz(bufpool_room(count) / bufpool_room(1));
-	return size < SPARE_SIZES ? &y->spare[size] : NULL;
-}
-
-static struct type_queue *type_queue_new(struct typed *y, uint32_t count)
-{
-	struct type_queue *s = memory_new(1, sizeof *s + bufpool_room(count) * sizeof *s->slot);
-	void *words;
-	if (s && tern_alloc(y->e->t, bufpool_words_bytes(count), &words) == 0) {
-		s->words = words;
-		return s;
-	}
-	memory_free(s);
-	return NULL;
-}
-
-static void type_queue_spare(struct typed *y, struct type_queue *s)
-{
-	struct type_queue **list = spare_list(y, s->pool.count);
-	if (list) {
-		s->spare = *list;
-		*list = s;
-		return;
-	}
-	tern_free(y->e->t, s->words); /* the spill could not be made: nobody has seen it */
-	memory_free(s);
+	uint32_t room = 64;
+	while (room < count)
+		room *= 2;
+	return room;
 }
 
 /* A type queue for `count` buffers without buffers: one that is not used any more, or a new one. */
 static struct type_queue *type_queue_take(struct typed *y, uint32_t count)
 {
-	struct type_queue **list = spare_list(y, count);
-	struct type_queue *s = list ? *list : NULL;
-	if (!s)
-		return type_queue_new(y, count);
-	*list = s->spare;
+	uint32_t room = room_for(count);
+	struct type_queue **at = &y->spare, *s;
+	while ((s = *at) && s->room != room)
+		at = &s->spare;
+	if (s) {
+		*at = s->spare;
+		return s;
+	}
+	void *words;
+	s = memory_new(1, sizeof *s + room * sizeof *s->slot);
+	if (!s || tern_alloc(y->e->t, bufpool_words_bytes(room), &words)) {
+		memory_free(s);
+		return NULL;
+	}
+	s->room = room;
+	s->words = words;
 	return s;
+}
+
+static void type_queue_spare(struct typed *y, struct type_queue *s)
+{
+	s->spare = y->spare;
+	y->spare = s;
 }
 
 static int type_queue_streams(struct typed *y, struct type_queue *s)
@@ -70,18 +62,23 @@ static int type_queue_streams(struct typed *y, struct type_queue *s)
 /* Sets the type queue up for a type that does not exist yet for others. */
 static void type_queue_begin(struct typed *y, struct type_queue *s, char *buffers)
 {
-	s->pool.generation = ++y->generations ? y->generations : ++y->generations; /* 0 is none */
-	s->pool.next = 0;
-	s->first = s->last = NULL;
+	struct bufpool *k = &s->pool;
+	k->generation = ++y->generations ? y->generations : ++y->generations; /* 0 is none */
+	k->next = 0;
+	s->tail = k->count;
+	s->first = NULL;
 	s->held = 0;
 	s->closing = false;
-	bufpool_see(&s->pool, s->words, buffers);
-	for (uint32_t i = 0; i < s->pool.count; i++) {
-		s->slot[i] = (struct buf_slot){ .queue = s };
+	bufpool_see(k, s->words, buffers);
+	for (uint32_t i = 0; i < k->count; i++) {
+		s->slot[i] = (struct buf_slot){ .queue = s, .data = bufpool_buffer(k, i), .at = i };
 		if (y->check)
-			check_fill(bufpool_buffer(&s->pool, i), s->pool.bytes);
+			check_fill(s->slot[i].data, k->bytes);
+		bufpool_put(k, i, i);
+		atomic_store_explicit(&k->word[k->count + i], 0, memory_order_relaxed);
 	}
-	bufpool_fresh(&s->pool);
+	atomic_store_explicit(k->now + 1, 0, memory_order_relaxed);
+	atomic_store_explicit(k->now, k->generation, memory_order_relaxed);
 }
 
 static void type_queue_list(struct typed *y, struct type_queue *s)
@@ -172,11 +169,11 @@ int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_
 	m->type = s->type;
 	last->more = m;
 	s->most = bytes > s->most ? bytes : s->most;
-	bufpool_more(&last->pool, key);
+	atomic_store_explicit(last->pool.now + 1, key, memory_order_relaxed);
 	return 0;
 }
 
-struct type_queue *type_queue_around(const struct typed *y, const void *p)
+struct buf_slot *buf_slot_at(const struct typed *y, const void *p)
 {
 	unsigned low = 0, high = y->queues; /* those below `low` begin at or before p */
 	while (low < high) {
@@ -187,9 +184,8 @@ struct type_queue *type_queue_around(const struct typed *y, const void *p)
 			high = middle;
 	}
 	struct type_queue *s = low ? y->sorted[low - 1] : NULL;
-	if (!s || (uintptr_t)p - (uintptr_t)s->pool.buffer >= s->pool.count * s->pool.stride)
-		return NULL;
-	return s;
+	size_t i = s ? ((uintptr_t)p - (uintptr_t)s->pool.buffer) / s->pool.stride : 0;
+	return s && i < s->pool.count && s->slot[i].data == p ? &s->slot[i] : NULL;
 }
 
 void type_queues_free(struct typed *y)
@@ -199,55 +195,92 @@ void type_queues_free(struct typed *y)
 		memory_free(y->sorted[i]->far);
 		memory_free(y->sorted[i]);
 	}
-	for (unsigned i = 0; i < SPARE_SIZES; i++)
-		for (struct type_queue *s = y->spare[i], *next; s; s = next) {
-			next = s->spare;
-			memory_free(s);
-		}
+	for (struct type_queue *s; (s = y->spare);) {
+		y->spare = s->spare;
+		memory_free(s);
+	}
 }
 
 /* -- What has landed, and the way of a buffer back to its pool --------------------------------- */
 
-void type_queue_settle(struct type_queue *s)
+struct buf_slot *buf_slot_take(struct type_queue *of, unsigned type, uint32_t src,
+			       enum buf_slot_state state)
 {
-	for (uint32_t i = 0; i < s->pool.count; i++)
-		if (s->slot[i].state != BUF_SLOT_NONE && s->slot[i].state != BUF_SLOT_LANDING)
-			bufpool_set(&s->pool, i, BUFPOOL_FULL, s->slot[i].src);
-}
-
-void buf_slot_ready(struct typed *y, struct buf_slot *l)
-{
-	struct type_queue *s = y->queue[l->type];
-	l->state = BUF_SLOT_READY;
-	l->next = NULL;
-	*(s->last ? &s->last->next : &s->first) = l;
-	s->last = l;
-}
-
-struct buf_slot *buf_slot_pop(struct type_queue *s)
-{
-	struct buf_slot *l = s->first;
-	s->first = l->next;
-	if (!s->first)
-		s->last = NULL;
+	struct bufpool_claim c;
+	if (!bufpool_take(&of->pool, src, &c))
+		return NULL;
+	struct buf_slot *l = &of->slot[c.index];
+	l->src = src;
+	l->type = (uint16_t)type;
+	l->state = state;
 	return l;
 }
 
 void buf_slot_drop(struct typed *y, struct buf_slot *l)
 {
 	struct type_queue *s = l->queue;
-	uint32_t i = s ? buf_slot_index(l) : 0;
-	l->state = BUF_SLOT_NONE;
 	if (!s) { /* it stood for a number only */
 		y->late[l->src]--;
 		memory_free(l);
 	} else if (s->closing) { /* its memory is not the type's any more, or not for long */
-		bufpool_set(&s->pool, i, BUFPOOL_SHUT, 0);
+		l->state = BUF_SLOT_NONE;
 	} else {
 		if (y->check)
-			check_fill(bufpool_buffer(&s->pool, i), s->pool.bytes);
-		bufpool_give(&s->pool, i);
+			check_fill(l->data, s->pool.bytes);
+		buf_slot_free(s, l);
 	}
+}
+
+/* -- Claims of others -------------------------------------------------------------------------- */
+
+bool buf_slot_claimed(const struct buf_slot *l, uint32_t rank)
+{
+	const struct bufpool *k = &l->queue->pool;
+	return buf_slot_open(l) &&
+	       bufpool_read(k, l->at) == bufpool_word(k, buf_slot_index(l), rank);
+}
+
+static void pool_reopen(struct bufpool *k)
+{
+	for (uint32_t at = 0; at < k->words; at++) {
+		uint64_t word = bufpool_read(k, at);
+		if (bufpool_is(k, word, BUFPOOL_SHUT))
+			bufpool_put(k, at, bufpool_index(word));
+	}
+	atomic_store_explicit(k->now, k->generation, memory_order_relaxed);
+}
+
+/* Whether no sender has a buffer, and none will. */
+static bool pool_shut(struct type_queue *s)
+{
+	struct bufpool *k = &s->pool;
+	struct bufpool_claim c;
+	/* First, so that a sender who finds nothing free sees why, and asks again. */
+	atomic_store_explicit(k->now, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < k->count; i++)
+		if (buf_slot_open(&s->slot[i]) &&
+		    !bufpool_claim(k, s->slot[i].at, BUFPOOL_SHUT, &c))
+			return false;
+	return true;
+}
+
+bool type_queue_shut(struct type_queue *s)
+{
+	struct type_queue *m = s;
+	while (m && pool_shut(m))
+		m = m->more;
+	if (!m)
+		return true;
+	for (; s != m->more; s = s->more)
+		pool_reopen(&s->pool);
+	return false;
+}
+
+void type_queue_reclaim(struct typed *y, struct type_queue *s, uint32_t rank)
+{
+	for (uint32_t i = 0; i < s->pool.count; i++)
+		if (buf_slot_claimed(&s->slot[i], rank))
+			buf_slot_drop(y, &s->slot[i]);
 }
 
 /* -- The spill --------------------------------------------------------------------------------- */
@@ -260,7 +293,7 @@ void buf_slot_drop(struct typed *y, struct buf_slot *l)
  * have to be looked for.
  */
 
-enum { SMALL_CELL = 512, CELLS_MOST = INT32_MAX };
+enum { SMALL_CELL = 512, CELLS_MOST = BUFPOOL_MOST };
 
 const size_t spill_cell[SPILL_POOLS] = { SMALL_CELL, TERN_PAYLOAD_MAX, SPILL_MOST };
 

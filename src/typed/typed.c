@@ -12,10 +12,8 @@
 static void routes_free(struct typed *y)
 {
 	for (uint32_t r = 0; y->route && r < y->e->t->size; r++) {
-		for (unsigned i = 0; y->route[r] && i < ROUTE_PARTS; i++) {
-			memory_free(y->route[r]->part[i]);
-			memory_free(y->route[r]->far[i]);
-		}
+		for (unsigned i = 0; y->route[r] && i < KEYS; i++)
+			memory_free(y->route[r]->target[i]);
 		if (y->route[r])
 			memory_free(y->route[r]->landings);
 		memory_free(y->route[r]);
@@ -76,7 +74,7 @@ static int typed_open(struct endpoint *e, void **state)
 
 void typed_busy(struct typed *y)
 {
-	layer_work(y->e, LAYER_TYPED, y->due || y->watched || outgoing_any(y));
+	layer_work(y->e, LAYER_TYPED, y->due || y->watched || y->moving);
 }
 
 void typed_refuse(struct typed *y, uint32_t src, const char *what)
@@ -90,23 +88,12 @@ void typed_refuse(struct typed *y, uint32_t src, const char *what)
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 
-static void bufpool_refill(struct bufpool *k, uint32_t rank)
-{
-	for (uint32_t i = 0; i < k->count; i++)
-		if (bufpool_is(k, i, BUFPOOL_CLAIMED, rank))
-			check_fill(bufpool_buffer(k, i), k->bytes);
-}
-
 /* Takes back what a rank had claimed; what it announced counts, and has been handled. */
 static void typed_lost(void *state, uint32_t rank)
 {
 	struct typed *y = state;
-	for (unsigned i = 0; i < y->queues; i++) {
-		type_queue_settle(y->sorted[i]);
-		if (y->check)
-			bufpool_refill(&y->sorted[i]->pool, rank);
-		bufpool_reclaim(&y->sorted[i]->pool, rank);
-	}
+	for (unsigned i = 0; i < y->queues; i++)
+		type_queue_reclaim(y, y->sorted[i], rank);
 	credit_lost(y, rank);
 	order_lost(y, rank);
 	far_lost(y, rank);

@@ -78,11 +78,16 @@ struct notice {
 enum { NOTICE_WORDS = 4 };
 enum { NOTICE_CANCELLED = 1 << 28, NOTICE_SPOILED = 1 << 29, KEY_SHIFT = 8, ORDER_SHIFT = 20 };
 
+/* The lower half of its first word, if nothing is wrong with it. */
+static inline uint32_t notice_head(unsigned type, unsigned key, unsigned order)
+{
+	return order << ORDER_SHIFT | key << KEY_SHIFT | (type & 0xff);
+}
+
 static inline void notice_write(const struct notice *n, uint64_t words[NOTICE_WORDS])
 {
-	words[0] = (uint64_t)n->index << 32 | (uint64_t)n->order << ORDER_SHIFT |
-		   (uint64_t)n->key << KEY_SHIFT | n->type | (n->cancelled ? NOTICE_CANCELLED : 0) |
-		   (n->spoiled ? NOTICE_SPOILED : 0);
+	words[0] = (uint64_t)n->index << 32 | notice_head(n->type, n->key, n->order) |
+		   (n->cancelled ? NOTICE_CANCELLED : 0) | (n->spoiled ? NOTICE_SPOILED : 0);
 	words[1] = n->generation;
 	words[2] = n->len;
 	words[3] = n->number;
@@ -142,20 +147,22 @@ enum buf_slot_state {
 	BUF_SLOT_LANDING,  /* a far sender may be putting a long message there */
 };
 
-/* What has landed in a buffer. */
+/* A buffer of this rank, and what has landed in it: a line. */
 struct buf_slot {
-	struct buf_slot *next;  /* in its type's queue */
-	struct buf_slot *later; /* of the same sender, with a greater number */
-	struct type_queue
-		*queue;   /* whose buffer it lies in: its type's, or the spill's; NULL: none */
-	uint64_t number;  /* in its sender's order */
-	uint64_t through; /* numbers after it, up to this one, were dropped */
+	char *data;               /* the buffer, and */
+	struct type_queue *queue; /* whose it is: its type's, or the spill's; NULL: there is none */
+	struct buf_slot *next;    /* in its type's queue */
 	size_t len;
 	uint32_t src;
 	uint16_t type;
 	uint8_t state;
 	bool cancelled;
+	uint32_t at;            /* the word of the pool in which it was free last */
+	uint32_t dropped;       /* so many numbers after its own were dropped */
+	uint64_t number;        /* in its sender's order */
+	struct buf_slot *later; /* of the same sender, with a greater number */
 };
+_Static_assert(sizeof(struct buf_slot) == 64, "a slot is a line");
 
 /* The messages of one sender, where they have an order; see order.c. */
 struct stream {
@@ -180,43 +187,32 @@ struct far_sender {
  */
 struct type_queue {
 	struct bufpool pool;
-	struct type_queue *spare; /* the next that no type uses */
-	void *words;              /* of the pool, in the heap */
-	unsigned type, key, flags;
-	struct type_queue *more;       /* the next pool of the type */
-	size_t most;                   /* of a type: the length of its longest buffers */
-	bool closing;                  /* its buffers are not freed any more */
-	uint32_t held;                 /* messages of this type that the program has */
-	uint32_t fars;                 /* ranks that are far */
-	uint32_t due, turn;            /* far senders that are, and with whom to begin */
-	uint32_t shared;               /* buffers that are somebody's share */
-	struct far_sender *far;        /* one a rank, if any rank is far; NULL otherwise */
-	struct buf_slot *reserve;      /* as many as there are credits */
 	struct buf_slot *first, *last; /* what can be received, in order */
-	struct stream *stream;         /* TERN_BUF_ORDER: one a rank */
-	struct buf_slot slot[];        /* one a buffer */
+	uint32_t tail;                 /* the word of the pool into which a free buffer goes next */
+	unsigned type, key, flags;
+	uint32_t held;            /* messages of this type that the program has */
+	uint32_t room;            /* slots, and buffers that there are words for, */
+	void *words;              /* in the heap */
+	struct type_queue *spare; /* the next that no type uses */
+	struct type_queue *more;  /* the next pool of the type */
+	size_t most;              /* of a type: the length of its longest buffers */
+	bool closing;             /* its buffers are not freed any more */
+	uint32_t fars;            /* ranks that are far */
+	uint32_t due, turn;       /* far senders that are, and with whom to begin */
+	uint32_t shared;          /* buffers that are somebody's share */
+	struct far_sender *far;   /* one a rank, if any rank is far; NULL otherwise */
+	struct buf_slot *reserve; /* as many as there are credits */
+	struct stream *stream;    /* TERN_BUF_ORDER: one a rank */
+	struct buf_slot slot[];   /* one a buffer */
 };
 
 /* -- At the sender ----------------------------------------------------------------------------- */
 
 enum target_state { TARGET_UNKNOWN, TARGET_ASKED, TARGET_KNOWN, TARGET_NONE };
 
-/* What this rank knows of a pool of another. */
-struct target {
-	enum target_state state;
-	unsigned flags;
-	bool checks; /* its owner wants free buffers compared with the pattern */
-	struct bufpool pool;
-	tern_addr buffers;
-	uint64_t number;        /* of the next message: TERN_BUF_ORDER */
-	struct far_target *far; /* of a far owner; NULL otherwise */
-};
-
 /* What a far owner has given for a type; see far.c. */
 struct far_target {
 	_Atomic uint32_t now; /* stands for the word of that name in the pool */
-	uint32_t generation, rank;
-	uint8_t type;
 	int refused[2]; /* for short and long messages: the last answer, 0, -ENOBUFS or -EMSGSIZE */
 	bool asked[2];  /* the owner will answer */
 	bool used[2];   /* since the last look */
@@ -230,16 +226,36 @@ struct far_target {
 	uint32_t credits;
 	uint32_t waiting[2]; /* sends that wait */
 	uint64_t since[2];   /* when it was seen that they were used */
-	struct far_target *next;
+	struct target *next;
 };
 
-enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGETS_OF_PART };
+/* What this rank knows of a pool of another. */
+struct target {
+	uint64_t name;     /* target_name() */
+	uint64_t quick;    /* bytes that tern_buf_send() may copy there without a question */
+	uint64_t head;     /* of a notice, but for the buffer */
+	uint64_t *counter; /* of messages in its order */
+	struct bufpool pool;
+	enum target_state state;
+	uint32_t rank;
+	uint16_t key;
+	uint16_t flags;
+	bool is_far;
+	bool checks; /* its owner wants free buffers compared with the pattern */
+	tern_addr buffers;
+	uint64_t number; /* of the next message: TERN_BUF_ORDER */
+	struct far_target far;
+};
 
-/* What it knows of another rank; parts are made when they are needed. */
+static inline uint64_t target_name(uint32_t rank, unsigned key)
+{
+	return (uint64_t)rank << 32 | key;
+}
+
+/* What it knows of another rank; targets are made when they are needed. */
 struct route {
 	uint64_t number; /* of the next message: TERN_BUF_ORDER_ALL */
-	struct target *part[ROUTE_PARTS];
-	struct far_target *far[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
+	struct target *target[KEYS];
 	struct landings *landings; /* of short messages to a far rank; made with the first */
 };
 
@@ -264,31 +280,27 @@ struct outgoing {
 	bool forgotten;            /* nobody will ask for its result */
 };
 
-enum {
-	OUTGOING_WORDS = TERN_BUF_SENDS_MAX / 64,
-	SPARE_SIZES = 7 /* 64 buffers to TERN_BUFS_MAX */
-};
-
 struct typed {
 	struct endpoint *e;
-	bool check; /* TERN_CHECK */
+	bool check;             /* TERN_CHECK */
+	uint32_t generations;   /* of pools, all together: no two uses have the same */
+	struct target *recent;  /* to which the last short message went */
+	struct buf_slot *given; /* what was received last */
 	size_t spill_bytes;
-	uint32_t generations;            /* of pools, all together: no two uses have the same */
 	struct type_queue *queue[KEYS];  /* by key */
 	struct type_queue *sorted[KEYS]; /* those there are, by address */
 	unsigned queues;
 	struct stream *all; /* TERN_BUF_ORDER_ALL: one a rank, made with the first such type */
-	struct type_queue *spare[SPARE_SIZES]; /* type queues that no type uses, by size: the first
-						  of a list */
-	uint32_t due;                          /* of all type queues, and farewells */
-	uint64_t idle_ns;                /* after which a far sender returns what it does not use */
-	bool answering;                  /* in the middle of dealing with those */
-	struct farewell *farewell;       /* closed types of which far senders have not heard */
-	struct far_target *watched;      /* those that have something: a list */
-	uint32_t *late;                  /* a rank: cancelled slots without a buffer, in order */
-	struct route **route;            /* one a rank, made when something is first sent to it */
-	struct outgoing *outgoing;       /* TERN_BUF_SENDS_MAX, made with the first long message */
-	uint64_t moving[OUTGOING_WORDS]; /* those that are under way, a bit each */
+	struct type_queue *spare;  /* type queues that no type uses */
+	uint32_t due;              /* of all type queues, and farewells */
+	uint64_t idle_ns;          /* after which a far sender returns what it does not use */
+	bool answering;            /* in the middle of dealing with those */
+	struct farewell *farewell; /* closed types of which far senders have not heard */
+	struct target *watched;    /* those that have something: a list */
+	uint32_t *late;            /* a rank: cancelled slots without a buffer, in order */
+	struct route **route;      /* one a rank, made when something is first sent to it */
+	struct outgoing *outgoing; /* TERN_BUF_SENDS_MAX, made with the first long message */
+	unsigned moving;           /* of those */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
 };
 
@@ -316,18 +328,71 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 void type_queue_unmake(struct typed *y, struct type_queue *s);
 void type_queues_free(struct typed *y);
 int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_t count);
-struct type_queue *type_queue_around(const struct typed *y,
-				     const void *p); /* NULL if it is in none */
+/* The slot whose buffer begins at `p`; NULL if there is none. */
+struct buf_slot *buf_slot_at(const struct typed *y, const void *p);
+/* Ends the generation of all pools of a type; false, and nothing has changed, if one is used. */
+bool type_queue_shut(struct type_queue *s);
+/* Whether `rank` has taken its buffer, and announced nothing. */
+bool buf_slot_claimed(const struct buf_slot *l, uint32_t rank);
+/* Takes back what `rank`, which has left, had claimed and not announced. */
+void type_queue_reclaim(struct typed *y, struct type_queue *s, uint32_t rank);
 
 /* -- type_queue.c: queues, and buffers that go back -- */
-/* Marks what has landed, before somebody looks for claims. */
-void type_queue_settle(struct type_queue *s);
-void buf_slot_ready(struct typed *y, struct buf_slot *l);
-struct buf_slot *buf_slot_pop(struct type_queue *s);
+/* The owner takes a buffer itself, for a message from `src`; NULL if none is free. */
+struct buf_slot *buf_slot_take(struct type_queue *of, unsigned type, uint32_t src,
+			       enum buf_slot_state state);
 void buf_slot_drop(struct typed *y, struct buf_slot *l); /* gives its buffer back */
+
 static inline uint32_t buf_slot_index(const struct buf_slot *l)
 {
 	return (uint32_t)(l - l->queue->slot);
+}
+
+/* The buffer is free, or a far sender has it: a message may be announced that lies there. */
+static inline bool buf_slot_open(const struct buf_slot *l)
+{
+	return l->state == BUF_SLOT_NONE || l->state == BUF_SLOT_LANDING;
+}
+
+/*
+ * Whether a word of the pool is in use: it has a free buffer, or a claim that has not been
+ * announced. Buffer `but` is about to be put into one.
+ */
+static inline bool buf_word_used(const struct type_queue *s, uint32_t at, uint32_t but)
+{
+	uint64_t word = bufpool_read(&s->pool, at);
+	uint32_t i = bufpool_index(word);
+	return bufpool_is(&s->pool, word, BUFPOOL_FREE) ||
+	       (i != but && i < s->pool.count && s->slot[i].at == at && buf_slot_open(&s->slot[i]));
+}
+
+/* Makes the slot's buffer free. Of the words, half are used at most, unless somebody spoils them.
+ */
+static inline void buf_slot_free(struct type_queue *s, struct buf_slot *l)
+{
+	uint32_t i = (uint32_t)(l - s->slot), at = s->tail;
+	for (uint32_t n = 0; n < s->pool.words && TERN_UNLIKELY(buf_word_used(s, at, i)); n++)
+		at = bufpool_step(&s->pool, at);
+	l->state = BUF_SLOT_NONE;
+	l->at = at;
+	bufpool_put(&s->pool, at, i);
+	s->tail = bufpool_step(&s->pool, at);
+}
+
+/* Puts it at the end of its type's queue. */
+static inline void buf_slot_ready(struct type_queue *s, struct buf_slot *l)
+{
+	l->state = BUF_SLOT_READY;
+	l->next = NULL;
+	*(s->first ? &s->last->next : &s->first) = l;
+	s->last = l;
+}
+
+static inline struct buf_slot *buf_slot_pop(struct type_queue *s)
+{
+	struct buf_slot *l = s->first;
+	s->first = l->next;
+	return l;
 }
 
 /* -- order.c -- */
@@ -374,9 +439,9 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 
 /* -- far.c: at a far sender -- */
 void far_register(struct endpoint *e);
-void far_lost(struct typed *y, uint32_t rank);         /* it has left: ends what was sent to it */
-void far_forget(struct far_target *h);                 /* that use of the type is over */
-void far_watch(struct typed *y, struct far_target *h); /* it has got something */
+void far_lost(struct typed *y, uint32_t rank);      /* it has left: ends what was sent to it */
+void far_forget(struct far_target *h);              /* that use of the type is over */
+void far_watch(struct typed *y, struct target *to); /* it has got something */
 unsigned far_progress(struct typed *y);
 
 /* -- arrive.c -- */
@@ -391,6 +456,5 @@ bool outgoing_finish(struct typed *y, struct outgoing *o);
 void outgoing_moves(struct typed *y, struct outgoing *o);
 int outgoing_end(struct typed *y, struct outgoing *o); /* its result, with the sentence; frees it */
 unsigned outgoing_progress(struct typed *y);
-bool outgoing_any(const struct typed *y);
 
 #endif
