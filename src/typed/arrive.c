@@ -7,8 +7,7 @@
 #include "base/memory.h"
 #include "typed/typed.h"
 
-_Static_assert(TERN_BUF_TYPES_MAX <= 1 << KEY_SHIFT && KEYS <= 1 << (ORDER_SHIFT - KEY_SHIFT) &&
-		       ORDERED < 256,
+_Static_assert(TERN_BUF_TYPES_MAX <= 256 && KEYS <= 1 << 16 && ORDERED < 256,
 	       "a notice's parts fit");
 
 /* The type's queue, if the message was sent in the generation that it still has. */

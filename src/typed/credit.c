@@ -24,35 +24,6 @@
 
 enum { SHARE_MOST = 32 };
 
-/* -- Messages ---------------------------------------------------------------------------------- */
-
-enum { FLAGS_SHIFT = 8, COUNT_SHIFT = 16 };
-
-void credit_msg_write(const struct credit_msg *c, uint64_t words[CREDIT_WORDS])
-{
-	words[0] = (uint64_t)c->generation << 32 | (uint64_t)c->count << COUNT_SHIFT |
-		   (uint64_t)c->flags << FLAGS_SHIFT | c->type;
-	words[1] = (uint64_t)c->key << 32 | c->index;
-	words[2] = c->value;
-	words[3] = c->bytes;
-}
-
-bool credit_msg_read(const tern_msg *m, struct credit_msg *c)
-{
-	if (tern_msg_words(m) != CREDIT_WORDS)
-		return false;
-	uint64_t first = tern_msg_arg(m, 0), second = tern_msg_arg(m, 1);
-	*c = (struct credit_msg){ .type = first & 0xff,
-				  .flags = first >> FLAGS_SHIFT & 0xff,
-				  .count = first >> COUNT_SHIFT & 0xffff,
-				  .generation = (uint32_t)(first >> 32),
-				  .key = second >> 32 & 0xffff,
-				  .index = (uint32_t)second,
-				  .value = tern_msg_arg(m, 2),
-				  .bytes = tern_msg_arg(m, 3) };
-	return true;
-}
-
 /*
  * There is room, and a rank that leaves meanwhile is forgotten with all it has. Held, because a
  * send serves what has arrived, and a handler may close the type that the caller is busy with.
@@ -251,55 +222,45 @@ static void answer(struct typed *y, struct type_queue *s, uint32_t rank)
 
 /* -- The end of a type ------------------------------------------------------------------------- */
 
-/* A far sender that has to hear that a use of a type is over. */
-struct farewell {
-	struct farewell *next;
-	uint32_t rank;
-	struct credit_msg msg;
-};
-
-static void farewell_add(struct typed *y, const struct type_queue *s, uint32_t rank)
+/* Tells who has not heard it that the type is closed; true when all have. */
+static bool farewell(struct typed *y, struct type_queue *s)
 {
-	struct farewell *w = memory_new(1, sizeof *w);
-	if (!w)
-		return; /* it hears it when it asks */
-	w->rank = rank;
-	w->msg = (struct credit_msg){ .type = (uint8_t)s->type,
-				      .flags = CREDIT_CLOSED,
-				      .generation = s->pool.generation };
-	w->next = y->farewell;
-	y->farewell = w;
-	y->due++;
-	typed_busy(y);
+	struct credit_msg c = { .type = (uint8_t)s->type,
+				.flags = CREDIT_CLOSED,
+				.generation = s->pool.generation };
+	for (uint32_t r = 0; s->due && r < y->e->t->size; r++)
+		if (s->far[r].due && credit_can_tell(y, r)) {
+			due_set(y, s, &s->far[r], false);
+			credit_tell(y, r, &c);
+		}
+	return !s->due;
 }
 
-static void farewell_send(struct typed *y)
+static void farewells(struct typed *y)
 {
-	for (struct farewell **at = &y->farewell, *w; (w = *at);) {
-		bool lost = y->e->site.peer[w->rank].lost;
-		if (!lost && !credit_can_tell(y, w->rank)) {
-			at = &w->next;
+	struct type_queue **at = &y->closed, *s;
+	while ((s = *at)) {
+		if (!farewell(y, s)) {
+			at = &s->spare;
 			continue;
 		}
-		*at = w->next;
-		y->due--;
-		if (!lost)
-			credit_tell(y, w->rank, &w->msg);
-		memory_free(w);
+		*at = s->spare;
+		type_queue_spare(y, s);
 	}
-	typed_busy(y);
 }
 
+/* It is kept until all far senders that know of it have heard. */
 void credit_closed(struct typed *y, struct type_queue *s)
 {
 	reserve_drop(y, s, UINT32_MAX);
-	for (uint32_t r = 0; s->far && r < y->e->t->size; r++) {
-		due_set(y, s, &s->far[r], false);
-		if (s->far[r].knows)
-			farewell_add(y, s, r);
+	for (uint32_t r = 0; s->far && r < y->e->t->size; r++)
+		due_set(y, s, &s->far[r], s->far[r].knows);
+	if (!s->due) {
+		type_queue_spare(y, s);
+		return;
 	}
-	memory_free(s->far);
-	s->far = NULL;
+	s->spare = y->closed;
+	y->closed = s;
 }
 
 int credit_open(struct typed *y, struct type_queue *s)
@@ -315,14 +276,6 @@ int credit_open(struct typed *y, struct type_queue *s)
 	return s->far ? 0 : -ENOMEM;
 }
 
-void credit_close(struct typed *y)
-{
-	for (struct farewell *w; (w = y->farewell);) {
-		y->farewell = w->next;
-		memory_free(w);
-	}
-}
-
 /* -- Progress ---------------------------------------------------------------------------------- */
 
 unsigned credit_progress(struct typed *y)
@@ -331,7 +284,7 @@ unsigned credit_progress(struct typed *y)
 	if (!y->due || y->answering || in_handler(y->e))
 		return 0;
 	y->answering = true;
-	farewell_send(y);
+	farewells(y);
 	for (unsigned i = 0; i < y->queues; i++) {
 		struct type_queue *s = y->sorted[i];
 		uint32_t first = s->due ? s->turn++ : 0; /* so that all have their turn */
@@ -353,6 +306,9 @@ void credit_freed(struct typed *y, struct type_queue *s)
 
 void credit_lost(struct typed *y, uint32_t rank)
 {
+	for (struct type_queue *s = y->closed; s; s = s->spare)
+		if (s->far)
+			due_set(y, s, &s->far[rank], false);
 	for (unsigned i = 0; i < y->queues; i++) {
 		struct type_queue *s = y->sorted[i];
 		if (!s->far)

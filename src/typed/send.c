@@ -114,7 +114,7 @@ static int send_place(struct typed *y, struct sending *s)
 void sending_number(struct sending *s)
 {
 	struct notice *n = &s->notice;
-	n->type = (uint16_t)s->type;
+	n->type = (uint8_t)s->type;
 	n->generation = s->target->pool.generation;
 	n->len = s->len;
 	n->order = s->target->flags & ORDERED;
@@ -205,18 +205,11 @@ static int send_not_now(const struct sending *s)
 			 s->rank, s->why);
 }
 
-struct accept {
-	struct typed *y;
-	struct sending *s;
-	int rc; /* of the last try */
-};
-
 static bool accept_over(struct endpoint *e, void *arg)
 {
-	struct accept *a = arg;
-	(void)e;
-	a->rc = send_try(a->y, a->s);
-	return a->rc != -EAGAIN;
+	struct sending *s = arg;
+	s->rc = send_try(typed_of(e->t), s);
+	return s->rc != -EAGAIN;
 }
 
 /* It may have left without a word, having never heard our knock: the next try tells. */
@@ -228,32 +221,31 @@ static int accept_stop(struct endpoint *e, struct wait *w)
 }
 
 /* Buffers are freed without a bell, so the wait for one naps. */
-static int send_wait(struct endpoint *e, struct accept *a)
+static int send_wait(struct endpoint *e, struct sending *s)
 {
 	struct wait w = { .bounded = true,
 			  .call = "tern_buf_send",
 			  .way = "to",
-			  .whom = a->s->rank + 1,
+			  .whom = s->rank + 1,
 			  .lack = "no free buffer",
 			  .rule = "a tern_buf_send() that has to wait",
 			  .stop = accept_stop };
-	int rc = wait_until(e, accept_over, a, &w);
-	return rc ? rc : a->rc;
+	int rc = wait_until(e, accept_over, s, &w);
+	return rc ? rc : s->rc;
 }
 
 static int send_accept(struct typed *y, struct sending *s)
 {
 	struct endpoint *e = y->e;
-	struct accept a = { y, s, send_try(y, s) };
-	if (a.rc != -EAGAIN)
-		return a.rc;
+	if (accept_over(e, s))
+		return s->rc;
 	if (!(s->flags & TERN_BUF_NOWAIT))
-		return send_wait(e, &a);
+		return send_wait(e, s);
 	if (!held(e)) {
 		poll_once(e, KINDS_BOTH);
-		a.rc = send_try(y, s);
+		accept_over(e, s);
 	}
-	return a.rc == -EAGAIN ? send_not_now(s) : a.rc;
+	return s->rc == -EAGAIN ? send_not_now(s) : s->rc;
 }
 
 /* A handler has left a hold, and a far receiver's answers are not heard. */

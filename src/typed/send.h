@@ -23,6 +23,7 @@ struct sending {
 	struct outgoing *outgoing; /* of a long message that was accepted */
 	tern_op *op;               /* NULL: the call returns when `data` is free */
 	unsigned flags;            /* of tern_buf_send_start() */
+	int rc;                    /* of the last try */
 	bool far;
 	bool asked;        /* a far owner, by this very call */
 	uint32_t *waiting; /* where it is counted while it waits for one that is far */

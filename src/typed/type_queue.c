@@ -40,8 +40,12 @@ static struct type_queue *type_queue_take(struct typed *y, uint32_t count)
 	return s;
 }
 
-static void type_queue_spare(struct typed *y, struct type_queue *s)
+void type_queue_spare(struct typed *y, struct type_queue *s)
 {
+	memory_free(s->far);
+	memory_free(s->stream);
+	s->far = NULL;
+	s->stream = NULL;
 	s->spare = y->spare;
 	y->spare = s;
 }
@@ -126,8 +130,6 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 	if (tern_alloc(y->e->t, all ? all : BUFPOOL_ALIGN, &buffers) || type_queue_streams(y, s) ||
 	    credit_open(y, s)) {
 		tern_free(y->e->t, buffers);
-		memory_free(s->stream);
-		s->stream = NULL;
 		type_queue_spare(y, s);
 		return type_queue_no_room(y, bytes, count);
 	}
@@ -140,13 +142,10 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 
 void type_queue_unmake(struct typed *y, struct type_queue *s)
 {
-	credit_closed(y, s);
 	y->queue[s->key] = NULL;
 	type_queue_unlist(y, s);
 	tern_free(y->e->t, s->pool.buffer);
-	memory_free(s->stream);
-	s->stream = NULL;
-	type_queue_spare(y, s);
+	credit_closed(y, s);
 }
 
 /* Senders find it through the words of the pool before it. */
@@ -190,10 +189,11 @@ struct buf_slot *buf_slot_at(const struct typed *y, const void *p)
 
 void type_queues_free(struct typed *y)
 {
-	for (unsigned i = 0; i < y->queues; i++) {
-		memory_free(y->sorted[i]->stream);
-		memory_free(y->sorted[i]->far);
-		memory_free(y->sorted[i]);
+	while (y->queues)
+		type_queue_spare(y, y->sorted[--y->queues]);
+	for (struct type_queue *s; (s = y->closed);) {
+		y->closed = s->spare;
+		type_queue_spare(y, s);
 	}
 	for (struct type_queue *s; (s = y->spare);) {
 		y->spare = s->spare;

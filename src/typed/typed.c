@@ -30,7 +30,6 @@ static void typed_close(void *state)
 	 */
 	order_free(y);
 	type_queues_free(y);
-	credit_close(y);
 	routes_free(y);
 	memory_free(y->late);
 	memory_free(y->outgoing);

@@ -20,6 +20,7 @@
 #ifndef TERN_TYPED_STATE_H
 #define TERN_TYPED_STATE_H
 
+#include <string.h>
 #include <tern/mem.h>
 #include <tern/typed.h>
 
@@ -63,49 +64,39 @@ enum {
 
 /* -- What a sender says of a message that has landed ------------------------------------------- */
 
+/* It travels as its words: all machines of a job have the same order of bytes. */
 struct notice {
-	uint16_t type;
-	uint16_t key;   /* of the pool in which it lies */
-	uint8_t order;  /* ORDERED flags of the type, so the sender thinks */
-	bool cancelled; /* it failed, and stands here only for its number */
-	bool spoiled;   /* the buffer had been written to while it was free */
-	uint32_t index;
+	uint8_t type;
+	uint8_t order;       /* ORDERED flags of the type, so the sender thinks */
+	uint16_t key;        /* of the pool in which it lies */
+	uint32_t index;      /* of the buffer */
 	uint32_t generation; /* of the type */
+	uint8_t cancelled;   /* it failed, and stands here only for its number */
+	uint8_t spoiled;     /* the buffer had been written to while it was free */
+	uint16_t zero;
 	uint64_t len;
 	uint64_t number; /* in the order of its sender's messages */
 };
 
 enum { NOTICE_WORDS = 4 };
-enum { NOTICE_CANCELLED = 1 << 28, NOTICE_SPOILED = 1 << 29, KEY_SHIFT = 8, ORDER_SHIFT = 20 };
+_Static_assert(sizeof(struct notice) == NOTICE_WORDS * sizeof(uint64_t), "it is whole words");
 
-/* The lower half of its first word, if nothing is wrong with it. */
+/* The lower half of its first word; the upper one is the index. */
 static inline uint32_t notice_head(unsigned type, unsigned key, unsigned order)
 {
-	return order << ORDER_SHIFT | key << KEY_SHIFT | (type & 0xff);
+	return key << 16 | order << 8 | (type & 0xff);
 }
 
 static inline void notice_write(const struct notice *n, uint64_t words[NOTICE_WORDS])
 {
-	words[0] = (uint64_t)n->index << 32 | notice_head(n->type, n->key, n->order) |
-		   (n->cancelled ? NOTICE_CANCELLED : 0) | (n->spoiled ? NOTICE_SPOILED : 0);
-	words[1] = n->generation;
-	words[2] = n->len;
-	words[3] = n->number;
+	memcpy(words, n, sizeof *n);
 }
 
 static inline struct notice notice_read(const uint64_t words[NOTICE_WORDS])
 {
-	return (struct notice){
-		.type = words[0] & 0xff,
-		.key = words[0] >> KEY_SHIFT & 0xfff,
-		.order = words[0] >> ORDER_SHIFT & 0xff,
-		.cancelled = words[0] & NOTICE_CANCELLED,
-		.spoiled = words[0] & NOTICE_SPOILED,
-		.index = (uint32_t)(words[0] >> 32),
-		.generation = (uint32_t)words[1],
-		.len = words[2],
-		.number = words[3],
-	};
+	struct notice n;
+	memcpy(&n, words, sizeof n);
+	return n;
 }
 
 /* With the message itself there is one word more. */
@@ -127,14 +118,26 @@ struct credit_msg {
 	uint16_t count; /* of credits, or 1 for a place */
 	uint32_t generation;
 	uint16_t key; /* of the pool in which a place is, */
+	uint16_t zero;
 	uint32_t index;
 	uint64_t value; /* and its address; of a question: the length of the message */
 	uint64_t bytes; /* how long a place is */
 };
 
 enum { CREDIT_WORDS = 4 };
-void credit_msg_write(const struct credit_msg *c, uint64_t words[CREDIT_WORDS]);
-bool credit_msg_read(const tern_msg *m, struct credit_msg *c); /* false if it is none */
+_Static_assert(sizeof(struct credit_msg) == CREDIT_WORDS * sizeof(uint64_t), "it is whole words");
+
+static inline void credit_msg_write(const struct credit_msg *c, uint64_t words[CREDIT_WORDS])
+{
+	memcpy(words, c, sizeof *c);
+}
+
+/* False if it is none. */
+static inline bool credit_msg_read(const tern_msg *m, struct credit_msg *c)
+{
+	memcpy(c, m->word, sizeof *c);
+	return tern_msg_words(m) == CREDIT_WORDS;
+}
 
 /* -- At the receiver --------------------------------------------------------------------------- */
 
@@ -292,10 +295,10 @@ struct typed {
 	unsigned queues;
 	struct stream *all; /* TERN_BUF_ORDER_ALL: one a rank, made with the first such type */
 	struct type_queue *spare;  /* type queues that no type uses */
-	uint32_t due;              /* of all type queues, and farewells */
+	uint32_t due;              /* of all type queues */
 	uint64_t idle_ns;          /* after which a far sender returns what it does not use */
 	bool answering;            /* in the middle of dealing with those */
-	struct farewell *farewell; /* closed types of which far senders have not heard */
+	struct type_queue *closed; /* types of whose end far senders have not heard */
 	struct target *watched;    /* those that have something: a list */
 	uint32_t *late;            /* a rank: cancelled slots without a buffer, in order */
 	struct route **route;      /* one a rank, made when something is first sent to it */
@@ -326,6 +329,7 @@ void typed_refuse(struct typed *y, uint32_t src, const char *what);
 int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags,
 		    struct type_queue **out);
 void type_queue_unmake(struct typed *y, struct type_queue *s);
+void type_queue_spare(struct typed *y, struct type_queue *s); /* no type uses it */
 void type_queues_free(struct typed *y);
 int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_t count);
 /* The slot whose buffer begins at `p`; NULL if there is none. */
@@ -415,7 +419,6 @@ size_t spill_most(const struct typed *y);
 void credit_register(struct endpoint *e);
 int credit_open(struct typed *y, struct type_queue *s);
 void credit_closed(struct typed *y, struct type_queue *s); /* far senders will hear of it */
-void credit_close(struct typed *y);
 unsigned credit_progress(struct typed *y);
 /* `rank` has looked the type up: how many credits it gets with the answer. */
 unsigned credit_known(struct typed *y, struct type_queue *s, uint32_t rank);
