@@ -129,15 +129,18 @@ static __attribute__((noinline)) int free_any(tern *t, void *buffer)
 	return 0;
 }
 
-/* The common case: what was received last, in a buffer of its type, and nobody waits for it. */
+/*
+ * The common case: what was received last, in a buffer of its type's first pool, and no far sender
+ * waits for it.
+ */
 int tern_buf_free(tern *t, void *buffer)
 {
 	struct typed *y = typed_of(t);
 	struct buf_slot *l = y->given;
 	if (TERN_UNLIKELY(!l || l->data != buffer || l->state != BUF_SLOT_HELD || !t->reach ||
-			  l->queue->type != l->type || l->queue->shared || y->due || y->check))
+			  l->queue->key != l->type || l->queue->shared || y->due || y->check))
 		return free_any(t, buffer);
-	y->queue[l->type]->held--;
+	l->queue->held--;
 	buf_slot_free(l->queue, l);
 	return 0;
 }

@@ -216,6 +216,13 @@ struct buf_slot *buf_slot_take(struct type_queue *of, unsigned type, uint32_t sr
 	return l;
 }
 
+uint32_t buf_word_unused(const struct type_queue *s, uint32_t at, uint32_t but)
+{
+	for (uint32_t n = 0; n < s->pool.words && buf_word_used(s, at, but); n++)
+		at = bufpool_step(&s->pool, at);
+	return at;
+}
+
 void buf_slot_drop(struct typed *y, struct buf_slot *l)
 {
 	struct type_queue *s = l->queue;

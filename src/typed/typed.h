@@ -150,7 +150,7 @@ enum buf_slot_state {
 	BUF_SLOT_LANDING,  /* a far sender may be putting a long message there */
 };
 
-/* A buffer of this rank, and what has landed in it: a line. */
+/* A buffer of this rank, and what has landed in it. */
 struct buf_slot {
 	char *data;               /* the buffer, and */
 	struct type_queue *queue; /* whose it is: its type's, or the spill's; NULL: there is none */
@@ -165,7 +165,7 @@ struct buf_slot {
 	uint64_t number;        /* in its sender's order */
 	struct buf_slot *later; /* of the same sender, with a greater number */
 };
-_Static_assert(sizeof(struct buf_slot) == 64, "a slot is a line");
+_Static_assert(sizeof(struct buf_slot) == 64, "a slot is as long as a line");
 
 /* The messages of one sender, where they have an order; see order.c. */
 struct stream {
@@ -370,13 +370,14 @@ static inline bool buf_word_used(const struct type_queue *s, uint32_t at, uint32
 	       (i != but && i < s->pool.count && s->slot[i].at == at && buf_slot_open(&s->slot[i]));
 }
 
-/* Makes the slot's buffer free. Of the words, half are used at most, unless somebody spoils them.
- */
+/* The first word behind `at` that is not; half of them are not, unless somebody spoils them. */
+uint32_t buf_word_unused(const struct type_queue *s, uint32_t at, uint32_t but);
+
 static inline void buf_slot_free(struct type_queue *s, struct buf_slot *l)
 {
 	uint32_t i = (uint32_t)(l - s->slot), at = s->tail;
-	for (uint32_t n = 0; n < s->pool.words && TERN_UNLIKELY(buf_word_used(s, at, i)); n++)
-		at = bufpool_step(&s->pool, at);
+	if (TERN_UNLIKELY(buf_word_used(s, at, i)))
+		at = buf_word_unused(s, at, i);
 	l->state = BUF_SLOT_NONE;
 	l->at = at;
 	bufpool_put(&s->pool, at, i);
