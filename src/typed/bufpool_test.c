@@ -104,6 +104,18 @@ TEST(in_a_stream_each_free_buffer_is_found_at_once_in_whatever_order_they_came_b
 	CHECK_IS(bufpool_count_free(&k), 20);
 }
 
+TEST(an_owner_that_keeps_up_writes_another_line_than_its_sender)
+{
+	struct bufpool k = bufpool_made(16, 5);
+	struct bufpool_claim c;
+	for (int round = 0; round < 500; round++) {
+		REQUIRE(bufpool_take_next(&k, 1, &c));
+		pass((int)c.index);
+		CHECK(queue->slot[c.index].at / WORDS_OF_LINE != c.at / WORDS_OF_LINE);
+		CHECK(queue->slot[c.index].at / WORDS_OF_LINE != k.next / WORDS_OF_LINE);
+	}
+}
+
 TEST(the_word_of_a_claim_that_was_not_announced_is_not_used_again)
 {
 	struct bufpool k = bufpool_made(4, 5);

@@ -47,6 +47,28 @@ TEST(credits_return_though_buffers_were_not_free_when_they_were_used)
 	local_close();
 }
 
+TEST(a_buffer_of_a_further_call_fills_a_share_too)
+{
+	open_far();
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 8, COUNT, 0) == 0);
+	stream(0, TYPE);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 8, COUNT, 0) == 0);
+	while (send_tried(NEAR, TYPE, 1) == 0)
+		;
+	CHECK_IS(send_now(0, TYPE, 2), 0);
+	local_settle();
+	CHECK_IS(far_at(0, TYPE)->credits, 0);
+	void *p = NULL; /* those of the first call are kept */
+	do
+		p = handed_buf(local[OWNER], TYPE, TERN_BUF_NOWAIT, NULL, NULL);
+	while (p && buf_slot_at(typed_of(local[OWNER]), p)->queue == type_queue_at(TYPE));
+	REQUIRE(p);
+	CHECK_IS(tern_buf_free(local[OWNER], p), 0);
+	local_settle();
+	CHECK_IS(far_at(0, TYPE)->credits, 1);
+	local_close();
+}
+
 TEST(a_share_that_is_not_used_goes_back_and_comes_again_with_the_next_question)
 {
 	open_far();
