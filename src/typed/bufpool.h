@@ -33,7 +33,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tern/tern.h>
 
 enum {
 	BUFPOOL_ALIGN = 64,
@@ -143,14 +142,9 @@ static inline void bufpool_put(struct bufpool *k, uint32_t at, uint32_t index)
 			      memory_order_release);
 }
 
-/* The word behind `at`; where that begins a line, the next one is fetched, to be written. */
 static inline uint32_t bufpool_step(const struct bufpool *k, uint32_t at)
 {
-	at = at + 1 < k->words ? at + 1 : 0;
-	if (at % WORDS_OF_LINE == 0)
-		tern_prefetch_write(
-			&k->word[at + WORDS_OF_LINE < k->words ? at + WORDS_OF_LINE : 0]);
-	return at;
+	return at + 1 < k->words ? at + 1 : 0;
 }
 
 /* How many buffers are free. */

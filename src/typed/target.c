@@ -58,10 +58,9 @@ static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const u
 {
 	char *at = found_place(y, rank, words[1], bufpool_words_bytes(k->count));
 	char *buffers = found_place(y, rank, words[2], all ? all : 1);
-	if (!at || !buffers)
-		return false;
-	bufpool_see(k, at, buffers);
-	return true;
+	if (at && buffers)
+		bufpool_see(k, at, buffers);
+	return at && buffers;
 }
 
 /* A far pool cannot be seen; its owner will check what is put there. */

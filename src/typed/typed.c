@@ -36,20 +36,6 @@ static void typed_close(void *state)
 	memory_free(y);
 }
 
-static int typed_settings(struct typed *y)
-{
-	uint64_t check, spill;
-	int rc = setting_number(SETTING_CHECK, &check);
-	if (!rc)
-		rc = setting_number(SETTING_SPILL, &spill);
-	if (rc)
-		return rc;
-	y->check = check;
-	y->idle_ns = TYPED_IDLE_NS;
-	y->spill_bytes = spill;
-	return 0;
-}
-
 static int typed_open(struct endpoint *e, void **state)
 {
 	struct typed *y = memory_new(1, sizeof *y);
@@ -57,6 +43,7 @@ static int typed_open(struct endpoint *e, void **state)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
 				 e->t->rank);
 	y->e = e;
+	y->idle_ns = TYPED_IDLE_NS;
 	y->generations = (uint32_t)wrap_first(32, 0);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
 	y->route = memory_new(e->t->size, sizeof *y->route);
@@ -68,7 +55,8 @@ static int typed_open(struct endpoint *e, void **state)
 	arrive_register(e);
 	credit_register(e);
 	far_register(e);
-	return typed_settings(y);
+	int rc = setting_number(SETTING_CHECK, &y->check);
+	return rc ? rc : setting_number(SETTING_SPILL, &y->spill_bytes);
 }
 
 void typed_busy(struct typed *y)

@@ -285,11 +285,11 @@ struct outgoing {
 
 struct typed {
 	struct endpoint *e;
-	bool check;             /* TERN_CHECK */
-	uint32_t generations;   /* of pools, all together: no two uses have the same */
-	struct target *recent;  /* to which the last short message went */
-	struct buf_slot *given; /* what was received last */
-	size_t spill_bytes;
+	uint64_t check;                  /* TERN_CHECK */
+	uint32_t generations;            /* of pools, all together: no two uses have the same */
+	struct target *recent;           /* to which the last short message went */
+	struct buf_slot *given;          /* what was received last */
+	uint64_t spill_bytes;            /* TERN_SPILL */
 	struct type_queue *queue[KEYS];  /* by key */
 	struct type_queue *sorted[KEYS]; /* those there are, by address */
 	unsigned queues;
