@@ -63,6 +63,11 @@ void poll_passed(struct endpoint *e, unsigned handled);
 int poll_finish(struct endpoint *e, unsigned handled);
 /* Handles what lies in an inlet, until it has had its turn; how many messages. */
 unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in);
+/*
+ * Handles the message that comes next there, of which the endpoint has been told, and nothing else:
+ * 1; 0 if there is none, or its reply has no room.
+ */
+unsigned inlet_handle(struct endpoint *e, struct tern_inlet *in);
 /* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */
 void poll_mark(struct endpoint *e);
 bool poll_is_due(const struct endpoint *e);
@@ -72,17 +77,22 @@ void poll_networks(struct endpoint *e); /* whatever they have to do; no handler 
 void poll_trouble(struct endpoint *e, int code);
 void poll_trouble_warn(struct endpoint *e, int code); /* the same, and warns at once */
 /*
- * Handles the memory messages that came over the network, and leaves all others where they lie: how
- * many. `look`: what has arrived there is taken in first. By the progress thread, as the owner.
- */
-unsigned poll_served(struct endpoint *e, bool look);
-/* Calls `fn` after the handlers of a poll; there must be a place. */
-void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg);
-/*
  * Stands for every handler that is not registered: the message is dropped, and the next poll
  * returns -ENXIO.
  */
 void handler_unknown(tern *t, const tern_msg *m);
+
+/* -- served.c: memory messages, while the program computes -- */
+/*
+ * Handles those that came over the network, and leaves all others where they lie: how many. `look`:
+ * what has arrived there is taken in first. By the progress thread, as the owner.
+ */
+unsigned served_poll(struct endpoint *e, bool look);
+
+/* -- defer.c -- */
+/* Calls `fn` after the handlers of a poll; there must be a place. */
+void defer_add(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg);
+void defer_run(struct endpoint *e); /* by a poll: calls them, unless it is not the time for it */
 
 /* -- lost.c: ranks that have left -- */
 uint32_t lost_count(struct endpoint *e);

@@ -26,7 +26,7 @@ static void lost_tell_later(struct endpoint *e)
 	if (!e->lost_fn || e->lost_deferred)
 		return;
 	e->lost_deferred = true;
-	poll_defer(e, lost_tell, NULL);
+	defer_add(e, lost_tell, NULL);
 }
 
 static bool lost_untold(const struct endpoint *e)

@@ -35,7 +35,7 @@ void op_done(struct endpoint *e, tern_op *op)
 	if (e->ops_done_last)
 		e->ops_done_last->queued_ = op;
 	else
-		poll_defer(e, ops_tell, NULL); /* there is a place for it */
+		defer_add(e, ops_tell, NULL); /* there is a place for it */
 	e->ops_done = e->ops_done ? e->ops_done : op;
 	e->ops_done_last = op;
 }

@@ -21,7 +21,6 @@ enum {
 	NEAR = 4,         /* messages in a row that show that the sender is some lines ahead */
 	DRAIN_MOST = 128, /* messages of one inlet after which the end of its leaf ends its turn */
 	DEMOTE_EVERY = 1 << 15, /* inlets looked at in vain between two searches for silent peers */
-	DEFER_PLACES = TERN_DEFER_MAX + 2,
 };
 #define ALL UINT64_MAX /* messages */
 
@@ -290,6 +289,12 @@ static unsigned inlet_drain_few(struct endpoint *e, struct tern_inlet *in, uint6
 	return drain_end(e, in, &f, handled);
 }
 
+unsigned inlet_handle(struct endpoint *e, struct tern_inlet *in)
+{
+	struct tally y = tally_begin(e);
+	return drain_loop(e, in, e->stats ? &y : NULL, 0, 1);
+}
+
 /* cost: fault status */
 static void bell_answer(struct endpoint *e)
 {
@@ -307,8 +312,6 @@ static void poll_ended(struct endpoint *e)
 	struct net *asking = e->net[e->nets - 1];
 	asking->ops->knock(asking, NULL);
 }
-
-static void poll_deferred(struct endpoint *e);
 
 /* cost: base status */
 static unsigned poll_circle(struct endpoint *e, unsigned kinds)
@@ -340,7 +343,7 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 		/* It waits for room for a reply, and may hide others. */
 		handled = poll_circle(e, KINDS_BOTH);
 	if (e->deferred_count)
-		poll_deferred(e);
+		defer_run(e);
 	return handled;
 }
 
@@ -379,109 +382,8 @@ unsigned poll_due(struct endpoint *e)
 	if (e->work)
 		handled += layers_progress(e);
 	if (e->deferred_count)
-		poll_deferred(e);
+		defer_run(e);
 	return handled;
-}
-
-/* -- Memory messages that a thread serves while the program computes ------------------------- */
-
-/* The handler that a header names, by how it differs from what was expected. */
-static unsigned difference_id(uint64_t difference)
-{
-	return (unsigned)(difference >> TERN_ID_SHIFT) & (TERN_HANDLER_SLOTS - 1);
-}
-
-static bool served_may(const struct endpoint *e, uint64_t difference)
-{
-	unsigned id = difference_id(difference) - TERN_HANDLER_MAX;
-	return id < LAYER_HANDLERS && e->servable >> id & 1;
-}
-
-/*
- * Handles the message where `look` stands, as if it were the next one of `in`. Then it is one that
- * says nothing, which a drain passes in its turn; the ring is this process's own, and nobody else
- * has the endpoint. False if its reply has no room now.
- */
-static bool served_message(struct endpoint *e, struct tern_inlet *in, const struct tern_inlet *look)
-{
-	tern_msg *m = (tern_msg *)(void *)look->cursor;
-	struct tern_inlet at = *in;
-	struct tally y = tally_begin(e);
-	const uint64_t what =
-		(uint64_t)(TERN_HANDLER_SLOTS - 1) << TERN_ID_SHIFT | TERN_HEAD_PAYLOAD;
-	in->cursor = look->cursor;
-	in->expect = look->expect;
-	e->inlet = in;
-	e->block = NULL;
-	e->t->answer = in->answer;
-	unsigned handled = drain_loop(e, in, e->stats ? &y : NULL, 0, 1);
-	payload_forget_reply(e);
-	e->inlet = NULL;
-	e->t->current = NULL;
-	e->t->answer = &e->refuse;
-	in->cursor = at.cursor;
-	in->expect = at.expect;
-	if (!handled)
-		return false;
-	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	atomic_store_explicit(&m->head, (head & ~what) | (uint64_t)HANDLER_SERVED << TERN_ID_SHIFT,
-			      memory_order_relaxed);
-	return true;
-}
-
-/* Gives back what lies before the first message that is the program's. */
-static void served_pass(struct endpoint *e, struct tern_inlet *in)
-{
-	unsigned passed = 0;
-	while (inlet_has(in)) {
-		uint64_t x = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) ^
-			     in->expect;
-		if (inlet_control(in, x))
-			continue;
-		if (difference_id(x) != HANDLER_SERVED)
-			break;
-		in->cursor += head_bytes(x);
-		passed++;
-	}
-	poll_note(e, in, passed);
-}
-
-static unsigned served_inlet(struct endpoint *e, struct tern_inlet *in)
-{
-	struct tern_inlet look = *in; /* a leaf that it passes is not given back */
-	_Atomic uint64_t nowhere;
-	unsigned served = 0;
-	look.freed = &nowhere;
-	while (inlet_has(&look) && !(guard_busy(e) & GUARD_MASK)) { /* until the program comes */
-		uint64_t x = atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^
-			     look.expect;
-		if (inlet_control(&look, x))
-			continue;
-		if (served_may(e, x)) {
-			if (!served_message(e, in, &look))
-				break;
-			served++;
-		}
-		look.cursor += head_bytes(x);
-	}
-	served_pass(e, in);
-	return served;
-}
-
-unsigned poll_served(struct endpoint *e, bool look)
-{
-	struct net *net = e->net[e->nets - 1];
-	unsigned served = 0;
-	e->site.serving = true;
-	if (look)
-		net->ops->answer(net);
-	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next)
-		if (in->kind == TERN_KIND_REQUEST && e->site.peer[in->peer].net == net &&
-		    inlet_has(in))
-			served += served_inlet(e, in);
-	net->ops->knock(net, NULL);
-	e->site.serving = false;
-	return served;
 }
 
 /* Called after an empty poll; rarely does anything. */
@@ -497,49 +399,6 @@ static void poll_empty(struct endpoint *e)
 	e->site.peek = &e->site.bell; /* it may have looked at one that left the poll set */
 }
 
-static void poll_deferred(struct endpoint *e)
-{
-	/* In a layer's turn (inner), one that waited would keep that from going on. */
-	if (e->deferring || e->quiescing || e->inner)
-		return;
-	e->deferring = true;
-	e->deferring_in = e->site.context ? e->site.context() : 0;
-	e->deferring_by = attach_token();
-	/* Those that these defer wait for the next poll. */
-	for (uint32_t n = e->deferred_count; n; n--) {
-		struct deferred d = e->deferred[e->deferred_first];
-		e->deferred_first = (e->deferred_first + 1) % DEFER_PLACES;
-		e->deferred_count--;
-		d.fn(e->t, d.arg);
-	}
-	e->deferring = false;
-}
-
-void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
-{
-	e->deferred[(e->deferred_first + e->deferred_count++) % DEFER_PLACES] =
-		(struct deferred){ fn, arg };
-}
-
-int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
-{
-	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	struct endpoint *e = t->own;
-	if (!fn)
-		return error_set(-EINVAL, "tern_defer() was given no function");
-	if (e->deferred_count - e->lost_deferred - (e->ops_done != NULL) == TERN_DEFER_MAX)
-		return error_set(
-			-EAGAIN,
-			"%d deferred functions are waiting already: let the program poll first",
-			TERN_DEFER_MAX);
-	poll_defer(e, fn, arg);
-	stats_most(&e->pulse->count[PULSE_DEFERRED], e->deferred_count);
-	return 0;
-}
-
 /* What a poll does when it has been round. */
 static inline __attribute__((always_inline)) unsigned poll_after(struct endpoint *e,
 								 unsigned handled)
@@ -549,7 +408,7 @@ static inline __attribute__((always_inline)) unsigned poll_after(struct endpoint
 	if (TERN_UNLIKELY(e->work))
 		handled += layers_progress(e);
 	if (e->deferred_count)
-		poll_deferred(e);
+		defer_run(e);
 	return handled;
 }
 

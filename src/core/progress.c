@@ -307,12 +307,12 @@ static bool serve_arm(struct endpoint *e)
 static void serve_memory(struct endpoint *e)
 {
 	while (!ownership_wanted(e)) {
-		if (poll_served(e, true)) {
+		if (served_poll(e, true)) {
 			e->progress->nap = NAP_LEAST_NS;
 			continue;
 		}
 		bool armed = serve_arm(e);
-		if (poll_served(e, false)) {
+		if (served_poll(e, false)) {
 			net_disarm(e->net[e->nets - 1]);
 			continue;
 		}

@@ -124,6 +124,12 @@ bool scope_enter(struct endpoint *e)
 	return true;
 }
 
+void scope_regain(struct endpoint *e)
+{
+	if (tern_alerted(e->t) & ALERT_ENTRY)
+		ownership_regain(e, GUARD_INSIDE);
+}
+
 /*
  * The low half has become 0, and the program has nothing else to do here. Bounded: the progress
  * thread asks again with every nap, which may be shorter than a look of a program that a debugger

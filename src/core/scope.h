@@ -10,7 +10,9 @@
  *     INSIDE struct scope scope = scope_open(t);
  *
  * which has ownership until it returns. Scopes nest. In an endpoint that is only polled they
- * are a test each.
+ * are a test each. Where a thread serves memory besides (endpoint.serves), they are light: the
+ * program alone writes the guard, with plain additions, and the thread pays for the barrier.
+ * Handlers that may be served open none: the thread that runs them would write the guard, too.
  */
 #ifndef TERN_CORE_SCOPE_H
 #define TERN_CORE_SCOPE_H
@@ -25,17 +27,49 @@ struct scope {
 
 bool scope_enter(struct endpoint *e); /* false: the caller is the progress thread, and the owner */
 void scope_leave(struct endpoint *e);
+void scope_regain(struct endpoint *e); /* in a light scope, after an alert */
+
+/* Scopes that this kernel thread is inside of, in all endpoints that have a guard. */
+extern _Thread_local uint32_t scope_depth __attribute__((tls_model("initial-exec")));
+
+/*
+ * The guard says that the program is inside before the alert is looked at (tern_guard_add() keeps
+ * the compiler from changing that). The thread raises CLAIM, issues a membarrier and then reads the
+ * guard. The membarrier falls before this addition as the processor does it, or behind it. Before:
+ * the load of the alert, which is later still, finds CLAIM. Behind: the thread finds the guard
+ * busy. So at most one of the two goes on. models/ownership.pml has it with a store buffer.
+ */
+static inline struct scope scope_open_light(tern *t)
+{
+	tern_guard_add(t, GUARD_INSIDE);
+	scope_depth++;
+	if (TERN_UNLIKELY(tern_alert(t)))
+		scope_regain(t->own);
+	return (struct scope){ t->own };
+}
 
 static inline struct scope scope_open(tern *t)
 {
 	struct endpoint *e = t->own;
-	return (struct scope){ TERN_UNLIKELY(e->scoped) && scope_enter(e) ? e : NULL };
+	if (TERN_LIKELY(!e->scoped))
+		return (struct scope){ NULL };
+	if (TERN_LIKELY(!e->guarded))
+		return scope_open_light(t);
+	return (struct scope){ scope_enter(e) ? e : NULL };
 }
 
+/* Whether it is light may change inside: the two ways of leaving do the same to the guard. */
 static inline void scope_close(struct scope *scope)
 {
-	if (TERN_UNLIKELY(scope->e))
-		scope_leave(scope->e);
+	struct endpoint *e = scope->e;
+	if (TERN_LIKELY(!e))
+		return;
+	if (TERN_UNLIKELY(e->guarded)) {
+		scope_leave(e);
+		return;
+	}
+	tern_guard_add(e->t, -GUARD_INSIDE);
+	scope_depth--;
 }
 
 /*
@@ -58,8 +92,6 @@ void scope_pause(struct scope *scope);
 /* Leaves without serving anybody: the result is in no variable yet. */
 void scope_close_unserved(struct scope *scope);
 void scope_resume(struct endpoint *e); /* as the next call does */
-/* Scopes that this kernel thread is inside of, in all endpoints that have a guard. */
-extern _Thread_local uint32_t scope_depth __attribute__((tls_model("initial-exec")));
 
 /*
  * A hold of the library's own, around a send that must not wait. It is counted apart from the

@@ -8,11 +8,10 @@
 #include "endpoint/count.h"
 #include "endpoint/trace.h"
 
+/* By the owner. */
 /* cost: base status */
-void tern_knock(tern *t, struct tern_lane *lane)
+static void send_knock(struct endpoint *e, struct tern_lane *lane)
 {
-	INSIDE struct scope scope = scope_open(t);
-	struct endpoint *e = t->own;
 	struct net *net = e->site.peer[lane->peer].net;
 	pulse_add(e, PULSE_KNOCKS, 1);
 	net->ops->knock(net, lane);
@@ -23,11 +22,19 @@ void tern_knock(tern *t, struct tern_lane *lane)
 	}
 }
 
+/* cost: base status */
+void tern_knock(tern *t, struct tern_lane *lane)
+{
+	INSIDE struct scope scope = scope_open(t);
+	send_knock(t->own, lane);
+}
+
+/* Inside a scope, or in a handler. */
 static void send_put(struct endpoint *e, struct tern_lane *lane, const struct parcel *p)
 {
 	lane_put(lane, p);
 	if (tern_unheeded(lane))
-		tern_knock(e->t, lane);
+		send_knock(e, lane);
 }
 
 /* cost: fault status */

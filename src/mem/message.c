@@ -175,7 +175,7 @@ static void on_amo(tern *t, const tern_msg *msg)
 	message_answer(t, tern_msg_arg(msg, 4), error, error ? 0 : amo_apply(at, what, operand));
 }
 
-/* What it asked for was done before its turn; see poll_served(). */
+/* What it asked for was done before its turn; see served_poll(). */
 static void on_served(tern *t, const tern_msg *msg)
 {
 	(void)t, (void)msg;

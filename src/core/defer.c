@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions that handlers leave for the program: they run after the handlers of a poll. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "core/scope.h"
+#include "endpoint/count.h"
+
+enum { DEFER_PLACES = TERN_DEFER_MAX + 2 };
+
+void defer_run(struct endpoint *e)
+{
+	/* In a layer's turn (inner), one that waited would keep that from going on. */
+	if (e->deferring || e->quiescing || e->inner)
+		return;
+	e->deferring = true;
+	e->deferring_in = e->site.context ? e->site.context() : 0;
+	e->deferring_by = attach_token();
+	/* Those that these defer wait for the next poll. */
+	for (uint32_t n = e->deferred_count; n; n--) {
+		struct deferred d = e->deferred[e->deferred_first];
+		e->deferred_first = (e->deferred_first + 1) % DEFER_PLACES;
+		e->deferred_count--;
+		d.fn(e->t, d.arg);
+	}
+	e->deferring = false;
+}
+
+void defer_add(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
+{
+	e->deferred[(e->deferred_first + e->deferred_count++) % DEFER_PLACES] =
+		(struct deferred){ fn, arg };
+}
+
+int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
+{
+	INSIDE struct scope scope = scope_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
+	struct endpoint *e = t->own;
+	if (!fn)
+		return error_set(-EINVAL, "tern_defer() was given no function");
+	if (e->deferred_count - e->lost_deferred - (e->ops_done != NULL) == TERN_DEFER_MAX)
+		return error_set(
+			-EAGAIN,
+			"%d deferred functions are waiting already: let the program poll first",
+			TERN_DEFER_MAX);
+	defer_add(e, fn, arg);
+	stats_most(&e->pulse->count[PULSE_DEFERRED], e->deferred_count);
+	return 0;
+}
+
+/* cost: base control */

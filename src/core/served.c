@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory messages that a thread serves while the program computes: those of a network, wherever
+ * they lie in their ring, and no others. The thread is the owner meanwhile (core/progress.c), but
+ * sends of the program go on: they write to lanes and take blocks of the pool, and read `reach`,
+ * so nothing here touches these three.
+ */
+#include "core/layer.h"
+#include "endpoint/count.h"
+#include "endpoint/handler.h"
+
+/* The handler that a header names, by how it differs from what was expected. */
+static unsigned difference_id(uint64_t difference)
+{
+	return (unsigned)(difference >> TERN_ID_SHIFT) & (TERN_HANDLER_SLOTS - 1);
+}
+
+static bool served_may(const struct endpoint *e, uint64_t difference)
+{
+	unsigned id = difference_id(difference) - TERN_HANDLER_MAX;
+	return id < LAYER_HANDLERS && e->servable >> id & 1;
+}
+
+/*
+ * Handles the message where `look` stands, as if it were the next one of `in`. Then it is one that
+ * says nothing, which a drain passes in its turn; the ring is this process's own, and nobody else
+ * has the endpoint. False if its reply has no room now.
+ */
+static bool served_message(struct endpoint *e, struct tern_inlet *in, const struct tern_inlet *look)
+{
+	tern_msg *m = (tern_msg *)(void *)look->cursor;
+	struct tern_inlet at = *in;
+	const uint64_t what =
+		(uint64_t)(TERN_HANDLER_SLOTS - 1) << TERN_ID_SHIFT | TERN_HEAD_PAYLOAD;
+	in->cursor = look->cursor;
+	in->expect = look->expect;
+	e->inlet = in;
+	e->block = NULL;
+	e->t->answer = in->answer;
+	unsigned handled = inlet_handle(e, in);
+	payload_forget_reply(e);
+	e->inlet = NULL;
+	e->t->current = NULL;
+	e->t->answer = &e->refuse;
+	in->cursor = at.cursor;
+	in->expect = at.expect;
+	if (!handled)
+		return false;
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	atomic_store_explicit(&m->head, (head & ~what) | (uint64_t)HANDLER_SERVED << TERN_ID_SHIFT,
+			      memory_order_relaxed);
+	return true;
+}
+
+/* Gives back what lies before the first message that is the program's. */
+static void served_pass(struct endpoint *e, struct tern_inlet *in)
+{
+	unsigned passed = 0;
+	while (inlet_has(in)) {
+		uint64_t x = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) ^
+			     in->expect;
+		if (inlet_control(in, x))
+			continue;
+		if (difference_id(x) != HANDLER_SERVED)
+			break;
+		in->cursor += head_bytes(x);
+		passed++;
+	}
+	poll_note(e, in, passed);
+}
+
+static unsigned served_inlet(struct endpoint *e, struct tern_inlet *in)
+{
+	struct tern_inlet look = *in; /* a leaf that it passes is not given back */
+	_Atomic uint64_t nowhere;
+	unsigned served = 0;
+	look.freed = &nowhere;
+	while (inlet_has(&look) && !(guard_busy(e) & GUARD_MASK)) { /* until the program comes */
+		uint64_t x = atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^
+			     look.expect;
+		if (inlet_control(&look, x))
+			continue;
+		if (served_may(e, x)) {
+			if (!served_message(e, in, &look))
+				break;
+			served++;
+		}
+		look.cursor += head_bytes(x);
+	}
+	served_pass(e, in);
+	return served;
+}
+
+unsigned served_poll(struct endpoint *e, bool look)
+{
+	struct net *net = e->net[e->nets - 1];
+	unsigned served = 0;
+	e->site.serving = true;
+	if (look)
+		net->ops->answer(net);
+	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next)
+		if (in->kind == TERN_KIND_REQUEST && e->site.peer[in->peer].net == net &&
+		    inlet_has(in))
+			served += served_inlet(e, in);
+	net->ops->knock(net, NULL);
+	e->site.serving = false;
+	return served;
+}
+
+/* cost: base control */
