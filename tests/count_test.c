@@ -14,9 +14,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tern/chan.h>
@@ -42,8 +39,7 @@ enum {
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
 	ADD_BUDGET = 31,
-	RECEIVES = 10000,
-	BREAKPOINT = 0xcc
+	RECEIVES = 10000
 };
 
 #if !defined(__x86_64__)
@@ -54,6 +50,8 @@ int main(void)
 }
 #else
 
+#include "stepping.h"
+
 static tern *t[2];
 static tern_addr there; /* in the heap of t[1] */
 static tern_chan *sending, *receiving;
@@ -61,12 +59,6 @@ static tern_chan *sending, *receiving;
 static void empty_handler(tern *e, const tern_msg *m)
 {
 	(void)e, (void)m; /* one instruction: ret */
-}
-
-/* What is counted lies between two calls of mark(). */
-__attribute__((noinline)) static void mark(void)
-{
-	__asm__ volatile("");
 }
 
 static void loop_empty(uint32_t n)
@@ -314,40 +306,6 @@ static void child_run(void)
 			loop_chan_get(n);
 		}
 	_exit(0);
-}
-
-/* Lets the child go on, by one instruction or to its next stop; false when it has ended. */
-static bool resume(pid_t child, int how, struct user_regs_struct *regs)
-{
-	int status;
-	return ptrace(how, child, NULL, NULL) == 0 && waitpid(child, &status, 0) == child &&
-	       WIFSTOPPED(status) && ptrace(PTRACE_GETREGS, child, NULL, regs) == 0;
-}
-
-/* To where the child enters mark(), at full speed: what lies before that is not counted. */
-static void run_to_mark(pid_t child)
-{
-	struct user_regs_struct regs;
-	void *at = (void *)(uintptr_t)mark;
-	if (!resume(child, PTRACE_SINGLESTEP, &regs)) /* off the mark, if it stands there */
-		return;
-	long text = ptrace(PTRACE_PEEKTEXT, child, at, NULL);
-	ptrace(PTRACE_POKETEXT, child, at, (void *)((text & ~0xffL) | BREAKPOINT));
-	if (!resume(child, PTRACE_CONT, &regs))
-		return;
-	ptrace(PTRACE_POKETEXT, child, at, (void *)text);
-	regs.rip = (unsigned long)(uintptr_t)at;
-	ptrace(PTRACE_SETREGS, child, NULL, &regs);
-}
-
-/* Steps until the child enters mark(); the number of instructions on the way, -1 when it ended. */
-static long steps_to_mark(pid_t child)
-{
-	struct user_regs_struct regs;
-	for (long n = 0; resume(child, PTRACE_SINGLESTEP, &regs); n++)
-		if (regs.rip == (unsigned long)(uintptr_t)mark)
-			return n;
-	return -1;
 }
 
 struct count {

@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/address.h"
@@ -433,6 +434,21 @@ static unsigned rx_buffers_drain(struct socket *s, struct datagram *d, unsigned 
 	return given;
 }
 
+/*
+ * Each poll asks the socket. Not through the C library: its calls are points where a thread may be
+ * cancelled, which in a process of two threads takes 50 instructions more; and a poll that ends in
+ * its middle would leave the endpoint half changed.
+ */
+static ssize_t socket_take_one(struct socket *s, void *bytes, size_t most)
+{
+	return syscall(SYS_recvfrom, s->fd, bytes, most, MSG_DONTWAIT, NULL, NULL);
+}
+
+static int socket_take_many(struct socket *s, unsigned n)
+{
+	return (int)syscall(SYS_recvmmsg, s->fd, s->in, n, MSG_DONTWAIT, NULL);
+}
+
 /* Fills receive buffers. */
 static void socket_take(struct socket *s)
 {
@@ -441,7 +457,7 @@ static void socket_take(struct socket *s)
 		s->in[i].msg_hdr.msg_control = s->in_control[i];
 		s->in[i].msg_hdr.msg_controllen = sizeof s->in_control[i];
 	}
-	int came = recvmmsg(s->fd, s->in, n, MSG_DONTWAIT, NULL);
+	int came = socket_take_many(s, n);
 	s->full = s->came = came > 0 ? (unsigned)came : 0;
 	s->next = 0;
 	s->at = 0;
@@ -457,7 +473,7 @@ static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 	if (s->came < STREAK && !s->joins) {
 		if (s->chosen[0]->pinned.n)
 			rx_buffers_choose(s, 1);
-		ssize_t len = recv(s->fd, s->chosen[0]->bytes, RX_BYTES, MSG_DONTWAIT);
+		ssize_t len = socket_take_one(s, s->chosen[0]->bytes, RX_BYTES);
 		if (len < 0) {
 			s->came = 0;
 			return 0;
