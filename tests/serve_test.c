@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 180 */
 /*
- * Puts, gets and atomic operations over UDP at a rank that computes: a thread serves them, whatever
+ * Operations on memory over UDP at a rank that computes: a thread serves them, whatever
  * else lies before them, and runs none of the program's handlers.
  */
 #include <tern/msg.h>
@@ -13,7 +13,7 @@
 #include "handed.h"
 #include "ranks.h"
 
-enum { TELL = 1, WORDS = 1024, PAGE = 4096 };
+enum { TELL = 1, WORDS = 1024, PAGE = 4096, WORD = 8 };
 #define SECOND UINT64_C(1000000000)
 
 struct board {
@@ -39,11 +39,18 @@ static void stage_wait(int stage)
 		ranks_nap(100000);
 }
 
-/* Makes no call until the other rank is done, or so much time has passed that it never will be. */
-static void compute(uint64_t ns)
+/*
+ * Makes no call until the other rank is done and its last store is counted, or so much time has
+ * passed that it never will be.
+ */
+static void compute(const tern *t, uint64_t ns)
 {
-	for (uint64_t end = clock_ns() + ns; atomic_load(&board->stage) < 2 && clock_ns() < end;)
+	const _Atomic uint64_t *stored = &t->own->group->job.rank[0].stored;
+	uint64_t all = WORD * atomic_load(&board->rounds);
+	for (uint64_t end = clock_ns() + ns;
+	     (atomic_load(&board->stage) < 2 || atomic_load(stored) < all) && clock_ns() < end;)
 		;
+	CHECK_IS(atomic_load(stored), all);
 }
 
 static void timed(uint64_t since)
@@ -62,13 +69,22 @@ static void operate(tern *t, tern_addr a, uint64_t i)
 	ptrdiff_t apart[] = { 64 };
 	tern_part there = { .addr = a + 512, .run = 16, .dims = 1, .count = rows, .stride = apart };
 	tern_part here = { .base = block, .run = 48 };
+	tern_op later = TERN_OP;
+	uint64_t when = 0;
 	memset(block, (int)i + 1, sizeof block);
 	uint64_t since = clock_ns();
+	CHECK_IS(tern_get_when_start(t, &when, a + 16, WORD, a, i + 1, &later), 0);
+	CHECK_IS(tern_store(t, a + 16, &value, WORD), 0);
+	CHECK(!tern_op_ready(&later));
 	CHECK_IS(tern_put(t, a + 8, &value, 8), 0);
 	CHECK_IS(tern_get(t, &got, a + 8, 8), 0);
 	CHECK_IS(got, value);
 	CHECK_IS(tern_amo64(t, a, TERN_AMO_ADD, 1, &old), 0);
 	CHECK_IS(old, i);
+	CHECK_IS(tern_op_wait(t, &later), 0); /* that was the flag */
+	CHECK_IS(when, value);
+	CHECK_IS(tern_get_when(t, &got, a + 16, WORD, a, i), 0);
+	CHECK_IS(got, value);
 	CHECK_IS(tern_cas64(t, a + 8, value, 1, &old), 0);
 	CHECK_IS(old, value);
 	CHECK_IS(tern_put(t, a + PAGE, block, sizeof block), 0);
@@ -111,7 +127,7 @@ static void far_ranks(void)
 		if (holds)
 			tern_hold(t);
 		atomic_store(&board->stage, 1);
-		compute(20 * SECOND);
+		compute(t, 20 * SECOND);
 		CHECK_IS(atomic_load(&board->stage), 2);
 		CHECK_IS(atomic_load(&board->handled), 0);
 		if (holds)
@@ -119,6 +135,7 @@ static void far_ranks(void)
 		while (atomic_load(&board->handled) < 2)
 			CHECK(tern_poll(t) >= 0);
 		CHECK_IS(*(uint64_t *)p, atomic_load(&board->rounds));
+		CHECK_IS(tern_store_sync(t, WORD * atomic_load(&board->rounds)), 0);
 	} else if (tern_rank(t) == 1) {
 		ask(t);
 	}
@@ -137,7 +154,7 @@ static void job_run(const char *net, const char *fault, uint64_t rounds, void (*
 	atomic_store(&board->rounds, rounds);
 	ranks_run(2, rank_main);
 	if (rounds)
-		printf("    %llu rounds of 9 operations took %.1f ms, the slowest %.2f ms\n",
+		printf("    %llu rounds of 12 operations took %.1f ms, the slowest %.2f ms\n",
 		       (unsigned long long)rounds, (double)atomic_load(&board->took) / 1e6,
 		       (double)atomic_load(&board->slowest) / 1e6);
 	munmap(board, sizeof *board);

@@ -127,11 +127,21 @@ void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const cha
 /*
  * The handler `id`, of the first layer, may run on a thread of the library while the program
  * computes (endpoint.serves): it touches memory that others may touch at any time, replies, and
- * does nothing else.
+ * does nothing else. It sends no request, because lanes for those are written by the program
+ * without a scope; it sets no work, for the same reason; it opens no scope.
  */
 static inline void layer_serve(struct endpoint *e, unsigned id)
 {
 	e->servable |= 1u << id;
+}
+
+/* The same for messages of which `may` is true; others stay where they lie. One handler at most. */
+static inline void layer_serve_if(struct endpoint *e, unsigned id,
+				  bool (*may)(tern *t, const tern_msg *m))
+{
+	layer_serve(e, id);
+	e->serve_asks = id;
+	e->serve_may = may;
 }
 
 /*

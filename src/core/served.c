@@ -15,10 +15,11 @@ static unsigned difference_id(uint64_t difference)
 	return (unsigned)(difference >> TERN_ID_SHIFT) & (TERN_HANDLER_SLOTS - 1);
 }
 
-static bool served_may(const struct endpoint *e, uint64_t difference)
+static bool served_may(const struct endpoint *e, uint64_t difference, const tern_msg *m)
 {
 	unsigned id = difference_id(difference) - TERN_HANDLER_MAX;
-	return id < LAYER_HANDLERS && e->servable >> id & 1;
+	return id < LAYER_HANDLERS && e->servable >> id & 1 &&
+	       (id != e->serve_asks || !e->serve_may || e->serve_may(e->t, m));
 }
 
 /*
@@ -80,7 +81,7 @@ static unsigned served_inlet(struct endpoint *e, struct tern_inlet *in)
 			     look.expect;
 		if (inlet_control(&look, x))
 			continue;
-		if (served_may(e, x)) {
+		if (served_may(e, x, inlet_at(&look))) {
 			if (!served_message(e, in, &look))
 				break;
 			served++;

@@ -129,6 +129,8 @@ struct endpoint {
 	void *layer[LAYERS_MAX];           /* and the state of each */
 	/* Handlers of the first layer that may run while the program computes, a bit each. */
 	uint32_t servable;
+	unsigned serve_asks; /* the one of them that may only if */
+	bool (*serve_may)(tern *t, const tern_msg *m);
 	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */
 	void *handler_arg[TERN_HANDLER_MAX];  /* of tern_on_arg() */
 	unsigned ranged; /* handlers that tern_on_range() has given out, from the last one down */

@@ -82,30 +82,47 @@ static int when_hold(struct mem *m, const struct when *w)
 	return -EAGAIN;
 }
 
-static void on_when(tern *t, const tern_msg *msg)
+/* What the request asks for; false if there is no such memory here. */
+static bool when_of(struct mem *m, const tern_msg *msg, struct when *w)
 {
-	struct mem *m = mem_of(t);
-	tern_addr src = tern_msg_arg(msg, 0), flag = tern_msg_arg(msg, 1);
-	char bytes[TERN_PAYLOAD_MAX];
-	struct when w = {
+	*w = (struct when){
 		.used = true,
 		.asker = tern_msg_src(msg),
 		.slot = (uint32_t)tern_msg_arg(msg, 4),
-		.src = src,
+		.src = tern_msg_arg(msg, 0),
 		.len = tern_msg_arg(msg, 3),
-		.flag = flag,
+		.flag = tern_msg_arg(msg, 1),
 		.least = tern_msg_arg(msg, 2),
 	};
-	char *at = tern_addr_rank(flag) == m->rank ? mem_reach(m, flag, sizeof(uint64_t)) : NULL;
-	bool good = at && (uintptr_t)at % sizeof(uint64_t) == 0 && w.len <= TERN_PAYLOAD_MAX &&
-		    tern_addr_rank(src) == m->rank && mem_reach(m, src, w.len);
-	if (!good)
+	char *at =
+		tern_addr_rank(w->flag) == m->rank ? mem_reach(m, w->flag, sizeof(uint64_t)) : NULL;
+	return at && (uintptr_t)at % sizeof(uint64_t) == 0 && w->len <= TERN_PAYLOAD_MAX &&
+	       tern_addr_rank(w->src) == m->rank && mem_reach(m, w->src, w->len);
+}
+
+/*
+ * A request is not held by the thread that serves memory: what is held is answered by a request,
+ * which polls send. The flag was up when the thread looked; if it is not any more, the asker sends
+ * the request again.
+ */
+static void on_when(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	char bytes[TERN_PAYLOAD_MAX];
+	struct when w;
+	if (!when_of(m, msg, &w))
 		message_answer(t, w.slot, EFAULT, 0);
 	else if (when_ready(m, &w))
-		message_answer_data(t, w.slot, message_read(m, src, bytes, w.len) ? NULL : bytes,
+		message_answer_data(t, w.slot, message_read(m, w.src, bytes, w.len) ? NULL : bytes,
 				    w.len);
-	else if (when_hold(m, &w))
+	else if (t->own->site.serving || when_hold(m, &w))
 		message_answer(t, w.slot, EAGAIN, 0);
+}
+
+static bool when_serves(tern *t, const tern_msg *msg)
+{
+	struct when w;
+	return !when_of(mem_of(t), msg, &w) || when_ready(mem_of(t), &w);
 }
 
 static void on_when_done(tern *t, const tern_msg *msg)
@@ -180,4 +197,5 @@ void when_register(struct endpoint *e)
 {
 	layer_on(e, MEM_WHEN, on_when);
 	layer_on(e, MEM_WHEN_DONE, on_when_done);
+	layer_serve_if(e, MEM_WHEN, when_serves);
 }
