@@ -352,6 +352,99 @@ static void many_run(const char *fault)
 	unsetenv("TERN_FAULT");
 }
 
+/* -- Quick ways, of a rank that makes no other call ------------------------------------------- */
+
+enum { PHASES = 20, HAMMER = 2 };
+
+/* Adds to words of rank 0 until that is done. */
+static void hammer(tern *t)
+{
+	for (uint64_t old; atomic_load(&board->stage) < 2;)
+		CHECK_IS(tern_amo64(t, board->at, TERN_AMO_ADD, 1, &old), 0);
+}
+
+static void phases_begin(tern *t)
+{
+	void *p = handed_alloc(t, PAGE);
+	CHECK_IS(tern_on(t, TELL, on_tell), 0);
+	CHECK_IS(tern_on(t, ITEM, on_item), 0);
+	if (tern_rank(t) == 0)
+		board->at = handed_addr(t, p);
+	CHECK_IS(tern_barrier(t), 0);
+}
+
+static void phases_end(tern *t)
+{
+	atomic_store(&board->stage, 2);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+/* Long enough for the thread to serve, again and again: it comes when nobody asks the network. */
+static void posting_ranks(void)
+{
+	tern *t = ranks_open();
+	phases_begin(t);
+	if (tern_rank(t) == 0)
+		for (int i = 0; i < PHASES; i++)
+			for (uint64_t end = clock_ns() + 15000000; clock_ns() < end; posted++)
+				CHECK_IS(tern_post(t, 0, ITEM, 1, 2), 0);
+	else
+		hammer(t);
+	phases_end(t);
+	CHECK_IS(items, posted);
+}
+
+/* Rank 1 takes nothing until rank 0 waits for room, having computed since there was none. */
+static void crowding_ranks(void)
+{
+	tern *t = ranks_open();
+	uint64_t sent = 0;
+	phases_begin(t);
+	for (int i = 1; i <= PHASES && tern_rank(t) == 0; i++) {
+		tern_hold(t);
+		while (tern_request(t, 1, TELL, 1, 2, 3) == 0)
+			sent++;
+		tern_release(t);
+		spin(10000000);
+		atomic_store(&board->rounds, (uint64_t)i);
+		CHECK_IS(tern_request(t, 1, TELL, 1, 2, 3), 0);
+		sent++;
+	}
+	for (uint64_t i = 1; i <= PHASES && tern_rank(t) == 1; i++) {
+		while (atomic_load(&board->rounds) < i)
+			;
+		spin(2000000);
+		while (tern_poll(t) > 0)
+			;
+	}
+	if (tern_rank(t) == HAMMER)
+		hammer(t);
+	if (tern_rank(t) == 0)
+		atomic_store(&board->took, sent);
+	phases_end(t);
+	if (tern_rank(t) == 1)
+		CHECK_IS(atomic_load(&board->handled), atomic_load(&board->took));
+}
+
+static void phases_run(uint32_t ranks, void (*rank_main)(void))
+{
+	far_use(NULL);
+	board = ranks_shared(sizeof *board);
+	ranks_run(ranks, rank_main);
+	munmap(board, sizeof *board);
+}
+
+TEST(a_rank_posts_to_itself_while_a_thread_serves)
+{
+	phases_run(MANY, posting_ranks);
+}
+
+TEST(a_rank_waits_for_room_while_a_thread_serves)
+{
+	phases_run(MANY, crowding_ranks);
+}
+
 TEST(sends_polls_and_memory_go_on_while_a_thread_serves)
 {
 	many_run(NULL);

@@ -226,9 +226,9 @@ int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *
 
 /*
  * Gets `len` bytes, at most TERN_PAYLOAD_MAX, from `src` once the 64-bit word at `flag`,
- * memory of the same rank, is at least `least`. The owner holds the request: it has
- * TERN_WHEN_MAX places, and a request that finds none is sent again until it does.
- * -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting.
+ * memory of the same rank, is at least `least`. The owner holds the request: it has TERN_WHEN_MAX
+ * places, and one that finds none is sent again. While an owner on another machine computes, a
+ * thread of it answers (TERN_SERVE). -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting.
  */
 TERN_INLINE_ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
 			       uint64_t least);
@@ -293,8 +293,8 @@ enum { TERN_SEGMENTS_MAX = 256 };
 
 /*
  * One-way: puts the data and adds `len` to the bytes counted at the target, without
- * an acknowledgement. tern_store_sync() serves messages until `bytes` have been
- * stored here, then takes them off the count.
+ * an acknowledgement; at another machine, while its program computes, too. tern_store_sync() serves
+ * messages until `bytes` have been stored here, then takes them off the count.
  */
 int tern_store(tern *t, tern_addr dst, const void *src, size_t len);
 int tern_store_sync(tern *t, uint64_t bytes);
@@ -327,8 +327,8 @@ enum tern_amo {
  * memory of this machine: one instruction here, nobody at the target is involved. Memory of another
  * machine: the owner's process does it, on a thread of the library while its program computes
  * (TERN_SERVE). Memory that another process of this machine registered, and heap memory that
- * TERN_GRANT protects: its owner does it when it polls or waits, or its handlers are delivered by
- * thread or interrupt.
+ * TERN_GRANT protects: its owner does it when it polls or waits, or delivers by thread or
+ * interrupt. Atomics of network adapters, which are atomic among themselves alone, are not used.
  */
 TERN_INLINE_ int tern_amo64(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
 			    uint64_t *old);
