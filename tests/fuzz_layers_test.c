@@ -200,20 +200,19 @@ static int filler(tern *at, tern_out *out, void *arg)
 static void sequence_begin(unsigned what)
 {
 	struct sequence *q = sequence_of(t[0]);
-	struct shipment s = { .q = q,
-			      .out = &q->out[1],
-			      .dst = 1,
-			      .id = byte() % 3,
-			      .data = heap[0],
-			      .len = HEAP / 2 };
+	static const unsigned shifts[] = { SHIFT_LINE2, SHIFT_LINE4, SHIFT_PAYLOAD };
+	unsigned shape = byte();
+	struct shipment s = shipment_of(q, 1, shape % 3, heap[0], HEAP / 2, shifts[shape / 3 % 3]);
 	static const unsigned questions[] = { SEQUENCE_ASK, SEQUENCE_END, SEQUENCE_HEAD };
 	if (what & 1) {
 		(void)!tern_stream_put(stream, what % 5, (uint64_t[TERN_STREAM_WORDS]){ 0 });
 		return;
 	}
 	s.out->busy = true;
-	s.out->number += byte() % 2;
-	(void)!shipment_ask(&s, questions[byte() % 3]);
+	if (byte() % 2)
+		shipment_number(&s);
+	unsigned question = questions[byte() % 3];
+	(void)!(question == SEQUENCE_ASK ? shipment_ask(&s) : shipment_say(&s, question));
 	(void)!shipment_packet(&s, byte() % 4);
 }
 

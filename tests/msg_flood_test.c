@@ -127,7 +127,7 @@ static void serve_pings(tern *t)
 	 * Whatever the flood is, what was handled is its share, which has a limit, and the pings.
 	 */
 	struct msg *m = msg_of(t);
-	CHECK(e->served <=
+	CHECK(endpoint_served(e) <=
 	      (RANKS - 2) * (uint64_t)(m->window + RTS_ALL / RANKS) + 3 * ROUNDS + 1000);
 }
 

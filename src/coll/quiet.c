@@ -97,7 +97,7 @@ int tern_team_quiet(tern_team *team)
 			rc = tern_team_barrier(team);
 		if (rc)
 			break;
-		uint64_t handled = e->served - c->handled;
+		uint64_t handled = endpoint_served(e) - c->handled;
 		bool busy = layers_busy(e, LAYER_COLL) || threads_run(e);
 		uint64_t active = handled != before || busy || was_busy;
 		before = handled;

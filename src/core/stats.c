@@ -125,7 +125,7 @@ int tern_stats(tern *t, tern_stats_data *out)
 	if (forked)
 		return forked;
 	struct endpoint *e = t->own;
-	*out = (tern_stats_data){ .handled = e->served, .counting = e->stats != NULL };
+	*out = (tern_stats_data){ .handled = endpoint_served(e), .counting = e->stats != NULL };
 	for (uint32_t r = 0; r < t->size; r++)
 		out->sent += peer_sent(e, r);
 	data_of_pulse(e, out);

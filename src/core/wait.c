@@ -372,7 +372,7 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
 		e->site.fetch = wait_fetch(w, there);
 		e->sparing = w->sparing ? w : NULL;
-		handled = poll_inlet(e, there);
+		handled = there == w->takes && w->over(e, w->arg) ? 1 : poll_inlet(e, there);
 		e->sparing = NULL;
 		e->site.fetch = FETCH_ALWAYS;
 		e->site.idle = false;
@@ -544,9 +544,10 @@ int wait_blame(struct endpoint *e, struct wait *w)
 		return 0;
 	}
 	uint64_t now = e->world->now();
-	if (!w->quiet || w->served != e->served) { /* another thread's wait may have served some */
+	if (!w->quiet ||
+	    w->served != endpoint_served(e)) { /* another thread's wait may have served some */
 		w->quiet = now;
-		w->served = e->served;
+		w->served = endpoint_served(e);
 	}
 	if (now - w->quiet < e->grace_ns)
 		return 0;

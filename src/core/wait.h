@@ -24,6 +24,11 @@ struct wait {
 	 * for them (endpoint.unasked): in the ring they cost nothing.
 	 */
 	bool sparing;
+	/*
+	 * Where what is waited for comes, if `over` takes it from there by itself (layer_is());
+	 * else NULL. The wait is bounded.
+	 */
+	const struct tern_inlet *takes;
 	uint64_t until; /* the limit of wait_until_limit(), on the world's clock; 0: none */
 
 	/* Why the wait may fail, asked before each step; both may be NULL. */

@@ -25,9 +25,9 @@ struct tally {
 
 static inline struct tally tally_begin(const struct endpoint *e)
 {
-	return (struct tally){ .nth = e->served,
-			       .every =
-				       (e->served < TIMED_FIRST ? TIMED_OFTEN : TIMED_SELDOM) - 1 };
+	uint64_t served = endpoint_served(e);
+	return (struct tally){ .nth = served,
+			       .every = (served < TIMED_FIRST ? TIMED_OFTEN : TIMED_SELDOM) - 1 };
 }
 
 static inline void pulse_add(struct endpoint *e, enum pulse_count what, uint64_t n)
@@ -68,8 +68,7 @@ void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what)
 static inline void poll_note(struct endpoint *e, struct tern_inlet *in, uint64_t handled)
 {
 	in->handled += handled;
-	e->served += handled;
-	stats_set(&e->pulse->served, e->served);
+	stats_bump(&e->pulse->served, handled);
 }
 
 #endif

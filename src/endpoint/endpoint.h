@@ -91,7 +91,6 @@ struct endpoint {
 		};
 		uint64_t after; /* all of it: not 0 when a poll has to see to one of them */
 	};
-	uint64_t served; /* messages handled */
 	uint32_t vain;   /* looks at inlets where nothing was */
 
 	struct stats *stats;  /* NULL in a rank that does not count; see count.h */
@@ -230,6 +229,12 @@ static inline uint32_t alert_raise(struct endpoint *e, uint32_t bits)
 static inline uint32_t alert_drop(struct endpoint *e, uint32_t bits)
 {
 	return atomic_fetch_and(&e->t->alert, ~bits);
+}
+
+/* Messages that it has handled. */
+static inline uint64_t endpoint_served(const struct endpoint *e)
+{
+	return stats_get(&e->pulse->served);
 }
 
 static inline bool in_handler(const struct endpoint *e)

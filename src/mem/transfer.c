@@ -319,7 +319,7 @@ static void transfer_end(struct mem *m, struct transfer *x)
 /* Messages handled that were no answers to transfers. */
 static uint64_t slice_served(const struct mem *m)
 {
-	return m->e->served - m->transfers.answers;
+	return endpoint_served(m->e) - m->transfers.answers;
 }
 
 /*

@@ -102,7 +102,7 @@ int gather_open(struct post *p, uint32_t rank)
 	p->newest = b;
 	p->out[rank].open = b;
 	if (!p->opened++)
-		p->served = p->e->served; /* the first poll that handles nothing lets it leave */
+		p->served = endpoint_served(p->e); /* the first poll that handles nothing lets it leave */
 	lane->post = b->word;
 	lane->post_kind = 0;
 	gather_work(p);

@@ -323,8 +323,8 @@ static void post_close(void *state)
 static unsigned post_progress(void *state)
 {
 	struct post *p = state;
-	bool idle = p->served == p->e->served;
-	p->served = p->e->served;
+	bool idle = p->served == endpoint_served(p->e);
+	p->served = endpoint_served(p->e);
 	if (p->opened && !p->rooms && !p->e->site.passing && (idle || ++p->busy >= FLUSH_EVERY)) {
 		gather_close_all(p);
 		p->busy = 0;

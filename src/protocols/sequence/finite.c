@@ -36,7 +36,7 @@ static void on_sequence_verdict(tern *t, const tern_msg *m)
 	struct outbound *out = outbound_of(sequence_of(t), m);
 	if (!out || out->question == SEQUENCE_END)
 		return;
-	out->answered = true;
+	out->answered = 1;
 	out->verdict = layer_error(tern_msg_arg(m, 1));
 }
 
@@ -47,7 +47,7 @@ static void on_sequence_done(tern *t, const tern_msg *m)
 	if (!out || out->question != SEQUENCE_END)
 		return;
 	out->verdict = 0;
-	out->answered = true;
+	out->answered = 1;
 }
 
 /* cost: fault control */
@@ -56,7 +56,7 @@ static void on_sequence_missing(tern *t, const tern_msg *m)
 	struct outbound *out = outbound_of(sequence_of(t), m);
 	if (!out || out->question != SEQUENCE_END)
 		return;
-	out->answered = true;
+	out->answered = 1;
 	out->verdict = layer_error(tern_msg_arg(m, 1));
 	out->first = tern_msg_arg(m, 2);
 	for (unsigned i = 0; i < MISSING_WORDS; i++)
@@ -73,6 +73,7 @@ static int shipment_wait(const struct shipment *s, bool (*over)(struct endpoint 
 			  .whom = s->dst + 1,
 			  .lack = lack,
 			  .rule = "tern_sequence_send()",
+			  .takes = s->replies,
 			  .stop = wait_unreachable };
 	return wait_until(s->q->e, over, arg, &w);
 }
@@ -83,17 +84,90 @@ static bool shipment_answered(struct endpoint *e, void *out)
 	return ((struct outbound *)out)->answered;
 }
 
-/* cost: base control */
-int shipment_ask(const struct shipment *s, unsigned handler)
+struct shipment shipment_of(struct sequence *q, uint32_t dst, unsigned id, const void *data,
+			    size_t len, unsigned shift)
 {
+	struct endpoint *e = q->e;
+	return (struct shipment){
+		.t = e->t,
+		.lane = &e->t->lane[dst],
+		.replies = &e->site.peer[dst].replies,
+		.number = q->out[dst].number,
+		.len = len,
+		.shape = id | (uint64_t)shift << BLOCK_SHIFT,
+		.data = data,
+		.lines = shift == SHIFT_PAYLOAD ? 0 : len >> shift,
+		.shift = shift,
+		.id = id,
+		.dst = dst,
+		.out = &q->out[dst],
+		.q = q,
+	};
+}
+
+void shipment_number(struct shipment *s)
+{
+	s->number = s->out->number += BLOCK_STEP;
+}
+
+/* cost: base control */
+int shipment_say(const struct shipment *s, unsigned handler)
+{
+	const uint64_t words[] = { s->number, s->len, s->shape };
 	s->out->question = handler;
-	s->out->answered = false;
-	return layer_words(s->q->e, s->dst, handler, s->out->number, s->id, s->len, s->shift, 0, 0);
+	s->out->answered = 0;
+	return layer_request(s->t->own, s->dst, handler, NULL, 0, 3, words);
+}
+
+/* cost: base control */
+int shipment_ask(const struct shipment *s)
+{
+	tern *t = s->t;
+	struct tern_lane *lane = s->lane;
+	tern_msg *m;
+	if (TERN_UNLIKELY(!t->reach || !layer_line(lane, &m)))
+		return shipment_say(s, SEQUENCE_ASK);
+	s->out->question = SEQUENCE_ASK;
+	s->out->answered = 0;
+	m->word[0] = s->number;
+	m->word[1] = s->len;
+	m->word[2] = s->shape;
+	layer_line_send(lane, m, layer_bits(SEQUENCE_ASK, 3));
+	return layer_sent(t, lane);
+}
+
+/*
+ * The answer is taken where it lies. A poll would find it by the circle of inlets and call a
+ * handler that has to find the block: for one message that is waited for by name, thrice as much.
+ */
+/* cost: base control */
+static inline __attribute__((always_inline)) int answer_take(const struct shipment *s,
+							     unsigned handler)
+{
+	tern *t = s->t;
+	struct tern_inlet *in = s->replies;
+	const tern_msg *m = inlet_at(in);
+	if (TERN_UNLIKELY(!layer_is(m, in->expect ^ layer_bits(handler, 2)) || !layer_may_take(t)))
+		return ANSWER_NONE;
+	layer_pass(t->own, in, 1);
+	if (TERN_UNLIKELY(m->word[0] != s->number))
+		return ANSWER_NONE; /* to a question that was asked twice */
+	return TERN_UNLIKELY(m->word[1]) ? layer_error(m->word[1]) : 0;
+}
+
+int shipment_verdict(const struct shipment *s)
+{
+	return answer_take(s, SEQUENCE_VERDICT);
+}
+
+int shipment_done(const struct shipment *s)
+{
+	return answer_take(s, SEQUENCE_DONE);
 }
 
 struct question {
 	const struct shipment *s;
-	unsigned handler;
+	unsigned asked; /* the handler */
 	struct patience patience;
 	int rc;
 };
@@ -102,20 +176,27 @@ struct question {
 static bool question_over(struct endpoint *e, void *arg)
 {
 	struct question *q = arg;
-	if (!q->s->out->answered && patience_over(e, &q->patience))
-		q->rc = shipment_ask(q->s, q->handler);
-	return q->rc || q->s->out->answered;
+	struct outbound *out = q->s->out;
+	int verdict = out->answered              ? ANSWER_NONE
+		      : q->asked == SEQUENCE_END ? shipment_done(q->s)
+						 : shipment_verdict(q->s);
+	if (verdict != ANSWER_NONE) {
+		out->answered = 1;
+		out->verdict = verdict;
+	} else if (!out->answered && patience_over(e, &q->patience)) {
+		q->rc = shipment_say(q->s, q->asked);
+	}
+	return q->rc || out->answered;
 }
 
 /* `later`: the answer may come without the question. */
-static int question(const struct shipment *s, unsigned handler, bool later)
+static int question(const struct shipment *s, unsigned asked, bool later)
 {
-	struct question q = { .s = s, .handler = handler };
-	if (later)
-		patience_over(s->q->e, &q.patience);
-	else
-		s->out->answered = false;
-	int rc = shipment_wait(s, question_over, &q, "no answer");
+	struct question q = { .s = s, .asked = asked };
+	patience_over(s->q->e, &q.patience);
+	int rc = later ? 0 : asked == SEQUENCE_ASK ? shipment_ask(s) : shipment_say(s, asked);
+	if (!rc)
+		rc = shipment_wait(s, question_over, &q, "no answer");
 	rc = rc ? rc : q.rc;
 	return rc ? rc : s->out->verdict;
 }
@@ -149,9 +230,9 @@ static int line_any(const struct shipment *s, uint64_t i)
 	size_t at = (size_t)i << s->shift, left = s->len - at, most = (size_t)1 << s->shift;
 	memcpy(w, s->data + at, left < most ? left : most);
 	if (s->shift == SHIFT_LINE4)
-		return layer_words(s->q->e, s->dst, SEQUENCE_LINE4, s->out->number, i, w[0], w[1],
-				   w[2], w[3]);
-	return layer_write(s->q->e, s->dst, SEQUENCE_LINE2, 4, s->out->number, i, w[0], w[1], 0, 0);
+		return layer_write(s->q->e, s->dst, SEQUENCE_LINE4, 5, s->number + i, w[0], w[1],
+				   w[2], w[3], 0);
+	return layer_write(s->q->e, s->dst, SEQUENCE_LINE2, 3, s->number + i, w[0], w[1], 0, 0, 0);
 }
 
 /* cost: base write */
@@ -161,54 +242,82 @@ int shipment_packet(const struct shipment *s, uint64_t i)
 		return line_any(s, i);
 	size_t offset = (size_t)i * PACKET; /* cost: order write */
 	size_t len = s->len - offset < PACKET ? s->len - offset : PACKET;
-	const uint64_t words[] = { s->out->number, i };
+	const uint64_t words[] = { s->number, i };
 	return layer_request(s->q->e, s->dst, SEQUENCE_PACKET, s->data + offset, len, 2, words);
 }
 
-/*
- * Whole lines of a constant length, from the i-th up to the n-th, as long as the ring has room;
- * returns the next one. This is layer_write() with what does not change kept out of the loop.
- */
+/* Whole lines of a constant length, from the i-th on, into the ring up to `stop`. */
 /* cost: base write */
-static inline __attribute__((always_inline)) uint64_t
-lines_send(const struct shipment *s, uint64_t i, uint64_t n, unsigned shift)
+static inline __attribute__((always_inline)) void lines_send(const struct shipment *s, uint64_t i,
+							     uintptr_t stop, unsigned shift)
 {
-	tern *t = s->q->e->t;
-	struct tern_lane *lane = &t->lane[s->dst];
+	struct tern_lane *lane = s->lane;
+	unsigned id = shift == SHIFT_LINE4 ? SEQUENCE_LINE4 : SEQUENCE_LINE2;
+	uint64_t head = lane->head | layer_bits(id, shift == SHIFT_LINE4 ? 5 : 3);
+	uint64_t key = s->number + i; /* cost: order write */
+	size_t ahead = lane->ahead;
 	const char *from = s->data + (i << shift);
-	uint64_t number = s->out->number;
-	unsigned id = TERN_HANDLER_MAX + (shift == SHIFT_LINE4 ? SEQUENCE_LINE4 : SEQUENCE_LINE2);
-	for (n = t->reach ? n : 0; i < n; i++) { /* cost: order control */
-		uint64_t w[4];
-		memcpy(w, from, (size_t)1 << shift);
-		if (TERN_UNLIKELY(!tern_lane_write(lane, id, shift == SHIFT_LINE4 ? 6 : 4, number,
-						   i, w[0], w[1], w[2], w[3])))
-			break;
+	char *p = lane->tail;
+	do {
+		tern_msg *m = (tern_msg *)(void *)p;
+		m->word[0] = key; /* cost: order write */
+		memcpy(m->word + 1, from, (size_t)1 << shift);
+		/* ring.R1, release; acquired in inlet_drain(). */
+		atomic_store_explicit(&m->head, head, memory_order_release);
+		tern_prefetch_write(p + ahead);
+		p += TERN_LINE;
 		from += 1 << shift;
-		if (TERN_UNLIKELY(tern_unheeded(lane)))
-			tern_knock(t, lane);
-		tern_look(t);
-	}
-	return i;
+		key++;                  /* cost: order write */
+	} while ((uintptr_t)p != stop); /* cost: flow status */
+	lane->tail = p;
 }
 
+/* As many whole lines from the i-th on, up to the n-th, as the ring has room for; how many. */
+static uint64_t lines_some(const struct shipment *s, uint64_t i, uint64_t n)
+{
+	uintptr_t tail = (uintptr_t)s->lane->tail, limit = (uintptr_t)s->lane->limit;
+	uint64_t room = tail < limit ? (limit - tail + TERN_LINE - 1) / TERN_LINE : 0;
+	n = n < s->lines ? n : s->lines;
+	if (!s->t->reach || i >= n || !room)
+		return 0;
+	n = n - i < room ? n - i : room;
+	if (s->shift == SHIFT_LINE2)
+		lines_send(s, i, tail + n * TERN_LINE, SHIFT_LINE2);
+	else
+		lines_send(s, i, tail + n * TERN_LINE, SHIFT_LINE4);
+	return n;
+}
+
+/* Without room, not whole, or no lines: as many lines as there can be, and one by itself. */
+static __attribute__((noinline)) int packets_rare(const struct shipment *s, uint64_t n)
+{
+	int rc = 0;
+	for (uint64_t i = 0; !rc && i < n;) {
+		i += lines_some(s, i, n);
+		rc = i < n ? shipment_packet(s, i++) : layer_sent(s->t, s->lane);
+	}
+	return rc;
+}
+
+/*
+ * The receiver sees each line as soon as its header is there, and is knocked for when all are. They
+ * are one send as far as looks go: whoever has sent a block waits next.
+ */
 /* cost: base write */
 int shipment_packets(const struct shipment *s, uint64_t n)
 {
-	uint64_t whole = s->len >> s->shift, i = 0;
-	int rc = 0;
-	whole = n < whole ? n : whole;
+	tern *t = s->t;
+	struct tern_lane *lane = s->lane;
+	uintptr_t stop = (uintptr_t)lane->tail + n * TERN_LINE;
 	s->out->question = SEQUENCE_END;
-	s->out->answered = false;
-	while (!rc && i < n) {
-		if (s->shift == SHIFT_LINE4)
-			i = lines_send(s, i, whole, SHIFT_LINE4);
-		else if (s->shift == SHIFT_LINE2)
-			i = lines_send(s, i, whole, SHIFT_LINE2);
-		if (i < n) /* without room, not whole, or no line */
-			rc = shipment_packet(s, i++);
-	}
-	return rc;
+	s->out->answered = 0;
+	if (TERN_UNLIKELY(!t->reach || n > s->lines || stop > (uintptr_t)lane->limit))
+		return packets_rare(s, n);
+	if (s->shift == SHIFT_LINE2)
+		lines_send(s, 0, stop, SHIFT_LINE2);
+	else
+		lines_send(s, 0, stop, SHIFT_LINE4);
+	return layer_sent(t, lane);
 }
 
 /* Those that are missing, as many as may be sent at once. */
@@ -251,14 +360,13 @@ static int send_full(const struct shipment *s)
 int shipment_piece(const struct shipment *s, size_t at)
 {
 	size_t len = s->len - at < PACKET ? s->len - at : PACKET;
-	return layer_request(s->q->e, s->dst, SEQUENCE_PIECE, s->data + at, len, 1,
-			     &s->out->number);
+	return layer_request(s->q->e, s->dst, SEQUENCE_PIECE, s->data + at, len, 1, &s->number);
 }
 
 /* The head and the data behind it; the verdict comes the other way meanwhile. */
 static int plain_try(const struct shipment *s)
 {
-	int rc = shipment_ask(s, SEQUENCE_HEAD);
+	int rc = shipment_say(s, SEQUENCE_HEAD);
 	for (size_t at = 0; !rc && at < s->len && !(s->out->answered && s->out->verdict);
 	     at += PACKET)
 		rc = shipment_piece(s, at);
@@ -267,14 +375,14 @@ static int plain_try(const struct shipment *s)
 	return rc ? rc : s->out->verdict;
 }
 
-static int send_plain(const struct shipment *s)
+static int send_plain(struct shipment *s)
 {
 	int rc;
 	for (unsigned tries = 0; (rc = plain_try(s)) == -EAGAIN; tries++) {
 		rc = pause_for(s, tries);
 		if (rc)
 			return rc;
-		s->out->number++; /* what is left of this one is dropped where it arrives */
+		shipment_number(s); /* what is left of this one is dropped where it arrives */
 	}
 	return rc == -ENXIO ? nobody(s) : rc;
 }
@@ -286,19 +394,19 @@ static bool shipment_may_begin(struct endpoint *e, void *out)
 }
 
 /* One at a time to each rank, also of light threads. */
-static int shipment_begin(struct shipment *s)
+static int shipment_begin(struct sequence *q, uint32_t dst, unsigned id, const void *data,
+			  size_t len, struct shipment *s)
 {
-	struct sequence *q = s->q;
 	if (!q->out)
 		q->out = memory_new(q->e->t->size, sizeof *q->out);
 	if (!q->out)
-		return error_set(-ENOMEM, "sending a sequence to rank %u: no memory", s->dst);
-	s->out = &q->out[s->dst];
+		return error_set(-ENOMEM, "sending a sequence to rank %u: no memory", dst);
+	*s = shipment_of(q, dst, id, data, len, len <= LINES_MOST ? SHIFT_LINE4 : SHIFT_PAYLOAD);
 	int rc = shipment_wait(s, shipment_may_begin, s->out, "another sequence is under way");
 	if (rc)
 		return rc;
 	s->out->busy = true;
-	s->out->number++;
+	shipment_number(s);
 	return 0;
 }
 
@@ -307,12 +415,7 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	struct shipment s = { .q = sequence_of(t),
-			      .dst = dst,
-			      .id = id,
-			      .data = data,
-			      .len = len,
-			      .shift = len <= LINES_MOST ? SHIFT_LINE4 : SHIFT_PAYLOAD };
+	struct shipment s;
 	int rc = rules_rank(e, "tern_sequence_send()");
 	if (!rc)
 		rc = rules_program(e, "tern_sequence_send()");
@@ -326,7 +429,7 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 	if (!rc && way > TERN_WAY_PLAIN)
 		rc = way_refuse(way, "tern_sequence_send()");
 	if (!rc)
-		rc = shipment_begin(&s);
+		rc = shipment_begin(sequence_of(t), dst, id, data, len, &s);
 	if (rc)
 		return rc;
 	rc = tern_way_get(t, dst, way) == TERN_WAY_PLAIN ? send_plain(&s) : send_full(&s);
@@ -350,7 +453,9 @@ int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_se
 	struct kind *k = &sequence_of(t)->kind[id];
 	if (k->accept)
 		return error_set(-EEXIST, "sequences of kind %u have been registered already", id);
-	*k = (struct kind){ accept, end, arg };
+	if (!inbound_open(sequence_of(t)))
+		return error_set(-ENOMEM, "registering sequences of kind %u: no memory", id);
+	*k = (struct kind){ .accept = accept, .end = end, .arg = arg };
 	return 0;
 }
 

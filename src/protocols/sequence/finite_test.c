@@ -8,7 +8,7 @@
 #include "core/layer.h"
 #include "protocols/sequence/sequence.h"
 
-enum { KIND = 2 };
+enum { KIND = 2, FIRST = BLOCK_STEP /* the number of the first block */ };
 
 static uint64_t said; /* the word that rank 1 answers with */
 static unsigned accepted, ended;
@@ -38,6 +38,13 @@ static void answer_end(tern *t, const tern_msg *m)
 	const uint64_t words[] = { tern_msg_arg(m, 0), said,       UINT64_MAX,
 				   UINT64_MAX,         UINT64_MAX, UINT64_MAX };
 	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 6, words);
+}
+
+/* Announces a block to rank 1. */
+static void ask(size_t len, uint64_t shift)
+{
+	const uint64_t words[] = { FIRST, len, KIND | shift << BLOCK_SHIFT };
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 3, words), 0);
 }
 
 static void drop(tern *t, const tern_msg *m)
@@ -85,8 +92,10 @@ TEST(so_is_what_it_says_of_packets_that_are_missing)
 TEST(a_length_that_no_memory_has_is_not_accepted)
 {
 	begin();
-	const uint64_t words[] = { 1, KIND, SIZE_MAX, SHIFT_PAYLOAD };
-	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 4, words), 0);
+	ask(SIZE_MAX, SHIFT_PAYLOAD);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(accepted, 0);
+	ask(SIZE_MAX, SHIFT_LINE2);
 	CHECK(tern_poll(local[1]) > 0);
 	CHECK_IS(accepted, 0);
 	local_close();
@@ -95,11 +104,12 @@ TEST(a_length_that_no_memory_has_is_not_accepted)
 TEST(a_packet_that_does_not_fit_its_block_is_dropped)
 {
 	begin();
-	const uint64_t ask[] = { 1, KIND, sizeof memory - 1, SHIFT_PAYLOAD };
-	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 4, ask), 0);
-	const uint64_t packets[][2] = {
-		{ 1, 2 }, { 1, sizeof memory }, { 1, UINT64_MAX }, { 2, 0 }, { 0, 0 }
-	};
+	ask(sizeof memory - 1, SHIFT_PAYLOAD);
+	const uint64_t packets[][2] = { { FIRST, 2 },
+					{ FIRST, sizeof memory },
+					{ FIRST, UINT64_MAX },
+					{ 2 * FIRST, 0 },
+					{ 0, 0 } };
 	for (unsigned i = 0; i < sizeof packets / sizeof *packets; i++)
 		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_PACKET, memory, TERN_PAYLOAD_MAX,
 				       2, packets[i]),
@@ -113,16 +123,15 @@ TEST(a_packet_that_does_not_fit_its_block_is_dropped)
 /* Lines that are doubled, in the wrong order, too long or of another length. */
 TEST(lines_make_a_block_in_any_order_and_however_often_they_come)
 {
-	static const uint64_t order[] = { 3, 0, 0, 2, 7, UINT64_MAX, 3, 1, 1 };
+	static const uint64_t order[] = { 3, 0, 0, 2, 7, BLOCK_INDEX, 3, 1, 1 };
 	enum { LEN = 7 * 16 / 2 }; /* three lines and a half */
 	begin();
-	const uint64_t ask[] = { 1, KIND, LEN, SHIFT_LINE2 };
-	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 4, ask), 0);
+	ask(LEN, SHIFT_LINE2);
 	memset(memory, 0, LEN + 8);
 	for (unsigned i = 0; i < sizeof order / sizeof *order; i++) {
-		const uint64_t line[] = { 1, order[i], 100 + order[i], 200 + order[i], 9, 9 };
-		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE4, NULL, 0, 6, line), 0);
-		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE2, NULL, 0, 4, line), 0);
+		const uint64_t line[] = { FIRST + order[i], 100 + order[i], 200 + order[i], 9, 9 };
+		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE4, NULL, 0, 5, line), 0);
+		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE2, NULL, 0, 3, line), 0);
 	}
 	CHECK(tern_poll(local[1]) > 0);
 	CHECK_IS(accepted, 1);
@@ -149,14 +158,38 @@ TEST(a_block_of_any_length_arrives_and_nothing_beyond_it_is_written)
 	local_close();
 }
 
+/* Rank 1 handles a packet as ever, and whatever it answers is lost. */
+static tern_handler *line_handler, *packet_handler;
+
+static void line_unanswered(tern *t, const tern_msg *m)
+{
+	t->answer = &t->own->refuse;
+	line_handler(t, m);
+}
+
+static void packet_unanswered(tern *t, const tern_msg *m)
+{
+	t->answer = &t->own->refuse;
+	packet_handler(t, m);
+}
+
+static tern_handler *replace(unsigned id, tern_handler *fn)
+{
+	tern_handler *before = local[1]->handler[TERN_HANDLER_MAX + id];
+	layer_on(local[1]->own, id, fn);
+	return before;
+}
+
 /* The acknowledgement is lost: the sender asks, and is told. */
 TEST(a_block_whose_acknowledgement_is_lost_has_arrived_once)
 {
 	begin();
-	layer_on(local[0]->own, SEQUENCE_DONE, drop);
+	line_handler = replace(SEQUENCE_LINE4, line_unanswered);
+	packet_handler = replace(SEQUENCE_PACKET, packet_unanswered);
 	CHECK_IS(tern_sequence_send(local[0], 1, KIND, memory, 100, TERN_WAY_FULL), 0);
+	CHECK_IS(tern_sequence_send(local[0], 1, KIND, memory, 128, TERN_WAY_FULL), 0);
 	CHECK_IS(tern_sequence_send(local[0], 1, KIND, memory, sizeof memory, TERN_WAY_FULL), 0);
-	CHECK_IS(accepted, 2);
-	CHECK_IS(ended, 2);
+	CHECK_IS(accepted, 3);
+	CHECK_IS(ended, 3);
 	local_close();
 }

@@ -52,6 +52,7 @@ static int sequence_open(struct endpoint *e, void **state)
 	q->e = e;
 	inbound_register(e);
 	finite_register(e);
+	stream_in_register(e);
 	stream_register(e);
 	return 0;
 }
@@ -61,6 +62,7 @@ static void sequence_close(void *state)
 	struct sequence *q = state;
 	inbound_close(q);
 	finite_close(q);
+	stream_in_close(q);
 	stream_close_all(q);
 	memory_free(q);
 }

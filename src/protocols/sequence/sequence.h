@@ -25,23 +25,38 @@
 
 extern const struct layer sequence_layer;
 
+/* A block's number comes first in each message of it; see enum block_key. */
 enum sequence_handler {
-	SEQUENCE_ASK =
-		LAYER_SEQUENCE * LAYER_HANDLERS, /* number, id, length, shift: is there room? */
-	SEQUENCE_VERDICT,                        /* the reply: number, code */
-	SEQUENCE_PACKET,                         /* number, index, bytes */
-	SEQUENCE_LINE2,                          /* number, index, 16 bytes */
-	SEQUENCE_LINE4,                          /* number, index, 32 bytes */
-	SEQUENCE_DONE,                           /* the reply to the last one of them: number, 0 */
-	SEQUENCE_END,                            /* number: has all of it come? */
-	SEQUENCE_MISSING, /* the reply: number, packets from the first missing on */
-	SEQUENCE_HEAD,    /* plain: number, id, length */
-	SEQUENCE_PIECE,   /* plain: number, bytes */
-	STREAM_PACKET,    /* number, shape, words */
-	STREAM_ASK,       /* shape: how far are you? */
-	STREAM_ACK,       /* the reply: id, expected */
-	STREAM_PLAIN,     /* nothing, shape, words */
+	SEQUENCE_ASK = LAYER_SEQUENCE * LAYER_HANDLERS, /* length, shape: is there room? */
+	SEQUENCE_VERDICT,                               /* the reply: code */
+	SEQUENCE_PACKET,                                /* index, bytes */
+	SEQUENCE_LINE2,                                 /* 16 bytes; the index is in the number */
+	SEQUENCE_LINE4,                                 /* 32 bytes */
+	SEQUENCE_DONE,                                  /* the reply to the last one of them: 0 */
+	SEQUENCE_END,                                   /* has all of it come? */
+	SEQUENCE_MISSING, /* the reply: code, packets from the first missing on */
+	SEQUENCE_HEAD,    /* plain: length, shape */
+	SEQUENCE_PIECE,   /* plain: bytes */
+	/* A packet's key comes first in those of a stream; see stream.h. */
+	STREAM_TWO, /* two words; */
+	STREAM_TWO_ASKS,
+	STREAM_FOUR, /* four; */
+	STREAM_FOUR_ASKS,
+	STREAM_PACKET, /* any number: shape, words */
+	STREAM_ASK,    /* how far are you? */
+	STREAM_ACK,    /* the reply: the key that is expected, 0 */
+	STREAM_PLAIN,  /* shape, words */
 };
+
+/*
+ * Numbers of blocks count in steps of BLOCK_STEP: behind them is the index of a line. 2^48 blocks
+ * to one rank are as many as nobody sends; blocks of more lines than there are indices go in
+ * payloads.
+ */
+enum block_key { BLOCK_STEP = 1 << 16, BLOCK_INDEX = BLOCK_STEP - 1 };
+
+/* The shape of a block: its kind, and its shift above that; 0 is plain. */
+enum { BLOCK_SHIFT = 8 };
 
 enum { MISSING_WORDS = 3, MISSING_BITS = 64 * MISSING_WORDS };
 
@@ -50,51 +65,55 @@ struct kind {
 	tern_sequence_accept *accept;
 	tern_sequence_end *end;
 	void *arg;
+	uint64_t unused_; /* so that a shift finds it */
 };
 
 /* Packets have 1 << shift bytes: those of a line, or those of a payload. */
 enum { SHIFT_LINE2 = 4, SHIFT_LINE4 = 5, SHIFT_PAYLOAD = 13, CAME_FEW = 64 };
 _Static_assert(1 << SHIFT_PAYLOAD == TERN_PAYLOAD_MAX, "a packet is as long as a payload can be");
 
-/* The block that comes from a rank. */
+/*
+ * The block that comes from a rank. While its lines come whole and in order, `key` says which is
+ * the next, and `next` says nothing.
+ */
 struct inbound {
-	uint64_t line[2]; /* number of the block, if its lines come whole and in order; else 0 */
-	uint64_t next;    /* first packet that has not come */
-	uint64_t stop;    /* of the lines that are whole, how many there are */
-	char *at;         /* where the next line goes */
-	uint64_t packets; /* of the block, */
-	uint64_t *came;   /* a bit each, for those beyond `next`; `few` if that is enough */
-	uint64_t few;
-	uint64_t early; /* packets beyond `next` that have come */
-	unsigned shift;
-	unsigned id;
+	uint64_t key[2]; /* of the next line, of 16 or of 32 bytes, if that is so; else 0 */
+	uint64_t last;   /* behind that of the last whole line */
+	char *at;        /* where the next line goes */
 	uint64_t number, finished;
-	char *data;
-	size_t len, got; /* `got`: plain */
-	bool refused;    /* plain: what comes of it is dropped */
+	char *data; /* NULL: no block is under way */
+	size_t len;
+	uint64_t shape;
+	uint64_t next;  /* first packet that has not come */
+	uint64_t *came; /* a bit each, for those beyond `next`; `few` if that is enough; or NULL */
+	uint64_t few;
+	uint64_t early;      /* packets beyond `next` that have come */
+	size_t got;          /* bytes: plain */
+	uint64_t unused_[2]; /* so that a shift finds it */
 };
 
 /* The block that goes to a rank. */
 struct outbound {
 	uint64_t number;
+	uint32_t question; /* the handler that was asked: a late answer to another one is none */
+	uint32_t answered; /* 0 or 1; as wide as what is written with it */
 	bool busy;
-	unsigned question; /* the handler that was asked: a late answer to another one is none */
-	bool answered;
 	int verdict;                     /* of the answer: 0, or a code */
 	uint64_t first;                  /* packet that is missing; */
 	uint64_t missing[MISSING_WORDS]; /* and those from there on */
 };
 
 struct stream_in;
-struct stream_kind {
-	struct stream_in *in; /* one a rank; NULL: nobody has registered */
-};
+struct tern_stream;
 
 struct sequence {
 	struct endpoint *e;
 	struct kind kind[TERN_SEQUENCES_MAX];
-	struct stream_kind stream[TERN_SEQUENCES_MAX];
-	struct inbound *in;   /* one a rank; NULL until one comes */
+	/* Ends of streams, each an array with one a rank: NULL until one is registered, or opened.
+	 */
+	struct stream_in *stream_in[TERN_SEQUENCES_MAX];
+	struct tern_stream **stream_out[TERN_SEQUENCES_MAX];
+	struct inbound *in;   /* one a rank; NULL until a kind is registered */
 	struct outbound *out; /* one a rank; NULL until one goes */
 	struct tern_stream *streams;
 	unsigned waiting; /* streams that have packets under way */
@@ -114,18 +133,34 @@ int way_refuse(enum tern_way way, const char *call);
 
 /* A block on its way: the steps of its sender, none of which waits. */
 struct shipment {
-	struct sequence *q;
-	struct outbound *out;
-	uint32_t dst;
-	unsigned id;
-	const char *data;
+	tern *t;
+	struct tern_lane *lane;
+	struct tern_inlet *replies;
+	uint64_t number;
 	size_t len;
+	uint64_t shape;
+	const char *data;
+	uint64_t lines; /* that are whole; 0: it goes in payloads */
 	unsigned shift;
+	unsigned id;
+	uint32_t dst;
+	struct outbound *out;
+	struct sequence *q;
 };
-int shipment_ask(const struct shipment *s, unsigned handler); /* SEQUENCE_ASK, _END or _HEAD */
+/* A block to a rank that q->out has a place for. */
+struct shipment shipment_of(struct sequence *q, uint32_t dst, unsigned id, const void *data,
+			    size_t len, unsigned shift);
+void shipment_number(struct shipment *s);                     /* gives it the next number */
+int shipment_ask(const struct shipment *s);                   /* whether there is room */
+int shipment_say(const struct shipment *s, unsigned handler); /* SEQUENCE_END, or _HEAD */
 int shipment_packet(const struct shipment *s, uint64_t i);
 int shipment_packets(const struct shipment *s, uint64_t n); /* the first n */
 int shipment_piece(const struct shipment *s, size_t at);
+
+/* Take the answer, to SEQUENCE_ASK or to the packets, if it is the next reply: 0 or a code. */
+enum { ANSWER_NONE = 1 };
+int shipment_verdict(const struct shipment *s);
+int shipment_done(const struct shipment *s);
 
 /* Waiting for an answer: when the question is to be asked again. */
 struct patience {
@@ -142,9 +177,12 @@ static inline uint64_t packets_of(size_t len, unsigned shift)
 }
 
 void inbound_register(struct endpoint *e);
+bool inbound_open(struct sequence *q); /* before the first kind is registered; false: no memory */
 void inbound_close(struct sequence *q);
 void finite_register(struct endpoint *e);
 void finite_close(struct sequence *q);
+void stream_in_register(struct endpoint *e);
+void stream_in_close(struct sequence *q);
 void stream_register(struct endpoint *e);
 unsigned stream_progress(struct sequence *q); /* sends again what was not acknowledged in time */
 void stream_close_all(struct sequence *q);

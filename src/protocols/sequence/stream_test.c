@@ -109,7 +109,7 @@ TEST(an_acknowledgement_of_what_was_never_sent_is_passed_over)
 {
 	tern_stream *s = stream_begin();
 	CHECK_IS(tern_stream_on(local[1], STREAM, packet, NULL), 0);
-	const uint64_t ahead[] = { STREAM, 1000 }, none[] = { UINT64_MAX, 0 };
+	const uint64_t ahead[] = { 1000 << 8 | STREAM, 0 }, none[] = { UINT64_MAX, 0 };
 	CHECK_IS(layer_request(local[1]->own, 0, STREAM_ACK, NULL, 0, 2, ahead), 0);
 	CHECK_IS(layer_request(local[1]->own, 0, STREAM_ACK, NULL, 0, 2, none), 0);
 	CHECK_IS(layer_request(local[1]->own, 0, STREAM_ACK, NULL, 0, 0, none), 0);
