@@ -113,7 +113,8 @@ void shipment_number(struct shipment *s)
 /* cost: base control */
 int shipment_say(const struct shipment *s, unsigned handler)
 {
-	const uint64_t words[] = { s->number, s->len, s->shape };
+	/* A plain block has no packets to be told of. */
+	const uint64_t words[] = { s->number, s->len, handler == SEQUENCE_HEAD ? s->id : s->shape };
 	s->out->question = handler;
 	s->out->answered = 0;
 	return layer_request(s->t->own, s->dst, handler, NULL, 0, 3, words);
@@ -136,6 +137,14 @@ int shipment_ask(const struct shipment *s)
 	return layer_sent(t, lane);
 }
 
+/* Where a leaf of the ring ends, the answer may lie behind it. */
+static __attribute__((noinline)) int answer_behind(const struct shipment *s, unsigned handler)
+{
+	if (!layer_may_take(s->t) || !layer_turn(s->replies))
+		return ANSWER_NONE;
+	return handler == SEQUENCE_DONE ? shipment_done(s) : shipment_verdict(s);
+}
+
 /*
  * The answer is taken where it lies. A poll would find it by the circle of inlets and call a
  * handler that has to find the block: for one message that is waited for by name, thrice as much.
@@ -148,7 +157,7 @@ static inline __attribute__((always_inline)) int answer_take(const struct shipme
 	struct tern_inlet *in = s->replies;
 	const tern_msg *m = inlet_at(in);
 	if (TERN_UNLIKELY(!layer_is(m, in->expect ^ layer_bits(handler, 2)) || !layer_may_take(t)))
-		return ANSWER_NONE;
+		return answer_behind(s, handler);
 	layer_pass(t->own, in, 1);
 	if (TERN_UNLIKELY(m->word[0] != s->number))
 		return ANSWER_NONE; /* to a question that was asked twice */

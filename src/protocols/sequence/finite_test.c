@@ -193,3 +193,35 @@ TEST(a_block_whose_acknowledgement_is_lost_has_arrived_once)
 	CHECK_IS(ended, 3);
 	local_close();
 }
+
+/* What a sender takes by itself counts as handled, and what is for another block is no answer. */
+TEST(an_answer_is_taken_where_it_lies_if_it_is_the_one_that_is_waited_for)
+{
+	begin();
+	struct sequence *q = sequence_of(local[0]);
+	const struct tern_inlet *in = &local[0]->own->site.peer[1].replies;
+	CHECK_IS(tern_sequence_send(local[0], 1, KIND, memory, 64, TERN_WAY_FULL), 0);
+	struct shipment s = shipment_of(q, 1, KIND, memory, 64, SHIFT_LINE4);
+	uint64_t before = inlet_handled(in);
+	shipment_number(&s);
+	q->out[1].busy = true;
+	CHECK_IS(shipment_verdict(&s), ANSWER_NONE);
+	CHECK_IS(shipment_ask(&s), 0);
+	CHECK_IS(shipment_ask(&s), 0); /* asked twice, answered twice */
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(shipment_done(&s), ANSWER_NONE);
+	CHECK_IS(shipment_verdict(&s), 0);
+	CHECK_IS(inlet_handled(in), before + 1);
+	CHECK_IS(shipment_packets(&s, 2), 0);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(shipment_done(&s), ANSWER_NONE); /* the second verdict is before it */
+	CHECK(tern_poll(local[0]) > 0);
+	CHECK_IS(q->out[1].answered, 1);
+	CHECK_IS(ended, 2);
+	shipment_number(&s);
+	CHECK_IS(shipment_ask(&s), 0);
+	CHECK(tern_poll(local[1]) > 0);
+	shipment_number(&s);
+	CHECK_IS(shipment_verdict(&s), ANSWER_NONE); /* of the block before */
+	local_close();
+}

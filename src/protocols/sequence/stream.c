@@ -274,10 +274,10 @@ static inline __attribute__((always_inline)) int put_quick(tern_stream *s, unsig
 	}
 	struct words w;
 	memcpy(&w, words, n * sizeof *words);
-	struct piece *p = piece_at(s->kept, key); /* cost: fault write */
-	memcpy(p->word, &w, n * sizeof *words);   /* cost: fault write */
-	p->n = (uint8_t)n;                        /* cost: fault write */
-	m->word[0] = key;                         /* cost: order write */
+	struct piece *p = &s->kept[key / KEY_STEP % WINDOW]; /* cost: fault write */
+	memcpy(p->word, &w, n * sizeof *words);              /* cost: fault write */
+	p->n = (uint8_t)n;                                   /* cost: fault write */
+	m->word[0] = key;                                    /* cost: order write */
 	memcpy(m->word + 1, &w, n * sizeof *words);
 	layer_line_send(lane, m, bits);
 	s->next = key + KEY_STEP;           /* cost: order write */

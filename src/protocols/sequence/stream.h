@@ -35,6 +35,7 @@ struct piece {
 };
 _Static_assert(sizeof(struct piece) == 64, "a place is a line");
 
+/* cost: order setup */
 static inline struct piece *piece_at(struct piece *window, uint64_t key)
 {
 	return &window[key / KEY_STEP % WINDOW];

@@ -87,11 +87,13 @@ packet_run(tern *t, struct stream_in *in, unsigned n, bool asks, const uint64_t 
 		ack_reply(t, in); /* cost: fault write */
 }
 
+/* cost: order control */
 static __attribute__((noinline)) void run_two(tern *t, const tern_msg *m, struct stream_in *in)
 {
 	packet_run(t, in, 2, false, m->word + 1);
 }
 
+/* cost: order control */
 static __attribute__((noinline)) void run_two_asks(tern *t, const tern_msg *m, struct stream_in *in)
 {
 	packet_run(t, in, 2, true, m->word + 1);
@@ -176,11 +178,13 @@ static void on_stream_two_asks(tern *t, const tern_msg *m)
 	packet_take(t, m, 2, true, run_two_asks);
 }
 
+/* cost: order control */
 static __attribute__((noinline)) void run_four(tern *t, const tern_msg *m, struct stream_in *in)
 {
 	packet_run(t, in, 4, false, m->word + 1);
 }
 
+/* cost: order control */
 static __attribute__((noinline)) void run_four_asks(tern *t, const tern_msg *m,
 						    struct stream_in *in)
 {

@@ -22,12 +22,23 @@ static void packet(tern *t, uint32_t from, unsigned id, unsigned n, const uint64
 	got++;
 }
 
-static tern_stream *stream_begin(void)
+static void ignore(tern *t, uint32_t from, unsigned id, unsigned n, const uint64_t *words,
+		   void *arg)
 {
-	tern_stream *s;
+	(void)t, (void)from, (void)id, (void)n, (void)words, (void)arg;
+}
+
+static void begin_only(void)
+{
 	got = 0;
 	local_polled();
 	local_open(2);
+}
+
+static tern_stream *stream_begin(void)
+{
+	tern_stream *s;
+	begin_only();
 	REQUIRE(tern_stream_open(local[0], 1, STREAM, TERN_WAY_FULL, PACKETS, &s) == 0);
 	return s;
 }
@@ -116,5 +127,71 @@ TEST(an_acknowledgement_of_what_was_never_sent_is_passed_over)
 	packets_lose(s);
 	CHECK_IS(tern_stream_close(s), 0);
 	CHECK_IS(got, PACKETS);
+	local_close();
+}
+
+static void pair(tern *t, uint32_t from, unsigned id, unsigned n, const uint64_t *words, void *arg)
+{
+	(void)t, (void)arg;
+	CHECK(from == 0 && id == STREAM && n == 2);
+	CHECK(words[0] == got && words[1] == ~got);
+	got++;
+}
+
+/* A packet of rank 0's, as if the network had kept it until now. */
+static void packet_comes(unsigned handler, uint64_t number)
+{
+	const uint64_t words[] = { number << 8 | STREAM, number, ~number };
+	CHECK_IS(layer_request(local[0]->own, 1, handler, NULL, 0, 3, words), 0);
+}
+
+/* The same number twice, the one behind the window, and one whose name is of no stream. */
+TEST(packets_are_passed_up_in_order_and_once_however_they_come)
+{
+	static const uint64_t order[] = { 2, 1, 2, 0, 0, 5, 4, 68, 67, 3, 6, UINT64_MAX >> 8, 1 };
+	begin_only();
+	CHECK_IS(tern_stream_on(local[1], STREAM, pair, NULL), 0);
+	for (unsigned i = 0; i < sizeof order / sizeof *order; i++) {
+		packet_comes(i % 2 ? STREAM_TWO : STREAM_TWO_ASKS, order[i]);
+		CHECK(tern_poll(local[1]) > 0);
+	}
+	const uint64_t odd[] = { 7 << 8 | 0x80 | STREAM, 7, ~UINT64_C(7) };
+	CHECK_IS(layer_request(local[0]->own, 1, STREAM_TWO, NULL, 0, 3, odd), 0);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(got, 7);
+	for (uint64_t i = 8; i < 7 + TERN_STREAM_WINDOW; i++) /* all but the next */
+		packet_comes(STREAM_TWO, i);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(got, 7);
+	packet_comes(STREAM_TWO, 7);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(got, 7 + TERN_STREAM_WINDOW);
+	local_close();
+}
+
+/* More of them than the ring of replies has lines, and of another stream between them. */
+TEST(a_flush_takes_acknowledgements_without_a_poll)
+{
+	enum { OTHER = STREAM + 1, ROUNDS = 300 };
+	tern_stream *s, *other;
+	begin_only();
+	CHECK_IS(tern_stream_on(local[1], STREAM, pair, NULL), 0);
+	CHECK_IS(tern_stream_on(local[1], OTHER, ignore, NULL), 0);
+	REQUIRE(tern_stream_open(local[0], 1, STREAM, TERN_WAY_FULL, 1, &s) == 0);
+	REQUIRE(tern_stream_open(local[0], 1, OTHER, TERN_WAY_FULL, 1, &other) == 0);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		const uint64_t words[] = { i, ~i };
+		CHECK_IS(tern_stream_put(s, 2, words), 0);
+		if (i % 7 == 0)
+			CHECK_IS(tern_stream_put(other, 2, words), 0);
+		CHECK(tern_poll(local[1]) > 0);
+		CHECK_IS(tern_stream_flush(s), 0);
+		CHECK_IS(tern_stream_flush(other), 0);
+		CHECK(!(local[0]->own->work >> LAYER_SEQUENCE & 1));
+	}
+	CHECK_IS(got, ROUNDS);
+	CHECK_IS(inlet_handled(&local[0]->own->site.peer[1].replies), ROUNDS + ROUNDS / 7 + 1);
+	CHECK_IS(tern_stream_close(s), 0);
+	CHECK_IS(tern_stream_close(other), 0);
 	local_close();
 }
