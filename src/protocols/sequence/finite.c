@@ -137,12 +137,25 @@ int shipment_ask(const struct shipment *s)
 	return layer_sent(t, lane);
 }
 
-/* Where a leaf of the ring ends, the answer may lie behind it. */
-static __attribute__((noinline)) int answer_behind(const struct shipment *s, unsigned handler)
+static __attribute__((noinline)) int answer_code(const tern_msg *m)
 {
-	if (!layer_may_take(s->t) || !layer_turn(s->replies))
-		return ANSWER_NONE;
-	return handler == SEQUENCE_DONE ? shipment_done(s) : shipment_verdict(s);
+	return layer_error(m->word[1]);
+}
+
+/* Where a leaf of the ring ends, the answer may lie behind it. */
+static bool answer_behind(const struct shipment *s)
+{
+	return layer_may_take(s->t) && layer_turn(s->replies);
+}
+
+static __attribute__((noinline)) int verdict_behind(const struct shipment *s)
+{
+	return answer_behind(s) ? shipment_verdict(s) : ANSWER_NONE;
+}
+
+static __attribute__((noinline)) int done_behind(const struct shipment *s)
+{
+	return answer_behind(s) ? shipment_done(s) : ANSWER_NONE;
 }
 
 /*
@@ -150,28 +163,28 @@ static __attribute__((noinline)) int answer_behind(const struct shipment *s, uns
  * handler that has to find the block: for one message that is waited for by name, thrice as much.
  */
 /* cost: base control */
-static inline __attribute__((always_inline)) int answer_take(const struct shipment *s,
-							     unsigned handler)
+static inline __attribute__((always_inline)) int
+answer_take(const struct shipment *s, unsigned handler, int (*behind)(const struct shipment *s))
 {
 	tern *t = s->t;
 	struct tern_inlet *in = s->replies;
 	const tern_msg *m = inlet_at(in);
 	if (TERN_UNLIKELY(!layer_is(m, in->expect ^ layer_bits(handler, 2)) || !layer_may_take(t)))
-		return answer_behind(s, handler);
+		return behind(s);
 	layer_pass(t->own, in, 1);
 	if (TERN_UNLIKELY(m->word[0] != s->number))
 		return ANSWER_NONE; /* to a question that was asked twice */
-	return TERN_UNLIKELY(m->word[1]) ? layer_error(m->word[1]) : 0;
+	return TERN_UNLIKELY(m->word[1]) ? answer_code(m) : 0;
 }
 
 int shipment_verdict(const struct shipment *s)
 {
-	return answer_take(s, SEQUENCE_VERDICT);
+	return answer_take(s, SEQUENCE_VERDICT, verdict_behind);
 }
 
 int shipment_done(const struct shipment *s)
 {
-	return answer_take(s, SEQUENCE_DONE);
+	return answer_take(s, SEQUENCE_DONE, done_behind);
 }
 
 struct question {
