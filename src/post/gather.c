@@ -102,7 +102,8 @@ int gather_open(struct post *p, uint32_t rank)
 	p->newest = b;
 	p->out[rank].open = b;
 	if (!p->opened++)
-		p->served = endpoint_served(p->e); /* the first poll that handles nothing lets it leave */
+		/* the first poll that handles nothing lets it leave */
+		p->served = endpoint_served(p->e);
 	lane->post = b->word;
 	lane->post_kind = 0;
 	gather_work(p);
