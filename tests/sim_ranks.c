@@ -9,6 +9,10 @@
  *     trip N         rank 0 prints how long a request and its reply of N words, 0 or 1, took to
  *                    the last rank, in ns
  *     trips N        N of them on every pair of ranks
+ *     alltoall N     N times, every rank sends one message to each other, and waits for theirs
+ *     random N       every rank sends N requests to ranks at random, 8 before it waits for one
+ *     halo N         N times, every rank sends to its four neighbours in a closed grid, and waits
+ *                    for theirs
  *     fan            all others send to rank 0, which does not answer
  *     stuck          every rank waits for what nobody sends
  */
@@ -21,7 +25,7 @@
 
 #include "chance.h"
 
-enum { ASK, ANSWER, TELL, MESSAGES = 200 };
+enum { ASK, ANSWER, TELL, MESSAGES = 200, UNDERWAY = 8 };
 
 static tern_flag answers, never;
 static uint64_t digest, handled;
@@ -128,6 +132,43 @@ static void trips(tern *t, unsigned n)
 		printf("%u ranks, %u trips each\n", tern_size(t), n);
 }
 
+static void alltoall(tern *t, unsigned n)
+{
+	uint32_t size = tern_size(t);
+	for (unsigned i = 0; i < n; i++) {
+		for (uint32_t k = 1; k < size; k++)
+			must(tern_request(t, (tern_rank(t) + k) % size, TELL, i));
+		must(tern_wait(t, &answers, size - 1));
+	}
+}
+
+static void at_random(tern *t, unsigned n)
+{
+	struct chance c = { tern_rank(t) };
+	for (unsigned i = 0; i < n; i++) {
+		must(tern_request(t, chance_below(&c, tern_size(t)), ASK, i));
+		if (i >= UNDERWAY)
+			must(tern_wait(t, &answers, 1));
+	}
+	must(tern_wait(t, &answers, n < UNDERWAY ? n : UNDERWAY));
+}
+
+/* Rows of the largest power of two whose square is not more than the ranks. */
+static void halo(tern *t, unsigned n)
+{
+	uint32_t size = tern_size(t), width = 1, me = tern_rank(t);
+	while (4 * width * width <= size)
+		width *= 2;
+	uint32_t row = me / width * width, column = me - row;
+	const uint32_t to[4] = { row + (column + 1) % width, row + (column + width - 1) % width,
+				 (me + width) % size, (me + size - width) % size };
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; k < 4; k++)
+			must(tern_request(t, to[k], TELL, i));
+		must(tern_wait(t, &answers, 4));
+	}
+}
+
 static void fan(tern *t)
 {
 	if (tern_rank(t) == 0)
@@ -150,6 +191,12 @@ int main(int argc, char **argv)
 		traffic(t, n);
 	else if (strcmp(what, "trips") == 0)
 		trips(t, n);
+	else if (strcmp(what, "alltoall") == 0)
+		alltoall(t, n);
+	else if (strcmp(what, "random") == 0)
+		at_random(t, n);
+	else if (strcmp(what, "halo") == 0)
+		halo(t, n);
 	else if (strcmp(what, "fan") == 0)
 		fan(t);
 	else if (tern_rank(t) == 0 && strcmp(what, "work") == 0)

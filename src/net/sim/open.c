@@ -56,9 +56,12 @@ static int sim_open(struct net **out, struct site *site, struct job *job, struct
 static void sim_meet(void)
 {
 	struct machine *m = sim_machine();
-	while (!m->met && atomic_load(&m->shared->opened) < m->shared->nodes)
+	if (m->met)
+		return;
+	while (atomic_load(&m->shared->opened) < m->shared->nodes)
 		world_real.nap(MEET_NS);
 	m->met = true;
+	turn_begin(m);
 }
 
 static int sim_connect(struct net *net, uint32_t rank)

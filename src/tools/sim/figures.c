@@ -159,15 +159,16 @@ static bool row_read(const char *line, struct use_row *row)
 
 static bool head_read(struct figures *f, const char *line)
 {
-	unsigned long long events, packets;
+	unsigned long long events, packets, switches;
 	if (sscanf(line,
 		   "# profile=%31s network=%31s controller=%31s nodes=%u width=%u time_us=%lf "
-		   "events=%llu packets=%llu flight_us=%lf",
+		   "events=%llu packets=%llu flight_us=%lf switches=%llu cpu_us=%lf",
 		   f->profile, f->network, f->controller, &f->nodes, &f->width, &f->time, &events,
-		   &packets, &f->flight) != 9)
+		   &packets, &f->flight, &switches, &f->cpu) != 11)
 		return false;
 	f->events = events;
 	f->packets = packets;
+	f->switches = switches;
 	return true;
 }
 

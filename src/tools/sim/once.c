@@ -138,7 +138,7 @@ static double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void speed_print(const struct machine *m, double took)
+static void pattern_speed(const struct machine *m, double took)
 {
 	double events = (double)m->shared->happened / 1e6;
 	printf("%.2f million events in %.2f s of CPU time: %.2f million a second\n", events, took,
@@ -170,7 +170,7 @@ static int pattern_once(const struct sim_options *o, const struct sim_run *run, 
 	double began = cpu_seconds();
 	rc = pattern_play(&p, &m);
 	if (!rc && o->speed)
-		speed_print(&m, cpu_seconds() - began);
+		pattern_speed(&m, cpu_seconds() - began);
 	if (!rc && !o->sweeps)
 		rc = file_write(o->csv, table_write, &m);
 	if (!rc)

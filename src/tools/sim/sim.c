@@ -101,8 +101,6 @@ static bool options_fit(const struct sim_options *o)
 		return option_refuse("-n %u: a program runs on 1 to %d nodes; a --pattern on up to "
 				     "%d",
 				     o->nodes, TERN_RANKS_MAX, NODES_MOST);
-	if (!o->pattern && o->speed)
-		return option_refuse("--speed is of patterns");
 	if ((o->plot || o->json) && !o->sweeps)
 		return option_refuse("%s is of a --sweep", o->plot ? "--plot" : "--json");
 	if (o->heat && o->nodes > HEAT_NODES_MOST)
@@ -125,6 +123,8 @@ static void run_text(const struct sim_options *o, struct sim_run *run)
 
 static int show(const struct sim_options *o, const struct figures *f)
 {
+	if (o->speed && !o->pattern)
+		speed_print(f);
 	if (o->explain)
 		figures_explain(f, stdout);
 	else if (o->pattern)
@@ -138,7 +138,7 @@ static int sim_run(const struct sim_options *o)
 	struct sim_run run;
 	struct figures f = { 0 };
 	run_text(o, &run);
-	if (!o->pattern && !o->csv && !o->heat && !o->explain)
+	if (!o->pattern && !o->csv && !o->heat && !o->explain && !o->speed)
 		return sim_start(o, &run);
 	int rc = sim_once(o, &run, false, &f);
 	if (!rc)

@@ -118,7 +118,10 @@ struct shared {
 	uint64_t clock;
 	uint64_t numbered;       /* what the network has done, for `order` */
 	uint64_t happened;       /* events */
-	uint64_t switches;       /* from process to process */
+	uint64_t switches;       /* from process to process, */
+	uint64_t looked;         /* and when they were last looked at, in real time, ns */
+	uint32_t core;           /* that processes gather on, plus 1; 0: on none (core.c) */
+	uint64_t cpu;            /* time of processes that have left, since all had opened, ns */
 	uint32_t travels, cells; /* that were ever in use */
 	uint32_t free_travel;
 	uint32_t free_cells[16]; /* by size */
@@ -172,6 +175,7 @@ struct machine {
 	uint32_t width;  /* nodes in a row, of a grid */
 	uint64_t ahead;  /* what a rank does now, no other can see before so many ps have passed */
 	uint64_t measured; /* CPU time of our thread when it left the machine, ns */
+	uint64_t began;    /* that of our process when all ranks had opened, ns */
 	const struct sim_controller *controller;
 	bool serving;     /* a handler of the library's runs on the controller, */
 	uint64_t served;  /* at this time */
@@ -184,6 +188,8 @@ struct machine {
 	uint32_t woken;                 /* a process that has the turn and sleeps still; NOTHING */
 	bool rested;                    /* our process has just looked, in a wait of the library */
 	bool stirred;                   /* it has taken or sent something since then */
+	bool scout;                     /* others follow it to where it wakes */
+	uint32_t core;                  /* shared->core when our process last looked */
 	uint32_t self;                  /* our process; NOTHING: none, a pattern */
 	size_t bytes;
 	struct job *job;                                          /* NULL: a pattern */
@@ -270,6 +276,9 @@ static inline uint64_t turn_time(const struct machine *m)
 void turn_measure_begin(struct machine *m);
 void turn_measure_end(struct machine *m);
 
+/* CPU time counts as the simulation's from here on: every rank has opened. */
+void turn_begin(struct machine *m);
+
 /* The processor does something. */
 static inline void turn_charge(struct machine *m, uint64_t ps)
 {
@@ -286,6 +295,17 @@ void turn_suspend(struct machine *m, uint64_t number, uint64_t until);
  * or a packet comes.
  */
 void turn_idle(struct machine *m, uint64_t number);
+
+/* -- The core (core.c) ------------------------------------------------------------------------- */
+
+/* The turn goes to another process. */
+void core_switched(struct machine *m);
+/* Our process has the turn, and shared->core is another one, or it is the scout. */
+void core_follow(struct machine *m);
+/* Our process may run where it might before. */
+void core_free(struct machine *m);
+
+/* -- Packets of this process (turn.c) ---------------------------------------------------------- */
 
 /* The first packet that has arrived at `node`; NOTHING. It is for travel_free(), under the lock. */
 uint32_t turn_take(struct machine *m, uint32_t node);

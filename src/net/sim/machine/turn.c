@@ -98,7 +98,7 @@ static void turn_unlock(struct machine *m)
 }
 
 /* Until it is our turn; or to let events happen, where the process that did so has crashed. */
-static void turn_sleep(struct machine *m)
+static void turn_await(struct machine *m)
 {
 	struct process *p = self(m);
 	for (bool ours = false; !ours;) {
@@ -116,6 +116,13 @@ static void turn_sleep(struct machine *m)
 		ours = turn_pass(m);
 		turn_unlock(m);
 	}
+}
+
+static void turn_sleep(struct machine *m)
+{
+	turn_await(m);
+	if (m->core != m->shared->core || m->scout)
+		core_follow(m);
 }
 
 /* Everybody waits and nothing can happen any more. */
@@ -152,7 +159,7 @@ static void turn_give(struct machine *m, const struct event *e)
 	m->shared->running++;
 	if (e->what == m->self)
 		return;
-	m->shared->switches++;
+	core_switched(m);
 	m->woken = e->what;
 }
 
@@ -315,24 +322,24 @@ static void turn_crash(struct machine *m, uint32_t node)
 /* What takes less between two calls is the library's own, and not the program's. */
 enum { MEASURED_LEAST = 1000 }; /* ns */
 
-static uint64_t cpu_ns(void)
+static uint64_t cpu_ns(clockid_t whose)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	clock_gettime(whose, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 void turn_measure_begin(struct machine *m)
 {
 	if (m->profile.cpu)
-		m->measured = cpu_ns();
+		m->measured = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void turn_measure_end(struct machine *m)
 {
 	if (!m->profile.cpu || !m->measured)
 		return;
-	uint64_t ns = cpu_ns() - m->measured;
+	uint64_t ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - m->measured;
 	m->measured = 0;
 	if (ns < MEASURED_LEAST)
 		return;
@@ -342,6 +349,11 @@ void turn_measure_end(struct machine *m)
 
 /* -- Coming and going ---------------------------------------------------------------------------
  */
+
+void turn_begin(struct machine *m)
+{
+	m->began = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
 
 void turn_join(struct machine *m, uint32_t node)
 {
@@ -368,6 +380,8 @@ void turn_leave(struct machine *m, uint32_t node)
 	machine_lock(m);
 	for (uint32_t i; (i = queue_take(m, &m->node[node].inbox)) != NOTHING; self(m)->pending--)
 		travel_free(m, i);
+	if (self(m)->nodes == 1 && m->began)
+		m->shared->cpu += cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - m->began;
 	node_gone(m, node, self(m)->time);
 	if (--self(m)->nodes == 0) {
 		self(m)->state = PROCESS_LEFT;
@@ -379,6 +393,8 @@ void turn_leave(struct machine *m, uint32_t node)
 			turn_pass(m);
 	}
 	turn_unlock(m);
+	if (!self(m)->nodes)
+		core_free(m);
 }
 
 /* -- Threads of this process --------------------------------------------------------------------

@@ -71,10 +71,11 @@ void use_write(struct machine *m, FILE *to)
 	struct writing w = { to, s->ended ? (double)s->ended : 1 };
 	fprintf(to,
 		"# profile=%s network=%s controller=%s nodes=%u width=%u time_us=%.6f events=%llu "
-		"packets=%llu flight_us=%.6f\n",
+		"packets=%llu flight_us=%.6f switches=%llu cpu_us=%.0f\n",
 		m->profile.name, m->profile.network, m->profile.controller, s->nodes, m->width,
 		(double)s->ended / 1e6, (unsigned long long)s->happened,
-		(unsigned long long)s->delivered, (double)s->flight / 1e6);
+		(unsigned long long)s->delivered, (double)s->flight / 1e6,
+		(unsigned long long)s->switches, (double)s->cpu / 1e3);
 	fputs("part,from,to,busy_us,waited_us,longest_us,packets,deepest,utilisation,mean_queue\n",
 	      to);
 	use_each(m, row_write, &w);
