@@ -63,8 +63,8 @@ explain 'latency' -n 2 --set latency=50us "$ranks" trip
 sentence "a run has the same table each time"
 run -n 8 --set network=mesh --csv "$folder/first" "$ranks" traffic 1
 run -n 8 --set network=mesh --csv "$folder/second" "$ranks" traffic 1
-# The number of events has those of the start, which ranks come to in real time.
-sed -i 's/ events=[0-9]*//' "$folder/first" "$folder/second"
+# Events and switches have those of the start, which ranks come to in real time.
+sed -i 's/ events=[0-9]*//; s/ switches=.*//' "$folder/first" "$folder/second"
 cmp -s "$folder/first" "$folder/second" || fail "the tables differ"
 run -n 100 --pattern random --rounds 5 --csv "$folder/first"
 run -n 100 --pattern random --rounds 5 --csv "$folder/second"
@@ -106,6 +106,9 @@ check_status 0
 check_out '^20000 nodes of cluster'
 run -n 2000 --pattern halo --rounds 3 --speed
 check_out '^[0-9.]* million events in .* million a second'
+run -n 4 --speed "$ranks" trips 100
+check_out '^4 ranks: [89][0-9][0-9] packets handled, [01][.][0-9]* switches each, in .* a second'
+check_out '^a bare switch between as many processes on one core: [0-9.]* us, [0-9]* a second'
 run -n 64 --pattern allreduce "${bare[@]}" --bytes 0
 check_out ': 7.860 us, 384 packets' # 6 doublings of 1.31 us
 run -n 100 --pattern allreduce "${bare[@]}" --bytes 0
@@ -170,7 +173,6 @@ refused 'there is no pattern .all.; it can be alltoall, allreduce, halo or rando
 refused 'a pattern needs 2 nodes or more' -n 1 --pattern random
 refused 'a pattern needs no program' -n 4 --pattern halo "$ranks"
 refused '--trace is of programs' -n 4 --pattern halo --trace x
-refused '--speed is of patterns' -n 4 --speed "$ranks"
 refused '--plot is of a --sweep' -n 4 --pattern halo --plot x
 refused 'a picture shows 4096 nodes at most' -n 5000 --pattern halo --heat "$folder/x"
 finish

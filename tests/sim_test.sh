@@ -56,6 +56,19 @@ for profile in cm5 flash scmp; do
 done
 same "lost packets" exchange 100000 --set drop=20000
 
+sentence "what a rank takes before the clock has come to it changes no time"
+# Where a crash is planned, even one that never comes, no rank does so.
+for options in '' '--set network=logp --set poll=1ps' '--set network=torus' '--set drop=20000' \
+	'--profile cm5' '--set corrupt=20000 --set latency=10us'; do
+	read -ra options <<<"$options"
+	[[ $(traffic 1 "${options[@]}") == "$(traffic 1 "${options[@]}" --set crash_at=1000s)" ]] ||
+		fail "${options[*]}: other times"
+done
+
+sentence "it saves switches: messages that come together are handled in one turn"
+run -n 16 --speed "$ranks" halo 50
+check_out 'packets handled, 0[.][0-5][0-9]* switches each'
+
 sentence "packets that are lost and that overtake each other are those that the seed says"
 for set in drop=20000 jitter=5us; do
 	same "$set" traffic 1 --set $set --set seed=3

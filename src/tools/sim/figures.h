@@ -39,8 +39,8 @@ struct figures {
 	double time;   /* us */
 	double flight; /* of all packets together, us */
 	uint64_t events, packets;
-	uint64_t switches; /* from rank to rank, */
-	double cpu;        /* and CPU time of all ranks, us; 0 of a pattern */
+	uint64_t switches;   /* from rank to rank, */
+	double cpu;          /* and CPU time of all ranks, us; 0 of a pattern */
 	struct use_row *row; /* in the order of use_each() */
 	size_t rows, room;
 	struct load load[LIMIT_PARTS], inbox;

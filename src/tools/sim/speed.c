@@ -14,6 +14,7 @@
 #include "tools/sim/sim.h"
 
 enum { BARE_SWITCHES = 100000 };
+enum { GO_ON = 1, GO_HOME }; /* what a process is told */
 
 /* A line each, as far apart as those of a simulated machine. */
 struct place {
@@ -28,9 +29,9 @@ static double children_seconds(void)
 	       (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
 }
 
-static void place_wake(struct place *p)
+static void place_wake(struct place *p, uint64_t go)
 {
-	atomic_store(&p->go, 1);
+	atomic_store(&p->go, go);
 	futex_wake(&p->go);
 }
 
@@ -39,9 +40,31 @@ static void place_run(struct place *mine, struct place *next, unsigned rounds)
 	for (; rounds; rounds--) {
 		while (!atomic_load(&mine->go))
 			futex_wait_many(&(_Atomic uint64_t *){ &mine->go }, 1, 0, UINT64_MAX);
-		atomic_store(&mine->go, 0);
-		place_wake(next);
+		if (atomic_exchange(&mine->go, 0) == GO_HOME)
+			return;
+		place_wake(next, GO_ON);
 	}
+}
+
+/* Starts the processes of the ring; how many there are. */
+static uint32_t ring_start(struct place *place, uint32_t n, unsigned rounds)
+{
+	cpu_set_t core;
+	int here = sched_getcpu();
+	CPU_ZERO(&core);
+	CPU_SET(here < 0 ? 0 : here, &core);
+	for (uint32_t i = 0; i < n; i++) {
+		pid_t pid = fork();
+		if (pid < 0)
+			return i;
+		if (pid)
+			continue;
+		sched_setaffinity(0, sizeof core, &core);
+		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
+		place_run(&place[i], &place[(i + 1) % n], rounds);
+		_exit(0);
+	}
+	return n;
 }
 
 /* CPU time of a switch, us; 0: it could not be measured. */
@@ -50,26 +73,14 @@ static double bare_switch(uint32_t n)
 	const unsigned rounds = BARE_SWITCHES / n + 1;
 	struct place *place = mmap(NULL, n * sizeof *place, PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	uint32_t begun = 0;
-	cpu_set_t core;
 	if (place == MAP_FAILED)
 		return 0;
 	double before = children_seconds();
-	int here = sched_getcpu();
-	CPU_ZERO(&core);
-	CPU_SET(here < 0 ? 0 : here, &core);
-	for (; begun < n; begun++) {
-		pid_t pid = fork();
-		if (pid < 0)
-			break;
-		if (pid)
-			continue;
-		sched_setaffinity(0, sizeof core, &core);
-		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
-		place_run(&place[begun], &place[(begun + 1) % n], rounds);
-		_exit(0);
-	}
-	place_wake(&place[0]);
+	uint32_t begun = ring_start(place, n, rounds);
+	if (begun == n)
+		place_wake(&place[0], GO_ON);
+	for (uint32_t i = 0; i < begun && begun < n; i++)
+		place_wake(&place[i], GO_HOME);
 	for (uint32_t i = 0; i < begun; i++)
 		wait(NULL);
 	munmap(place, n * sizeof *place);

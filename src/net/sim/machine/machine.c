@@ -81,7 +81,8 @@ void machine_lay(struct machine *m, void *base, uint32_t nodes)
 	m->bytes = at[PARTS];
 	m->self = m->woken = NOTHING;
 	m->controller = controller_named(m->profile.controller);
-	m->ahead = least_send(m) + (m->net->least ? m->net->least(&m->profile) : 0);
+	m->least = m->net->least ? m->net->least(&m->profile) : 0;
+	m->ahead = least_send(m) + m->least;
 }
 
 /* Nodes end by chances of their own, so that packets meet the same ones as without. */
@@ -104,7 +105,7 @@ void machine_init(struct machine *m, uint32_t nodes)
 	for (unsigned i = 0; i < sizeof s->free_cells / sizeof *s->free_cells; i++)
 		s->free_cells[i] = NOTHING;
 	for (uint32_t i = 0; i < nodes; i++)
-		m->node[i].inbox = (struct queue){ NOTHING, NOTHING };
+		m->node[i].inbox = m->node[i].due = (struct queue){ NOTHING, NOTHING };
 	crashes_plan(m, nodes);
 	if (m->net->init)
 		m->net->init(m);
@@ -149,8 +150,11 @@ uint32_t travel_new(struct machine *m, uint32_t bytes)
 		i = s->travels++;
 	else
 		return NOTHING;
-	m->travel[i] =
-		(struct travel){ .bytes = bytes, .cells = cells, .room = shift, .next = NOTHING };
+	m->travel[i] = (struct travel){ .bytes = bytes,
+					.cells = cells,
+					.room = shift,
+					.next = NOTHING,
+					.stamp = m->travel[i].stamp };
 	return i;
 }
 
@@ -198,9 +202,31 @@ void event_add(struct machine *m, const struct event *e)
 	m->heap[i] = *e;
 }
 
+/* Packets whose arrival is known stand in its order; most come last. A pattern never asks. */
+static void due_put(struct machine *m, uint32_t i, uint64_t time)
+{
+	struct travel *t = &m->travel[i];
+	struct node *n = &m->node[t->dst];
+	t->arrived = time;
+	n->dated++;
+	if (queue_empty(&n->due) || m->travel[n->due.last].arrived <= time) {
+		queue_put(m, &n->due, i);
+		return;
+	}
+	uint32_t *at = &n->due.first;
+	while (m->travel[*at].arrived <= time)
+		at = &m->travel[*at].next;
+	t->next = *at;
+	*at = i;
+}
+
 void event_network(struct machine *m, uint64_t time, enum event_kind kind, uint32_t what,
 		   uint32_t stamp)
 {
+	if (kind == EVENT_ARRIVE && m->job) {
+		due_put(m, what, time);
+		stamp = m->travel[what].stamp;
+	}
 	event_add(m, &(struct event){ .time = time,
 				      .order = UINT64_C(1) << 63 | m->shared->numbered++,
 				      .what = what,
@@ -225,6 +251,22 @@ bool event_next(struct machine *m, struct event *e)
 	}
 	m->heap[i] = last;
 	return true;
+}
+
+static bool event_stale(const struct machine *m, const struct event *e)
+{
+	if (e->kind == EVENT_ARRIVE)
+		return m->travel[e->what].stamp != e->stamp;
+	const struct process *p = &m->process[e->what];
+	return e->kind == EVENT_RESUME && m->job &&
+	       (p->state != PROCESS_WAITS || p->stamp != e->stamp);
+}
+
+void event_skip(struct machine *m)
+{
+	struct event e;
+	while (m->shared->events && event_stale(m, &m->heap[0]))
+		event_next(m, &e);
 }
 
 /* The controller has done with a packet: its handler can run. */
@@ -266,6 +308,24 @@ void machine_deliver(struct machine *m, uint32_t i)
 		event_network(m, at, EVENT_HANDLE, i, 0);
 	else
 		machine_handle(m, i);
+}
+
+/* What is known to arrive first does. */
+static void machine_arrive(struct machine *m, struct node *n)
+{
+	uint32_t i = queue_take(m, &n->due);
+	n->dated--;
+	machine_deliver(m, i);
+}
+
+void machine_early(struct machine *m, struct node *n)
+{
+	uint64_t now = m->shared->clock;
+	struct travel *t = &m->travel[n->due.first];
+	m->shared->clock = t->arrived;
+	t->stamp++;
+	machine_arrive(m, n);
+	m->shared->clock = now;
 }
 
 void machine_taken(struct machine *m, uint32_t i, uint64_t time)
@@ -330,7 +390,10 @@ bool machine_step(struct machine *m)
 		machine_inject(m, n, &e);
 		break;
 	case EVENT_ARRIVE:
-		machine_deliver(m, e.what);
+		if (!m->job)
+			machine_deliver(m, e.what);
+		else if (!event_stale(m, &e))
+			machine_arrive(m, &m->node[m->travel[e.what].dst]);
 		break;
 	case EVENT_CRASH:
 		m->crash(m, e.what);

@@ -34,7 +34,7 @@ enum { PS_NS = 1000 };
 enum event_kind {
 	EVENT_RESUME,  /* process `what` goes on, if it still waits for the `stamp`th time */
 	EVENT_INJECT,  /* packet `what` leaves its node; `stamp`: its jitter is over */
-	EVENT_ARRIVE,  /* packet `what` is at its destination */
+	EVENT_ARRIVE,  /* packet `what` is at its destination, unless that took it (`stamp`) */
 	EVENT_HANDLE,  /* the controller there has done with packet `what` */
 	EVENT_CRASH,   /* node `what` ends */
 	EVENT_NETWORK, /* the network's own: `what`, `stamp` */
@@ -67,7 +67,8 @@ struct travel {
 	enum travel_type type;
 	uint64_t context;
 	uint64_t hold;          /* ps that its sender takes from its head to its tail, at least */
-	uint64_t sent, arrived; /* ps */
+	uint64_t sent, arrived; /* ps; `arrived` is set as soon as it is known */
+	uint32_t stamp;         /* of its EVENT_ARRIVE; an older one means nothing */
 	uint64_t mine[2];       /* the network's, while it has the packet */
 };
 
@@ -79,7 +80,9 @@ struct queue {
 struct node {
 	uint32_t process; /* that it is simulated in */
 	bool present, left;
-	uint32_t coming;    /* packets to it that were sent and are not there */
+	uint32_t coming;    /* packets to it that were sent and are not there, */
+	uint32_t dated;     /* those of them whose arrival is known, */
+	struct queue due;   /* in the order of that */
 	struct queue inbox; /* packets that have arrived and were not taken */
 	uint64_t free;      /* when its way into the network is, */
 	uint64_t drained;   /* and its way out of it */
@@ -173,16 +176,16 @@ struct machine {
 	const struct sim_network *net;
 	struct use *use; /* of each part of each node, and of each link */
 	uint32_t width;  /* nodes in a row, of a grid */
-	uint64_t ahead;  /* what a rank does now, no other can see before so many ps have passed */
+	uint64_t ahead;  /* what a rank does now, no other can see before so many ps have passed, */
+	uint64_t least;  /* nor what enters the network now */
 	uint64_t measured; /* CPU time of our thread when it left the machine, ns */
 	uint64_t began;    /* that of our process when all ranks had opened, ns */
 	const struct sim_controller *controller;
-	bool serving;     /* a handler of the library's runs on the controller, */
-	uint64_t served;  /* at this time */
-	uint64_t told;    /* the latest time that the rank has seen, ns */
-	unsigned working; /* threads that compute */
-	uint64_t running; /* the thread that did something last */
-	struct thread thread[THREADS];
+	bool serving;                   /* a handler of the library's runs on the controller, */
+	uint64_t served;                /* at this time */
+	uint64_t told;                  /* the latest time that the rank has seen, ns */
+	unsigned working;               /* threads that compute */
+	uint64_t running;               /* the thread that did something last */
 	uint64_t idle_time, idle_until; /* when threads had nothing to do, and until when */
 	bool met;                       /* every rank has opened */
 	uint32_t woken;                 /* a process that has the turn and sleeps still; NOTHING */
@@ -198,6 +201,7 @@ struct machine {
 	void (*arrived)(struct machine *m, uint32_t travel);
 	void (*crash)(struct machine *m, uint32_t node);
 	void (*blocked)(struct machine *m); /* packets block each other, for ever */
+	struct thread thread[THREADS];      /* last: what each turn needs lies together */
 };
 
 /* -- Making it ------------------------------------------------------------------------------ */
@@ -235,6 +239,10 @@ static inline bool queue_empty(const struct queue *q)
 
 /* The network hands a packet over at its destination, now. */
 void machine_deliver(struct machine *m, uint32_t travel);
+/* The first packet of `due` arrives, though the clock may not have come to that. */
+void machine_early(struct machine *m, struct node *n);
+/* Drops events at the front of the heap that mean nothing any more. */
+void event_skip(struct machine *m);
 /* The processor takes it from the inbox at `time`. */
 void machine_taken(struct machine *m, uint32_t travel, uint64_t time);
 

@@ -41,7 +41,7 @@ void machine_unlock(struct machine *m)
 	atomic_store_explicit(&m->shared->lock, 0, memory_order_release);
 }
 
-static struct process *self(struct machine *m)
+static struct process *self(const struct machine *m)
 {
 	return &m->process[m->self];
 }
@@ -197,17 +197,70 @@ bool turn_coming(const struct machine *m)
 }
 
 /*
- * Whether this process can go on at `until` without giving up its turn: nothing happens before; or
- * nothing is on its way here, and what others do from now on cannot be here by then.
+ * Whether this process can take packets before the clock has come to their arrival. Not where a
+ * controller has to handle them first, or a crash would have to end a wait meanwhile.
  */
-static bool nothing_before(const struct machine *m, uint64_t until)
+static bool turn_foresees(const struct machine *m)
+{
+	return self(m)->nodes == 1 && !m->controller->arrive && !m->profile.crash_at &&
+	       !m->profile.crash_mean;
+}
+
+/*
+ * Until when this process knows what comes to it, whatever others do. What they do from the first
+ * event on cannot be here before `ahead` has passed. Packets on their way whose arrival is not
+ * known yet may come any time, or where the network has no events of its own, have still to enter
+ * it.
+ */
+static uint64_t turn_horizon(struct machine *m)
 {
 	const struct shared *s = m->shared;
+	const struct node *n = &m->node[m->self];
 	if (s->present != s->nodes || s->running != 1 || !s->happened)
-		return false; /* at the beginning, whoever comes last in real time is not first */
-	if (!s->events || m->heap[0].time >= until)
-		return true;
-	return until - m->heap[0].time <= m->ahead && !turn_coming(m);
+		return 0; /* at the beginning, whoever comes last in real time is not first */
+	event_skip(m);
+	if (!s->events)
+		return NEVER;
+	uint64_t first = m->heap[0].time;
+	if (turn_foresees(m) ? n->dated == n->coming : !turn_coming(m))
+		return first + m->ahead;
+	return turn_foresees(m) && !m->net->happen ? first + m->least : first;
+}
+
+/* When a wait ends that begins now: at the first look that sees a packet, or `until`. */
+static uint64_t turn_ends(const struct machine *m, uint64_t until, uint64_t step)
+{
+	uint64_t now = turn_time(m);
+	uint32_t i = m->node[m->self].due.first;
+	while (i != NOTHING && m->travel[i].damaged)
+		i = m->travel[i].next;
+	if (!step || i == NOTHING || m->travel[i].arrived >= until)
+		return until;
+	uint64_t late = m->travel[i].arrived > now ? m->travel[i].arrived - now : 0;
+	return now + (late + step - 1) / step * step;
+}
+
+/*
+ * The wait is over without giving up the turn, if it is known what comes until then. What arrives
+ * meanwhile does so now. What arrives in the moment of the look is seen by the next one, unless it
+ * ends the wait: that is the order of the events.
+ */
+static bool turn_alone(struct machine *m, uint64_t until, uint64_t step)
+{
+	struct process *p = self(m);
+	struct node *n = &m->node[m->self];
+	bool early = turn_foresees(m);
+	uint64_t end = early ? turn_ends(m, until, step) : until;
+	if (end > turn_horizon(m))
+		return false;
+	while (early && !queue_empty(&n->due)) {
+		uint64_t at = m->travel[n->due.first].arrived;
+		if (at > end || (at == end && (p->pending || end == until)))
+			break;
+		machine_early(m, n);
+	}
+	p->time = end;
+	return true;
 }
 
 bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
@@ -216,8 +269,7 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 	if (step && p->pending)
 		return true;
 	machine_lock(m);
-	if (nothing_before(m, until)) {
-		p->time = until;
+	if (turn_alone(m, until, step)) {
 		machine_unlock(m);
 		return p->pending;
 	}
