@@ -12,7 +12,7 @@
  *     alltoall N     N times, every rank sends one message to each other, and waits for theirs
  *     random N       every rank sends N requests to ranks at random, 8 before it waits for one
  *     halo N         N times, every rank sends to its four neighbours in a closed grid, and waits
- *                    for theirs
+ *                    for theirs; of these three, rank 0 prints what every rank of `traffic` does
  *     fan            all others send to rank 0, which does not answer
  *     stuck          every rank waits for what nobody sends
  */
@@ -72,6 +72,13 @@ static void ask(tern *t, uint32_t dst, unsigned words)
 	must(tern_wait(t, &answers, 1));
 }
 
+static void say(tern *t)
+{
+	printf("rank %u: %llu handled by %llu, digest %016llx\n", tern_rank(t),
+	       (unsigned long long)handled, (unsigned long long)tern_time(t),
+	       (unsigned long long)digest);
+}
+
 static void traffic(tern *t, uint64_t seed)
 {
 	struct chance c = { seed * 1000 + tern_rank(t) };
@@ -82,9 +89,7 @@ static void traffic(tern *t, uint64_t seed)
 	}
 	must(tern_wait(t, &answers, MESSAGES));
 	must(tern_barrier(t));
-	printf("rank %u: %llu handled by %llu, digest %016llx\n", tern_rank(t),
-	       (unsigned long long)handled, (unsigned long long)tern_time(t),
-	       (unsigned long long)digest);
+	say(t);
 }
 
 static void work(tern *t)
@@ -169,6 +174,14 @@ static void halo(tern *t, unsigned n)
 	}
 }
 
+static void patterned(tern *t, void (*pattern)(tern *t, unsigned n), unsigned n)
+{
+	pattern(t, n);
+	must(tern_barrier(t));
+	if (tern_rank(t) == 0)
+		say(t);
+}
+
 static void fan(tern *t)
 {
 	if (tern_rank(t) == 0)
@@ -192,11 +205,11 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "trips") == 0)
 		trips(t, n);
 	else if (strcmp(what, "alltoall") == 0)
-		alltoall(t, n);
+		patterned(t, alltoall, n);
 	else if (strcmp(what, "random") == 0)
-		at_random(t, n);
+		patterned(t, at_random, n);
 	else if (strcmp(what, "halo") == 0)
-		halo(t, n);
+		patterned(t, halo, n);
 	else if (strcmp(what, "fan") == 0)
 		fan(t);
 	else if (tern_rank(t) == 0 && strcmp(what, "work") == 0)
