@@ -87,6 +87,8 @@ static unsigned receive(struct sim_wire *s, struct datagram *d)
 	let_go(s);
 	m->rested = false;
 	uint32_t got = turn_take(m, s->node);
+	if (got == NOTHING)
+		m->stirred = false; /* this poll comes behind all that was taken and sent */
 	if (got == NOTHING && more)
 		return 0; /* what the last one has caused is sent first; a wait has looked already;
 			     or another thread computes */

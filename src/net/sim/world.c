@@ -48,8 +48,8 @@ static uint64_t sim_now(void)
 
 /*
  * A look of a wait: the poll that follows it need not look again. It lasts until something arrives
- * or the network has something to do. What was taken or sent since the last rest may have left
- * something to do, so then the poll comes first, and takes no time.
+ * or the network has something to do. What was taken or sent since the last poll that found nothing
+ * may have left something to do, so then a poll comes first, and takes no time.
  */
 static void rest(struct machine *m, uint64_t part, uint64_t ps)
 {
