@@ -13,13 +13,15 @@
 
 enum { ACTIVE, SEND, COLLECTIVE };
 
-static uint64_t rows = 10000, offsets = 4, most = 200;
+static uint64_t rows = 10000, offsets = 4, most = 200, naive;
 
 static const struct app_option options[] = {
 	{ "rows", "of the system", &rows, 1, 1 << 24, NULL },
 	{ "offsets", "a row has twice as many elements beside the diagonal", &offsets, 0, 16,
 	  NULL },
 	{ "iterations", "at most", &most, 1, 10000, NULL },
+	{ "naive", "1: every rank begins with the first of its row or column; 0: with the next",
+	  &naive, 0, 1, NULL },
 	{ 0 },
 };
 
@@ -60,6 +62,12 @@ static uint64_t place_of(const struct app_job *j, uint64_t k)
 	return slot(rank / grid.columns, rank % grid.columns) + k / j->size;
 }
 
+/* The i-th of the others of `n` in a row or column of the grid, from 1 on; we are at `self`. */
+static uint32_t other_of(uint32_t i, uint32_t self, uint32_t n)
+{
+	return naive ? i - (i <= self) : (self + i) % n;
+}
+
 /* Part of p that rank `from` has: `n` elements at the same place here and there. */
 static void part_request(struct app_job *j, uint32_t from, uint64_t at, uint64_t n)
 {
@@ -71,13 +79,13 @@ static void share_active(struct app_job *j)
 {
 	app_must(j, tern_team_barrier(j->team)); /* everybody has its part of the new direction */
 	for (uint32_t i = 1; i < grid.rows; i++) {
-		uint32_t row = (grid.row + i) % grid.rows;
+		uint32_t row = other_of(i, grid.row, grid.rows);
 		part_request(j, rank_at(row, grid.column), slot(row, grid.column), room);
 	}
 	app_requests_wait(j);
 	app_must(j, tern_team_barrier(j->team)); /* everybody has its column */
 	for (uint32_t i = 1; i < grid.columns; i++) {
-		uint32_t column = (grid.column + i) % grid.columns;
+		uint32_t column = other_of(i, grid.column, grid.columns);
 		part_request(j, rank_at(grid.row, column), slot(0, column), room * grid.rows);
 	}
 	app_requests_wait(j);
@@ -97,13 +105,13 @@ static void share_send(struct app_job *j)
 {
 	tern_op op = TERN_OP;
 	for (uint32_t i = 1; i < grid.rows; i++) {
-		uint32_t row = (grid.row + i) % grid.rows;
+		uint32_t row = other_of(i, grid.row, grid.rows);
 		exchange(j, rank_at(row, grid.column), 0, slot(grid.row, grid.column),
 			 slot(row, grid.column), room, &op);
 	}
 	app_must(j, tern_op_wait(j->t, &op));
 	for (uint32_t i = 1; i < grid.columns; i++) {
-		uint32_t column = (grid.column + i) % grid.columns;
+		uint32_t column = other_of(i, grid.column, grid.columns);
 		exchange(j, rank_at(grid.row, column), 1, slot(0, grid.column), slot(0, column),
 			 room * grid.rows, &op);
 	}

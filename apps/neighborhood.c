@@ -10,8 +10,10 @@
 #include <math.h>
 #include <string.h>
 #include <tern/msg.h>
+#include <tern/spawn.h>
 
 enum { ACTIVE, SEND };
+enum { SENDER = 1 }; /* thread function; that of requests is 0 */
 enum { ANGLES = 4, DISTANCES = 2, CLASSES = ANGLES * DISTANCES, KINDS = 2 /* sum, difference */ };
 
 static uint64_t bits = 7, side = 128, naive;
@@ -26,7 +28,7 @@ static const struct app_option options[] = {
 
 static const struct app_variant variants[] = {
 	{ "active", "threads at the owners put rows and sections of histograms here" },
-	{ "send", "sections are sent, by rendezvous; rows as before" },
+	{ "send", "a thread of each rank sends sections, by rendezvous; rows as before" },
 	{ 0 },
 };
 
@@ -39,6 +41,8 @@ static uint32_t *histogram;        /* sums, and behind them differences */
 static uint32_t *sections;         /* of each rank: those of its two histograms that are ours */
 static uint32_t *total, *expected; /* of each class: our sections, added up */
 static tern_addr image_at, other_at, histogram_at, sections_at;
+static struct app_job *job;
+static tern_flag sent; /* by the thread that sends sections */
 static double descriptor[CLASSES][2], expected_descriptor[CLASSES][2]; /* entropy, energy */
 
 /* The other pixel of a pair; 0 if it is outside the image. */
@@ -100,6 +104,12 @@ static uint32_t other_of(const struct app_job *j, uint32_t i)
 	return naive ? i - (i <= j->rank) : (j->rank + i) % j->size;
 }
 
+/* Which rank is next, and where its section is. */
+static void other_find(struct app_job *j)
+{
+	app_work(j, 4, 0, 0);
+}
+
 static void sections_own(struct app_job *j)
 {
 	for (unsigned kind = 0; kind < KINDS; kind++)
@@ -114,6 +124,7 @@ static void sections_active(struct app_job *j)
 	for (uint32_t i = 1; i < j->size; i++)
 		for (unsigned kind = 0; kind < KINDS; kind++) {
 			uint32_t from = other_of(j, i);
+			other_find(j);
 			app_request(j,
 				    sections_at +
 					    section_at(from, kind, bin_count) * sizeof *sections,
@@ -125,24 +136,48 @@ static void sections_active(struct app_job *j)
 	app_must(j, tern_team_barrier(j->team)); /* everybody has got */
 }
 
-static void sections_send(struct app_job *j)
+static uint64_t sections_sender(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
+	struct app_job *j = job;
 	tern_op op = TERN_OP;
+	(void)word;
 	for (uint32_t i = 1; i < j->size; i++)
 		for (unsigned kind = 0; kind < KINDS; kind++) {
 			uint32_t to = other_of(j, i);
-			uint32_t from = naive ? to : (j->rank + j->size - i) % j->size;
 			uint64_t first = app_first(j, bins, to);
-			tern_match match = { .rank = from, .id = kind };
-			app_must(j, tern_recv_start(j->t, &match,
-						    sections + section_at(from, kind, bin_count),
-						    bin_count * sizeof *sections, NULL, &op));
-			app_must(j, tern_send_start(j->t, to, kind, histogram + kind * bins + first,
+			other_find(j);
+			app_must(j, tern_send_start(t, to, kind, histogram + kind * bins + first,
 						    (app_first(j, bins, to + 1) - first) *
 							    sizeof *histogram,
 						    TERN_SEND_RENDEZVOUS, &op));
 		}
+	app_must(j, tern_op_wait(t, &op));
+	return 0;
+}
+
+static void sections_sent(tern *t, uint32_t rank, int rc, uint64_t result, void *arg)
+{
+	(void)rank, (void)result, (void)arg;
+	app_must(job, rc);
+	tern_signal(t, &sent, 1);
+}
+
+/* A thread sends, while the program receives: so the thesis has it. */
+static void sections_send(struct app_job *j)
+{
+	tern_op op = TERN_OP;
+	app_must(j, tern_spawn(j->t, j->rank, SENDER, sections_sent, NULL));
+	for (uint32_t i = 1; i < j->size; i++)
+		for (unsigned kind = 0; kind < KINDS; kind++) {
+			uint32_t from = naive ? other_of(j, i) : (j->rank + j->size - i) % j->size;
+			tern_match match = { .rank = from, .id = kind };
+			other_find(j);
+			app_must(j, tern_recv_start(j->t, &match,
+						    sections + section_at(from, kind, bin_count),
+						    bin_count * sizeof *sections, NULL, &op));
+		}
 	app_must(j, tern_op_wait(j->t, &op));
+	app_must(j, tern_wait(j->t, &sent, 1));
 }
 
 static void run(struct app_job *j)
@@ -210,6 +245,8 @@ static void open(struct app_job *j)
 		for (uint64_t c = 0; c < side; c++)
 			image[l * side + c] = app_pixel(bits, first_row + l, c);
 	expect(j);
+	job = j;
+	app_must(j, tern_thread_on(j->t, SENDER, sections_sender));
 	app_requests_open(j);
 	j->amount = CLASSES * 1e-6 * (double)side * (double)side;
 }

@@ -38,7 +38,7 @@ done
 [[ $nodes ]] || nodes=1,2,4,8,16$([[ $quick ]] || echo ,32,64)
 ((${#tables[@]})) || tables=(speedup improvement)
 kept=$(mktemp)
-trap 'rm -f "$kept"' EXIT
+trap 'rm -f "$kept" "$kept.err"' EXIT
 [[ $data ]] || data=$kept
 touch "$data"
 
@@ -46,17 +46,17 @@ touch "$data"
 # how many nodes.
 if [[ $quick ]]; then
 	marks=(
-		"neighborhood 7 bits|neighborhood --bits 7 --side 64|send|25.49|64"
-		"matrix (CG)|cg --rows 1000|send|3.21|64"
+		"neighborhood 7 bits|neighborhood --naive 1 --bits 7 --side 64|send|25.49|64"
+		"matrix (CG)|cg --naive 1 --rows 1000|send|3.21|64"
 		"closure|closure --vertices 100|send|0.9|64"
 		"LU|lu --size 128|ready,rendezvous|15.06,16.67|64"
 	)
 else
 	marks=(
-		"neighborhood 7 bits|neighborhood --bits 7|send|25.49|64"
-		"neighborhood 11 bits|neighborhood --bits 11|send|44.4|64"
-		"neighborhood 15 bits|neighborhood --bits 15|send|51.02|16"
-		"matrix (CG)|cg|send|3.21|64"
+		"neighborhood 7 bits|neighborhood --naive 1 --bits 7|send|25.49|64"
+		"neighborhood 11 bits|neighborhood --naive 1 --bits 11|send|44.4|64"
+		"neighborhood 15 bits|neighborhood --naive 1 --bits 15|send|51.02|16"
+		"matrix (CG)|cg --naive 1|send|3.21|64"
 		"closure|closure|send|0.9|64"
 		"LU|lu|ready,rendezvous|15.06,16.67|64"
 	)
@@ -72,22 +72,25 @@ fi
 
 # -- Runs ------------------------------------------------------------------------------------------
 
-# MACHINE NODES PROGRAM STYLES: plays it where that is not known yet. MACHINE: a profile, and keys
-# behind commas.
+# MACHINE NODES PROGRAM STYLES: plays active and these where that is not known yet. MACHINE: a
+# profile, and keys behind commas. A machine that stands still is noted as a deadlock.
 play() {
-	local machine=$1 n=$2 program=$3 style missing= records set=() keys
+	local style
 	for style in active ${4//,/ }; do
-		grep -qF "$machine;$n;$program;$style;" "$data" || missing+=,$style
+		[[ $have ]] || grep -qF "$1;$2;$3;$style;" "$data" || play_style "$1" "$2" "$3" "$style"
 	done
-	[[ $missing && ! $have ]] || return 0
-	echo "$program on $n nodes of $machine" >&2
-	IFS=, read -ra keys <<<"$machine"
-	for style in "${keys[@]:1}"; do set+=(--set "$style"); done
-	records=$("$bin/tern" sim -n "$n" --profile "${keys[0]}" "${set[@]}" \
-		"$bin/apps/${program%% *}" $([[ $program == *' '* ]] && echo "${program#* }") \
-		--variant "${missing#,}" --repeat 1 --json)
-	sed -nE 's/.*"variant": "([a-z]+)".*"seconds": ([0-9.e-]+),.*"messages": ([0-9.e+]+).*/\1;\2;\3/p' \
-		<<<"$records" | sed "s/^/$machine;$n;$program;/" >>"$data"
+}
+play_style() { # MACHINE NODES PROGRAM STYLE
+	local keys key set=() told
+	echo "$3, $4, on $2 nodes of $1" >&2
+	IFS=, read -ra keys <<<"$1"
+	for key in "${keys[@]:1}"; do set+=(--set "$key"); done
+	# shellcheck disable=SC2086 # options of the program
+	told=$("$bin/tern" sim -n "$2" --profile "${keys[0]}" "${set[@]}" "$bin/apps/"$3 \
+		--variant "$4" --repeat 1 --json 2>"$kept.err") || grep -q 'stands still' "$kept.err" ||
+		die "$3 on $2 nodes of $1: $(<"$kept.err")"
+	told=$(sed -nE 's/.*"seconds": ([0-9.e-]+),.*"messages": ([0-9.e+]+).*/\1;\2/p' <<<"$told")
+	echo "$1;$2;$3;$4;${told:-deadlock;}" >>"$data"
 }
 seconds() { # MACHINE NODES PROGRAM STYLE
 	awk -F';' -v key="$1;$2;$3;$4" '$1 ";" $2 ";" $3 ";" $4 == key { print $5; exit }' "$data"
@@ -102,9 +105,10 @@ all() { # plays every mark on both machines
 		done
 	done
 }
-ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b) printf "%.2f", a / b; else printf "-" }'; }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b + 0) printf "%.2f", a / b; else print b ? b : "-" }'; }
 gain() { # in per cent, how much less the second is
-	awk -v a="$1" -v b="$2" 'BEGIN { if (a && b) printf "%+.1f", 100 * (1 - b / a); else printf "-" }'
+	awk -v a="$1" -v b="$2" 'BEGIN {
+		if (a + 0 && b + 0) printf "%+.1f", 100 * (1 - b / a); else print b ? b : "-" }'
 }
 # MACHINE NODES PROGRAM STYLE: of a style there, over request threads on the original machine
 improved() {
@@ -181,7 +185,7 @@ omitted=(
 	"depth of a virtual channel|channel_flits=1 channel_flits=4 channel_flits=16|"
 	"virtual channels|channels=1 channels=4 channels=16|"
 	"side of the image|--side=64 --side=128 --side=256|neighborhood"
-	"first partner: the next node, node 0|--naive=0 --naive=1|neighborhood"
+	"first partner: the next node, the first|--naive=0 --naive=1|neighborhood cg"
 	"elements in half a row|--offsets=1 --offsets=4 --offsets=16|cg"
 )
 # One cell for each value, in the order of the values; without the largest problems.
@@ -214,7 +218,7 @@ ranges() {
 			[[ $program == closure ]] && program="closure --vertices 200"
 			for style in ${styles//,/ }; do
 				((${#rows[@]})) || heads+=" $name, $style |"
-				if [[ $program == "$who"* ]]; then
+				if [[ ! $who || " $who " == *" ${program%% *} "* ]]; then
 					row+=" $(range_cell "$values" "$style")|"
 				else
 					row+=" |"
@@ -228,8 +232,8 @@ ranges() {
 	printf '%s\n' "${rows[@]}"
 }
 depth() {
-	local queue n program="neighborhood --bits 11"
-	[[ $quick ]] && program="neighborhood --bits 7 --side 64"
+	local queue n program="neighborhood --naive 1 --bits 11"
+	[[ $quick ]] && program="neighborhood --naive 1 --bits 7 --side 64"
 	echo "| flits | ${nodes//,/ | } |"
 	rule $((2 + $(tr -cd , <<<"$nodes" | wc -c)))
 	for queue in 2 4 8 16 32 64 128; do

@@ -15,6 +15,8 @@
  *     ready BYTES    in ready mode,
  *     request BYTES  and for data that rank 0 has a thread of rank 1 send it
  *     exchange BYTES each rank prints how long each of four exchanges with the other takes
+ *     behind BYTES   rank 0 sends so much by rendezvous, and a request behind that, for which rank
+ * 1 waits before it receives crowd N        rank 0 has N threads of rank 1 wait for each other
  *     limit          rank 0 prints how many threads a rank can have
  */
 #include <stdbool.h>
@@ -28,7 +30,7 @@
 #include <tern/spawn.h>
 #include <tern/stats.h>
 
-enum { PAGE, COMPUTE = 0, BLOCKS = 1, ID = 7, PAGE_MOST = 8192 };
+enum { PAGE, COMPUTE = 0, BLOCKS = 1, MEET = 2, ID = 7, PAGE_MOST = 8192 };
 
 static char page_bytes[PAGE_MOST];
 static tern_flag came;
@@ -227,6 +229,41 @@ static void exchange(tern *t, size_t bytes)
 	free(to);
 }
 
+static void behind(tern *t, size_t bytes)
+{
+	tern_op op = { 0 };
+	must(tern_on(t, PAGE, on_silent));
+	must(tern_barrier(t));
+	if (tern_rank(t) == 0) {
+		must(tern_send_start(t, 1, ID, page_bytes, bytes, TERN_SEND_RENDEZVOUS, &op));
+		must(tern_request(t, 1, PAGE));
+		must(tern_op_wait(t, &op));
+	} else {
+		must(tern_wait(t, &came, 1));
+		must(tern_recv(t, 0, ID, page_bytes, bytes, NULL));
+	}
+}
+
+static unsigned met;
+
+/* Until all that are to meet have begun. */
+static uint64_t thread_meet(tern *t, const uint64_t word[TERN_WORDS_MAX])
+{
+	met++;
+	while (met < word[0])
+		must(tern_thread_yield(t));
+	return 0;
+}
+
+static void crowd(tern *t, unsigned n)
+{
+	tern_thread thread[16];
+	for (unsigned i = 0; i < n && tern_rank(t) == 0; i++)
+		must(tern_thread_start(t, 1, MEET, &thread[i], n));
+	for (unsigned i = 0; i < n && tern_rank(t) == 0; i++)
+		must(tern_thread_join(t, &thread[i], NULL));
+}
+
 /* Until rank 1 is gone; when that was noticed, and with which code. */
 static void crash(tern *t)
 {
@@ -251,6 +288,7 @@ int main(int argc, char **argv)
 	must(tern_on(t, PAGE, on_page));
 	must(tern_thread_on(t, COMPUTE, thread_compute));
 	must(tern_thread_on(t, BLOCKS, thread_blocks));
+	must(tern_thread_on(t, MEET, thread_meet));
 	must(tern_barrier(t));
 	if (strcmp(what, "amo") == 0)
 		amo(t, false);
@@ -270,6 +308,10 @@ int main(int argc, char **argv)
 		request(t, n);
 	else if (strcmp(what, "exchange") == 0)
 		exchange(t, n);
+	else if (strcmp(what, "behind") == 0)
+		behind(t, n);
+	else if (strcmp(what, "crowd") == 0)
+		crowd(t, n);
 	else if (strcmp(what, "limit") == 0 && tern_rank(t) == 0)
 		say(tern_thread_limit(t));
 	else if (strcmp(what, "ready") == 0)

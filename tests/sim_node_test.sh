@@ -90,8 +90,24 @@ run -n 2 --profile scmp-original "${busy[@]}" "$node" block 4096
 original=$(<"$out")
 run -n 2 --profile scmp "${busy[@]}" "$node" block 4096
 ((original >= 4 * 1028 * 2 - 32 && original < 4 * 1028 * 2 + 100)) || fail "original: $original"
-# The queue has room for two of them, so the thread waits for the first two of four.
-(($(<"$out") >= 2 * 1028 * 2 && $(<"$out") < 2 * 1028 * 2 + 100)) || fail "new: $(<"$out")"
+# One of four leaves, and the queue has room for two, so the thread waits for the first.
+(($(<"$out") >= 1028 * 2 && $(<"$out") < 1028 * 2 + 100)) || fail "new: $(<"$out")"
+
+sentence "nothing leaves a queue behind a request to send, and a machine that stands for that says so"
+run -n 2 --profile cluster "$node" behind 4096
+check_status 0
+run -n 2 --profile scmp "$node" behind 4096
+check_status 1
+grep -q 'stands still at .*: messages wait in their nodes for permission to leave' "$err" &&
+	grep -q 'node 0 has asked node 1 whether it may send 4096 bytes, and 1 messages' "$err" ||
+	fail "it says $(<"$err")"
+
+sentence "a thread message waits in the network for a context, and a machine that stands for it says so"
+run -n 2 --profile scmp --set contexts=3 "$node" crowd 3
+check_status 0
+run -n 2 --profile scmp --set contexts=2 "$node" crowd 3
+check_status 1
+grep -q 'waits for a context of node 1, which has 2 threads' "$err" || fail "it says $(<"$err")"
 
 sentence "no message travels that SCMP would not send"
 is "0 2" --profile scmp "$node" ready 4096

@@ -68,13 +68,10 @@ static enum working work(struct machine *m, uint64_t *left, uint64_t thread, boo
 	if (m->serving && m->controller->programs && !may)
 		return work_there(m, left);
 	m->serving = false;
-	uint64_t until = turn_thread_of(m, thread)->suspended, now = turn_time(m);
-	if (until > now && others) {
-		turn_idle(m, thread);
-		return WORK_SWITCH;
+	if (may && m->controller->suspends && m->controller->suspends(m, thread)) {
+		turn_idle(m, thread, others);
+		return others && !m->process[m->self].pending ? WORK_SWITCH : WORK_SERVE;
 	}
-	if (until > now)
-		turn_charge(m, until - now);
 	turn_thread(m, thread);
 	uint64_t quantum = others ? m->profile.quantum : 0;
 	uint64_t ps = quantum && quantum < *left ? quantum : *left;

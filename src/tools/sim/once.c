@@ -49,6 +49,8 @@ static void environment_set(const struct sim_options *o, const struct sim_run *r
 	setenv(setting_table[SETTING_NET].name, "sim", 1);
 	setenv(setting_table[SETTING_SIM].name, run->profile, 1);
 	setenv(setting_table[SETTING_DELIVERY].name, "poll", 1);
+	/* Slices are of real time, so turns would differ from run to run: `quantum` is theirs. */
+	setenv(setting_table[SETTING_SLICE].name, "0", 1);
 	if (o->trace)
 		setenv(setting_table[SETTING_TRACE].name, o->trace, 1);
 	if (profile_load(&p, run->profile) == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Controllers: none, FLASH's MAGIC, the network interface unit (NIU) of SCMP, and the
- * communication processor of Rosing and Saltz.
+ * Controllers: none, FLASH's MAGIC, and the communication processor of Rosing and Saltz. SCMP's is
+ * in niu.c.
  *
  * A message of SCMP has a head flit, a flit for the handler's address or the message's name, and a
  * flit for each 4 bytes of its registers and data (figures 3.2 and 5.5 of the thesis). RTS and CTS
@@ -17,7 +17,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static uint64_t send_cost(const struct machine *m, const struct travel *t)
+uint64_t controller_send_cost(const struct machine *m, const struct travel *t)
 {
 	const struct profile *p = &m->profile;
 	return t->class == CLASS_REPLY ? p->send_reply : p->send_request;
@@ -47,7 +47,7 @@ uint32_t controller_words(const struct machine *m, const struct travel *t)
 static void none_send(struct machine *m, struct travel *t)
 {
 	turn_thread(m, t->context);
-	processor_sends(m, t, send_cost(m, t) + t->words * m->profile.send_word);
+	processor_sends(m, t, controller_send_cost(m, t) + t->words * m->profile.send_word);
 	t->sent = turn_time(m);
 }
 
@@ -59,7 +59,7 @@ static const struct sim_controller none_controller = {
  */
 
 /* When a packet is handed over: by a handler that runs here, or by the processor, which pays. */
-static uint64_t hand_over(struct machine *m, const struct travel *t)
+uint64_t controller_hand_over(struct machine *m, const struct travel *t)
 {
 	const struct profile *p = &m->profile;
 	if (m->serving)
@@ -71,8 +71,8 @@ static uint64_t hand_over(struct machine *m, const struct travel *t)
 }
 
 /* It takes up a packet that came at `since` and works for `ps`; when it is done. */
-static uint64_t work_on(struct machine *m, uint32_t node, uint64_t *busy, uint64_t since,
-			uint64_t ps)
+uint64_t controller_work(struct machine *m, uint32_t node, uint64_t *busy, uint64_t since,
+			 uint64_t ps)
 {
 	uint64_t at = later(since, *busy);
 	use_serve(use_node(m, node, USE_CONTROLLER), at - since, ps);
@@ -93,9 +93,9 @@ static uint64_t magic_lines(const struct machine *m, const struct travel *t)
 static void magic_send(struct machine *m, struct travel *t)
 {
 	const struct profile *p = &m->profile;
-	uint64_t lines = magic_lines(m, t), since = hand_over(m, t);
-	uint64_t ps = lines ? p->prepare + lines * p->line : send_cost(m, t);
-	uint64_t until = work_on(m, t->src, &m->node[t->src].busy, since, ps);
+	uint64_t lines = magic_lines(m, t), since = controller_hand_over(m, t);
+	uint64_t ps = lines ? p->prepare + lines * p->line : controller_send_cost(m, t);
+	uint64_t until = controller_work(m, t->src, &m->node[t->src].busy, since, ps);
 	if (lines)
 		t->size = t->data + (uint32_t)(lines * p->header);
 	t->hold = lines * p->line;
@@ -110,63 +110,7 @@ static uint64_t magic_arrive(struct machine *m, const struct travel *t)
 	uint64_t *busy = &m->node[t->dst].busy, now = m->shared->clock, lines = magic_lines(m, t);
 	uint64_t since = lines ? now - later(t->hold, t->size * p->gap_byte) : now;
 	uint64_t ps = lines ? lines * p->line : p->receive;
-	return *busy = later(now, work_on(m, t->dst, busy, since, ps));
-}
-
-/*
- * SCMP. The processor builds a message with an instruction for its head and one for each two
- * registers; data the NIU fetches itself. The injection channel carries a flit in a cycle.
- *
- * A message lies in a transmission queue until the injection channel has carried it. There is one
- * for each thread (`thread_queues`), or one for all. Data lie there as two flits that describe them
- * (`descriptors`), or whole. A thread whose message has no room is suspended until it has.
- */
-
-/* When the channel has carried it. */
-static uint64_t niu_inject(struct machine *m, struct travel *t)
-{
-	struct node *n = &m->node[t->src];
-	t->sent = hand_over(m, t) + send_cost(m, t);
-	n->busy = later(t->sent, n->busy) + t->size / m->profile.flit_bytes * m->profile.flit;
-	return n->busy;
-}
-
-/*
- * Suspends the thread until the flits before the last `queue` ones of its queue have gone: of
- * descriptors whole messages, of data a flit in a cycle.
- */
-static void niu_suspend(struct machine *m, const struct travel *t, uint64_t over)
-{
-	const struct profile *p = &m->profile;
-	struct thread *h = turn_thread_of(m, p->thread_queues ? t->context : 0);
-	uint64_t room = p->queue * p->flit;
-	if (!p->descriptors) {
-		if (over > room)
-			turn_suspend(m, t->context, over - room);
-		return;
-	}
-	uint64_t flits = 2 + 2 * t->registers + (t->data ? 2 : 0);
-	h->queued[h->last++ % THREAD_QUEUE] = (struct queued){ over, flits };
-	for (uint64_t all = 0, i = 0; i < THREAD_QUEUE && i < h->last; i++) {
-		const struct queued *q = &h->queued[(h->last - 1 - i) % THREAD_QUEUE];
-		all += q->flits;
-		if (q->until <= t->sent || all <= p->queue)
-			continue;
-		turn_suspend(m, t->context, q->until);
-		return;
-	}
-}
-
-static void niu_send(struct machine *m, struct travel *t)
-{
-	uint64_t over = niu_inject(m, t);
-	if (!m->serving)
-		niu_suspend(m, t, over);
-}
-
-static uint64_t niu_arrive(struct machine *m, const struct travel *t)
-{
-	return work_on(m, t->dst, &m->node[t->dst].drawn, m->shared->clock, m->profile.receive);
+	return *busy = later(now, controller_work(m, t->dst, busy, since, ps));
 }
 
 /*
@@ -180,9 +124,9 @@ static void dual_send(struct machine *m, struct travel *t)
 		none_send(m, t);
 		return;
 	}
-	uint64_t since = hand_over(m, t);
-	uint64_t ps = send_cost(m, t) + t->words * m->profile.send_word;
-	t->sent = work_on(m, t->src, &m->node[t->src].busy, since, ps);
+	uint64_t since = controller_hand_over(m, t);
+	uint64_t ps = controller_send_cost(m, t) + t->words * m->profile.send_word;
+	t->sent = controller_work(m, t->src, &m->node[t->src].busy, since, ps);
 	if (m->serving)
 		m->served = t->sent;
 }
@@ -190,7 +134,7 @@ static void dual_send(struct machine *m, struct travel *t)
 static uint64_t dual_arrive(struct machine *m, const struct travel *t)
 {
 	uint64_t ps = m->profile.receive + t->words * m->profile.receive_word;
-	return work_on(m, t->dst, &m->node[t->dst].busy, m->shared->clock, ps);
+	return controller_work(m, t->dst, &m->node[t->dst].busy, m->shared->clock, ps);
 }
 
 static const struct sim_controller dual_controller = {
@@ -208,14 +152,6 @@ static const struct sim_controller magic_controller = {
 	.handles = true,
 	.send = magic_send,
 	.arrive = magic_arrive
-};
-
-static const struct sim_controller niu_controller = {
-	.name = "niu",
-	.meaning = "SCMP's network interface unit (thread_queues, descriptors)",
-	.handles = true,
-	.send = niu_send,
-	.arrive = niu_arrive
 };
 
 const struct sim_controller *const controller_table[] = { &none_controller, &magic_controller,

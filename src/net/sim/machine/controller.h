@@ -9,14 +9,25 @@
 #ifndef TERN_NET_SIM_MACHINE_CONTROLLER_H
 #define TERN_NET_SIM_MACHINE_CONTROLLER_H
 
+#include <stdio.h>
 #include <tern/tern.h>
 
 #include "net/sim/machine/machine.h"
 
 /* Numbers of handlers that create threads and tell of their end (src/spawn). */
 enum { HANDLER_THREADS = TERN_HANDLER_MAX + 5 * 28, HANDLER_THREADS_END = HANDLER_THREADS + 28 };
-/* Those of a request to send, and of what a receiver tells its sender (src/msg). */
-enum { HANDLER_RTS = TERN_HANDLER_MAX + 28 + 3, HANDLER_CTS = HANDLER_RTS + 5 };
+/*
+ * Those of a request to send, of the data that follow, and of what a receiver tells its sender
+ * (src/msg). The words of an RTS are its id, the send's name (in the upper half), and the length;
+ * those of a CTS TOLD_CLEAR with the send's name (as above), two others, and the receive's name,
+ * which is the word of the data. From TOLD_CLEAR to TOLD_LAST an RTS is answered.
+ */
+enum {
+	HANDLER_RTS = TERN_HANDLER_MAX + 28 + 3,
+	HANDLER_DATA = HANDLER_RTS + 1,
+	HANDLER_CTS = HANDLER_RTS + 5
+};
+enum { TOLD_CLEAR = 1, TOLD_LAST = 4, NAME_SHIFT = 32 };
 
 struct sim_controller {
 	const char *name;
@@ -27,6 +38,17 @@ struct sim_controller {
 	void (*send)(struct machine *m, struct travel *t);
 	/* A packet arrives, at the clock's time. When it can be handled. NULL: at once. */
 	uint64_t (*arrive)(struct machine *m, const struct travel *t);
+	/* The packet is to enter the network, by machine_enter(), now or later. NULL: now. */
+	void (*enter)(struct machine *m, uint32_t travel);
+	/* Of one that is `watched`: so many of its flits have not left the node. */
+	void (*left)(struct machine *m, uint32_t travel, uint32_t unsent);
+	/* Whether its first flit may leave the network; asked again after wake(). NULL: yes. */
+	bool (*take)(struct machine *m, const struct travel *t);
+	/* Whether a thread of this process may not go on before a queue has room. NULL: never. */
+	bool (*suspends)(struct machine *m, uint64_t thread);
+	/* Whether messages wait here for what others do; says which, unless `to` is NULL. NULL: no.
+	 */
+	bool (*stuck)(const struct machine *m, FILE *to);
 };
 
 extern const struct sim_controller *const controller_table[]; /* ends with NULL */
@@ -35,5 +57,22 @@ const struct sim_controller *controller_named(const char *name);
 enum travel_type controller_type(unsigned handler);
 /* The words of 4 bytes that a packet has in the simulated network besides its header. */
 uint32_t controller_words(const struct machine *m, const struct travel *t);
+
+/* What sending a packet takes the processor, or the controller. */
+uint64_t controller_send_cost(const struct machine *m, const struct travel *t);
+/* When a packet is handed over: by a handler that runs here, or by the processor, which pays. */
+uint64_t controller_hand_over(struct machine *m, const struct travel *t);
+/* It takes up a packet that came at `since` and works for `ps`; when it is done. */
+uint64_t controller_work(struct machine *m, uint32_t node, uint64_t *busy, uint64_t since,
+			 uint64_t ps);
+
+/* -- SCMP's network interface unit (niu.c) ---------------------------------------------------- */
+
+extern const struct sim_controller niu_controller;
+size_t niu_bytes(const struct profile *p, uint32_t nodes);
+/* Whether the last message of a thread has no room in its queue. */
+bool niu_full(const struct machine *m, uint32_t node, uint64_t thread);
+/* What it knows of a message from its handler and its words. */
+void niu_read(struct travel *t, unsigned handler, const unsigned char *words);
 
 #endif

@@ -10,9 +10,13 @@
 
 enum { LIBRARY = TERN_HANDLER_MAX + 3 };
 
-static uint64_t sender; /* the thread that sends */
+enum { CYCLE = 2000 }; /* ps, of SCMP */
 
-/* Hands a message over at node 0; the packet. */
+static uint64_t sender;   /* the thread that sends */
+static uint32_t from, to; /* nodes */
+static uint64_t word[8];  /* of the message */
+
+/* Hands a message over; the packet. */
 static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
 {
 	static unsigned char bytes[PACKET_FRONT + 16384];
@@ -28,10 +32,11 @@ static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
 		memcpy(at, &n, sizeof n);
 		at += sizeof n;
 	}
+	memcpy(at, word, sizeof word);
 	memcpy(at + words * 8, payload, sizeof payload);
 	const struct iovec part = { bytes, 100 + data };
-	uint32_t i = turn_send(&m, 0,
-			       &(struct outgoing){ .rank = 1,
+	uint32_t i = turn_send(&m, from,
+			       &(struct outgoing){ .rank = to,
 						   .part = &part,
 						   .parts = 1,
 						   .class = CLASS_REQUEST,
@@ -41,10 +46,34 @@ static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
 	return &m.travel[i];
 }
 
+static void begin_nodes(const char *profile, uint32_t nodes)
+{
+	begin_with(profile, nodes);
+	turn_join(&m, 0);
+	m.arrived = play_note;
+	sender = from = 0;
+	to = 1;
+}
+
 static void begin(const char *profile)
 {
-	begin_with(profile, 2);
-	turn_join(&m, 0);
+	begin_nodes(profile, 2);
+}
+
+/* Whether worms move as one changes nothing. */
+static const char *const wholes[] = { "", ",whole=0" };
+
+static const char *with(const char *profile, unsigned whole)
+{
+	static char text[128];
+	snprintf(text, sizeof text, "%s%s", profile, wholes[whole]);
+	return text;
+}
+
+/* The processor has come to the time of the clock. */
+static void now(void)
+{
+	m.process[0].time = m.shared->clock;
 }
 
 static unsigned flits(unsigned id, unsigned words, uint16_t data)
@@ -88,18 +117,34 @@ TEST(the_two_scmps_differ_in_their_queues_alone)
 	CHECK(memcmp(&a, &b, sizeof a) == 0);
 }
 
+/* When the last message of a thread of node 0 has room. */
+static uint64_t room(uint64_t thread)
+{
+	while (niu_full(&m, 0, thread) && machine_step(&m))
+		;
+	return m.shared->clock;
+}
+
 TEST(a_thread_is_suspended_while_its_queue_is_full)
 {
-	begin("scmp,queue=12"); /* three blocks of 2 flits for the head and 2 for the data */
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned whole = 0; whole < 2; whole++) {
+		begin(with("scmp,queue=12",
+			   whole)); /* three blocks of 2 flits for the head and 2 for the data */
+		uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
 		sent(LIBRARY, 2, 4096);
-	CHECK_IS(turn_thread_of(&m, 0)->suspended, 0);
-	sent(LIBRARY, 2, 4096);
-	uint64_t first = turn_thread_of(&m, 0)->queued[0].until;
-	CHECK_IS(turn_thread_of(&m, 0)->suspended, first);
-	begin("scmp-original,queue=12"); /* all but 12 flits of the block have gone */
-	uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
-	CHECK_IS(turn_thread_of(&m, 0)->suspended, enters + (1026 - 12) * 2000);
+		sent(LIBRARY, 2, 4096);
+		CHECK(!niu_full(&m, 0, 0));
+		sent(LIBRARY, 2, 4096);
+		CHECK(niu_full(&m, 0, 0));
+		CHECK_IS(room(0), enters + 2 * CYCLE); /* the first is described no longer */
+		sent(LIBRARY, 2, 4096);
+		/* 1026 flits, a cycle behind the last of them, and two of the next block. */
+		CHECK_IS(room(0), enters + (1026 + 1 + 2) * CYCLE);
+		begin(with("scmp-original,queue=12",
+			   whole)); /* all but 12 flits of the block have gone */
+		enters = sent(LIBRARY, 2, 4096)->sent;
+		CHECK_IS(room(0), enters + (1026 - 12) * CYCLE);
+	}
 }
 
 TEST(each_change_of_scmp_can_be_switched_off_alone)
@@ -108,24 +153,162 @@ TEST(each_change_of_scmp_can_be_switched_off_alone)
 		begin(queues ? "scmp,queue=12" : "scmp,queue=12,thread_queues=0");
 		for (sender = 1; sender <= 4; sender++) /* the fourth finds a queue of its own */
 			sent(LIBRARY, 2, 4096);
-		CHECK_IS(turn_thread_of(&m, 4)->suspended == 0, queues);
-		sender = 0;
+		CHECK_IS(niu_full(&m, 0, 4), !queues);
 	}
 	begin("scmp,queue=12,descriptors=0");
 	uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
-	CHECK_IS(turn_thread_of(&m, 0)->suspended, enters + (1026 - 12) * 2000);
+	CHECK_IS(room(0), enters + (1026 - 12) * CYCLE);
+}
+
+/* Thread 1 of node 0 asks node 1, by an RTS of 64 bytes, and thread 2 sends 64 bytes. */
+static uint64_t ask(const char *profile)
+{
+	begin(profile);
+	sender = 1;
+	word[1] = UINT64_C(7) << NAME_SHIFT; /* the send's name */
+	word[2] = 64;
+	sent(HANDLER_RTS, 4, 0);
+	sender = 2;
+	uint64_t enters = sent(LIBRARY, 2, 64)->sent;
+	play();
+	CHECK_IS(blocked, 0);
+	return enters;
+}
+
+/* Node 1 tells that it may; when that is there. */
+static uint64_t clear(uint32_t kind)
+{
+	now();
+	from = 1;
+	to = 0;
+	word[0] = kind | UINT64_C(7) << NAME_SHIFT;
+	word[3] = 9; /* the receive's name */
+	sent(HANDLER_CTS, 6, 0);
+	play();
+	return came[0][count[0] - 1] - CYCLE; /* the NIU takes a cycle */
+}
+
+TEST(with_one_queue_a_message_waits_for_the_rendezvous_of_another_thread)
+{
+	uint64_t enters = ask("scmp"); /* 3 links; the RTS has gone before; the NIU takes a cycle */
+	CHECK_IS(count[1], 2);
+	CHECK_IS(came[1][1], enters + (1 + 3 + 17 + 1) * CYCLE);
+	CHECK(!m.controller->stuck(&m, NULL));
+
+	ask("scmp,thread_queues=0");
+	CHECK_IS(count[1], 1);
+	CHECK(m.controller->stuck(&m, NULL));
+	CHECK_IS(m.shared->underway, 0);
+	uint64_t cleared = clear(TOLD_CLEAR);
+	CHECK_IS(count[1], 1); /* the data go first */
+	now();
+	from = 0;
+	to = 1;
+	m.serving = true;
+	m.served = cleared;
+	word[0] = 9;
+	uint64_t data = sent(HANDLER_DATA, 1, 64)->sent;
+	m.serving = false;
+	play();
+	CHECK_IS(count[1], 3);
+	CHECK_IS(came[1][1], data + (1 + 3 + 17 + 1) * CYCLE);
+	/* 18 flits of data, and a cycle behind the last of them. */
+	CHECK_IS(came[1][2], data + (18 + 1) * CYCLE + (1 + 3 + 17 + 1) * CYCLE);
+}
+
+TEST(a_send_that_is_refused_does_not_block_its_queue)
+{
+	ask("scmp,thread_queues=0");
+	uint64_t told = clear(TOLD_LAST);
+	CHECK_IS(count[1], 2);
+	CHECK_IS(came[1][1], told + (1 + 3 + 17 + 1) * CYCLE);
+}
+
+/* Thread messages from node 0: `n` to node 1 of a row of three, and then one to node 2. */
+static void crowd(const char *profile, unsigned n)
+{
+	begin_nodes(profile, 3);
+	for (unsigned i = 0; i < n; i++)
+		sent(HANDLER_THREADS, 3, 0);
+	to = 2;
+	sent(HANDLER_THREADS, 3, 0);
+	play();
+}
+
+TEST(a_thread_message_that_finds_no_context_blocks_those_behind_it)
+{
+	crowd("scmp,width=3", 16);
+	CHECK(count[1] == 16 && count[2] == 1);
+	crowd("scmp,width=3", 17);
+	CHECK(count[1] == 16 && count[2] == 0);
+	CHECK_IS(m.shared->underway, 2);
+	now();
+	to = 1; /* data have channels of their own */
+	uint64_t enters = sent(LIBRARY, 2, 64)->sent;
+	play();
+	CHECK_IS(came[1][16], enters + (1 + 3 + 17 + 1) * CYCLE);
+	/* A thread of node 1 ends: 6 flits leave the network, from the cycle of its last message.
+	 */
+	now();
+	from = 1;
+	to = 0;
+	uint64_t ends = sent(HANDLER_THREADS + 1, 3, 0)->sent;
+	play();
+	CHECK_IS(came[1][17], ends + (5 + 1) * CYCLE);
+	CHECK_IS(count[2], 1);
+	CHECK_IS(m.shared->underway, 0);
+}
+
+TEST(a_network_that_stands_for_want_of_a_context_says_so)
+{
+	char *text;
+	size_t len;
+	crowd("scmp,width=3,contexts=2", 3);
+	CHECK(mesh_network.stands(&m) && blocked == 0);
+	FILE *f = open_memstream(&text, &len);
+	mesh_network.stuck(&m, f);
+	fclose(f);
+	CHECK(strstr(text, "the packet from node 0 to node 1 holds the link right of node 0 "
+			   "(channel 1), out of node 1 (channel 1), and waits for a context of "
+			   "node 1, which has 2 threads\n"));
+	CHECK(strstr(text,
+		     "the packet from node 0 to node 2 holds the link into node 0 (channel 1), "
+		     "and waits for the link right of node 0 (channel 1), which the packet "
+		     "from node 0 to node 1 holds\n"));
+	free(text);
+}
+
+TEST(a_thread_has_its_context_until_its_last_message_lies_in_the_queue)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned descriptors = i / 2;
+		crowd(with(descriptors ? "scmp,width=3,contexts=1"
+				       : "scmp-original,width=3,contexts=1",
+			   i % 2),
+		      2);
+		CHECK_IS(count[1], 1);
+		now();
+		from = sender = 1;
+		to = 0;
+		uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
+		uint64_t ends = sent(HANDLER_THREADS + 1, 3, 0)->sent;
+		play();
+		/* With the block in the queue, behind its last flit. */
+		CHECK_IS(came[1][1],
+			 (descriptors ? ends : enters + (1026 + 1) * CYCLE) + (5 + 1) * CYCLE);
+	}
 }
 
 TEST(a_communication_processor_sends_blocks_and_the_processor_words)
 {
 	begin("dual");
-	uint64_t word = sent(0, 2, 0)->sent; /* 4 cycles, and one for each 4 bytes */
-	CHECK_IS(word, (4 + 4) * 25000);
-	CHECK_IS(turn_time(&m), word);
+	uint64_t words = sent(0, 2, 0)->sent; /* 4 cycles, and one for each 4 bytes */
+	CHECK_IS(words, (4 + 4) * 25000);
+	CHECK_IS(turn_time(&m), words);
 	CHECK_IS(m.node[0].busy, 0);
 	uint64_t block = sent(0, 0, 64)->sent; /* handed over in 8 cycles */
-	CHECK_IS(turn_time(&m), word + 8 * 25000);
-	CHECK_IS(block, word + (8 + 4 + 16) * 25000);
+	CHECK_IS(turn_time(&m), words + 8 * 25000);
+	CHECK_IS(block, words + (8 + 4 + 16) * 25000);
 	CHECK_IS(sent(0, 0, 64)->sent, block + (4 + 16) * 25000); /* one after the other */
 }
 

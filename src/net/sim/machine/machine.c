@@ -26,6 +26,7 @@ enum part {
 	PART_CELLS,
 	PART_NETWORK,
 	PART_USE,
+	PART_NIU,
 	PARTS
 };
 static void parts_place(size_t at[PARTS + 1], const struct profile *p, uint32_t nodes)
@@ -41,6 +42,7 @@ static void parts_place(size_t at[PARTS + 1], const struct profile *p, uint32_t 
 		[PART_CELLS] = (size_t)CELLS_MOST * CELL,
 		[PART_NETWORK] = n->bytes ? n->bytes(p, nodes) : 0,
 		[PART_USE] = used * sizeof(struct use),
+		[PART_NIU] = niu_bytes(p, nodes),
 	};
 	at[0] = 0;
 	for (int i = 0; i < PARTS; i++)
@@ -77,6 +79,7 @@ void machine_lay(struct machine *m, void *base, uint32_t nodes)
 	m->network = b + at[PART_NETWORK];
 	m->net = network_of(&m->profile);
 	m->use = (void *)(b + at[PART_USE]);
+	m->niu = (void *)(b + at[PART_NIU]);
 	m->width = grid_width(&m->profile, nodes);
 	m->bytes = at[PARTS];
 	m->self = m->woken = NOTHING;
@@ -356,7 +359,13 @@ static void machine_repeat(struct machine *m, const struct event *e)
 	m->shared->dropped++;
 }
 
-static void machine_inject(struct machine *m, const struct sim_network *n, const struct event *e)
+void machine_enter(struct machine *m, uint32_t i)
+{
+	m->shared->underway++;
+	m->net->inject(m, i);
+}
+
+static void machine_inject(struct machine *m, const struct event *e)
 {
 	const struct profile *p = &m->profile;
 	struct chance *c = &m->shared->chance;
@@ -369,8 +378,10 @@ static void machine_inject(struct machine *m, const struct sim_network *n, const
 		event_network(m, e->time + chance_next(c) % p->jitter, EVENT_INJECT, e->what, 1);
 	} else {
 		m->travel[e->what].damaged = p->corrupt && chance_below(c, 1000000) < p->corrupt;
-		m->shared->underway++;
-		n->inject(m, e->what);
+		if (m->controller->enter)
+			m->controller->enter(m, e->what);
+		else
+			machine_enter(m, e->what);
 	}
 }
 
@@ -387,7 +398,7 @@ bool machine_step(struct machine *m)
 		m->resume(m, &e);
 		break;
 	case EVENT_INJECT:
-		machine_inject(m, n, &e);
+		machine_inject(m, &e);
 		break;
 	case EVENT_ARRIVE:
 		if (!m->job)
@@ -402,6 +413,7 @@ bool machine_step(struct machine *m)
 		machine_handle(m, e.what);
 		break;
 	case EVENT_NETWORK:
+	case EVENT_LEFT:
 		n->happen(m, &e);
 		break;
 	}

@@ -38,6 +38,7 @@ enum event_kind {
 	EVENT_HANDLE,  /* the controller there has done with packet `what` */
 	EVENT_CRASH,   /* node `what` ends */
 	EVENT_NETWORK, /* the network's own: `what`, `stamp` */
+	EVENT_LEFT,    /* the network's, too: flits of packet `what` have left its node */
 };
 
 struct event {
@@ -48,6 +49,21 @@ struct event {
 
 /* SCMP's types of messages: those that create threads, requests to send, answers to them, data. */
 enum travel_type { TYPE_DATA, TYPE_THREAD, TYPE_RTS, TYPE_CTS, TYPES };
+
+/* A packet in the network interface unit (NIU) of SCMP. */
+struct niu_part {
+	bool own;       /* the NIU sends it by itself: it is in no queue, */
+	bool data;      /* and these are the data of a rendezvous */
+	bool told;      /* its sender's RTS is answered, */
+	bool clears;    /* by a CTS: the data may be sent */
+	bool ends;      /* a thread ends with it, whose context is not free yet */
+	bool watched;   /* the network says when its flits have left the node */
+	uint32_t queue; /* that it is in, plus 1; 0: none */
+	uint32_t name;  /* of RTS and CTS: the send's, and of its data: the receive's, */
+	uint32_t other; /* of a CTS: the receive's */
+	uint64_t total; /* of an RTS: bytes of the data */
+	uint64_t mark;  /* flits that its queue ever held, up to it */
+};
 
 /* What travels. Its bytes lie in cells of the machine. */
 struct travel {
@@ -65,6 +81,7 @@ struct travel {
 	bool damaged;       /* on its way */
 	bool library;       /* its handler is the library's */
 	enum travel_type type;
+	struct niu_part niu; /* what SCMP's network interface knows of it */
 	uint64_t context;
 	uint64_t hold;          /* ps that its sender takes from its head to its tail, at least */
 	uint64_t sent, arrived; /* ps; `arrived` is set as soon as it is known */
@@ -90,6 +107,7 @@ struct node {
 	uint64_t busy;      /* until when its controller is, or the way in of that, */
 	uint64_t drawn;     /* and the way out */
 	uint64_t latest;    /* when the last packet that it has sent enters */
+	uint32_t threads;   /* contexts that threads of others have, on SCMP */
 	uint64_t sent, received, sent_bytes, received_bytes;
 };
 
@@ -106,6 +124,7 @@ struct process {
 	uint64_t time;    /* how far it has come, ps; ahead of the clock while it runs */
 	uint64_t since;   /* when it began to look in vain, ps; NEVER: it does not */
 	uint64_t step;    /* of a wait for arrivals: it looks once in so many ps */
+	bool suspended;   /* it waits for room in a transmission queue */
 	uint64_t numbered;
 };
 
@@ -139,18 +158,10 @@ struct shared {
 };
 
 /* A light thread of this process, as its node sees it. */
-enum {
-	THREADS = 64,
-	THREAD_QUEUE = 64
-}; /* by its number, modulo; messages, at least 2 flits each */
-struct queued {
-	uint64_t until, flits;
-};
+enum { THREADS = 64 }; /* by its number, modulo */
 struct thread {
-	uint64_t suspended; /* until then, ps */
-	uint64_t idled;     /* when it last had nothing to do, plus 1 */
-	uint64_t last;      /* messages in its queue so far */
-	struct queued queued[THREAD_QUEUE];
+	uint64_t idled; /* when it last had nothing to do, plus 1 */
+	uint64_t mark;  /* flits that its transmission queue ever held, up to its last message */
 };
 
 enum {
@@ -174,31 +185,32 @@ struct machine {
 	unsigned char *cell;
 	void *network; /* the network module's */
 	const struct sim_network *net;
-	struct use *use; /* of each part of each node, and of each link */
-	uint32_t width;  /* nodes in a row, of a grid */
-	uint64_t ahead;  /* what a rank does now, no other can see before so many ps have passed, */
-	uint64_t least;  /* nor what enters the network now */
+	struct use *use;       /* of each part of each node, and of each link */
+	struct niu_queue *niu; /* of each node and thread, for SCMP */
+	uint32_t width;        /* nodes in a row, of a grid */
+	uint64_t ahead; /* what a rank does now, no other can see before so many ps have passed, */
+	uint64_t least; /* nor what enters the network now */
 	uint64_t measured; /* CPU time of our thread when it left the machine, ns */
 	uint64_t began;    /* that of our process when all ranks had opened, ns */
 	const struct sim_controller *controller;
-	bool serving;                   /* a handler of the library's runs on the controller, */
-	uint64_t served;                /* at this time */
-	uint64_t told;                  /* the latest time that the rank has seen, ns */
-	unsigned working;               /* threads that compute */
-	uint64_t running;               /* the thread that did something last */
-	uint64_t idle_time, idle_until; /* when threads had nothing to do, and until when */
-	bool met;                       /* every rank has opened */
-	uint32_t woken;                 /* a process that has the turn and sleeps still; NOTHING */
-	bool rested;                    /* our process has just looked, in a wait of the library */
-	bool stirred;  /* it has taken or sent something since it last looked in vain */
-	bool scout;    /* others follow it to where it wakes */
-	uint32_t core; /* shared->core when our process last looked */
-	uint32_t self; /* our process; NOTHING: none, a pattern */
+	bool serving;     /* a handler of the library's runs on the controller, */
+	uint64_t served;  /* at this time */
+	uint64_t told;    /* the latest time that the rank has seen, ns */
+	unsigned working; /* threads that compute */
+	uint64_t running; /* the thread that did something last */
+	bool met;         /* every rank has opened */
+	uint32_t woken;   /* a process that has the turn and sleeps still; NOTHING */
+	bool rested;      /* our process has just looked, in a wait of the library */
+	bool stirred;     /* it has taken or sent something since it last looked in vain */
+	bool scout;       /* others follow it to where it wakes */
+	uint32_t core;    /* shared->core when our process last looked */
+	uint32_t self;    /* our process; NOTHING: none, a pattern */
 	size_t bytes;
 	struct job *job;                                          /* NULL: a pattern */
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
 	/* A packet has arrived and lies in the inbox of its destination. */
 	void (*arrived)(struct machine *m, uint32_t travel);
+	void (*room)(struct machine *m, uint32_t node); /* in one of its transmission queues */
 	void (*crash)(struct machine *m, uint32_t node);
 	void (*blocked)(struct machine *m); /* packets block each other, for ever */
 	struct thread thread[THREADS];      /* last: what each turn needs lies together */
@@ -237,6 +249,8 @@ static inline bool queue_empty(const struct queue *q)
 	return q->first == NOTHING;
 }
 
+/* The packet enters the network, now. */
+void machine_enter(struct machine *m, uint32_t travel);
 /* The network hands a packet over at its destination, now. */
 void machine_deliver(struct machine *m, uint32_t travel);
 /* The first packet of `due` arrives, though the clock may not have come to that. */
@@ -297,12 +311,11 @@ static inline void turn_charge(struct machine *m, uint64_t ps)
 /* The processor goes on with the light thread of that number. */
 void turn_thread(struct machine *m, uint64_t number);
 struct thread *turn_thread_of(struct machine *m, uint64_t number);
-void turn_suspend(struct machine *m, uint64_t number, uint64_t until);
 /*
- * The thread is suspended. If every other one has nothing to do either, time goes on until one has,
- * or a packet comes.
+ * The thread is suspended. If there is no other, or every other one has nothing to do either, time
+ * goes on until a transmission queue has room, or a packet comes.
  */
-void turn_idle(struct machine *m, uint64_t number);
+void turn_idle(struct machine *m, uint64_t number, bool others);
 
 /* -- The core (core.c) ------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "net/sim/machine/controller.h"
 
 /* -- Memory -------------------------------------------------------------------------------------
  */
@@ -195,6 +196,8 @@ static uint64_t cycle_done(const struct machine *m, const struct mesh *mesh)
 	return now - (mesh->done != now && m->shared->clock % m->profile.flit == 0);
 }
 
+#define TICK_ORDER (UINT64_MAX - TRAVELS_MOST)
+
 static void tick_at(struct machine *m, struct mesh *mesh, uint64_t cycle)
 {
 	if (mesh->tick)
@@ -202,9 +205,19 @@ static void tick_at(struct machine *m, struct mesh *mesh, uint64_t cycle)
 	mesh->tick = cycle;
 	/* Behind all else of that time, so that it does not matter when it was asked for. */
 	event_add(m, &(struct event){ .time = cycle * m->profile.flit,
-				      .order = UINT64_MAX,
+				      .order = TICK_ORDER,
 				      .what = NOTHING,
 				      .kind = EVENT_NETWORK });
+}
+
+/* Flits leave in a cycle, so it is told behind that, of worms in the order of their places. */
+static void tell_at(struct machine *m, uint64_t cycle, uint32_t i, uint32_t stamp)
+{
+	event_add(m, &(struct event){ .time = cycle * m->profile.flit,
+				      .order = TICK_ORDER + 1 + i,
+				      .what = i,
+				      .stamp = stamp,
+				      .kind = EVENT_LEFT });
 }
 
 /*
@@ -279,11 +292,25 @@ static bool way_clear(struct machine *m, const struct mesh_view *v, uint32_t i)
 	return clear;
 }
 
+/* Of one that moves as one: when it has so many flits left at its node. */
+static void worm_tell_at(struct machine *m, const struct mesh_view *v, uint32_t i, uint32_t unsent)
+{
+	const struct worm *w = &v->worm[i];
+	if (w->watched && unsent < w->length)
+		tell_at(m, w->start + w->length - 1 - unsent, i, w->lone);
+}
+
+/* Whether its node may refuse it: then it does not move as one. */
+static bool worm_refusable(const struct machine *m, uint32_t i)
+{
+	return m->controller->take && m->travel[i].type == TYPE_THREAD;
+}
+
 /* Its first flit enters in the next cycle, if it can. */
 static void worm_begin(struct machine *m, const struct mesh_view *v, uint32_t i)
 {
 	struct worm *w = &v->worm[i];
-	bool clear = way_clear(m, v, i);
+	bool clear = way_clear(m, v, i) && !worm_refusable(m, i);
 	uint64_t wait = m->shared->clock - m->travel[i].mine[0];
 	struct use *in = use_node(m, m->travel[i].src, USE_IN);
 	in->queued -= (uint32_t)m->travel[i].mine[1];
@@ -302,9 +329,12 @@ static void worm_begin(struct machine *m, const struct mesh_view *v, uint32_t i)
 		worm_activate(m, v, i);
 		return;
 	}
-	w->lone = ++v->mesh->stamps;
+	w->lone = w->stamp = ++v->mesh->stamps;
 	event_network(m, (w->start + w->way + w->length - 1) * m->profile.flit, EVENT_NETWORK, i,
 		      w->lone);
+	worm_tell_at(m, v, i, 0);
+	if (w->low)
+		worm_tell_at(m, v, i, w->low);
 }
 
 static void worm_end(struct machine *m, const struct mesh_view *v, uint32_t i)
@@ -346,6 +376,10 @@ static void mesh_inject(struct machine *m, uint32_t i)
 			 leg(m, t->src / v.width, t->dst / v.width, v.height).links;
 	uint32_t length = t->size ? (t->size + bytes - 1) / bytes : 1;
 	v.worm[i] = (struct worm){ .length = length, .unsent = length, .way = links + 2 };
+	v.worm[i].watched = t->niu.watched;
+	v.worm[i].told = length;
+	v.worm[i].low =
+		m->profile.descriptors ? length - (length > 1 ? 2 : 1) : (uint32_t)m->profile.queue;
 	way_lay(m, &v, i);
 	if (in->lone != NOTHING)
 		worm_lay(m, &v, in->lone, cycle_done(m, v.mesh));
@@ -380,7 +414,11 @@ static bool flit_move(struct machine *m, const struct mesh_view *v, uint32_t i, 
 	l->used = cycle;
 	l->carried++;
 	v->mesh->moved++;
-	v->mesh->injected += k == 0;
+	if (k == 0) {
+		v->mesh->injected++;
+		if (w->watched && (w->unsent == w->low || !w->unsent))
+			tell_at(m, cycle, i, 0);
+	}
 	return true;
 }
 
@@ -438,6 +476,23 @@ static void worm_let_go(struct machine *m, const struct mesh_view *v, uint32_t i
 	}
 }
 
+/* Flits that are at its node leave the network, one in a cycle, if the node takes the worm. */
+static bool worm_eject(struct machine *m, const struct mesh_view *v, uint32_t i)
+{
+	struct worm *w = &v->worm[i];
+	struct channel *last = channel_of(m, v, i, w->way - 1);
+	if (!last->flits)
+		return false;
+	if (!w->arrived && m->controller->take && !m->controller->take(m, &m->travel[i])) {
+		v->mesh->refused++;
+		return false;
+	}
+	last->flits--;
+	w->arrived++;
+	v->mesh->ejected++;
+	return true;
+}
+
 /*
  * A cycle of one worm, from its first flit to its last. False if nothing of it moved. If no flit
  * could move though its link was free, none can until the first one gets a channel.
@@ -448,13 +503,8 @@ static bool worm_move(struct machine *m, const struct mesh_view *v, uint32_t i, 
 	if (w->frozen && !channel_free(&v->channel[w->wanted], cycle))
 		return false;
 	bool moved = false, tried = false, wants = worm_wants(m, v, i);
-	if (w->end == w->way) {
-		struct channel *last = channel_of(m, v, i, w->way - 1);
-		moved = last->flits;
-		last->flits -= moved;
-		w->arrived += moved;
-		v->mesh->ejected += moved;
-	}
+	if (w->end == w->way)
+		moved = worm_eject(m, v, i);
 	if (wants)
 		moved |= worm_reach(m, v, i, cycle);
 	for (uint32_t k = w->end; k-- > w->first + (w->first > 0);)
@@ -500,14 +550,33 @@ static void mesh_tick(struct machine *m)
 	bool moved = false;
 	v.mesh->tick = 0;
 	v.mesh->done = cycle;
+	v.mesh->refused = 0;
 	for (uint32_t j = 0; j < v.mesh->worms; j++)
 		moved |= v.worm[v.active[j]].start > cycle || worm_move(m, &v, v.active[j], cycle);
 	mesh_settle(m, &v);
-	v.mesh->blocked = !moved;
-	if (!moved)
+	v.mesh->blocked = !moved && !v.mesh->refused;
+	if (v.mesh->blocked)
 		m->blocked(m);
-	else if (v.mesh->worms)
+	else if (moved && v.mesh->worms)
 		tick_at(m, v.mesh, cycle + 1);
+}
+
+/*
+ * Tells a controller, once, that all flits of a worm but `low`, or all, have gone. Of one that
+ * moved as one when this was planned, and has been laid out since, fewer may have gone: then they
+ * tell.
+ */
+static void worm_left(struct machine *m, struct worm *w, const struct event *e)
+{
+	struct mesh *mesh = m->network;
+	uint64_t gone = cycle_now(m) + 1 - w->start;
+	uint32_t unsent = w->lone ? w->length - (uint32_t)gone : w->unsent;
+	if ((e->stamp && e->stamp != w->stamp) || unsent == w->told || (unsent && unsent != w->low))
+		return;
+	w->told = unsent;
+	if (!mesh->tick)
+		mesh->done = cycle_now(m); /* this cycle has been */
+	m->controller->left(m, e->what, unsent);
 }
 
 static void mesh_happen(struct machine *m, const struct event *e)
@@ -517,8 +586,24 @@ static void mesh_happen(struct machine *m, const struct event *e)
 		return;
 	}
 	struct mesh_view v = mesh_view(m);
-	if (v.worm[e->what].lone == e->stamp)
+	if (e->kind == EVENT_LEFT)
+		worm_left(m, &v.worm[e->what], e);
+	else if (v.worm[e->what].lone == e->stamp)
 		worm_end(m, &v, e->what);
+}
+
+/* A node may take what it has refused. While a cycle is to come, that sees to it. */
+static void mesh_wake(struct machine *m)
+{
+	struct mesh *mesh = m->network;
+	if (mesh->worms)
+		tick_at(m, mesh, cycle_done(m, mesh) + 1);
+}
+
+static bool mesh_stands(const struct machine *m)
+{
+	const struct mesh *mesh = m->network;
+	return mesh->refused && !mesh->tick;
 }
 
 /* -- The network
@@ -553,6 +638,9 @@ static void mesh_stuck(struct machine *m, FILE *to)
 			step_print(wanted, to);
 			fprintf(to, ", which the packet from node %u to node %u holds", o->src,
 				o->dst);
+		} else if (w->end == w->way && !w->arrived) {
+			fprintf(to, ", and waits for a context of node %u, which has %u threads",
+				t->dst, m->node[t->dst].threads);
 		}
 		fputc('\n', to);
 	}
@@ -619,4 +707,6 @@ const struct sim_network mesh_network = { .name = "mesh",
 					  .observe = mesh_observe,
 					  .inject = mesh_inject,
 					  .happen = mesh_happen,
+					  .wake = mesh_wake,
+					  .stands = mesh_stands,
 					  .stuck = mesh_stuck };

@@ -40,9 +40,13 @@ struct worm {
 	bool frozen;      /* none of its flits can move before its first one gets a channel */
 	uint32_t wanted;  /* while it is: the channel that it waits for */
 	uint64_t stalled; /* the cycle from which on its first flit waits; 0: it does not */
-	uint32_t lone;    /* nonzero: it moves as one, and is to arrive with this stamp */
-	uint64_t start;   /* cycle in which its first flit enters */
-	uint64_t born;    /* its number among those that began */
+	bool watched;     /* its controller is told when all flits but `low`, and all, have gone */
+	uint32_t told;    /* how many were left at the node when it was last told */
+	uint32_t stamp;   /* of the events that are to tell of one that moves as one */
+	uint32_t low;
+	uint32_t lone;  /* nonzero: it moves as one, and is to arrive with this stamp */
+	uint64_t start; /* cycle in which its first flit enters */
+	uint64_t born;  /* its number among those that began */
 };
 
 struct mesh {
@@ -54,8 +58,9 @@ struct mesh {
 	uint64_t skipped;  /* and by worms that moved as one */
 	uint64_t injected; /* flits */
 	uint64_t ejected;
-	uint64_t begun; /* worms */
-	bool blocked;   /* no cycle moves any worm any more */
+	uint64_t begun;   /* worms */
+	uint32_t refused; /* those that their node did not take in the last cycle */
+	bool blocked;     /* no cycle moves any worm any more */
 };
 
 /* A node's way into the network, for each virtual channel. */

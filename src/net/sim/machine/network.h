@@ -24,7 +24,13 @@ struct sim_network {
 	void (*init)(struct machine *m); /* its memory is zero */
 	/* The packet enters, at the clock's time. */
 	void (*inject)(struct machine *m, uint32_t travel);
-	void (*happen)(struct machine *m, const struct event *e); /* EVENT_NETWORK; or NULL */
+	/* EVENT_NETWORK and EVENT_LEFT; or NULL. */
+	void (*happen)(struct machine *m, const struct event *e);
+	/*
+	 * Of a network that asks its controllers whether they take() a packet, and tells them what
+	 * has left(): a node may take what it has refused. NULL: it does neither.
+	 */
+	void (*wake)(struct machine *m);
 	/*
 	 * How many links it has, and which vertices the i-th joins: false, if it is none. What
 	 * observe() does: the links' figures are complete. NULL: no links.
@@ -32,6 +38,8 @@ struct sim_network {
 	uint32_t (*links)(const struct profile *p, uint32_t nodes);
 	bool (*ends)(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to);
 	void (*observe)(struct machine *m);
+	/* Whether no packet moves before a node takes one that it has refused; NULL: never. */
+	bool (*stands)(const struct machine *m);
 	/* Nothing can happen any more though packets are under way: why, in words. NULL: cannot be.
 	 */
 	void (*stuck)(struct machine *m, FILE *to);

@@ -131,12 +131,16 @@ static void turn_stuck(struct machine *m)
 	const struct sim_network *n = m->net;
 	fprintf(stderr, "tern: the simulated machine stands still at %.3f us: ",
 		(double)m->shared->clock / 1e6);
-	if (m->shared->underway && n->stuck) {
-		fputs("packets block each other\n", stderr);
+	bool block = m->shared->underway && n->stuck;
+	bool held = m->controller->stuck && m->controller->stuck(m, NULL);
+	fputs(block  ? "packets block each other\n"
+	      : held ? "messages wait in their nodes for permission to leave\n"
+		     : "every rank waits for a message that nobody sends\n",
+	      stderr);
+	if (block)
 		n->stuck(m, stderr);
-	} else {
-		fputs("every rank waits for a message that nobody sends\n", stderr);
-	}
+	if (held)
+		m->controller->stuck(m, stderr);
 	exit(1);
 }
 
@@ -183,6 +187,12 @@ static void turn_wake(struct machine *m, uint32_t who)
 static void turn_arrived(struct machine *m, uint32_t travel)
 {
 	turn_wake(m, m->node[m->travel[travel].dst].process);
+}
+
+static void turn_room(struct machine *m, uint32_t node)
+{
+	if (m->process[m->node[node].process].suspended)
+		turn_wake(m, m->node[node].process);
 }
 
 bool turn_coming(const struct machine *m)
@@ -299,7 +309,7 @@ static bool all_look_in_vain(const struct machine *m, uint64_t now)
 		    (p->state == PROCESS_WAITS && (p->since > now || now - p->since < STUCK_PS)))
 			return false;
 	}
-	return !m->shared->underway;
+	return !m->shared->underway || (m->net->stands && m->net->stands(m));
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -411,6 +421,7 @@ void turn_join(struct machine *m, uint32_t node)
 {
 	m->resume = turn_give;
 	m->arrived = turn_arrived;
+	m->room = turn_room;
 	m->blocked = turn_stuck;
 	m->crash = turn_crash;
 	machine_lock(m);
@@ -467,26 +478,19 @@ void turn_thread(struct machine *m, uint64_t number)
 		use_serve(use_node(m, m->self, USE_WORK), 0, m->profile.thread_switch);
 }
 
-void turn_suspend(struct machine *m, uint64_t number, uint64_t until)
-{
-	struct thread *h = turn_thread_of(m, number);
-	if (h->suspended < until)
-		h->suspended = until;
-}
-
-void turn_idle(struct machine *m, uint64_t number)
+void turn_idle(struct machine *m, uint64_t number, bool others)
 {
 	struct thread *h = turn_thread_of(m, number);
 	uint64_t now = turn_time(m);
 	bool again = h->idled == now + 1;
-	if (m->idle_time != now)
-		m->idle_until = NEVER;
-	m->idle_time = now;
-	if (h->suspended < m->idle_until)
-		m->idle_until = h->suspended;
 	h->idled = now + 1;
-	if (again)
-		turn_wait(m, m->idle_until, 1);
+	if (others && !again)
+		return;
+	if (self(m)->since == NEVER)
+		self(m)->since = now; /* it waits in vain if nothing comes */
+	self(m)->suspended = true;
+	turn_wait(m, NEVER, 1);
+	self(m)->suspended = false;
 }
 
 /* -- Packets of this process ----------------------------------------------------------------------
@@ -527,6 +531,7 @@ static void travel_read(struct travel *t, const struct outgoing *o)
 	t->type = controller_type(id);
 	if (id >= HANDLER_THREADS && id < HANDLER_THREADS_END)
 		t->registers = n - 1;
+	niu_read(t, id, at);
 	if (!(head & RECORD_HAS_PAYLOAD))
 		return;
 	memcpy(field, at + n * sizeof(uint64_t), sizeof field);
