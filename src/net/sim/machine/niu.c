@@ -101,6 +101,8 @@ static uint64_t niu_flits(const struct machine *m, const struct travel *t)
 {
 	uint64_t bytes = t->type == TYPE_RTS ? t->niu.total : t->data;
 	uint64_t data = m->profile.descriptors ? 2 : (bytes + 3) / 4;
+	if (t->class == CLASS_CONTROL)
+		return 0; /* the network's own */
 	return 2 + 2 * t->registers + (bytes ? data : 0);
 }
 
@@ -174,6 +176,16 @@ static void queue_over(struct machine *m, struct niu_queue *q)
 	queue_begin(m, q, i);
 }
 
+/* Whether its messages wait for somebody else. */
+static bool queue_asks(const struct machine *m, const struct niu_queue *q)
+{
+	bool asks = q->state >= NIU_ASKED;
+	uint32_t i = q->first;
+	for (uint32_t k = 0; k < q->count && !asks; k++, i = m->travel[i].next)
+		asks = m->travel[i].type == TYPE_RTS;
+	return asks;
+}
+
 /* A receiver that has crashed clears nothing. */
 static bool queue_lost(const struct machine *m, const struct niu_queue *q)
 {
@@ -185,8 +197,7 @@ static bool queue_lost(const struct machine *m, const struct niu_queue *q)
 static void niu_send(struct machine *m, struct travel *t)
 {
 	t->sent = controller_hand_over(m, t) + controller_send_cost(m, t);
-	bool barrier = t->class == CLASS_CONTROL; /* behind what its thread has sent */
-	if ((m->serving && !barrier) || t->niu.own || !niu_queues(m))
+	if ((m->serving && t->class != CLASS_CONTROL) || t->niu.own || !niu_queues(m))
 		return;
 	struct niu_queue *q = queue_at(m, t->src, t->context);
 	t->niu.queue = (uint32_t)(q - m->niu) % THREADS + 1;
@@ -214,6 +225,9 @@ static void niu_enter(struct machine *m, uint32_t i)
 		t->niu.watched = true;
 		q->left -= t->data < q->left ? t->data : q->left;
 	}
+	/* What the network says for itself, as in a barrier, is behind data, and before an RTS. */
+	if (t->class == CLASS_CONTROL && t->niu.queue && queue_asks(m, queue_of(m, t)))
+		t->niu.queue = 0;
 	if (q || !t->niu.queue) {
 		context_free(m, t);
 		machine_enter(m, i);
