@@ -76,12 +76,11 @@ fi
 # profile, and keys behind commas. A machine that stands still is noted as a deadlock.
 play() {
 	local style
-	for style in active ${4//,/ }; do
-		[[ $have ]] || grep -qF "$1;$2;$3;$style;" "$data" || play_style "$1" "$2" "$3" "$style"
-	done
+	for style in active ${4//,/ }; do play_style "$1" "$2" "$3" "$style"; done
 }
 play_style() { # MACHINE NODES PROGRAM STYLE
 	local keys key set=() told
+	[[ ! $have ]] && ! grep -qF "$1;$2;$3;$4;" "$data" || return 0
 	echo "$3, $4, on $2 nodes of $1" >&2
 	IFS=, read -ra keys <<<"$1"
 	for key in "${keys[@]:1}"; do set+=(--set "$key"); done
@@ -95,13 +94,15 @@ play_style() { # MACHINE NODES PROGRAM STYLE
 seconds() { # MACHINE NODES PROGRAM STYLE
 	awk -F';' -v key="$1;$2;$3;$4" '$1 ";" $2 ";" $3 ";" $4 == key { print $5; exit }' "$data"
 }
-all() { # plays every mark on both machines
-	local m n
+machine_of() { [[ $1 == active ]] && echo scmp-original || echo scmp; } # STYLE
+all() { # plays every mark, in each style on the machine that is made for it
+	local m n style
 	for m in "${marks[@]}"; do
 		mark "$m"
 		for n in ${nodes//,/ }; do
-			play scmp-original "$n" "$program" "$styles"
-			play scmp "$n" "$program" "$styles"
+			for style in active ${styles//,/ }; do
+				play_style "$(machine_of "$style")" "$n" "$program" "$style"
+			done
 		done
 	done
 }
@@ -127,14 +128,13 @@ speedup() {
 		mark "$m"
 		one=$(seconds scmp-original "${nodes%%,*}" "$program" active)
 		for style in active ${styles//,/ }; do
-			for machine in scmp-original scmp; do
-				printf '| %s | %s | `%s` ' "$name" "$style" $machine
-				for n in ${nodes//,/ }; do
-					printf '| %s ' "$(ratio "$one" "$(seconds $machine "$n" \
-						"$program" "$style")")"
-				done
-				echo '|'
+			machine=$(machine_of "$style")
+			printf '| %s | %s | `%s` ' "$name" "$style" "$machine"
+			for n in ${nodes//,/ }; do
+				printf '| %s ' "$(ratio "$one" "$(seconds "$machine" "$n" "$program" \
+					"$style")")"
 			done
+			echo '|'
 		done
 	done
 }
@@ -196,8 +196,8 @@ range_cell() { # VALUES STYLE, of the mark
 		if [[ $value == --* ]]; then
 			machine=scmp original=scmp-original options="$program ${value/=/ }"
 		fi
-		play "$original" "$at" "$options" "$styles"
-		play "$machine" "$at" "$options" "$styles"
+		play_style "$original" "$at" "$options" active
+		play_style "$machine" "$at" "$options" "$2"
 		printf '%s ' "$(gain "$(seconds "$original" "$at" "$options" active)" \
 			"$(seconds "$machine" "$at" "$options" "$2")")"
 	done
@@ -239,7 +239,7 @@ depth() {
 	for queue in 2 4 8 16 32 64 128; do
 		printf '| %s ' $queue
 		for n in ${nodes//,/ }; do
-			play scmp,queue=$queue "$n" "$program" send
+			play_style scmp,queue=$queue "$n" "$program" send
 			printf '| %s ' "$(ratio "$(seconds scmp,queue=$queue "${nodes%%,*}" "$program" \
 				send)" "$(seconds scmp,queue=$queue "$n" "$program" send)")"
 		done
