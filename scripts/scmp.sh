@@ -106,7 +106,7 @@ all() { # plays every mark, in each style on the machine that is made for it
 		done
 	done
 }
-ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b + 0) printf "%.2f", a / b; else print b ? b : "-" }'; }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a + 0 && b + 0) printf "%.2f", a / b; else print b + 0 || !b ? "-" : b }'; }
 gain() { # in per cent, how much less the second is
 	awk -v a="$1" -v b="$2" 'BEGIN {
 		if (a + 0 && b + 0) printf "%+.1f", 100 * (1 - b / a); else print b ? b : "-" }'
@@ -232,18 +232,21 @@ ranges() {
 	printf '%s\n' "${rows[@]}"
 }
 depth() {
-	local queue n program="neighborhood --naive 1 --bits 11"
+	local style queue n program="neighborhood --naive 1 --bits 11"
 	[[ $quick ]] && program="neighborhood --naive 1 --bits 7 --side 64"
-	echo "| flits | ${nodes//,/ | } |"
-	rule $((2 + $(tr -cd , <<<"$nodes" | wc -c)))
-	for queue in 2 4 8 16 32 64 128; do
-		printf '| %s ' $queue
-		for n in ${nodes//,/ }; do
-			play_style scmp,queue=$queue "$n" "$program" send
-			printf '| %s ' "$(ratio "$(seconds scmp,queue=$queue "${nodes%%,*}" "$program" \
-				send)" "$(seconds scmp,queue=$queue "$n" "$program" send)")"
+	echo "| style | flits | ${nodes//,/ | } |"
+	rule $((3 + $(tr -cd , <<<"$nodes" | wc -c)))
+	for style in send active; do
+		for queue in 2 4 8 16 32 64 128; do
+			printf '| %s | %s ' $style $queue
+			for n in ${nodes//,/ }; do
+				play_style scmp,queue=$queue "$n" "$program" $style
+				printf '| %s ' "$(ratio "$(seconds scmp,queue=$queue "${nodes%%,*}" \
+					"$program" $style)" "$(seconds scmp,queue=$queue "$n" \
+					"$program" $style)")"
+			done
+			echo '|'
 		done
-		echo '|'
 	done
 }
 
