@@ -183,7 +183,7 @@ omitted=(
 	"a message in the NIU|send_request=1cycles,send_reply=1cycles,receive=1cycles send_request=4cycles,send_reply=4cycles,receive=4cycles send_request=10cycles,send_reply=10cycles,receive=10cycles|"
 	"a thread's quantum|quantum=25cycles quantum=100cycles quantum=1000cycles|"
 	"depth of a virtual channel|channel_flits=1 channel_flits=4 channel_flits=16|"
-	"virtual channels|channels=1 channels=4 channels=16|"
+	"virtual channels|channels=4 channels=8 channels=16|"
 	"side of the image|--side=64 --side=128 --side=256|neighborhood"
 	"first partner: the next node, the first|--naive=0 --naive=1|neighborhood cg"
 	"elements in half a row|--offsets=1 --offsets=4 --offsets=16|cg"
