@@ -52,22 +52,22 @@ TEST(the_time_on_a_core_of_a_process_that_runs_grows_and_that_of_one_that_sleeps
 	int way[2];
 	uint64_t used = 77, more = 0;
 	pid_t pid = child_that(way, 0, 0);
-	while (process_runs(pid, &used))
+	while (process_state(pid, &used) == 'R')
 		usleep(1000);
 	CHECK(used < 77);
-	CHECK(!process_runs(pid, &more) && more == used);
+	CHECK(process_state(pid, &more) == 'S' && more == used);
 	close(way[1]);
 	CHECK_IS(waitpid(pid, NULL, 0), pid);
 	used = 77;
-	CHECK(!process_runs(pid, &used) && used == 77);
+	CHECK(process_state(pid, &used) == 0 && used == 77);
 	pid = fork();
 	if (pid == 0)
 		for (volatile unsigned i = 0;; i++)
 			; /* for ever */
 	REQUIRE(pid > 0);
 	for (more = 0; more < 3;)
-		process_runs(pid, &more);
-	CHECK(process_runs(pid, &more));
+		process_state(pid, &more);
+	CHECK(process_state(pid, &more) == 'R');
 	kill(pid, SIGKILL);
 	CHECK_IS(waitpid(pid, NULL, 0), pid);
 }
