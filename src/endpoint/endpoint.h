@@ -91,7 +91,7 @@ struct endpoint {
 		};
 		uint64_t after; /* all of it: not 0 when a poll has to see to one of them */
 	};
-	uint32_t vain;   /* looks at inlets where nothing was */
+	uint32_t vain; /* looks at inlets where nothing was */
 
 	struct stats *stats;  /* NULL in a rank that does not count; see count.h */
 	struct pulse *pulse;  /* what the rank shows of itself in any case */
