@@ -40,11 +40,11 @@ int sim_price(const struct tern_work *work, uint64_t *left)
 static void compute(struct machine *m, uint64_t *left, uint64_t ps, bool served)
 {
 	uint64_t began = turn_time(m);
+	m->process[m->self].since = NEVER; /* whoever computes does not look in vain */
 	if (served)
 		turn_wait(m, began + ps, 1);
 	else
 		turn_charge(m, ps);
-	m->process[m->self].since = NEVER;
 	uint64_t took = turn_time(m) - began;
 	if (took)
 		use_serve(use_node(m, m->self, USE_WORK), 0, took);

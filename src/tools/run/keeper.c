@@ -353,7 +353,7 @@ static void keeper_loop(struct keeper *k)
 			{ .fd = k->news, .events = POLLIN },
 		};
 		output_polls(&k->output, p + 4);
-		poll(p, 4 + OUTPUT_POLLS, overdue_wait(&k->overdue));
+		poll(p, 4 + OUTPUT_POLLS, k->phase == RUNNING ? overdue_wait(&k->overdue) : -1);
 		if (p[0].revents)
 			keeper_signal(k);
 		if (p[1].revents)

@@ -15,7 +15,10 @@
 #include "base/setting.h"
 #include "endpoint/handler.h"
 
-enum { LOOKS = 8 }; /* within the limit */
+enum {
+	LOOKS = 8,               /* within the limit */
+	SECONDS_MOST = 10000000, /* four months, for which poll(2) has a number */
+};
 
 /* What a member handled when it was last looked at, and since when. */
 struct glance {
@@ -38,7 +41,7 @@ int overdue_open(struct overdue *o, struct job *job)
 		return -ENOMEM;
 	o->job = job;
 	o->ends = ends;
-	o->limit_ns = seconds * 1000000000;
+	o->limit_ns = (seconds < SECONDS_MOST ? seconds : SECONDS_MOST) * 1000000000;
 	o->next = clock_ns() + o->limit_ns / LOOKS;
 	return 0;
 }
@@ -131,8 +134,10 @@ bool overdue_look(struct overdue *o, uint32_t *rank, char text[OVERDUE_TEXT])
 		struct glance *g = &o->glance[m];
 		uint32_t r = job_member_rank(o->job, m);
 		pid_t pid = r < o->job->size ? atomic_load(&o->job->rank[r].pid) : 0;
-		if (!pid)
+		if (!pid || job_rank_state(o->job, r) != RANK_OPEN) {
+			*g = (struct glance){ 0 };
 			continue;
+		}
 		glance_renew(g, job_pulse(o->job, m), pid, passed);
 		if (found || g->told || g->lasted < o->limit_ns)
 			continue;

@@ -62,6 +62,7 @@ struct niu_part {
 	uint32_t name;  /* of RTS and CTS: the send's, and of its data: the receive's, */
 	uint32_t other; /* of a CTS: the receive's */
 	uint64_t total; /* of an RTS: bytes of the data */
+	uint64_t after; /* of data: bytes of the message that later packets have */
 	uint64_t mark;  /* flits that its queue ever held, up to it */
 };
 

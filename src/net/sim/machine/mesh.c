@@ -211,10 +211,11 @@ static void tick_at(struct machine *m, struct mesh *mesh, uint64_t cycle)
 }
 
 /* Flits leave in a cycle, so it is told behind that, of worms in the order of their places. */
+/* A node's way in carries one flit in a cycle: the node orders such events. */
 static void tell_at(struct machine *m, uint64_t cycle, uint32_t i, uint32_t stamp)
 {
 	event_add(m, &(struct event){ .time = cycle * m->profile.flit,
-				      .order = TICK_ORDER + 1 + i,
+				      .order = TICK_ORDER + 1 + m->travel[i].src,
 				      .what = i,
 				      .stamp = stamp,
 				      .kind = EVENT_LEFT });

@@ -158,6 +158,7 @@ static void queue_begin(struct machine *m, struct niu_queue *q, uint32_t i)
 	} else {
 		q->state = NIU_SENDS;
 		t->niu.watched = true;
+		t->niu.after = 0;
 	}
 	machine_enter(m, i);
 }
@@ -202,7 +203,9 @@ static void niu_send(struct machine *m, struct travel *t)
 	struct niu_queue *q = queue_at(m, t->src, t->context);
 	t->niu.queue = (uint32_t)(q - m->niu) % THREADS + 1;
 	q->in += niu_flits(m, t);
-	t->niu.mark = turn_thread_of(m, t->context)->mark = q->in;
+	t->niu.mark = q->in;
+	if (t->src == m->self) /* the others of this process have no threads that compute */
+		turn_thread_of(m, t->context)->mark = q->in;
 }
 
 /* The queue that has been cleared for these data; NULL. */
@@ -224,6 +227,7 @@ static void niu_enter(struct machine *m, uint32_t i)
 		t->niu.queue = (uint32_t)(q - m->niu) % THREADS + 1;
 		t->niu.watched = true;
 		q->left -= t->data < q->left ? t->data : q->left;
+		t->niu.after = q->left; /* packets of a message leave in order */
 	}
 	/* What the network says for itself, as in a barrier, is behind data, and before an RTS. */
 	if (t->class == CLASS_CONTROL && t->niu.queue && queue_asks(m, queue_of(m, t)))
@@ -252,14 +256,14 @@ static void niu_left(struct machine *m, uint32_t i, uint32_t unsent)
 {
 	struct travel *t = &m->travel[i];
 	struct niu_queue *q = queue_of(m, t);
-	uint64_t stays = m->profile.descriptors ? 0 : unsent + (q->left + 3) / 4;
+	uint64_t stays = m->profile.descriptors ? 0 : unsent + (t->niu.after + 3) / 4;
 	if (stays < q->head) {
 		q->out += q->head - stays;
 		q->head = stays;
 	}
 	if (lies_in(m, q, t->niu.mark))
 		context_free(m, t);
-	if (unsent || q->left)
+	if (unsent || t->niu.after)
 		queue_settle(m, q);
 	else
 		queue_over(m, q);
@@ -307,12 +311,22 @@ static uint64_t niu_arrive(struct machine *m, const struct travel *t)
 static bool niu_take(struct machine *m, const struct travel *t)
 {
 	struct node *n = &m->node[t->dst];
-	if (t->type != TYPE_THREAD || !m->profile.contexts || n->left)
+	if (t->type != TYPE_THREAD || !m->profile.contexts || n->left || !niu_queues(m))
 		return true;
 	if (n->threads >= m->profile.contexts)
 		return false;
 	n->threads++;
 	return true;
+}
+
+/* What waits for an answer of theirs goes on, and what they did not take is taken. */
+static void niu_gone(struct machine *m)
+{
+	for (uint32_t i = 0; i < m->shared->nodes * THREADS; i++)
+		if (queue_lost(m, &m->niu[i]))
+			queue_over(m, &m->niu[i]);
+	if (m->net->wake)
+		m->net->wake(m);
 }
 
 static void queue_print(const struct machine *m, const struct niu_queue *q, FILE *to)
@@ -347,5 +361,6 @@ const struct sim_controller niu_controller = {
 	.left = niu_left,
 	.take = niu_take,
 	.suspends = niu_suspends,
+	.gone = niu_gone,
 	.stuck = niu_stuck
 };

@@ -261,7 +261,7 @@ static bool turn_alone(struct machine *m, uint64_t until, uint64_t step)
 	struct node *n = &m->node[m->self];
 	bool early = turn_foresees(m);
 	uint64_t end = early ? turn_ends(m, until, step) : until;
-	if (end > turn_horizon(m))
+	if (end == NEVER || end > turn_horizon(m))
 		return false;
 	while (early && !queue_empty(&n->due)) {
 		uint64_t at = m->travel[n->due.first].arrived;
@@ -340,6 +340,8 @@ static void node_gone(struct machine *m, uint32_t node, uint64_t time)
 	m->node[node].left = true;
 	if (time > m->shared->ended)
 		m->shared->ended = time;
+	if (m->controller->gone)
+		m->controller->gone(m);
 	if (++m->shared->gone == m->shared->nodes)
 		use_end(m);
 }
