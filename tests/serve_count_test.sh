@@ -9,7 +9,6 @@ has_udp || skip "this build has no UDP"
 
 # Instructions of a scope that keeps the thread out, with what it does to the calls around it.
 scope=20
-looks=2 # in 32 requests
 
 cat >"$folder/shell" <<'END'
 #!/bin/sh
@@ -50,6 +49,6 @@ sentence "what polls or waits takes one scope more than without the thread"
 for name in poll_none poll_one wait; do
 	at_most $name $scope two0
 done
-at_most request $((looks * scope)) two0
+# 32 requests are shown only: on a busy machine their receiver sleeps and has to be woken.
 at_most wait $scope one
 finish

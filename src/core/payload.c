@@ -500,6 +500,9 @@ int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, u
 		const uint64_t *words)
 {
 	struct parcel p = layer_parcel(id, n, words);
+	/* A peer may send in the reply class what is a request: it has no lane for an answer. */
+	if (TERN_UNLIKELY(e->inlet && e->inlet->kind == TERN_KIND_REPLY))
+		return -EBADMSG;
 	payload_forget_reply(e);
 	if (!data)
 		return send_reply(e, &p);

@@ -168,13 +168,22 @@ int rules_reply_to(struct endpoint *e, uint32_t dst, unsigned id, unsigned n)
 	return rc ? rc : rules_message(e, dst, id, n, 0, true);
 }
 
+/*
+ * The program is in no handler. Where `reach` is not 0 it is in none, and what the endpoint says it
+ * handles is served by a thread, which may end that at any moment.
+ */
+static bool handles_nothing(const struct endpoint *e)
+{
+	return e->t->reach || !in_handler(e);
+}
+
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len)
 {
 	char label[LABEL_ROOM];
 	int rc = rules_forked(e);
 	if (rc)
 		return rc;
-	if (!in_handler(e))
+	if (handles_nothing(e))
 		return rule_broken(RULE_REPLY_OUTSIDE,
 				   "rank %u asked for a reply to handler %u outside a handler: "
 				   "only the handler of a request replies, and before it returns",
@@ -201,7 +210,7 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)
 	int rc = rules_forked(e);
 	if (rc)
 		return rc;
-	if (in_handler(e) && m == rules_handled(e))
+	if (!handles_nothing(e) && m == rules_handled(e))
 		return 0;
 	return rule_broken(RULE_HANDLING,
 			   "%s is for the handler of that very message, before it returns", what);

@@ -25,23 +25,41 @@ struct whens {
 	struct when when[TERN_WHEN_MAX];
 };
 
+/* A flag in registered memory, which the program may have unmapped. An error is an answer, too. */
+static bool when_registered(struct mem *m, const struct when *w)
+{
+	uint64_t value;
+	if (message_read(m, w->flag, (char *)&value, sizeof value))
+		return true;
+	atomic_thread_fence(memory_order_acquire); /* as the load below */
+	return value >= w->least;
+}
+
 /* Whether the request can be answered: the flag says so, or its memory or the data's has gone. */
 static bool when_ready(struct mem *m, const struct when *w)
 {
 	const char *flag = mem_reach(m, w->flag, sizeof(uint64_t));
 	if (!flag || !mem_reach(m, w->src, w->len))
 		return true;
+	if (addr_segment(w->flag) != SEGMENT_HEAP)
+		return when_registered(m, w);
 	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)flag,
 				    memory_order_acquire) >= w->least;
+}
+
+/* The data, unless they or the flag cannot be read: then an error. */
+static int when_read(struct mem *m, const struct when *w, char bytes[TERN_PAYLOAD_MAX])
+{
+	char probe[8];
+	int error = message_read(m, w->flag, probe, sizeof probe);
+	return error ? error : message_read(m, w->src, bytes, w->len);
 }
 
 /* Sends the data as a request; the memory may have gone since the request came. */
 static void when_tell(struct mem *m, const struct when *w)
 {
-	char bytes[TERN_PAYLOAD_MAX], probe[8];
-	int error = message_read(m, w->flag, probe, sizeof probe);
-	if (!error)
-		error = message_read(m, w->src, bytes, w->len);
+	char bytes[TERN_PAYLOAD_MAX];
+	int error = when_read(m, w, bytes);
 	uint64_t words[] = { w->slot, (uint64_t)error };
 	layer_request(m->e, w->asker, MEM_WHEN_DONE, error ? NULL : bytes, w->len, 2, words);
 }
@@ -113,8 +131,7 @@ static void on_when(tern *t, const tern_msg *msg)
 	if (!when_of(m, msg, &w))
 		message_answer(t, w.slot, EFAULT, 0);
 	else if (when_ready(m, &w))
-		message_answer_data(t, w.slot, message_read(m, w.src, bytes, w.len) ? NULL : bytes,
-				    w.len);
+		message_answer_data(t, w.slot, when_read(m, &w, bytes) ? NULL : bytes, w.len);
 	else if (t->own->site.serving || when_hold(m, &w))
 		message_answer(t, w.slot, EAGAIN, 0);
 }

@@ -195,3 +195,26 @@ TEST(memory_that_goes_while_a_request_is_held_ends_it_with_an_error)
 	check_here();
 	local_close();
 }
+
+/* Held already, and asked for later. */
+TEST(a_flag_that_its_owner_has_unmapped_is_an_error_though_it_is_registered)
+{
+#ifndef __x86_64__
+	check_skip("under an emulator the kernel does not refuse what is not mapped");
+#endif
+	ranks_open();
+	tern_addr a;
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	REQUIRE(page != MAP_FAILED);
+	REQUIRE(tern_register(local[0], page, 4096, &a) == 0);
+	for (int i = 0; i < 2; i++) {
+		tern_op op = TERN_OP;
+		CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 8, a, 1, &op), 0);
+		local_settle();
+		munmap(page, 4096);
+		CHECK_IS(tern_op_wait(local[1], &op), -EFAULT);
+	}
+	check_here();
+	CHECK_IS(tern_unregister(local[0], a), 0);
+	local_close();
+}

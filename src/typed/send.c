@@ -102,6 +102,7 @@ static int send_place(struct typed *y, struct sending *s)
 	int rc = send_buffer(y, s);
 	if (rc != -ENOBUFS)
 		return rc;
+	atomic_thread_fence(memory_order_acquire); /* released in pool_shut(): why none is free */
 	if (!bufpool_open(&to->pool))
 		return sending_later(s, "it has just closed the type");
 	if (to->flags & TERN_BUF_REFUSE)

@@ -101,7 +101,9 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 	to->checks = words[5] & FOUND_CHECKS;
 	to->head = notice_head(to->key, to->key, to->flags & ORDERED);
 	to->counter = to->flags & TERN_BUF_ORDER_ALL ? &y->route[rank]->number : &to->number;
-	to->quick = to->is_far || to->checks ? 0 : k.bytes < LONG_BYTES ? k.bytes : LONG_BYTES;
+	to->quick = k.bytes < LONG_BYTES ? k.bytes : LONG_BYTES;
+	if (to->is_far || to->checks || !k.count)
+		to->quick = 0;
 	return true;
 }
 

@@ -264,6 +264,7 @@ static bool pool_shut(struct type_queue *s)
 	struct bufpool_claim c;
 	/* First, so that a sender who finds nothing free sees why, and asks again. */
 	atomic_store_explicit(k->now, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release); /* before the words; acquired in send_place() */
 	for (uint32_t i = 0; i < k->count; i++)
 		if (buf_slot_open(&s->slot[i]) &&
 		    !bufpool_claim(k, s->slot[i].at, BUFPOOL_SHUT, &c))

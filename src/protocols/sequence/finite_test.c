@@ -79,7 +79,30 @@ TEST(a_verdict_is_a_code_whatever_the_peer_says)
 	local_close();
 }
 
-TEST(so_is_what_it_says_of_packets_that_are_missing)
+static void answer_by_questions(tern *t, const tern_msg *m)
+{
+	const uint64_t words[] = { FIRST, 32, KIND | (uint64_t)SHIFT_LINE2 << BLOCK_SHIFT };
+	static const unsigned question[] = { SEQUENCE_ASK, SEQUENCE_HEAD, SEQUENCE_END };
+	(void)m;
+	layer_reply(t->own, question[said++], NULL, 0, 3, words);
+}
+
+/* It has no lane for an answer. */
+TEST(a_question_that_comes_as_a_reply_is_not_answered)
+{
+	begin();
+	CHECK_IS(tern_on(local[0], 0, answer_by_questions), 0);
+	CHECK_IS(tern_on(local[1], 0, answer_by_questions), 0);
+	for (said = 0; said < 3;) {
+		CHECK_IS(tern_request(local[1], 0, 0), 0);
+		CHECK_IS(tern_poll(local[0]), 1);
+		CHECK_IS(tern_poll(local[1]), 1);
+		CHECK_IS(tern_poll(local[0]), 0);
+	}
+	local_close();
+}
+
+TEST(what_it_says_of_packets_that_are_missing_is_a_code_too)
 {
 	begin();
 	layer_on(local[1]->own, SEQUENCE_END, answer_end);

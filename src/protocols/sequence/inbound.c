@@ -194,10 +194,10 @@ static void on_sequence_ask(tern *t, const tern_msg *m)
 	struct sequence *q = sequence_of(t);
 	uint64_t shape = tern_msg_arg(m, 2), len = tern_msg_arg(m, 1), number = number_of(m);
 	const struct kind *k = &q->kind[shape_id(shape)];
-	struct inbound *in = q->in + tern_msg_src(m);
+	struct inbound *in = k->accept ? q->in + tern_msg_src(m) : NULL;
 	uint64_t shift = shape_shift(shape), kind = shift - SHIFT_LINE2;
-	/* Without a kind there is no `in`. At least one line of either length is whole. */
-	if (TERN_UNLIKELY(!k->accept || in->data || number <= in->number || kind > 1 ||
+	/* At least one line of either length is whole. */
+	if (TERN_UNLIKELY(!in || in->data || number <= in->number || kind > 1 ||
 			  len - 32 > BLOCK_INDEX)) {
 		on_sequence_head(t, m);
 		return;

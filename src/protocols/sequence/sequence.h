@@ -116,7 +116,9 @@ struct sequence {
 	struct inbound *in;   /* one a rank; NULL until a kind is registered */
 	struct outbound *out; /* one a rank; NULL until one goes */
 	struct tern_stream *streams;
-	unsigned waiting; /* streams that have packets under way */
+	unsigned waiting; /* streams that have packets under way, but those to ranks that are lost:
+			   */
+	bool uncounted;   /* there are such, whose last answers may come still */
 	bool resending;   /* a turn of stream_progress() is under way */
 };
 

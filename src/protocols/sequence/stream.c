@@ -14,27 +14,6 @@
 #include "core/wait.h"
 #include "protocols/sequence/stream.h"
 
-struct tern_stream {
-	tern *t;
-	struct tern_lane *lane;
-	uint64_t next, acked; /* keys under way: [acked, next) */
-	uint64_t end;         /* keys below it may be put; 0 if the common case is not to be */
-	uint64_t bits;        /* of the header of a packet of two words */
-	unsigned left;        /* packets until one asks for an acknowledgement, */
-	unsigned period;      /* then so many again: the group, or no end where each of them asks */
-	unsigned group;
-	unsigned id;
-	uint32_t dst;
-	bool open; /* else it is here for its numbers, from which the next one goes on */
-	bool plain;
-	struct tern_inlet *replies;
-	struct tern_stream *next_stream;
-	struct sequence *q;
-	uint64_t tried;           /* what `acked` was at the last look: patience begins anew */
-	struct patience patience; /* of the first */
-	struct piece kept[WINDOW];
-};
-
 static inline struct tern_stream *stream_to(const struct sequence *q, uint32_t dst, unsigned id)
 {
 	return q->stream_out[id] ? q->stream_out[id][dst] : NULL;
@@ -45,7 +24,7 @@ static inline struct tern_stream *stream_to(const struct sequence *q, uint32_t d
 static void stream_rests(struct sequence *q)
 {
 	if (q->waiting && --q->waiting == 0)
-		layer_work(q->e, LAYER_SEQUENCE, false);
+		layer_work(q->e, LAYER_SEQUENCE, q->uncounted);
 }
 
 /* A stream has its first packet under way: polls see to it. */
@@ -173,8 +152,11 @@ unsigned stream_progress(struct sequence *q)
 		if (stream_waits(s) && stream_late(s))
 			sent += stream_again(s);
 	q->waiting = 0;
-	for (struct tern_stream *s = q->streams; s; s = s->next_stream)
+	q->uncounted = false;
+	for (struct tern_stream *s = q->streams; s; s = s->next_stream) {
 		q->waiting += stream_waits(s);
+		q->uncounted |= s->next != s->acked && !stream_waits(s);
+	}
 	q->resending = false;
 	layer_work(q->e, LAYER_SEQUENCE, q->waiting);
 	return sent;
@@ -268,8 +250,8 @@ static inline __attribute__((always_inline)) int put_quick(tern_stream *s, unsig
 			  !layer_line(lane, &m)))       /* cost: base status */
 		return put_rare(s, n, words);
 	uint64_t bits = s->bits + (n == 2 ? 0 : BITS_FOUR - BITS_TWO);
-	if (TERN_UNLIKELY(--s->left == 0)) { /* cost: fault status */
-		bits += BITS_ASKS;
+	if (TERN_UNLIKELY(--s->left == 0)) {          /* cost: fault status */
+		bits += s->group > 1 ? BITS_ASKS : 0; /* else all of them ask */
 		s->left = s->period;
 	}
 	struct words w;
@@ -318,7 +300,8 @@ static __attribute__((noinline)) int flush_rare(struct tern_stream *s)
 /* cost: fault control */
 int tern_stream_flush(tern_stream *s)
 {
-	return TERN_LIKELY(s->t->reach && stream_settle(s)) ? 0 : flush_rare(s);
+	const tern *t = s->t;
+	return TERN_LIKELY(t->reach && !t->own->scoped && stream_settle(s)) ? 0 : flush_rare(s);
 }
 
 int tern_stream_close(tern_stream *s)

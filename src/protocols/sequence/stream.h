@@ -3,6 +3,7 @@
 #ifndef TERN_SEQUENCE_STREAM_H
 #define TERN_SEQUENCE_STREAM_H
 
+#include "core/wait.h"
 #include "protocols/sequence/sequence.h"
 
 enum { WINDOW = TERN_STREAM_WINDOW };
@@ -50,6 +51,28 @@ enum { SHAPE_ASKS = 1 << 8, SHAPE_WORDS = SHAPE_ASKS - 1 };
 #define BITS_ASKS (UINT64_C(1) << TERN_ID_SHIFT)
 _Static_assert(STREAM_TWO_ASKS == STREAM_TWO + 1 && STREAM_FOUR_ASKS == STREAM_FOUR + 1,
 	       "added to a header");
+
+/* The sending end. */
+struct tern_stream {
+	tern *t;
+	struct tern_lane *lane;
+	uint64_t next, acked; /* keys under way: [acked, next) */
+	uint64_t end;         /* keys below it may be put; 0 if the common case is not to be */
+	uint64_t bits;        /* of the header of a packet of two words */
+	unsigned left;        /* packets until one asks for an acknowledgement, */
+	unsigned period;      /* then so many again: the group, or no end where each of them asks */
+	unsigned group;
+	unsigned id;
+	uint32_t dst;
+	bool open; /* else it is here for its numbers, from which the next one goes on */
+	bool plain;
+	struct tern_inlet *replies;
+	struct tern_stream *next_stream;
+	struct sequence *q;
+	uint64_t tried;           /* what `acked` was at the last look: patience begins anew */
+	struct patience patience; /* of the first */
+	struct piece kept[WINDOW];
+};
 
 /* `call` was given stream `id`: 0, or -ERANGE with a sentence. */
 int stream_id_check(unsigned id, const char *call);

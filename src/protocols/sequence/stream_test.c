@@ -7,7 +7,7 @@
 
 #include "../../../tests/local.h"
 #include "core/layer.h"
-#include "protocols/sequence/sequence.h"
+#include "protocols/sequence/stream.h"
 
 enum { STREAM = 3, PACKETS = 20, POLLS_MOST = 1000000, BEHIND = 0 };
 
@@ -193,5 +193,24 @@ TEST(a_flush_takes_acknowledgements_without_a_poll)
 	CHECK_IS(inlet_handled(&local[0]->own->site.peer[1].replies), ROUNDS + ROUNDS / 7 + 1);
 	CHECK_IS(tern_stream_close(s), 0);
 	CHECK_IS(tern_stream_close(other), 0);
+	local_close();
+}
+
+/* The count of packets up to the next one that asks is of 32 bits, and here it is at its end. */
+TEST(where_each_packet_asks_the_count_of_those_that_do_not_changes_nothing)
+{
+	tern_stream *s;
+	begin_only();
+	CHECK_IS(tern_stream_on(local[1], STREAM, pair, NULL), 0);
+	REQUIRE(tern_stream_open(local[0], 1, STREAM, TERN_WAY_FULL, 1, &s) == 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		const uint64_t words[] = { i, ~i };
+		s->left = i % 2 ? 1 : s->left;
+		CHECK_IS(tern_stream_put(s, 2, words), 0);
+		CHECK(tern_poll(local[1]) > 0);
+		CHECK_IS(tern_stream_flush(s), 0);
+	}
+	CHECK_IS(got, 4);
+	CHECK_IS(tern_stream_close(s), 0);
 	local_close();
 }
