@@ -400,8 +400,9 @@ static void crowding_ranks(void)
 {
 	tern *t = ranks_open();
 	uint64_t sent = 0;
+	uint32_t me = tern_rank(t);
 	phases_begin(t);
-	for (int i = 1; i <= PHASES && tern_rank(t) == 0; i++) {
+	for (int i = 1; i <= PHASES && me == 0; i++) {
 		tern_hold(t);
 		while (tern_request(t, 1, TELL, 1, 2, 3) == 0)
 			sent++;
@@ -411,19 +412,19 @@ static void crowding_ranks(void)
 		CHECK_IS(tern_request(t, 1, TELL, 1, 2, 3), 0);
 		sent++;
 	}
-	for (uint64_t i = 1; i <= PHASES && tern_rank(t) == 1; i++) {
+	for (uint64_t i = 1; i <= PHASES && me == 1; i++) {
 		while (atomic_load(&board->rounds) < i)
 			;
 		spin(2000000);
 		while (tern_poll(t) > 0)
 			;
 	}
-	if (tern_rank(t) == HAMMER)
+	if (me == HAMMER)
 		hammer(t);
-	if (tern_rank(t) == 0)
+	if (me == 0)
 		atomic_store(&board->took, sent);
 	phases_end(t);
-	if (tern_rank(t) == 1)
+	if (me == 1)
 		CHECK_IS(atomic_load(&board->handled), atomic_load(&board->took));
 }
 
