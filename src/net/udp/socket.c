@@ -437,10 +437,10 @@ static unsigned rx_buffers_drain(struct socket *s, struct datagram *d, unsigned 
 /*
  * Each poll asks the socket. Not through the C library: its calls are points where a thread may be
  * cancelled, which in a process of two threads takes 50 instructions more; and a poll that ends in
- * its middle would leave the endpoint half changed.
+ * its middle would leave the endpoint half changed. Thread sanitizer sees what a datagram orders in
+ * the C library's calls alone.
  */
-#ifdef TERN_WATCHED_ /* thread sanitizer sees what a datagram orders in the C library's calls \
-			alone */
+#ifdef TERN_WATCHED_
 static ssize_t socket_take_one(struct socket *s, void *bytes, size_t most)
 {
 	return recv(s->fd, bytes, most, MSG_DONTWAIT);
