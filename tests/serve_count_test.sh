@@ -8,7 +8,7 @@
 has_udp || skip "this build has no UDP"
 
 # Instructions of a scope that keeps the thread out, with what it does to the calls around it.
-scope=20
+scope=37
 
 cat >"$folder/shell" <<'END'
 #!/bin/sh

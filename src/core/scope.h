@@ -32,21 +32,9 @@ void scope_regain(struct endpoint *e); /* in a light scope, after an alert */
 /* Scopes that this kernel thread is inside of, in all endpoints that have a guard. */
 extern _Thread_local uint32_t scope_depth __attribute__((tls_model("initial-exec")));
 
-/*
- * The guard says that the program is inside before the alert is looked at (tern_guard_add() keeps
- * the compiler from changing that). The thread raises CLAIM, issues a membarrier and then reads the
- * guard. The membarrier falls before this addition as the processor does it, or behind it. Before:
- * the load of the alert, which is later still, finds CLAIM. Behind: the thread finds the guard
- * busy. So at most one of the two goes on. models/ownership.pml has it with a store buffer.
- */
-static inline struct scope scope_open_light(tern *t)
-{
-	tern_guard_add(t, GUARD_INSIDE);
-	scope_depth++;
-	if (TERN_UNLIKELY(tern_alert(t)))
-		scope_regain(t->own);
-	return (struct scope){ t->own };
-}
+/* Out of line: calls where nothing is to be entered must not pay for what these need. */
+struct scope scope_open_light(tern *t);
+void scope_close_entered(struct endpoint *e);
 
 static inline struct scope scope_open(tern *t)
 {
@@ -58,18 +46,12 @@ static inline struct scope scope_open(tern *t)
 	return (struct scope){ scope_enter(e) ? e : NULL };
 }
 
-/* Whether it is light may change inside: the two ways of leaving do the same to the guard. */
 static inline void scope_close(struct scope *scope)
 {
 	struct endpoint *e = scope->e;
 	if (TERN_LIKELY(!e))
 		return;
-	if (TERN_UNLIKELY(e->guarded)) {
-		scope_leave(e);
-		return;
-	}
-	tern_guard_add(e->t, -GUARD_INSIDE);
-	scope_depth--;
+	scope_close_entered(e);
 }
 
 /*
