@@ -216,6 +216,35 @@ TEST(with_one_queue_a_message_waits_for_the_rendezvous_of_another_thread)
 	CHECK_IS(came[1][2], data + (18 + 1) * CYCLE + (1 + 3 + 17 + 1) * CYCLE);
 }
 
+/* Its packets are handed over at once. An RTS behind them, which would pass data, waits for all. */
+TEST(a_rendezvous_of_several_packets_has_its_queue_until_the_last_of_them_has_left)
+{
+	enum { PACKETS = 3 };
+	begin("scmp,thread_queues=0");
+	for (sender = 1; sender <= 2; sender++) {
+		word[1] = (sender + 6) << NAME_SHIFT;
+		word[2] = PACKETS * 128;
+		sent(HANDLER_RTS, 4, 0);
+	}
+	play();
+	uint64_t cleared = clear(TOLD_CLEAR);
+	CHECK_IS(count[1], 1);
+	now();
+	from = 0;
+	to = 1;
+	word[0] = 9;
+	for (int i = 0; i < PACKETS; i++) {
+		m.serving = true;
+		m.served = cleared;
+		sent(HANDLER_DATA, 1, 128);
+	}
+	m.serving = false;
+	play();
+	CHECK_IS(count[1], 1 + PACKETS + 1);
+	for (int i = 2; i <= PACKETS; i++) /* 34 flits of each, and a cycle between them */
+		CHECK_IS(came[1][i] - came[1][i - 1], (34 + 1) * CYCLE);
+}
+
 TEST(a_send_that_is_refused_does_not_block_its_queue)
 {
 	ask("scmp,thread_queues=0");
