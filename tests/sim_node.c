@@ -16,7 +16,8 @@
  *     request BYTES  and for data that rank 0 has a thread of rank 1 send it
  *     exchange BYTES each rank prints how long each of four exchanges with the other takes
  *     behind BYTES   rank 0 sends so much by rendezvous, and a request behind that, for which rank
- * 1 waits before it receives crowd N        rank 0 has N threads of rank 1 wait for each other
+ * 1 waits before it receives full N         each rank begins N rendezvous with the other and
+ * computes; only then it receives crowd N        rank 0 has N threads of rank 1 wait for each other
  *     limit          rank 0 prints how many threads a rank can have
  */
 #include <stdbool.h>
@@ -244,6 +245,21 @@ static void behind(tern *t, size_t bytes)
 	}
 }
 
+static void full(tern *t, unsigned n)
+{
+	static char data[1024];
+	uint32_t other = !tern_rank(t);
+	tern_op op = { 0 };
+	must(tern_barrier(t));
+	for (unsigned i = 0; i < n; i++)
+		must(tern_send_start(t, other, ID, page_bytes, sizeof data, TERN_SEND_RENDEZVOUS,
+				     &op));
+	must(tern_sim_work(t, &(tern_work){ .integer = 1000 }));
+	for (unsigned i = 0; i < n; i++)
+		must(tern_recv(t, other, ID, data, sizeof data, NULL));
+	must(tern_op_wait(t, &op));
+}
+
 static unsigned met;
 
 /* Until all that are to meet have begun. */
@@ -310,6 +326,8 @@ int main(int argc, char **argv)
 		exchange(t, n);
 	else if (strcmp(what, "behind") == 0)
 		behind(t, n);
+	else if (strcmp(what, "full") == 0)
+		full(t, n);
 	else if (strcmp(what, "crowd") == 0)
 		crowd(t, n);
 	else if (strcmp(what, "limit") == 0 && tern_rank(t) == 0)

@@ -102,6 +102,14 @@ grep -q 'stands still at .*: messages wait in their nodes for permission to leav
 	grep -q 'node 0 has asked node 1 whether it may send 4096 bytes, and 1 messages' "$err" ||
 	fail "it says $(<"$err")"
 
+sentence "so does one whose threads are all suspended, because nobody has received"
+run -n 2 --profile cluster "$node" full 20
+check_status 0
+patience=60 run -n 2 --profile scmp "$node" full 20
+check_status 1
+grep -q 'stands still at .*: messages wait in their nodes for permission to leave' "$err" ||
+	fail "it says $(<"$err")"
+
 sentence "a thread message waits in the network for a context, and a machine that stands for it says so"
 run -n 2 --profile scmp --set contexts=3 "$node" crowd 3
 check_status 0
