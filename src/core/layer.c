@@ -99,7 +99,6 @@ void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const cha
 	handler_set(e, TERN_HANDLER_MAX + id, fn, name);
 }
 
-/* What layer_answer_write() leaves to do. */
 int layer_sent_knock(tern *t, struct tern_lane *lane)
 {
 	tern_knock(t, lane);
@@ -113,6 +112,7 @@ int layer_sent_look(tern *t)
 	return 0;
 }
 
+/* What layer_answer_write() leaves to do. */
 int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w0, uint64_t w1)
 {
 	const uint64_t words[] = { w0, w1 };
