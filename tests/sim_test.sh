@@ -136,6 +136,10 @@ for example in hello ring histogram halo; do
 	sort "$out" | cmp -s - "$folder/real" || fail "$example prints something else"
 done
 
+sentence "all members of a reduction get the same bits, NaNs and zeros among them"
+run -n 5 "$TERN_BIN/coll_bits_test" members_have_the_same_bits_at_the_ranks_of_a_launcher
+check_status 0
+
 sentence "ranks that wait for what nobody sends are told so, with the time"
 run -n 2 "$ranks" stuck
 [[ $status != 0 ]] || fail "it ended well"

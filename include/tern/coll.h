@@ -97,8 +97,10 @@ size_t tern_type_size(enum tern_type type); /* in bytes; 0 if there is no such t
 
 /*
  * What a reduction does. Integers wrap. MIN and MAX of values with a location keep the location,
- * of equal values the smallest. Bits and logic are for integers. EXACT, added to one of them:
- * the result of a team of this size is the same, bit by bit, wherever its members run.
+ * of equal values the smallest. Of reals they are a NaN if one is, and -0 is less than +0; every
+ * NaN that comes out is the same quiet one. Bits and logic are for integers. All members of an
+ * allreduce get the same bits. EXACT, added to one of them: the result of a team of this size is
+ * the same, bit by bit, wherever its members run; of scans, too.
  */
 enum tern_reduce {
 	TERN_REDUCE_SUM,

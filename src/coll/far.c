@@ -170,7 +170,11 @@ void far_reduce(struct run *r, const struct members *p, uint32_t root, const voi
 		step_copy(r, out, scratch, bytes);
 }
 
-/* Members beyond a power of two are combined into others first, and told the result at the end. */
+/*
+ * Members beyond a power of two are combined into others first, and told the result at the end. Of
+ * two that exchange, each has its own on the left; they get the same bits, since every operation
+ * that comes here commutes bit by bit (reduce.c).
+ */
 static void allreduce_doubling(struct run *r, const struct members *p, void *data, void *temp,
 			       size_t n)
 {
@@ -216,15 +220,13 @@ void far_allreduce(struct run *r, const struct members *p, void *data, size_t n)
 	}
 }
 
-/* Member i gets part i of everybody and combines it in the order of the members. */
-void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
-		 size_t n)
+/* Member i gets part i of everybody, which lie in its scratch in the order of the members. */
+static char *parts_exchange(struct run *r, const struct members *p, const char *from, size_t n)
 {
 	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me);
-	const char *from = in;
 	char *scratch = run_scratch(r, (size_t)p->n * mine * unit);
 	if (!scratch)
-		return;
+		return NULL;
 	step_copy(r, scratch + p->me * mine * unit, from + part_at(n, p->n, p->me) * unit,
 		  mine * unit);
 	for (uint32_t k = 1; k < p->n; k++) {
@@ -237,9 +239,18 @@ void far_ordered(struct run *r, const struct members *p, uint32_t root, const vo
 			  part_len(n, p->n, i) * unit);
 	}
 	step_wait(r);
+	return scratch;
+}
+
+void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
+		 size_t n)
+{
+	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me);
+	char *scratch = parts_exchange(r, p, in, n), *to = out;
+	if (!scratch)
+		return;
 	for (uint32_t i = 1; i < p->n; i++)
 		step_combine(r, scratch, scratch + i * mine * unit, mine);
-	char *to = out;
 	if (p->me == root || root >= p->n)
 		step_copy(r, to + part_at(n, p->n, p->me) * unit, scratch, mine * unit);
 	if (root >= p->n) {
@@ -255,12 +266,42 @@ void far_ordered(struct run *r, const struct members *p, uint32_t root, const vo
 	step_wait(r);
 }
 
+/* -- Scans ------------------------------------------------------------------------------------- */
+
+/* Member i combines part i from the first member on, and tells each one how far that is there. */
+static void scan_ordered(struct run *r, const struct members *p, const void *in, char *out,
+			 size_t n, bool inclusive)
+{
+	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me) * unit;
+	char *part = parts_exchange(r, p, in, n), *sum = run_scratch(r, mine);
+	uint32_t first = inclusive ? 0 : 1; /* who gets a result */
+	if (!part || !sum)
+		return;
+	for (uint32_t i = 0; p->me >= first && i < p->n; i++)
+		if (i != p->me)
+			step_recv(r, p->rank[i], 1, out + part_at(n, p->n, i) * unit,
+				  part_len(n, p->n, i) * unit);
+	step_copy(r, sum, part, mine);
+	for (uint32_t i = 0; i < p->n; i++) {
+		char *own = out + part_at(n, p->n, p->me) * unit;
+		if (i && inclusive)
+			step_combine(r, sum, part + i * mine, mine / unit);
+		if (i >= first && i == p->me)
+			step_copy(r, own, sum, mine);
+		else if (i >= first)
+			step_send(r, p->rank[i], 1, sum, mine);
+		if (i && !inclusive)
+			step_combine(r, sum, part + i * mine, mine / unit);
+	}
+	step_wait(r);
+}
+
 /*
  * Doubling: after k rounds a member has combined itself with the 2^k - 1 before it. `sum` includes
  * it, `before` does not.
  */
-void far_scan(struct run *r, const struct members *p, const void *in, void *out, size_t n,
-	      bool inclusive)
+static void scan_doubling(struct run *r, const struct members *p, const void *in, void *out,
+			  size_t n, bool inclusive)
 {
 	size_t bytes = n * r->combine.size;
 	char *sum = run_scratch(r, 3 * bytes);
@@ -294,6 +335,15 @@ void far_scan(struct run *r, const struct members *p, const void *in, void *out,
 		step_copy(r, out, sum, bytes);
 	else if (has)
 		step_copy(r, out, before, bytes);
+}
+
+void far_scan(struct run *r, const struct members *p, const void *in, void *out, size_t n,
+	      bool inclusive)
+{
+	if (r->combine.ordered)
+		scan_ordered(r, p, in, out, n, inclusive);
+	else
+		scan_doubling(r, p, in, out, n, inclusive);
 }
 
 /* -- Gathering ----------------------------------------------------------------------------------

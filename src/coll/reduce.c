@@ -1,10 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Types and operations: one table, from which every combination is made. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "coll/coll.h"
 #include "core/scope.h"
+
+/*
+ * Reals. Every operation commutes bit by bit, so members that combine the same values get the same
+ * bits. For that every NaN that comes out is the same one: which of two NaNs a processor passes on
+ * depends on the order in which the compiler names them. MIN and MAX give it as soon as one value
+ * is a NaN, and -0 is less than +0. The loops have no branches, so that they are vectorised.
+ */
+#define BITS_OF(T, bits_t)                                                        \
+	static inline bits_t T##_bits(T x)                                        \
+	{                                                                         \
+		bits_t bits;                                                      \
+		memcpy(&bits, &x, sizeof bits);                                   \
+		return bits;                                                      \
+	}                                                                         \
+	static inline T T##_of_bits(bits_t bits)                                  \
+	{                                                                         \
+		T x;                                                              \
+		memcpy(&x, &bits, sizeof x);                                      \
+		return x;                                                         \
+	}                                                                         \
+	static inline T T##_canonical(T x)                                        \
+	{                                                                         \
+		return x != x ? (T)__builtin_nan("") : x;                         \
+	}                                                                         \
+	/* x and y differ where the values are zeros, or one is a NaN. */         \
+	static inline T T##_least(T a, T b)                                       \
+	{                                                                         \
+		T x = b < a ? b : a, y = a < b ? a : b;                           \
+		T both = T##_of_bits(T##_bits(x) | T##_bits(y));                  \
+		return __builtin_isunordered(a, b) ? (T)__builtin_nan("") : both; \
+	}                                                                         \
+	static inline T T##_most(T a, T b)                                        \
+	{                                                                         \
+		T x = b > a ? b : a, y = a > b ? a : b;                           \
+		T both = T##_of_bits(T##_bits(x) & T##_bits(y));                  \
+		return __builtin_isunordered(a, b) ? (T)__builtin_nan("") : both; \
+	}
+
+BITS_OF(float, uint32_t)
+BITS_OF(double, uint64_t)
 
 /* left[i] = the expression of a and b */
 #define COMBINE(name, T, expr)                                    \
@@ -30,46 +71,56 @@
 	COMBINE(name##_all, T, a &&b)          \
 	COMBINE(name##_any, T, a || b)
 
-#define REAL(name, T)                         \
-	COMBINE(name##_sum, T, a + b)         \
-	COMBINE(name##_product, T, a *b)      \
-	COMBINE(name##_min, T, b < a ? b : a) \
-	COMBINE(name##_max, T, b > a ? b : a)
+#define REAL(T)                                      \
+	COMBINE(T##_sum, T, T##_canonical(a + b))    \
+	COMBINE(T##_product, T, T##_canonical(a *b)) \
+	COMBINE(T##_min, T, T##_least(a, b))         \
+	COMBINE(T##_max, T, T##_most(a, b))
 
 /* Two reals each; n counts the complex ones. */
-#define COMPLEX(name, T)                                                    \
-	static void name##_sum(void *left, const void *right, size_t n)     \
-	{                                                                   \
-		T *restrict l = left;                                       \
-		const T *restrict r = right;                                \
-		for (size_t i = 0; i < 2 * n; i++)                          \
-			l[i] += r[i];                                       \
-	}                                                                   \
-	static void name##_product(void *left, const void *right, size_t n) \
-	{                                                                   \
-		T *restrict l = left;                                       \
-		const T *restrict r = right;                                \
-		for (size_t i = 0; i < 2 * n; i += 2) {                     \
-			T re = l[i] * r[i] - l[i + 1] * r[i + 1];           \
-			l[i + 1] = l[i] * r[i + 1] + l[i + 1] * r[i];       \
-			l[i] = re;                                          \
-		}                                                           \
+#define COMPLEX(T)                                                                 \
+	static void complex_##T##_sum(void *left, const void *right, size_t n)     \
+	{                                                                          \
+		T##_sum(left, right, 2 * n);                                       \
+	}                                                                          \
+	static void complex_##T##_product(void *left, const void *right, size_t n) \
+	{                                                                          \
+		T *restrict l = left;                                              \
+		const T *restrict r = right;                                       \
+		for (size_t i = 0; i < 2 * n; i += 2) {                            \
+			T re = l[i] * r[i] - l[i + 1] * r[i + 1];                  \
+			T im = l[i] * r[i + 1] + l[i + 1] * r[i];                  \
+			l[i] = T##_canonical(re);                                  \
+			l[i + 1] = T##_canonical(im);                              \
+		}                                                                  \
 	}
 
+/*
+ * Integers that are ordered as the values are: -0 before +0, and a NaN before all, or behind all.
+ */
+static inline int64_t double_key(double x, int64_t nan)
+{
+	int64_t bits = (int64_t)double_bits(x);
+	return x != x ? nan : bits < 0 ? bits ^ INT64_MAX : bits;
+}
+
+#define VALUE_ITSELF(x) (x)
+#define VALUE_LEAST(x) double_key(x, INT64_MIN)
+#define VALUE_MOST(x) double_key(x, INT64_MAX)
+
 /* The better value with its location; of equal ones the smaller location. */
-#define LOCATED_ONE(name, T, better)                                                \
-	static void name(void *left, const void *right, size_t n)                   \
-	{                                                                           \
-		T *restrict l = left;                                               \
-		const T *restrict r = right;                                        \
-		for (size_t i = 0; i < n; i++)                                      \
-			if (r[i].value better l[i].value ||                         \
-			    (!(l[i].value better r[i].value) && r[i].at < l[i].at)) \
-				l[i] = r[i];                                        \
+#define LOCATED(name, T, better, key, kept)                                            \
+	static void name(void *left, const void *right, size_t n)                      \
+	{                                                                              \
+		T *restrict l = left;                                                  \
+		const T *restrict r = right;                                           \
+		for (size_t i = 0; i < n; i++) {                                       \
+			if (key(r[i].value) better key(l[i].value) ||                  \
+			    (key(l[i].value) == key(r[i].value) && r[i].at < l[i].at)) \
+				l[i] = r[i];                                           \
+			l[i].value = kept(l[i].value);                                 \
+		}                                                                      \
 	}
-#define LOCATED(name, T)              \
-	LOCATED_ONE(name##_min, T, <) \
-	LOCATED_ONE(name##_max, T, >)
 
 INTEGER(int8, int8_t, uint32_t)
 INTEGER(int16, int16_t, uint32_t)
@@ -79,13 +130,16 @@ INTEGER(uint8, uint8_t, uint32_t)
 INTEGER(uint16, uint16_t, uint32_t)
 INTEGER(uint32, uint32_t, uint32_t)
 INTEGER(uint64, uint64_t, uint64_t)
-REAL(float, float)
-REAL(double, double)
-COMPLEX(complex_float, float)
-COMPLEX(complex_double, double)
-LOCATED(int64_at, tern_int64_at)
-LOCATED(uint64_at, tern_uint64_at)
-LOCATED(double_at, tern_double_at)
+REAL(float)
+REAL(double)
+COMPLEX(float)
+COMPLEX(double)
+LOCATED(int64_at_min, tern_int64_at, <, VALUE_ITSELF, VALUE_ITSELF)
+LOCATED(int64_at_max, tern_int64_at, >, VALUE_ITSELF, VALUE_ITSELF)
+LOCATED(uint64_at_min, tern_uint64_at, <, VALUE_ITSELF, VALUE_ITSELF)
+LOCATED(uint64_at_max, tern_uint64_at, >, VALUE_ITSELF, VALUE_ITSELF)
+LOCATED(double_at_min, tern_double_at, <, VALUE_LEAST, double_canonical)
+LOCATED(double_at_max, tern_double_at, >, VALUE_MOST, double_canonical)
 
 #define SUMS(name) [TERN_REDUCE_SUM] = name##_sum, [TERN_REDUCE_PRODUCT] = name##_product
 #define ENDS(name) [TERN_REDUCE_MIN] = name##_min, [TERN_REDUCE_MAX] = name##_max
