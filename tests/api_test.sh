@@ -118,7 +118,7 @@ for header in "$folder"/headers/*; do
 done
 
 echo "every synopsis of a man page is a signature of a header"
-for page in man/*.3; do
+for page in $(find man -name "*.3" -type f); do
 	awk '/^\.Sh/ { on = /SYNOPSIS/ }
 		on && /^\.Ft/ { sub(/^\.Ft /, ""); gsub(/"/, ""); type = $0 }
 		on && /^\.Fn/ { sub(/^\.Fn /, ""); gsub(/" "/, ", "); sub(/ "/, "("); sub(/"$/, ")")

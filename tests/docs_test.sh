@@ -40,6 +40,14 @@ for page in "${pages[@]}"; do
 	done
 done
 
+echo "man -l shows every page from the source tree: a second name is a link beside its page"
+for page in $(grep -l '^\.so ' man/*); do
+	fail "$page: .so is looked up where pages are installed; make it a symbolic link"
+done
+for page in $(find man -type l); do
+	[[ $(readlink "$page") != */* && -e $page ]] || fail "$page leads to $(readlink "$page")"
+done
+
 echo "every file that design.md and README.md name exists"
 pattern='\b(src|tests|scripts|models|include|examples|apps|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
 for page in README.md docs/design.md; do

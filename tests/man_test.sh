@@ -19,7 +19,7 @@ text() { mandoc -T ascii "$1" | sed 's/.\x08//g'; } # PAGE, as one reads it
 
 pages=() links=()
 for page in man/*.[137]; do
-	if grep -q '^\.so ' "$page"; then
+	if [[ -L $page ]]; then
 		links+=("$page")
 	else
 		pages+=("$page")
@@ -65,13 +65,11 @@ synopsis() { sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.F[no] \([a-z0-9_]*
 for function in $functions; do
 	page=man/$function.3
 	[[ -s $page ]] || { fail "$function has none"; continue; }
-	target=$(sed -n 's|^\.so man3/|man/|p' "$page")
-	grep -qx "$function" <<<"$(synopsis "${target:-$page}")" ||
-		fail "${target:-$page} does not describe $function"
+	grep -qx "$function" <<<"$(synopsis "$page")" || fail "$page does not describe $function"
 done
 
 echo "every function in a synopsis is in a header"
-for page in man/*.3; do
+for page in "${pages[@]}"; do
 	for function in $(synopsis "$page"); do
 		grep -qx "$function" <<<"$functions" || fail "$page describes $function"
 	done
@@ -85,8 +83,9 @@ done
 
 echo "every link leads to a page that names it"
 for link in "${links[@]}"; do
-	name=$(basename "$link" .3) target=$(sed -n 's|^\.so man3/|man/|p' "$link")
-	[[ -s $target ]] && grep -q "^\.Nm $name\b" "$target" || fail "$link leads to $target"
+	name=$(basename "$link" .3) target=$(readlink "$link")
+	[[ $target != */* && -s $link ]] && grep -q "^\.Nm $name\b" "$link" ||
+		fail "$link leads to $target"
 done
 
 echo "every page that is referred to exists"
@@ -173,7 +172,7 @@ try() {
 	code "$said" || [[ -z $said || $said == "$(<"$folder/out")" ]] ||
 		fail "$1: its program prints: $(<"$folder/out")"
 }
-for page in man/*.[37]; do
+for page in "${pages[@]}"; do
 	for ((n = 1; n < 9; n++)); do
 		if code "$(display $n "$page")"; then
 			try "$page" $n
@@ -183,9 +182,9 @@ done
 
 if man --version >/dev/null 2>&1; then
 	echo "man shows every page in 80 columns without a warning"
-	for page in "${pages[@]}"; do
+	for page in man/*.[137]; do
 		said=$(MANWIDTH=80 man --warnings -P cat -l "$page" 2>&1 >"$folder/out")
-		[[ -z $said ]] || fail "$page: $(head -3 <<<"$said")"
+		[[ -z $said && -s $folder/out ]] || fail "$page: $(head -3 <<<"$said")"
 		wide=$(col -bx <"$folder/out" | grep -E '.{81}') &&
 			fail "$page: $(head -3 <<<"$wide")"
 	done
