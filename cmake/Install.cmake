@@ -39,10 +39,32 @@ endforeach()
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
 install(FILES ${example_sources} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(DIRECTORY examples/runtime DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+file(GLOB drawings CONFIGURE_DEPENDS docs/*.svg docs/*.png)
+install(FILES ${drawings} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+
+# Documents keep their places to each other. What they link to besides lies elsewhere in a prefix than in the tree.
+file(GLOB documents CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} README.md docs/*.md)
+foreach(document ${documents})
+	cmake_path(GET document PARENT_PATH folder)
+	set(from ${CMAKE_INSTALL_FULL_DOCDIR}/${folder})
+	file(RELATIVE_PATH man ${from} ${CMAKE_INSTALL_FULL_MANDIR})
+	file(RELATIVE_PATH include ${from} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+	file(RELATIVE_PATH python ${from} ${CMAKE_INSTALL_FULL_DATADIR}/tern/python)
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${document})
+	file(READ ${document} text)
+	string(REGEX REPLACE "\\]\\((\\.\\./)?man/([^)]*\\.([0-9]))\\)" "](${man}/man\\3/\\2)" text "${text}")
+	string(REGEX REPLACE "\\]\\((\\.\\./)?include/" "](${include}/" text "${text}")
+	string(REGEX REPLACE "\\]\\((\\.\\./)?bindings/python/" "](${python}/" text "${text}")
+	file(WRITE ${PROJECT_BINARY_DIR}/installed/${document} "${text}")
+	install(FILES ${PROJECT_BINARY_DIR}/installed/${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+endforeach()
 install(DIRECTORY bindings/python DESTINATION ${CMAKE_INSTALL_DATADIR}/tern FILES_MATCHING PATTERN *.py PATTERN README.md
 	PATTERN __pycache__ EXCLUDE)
-install(FILES scripts/completion.bash RENAME tern DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+foreach(command tern tern-machines) # bash looks there for a file of the command's name
+	install(FILES scripts/completion.bash RENAME ${command}
+		DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endforeach()
 
 # For scripts/installed.sh, which sources it.
 set(paths "")

@@ -100,10 +100,23 @@ for page in man1/tern.1 man1/tern-run.1 man1/tern-perf.1 man1/tern-logp.1 man1/t
 	[[ -s $prefix/share/man/$page ]] || { echo "    not $page"; exit 1; }
 done
 compgen -G "$prefix/share/man/man3/tern_*.3" >/dev/null || { echo "    none in section 3"; exit 1; }
+if man --version >/dev/null 2>&1; then
+	echo "man finds a page by each of its names"
+	man -M "$prefix/share/man" -P cat tern_team_split | grep tern_team_all >/dev/null
+fi
+
+echo "every link of every installed document leads to a file"
+documents=$(find "$prefix" -name '*.md')
+[[ $(wc -l <<<"$documents") -gt 15 ]] || { echo "    there are only: $documents"; exit 1; }
+for document in $documents; do
+	for link in $(grep -oP '\]\(\K[^)#]+(?=(#[^)]*)?\))' "$document" | grep -v '^http'); do
+		[[ -e $(dirname "$document")/$link ]] || { echo "    $document: $link"; exit 1; }
+	done
+done
 
 echo "licence, README, examples and completion are there, and the examples compile"
 for file in doc/tern/LICENSE doc/tern/README.md doc/tern/examples/hello.c \
-	bash-completion/completions/tern; do
+	bash-completion/completions/tern{,-machines}; do
 	[[ -s $prefix/share/$file ]] || { echo "    not $file"; exit 1; }
 done
 for example in "$prefix"/share/doc/tern/examples/*.c; do
