@@ -359,6 +359,7 @@ status=$?
 check_status 2
 check_err "no command 'rnu'; did you mean 'tern run'"
 [[ $("$tern" --version) == "tern "[0-9]*.*.* ]] || fail "--version is wrong"
+[[ $("$tern" version) == "$("$tern" --version)" ]] || fail "version is not --version"
 "$tern" --help | grep -q perf || fail "tern --help does not list perf"
 
 sentence "ranks are bound to a core each, or not, as asked"

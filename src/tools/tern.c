@@ -32,7 +32,7 @@ static void help(FILE *to)
 	fputs("usage: tern COMMAND [OPTIONS]\n\n", to);
 	for (int i = 0; i < COMMANDS; i++)
 		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].purpose);
-	fputs("\n`tern help COMMAND` says more; so does `man tern`. `tern --version` prints the "
+	fputs("\n`tern help COMMAND` says more; so does `man tern`. `tern version` prints the "
 	      "version.\n",
 	      to);
 }
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 		return help_main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return help_main(1, argv);
-	if (strcmp(argv[1], "--version") == 0) {
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
 		puts("tern " TERN_VERSION);
 		return 0;
 	}
