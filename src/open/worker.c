@@ -263,8 +263,9 @@ static int worker_share(struct endpoint *main, tern **worker)
 	if (!main->shared)
 		return error_set(
 			-ENOTSUP,
-			"rank %u reaches others over %s, where workers share its endpoint: "
-			"open it with tern_options.shared, or set TERN_SHARED=1",
+			"opening a worker of rank %u: it reaches others over %s, where workers "
+			"take turns at its endpoint, which was not opened to be shared: set "
+			"TERN_SHARED=1, or open it with tern_options.shared",
 			main->t->rank, main->net[main->nets - 1]->ops->name);
 	atomic_fetch_add(&main->aliases, 1);
 	*worker = main->t;
