@@ -224,7 +224,7 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	app_delivery(j, TERN_DELIVERY_POLL);
 	for (uint64_t i = 0; i < count * rows; i++)
-		n += !(fabs(y[i] - expected[i]) <= 1e-9 * fabs(expected[i]) + 1e-12);
+		n += app_differs("y", i, y[i], expected[i], 1e-9 * fabs(expected[i]) + 1e-12);
 	return n;
 }
 

@@ -239,12 +239,15 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	(void)j;
 	for (uint64_t l = 0; l < mine; l++) {
-		if (depth[l] != expected[first + l])
+		uint64_t v = first + l;
+		if (app_differs_word("depth", v, depth[l], expected[v]))
 			n++;
 		else if (depth[l] == 0)
-			n += parent[l] != first + l;
-		else if (depth[l] != NOWHERE)
-			n += !has_neighbour(l, parent[l]) || expected[parent[l]] + 1 != depth[l];
+			n += app_differs_word("parent", v, parent[l], v);
+		else if (depth[l] != NOWHERE &&
+			 (!has_neighbour(l, parent[l]) || expected[parent[l]] + 1 != depth[l]))
+			n += app_wrong("parent[%llu] is %u, which is no neighbour of depth %u",
+				       (unsigned long long)v, parent[l], depth[l] - 1);
 	}
 	return n;
 }

@@ -137,7 +137,7 @@ static void reset(struct app_job *j)
 static uint64_t wrong(struct app_job *j)
 {
 	app_delivery(j, TERN_DELIVERY_POLL);
-	return pairs(j) && number != 2 * bounces - j->rank % 2;
+	return pairs(j) ? app_differs_word("number", 0, number, 2 * bounces - j->rank % 2) : 0;
 }
 
 static double predict(struct app_job *j)

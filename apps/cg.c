@@ -229,8 +229,10 @@ static void reset(struct app_job *j)
 static uint64_t wrong(struct app_job *j)
 {
 	uint64_t n = 0;
-	for (uint64_t l = 0; l < mine; l++)
-		n += !(fabs(x[l] - app_solution(l * j->size + j->rank)) <= 1e-8);
+	for (uint64_t l = 0; l < mine; l++) {
+		uint64_t i = l * j->size + j->rank;
+		n += app_differs("x", i, x[l], app_solution(i), 1e-8);
+	}
 	return n;
 }
 

@@ -185,7 +185,7 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	(void)j;
 	for (uint64_t i = 0; i < row_count * column_count; i++)
-		n += part[i] != expected[i];
+		n += app_differs_word("part", i, part[i], expected[i]);
 	return n;
 }
 

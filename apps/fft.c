@@ -174,7 +174,10 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	for (uint64_t l = 0; l < local; l++) {
 		uint64_t at = app_fft_place(j->rank * local + l, points);
-		n += !(cabs(blocked[l] - expected[at]) <= 1e-12 * (double)points);
+		double complex is = blocked[l], should = expected[at];
+		double within = 1e-12 * (double)points;
+		n += app_differs("real part of y", at, creal(is), creal(should), within) ||
+		     app_differs("imaginary part of y", at, cimag(is), cimag(should), within);
 	}
 	return n;
 }

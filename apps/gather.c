@@ -182,7 +182,7 @@ static uint64_t wrong(struct app_job *j)
 {
 	uint64_t n = 0;
 	for (uint64_t k = 0; k < words; k++)
-		n += result[k] != table_word(place(j->rank, k));
+		n += app_differs_word("result", k, result[k], table_word(place(j->rank, k)));
 	return n;
 }
 

@@ -163,7 +163,7 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	(void)j;
 	for (uint64_t i = 0; i < mine; i++)
-		n += table[i] != expected[i];
+		n += app_differs_word("table", i, table[i], expected[i]);
 	return n;
 }
 

@@ -317,7 +317,7 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	(void)j;
 	for (uint64_t i = 0; i < own_rows * own_columns * edge * edge; i++)
-		n += !(fabs(part[i] - expected[i]) <= 1e-9 * (1 + fabs(expected[i])));
+		n += app_differs("part", i, part[i], expected[i], 1e-9 * (1 + fabs(expected[i])));
 	return n;
 }
 

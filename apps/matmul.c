@@ -207,7 +207,7 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	(void)j;
 	for (uint64_t i = 0; i < mine * rows; i++)
-		n += c[i] != expected[i];
+		n += app_differs("c", i, c[i], expected[i], 0);
 	return n;
 }
 

@@ -263,10 +263,10 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	(void)j;
 	for (uint64_t i = 0; i < CLASSES * KINDS * bin_count; i++)
-		n += total[i] != expected[i];
+		n += app_differs_word("histogram", i, total[i], expected[i]);
 	for (unsigned i = 0; i < CLASSES * 2; i++) {
 		double is = descriptor[i / 2][i % 2], should = expected_descriptor[i / 2][i % 2];
-		n += !(fabs(is - should) <= 1e-9 * (1 + fabs(should)));
+		n += app_differs("descriptor", i, is, should, 1e-9 * (1 + fabs(should)));
 	}
 	return n;
 }

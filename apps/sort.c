@@ -127,10 +127,9 @@ static void reset(struct app_job *j)
 
 static uint64_t wrong(struct app_job *j)
 {
-	uint64_t n = bucket_count != expected_count;
-	(void)j;
+	uint64_t n = app_differs_word("length of bucket", j->rank, bucket_count, expected_count);
 	for (uint64_t i = 0; i < expected_count; i++)
-		n += bucket[i] != expected[i];
+		n += app_differs_word("bucket", i, bucket[i], expected[i]);
 	return n;
 }
 

@@ -330,7 +330,7 @@ static uint64_t wrong(struct app_job *j)
 	uint64_t n = 0;
 	app_figure(j, "levels", m.levels);
 	for (uint64_t i = j->rank; i < m.rows; i += j->size)
-		n += !(fabs(y[i] - expected[i]) <= 1e-9 * (1 + fabs(expected[i])));
+		n += app_differs("y", i, y[i], expected[i], 1e-9 * (1 + fabs(expected[i])));
 	return n;
 }
 

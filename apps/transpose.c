@@ -169,7 +169,8 @@ static uint64_t wrong(struct app_job *j)
 	(void)j;
 	for (uint64_t i = 0; i < row_count; i++)
 		for (uint64_t c = 0; c < columns; c++)
-			n += out[i * columns + c] != element(first_row + i, c);
+			n += app_differs_word("out", (first_row + i) * columns + c,
+					      out[i * columns + c], element(first_row + i, c));
 	return n;
 }
 

@@ -255,8 +255,9 @@ static uint64_t wrong(struct app_job *j)
 	app_must(j, tern_team_allreduce(j->team, &s, &s, 3, TERN_TYPE_UINT64, TERN_REDUCE_SUM));
 	if (j->rank)
 		return 0;
-	return (s.nodes != expected.nodes) + (s.leaves != expected.leaves) +
-	       (s.depths != expected.depths);
+	return app_differs_word("nodes", 0, s.nodes, expected.nodes) +
+	       app_differs_word("leaves", 0, s.leaves, expected.leaves) +
+	       app_differs_word("depths", 0, s.depths, expected.depths);
 }
 
 static void close(struct app_job *j)

@@ -49,6 +49,8 @@ check_page '<td>rendezvous</td>'
 sentence "what was measured stands beside what was predicted, and what the paper has"
 check_page 'dashed: predicted'
 check_page 'polyline class="c0 dashed"'
+check_page 'path class="ideal"'
+check_page 'dotted: ideal'
 check_page 'receive, paper: 70 us'
 
 sentence "a report is resumed: what is kept is not run again, what is missing is"
@@ -101,6 +103,20 @@ check_page '2 of the runs failed'
 check_page 'Failed: closure, 2 ranks: &lt;b&gt;broken&lt;/b&gt;: no luck'
 well_formed
 [[ ! -e $data/closure-2.json && ! -e $data/cg-2.json.part ]] || fail "what failed was kept"
+
+sentence "a run with a wrong value says which it is, how to run it again, and leads to its figure"
+mv "$folder/apps/lu" "$folder/apps/lu.real"
+printf '#!/bin/sh\nexec "%s" --spoil "$@"\n' "$folder/apps/lu.real" >"$folder/apps/lu"
+chmod +x "$folder/apps/lu"
+wrong='lu, variant [a-z]*: 1 wrong; the first, at rank 0: part\[0\] is [0-9.e-]* and should be [0-9.e-]*'
+report --apps "$folder/apps" --only lu -n 2 --sim none
+check_status 1
+count_out 1 "lu, 2 ranks .*failed: $wrong\$"
+count_out 1 "^        tern run -n 2 $folder/apps/lu --json"
+check_page "<li><a href=\"#lu\">lu, 2 ranks</a>: $wrong<br/><code>tern run -n 2 "
+check_page "Failed: lu, 2 ranks: $wrong<br/><code>tern run -n 2 "
+well_formed
+mv "$folder/apps/lu.real" "$folder/apps/lu"
 
 sentence "one that does not end is given up"
 printf '#!/bin/sh\nsleep 100\n' >"$folder/apps/cg"

@@ -103,7 +103,7 @@ struct round {
 	uint64_t sum[2];
 };
 
-static struct round play(struct app_job *j)
+static struct round play(struct app_job *j, int spoil)
 {
 	struct round r;
 	app.reset(j);
@@ -116,6 +116,7 @@ static struct round play(struct app_job *j)
 	r.sum[0] = messages_sent(j) - sent;
 	app_must(j, tern_barrier(j->t));
 	kinds_report(j, &before);
+	app_wrong_begin(spoil && j->rank == 0);
 	r.sum[1] = app.wrong(j);
 	app_must(j, tern_team_allreduce(j->team, &r.seconds, &r.seconds, 1, TERN_TYPE_DOUBLE,
 					TERN_REDUCE_MAX));
@@ -136,7 +137,9 @@ static uint64_t play_variant(struct app_job *j, const struct app_settings *s,
 		if (j->rank == 0)
 			app_progress(s, "%s, round %u of %u", result.variant, i + 1,
 				     (unsigned)s->repeat);
-		struct round r = play(j);
+		struct round r = play(j, s->spoil);
+		if (r.sum[1] && !result.wrong)
+			app_wrong_report(j, r.sum[1]);
 		seconds[i] = r.seconds;
 		result.messages = (double)r.sum[0];
 		result.wrong += r.sum[1];

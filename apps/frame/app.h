@@ -56,7 +56,7 @@ struct app {
 	void (*open)(struct app_job *j);
 	void (*reset)(struct app_job *j); /* before a round */
 	void (*run)(struct app_job *j);   /* the round: what is timed */
-	/* How many elements of this rank differ from the serial result. */
+	/* How many elements of this rank differ from the serial result, by app_differs(). */
 	uint64_t (*wrong)(struct app_job *j);
 	double (*predict)(struct app_job *j); /* seconds, or NaN; may be NULL */
 	void (*close)(struct app_job *j);
@@ -94,6 +94,14 @@ void app_work(struct app_job *j, uint64_t integer, uint64_t floating, uint64_t m
 double app_seconds(struct app_job *j); /* of this rank's clock, virtual if it is simulated */
 
 /*
+ * In `wrong`: 1 if an element of this rank, `name`[i], is not what it should be; a real number may
+ * be off by `within`. app_wrong() is for what no one value shows. The first is printed.
+ */
+uint64_t app_differs(const char *name, uint64_t i, double is, double should, double within);
+uint64_t app_differs_word(const char *name, uint64_t i, uint64_t is, uint64_t should);
+__attribute__((format(printf, 1, 2))) uint64_t app_wrong(const char *format, ...);
+
+/*
  * How messages are served from now on, at every rank. app_interrupt_lacks() says why interrupts
  * cannot be had, as on a simulated machine; NULL if they can.
  */
@@ -117,7 +125,7 @@ void app_requests_wait(struct app_job *j);
 
 struct app_settings {
 	uint64_t repeat;
-	int json, plain, progress;
+	int json, plain, progress, spoil;
 	const char *logp, *variants;
 };
 
@@ -127,6 +135,11 @@ int app_options_read(struct app_job *j, int argc, char **argv, struct app_settin
 int app_options_set(uint64_t i);
 int app_variant_wanted(const struct app_settings *s, unsigned variant);
 const char *app_logp_read(const char *path, struct app_logp *logp); /* NULL, or what is wrong */
+
+/* Before a round's comparison; `spoiled`: the first value of this rank counts as wrong. */
+void app_wrong_begin(int spoiled);
+/* At every rank, if the round has mistakes: the first rank that has one prints its sentence. */
+void app_wrong_report(struct app_job *j, uint64_t all);
 
 struct app_result {
 	const char *variant;

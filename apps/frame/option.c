@@ -41,6 +41,7 @@ static void help(void)
 	help_option("json", "", "an array on standard output, and nothing else");
 	help_option("plain", "", "no progress, on a terminal too");
 	help_option("progress", "", "progress, though standard error is no terminal");
+	help_option("spoil", "", "count the first value as wrong, to see what is said then");
 	help_option("help", "", "print this");
 	puts("\nvariants:");
 	for (const struct app_variant *v = app.variants; v->name; v++)
@@ -136,6 +137,7 @@ static int take_flag(struct app_settings *s, const char *name)
 	int *flag = strcmp(name, "json") == 0       ? &s->json
 		    : strcmp(name, "plain") == 0    ? &s->plain
 		    : strcmp(name, "progress") == 0 ? &s->progress
+		    : strcmp(name, "spoil") == 0    ? &s->spoil
 						    : NULL;
 	if (flag)
 		*flag = 1;

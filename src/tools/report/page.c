@@ -124,6 +124,28 @@ static void data_write(const struct figure *f, const struct data *d, FILE *to)
 	fputs("</details>\n", to);
 }
 
+/* -- Failures ----------------------------------------------------------------------------- */
+
+/* The first figure that is drawn from a run. */
+static const char *figure_of(const struct report_options *o, const struct run *run)
+{
+	size_t i = 0;
+	while (i + 1 < figure_count &&
+	       !(o->chosen[i] && figure_table[i].run && run_named(figure_table[i].run) == run))
+		i++;
+	return figure_table[i].id;
+}
+
+/* What failed, why, and how to run it again; the name leads to its figure unless that is NULL. */
+static void failure_write(const struct job *j, const char *figure, FILE *to)
+{
+	if (figure)
+		fprintf(to, "<a href=\"#%s\">", figure);
+	text_write(to, "", j->what, figure ? "</a>: " : ": ");
+	text_write(to, "", j->why, "<br/>");
+	text_write(to, "<code>", j->command, "</code>");
+}
+
 /* -- Figures ------------------------------------------------------------------------------ */
 
 /* The panel of one machine: its picture, its data, and what failed. False: it has none. */
@@ -145,8 +167,9 @@ static bool panel_write(const struct jobs *s, const struct figure *f, const char
 			continue;
 		if (j->state != JOB_FAILED && data_add_json(&d, j->file) == 0)
 			continue;
-		text_write(to, "<p class=\"bad\">Failed: ", j->what, ": ");
-		text_write(to, "", j->why, "</p>\n");
+		fputs("<p class=\"bad\">Failed: ", to);
+		failure_write(j, NULL, to);
+		fputs("</p>\n", to);
 	}
 	if (!plot_write(f, &d, caption, to))
 		fputs("<p class=\"bad\">There is nothing to draw.</p>\n", to);
@@ -229,8 +252,9 @@ static void head_write(const struct jobs *s, FILE *to)
 			s->failed);
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->job[i].state == JOB_FAILED) {
-			text_write(to, "<li><code>", s->job[i].command, "</code>: ");
-			text_write(to, "", s->job[i].why, "</li>\n");
+			fputs("<li>", to);
+			failure_write(&s->job[i], figure_of(s->o, s->job[i].run), to);
+			fputs("</li>\n", to);
 		}
 	fputs(s->failed ? "</ul>\n" : "", to);
 }

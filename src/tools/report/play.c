@@ -313,13 +313,24 @@ static int child_wait(pid_t pid, uint32_t patience)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The first line of what the run has said, without the end of the line. */
-static void first_line(FILE *from, char *line, size_t len)
+/*
+ * Why a run failed: the first line that the program itself has said, which begins with its name, or
+ * else the first line of all. The launcher's line about the status says less.
+ */
+static void reason_read(FILE *from, const char *program, char *reason, size_t len)
 {
+	char line[sizeof((struct job *)0)->why];
+	size_t n = strlen(program);
+	*reason = '\0';
 	rewind(from);
-	if (!fgets(line, (int)len, from))
-		*line = '\0';
-	line[strcspn(line, "\n")] = '\0';
+	while (fgets(line, sizeof line, from)) {
+		bool own = strncmp(line, program, n) == 0 && strchr(",:", line[n]);
+		line[strcspn(line, "\n")] = '\0';
+		if (own || !*reason)
+			snprintf(reason, len, "%s", line);
+		if (own)
+			return;
+	}
 }
 
 /* Puts the output into its file, within an object; false, with the reason, if it cannot. */
@@ -369,7 +380,7 @@ static void job_run(const struct jobs *s, struct job *j, const struct line *l)
 	} else {
 		int status = child_wait(pid, s->o->patience);
 		j->seconds = now() - begun;
-		first_line(err, j->why, sizeof j->why);
+		reason_read(err, j->run->program, j->why, sizeof j->why);
 		if (status < 0)
 			snprintf(j->why, sizeof j->why, "it did not end within %u s",
 				 s->o->patience);
@@ -447,6 +458,8 @@ void jobs_play(struct jobs *s)
 		       : j->state == JOB_FAILED ? "  failed: "
 						: "",
 		       j->state == JOB_FAILED ? j->why : "");
+		if (j->state == JOB_FAILED)
+			printf("        %s\n", j->command);
 		fflush(stdout);
 		s->failed += j->state == JOB_FAILED;
 	}

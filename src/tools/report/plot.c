@@ -408,6 +408,8 @@ static bool lines_write(const struct figure *f, const struct data *d, const char
 			key_write(to, l.line[i].colour, l.line[i].name);
 		else
 			dashed = true;
+	if (f->as == FIGURE_SPEEDUP)
+		fputs("<li>dotted: ideal</li>", to);
 	if (dashed)
 		fprintf(to, "<li>whole: %s, dashed: %s</li>", f->y_name[0], f->y_name[1]);
 	fputs("</ul>\n", to);
