@@ -44,6 +44,33 @@ awk -F, '$1 == "in" { i += $4 } $1 == "out" { o += $4 }
 head -c 4 "$folder/heat.svg" | grep -q '<svg' || fail "the heat map is no picture"
 grep -q 'link from 0 to 1: busy' "$folder/heat.svg" || fail "the heat map has no link"
 tail -1 "$folder/heat.svg" | grep -q '</svg>' || fail "the heat map does not end"
+number() { grep -cE "class=\"node on-(dark|light)\" .*>$1</text>" "$folder/heat.svg"; }
+[[ $(number 0) == 1 && $(number 63) == 1 && $(number '[0-9]+') == 64 ]] ||
+	fail "the nodes have not their numbers"
+
+sentence "of many nodes the heat map numbers the rows and columns"
+run -n 4096 --pattern halo --heat "$folder/large.svg"
+check_status 0
+for head in 0 64 4032 +0 +60; do
+	grep -qF ">$head</text>" "$folder/large.svg" || fail "there is no head $head"
+done
+
+sentence "the colours of the heat map are even: each step of load is as much lighter"
+awk '/<title>[0-9]+ %<\/title>/ && match($0, /#[0-9a-f]+/) {
+		light = 0
+		for (k = 0; k < 3; k++) {
+			c = hex(substr($0, RSTART + 1 + 2 * k, 2)) / 255
+			c = c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ^ 2.4
+			light += c * (k == 0 ? 0.2126 : k == 1 ? 0.7152 : 0.0722)
+		}
+		light = 116 * light ^ (1 / 3) - 16 # as it is perceived, 0 to 100
+		if (n++ && (light - before < 6 || light - before > 9.5))
+			exit 1
+		before = light
+	}
+	function digit(text, i) { return index("0123456789abcdef", substr(text, i, 1)) - 1 }
+	function hex(text) { return 16 * digit(text, 1) + digit(text, 2) }
+	END { exit n != 11 }' "$folder/heat.svg" || fail "they are not"
 
 sentence "the bottleneck is named: processor, controller, injection, ejection, link, latency"
 explain() { # WORDS OPTIONS
@@ -147,6 +174,12 @@ keys=(n nodes time_us speed_up packets events busiest bottleneck)
 run --sweep n=1,2,4 --json "$ranks" traffic 1
 check_status 0
 check_records 3
+run --sweep n=2,4,8 --plot "$folder/plot.svg" "$ranks" traffic 1
+check_status 0
+# the line itself, from 1 upward: twice the nodes, twice the speed
+grep -qE '<polyline class="ideal" points="90[.]0,[0-9.]+ 315[.]0,[0-9.]+ 540[.]0,56[.]0 "' \
+	"$folder/plot.svg" || fail "the picture of the speed-up has not the ideal line"
+grep -q '>ideal</text>' "$folder/plot.svg" || fail "it does not say which line is the ideal one"
 run -n 4 --sweep latency=1us,2us "${bare[@]}" "$ranks" trip
 check_out '^ +1us '
 check_not_out '^[0-9]+$' # what the program prints
