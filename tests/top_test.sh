@@ -65,18 +65,23 @@ ask top --help
 check_status 0
 check_out '^usage: tern top'
 
-if ! command -v tmux >/dev/null; then
-	((failed == 0)) || finish
-	echo "skipped: the screen is tested in tmux, which is not installed"
-	exit 77
-fi
 # a server for each: one that ends is in the way of the next
-screen() { tmux -L "tern-$$-$screens" "$@"; }
+screen() { tmux -L "tern-$$-$screens" -f /dev/null "$@"; }
+screens=0
+screenless() { # WHY
+	((failed == 0)) || finish
+	echo "skipped: the screen is tested in tmux, $1"
+	exit 77
+}
+command -v tmux >/dev/null || screenless "which is not installed"
+# a root without pseudo-terminals, for instance
+screen new-session -d 'sleep 1000' 2>"$err" || screenless "which says: $(<"$err")"
+screen kill-server
 screens=1
 screen_until() { # PATTERN
 	local i
 	for ((i = 0; i < 3000; i++)); do
-		screen capture-pane -p >"$out" 2>"$err"
+		screen capture-pane -p >"$out" 2>"$err" || break # the session is gone
 		grep -qE -- "$1" "$out" && return
 		sleep 0.1
 	done
@@ -86,7 +91,7 @@ trap 'screen kill-server 2>/dev/null; watch_end' EXIT
 
 sentence "on a terminal it is a screen: arrows choose the column, q ends it"
 TERN_STATS=1 job_start 2 busy
-screen -f /dev/null new-session -d -x 140 -y 30 \
+screen new-session -d -x 140 -y 30 \
 	"env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 1000"
 screen_until '^job of '"$job"
 if grep -q 'q quit' "$out"; then
@@ -105,7 +110,7 @@ fi
 sentence "the screen closes when the job ends"
 screen kill-server
 screens=2
-screen -f /dev/null new-session -d -x 140 -y 30 \
+screen new-session -d -x 140 -y 30 \
 	"env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 1000"
 screen_until '^ +1 '
 job_end
