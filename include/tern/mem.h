@@ -292,9 +292,9 @@ enum { TERN_SEGMENTS_MAX = 256 };
 /* -- Store, as in Split-C ----------------------------------------------------------- */
 
 /*
- * One-way: puts the data and adds `len` to the bytes counted at the target, without
- * an acknowledgement; at another machine, while its program computes, too. tern_store_sync() serves
- * messages until `bytes` have been stored here, then takes them off the count.
+ * Puts the data, then adds `len` to the bytes counted at the target, even if its program computes.
+ * Over a network that is a tern_put(), which waits for its answer, and a message. tern_store_sync()
+ * serves messages until `bytes` have been stored here, then takes them off the count.
  */
 int tern_store(tern *t, tern_addr dst, const void *src, size_t len);
 int tern_store_sync(tern *t, uint64_t bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-way stores, counted where they land, as Split-C has them. */
+/* Stores, counted where they land, as Split-C has them. */
 #include <errno.h>
 
 #include "base/error.h"

@@ -49,7 +49,7 @@ const struct run run_table[] = {
 	  "--points 4096,16384,65536 --variant staggered,naive,synchronised,double",
 	  "--points 1024,4096 --variant staggered,naive,double", "cm5", RUN_LARGEST, .logp = true },
 	{ "neighborhood", "neighborhood", "--bits 7,11,15", "--bits 7,11", "--bits 7,11",
-	  "--bits 7 --side 64", "scmp", /* the original can deadlock: docs/scmp.md */
+	  "--bits 7 --side 64", "scmp", /* send deadlocks on the original: docs/scmp.md */
 	  .counts = RUN_EVERY },
 	{ "cg", "cg", "", "--rows 2000", "--rows 2000", "--rows 500", "scmp,scmp-original",
 	  .counts = RUN_EVERY },
