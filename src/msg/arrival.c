@@ -277,50 +277,34 @@ static struct incoming incoming_of(const tern_msg *msg)
 				  .len = meta & 0xffff };
 }
 
-/* Whether the line behind a message brings the rest of it: its header differs in these. */
-static bool rest_is_there(const tern_msg *msg, const tern_msg *rest)
-{
-	const uint64_t differ = ((TERN_HANDLER_MAX + MSG_WORDS) ^ (TERN_HANDLER_MAX + MSG_REST))
-					<< TERN_ID_SHIFT |
-				(6 ^ 4);
-	return (atomic_load_explicit(&msg->head, memory_order_relaxed) ^
-		atomic_load_explicit(&rest->head, memory_order_relaxed)) == differ;
-}
-
-/*
- * A message of two lines. The second comes from the sender's cache while its receive is looked for.
- * A leaf of the ring has a line behind every message, so there is one to look at.
- */
-static __attribute__((noinline)) void send_lines_arrived(struct msg *m, const tern_msg *msg,
+/* A message of eight words. One of fewer, or with a longer length, breaks the protocol. */
+static __attribute__((noinline)) void send_eight_arrived(struct msg *m, const tern_msg *msg,
 							 struct incoming *l)
 {
-	const tern_msg *rest = (const tern_msg *)(const void *)((const char *)msg + TERN_LINE);
-	char bytes[LINES_MOST];
-	__builtin_prefetch(rest);
-	struct receiving *r = recv_match(m, l->src, l->id);
-	memcpy(bytes, &msg->word[2], WORDS_MOST);
-	memcpy(bytes + WORDS_MOST, &rest->word[0], LINES_MOST - WORDS_MOST);
-	l->bytes = bytes;
-	l->len = l->len <= LINES_MOST && rest_is_there(msg, rest) ? l->len : 0;
-	incoming_answer(m, l, r ? incoming_deliver(m, l, r) : incoming_keep(m, l));
+	uint64_t words[EIGHT_MOST / sizeof(uint64_t)];
+	if (l->len > EIGHT_MOST || tern_msg_words(msg) != TERN_WORDS_MAX) {
+		poll_trouble_warn(m->e, error_set(-EBADMSG,
+						  "a message from rank %u says that %u words hold "
+						  "%zu bytes: it was discarded",
+						  l->src, tern_msg_words(msg), l->len));
+		return;
+	}
+	memcpy(words, &msg->word[2], WORDS_MOST);
+	words[4] = tern_msg_arg(msg, 6);
+	words[5] = tern_msg_arg(msg, 7);
+	l->bytes = (const char *)words;
+	incoming_answer(m, l, incoming_arrived(m, l));
 }
 
 static void on_send_words(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg);
 	if (TERN_UNLIKELY(l.len > WORDS_MOST)) {
-		send_lines_arrived(msg_of(t), msg, &l);
+		send_eight_arrived(msg_of(t), msg, &l);
 		return;
 	}
 	l.bytes = (const char *)&msg->word[2];
 	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
-}
-
-/* The line before it has read it. */
-static void on_send_rest(tern *t, const tern_msg *msg)
-{
-	(void)t;
-	(void)msg;
 }
 
 static void on_send_eager(tern *t, const tern_msg *msg)
@@ -371,7 +355,6 @@ static void on_send_each(tern *t, const tern_msg *msg)
 void arrival_register(struct endpoint *e)
 {
 	layer_on(e, MSG_WORDS, on_send_words);
-	layer_on(e, MSG_REST, on_send_rest);
 	layer_on(e, MSG_EAGER, on_send_eager);
 	layer_on(e, MSG_EACH, on_send_each);
 	layer_on(e, MSG_RTS, on_send_rts);

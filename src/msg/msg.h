@@ -31,7 +31,7 @@ extern const struct layer msg_layer;
 #define MSG_ID_EXACT (~UINT64_C(0)) /* the mask under which an id is itself */
 
 enum msg_handler {
-	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 32 bytes of it */
+	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 48 bytes of it */
 	MSG_EAGER,                              /* id, meta; bytes in the payload */
 	MSG_EACH,   /* meta, parts; an id, a length and bytes for each */
 	MSG_RTS,    /* id, meta, total, the data's address or TERN_ADDR_NONE */
@@ -40,7 +40,6 @@ enum msg_handler {
 	MSG_CANCEL, /* the send's name */
 	MSG_BLOCK,  /* name, offset, stride, run, count, id */
 	MSG_TELL,   /* kind and send's name, error or share, cells, receive's name, address, id */
-	MSG_REST,   /* what the MSG_WORDS before it has no room for */
 };
 
 enum tell {
@@ -58,8 +57,8 @@ enum tell {
 enum { META_FLAGS_SHIFT = 16, META_NAME_SHIFT = 32 };
 
 enum {
-	WORDS_MOST = 32,   /* bytes that travel in words, */
-	LINES_MOST = 64,   /* in the words of two messages */
+	WORDS_MOST = 32,   /* bytes that travel in the words of one line, */
+	EIGHT_MOST = 48,   /* in those of two */
 	CELL_BYTES = 248,  /* of a message that no receive has taken */
 	CELLS = 4096,      /* for all ranks together, */
 	CELLS_EACH = 1024, /* at most, for one */

@@ -361,41 +361,25 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 }
 
 /*
- * Two lines of the ring, the second of which is written first: whoever sees the first finds the
- * other there.
+ * 33 to 48 bytes: a message of eight words, which the ring keeps whole. Where it has no room for
+ * two lines the bytes go as a payload. As send_quick().
  */
 /* cost: base write */
-static inline void lines_write(struct tern_lane *lane, tern_id id, uint64_t meta, const uint64_t *w)
-{
-	char *p = lane->tail;
-	tern_line_write(p + TERN_LINE,
-			lane->head | (TERN_HANDLER_MAX + MSG_REST) << TERN_ID_SHIFT | 4, 4, w[4],
-			w[5], w[6], w[7], 0, 0);
-	tern_line_write(p, lane->head | (TERN_HANDLER_MAX + MSG_WORDS) << TERN_ID_SHIFT | 6, 6, id,
-			meta, w[0], w[1], w[2], w[3]);
-	lane_fetch_two(lane);
-	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
-}
-
-/*
- * More than 32 bytes: what one line has no room for goes in another behind it. Nothing may come
- * between them, so where the ring has not room for both, as on a network, they are a payload. As
- * send_quick().
- */
-static __attribute__((noinline)) int send_lines(struct msg *m, uint32_t dst, tern_id id,
+static __attribute__((noinline)) int send_eight(struct msg *m, uint32_t dst, tern_id id,
 						const void *data, size_t len, unsigned flags)
 {
 	tern *t = m->e->t;
 	struct tern_lane *lane = &t->lane[dst];
 	struct correspondent *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_SEND_READY);
-	uint64_t w[LINES_MOST / sizeof(uint64_t)] = { 0 };
-	if (len > LINES_MOST || p->cells < cells || p->first ||
-	    !lane_has_two(lane)) /* cost: flow status */
+	uint64_t words[TERN_WORDS_MAX] = { id, meta_of(len, flags, 0) };
+	if (len > EIGHT_MOST || p->cells < cells || p->first) /* cost: flow status */
+		return 0;
+	memcpy(&words[2], data, len);
+	if (!lane_write_double(lane, (uint64_t)(TERN_HANDLER_MAX + MSG_WORDS) << TERN_ID_SHIFT,
+			       TERN_WORDS_MAX, words))
 		return 0;
 	p->cells -= cells;
-	memcpy(w, data, len);
-	lines_write(lane, id, meta_of(len, flags, 0), w);
 	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
 		tern_knock(t, lane);
 	tern_look(t);
@@ -412,7 +396,7 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 	if (TERN_UNLIKELY(dst >= m->e->t->reach || flags & ~(unsigned)TERN_SEND_READY))
 		return 0;
 	if (TERN_UNLIKELY(len > WORDS_MOST))
-		return send_lines(m, dst, id, data, len, flags);
+		return send_eight(m, dst, id, data, len, flags);
 	struct correspondent *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_SEND_READY);
 	if (TERN_UNLIKELY(p->cells < cells || p->first))
