@@ -78,7 +78,7 @@ done
 echo "every command, option, test and operation exists"
 "$TERN_BIN/tern" --help >"$folder/help" 2>&1
 "$TERN_BIN/tern" perf --list 2>/dev/null | cut -d' ' -f1 >"$folder/perf"
-"$TERN_BIN/tern" cost --list 2>/dev/null | cut -d' ' -f1 >"$folder/cost"
+"$TERN_BIN/tern" cost --list 2>"$folder/lacks" | cut -d' ' -f1 >"$folder/cost"
 commands=0
 while read -r line; do
 	read -ra word <<<"$line"
@@ -93,6 +93,7 @@ while read -r line; do
 		[[ ${word[i]} == --* ]] || continue
 		grep -q -- "^  ${word[i]} " <<<"$help" || fail "$line: no option ${word[i]}"
 		[[ ${word[i]} == --test || ${word[i]} == --operation ]] || continue
+		[[ ${word[1]} != cost ]] || ! grep -q "was built without" "$folder/lacks" || continue
 		for name in ${word[i + 1]//,/ }; do
 			grep -qx -- "$name" "$folder/${word[1]}" ||
 				fail "$line: there is no $name"
