@@ -5,6 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tern)
 install(TARGETS tern tern_static EXPORT tern)
 install(TARGETS tern_command)
+install(TARGETS tern_link RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
 install(PROGRAMS scripts/tern-machines DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 

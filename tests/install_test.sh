@@ -60,6 +60,17 @@ if command -v pkg-config >/dev/null; then
 	$CC -static "$folder/user.c" -o "$folder/static" $(pkg-config --static --cflags --libs tern)
 	expect "a program links the static library through pkg-config --static and runs" \
 		"$folder/static"
+	if command -v mpiexec.hydra >/dev/null; then
+		echo "under another launcher both find the installed tern-link, by the library or TERN_LINK"
+		for how in "$folder/shared" "env TERN_LINK=$prefix/libexec/tern-link $folder/static" \
+			"env PATH=$prefix/libexec $folder/static"; do
+			LD_LIBRARY_PATH=$lib timeout 60 mpiexec.hydra -n 2 $how >"$folder/log" 2>&1 &&
+				[[ $(grep -c '^rank [01] of 2$' "$folder/log") == 2 ]] || {
+				cat "$folder/log"
+				exit 1
+			}
+		done
+	fi
 else
 	echo "pkg-config is not installed: not checked"
 fi

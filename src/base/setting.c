@@ -152,6 +152,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 				  "when a rank that lives has not answered for TERN_KEEPALIVE "
 				  "seconds: wait for it, or fail "
 				  "the calls that need it" },
+	[SETTING_LINK] = { "TERN_LINK", "",
+			   "under another launcher: the path of the program tern-link, which "
+			   "watches the ranks of a machine; unset: the library looks for it" },
 	[SETTING_LIBRARY] = { "TERN_LIBRARY", "",
 			      "the path of libtern.so for bindings of other languages; unset: "
 			      "they look for it" },
@@ -173,6 +176,7 @@ int setting_is_text(enum setting s)
 	case SETTING_FAULT:
 	case SETTING_PROTECT:
 	case SETTING_MACHINE:
+	case SETTING_LINK:
 	case SETTING_UNREACHABLE:
 	case SETTING_LIBRARY:
 		return 1;

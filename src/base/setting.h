@@ -55,6 +55,7 @@ enum setting {
 	SETTING_JOIN, /* s that tern_open() waits for the other ranks of another launcher's job */
 	SETTING_KEEPALIVE,   /* s of silence after which another machine is taken for lost */
 	SETTING_UNREACHABLE, /* wait or fail: what follows when a rank that lives does not answer */
+	SETTING_LINK,        /* path of the program that watches ranks under another launcher */
 	SETTING_LIBRARY,     /* path of the library, for bindings of other languages */
 	SETTING_COUNT
 };

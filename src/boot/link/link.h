@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The link of a machine, in a job that another launcher started: a process of its own, which the
- * lowest rank of the machine forks when it joins. It watches the machine's ranks and their launcher
- * (monitor.h), tells the job's memory who has ended, and has a connection to the link of each other
- * machine (mesh.h). It ends when all ranks of its machine have ended and the others know.
+ * The link of a machine, in a job that another launcher started: a program of its own, tern-link,
+ * which the lowest rank of the machine executes when it joins. It watches the machine's ranks and
+ * their launcher (monitor.h), tells the job's memory who has ended, and has a connection to the
+ * link of each other machine (mesh.h). It ends when all ranks of its machine have ended and the
+ * others know.
  *
- * It has no thread, allocates nothing, takes no signal, and keeps no descriptor of the program's. A
- * second process, its guard, does nothing but wait for it, and starts another one if it is killed.
+ * It has no thread, takes no signal, and has no descriptor of the program's. A second process, its
+ * guard, does nothing but wait for it, and starts another one if it is killed (watch.c).
  */
 #ifndef TERN_BOOT_LINK_LINK_H
 #define TERN_BOOT_LINK_LINK_H
@@ -32,5 +33,24 @@ int link_begin(const struct link_plan *plan);
  * now.
  */
 void link_settle(struct job *job, uint32_t rank);
+
+/*
+ * What tern-link reads from its descriptor PROGRAM_CONTROL, an address for each machine behind it,
+ * and what it answers there. The rest is in the job's memory.
+ */
+struct link_order {
+	char version[16]; /* first, in every version */
+	uint32_t machines;
+	struct process_name launcher;
+	uint64_t silence; /* TERN_KEEPALIVE, s */
+};
+
+struct link_answer {
+	int32_t rc; /* 0, or why it does not begin */
+	char text[400];
+};
+
+/* The whole of tern-link. Its exit status. */
+int link_main(void);
 
 #endif

@@ -29,4 +29,5 @@ const struct pmi_ops pmix_ops = {
 	.count = "OMPI_COMM_WORLD_SIZE",
 	.usable = lacking_usable,
 	.open = lacking_open,
+	.number = "PMIX_RANK",
 };

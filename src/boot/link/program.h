@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finds tern-link and executes it, apart from the program: in a session of its own, without any
+ * descriptor of the program's but those that are given to it, and not as its child.
+ */
+#ifndef TERN_BOOT_LINK_PROGRAM_H
+#define TERN_BOOT_LINK_PROGRAM_H
+
+#include <limits.h>
+
+/*
+ * Where tern-link is: as TERN_LINK says, or the first of these that there is: beside the library
+ * (or the program, if that has the library in it), in libexec of its prefix, where the build was to
+ * be installed, on PATH. -ENOTSUP with a sentence.
+ */
+int program_find(char path[PATH_MAX]);
+
+/* The descriptors that tern-link has when it begins; which of the last two are there, it is told.
+ */
+enum { PROGRAM_CONTROL = 3, PROGRAM_MEMORY, PROGRAM_LISTENER, PROGRAM_NOTICE, PROGRAM_END };
+
+/*
+ * Executes it with fd[i] as descriptor PROGRAM_CONTROL + i, where that is not -1, and /dev/null as
+ * 0 to 2. 0, or a negative errno of what stood in the way. No copy of the program is made: until
+ * tern-link is executed, its process borrows this one's memory, and this thread waits.
+ */
+int program_start(const char *path, const int fd[PROGRAM_END - PROGRAM_CONTROL]);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What tern-link does: it watches a machine's ranks and talks with the other machines. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tern/tern.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/kernel.h"
+#include "base/world.h"
+#include "boot/link/link.h"
+#include "boot/link/mesh.h"
+#include "boot/link/monitor.h"
+#include "boot/link/program.h"
+
+/*
+ * Words of the job's memory are read and written seq_cst in this folder: a link looks at them a few
+ * times a second, or when a rank leaves.
+ */
+
+#define SECOND UINT64_C(1000000000)
+
+enum {
+	ROUND_MS = 100, /* while something is to be looked after that wakes nobody */
+	LOOK_MS = 1000, /* a notice may get lost */
+	NAP_NS = 200000,
+	AGAIN_NS = 10000000, /* between looks, or links, when something is wrong */
+	PART_S = 1,          /* how long others may take to see that a link has ended */
+	/* How long an unreachable machine is tried at the end, where TERN_KEEPALIVE is 0. */
+	LAST_S = 30,
+	LINKS = 100, /* that a guard starts, at most */
+};
+
+/* All the memory that it will ever need, so that nothing is left to be refused when it runs. */
+struct link {
+	struct job job;
+	struct link_order order;
+	int listener, notice;
+	struct monitor monitor;
+	struct watched *watched;
+	struct pollfd *polls;
+	struct sockaddr_in6 *address;
+	void *mesh_memory;
+	struct mesh *mesh; /* NULL on one machine */
+};
+
+static struct link self;
+
+/* -- Watching ------------------------------------------------------------------------------- */
+
+/* The rank that makes the memory new may die over it, and nobody else would notice. */
+static void link_check_renewer(struct job *j)
+{
+	uint32_t rank = job_renewer(j);
+	if (rank)
+		monitor_check(&self.monitor, rank - 1);
+	world_nap(NAP_NS);
+}
+
+static void link_sleep(struct link *l)
+{
+	bool retry = monitor_must_retry(&l->monitor) || (l->mesh && mesh_must_retry(l->mesh)) ||
+		     !l->monitor.left;
+	unsigned n = 1;
+	l->polls[0] = (struct pollfd){ .fd = l->notice, .events = POLLIN };
+	n += monitor_polls(&l->monitor, l->polls + n);
+	if (l->mesh)
+		n += mesh_polls(l->mesh, l->polls + n);
+	if (world_poll(l->polls, n, retry ? ROUND_MS : l->mesh ? LOOK_MS : -1) < 0)
+		world_nap(AGAIN_NS);
+}
+
+static void link_serve(struct link *l)
+{
+	uint32_t asked = atomic_load(&l->job.head->asked);
+	if (l->notice >= 0)
+		loopback_drain(l->notice);
+	monitor_serve(&l->monitor, l->polls + 1);
+	if (!l->mesh)
+		return;
+	mesh_serve(l->mesh);
+	if (mesh_told(l->mesh, false))
+		atomic_store(&l->job.head->carried, asked);
+}
+
+/* Nobody is left here: the others are to know. */
+static void link_end(struct link *l)
+{
+	uint64_t end = clock_ns() + (l->order.silence ? l->order.silence : LAST_S) * SECOND;
+	while (!mesh_told(l->mesh, true) && clock_ns() < end) {
+		link_sleep(l);
+		link_serve(l);
+	}
+	mesh_finish(l->mesh);
+	end = clock_ns() + PART_S * SECOND;
+	while (!mesh_over(l->mesh) && clock_ns() < end)
+		world_nap(AGAIN_NS);
+}
+
+static void files_raise(void)
+{
+	struct rlimit r;
+	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static void link_watch(struct link *l)
+{
+	prctl(PR_SET_NAME, "tern-link");
+	files_raise();
+	l->job.meanwhile = link_check_renewer;
+	atomic_store(&l->job.head->link, getpid());
+	monitor_open(&l->monitor, &l->job, l->watched, &l->order.launcher);
+	if (l->mesh_memory)
+		l->mesh = mesh_open(l->mesh_memory, &l->job, l->listener, l->address,
+				    l->order.silence);
+	while (l->monitor.left) {
+		link_sleep(l);
+		link_serve(l);
+	}
+	if (l->mesh)
+		link_end(l);
+}
+
+/* -- Beginning ------------------------------------------------------------------------------ */
+
+static bool order_take(void *to, size_t len)
+{
+	return recv(PROGRAM_CONTROL, to, len, MSG_WAITALL) == (ssize_t)len;
+}
+
+static int order_read(struct link *l)
+{
+	struct link_order *o = &l->order;
+	if (!order_take(o, sizeof *o))
+		return error_set(-EPROTO, "nobody says whom to watch; ranks start this program");
+	if (strncmp(o->version, TERN_VERSION, sizeof o->version) != 0)
+		return error_set(-EPROTO, "it is of Tern %s and the library is %.15s", TERN_VERSION,
+				 o->version);
+	int rc = job_map(&l->job, PROGRAM_MEMORY);
+	if (rc)
+		return rc;
+	if (o->machines && o->machines != l->job.head->machines)
+		return error_set(-EPROTO, "it was told of %u machines and the job has %u",
+				 o->machines, l->job.head->machines);
+	l->address = calloc(o->machines + 1, sizeof *l->address);
+	if (!l->address)
+		return error_set(-ENOMEM, "no memory");
+	if (o->machines && !order_take(l->address, o->machines * sizeof *l->address))
+		return error_set(-EPROTO, "nobody says where the other machines are");
+	return 0;
+}
+
+static int link_open(struct link *l)
+{
+	char why[200] = "";
+	int rc = order_read(l);
+	if (rc)
+		return rc;
+	l->listener = l->order.machines ? PROGRAM_LISTENER : -1;
+	l->notice = l->job.head->machines > 1 ? PROGRAM_NOTICE : -1;
+	l->watched = calloc(l->job.head->here, sizeof *l->watched);
+	l->polls = calloc(2 + l->job.head->here + mesh_polls_most(&l->job), sizeof *l->polls);
+	l->mesh_memory = l->order.machines ? malloc(mesh_bytes(&l->job)) : NULL;
+	if (!l->watched || !l->polls || (l->order.machines && !l->mesh_memory))
+		return error_set(-ENOMEM, "no memory");
+	if (l->order.machines && !connection_usable(why, sizeof why))
+		return error_set(-ENOTSUP, "%s", why);
+	return 0;
+}
+
+/* The rank that has started this waits for it. */
+static void link_answer(int rc)
+{
+	struct link_answer a = { .rc = rc };
+	if (rc) {
+		snprintf(a.text, sizeof a.text, "%s", tern_strerror(rc));
+		fprintf(stderr, "tern-link: %s\n", a.text);
+	}
+	send(PROGRAM_CONTROL, &a, sizeof a, MSG_NOSIGNAL);
+	close(PROGRAM_CONTROL);
+}
+
+/* The guard. Where no second process can be had, it watches by itself. */
+int link_main(void)
+{
+	int status = 0;
+	prctl(PR_SET_NAME, "tern-guard");
+	signal(SIGCHLD, SIG_DFL); /* the program may have ignored it */
+	int rc = link_open(&self);
+	link_answer(rc);
+	for (int i = 0; !rc && i < LINKS; i++, world_nap(AGAIN_NS)) {
+		pid_t pid = fork();
+		if (pid <= 0) {
+			link_watch(&self);
+			return 0;
+		}
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (WIFEXITED(status))
+			break;
+	}
+	return rc != 0;
+}
