@@ -22,6 +22,12 @@ if ! "$program" "${options[@]}" -max_total_time="$seconds" "$folder/corpus" "$ke
 	echo "FAIL $name"
 	exit 1
 fi
+# A target that ends its process ends the fuzzing with it, and its status may be 0.
+if ! grep -q '^Done [0-9]* runs' "$folder/log"; then
+	tail -60 "$folder/log"
+	echo "FAIL $name: the target ended its process before the $seconds seconds were over"
+	exit 1
+fi
 awk -v name="$name" '/cov:/ { for (i = 1; i < NF; i++) if ($i == "cov:") cov = $(i + 1) }
 	/number_of_executed_units/ { runs = $2 }
 	END { print "ok   " name ": " runs " runs, " cov " places reached" }' "$folder/log"

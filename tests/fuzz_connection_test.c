@@ -13,15 +13,36 @@
 
 enum { RANKS = 4 };
 
+/* Nothing of an input before: the ranks of the other machine would stay dead for ever. */
+static void job_as_new(struct job *j)
+{
+	job_session_begin(j, 1);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		atomic_store(&j->rank[r].state, RANK_EXPECTED);
+		atomic_store(&j->rank[r].told, 0);
+		atomic_store(&j->rank[r].serial, 0);
+		atomic_store(&j->card[r].published, 0);
+	}
+}
+
 static struct job *machine(void)
 {
 	static const uint32_t where[RANKS] = { 0, 0, 1, 1 };
 	static struct job job;
-	if (job.base)
-		return &job;
-	REQUIRE(job_create(&job, RANKS, 0) == 0);
-	job_spread(&job, where, 0, 2);
+	if (!job.base) {
+		REQUIRE(job_create(&job, RANKS, 0) == 0);
+		job_spread(&job, where, 0, 2);
+	}
+	job_as_new(&job);
 	return &job;
+}
+
+/* job_rank_check() ends the process of a rank whose job has ended, and this process is none. */
+static void end_forget(struct job *j)
+{
+	struct job_end end;
+	REQUIRE(!job_end_read(j, &end) || (end.rank < RANKS && end.status <= 255));
+	atomic_store(&j->head->end, 0);
 }
 
 /* Nothing of it may be believed, however it is cut. */
@@ -57,6 +78,7 @@ static void status_records(const uint8_t *bytes, size_t len)
 		REQUIRE(!ended || job_rank_state(j, rank) >= RANK_GONE);
 		REQUIRE(job_left(j) <= RANKS / 2);
 		card_read(j, rank, card, sizeof card);
+		end_forget(j);
 		job_rank_check(j, rank);
 		job_rank_passed(j, rank);
 		rank_status_read(j, rank, &b);
