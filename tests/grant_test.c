@@ -108,6 +108,42 @@ TEST(a_stray_store_is_a_fault_unless_the_owner_has_granted_the_memory)
 	job_run("1", strays);
 }
 
+/* A grant to all is a grant to each rank; each revoke takes one back wherever there is one. */
+static void by_rank_and_by_all(void)
+{
+	tern *t = ranks_open();
+	bool owner = tern_rank(t) == 0;
+	char *mine = handed_alloc(t, 2 * PAGE);
+	mine += PAGE - (uintptr_t)mine % PAGE;
+	if (owner) {
+		CHECK_IS(tern_grant(t, TERN_RANK_ALL, mine, PAGE), 0);
+		CHECK_IS(tern_revoke(t, 1, mine, PAGE), 0);
+		CHECK_IS(tern_revoke(t, 1, mine, PAGE), -ENXIO);
+	}
+	CHECK_IS(faults_at(t, mine, 0), RANKS - 2);
+	if (owner) {
+		CHECK_IS(tern_revoke(t, TERN_RANK_ALL, mine, PAGE), 0);
+		CHECK_IS(tern_revoke(t, TERN_RANK_ALL, mine, PAGE), -ENXIO);
+		CHECK_IS(tern_revoke(t, 2, mine, PAGE), -ENXIO);
+	}
+	CHECK_IS(faults_at(t, mine, 0), RANKS - 1);
+	if (owner) {
+		CHECK_IS(tern_grant(t, 1, mine, PAGE), 0);
+		CHECK_IS(tern_grant(t, TERN_RANK_ALL, mine, PAGE), 0);
+		CHECK_IS(tern_revoke(t, TERN_RANK_ALL, mine, PAGE), 0);
+	}
+	CHECK_IS(faults_at(t, mine, 0), RANKS - 2); /* rank 1 had two */
+	if (owner)
+		CHECK_IS(tern_revoke(t, TERN_RANK_ALL, mine, PAGE), 0);
+	CHECK_IS(faults_at(t, mine, 0), RANKS - 1);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_grant_to_all_is_a_grant_to_each_rank)
+{
+	job_run("1", by_rank_and_by_all);
+}
+
 static void trusting(void)
 {
 	tern *t = ranks_open();

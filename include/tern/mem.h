@@ -91,11 +91,12 @@ int tern_unregister(tern *t, tern_addr a);
 /*
  * With TERN_GRANT=1 a process maps the heaps of other ranks read-only, and a stray store into one
  * ends it with SIGSEGV. tern_grant() lets `rank`, or all, store to the `len` bytes at `p` of this
- * rank's heap, and to what else lies in their pages; tern_revoke() with the same arguments takes
- * that back. Both wait until the ranks concerned have answered. What is not granted is put to, and
- * operated on, by its owner when it polls, as across machines; gets need no grant. Without
- * TERN_GRANT both do nothing but check the arguments. -EFAULT if the bytes are not all in this
- * rank's heap, -ENXIO to revoke what was not granted, -ENOBUFS for more than 1,024 at one rank.
+ * rank's heap, and to what else lies in their pages. A grant to all is one grant to each rank.
+ * tern_revoke() of the same bytes takes one grant back at `rank`, or at each rank that has one.
+ * Both wait until the ranks concerned have answered. What is not granted is put to, and operated
+ * on, by its owner when it polls, as across machines; gets need no grant. Without TERN_GRANT both
+ * do nothing but check the arguments. -EFAULT if the bytes are not all in this rank's heap, -ENXIO
+ * to revoke what `rank`, or no rank, has been granted, -ENOBUFS for more than 1,024 at one rank.
  */
 int tern_grant(tern *t, uint32_t rank, void *p, size_t len);
 int tern_revoke(tern *t, uint32_t rank, void *p, size_t len);

@@ -113,14 +113,16 @@ static int pages_close(const struct mem *m, tern_addr a, uint64_t bytes)
 	return why;
 }
 
-static int grant_remove(struct mem *m, tern_addr a, uint64_t bytes)
+/* `*had`: whether this rank had it. */
+static int grant_remove(struct mem *m, tern_addr a, uint64_t bytes, uint64_t *had)
 {
 	struct grant **p = &m->grants;
 	while (*p && ((*p)->first != a || (*p)->bytes != bytes))
 		p = &(*p)->next;
 	struct grant *g = *p;
+	*had = g != NULL;
 	if (!g)
-		return ENXIO;
+		return 0;
 	*p = g->next;
 	free(g);
 	return pages_close(m, a, bytes);
@@ -131,10 +133,12 @@ static void on_grant(tern *t, const tern_msg *msg)
 	struct mem *m = mem_of(t);
 	tern_addr a = tern_msg_arg(msg, 0);
 	uint64_t bytes = tern_msg_arg(msg, 1);
+	uint64_t had = 1;
 	int why = EFAULT;
 	if (m->guarded && tern_addr_rank(a) == tern_msg_src(msg) && heap_range(m, a, bytes))
-		why = tern_msg_arg(msg, 2) ? grant_add(m, a, bytes) : grant_remove(m, a, bytes);
-	message_answer(t, tern_msg_arg(msg, 3), why, 0);
+		why = tern_msg_arg(msg, 2) ? grant_add(m, a, bytes)
+					   : grant_remove(m, a, bytes, &had);
+	message_answer(t, tern_msg_arg(msg, 3), why, had);
 }
 
 char *grant_reach(const struct mem *m, tern_addr a, size_t len)
@@ -161,8 +165,18 @@ char *grant_read(const struct mem *m, tern_addr a, size_t len)
 
 /* -- At the owner ---------------------------------------------------------------------------- */
 
-/* Asks one rank, as a part of `op`; ranks behind a network have no use for it. */
-static int grant_ask(struct mem *m, tern_addr a, size_t len, uint32_t rank, bool on, tern_op *op)
+/* Whom a change concerns, and what they answer. A grant to all is a grant to each rank. */
+struct change {
+	tern_addr a;
+	size_t len;
+	bool on;
+	tern_op op;
+	uint64_t asked;
+	uint64_t had[TERN_RANKS_MAX];
+};
+
+/* Asks one rank; ranks behind a network have no use for it. */
+static int grant_ask(struct mem *m, struct change *c, uint32_t rank)
 {
 	struct slot *s;
 	if (rank == m->rank || !grant_maps(m, rank))
@@ -170,19 +184,30 @@ static int grant_ask(struct mem *m, tern_addr a, size_t len, uint32_t rank, bool
 	int rc = slot_wait(m, rank, &s);
 	if (rc)
 		return rc;
-	uint64_t words[] = { a, len, on, slot_name(m, s) };
-	return slot_request(m, s, op, MEM_GRANT, NULL, 0, 4, words);
+	uint64_t words[] = { c->a, c->len, c->on, slot_name(m, s) };
+	s->word = true;
+	s->local = (char *)&c->had[c->asked++];
+	s->len = sizeof c->had[0];
+	return slot_request(m, s, &c->op, MEM_GRANT, NULL, 0, 4, words);
 }
 
 /* One that cannot be asked does not keep the others from it. */
-static int grant_ask_all(struct mem *m, tern_addr a, size_t len, bool on, tern_op *op)
+static int grant_ask_all(struct mem *m, struct change *c)
 {
 	int rc = 0;
 	for (uint32_t r = 0; r < m->size; r++) {
-		int one = m->e->site.peer[r].lost ? 0 : grant_ask(m, a, len, r, on, op);
+		int one = m->e->site.peer[r].lost ? 0 : grant_ask(m, c, r);
 		rc = rc ? rc : one;
 	}
 	return rc;
+}
+
+static bool change_concerns(const struct change *c)
+{
+	bool any = !c->asked;
+	for (uint64_t i = 0; i < c->asked; i++)
+		any |= c->had[i] != 0;
+	return any;
 }
 
 static int grant_change(tern *t, uint32_t rank, const void *p, size_t len, bool on,
@@ -190,7 +215,6 @@ static int grant_change(tern *t, uint32_t rank, const void *p, size_t len, bool 
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
-	tern_op own = TERN_OP;
 	int rc = rules_rank(t->own, call);
 	if (!rc)
 		rc = rules_wait(t->own, call);
@@ -204,10 +228,14 @@ static int grant_change(tern *t, uint32_t rank, const void *p, size_t len, bool 
 				 "%s was given %zu bytes at %p, which are not all in rank "
 				 "%u's heap",
 				 call, len, p, m->rank);
+	struct change c = { .a = a, .len = len, .on = on, .op = TERN_OP };
 	if (m->guarded)
-		rc = rank == TERN_RANK_ALL ? grant_ask_all(m, a, len, on, &own)
-					   : grant_ask(m, a, len, rank, on, &own);
-	return op_finish(t, NULL, &own, rc);
+		rc = rank == TERN_RANK_ALL ? grant_ask_all(m, &c) : grant_ask(m, &c, rank);
+	rc = op_finish(t, NULL, &c.op, rc);
+	if (!rc && !change_concerns(&c))
+		rc = error_set(-ENXIO, "tern_revoke() of %zu bytes at %p that were not granted%s",
+			       len, p, rank == TERN_RANK_ALL ? " to any rank" : " to that rank");
+	return rc;
 }
 
 int tern_grant(tern *t, uint32_t rank, void *p, size_t len)

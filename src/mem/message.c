@@ -204,7 +204,6 @@ static int answer_error(const tern_msg *msg)
 			 why == EFAULT      ? "the memory is not there (any more), or not that long"
 			 : why == EINVAL    ? "its address is not aligned"
 			 : why == EOVERFLOW ? "more came than the segment still expects"
-			 : why == ENXIO     ? "that memory was not granted to it"
 			 : why == ENOENT
 				 ? "no memory is published under that name, or not that much"
 				 : strerror(why));
