@@ -6,7 +6,8 @@
  *
  * All members make the same calls on a team in the same order, with arguments that agree. Each
  * collective has a blocking form and one with a handle (_start), whose buffers belong to the
- * operation until it completes. Several may be under way, on one team or on several.
+ * operation until it completes. Several may be under way, on one team or on several. With
+ * TERN_CHECK=1, calls that do not match fail with -EINVAL at every member.
  *
  * Conventions are those of <tern/tern.h>. A member that has left makes a call fail, at every member
  * that has not completed it, with -EOWNERDEAD or -ESHUTDOWN; so does every later call on that team

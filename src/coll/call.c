@@ -5,6 +5,7 @@
  * near steps spread the result.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -37,7 +38,7 @@ static void barrier_steps(struct run *r);
 int call_begin(tern_team *team, const char *name, struct run **r)
 {
 	int rc = run_begin(team, name, r);
-	if (!rc && !team_is_near(team) && ++team->ahead >= AHEAD_MOST) {
+	if (!rc && !team->is_near && ++team->ahead >= AHEAD_MOST) {
 		barrier_steps(*r);
 		team->ahead = 0;
 	}
@@ -79,14 +80,15 @@ static void barrier_steps(struct run *r)
 	r->meets = true;
 }
 
-static int barrier(tern_team *team, tern_op *op, const char *name)
+int call_barrier(tern_team *team, tern_op *op, const char *name)
 {
 	struct run *r;
-	if (team_is_near(team))
+	if (team->is_near)
 		return run_near(team, name, &(struct near_step){ .kind = NEAR_BARRIER }, NULL, op);
 	int rc = run_begin(team, name, &r);
 	if (rc)
 		return rc;
+	run_agree(r, "%s", "");
 	barrier_steps(r);
 	return run_go(r, op);
 }
@@ -94,13 +96,13 @@ static int barrier(tern_team *team, tern_op *op, const char *name)
 int tern_team_barrier(tern_team *team)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	return barrier(team, NULL, "tern_team_barrier()");
+	return call_barrier(team, NULL, "tern_team_barrier()");
 }
 
 int tern_team_barrier_start(tern_team *team, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	return barrier(team, op, "tern_team_barrier_start()");
+	return call_barrier(team, op, "tern_team_barrier_start()");
 }
 
 /* -- Broadcast --------------------------------------------------------------------------------- */
@@ -138,7 +140,7 @@ static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, ter
 	int rc = root_check(team, root, name);
 	if (!rc)
 		rc = memory_check(data, len, 1, name);
-	if (!rc && team_is_near(team))
+	if (!rc && team->is_near)
 		return run_near(team, name,
 				&(struct near_step){ .kind = NEAR_BROADCAST,
 						     .root = root,
@@ -150,6 +152,7 @@ static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, ter
 		rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
+	run_agree(r, " of %zu bytes from member %u", len, root);
 	broadcast_steps(r, root, data, len);
 	return run_go(r, op);
 }
@@ -200,6 +203,14 @@ static int reduction_begin(tern_team *team, const struct reduction *x, const cha
 	return rc;
 }
 
+/* `to`: "", or which member gets the result. */
+static void reduction_agree(struct run *r, const struct reduction *x, const char *to)
+{
+	char words[COMBINE_WORDS];
+	combine_words(x->type, x->how, words);
+	run_agree(r, " of %zu elements (%s)%s", x->n, words, to);
+}
+
 static void allreduce_steps(struct run *r, const struct reduction *x)
 {
 	tern_team *team = r->team;
@@ -229,7 +240,7 @@ static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, co
 	int rc = reduction_check(team, x, name, &k);
 	if (!rc)
 		rc = memory_check(x->out, x->n * k.size, 1, name);
-	if (!rc && team_is_near(team))
+	if (!rc && team->is_near)
 		return run_near(team, name,
 				&(struct near_step){ .kind = NEAR_ALLREDUCE,
 						     .in = x->in,
@@ -240,6 +251,7 @@ static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, co
 		rc = reduction_begin(team, x, name, &r);
 	if (rc)
 		return rc;
+	reduction_agree(r, x, "");
 	allreduce_steps(r, x);
 	return run_go(r, op);
 }
@@ -258,6 +270,12 @@ int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	return allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
 			 "tern_team_allreduce_start()");
+}
+
+int call_max(tern_team *team, const uint64_t *in, uint64_t *out, const char *name)
+{
+	struct reduction x = { in, out, 1, TERN_TYPE_UINT64, TERN_REDUCE_MAX };
+	return allreduce(team, &x, NULL, name);
 }
 
 static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x)
@@ -285,7 +303,7 @@ static int reduce(tern_team *team, uint32_t root, const struct reduction *x, ter
 		rc = memory_check(x->out, x->n, 1, name);
 	if (!rc)
 		rc = reduction_check(team, x, name, &k);
-	if (!rc && team_is_near(team))
+	if (!rc && team->is_near)
 		return run_near(team, name,
 				&(struct near_step){ .kind = NEAR_REDUCE,
 						     .root = root,
@@ -297,6 +315,9 @@ static int reduce(tern_team *team, uint32_t root, const struct reduction *x, ter
 		rc = reduction_begin(team, x, name, &r);
 	if (rc)
 		return rc;
+	char to[32];
+	snprintf(to, sizeof to, " to member %u", root);
+	reduction_agree(r, x, to);
 	reduce_steps(r, root, x);
 	return run_go(r, op);
 }
@@ -326,7 +347,8 @@ static int scan(tern_team *team, const struct reduction *x, bool inclusive, tern
 		rc = reduction_begin(team, x, name, &r);
 	if (rc)
 		return rc;
-	if (team_is_near(team))
+	reduction_agree(r, x, "");
+	if (team->is_near)
 		near_add(r, inclusive ? NEAR_SCAN : NEAR_EXSCAN, 0, x->in, x->out,
 			 x->n * r->combine.size);
 	else
@@ -423,6 +445,20 @@ static void moving_steps(struct run *r, enum moving what, uint32_t root, const v
 	r->meets = len && (what == ALLGATHER || what == ALLTOALL);
 }
 
+void steps_allgather(struct run *r, const void *in, void *out, size_t len)
+{
+	moving_steps(r, ALLGATHER, 0, in, out, len);
+}
+
+static void moving_agree(struct run *r, enum moving what, uint32_t root, size_t len)
+{
+	if (what == ALLGATHER || what == ALLTOALL)
+		run_agree(r, " of %zu bytes", len);
+	else
+		run_agree(r, " of %zu bytes %s member %u", len, what == GATHER ? "to" : "from",
+			  root);
+}
+
 /* What only the root gives, or gets, need not be there at others. */
 static int moving_check(tern_team *team, enum moving what, uint32_t root, const void *in,
 			const void *out, size_t len, const char *name)
@@ -443,7 +479,7 @@ static int move(tern_team *team, enum moving what, uint32_t root, const void *in
 					       NEAR_ALLTOALL };
 	struct run *r;
 	int rc = moving_check(team, what, root, in, out, len, name);
-	if (!rc && team_is_near(team))
+	if (!rc && team->is_near)
 		return run_near(team, name,
 				&(struct near_step){ .kind = near[what],
 						     .root = root,
@@ -455,6 +491,7 @@ static int move(tern_team *team, enum moving what, uint32_t root, const void *in
 		rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
+	moving_agree(r, what, root, len);
 	moving_steps(r, what, root, in, out, len);
 	return run_go(r, op);
 }

@@ -68,6 +68,8 @@ struct tern_team {
 	uint32_t *group_at;       /* of each machine, and of the end: the first of these places */
 	struct members agents;    /* of the call that is being made; see levels.c */
 	bool two_levels;          /* desks bring data to one member of each machine */
+	bool is_near;             /* all members share memory, and have desks */
+	bool checked;             /* TERN_CHECK at all members: see agree.c */
 	struct desk **desk;       /* of the near ones; NULL: data goes in messages */
 	struct desk *own_desk;    /* which this rank has allotted; NULL: it has no room */
 	uint64_t round;           /* of the desks: the next */
@@ -207,6 +209,15 @@ static inline struct coll *coll_of(tern *t)
 int call_begin(tern_team *team, const char *name, struct run **r);
 /* Memory for `len` bytes, in each of so many parts: -EINVAL if it is NULL, -EOVERFLOW. */
 int memory_check(const void *at, size_t len, uint32_t parts, const char *name);
+/* Barrier and allreduce, as a part of the call `name`; `op` may be NULL. */
+int call_barrier(tern_team *team, tern_op *op, const char *name);
+int call_max(tern_team *team, const uint64_t *in, uint64_t *out, const char *name);
+/* `len` bytes of each member, at every member. */
+void steps_allgather(struct run *r, const void *in, void *out, size_t len);
+
+/* -- agree.c -- */
+/* In a checked team: the run fails unless all members make its call, with the same words behind. */
+__attribute__((format(printf, 2, 3))) void run_agree(struct run *r, const char *format, ...);
 
 /* -- run.c -- */
 /* A run of a call on `team`, without steps; -ENOMEM, or why there can be no call. */
@@ -300,6 +311,9 @@ bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len);
 int combine_find(struct coll *c, enum tern_type type, unsigned how, const char *name,
 		 struct combine *out);
 void combine_apply(const struct combine *k, void *left, const void *right, size_t n);
+/* "double, SUM | EXACT" */
+enum { COMBINE_WORDS = 64 };
+void combine_words(enum tern_type type, unsigned how, char words[COMBINE_WORDS]);
 
 /* -- far.c: steps of messages among a party -- */
 void far_barrier(struct run *r, const struct members *p);
@@ -351,10 +365,11 @@ void desk_give(struct coll *c, struct desk *d);
 /* A team of survivors has the low bits of the first one's id, and counts in the others. */
 enum { TEAM_FIRST = 1, ID_BITS = 48 };
 
-/* Whether all members share memory, and have desks. */
-static inline bool team_is_near(const tern_team *team)
+/* Of a team that has just been made: its calls are checked, and none is a near step alone. */
+static inline void team_check_calls(tern_team *team)
 {
-	return team->near.n == team->all.n && team->desk;
+	team->checked = true;
+	team->is_near = false;
 }
 
 #endif

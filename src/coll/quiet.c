@@ -94,7 +94,7 @@ int tern_team_quiet(tern_team *team)
 	for (bool was_busy = true; !rc && any;) {
 		rc = marks_pass(team);
 		if (!rc)
-			rc = tern_team_barrier(team);
+			rc = call_barrier(team, NULL, "tern_team_quiet()");
 		if (rc)
 			break;
 		uint64_t handled = endpoint_served(e) - c->handled;
@@ -102,7 +102,7 @@ int tern_team_quiet(tern_team *team)
 		uint64_t active = handled != before || busy || was_busy;
 		before = handled;
 		was_busy = busy;
-		rc = tern_team_allreduce(team, &active, &any, 1, TERN_TYPE_UINT64, TERN_REDUCE_MAX);
+		rc = call_max(team, &active, &any, "tern_team_quiet()");
 		/* A round may wait for nobody; what is put off needs a step all the same. */
 		wait_step(e, &(struct wait){ .call = "tern_team_quiet()" });
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Types and operations: one table, from which every combination is made. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -176,6 +177,16 @@ static const struct {
 
 static const char *const operations[TERN_REDUCES] = { "SUM", "PRODUCT", "MIN", "MAX", "AND",
 						      "OR",  "XOR",     "ALL", "ANY" };
+
+void combine_words(enum tern_type type, unsigned how, char words[COMBINE_WORDS])
+{
+	unsigned what = how & ~(unsigned)TERN_REDUCE_EXACT;
+	char number[16];
+	snprintf(number, sizeof number, "%u", what);
+	snprintf(words, COMBINE_WORDS, "%s, %s%s", types[type].name,
+		 what < TERN_REDUCES ? operations[what] : number,
+		 how & TERN_REDUCE_EXACT ? " | EXACT" : "");
+}
 
 size_t tern_type_size(enum tern_type type)
 {

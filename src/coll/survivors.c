@@ -233,6 +233,8 @@ static int survivors_make(tern_team *team, const struct view *view, struct desk 
 	}
 	if (ranks && places)
 		rc = team_make(c, team->id + (UINT64_C(1) << ID_BITS), ranks, n, places, own, out);
+	if (!rc && team->checked)
+		team_check_calls(*out);
 	free(ranks);
 	free(places);
 	return rc;

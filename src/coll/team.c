@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams: making them, freeing them, who is in them. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +236,7 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
 				 n);
 	}
+	team->is_near = team->near.n == n && team->desk;
 	team->own_desk = own;
 	team->next = c->teams;
 	c->teams = team;
@@ -258,6 +260,7 @@ struct offer {
 	uint64_t next_id;
 	int32_t colour, key;
 	struct place place;
+	uint64_t checked; /* TERN_CHECK */
 };
 
 /* Members of the caller's colour, by key; places in the parent. */
@@ -300,14 +303,16 @@ static int team_from_offers(tern_team *parent, const struct offer *offers, int32
 	return rc;
 }
 
+/* `words`: what must be the same at all members besides the call. */
 static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char *name,
-		      tern_team **out)
+		      const char *words, tern_team **out)
 {
 	struct coll *c = parent->coll;
 	uint32_t n = parent->all.n;
 	if (!out)
 		return error_set(-EINVAL, "%s was given no place for the team", name);
 	struct offer mine = { .next_id = c->next_id, .colour = colour, .key = key };
+	mine.checked = c->e->checked;
 	struct offer *offers = malloc(n * sizeof *offers);
 	struct desk *own = NULL;
 	struct run *r;
@@ -316,6 +321,7 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 	int rc = run_begin(parent, name, &r);
 	if (!rc) {
 		own = colour == TERN_COLOUR_NONE ? NULL : desk_take(c, &mine.place);
+		run_agree(r, "%s", words);
 		far_allgather(r, &parent->all, &mine, sizeof mine, (char *)offers);
 		r->meets = true;
 		rc = run_go(r, NULL);
@@ -323,9 +329,14 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 	tern_team *team = NULL;
 	if (!rc && colour != TERN_COLOUR_NONE)
 		rc = team_from_offers(parent, offers, colour, own, &team);
-	for (uint32_t i = 0; !rc && i < n; i++)
+	bool checked = team != NULL;
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		checked = checked && offers[i].checked;
 		if (offers[i].next_id >= c->next_id)
 			c->next_id = offers[i].next_id + 1;
+	}
+	if (checked)
+		team_check_calls(team);
 	free(offers);
 	if (!rc)
 		*out = team;
@@ -353,7 +364,7 @@ int tern_team_all(tern *t, tern_team **team)
 	if (!base)
 		rc = team_make(c, TEAM_FIRST, ranks, t->size, NULL, NULL, &base);
 	free(ranks);
-	return rc ? rc : team_offer(base, 0, 0, "tern_team_all()", team);
+	return rc ? rc : team_offer(base, 0, 0, "tern_team_all()", "", team);
 }
 
 int tern_team_split(tern_team *team, int colour, int key, tern_team **out)
@@ -364,13 +375,25 @@ int tern_team_split(tern_team *team, int colour, int key, tern_team **out)
 				 "tern_team_split() was given colour %d; colours are 0 or more, "
 				 "or TERN_COLOUR_NONE",
 				 colour);
-	return team_offer(team, colour, key, "tern_team_split()", out);
+	return team_offer(team, colour, key, "tern_team_split()", "", out);
+}
+
+enum { LIST_WORDS = 96 };
+
+/* " of 3 ranks 0, 2, 5": as many as there is room for. */
+static void list_words(const uint32_t *ranks, uint32_t n, char words[LIST_WORDS])
+{
+	int used = snprintf(words, LIST_WORDS, " of %u ranks", n);
+	for (uint32_t i = 0; i < n && used < LIST_WORDS; i++)
+		used += snprintf(words + used, (size_t)(LIST_WORDS - used), "%s %u", i ? "," : "",
+				 ranks[i]);
 }
 
 int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team **out)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	int key = -1;
+	char words[LIST_WORDS];
 	if (!ranks && n)
 		return error_set(-EINVAL, "tern_team_list() was given no list of %u ranks", n);
 	for (uint32_t i = 0; i < n; i++) {
@@ -386,13 +409,16 @@ int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team
 		if (ranks[i] == team->coll->e->t->rank)
 			key = key < 0 ? (int)i : key;
 	}
-	return team_offer(team, key < 0 ? TERN_COLOUR_NONE : 0, key, "tern_team_list()", out);
+	list_words(ranks, n, words);
+	return team_offer(team, key < 0 ? TERN_COLOUR_NONE : 0, key, "tern_team_list()", words,
+			  out);
 }
 
 int tern_team_machine(tern_team *team, tern_team **out)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	return team_offer(team, (int)team->machine[team->all.me], 0, "tern_team_machine()", out);
+	return team_offer(team, (int)team->machine[team->all.me], 0, "tern_team_machine()", "",
+			  out);
 }
 
 /* -- Freeing ----------------------------------------------------------------------------------- */
@@ -410,7 +436,9 @@ int tern_team_free(tern_team *team)
 		return error_set(-EBUSY, "tern_team_free() was called while %s is under way",
 				 team->first->name);
 	/* Others may still read data in our desk: all say that they do not. */
-	rc = team->lost || team->retired ? 0 : tern_team_barrier(team);
+	rc = team->lost || team->retired ? 0 : call_barrier(team, NULL, "tern_team_free()");
+	if (rc == -EINVAL) /* others call something else: see agree.c */
+		return rc;
 	bool whole = !rc && !team->lost && !team->retired;
 	team_unlink(team);
 	/* Of a team that has lost a member the desk stays: who is still in a call may read it. */

@@ -198,12 +198,13 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 		run_drop(r);
 		return rc;
 	}
+	run_agree(r, "%s", "");
 	varied_fill(r, in, out);
 	if (keep) {
 		r->varied.kept = *keep;
 		*keep = NULL;
 	}
-	if (team_is_near(team))
+	if (team->is_near)
 		near_steps(r);
 	else
 		far_steps(r);
