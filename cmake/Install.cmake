@@ -39,7 +39,7 @@ endforeach()
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
 install(FILES ${example_sources} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
-install(DIRECTORY examples/runtime DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(DIRECTORY examples/runtime examples/mpi DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 file(GLOB drawings CONFIGURE_DEPENDS docs/*.svg docs/*.png)
 install(FILES ${drawings} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)

@@ -94,4 +94,26 @@ else
 	echo "srun: skipped, Slurm's PMI library is missing (Debian: libpmi0)"
 fi
 
+# MPI beside Tern: Open MPI joins through PMIx, MPICH through PMI-1 on the descriptor of PMI-2.
+beside() { # MPI SRUN-OPTION
+	local order lib=$bin/../lib
+	if ! command -v "mpicc.$1" >/dev/null; then
+		echo "srun $2: $1 beside Tern is skipped: mpicc.$1 is not here"
+		return
+	fi
+	sentence "srun $2: $1 and Tern in one program"
+	"mpicc.$1" tests/mpi/beside_ranks.c -o "$folder/ranks" -Iinclude -L"$lib" -ltern \
+		-Wl,-rpath,"$lib" -pthread >"$err" 2>&1 || fail "it does not compile"
+	launcher=(srun "$2")
+	for order in IOCF IOFC OICF OIFC OCIF TOCF IACF ISFC; do
+		launch 4 "$folder/ranks" $order
+		check_status 0
+		says 4 "^rank [0-3] of 4: $order is done\$"
+	done
+	launch 2 "$folder/ranks" IFOX
+	says 2 '^refused: .*MPI_Finalize\(\) was called'
+}
+usable PMIx && beside openmpi --mpi=pmix
+beside mpich --mpi=pmi2
+
 finish

@@ -27,7 +27,7 @@
 
 TERN_BEGIN_
 
-#define TERN_LAYOUT 5u
+#define TERN_LAYOUT 6u
 
 #define TERN_LAP_SHIFT 36
 #define TERN_SRC_SHIFT 20

@@ -45,6 +45,12 @@ enum tern_delivery {
 	TERN_DELIVERY_INTERRUPT, /* the program's own thread, called by a signal */
 };
 
+/*
+ * A function of the program's by which ranks join: every rank calls it with `len` bytes, and gets
+ * those of rank r at all + r * len. 0, or what tern_open() is to return.
+ */
+typedef int tern_allgather(void *arg, const void *mine, void *all, size_t len);
+
 /* What a program may ask for when it opens an endpoint; zero means the default. */
 typedef struct tern_options {
 	uint32_t spin;  /* polls before a wait yields its core (TERN_SPIN) */
@@ -52,6 +58,10 @@ typedef struct tern_options {
 	enum tern_delivery delivery;
 	int signal; /* for interrupts: one that nothing else uses (TERN_SIGNAL) */
 	int shared; /* 1: several threads use the endpoint, one call at a time (TERN_SHARED) */
+	/* The job of the `size` processes that call this together, and not the environment's. */
+	tern_allgather *allgather;
+	void *allgather_arg; /* its first argument */
+	uint32_t rank, size; /* of this process there */
 } tern_options;
 
 /* -- Opening and closing ------------------------------------------------------ */

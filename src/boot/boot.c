@@ -101,9 +101,11 @@ static int boot_number(enum setting s, uint64_t most, uint64_t *value)
 	return rc;
 }
 
-int boot_find(struct boot *b, bool (*fabric)(void))
+int boot_find(struct boot *b, const tern_options *o, bool (*fabric)(void))
 {
 	uint64_t rank, size, fd;
+	if (o && (o->allgather || o->rank || o->size))
+		return join_gathered(o, b, fabric);
 	if (!setting_given(SETTING_JOB_FD))
 		return boot_unlaunched(b, fabric);
 	int rc = boot_number(SETTING_RANK, UINT32_MAX, &rank);
@@ -127,4 +129,9 @@ void boot_abort(int status)
 void boot_left(void)
 {
 	join_leave();
+}
+
+void boot_left_gathered(struct job *job, uint32_t rank)
+{
+	join_leave_gathered(job, rank);
 }

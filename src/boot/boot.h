@@ -6,18 +6,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tern/tern.h>
+
+#include "job/job.h"
+
 struct boot {
 	uint32_t rank, size;
-	int fd; /* of the job's memory; -1 alone */
+	int fd;        /* of the job's memory; -1 alone */
+	bool gathered; /* by a function of the program's: the descriptor is the caller's */
 };
 
 /*
  * Reads the environment, and joins the job that another launcher has started. A process that is one
  * of several and cannot join them is refused with the variable that says so, instead of becoming
  * several jobs of one. Blocks until every rank has come. `fabric` says whether this machine has
- * one, and is asked only if a job is joined; NULL: it has none.
+ * one, and is asked only if a job is joined; NULL: it has none. The options may name another job:
+ * see tern_open(3); NULL: they do not.
  */
-int boot_find(struct boot *b, bool (*fabric)(void));
+int boot_find(struct boot *b, const tern_options *o, bool (*fabric)(void));
 
 /*
  * Asks the launcher's process manager, if it is still open, to end the job with `status`. Waits for
@@ -27,5 +33,7 @@ void boot_abort(int status);
 
 /* The endpoint of a rank that was launched is closed. Another one can still be opened. */
 void boot_left(void);
+/* The same in a job that was gathered: `rank` has left it for good. */
+void boot_left_gathered(struct job *job, uint32_t rank);
 
 #endif

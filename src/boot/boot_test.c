@@ -39,12 +39,12 @@ static void check_refused(const char *variable, const char *value, const char *f
 	struct boot b;
 	environment_clear();
 	setenv(variable, value, 1);
-	int rc = boot_find(&b, NULL);
+	int rc = boot_find(&b, NULL, NULL);
 	CHECK(rc < 0);
 	CHECK(sentence_has(rc, variable) && sentence_has(rc, value) && sentence_has(rc, fix));
 	CHECK(sentence_has(rc, "TERN_ALONE") && sentence_has(rc, "tern run"));
 	setenv("TERN_ALONE", "1", 1);
-	CHECK_IS(boot_find(&b, NULL), 0);
+	CHECK_IS(boot_find(&b, NULL, NULL), 0);
 	CHECK_IS(b.size, 1);
 }
 
@@ -77,7 +77,7 @@ static void check_impossible(const char *rank, const char *size)
 	setenv("PMI_FD", number, 1);
 	setenv("PMI_RANK", rank, 1);
 	setenv("PMI_SIZE", size, 1);
-	int rc = boot_find(&b, NULL);
+	int rc = boot_find(&b, NULL, NULL);
 	CHECK(rc < 0);
 	CHECK(sentence_has(rc, rank) && sentence_has(rc, size));
 }
@@ -99,12 +99,12 @@ TEST(jobs_of_one_rank_need_no_manager)
 	setenv("PMIX_RANK", "0", 1);
 	setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
 	setenv("SLURM_STEP_NUM_TASKS", "8", 1); /* the step that mpirun was started in */
-	CHECK_IS(boot_find(&b, NULL), 0);
+	CHECK_IS(boot_find(&b, NULL, NULL), 0);
 	CHECK_IS(b.size, 1);
 	CHECK_IS(b.fd, -1);
 	environment_clear();
 	setenv("SLURM_STEP_NUM_TASKS", "1", 1);
-	CHECK_IS(boot_find(&b, NULL), 0);
+	CHECK_IS(boot_find(&b, NULL, NULL), 0);
 	CHECK_IS(b.size, 1);
 }
 
@@ -285,7 +285,7 @@ static void rank_complains(uint32_t rank)
 	while (rank == 2 &&
 	       (!strstr(text, "rank 0 has waited") || !strstr(text, "rank 1 has waited")))
 		len += (size_t)read(complaints[0], text + len, sizeof text - 1 - len);
-	CHECK_IS(boot_find(&b, NULL), 0);
+	CHECK_IS(boot_find(&b, NULL, NULL), 0);
 }
 
 TEST(whoever_waits_long_for_the_others_to_join_says_so)
@@ -352,7 +352,7 @@ static void rank_2_is_late(uint32_t rank)
 		(void)!read(complaints[0], &byte, 1);
 		return;
 	}
-	int rc = boot_find(&b, NULL);
+	int rc = boot_find(&b, NULL, NULL);
 	CHECK_IS(rc, -ETIMEDOUT);
 	CHECK(sentence_has(rc, "some rank has not called tern_open()") &&
 	      sentence_has(rc, "1 s (TERN_JOIN)"));
@@ -373,7 +373,7 @@ static void rank_gives_up(uint32_t rank)
 	(void)rank;
 	setenv("TERN_JOIN", "1", 1);
 	for (int i = 0; i < 2; i++) { /* and does not wait for it again */
-		int rc = boot_find(&b, NULL);
+		int rc = boot_find(&b, NULL, NULL);
 		CHECK_IS(rc, -ETIMEDOUT);
 		CHECK(sentence_has(rc, "PMI-1 of the launcher") &&
 		      sentence_has(rc, "has not answered within 1 s (TERN_JOIN)"));
@@ -394,7 +394,7 @@ static void rank_warns(uint32_t rank)
 	setenv("TERN_STUCK", "1", 1);
 	if (rank == 0)
 		REQUIRE(dup2(complaints[1], STDERR_FILENO) >= 0);
-	CHECK_IS(boot_find(&b, NULL), 0);
+	CHECK_IS(boot_find(&b, NULL, NULL), 0);
 }
 
 /* It answers when rank 0 has complained. */
@@ -422,7 +422,7 @@ static void rank_1_is_elsewhere(uint32_t rank)
 	char why[200];
 	if (rank == 1 && unshare(CLONE_NEWNET) != 0)
 		setenv("TERN_MACHINE", "elsewhere", 1);
-	int rc = boot_find(&b, NULL);
+	int rc = boot_find(&b, NULL, NULL);
 	if (!connection_usable(why, sizeof why)) {
 		CHECK_IS(rc, -ENOTSUP);
 		CHECK(sentence_has(rc, why));
@@ -467,7 +467,7 @@ static void rank_is_refused(uint32_t rank)
 {
 	struct boot b;
 	(void)rank;
-	int rc = boot_find(&b, NULL);
+	int rc = boot_find(&b, NULL, NULL);
 	CHECK_IS(rc, -EPROTO);
 	CHECK(sentence_has(rc, "PMI_FD"));
 }

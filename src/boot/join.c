@@ -6,10 +6,13 @@
  * for its link), and whether there is a fabric. After that the manager is not needed: links notice
  * who dies.
  *
- * The manager is closed at once, so that a rank may end as it likes afterwards. PMIx is closed with
- * the endpoint, because MPI in the same process shares it, and Open MPI's mpirun lets nobody in
- * again who has left. mpirun also calls it an improper end if a process leaves
- * PMIx open, so one that returns without tern_close() closes it on its way out.
+ * The manager is closed at once, so that a rank may end as it likes afterwards, if it is ours
+ * alone. PMIx counts who has it open, and ends jobs, so it is closed with the endpoint, and at once
+ * if it was open before. The others can be closed once for the whole process: where there is MPI,
+ * they are left to it, or, if it never comes, closed when the process returns from main().
+ * Launchers call it an improper end if a process leaves them open.
+ *
+ * A program may exchange the cards by itself: then no manager is asked.
  */
 #include "boot/join.h"
 
@@ -28,6 +31,7 @@
 #include "base/setting.h"
 #include "boot/leader.h"
 #include "boot/link/link.h"
+#include "boot/pmi/mpi.h"
 
 /* -- Which machine this is ------------------------------------------------------------------ */
 
@@ -92,7 +96,9 @@ _Static_assert(sizeof(struct card) <= PMI_CARD_MAX,
 
 /* A job that is being joined. */
 struct joining {
-	const struct pmi_ops *pmi;
+	const struct pmi_ops *pmi;   /* by which cards are exchanged, */
+	const tern_options *options; /* or else by a function of the program's */
+	struct process_name launcher;
 	uint32_t rank, size;
 	struct card *card; /* one a rank */
 	/* One a rank: the number of its machine, in the order of their lowest ranks. */
@@ -169,7 +175,8 @@ static int link_start_first(struct job *job, void *arg)
 	const struct joining *j = arg;
 	struct sockaddr_in6 *address = calloc(j->machines, sizeof *address);
 	struct link_plan plan = { .job = job,
-				  .launcher = process_launcher(j->pmi->sign),
+				  .launcher = j->launcher,
+				  .closes = j->options != NULL,
 				  .listener = j->machines > 1 ? j->listener : -1,
 				  .address = address };
 	bool fabric = true;
@@ -213,13 +220,38 @@ static int memory_get(struct joining *j)
 	return leader.rank == j->rank ? join_as_leader(j) : leader_join(&leader, j->rank, j->job);
 }
 
+static int cards_gather(struct joining *j, const struct card *mine)
+{
+	const tern_options *o = j->options;
+	if (j->pmi)
+		return pmi_gather(j->pmi, j->rank, j->size, "card", mine, sizeof *mine, j->card);
+	int rc = o->allgather(o->allgather_arg, mine, j->card, sizeof *mine);
+	return !rc ? 0
+		   : error_set(
+			     rc < 0 ? rc : -EPROTO,
+			     "tern_options.allgather, by which %u ranks were to join, returned %d",
+			     j->size, rc);
+}
+
+/* A rank that cannot join says so with an empty card: the others would wait for it. */
 static int cards_exchange(struct joining *j, bool fabric)
 {
 	struct card mine;
+	struct error_kept said;
 	int rc = card_make(j, &mine, fabric);
-	if (!rc)
-		rc = pmi_gather(j->pmi, j->rank, j->size, "card", &mine, sizeof mine, j->card);
-	return rc;
+	if (rc) {
+		error_keep(&said);
+		mine = (struct card){ .fabric = 0 };
+	}
+	int gathered = cards_gather(j, &mine);
+	if (rc) {
+		error_restore(&said);
+		return rc;
+	}
+	for (uint32_t r = 0; !gathered && r < j->size; r++)
+		if (!j->card[r].process.pid)
+			return error_set(-ENOTSUP, "rank %u cannot join, and says why", r);
+	return gathered;
 }
 
 static void joining_close(const struct joining *j)
@@ -232,23 +264,34 @@ static void joining_close(const struct joining *j)
 	free(j->card);
 }
 
-static int join_others(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, bool fabric,
-		       struct job *job)
+static int join_others(struct joining *j, bool fabric)
 {
-	struct joining j = {
-		.pmi = pmi, .rank = rank, .size = size, .socket = -1, .listener = -1, .job = job
-	};
-	j.card = calloc(size, sizeof *j.card);
-	j.machine = calloc(size, sizeof *j.machine);
-	int rc = j.card && j.machine ? cards_exchange(&j, fabric)
-				     : error_set(-ENOMEM, "joining %u ranks: no memory", size);
+	j->socket = j->listener = -1;
+	j->card = calloc(j->size, sizeof *j->card);
+	j->machine = calloc(j->size, sizeof *j->machine);
+	int rc = j->card && j->machine ? cards_exchange(j, fabric)
+				       : error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
 	if (!rc) {
-		machines_count(&j);
-		rc = memory_get(&j);
+		machines_count(j);
+		rc = memory_get(j);
 	}
-	joining_close(&j);
+	joining_close(j);
 	return rc;
 }
+
+static int ranks_check(uint32_t rank, uint32_t size, const char *who)
+{
+	if (size > TERN_RANKS_MAX)
+		return error_set(-ERANGE, "a job of %u ranks was started; it may have %d", size,
+				 TERN_RANKS_MAX);
+	if (rank >= size)
+		return error_set(-EPROTO,
+				 "%s says that this is rank %u of %u, which there cannot be", who,
+				 rank, size);
+	return 0;
+}
+
+/* -- Through a process manager -------------------------------------------------------------- */
 
 /* What came of joining, through each process manager that was tried. */
 struct joined {
@@ -265,20 +308,42 @@ struct joined {
  */
 static struct {
 	const struct pmi_ops *manager;
+	bool open; /* by us */
 	struct job *job;
 	uint32_t rank;
 	pid_t pid;
 } kept;
 
-void join_leave(void)
+/* Whether the manager can be closed without taking it from MPI. */
+static bool manager_free(bool returning)
+{
+	enum mpi_use use = mpi_use();
+	if (kept.manager->counts)
+		return returning || use != MPI_USE_NOT_YET;
+	return use == MPI_USE_NONE || (returning && use != MPI_USE_ACTIVE);
+}
+
+static void manager_leave(bool returning)
 {
 	if (kept.pid != getpid())
 		return;
 	if (kept.job)
 		link_settle(kept.job, kept.rank);
-	if (kept.manager)
+	if (!kept.manager || !manager_free(returning))
+		return;
+	if (kept.open)
 		kept.manager->close();
 	kept.manager = NULL;
+}
+
+void join_leave(void)
+{
+	manager_leave(false);
+}
+
+static void join_return(void)
+{
+	manager_leave(true);
 }
 
 void join_abort(int status)
@@ -287,34 +352,46 @@ void join_abort(int status)
 		pmi_abort(status);
 }
 
-static void manager_keep(const struct pmi_ops *manager)
+static void manager_keep(const struct pmi_ops *manager, bool theirs)
 {
 	kept.manager = manager;
+	kept.open = !theirs;
+	if (theirs)
+		manager->close(); /* we were counted: what is left is as it was */
 	pmi_abort_prepare(manager);
-	atexit(join_leave);
+	atexit(join_return);
+}
+
+static int join_finalized(void)
+{
+	return error_set(-ESHUTDOWN,
+			 "MPI_Finalize() was called in this process, and with it MPI has left the "
+			 "launcher: call tern_open() before it");
 }
 
 static int join_once(struct joined *j, bool (*fabric)(void))
 {
 	struct boot *b = &j->boot;
+	const struct pmi_ops *pmi = j->through;
+	enum mpi_use use = mpi_use();
+	if (use == MPI_USE_OVER)
+		return join_finalized();
 	barrier_register(); /* cheap only before the manager's library starts threads */
-	int rc = pmi_open(j->through, &b->rank, &b->size);
+	bool theirs = pmi->open_already && pmi->open_already();
+	int rc = pmi_open(pmi, &b->rank, &b->size);
 	if (rc)
 		return rc;
 	b->fd = -1;
-	if (b->size > TERN_RANKS_MAX)
-		rc = error_set(-ERANGE, "a job of %u ranks was started; it may have %d", b->size,
-			       TERN_RANKS_MAX);
-	else if (b->rank >= b->size)
-		rc = error_set(-EPROTO, "%s says that this is rank %u of %u, which there cannot be",
-			       j->through->name, b->rank, b->size);
-	else if (b->size > 1)
-		rc = join_others(j->through, b->rank, b->size, fabric && fabric(), &j->job);
+	struct joining joining = { .pmi = pmi, .rank = b->rank, .size = b->size, .job = &j->job };
+	rc = ranks_check(b->rank, b->size, pmi->name);
+	joining.launcher = process_launcher(pmi->sign);
+	if (!rc && b->size > 1)
+		rc = join_others(&joining, fabric && fabric());
 	kept.pid = getpid();
-	if (j->through->shared && !pmi_waits())
-		manager_keep(j->through);
+	if (!pmi_waits() && (pmi->counts || use != MPI_USE_NONE))
+		manager_keep(pmi, theirs);
 	else if (!pmi_waits())
-		j->through->close();
+		pmi->close();
 	if (rc || b->size == 1)
 		return rc;
 	b->fd = j->job.fd;
@@ -345,4 +422,57 @@ int join_through(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(void)
 	if (j->rc)
 		error_restore(&j->said);
 	return j->rc;
+}
+
+/* -- Through the program -------------------------------------------------------------------- */
+
+static int gathered_check(const tern_options *o)
+{
+	if (!o->allgather)
+		return error_set(-EINVAL,
+				 "tern_options.rank and size are those of tern_options.allgather, "
+				 "which is NULL");
+	if (o->rank >= o->size)
+		return error_set(
+			-EINVAL,
+			"tern_options has rank %u and size %u, and ranks are 0 to size - 1",
+			o->rank, o->size);
+	return ranks_check(o->rank, o->size, "tern_options");
+}
+
+/* Whose end is that of the ranks, if another launcher or `tern run` has started them. */
+static struct process_name launcher_find(void)
+{
+	const char *sign =
+		setting_given(SETTING_JOB_FD) ? setting_table[SETTING_JOB_FD].name : NULL;
+	for (int i = 0; !sign && i < PMI_PROTOCOLS; i++)
+		if (getenv(pmi_table[i]->sign))
+			sign = pmi_table[i]->sign;
+	return sign ? process_launcher(sign) : (struct process_name){ .pid = 0 };
+}
+
+int join_gathered(const tern_options *o, struct boot *b, bool (*fabric)(void))
+{
+	struct job job;
+	struct joining j = { .options = o, .rank = o->rank, .size = o->size, .job = &job };
+	*b = (struct boot){ .rank = o->rank, .size = o->size, .fd = -1 };
+	int rc = gathered_check(o);
+	if (rc || o->size == 1)
+		return rc;
+	barrier_register();
+	j.launcher = launcher_find();
+	rc = join_others(&j, fabric && fabric());
+	if (rc)
+		return rc;
+	b->fd = job.fd;
+	b->gathered = true;
+	job_unmap(&job); /* whoever opens the endpoint maps it */
+	return 0;
+}
+
+/* Nobody opens this job again: its link need not wait for the end of this process. */
+void join_leave_gathered(struct job *job, uint32_t rank)
+{
+	job_rank_ended(job, rank, 0);
+	link_settle(job, rank);
 }

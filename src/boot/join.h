@@ -5,6 +5,7 @@
 
 #include "boot/boot.h"
 #include "boot/pmi/pmi.h"
+#include "job/job.h"
 
 /*
  * The machine that a process is on, in numbers of the kernel's. Ranks with equal ones can share
@@ -29,12 +30,21 @@ bool machine_id_same(const struct machine_id *a, const struct machine_id *b);
  */
 int join_through(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(void));
 
+/*
+ * Joins the job of the processes that call o->allgather together: o->size of them, of which this
+ * one is o->rank. Each call makes another job, which ends when every rank has closed it.
+ */
+int join_gathered(const tern_options *o, struct boot *b, bool (*fabric)(void));
+
 /* See boot_abort(). */
 void join_abort(int status);
 
 /*
- * Closes the process manager, if it is still open. Also done when the process returns from main().
+ * The endpoint is closed. Lets go of the process manager, unless MPI in this process uses it or may
+ * come to: then that is done when the process returns from main(), or by MPI.
  */
 void join_leave(void);
+/* The same in a job that was joined by join_gathered(). */
+void join_leave_gathered(struct job *job, uint32_t rank);
 
 #endif

@@ -255,7 +255,7 @@ void group_free(struct group *g)
 	}
 	if (g->job.base)
 		job_unmap(&g->job);
-	if (g->made_job)
+	if (g->made_job || g->gathered)
 		job_forget(&g->job);
 	free(g);
 }

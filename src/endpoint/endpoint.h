@@ -46,6 +46,7 @@ struct group {
 	_Atomic uint32_t open; /* members not closed yet */
 	uint32_t size;
 	bool made_job; /* here, and not by a launcher */
+	bool gathered; /* by tern_options.allgather: its descriptor is the group's */
 	struct job job;
 	struct group *next;       /* of the thread that opened it */
 	struct group *next_open;  /* of the process; see core/attach.c */

@@ -226,6 +226,7 @@ static int join_job(struct group *g, const struct boot *b)
 {
 	if (b->fd < 0)
 		return local_job(g, 1);
+	g->gathered = b->gathered;
 	int rc = job_map(&g->job, b->fd);
 	if (rc)
 		return rc;
@@ -243,7 +244,7 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 	if (rc)
 		return rc;
 	nets_world();
-	rc = boot_find(&b, nets_fabric_here);
+	rc = boot_find(&b, o, nets_fabric_here);
 	if (rc)
 		return rc;
 	if (b.rank == 0) /* one warning a job */
@@ -365,7 +366,9 @@ int tern_close(tern *t)
 	stats_close(e);
 	workers_disconnect(e);
 	endpoint_disconnect(e);
-	if (!e->group->made_job)
+	if (e->group->gathered)
+		boot_left_gathered(&e->group->job, e->t->rank);
+	else if (!e->group->made_job)
 		boot_left();
 	/* Release: whoever sees the last one go frees what all of them used. */
 	atomic_fetch_sub_explicit(&e->group->open, 1, memory_order_acq_rel);

@@ -53,9 +53,11 @@ static int answer_read(int control, const char *path)
 	return a.rc ? start_failed(path, a.text, a.rc < 0 ? a.rc : -EPROTO) : 0;
 }
 
-static int link_order(const struct link_plan *plan, const char *path, int control)
+static int link_order(const struct link_plan *plan, const char *path, int control, bool notice)
 {
-	struct link_order order = { .version = TERN_VERSION, .launcher = plan->launcher };
+	struct link_order order = { .version = TERN_VERSION,
+				    .notice = notice,
+				    .launcher = plan->launcher };
 	int rc = setting_number(SETTING_KEEPALIVE, &order.silence);
 	if (rc)
 		return rc;
@@ -82,7 +84,8 @@ static int link_start(const struct link_plan *plan, const char *path, int notice
 	const int fd[] = { pair[1], plan->job->fd, plan->listener, notice };
 	int rc = program_start(path, fd);
 	close(pair[1]);
-	rc = rc ? start_failed(path, strerror(-rc), rc) : link_order(plan, path, pair[0]);
+	rc = rc ? start_failed(path, strerror(-rc), rc)
+		: link_order(plan, path, pair[0], notice >= 0);
 	close(pair[0]);
 	return rc;
 }
@@ -104,7 +107,8 @@ int link_begin(const struct link_plan *plan)
 {
 	char path[PATH_MAX];
 	int notice = -1, rc = link_find(path);
-	if (!rc && plan->job->head->machines > 1 && (notice = notice_open(plan->job)) < 0)
+	bool wakes = plan->job->head->machines > 1 || plan->closes;
+	if (!rc && wakes && (notice = notice_open(plan->job)) < 0)
 		rc = start_failed(path, strerror(-notice), notice);
 	if (!rc)
 		rc = link_start(plan, path, notice);

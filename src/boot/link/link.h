@@ -23,7 +23,8 @@ int link_listen(int *listener, struct sockaddr_in6 *address);
 struct link_plan {
 	struct job *job; /* every rank that is here has `pid` and `born` */
 	struct process_name launcher;
-	int listener;                       /* -1 on one machine; stays the caller's */
+	bool closes;  /* a rank that has closed does not open again: it counts as ended */
+	int listener; /* -1 on one machine; stays the caller's */
 	const struct sockaddr_in6 *address; /* one a machine */
 };
 int link_begin(const struct link_plan *plan);
@@ -39,8 +40,9 @@ void link_settle(struct job *job, uint32_t rank);
  * and what it answers there. The rest is in the job's memory.
  */
 struct link_order {
-	char version[16]; /* first, in every version */
-	uint32_t machines;
+	char version[16];  /* first, in every version */
+	uint32_t machines; /* 0: there is no socket for others, */
+	uint32_t notice;   /* nor one for notices */
 	struct process_name launcher;
 	uint64_t silence; /* TERN_KEEPALIVE, s */
 };

@@ -139,7 +139,8 @@ void monitor_serve(struct monitor *m, const struct pollfd *p)
 		struct watched *w = &m->rank[i];
 		if (!w->ended && w->fd < 0)
 			watched_open(m->job, w);
-		if (!w->ended && ((p[1 + i].fd >= 0 && p[1 + i].revents) || w->fd == -ESRCH))
+		if (!w->ended && ((p[1 + i].fd >= 0 && p[1 + i].revents) || w->fd == -ESRCH ||
+				  job_rank_state(m->job, w->rank) >= RANK_GONE))
 			watched_ended(m, w);
 	}
 	if (m->asked && clock_ns() - m->asked >= GRACE_NS)

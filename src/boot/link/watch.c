@@ -76,7 +76,7 @@ static void link_sleep(struct link *l)
 	n += monitor_polls(&l->monitor, l->polls + n);
 	if (l->mesh)
 		n += mesh_polls(l->mesh, l->polls + n);
-	if (world_poll(l->polls, n, retry ? ROUND_MS : l->mesh ? LOOK_MS : -1) < 0)
+	if (world_poll(l->polls, n, retry ? ROUND_MS : l->notice >= 0 ? LOOK_MS : -1) < 0)
 		world_nap(AGAIN_NS);
 }
 
@@ -170,7 +170,7 @@ static int link_open(struct link *l)
 	if (rc)
 		return rc;
 	l->listener = l->order.machines ? PROGRAM_LISTENER : -1;
-	l->notice = l->job.head->machines > 1 ? PROGRAM_NOTICE : -1;
+	l->notice = l->order.notice ? PROGRAM_NOTICE : -1;
 	l->watched = calloc(l->job.head->here, sizeof *l->watched);
 	l->polls = calloc(2 + l->job.head->here + mesh_polls_most(&l->job), sizeof *l->polls);
 	l->mesh_memory = l->order.machines ? malloc(mesh_bytes(&l->job)) : NULL;

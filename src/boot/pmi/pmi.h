@@ -26,8 +26,9 @@ struct pmi_ops {
 	/* What other launchers start inherits `sign`, so it counts only if no other is there. */
 	bool outermost;
 	bool parallel; /* a thread may call get() while another one is in fence() */
-	/* MPI in the same process uses it too, and cannot if we have closed it: close late. */
-	bool shared;
+	/* It counts who has opened it, so that our close() takes nothing from MPI in this process.
+	 */
+	bool counts;
 
 	/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
 	bool (*usable)(char *why, size_t len);
@@ -40,6 +41,8 @@ struct pmi_ops {
 	int (*get)(uint32_t rank, const char *key, char *value, size_t len);
 	void (*close)(void);
 	int (*abort)(int status); /* ends the job while it is open; NULL: it cannot */
+	/* Whether somebody else has it open; NULL: nobody can tell. */
+	bool (*open_already)(void);
 
 	/*
 	 * How the processes of the job can be told from others, by variables that they were started

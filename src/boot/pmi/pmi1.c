@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -20,6 +21,7 @@ enum { LINE_MAX_BYTES = 4096, TABLE_MAX = 256 };
 
 static struct {
 	int fd;
+	struct stat socket;    /* what that is */
 	char table[TABLE_MAX]; /* the name of the job's table of keys and values */
 	char line[LINE_MAX_BYTES];
 } pmi1 = { .fd = -1 };
@@ -137,6 +139,7 @@ static int pmi1_open(uint32_t *rank, uint32_t *size)
 	if (rc)
 		return rc;
 	pmi1.fd = (int)fd;
+	fstat(pmi1.fd, &pmi1.socket);
 	rc = pmi1_ask("response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
 	if (!rc)
 		rc = pmi1_ask("my_kvsname", "cmd=get_my_kvsname\n");
@@ -168,10 +171,20 @@ static int pmi1_get(uint32_t rank, const char *key, char *value, size_t len)
 	return rc;
 }
 
+/* MPI may have closed it, and the number be another file's. */
+static bool pmi1_there(void)
+{
+	struct stat now;
+	return fstat(pmi1.fd, &now) == 0 && now.st_dev == pmi1.socket.st_dev &&
+	       now.st_ino == pmi1.socket.st_ino;
+}
+
 static void pmi1_close(void)
 {
-	pmi1_ask("finalize_ack", "cmd=finalize\n");
-	close(pmi1.fd);
+	if (pmi1_there()) {
+		pmi1_ask("finalize_ack", "cmd=finalize\n");
+		close(pmi1.fd);
+	}
 	pmi1.fd = -1;
 }
 

@@ -23,6 +23,7 @@
 static struct {
 	void *library;
 	__typeof__(PMIx_Init) *init;
+	__typeof__(PMIx_Initialized) *initialized;
 	__typeof__(PMIx_Finalize) *finalize;
 	__typeof__(PMIx_Put) *put;
 	__typeof__(PMIx_Commit) *commit;
@@ -56,6 +57,7 @@ static bool pmix_usable(char *why, size_t len)
 		return false;
 	}
 	return pmix_symbol(&pmix.init, "PMIx_Init", why, len) &&
+	       pmix_symbol(&pmix.initialized, "PMIx_Initialized", why, len) &&
 	       pmix_symbol(&pmix.finalize, "PMIx_Finalize", why, len) &&
 	       pmix_symbol(&pmix.put, "PMIx_Put", why, len) &&
 	       pmix_symbol(&pmix.commit, "PMIx_Commit", why, len) &&
@@ -199,9 +201,15 @@ static bool pmix_kills(int status)
 	return !status && strncmp(pmix.self.nspace, "slurm.", 6) == 0;
 }
 
+static bool pmix_open_already(void)
+{
+	char why[300];
+	return pmix_usable(why, sizeof why) && pmix.initialized();
+}
+
 static int pmix_abort(int status)
 {
-	if (pmix_kills(status))
+	if (pmix_kills(status) || !pmix.initialized())
 		return 0; /* ranks end by themselves */
 	pmix_status_t said = pmix.abort(status, "a rank has called tern_exit()", NULL, 0);
 	return said == PMIX_SUCCESS ? 0 : pmix_refused("ending the job", said);
@@ -213,7 +221,7 @@ const struct pmi_ops pmix_ops = {
 	.sign = "PMIX_RANK",
 	.count = "OMPI_COMM_WORLD_SIZE",
 	.parallel = true,
-	.shared = true,
+	.counts = true,
 	.usable = pmix_usable,
 	.open = pmix_open,
 	.put = pmix_put,
@@ -221,6 +229,7 @@ const struct pmi_ops pmix_ops = {
 	.get = pmix_get,
 	.close = pmix_close,
 	.abort = pmix_abort,
+	.open_already = pmix_open_already,
 	.mark = { "PMIX_NAMESPACE" },
 	.number = "PMIX_RANK",
 	.neighbours = pmix_neighbours,

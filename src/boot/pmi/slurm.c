@@ -19,6 +19,7 @@
 static struct {
 	void *library;
 	int (*init)(int *spawned);
+	int (*initialized)(int *flag);
 	int (*finalize)(void);
 	int (*get_rank)(int *rank);
 	int (*get_size)(int *size);
@@ -48,6 +49,7 @@ static bool slurm_usable(char *why, size_t len)
 		return false;
 	}
 	return slurm_symbol(&slurm.init, "PMI_Init", why, len) &&
+	       slurm_symbol(&slurm.initialized, "PMI_Initialized", why, len) &&
 	       slurm_symbol(&slurm.finalize, "PMI_Finalize", why, len) &&
 	       slurm_symbol(&slurm.get_rank, "PMI_Get_rank", why, len) &&
 	       slurm_symbol(&slurm.get_size, "PMI_Get_size", why, len) &&
@@ -119,9 +121,12 @@ bool pmi_slurm_neighbours(char *list, size_t len)
 	return true;
 }
 
+/* MPI may have closed it. */
 static void slurm_close(void)
 {
-	slurm.finalize();
+	int flag = 0;
+	if (slurm.initialized(&flag) == 0 && flag)
+		slurm.finalize();
 }
 
 const struct pmi_ops pmi_slurm_ops = {
