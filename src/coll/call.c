@@ -394,7 +394,6 @@ int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
  */
 
 enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
-enum { MOVING_FEW = 4 << 10 };
 
 /*
  * Two levels are for what many messages would take longer: of a long gathering or scattering each

@@ -9,6 +9,7 @@
 #include <tern/coll.h>
 
 #include "base/cpu.h"
+#include "base/threshold.h"
 #include "core/layer.h"
 #include "core/wait.h"
 
@@ -24,8 +25,7 @@ enum coll_handler {
 
 /* -- Desks: see desk.c -- */
 
-enum { DESK_CELLS = 32, CELL_LINE = 48, CELL_SHORT = CELL_LINE + 512 };
-enum { DESK_PLACES = 8, CELL_LONG = 64 << 10 };
+enum { DESK_CELLS = 32, DESK_PLACES = 8 };
 enum { LOOKS_MOST = 400, YIELDS_MOST = 8 }; /* at the desks, before a wait begins */
 
 /* What a member says in a round, and to whom it does not matter. CELL_LINE bytes are in one line.
@@ -335,7 +335,6 @@ void far_ordered(struct run *r, const struct members *p, uint32_t root, const vo
 		 size_t n);
 
 /* -- levels.c: near steps, messages between machines, near steps; for teams with two levels -- */
-enum { LEVELS_FEW = 16 << 10 }; /* bytes up to which the number of messages in a row decides */
 void levels_gather(struct run *r, uint32_t root, const void *in, size_t len, char *out);
 void levels_scatter(struct run *r, uint32_t root, const char *in, void *out, size_t len);
 void levels_allgather(struct run *r, const void *in, size_t len, char *out);

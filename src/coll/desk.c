@@ -25,7 +25,7 @@ enum { AHEAD_FEW = 3 };
  * The root of a reduction combines alone up to so many members, or bytes of each: members that do
  * not wait for it then go on, and write the data of calls to come.
  */
-enum { REDUCE_FEW = 4, REDUCE_SHORT = 8 << 10 };
+enum { REDUCE_FEW = 4 };
 
 /* -- Who writes, and who is waited for -------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ static void near_needs(const tern_team *team, const struct near_step *s, uint32_
 /* -- How much of it a round moves ------------------------------------------------------------- */
 
 /* A piece that all combine slices of takes two rounds of numbers, so it is larger. */
-enum { PIECES = 8, PIECE_LEAST = 8 << 10, SLICED_LEAST = 32 << 10, PIECE_MOST = CELL_LONG };
+enum { PIECES = 8, PIECE_MOST = CELL_LONG };
 
 /* Bytes of each member's part; all members come to the same. */
 static size_t near_most(const tern_team *team, const struct near_step *s)

@@ -14,9 +14,6 @@
 #include "coll/desk.h"
 #include "mem/mem.h"
 
-/* Bytes of a block from which a call of the kernel for each pays, and what a turn moves. */
-enum { DIRECT_LEAST = 32 << 10, DIRECT_FEW = 64 << 10, DIRECT_TURN = 256 << 10 };
-
 enum refusal { REFUSED_NOT, REFUSED_NOW, REFUSED_ALWAYS };
 
 /* What is in a cell. */

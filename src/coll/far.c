@@ -7,8 +7,6 @@
 
 #include "coll/coll.h"
 
-enum { FEW = 4 << 10 }; /* bytes up to which the number of messages in a row decides */
-
 /* A member, counted from the root on. */
 static uint32_t rank_at(const struct members *p, uint32_t root, uint32_t place)
 {
@@ -114,7 +112,7 @@ void far_broadcast(struct run *r, const struct members *p, uint32_t root, void *
 {
 	if (p->n < 2)
 		return;
-	if (len <= FEW || len < p->n || p->n < 3) {
+	if (len <= FAR_FEW || len < p->n || p->n < 3) {
 		broadcast_tree(r, p, root, data, len);
 		return;
 	}
@@ -151,7 +149,7 @@ void far_reduce(struct run *r, const struct members *p, uint32_t root, const voi
 	if (!scratch)
 		return;
 	step_copy(r, scratch, in, bytes);
-	if (bytes <= FEW || n < p->n) {
+	if (bytes <= FAR_FEW || n < p->n) {
 		reduce_tree(r, p, root, scratch, scratch + bytes, n);
 	} else {
 		ring_reduce(r, p, scratch, scratch + bytes, n, 0);
@@ -212,7 +210,7 @@ void far_allreduce(struct run *r, const struct members *p, void *data, size_t n)
 	char *temp = run_scratch(r, bytes);
 	if (!temp)
 		return;
-	if (bytes <= FEW || n < p->n) {
+	if (bytes <= FAR_FEW || n < p->n) {
 		allreduce_doubling(r, p, data, temp, n);
 	} else {
 		ring_reduce(r, p, data, temp, n, 0);
@@ -400,7 +398,7 @@ static void allgather_doubling(struct run *r, const struct members *p, const voi
 
 void far_allgather(struct run *r, const struct members *p, const void *in, size_t len, char *out)
 {
-	if (p->n * len <= FEW * 4) {
+	if (p->n * len <= FAR_FEW * 4) {
 		allgather_doubling(r, p, in, len, out);
 		return;
 	}
@@ -420,16 +418,16 @@ void far_alltoall(struct run *r, const struct members *p, const char *in, char *
 		from = scratch;
 	}
 	step_copy(r, out + p->me * len, from + p->me * len, len);
-	for (uint32_t k = 1; k < p->n && len <= FEW; k++) {
+	for (uint32_t k = 1; k < p->n && len <= FAR_FEW; k++) {
 		uint32_t i = (p->me + p->n - k) % p->n;
 		step_recv(r, p->rank[i], 0, out + i * len, len);
 	}
 	for (uint32_t k = 1; k < p->n; k++) {
 		uint32_t to = (p->me + k) % p->n, i = (p->me + p->n - k) % p->n;
-		if (len > FEW)
+		if (len > FAR_FEW)
 			step_recv(r, p->rank[i], 0, out + i * len, len);
 		step_send(r, p->rank[to], 0, from + to * len, len);
-		if (len > FEW)
+		if (len > FAR_FEW)
 			step_wait(r);
 	}
 	step_wait(r);

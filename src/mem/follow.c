@@ -28,10 +28,7 @@ enum {
 _Static_assert((int)TERN_WORDS_MAX < (int)META_MORE, "a number of words is no META_MORE");
 _Static_assert(META_ID_SHIFT + 10 <= 64, "a handler's number has its place");
 
-enum {
-	START_IN_ONE_GO = 64 << 10, /* copied by the call that starts it */
-	PIECES_AT_ONCE = 4,         /* of each in a poll */
-};
+enum { PIECES_AT_ONCE = 4 }; /* of each in a poll */
 
 /* -- Pieces --------------------------------------------------------------------------------- */
 

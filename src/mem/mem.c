@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layer itself, the heap as programs see it, and what an address reaches. */
 #include "mem/mem.h"
+#include "base/threshold.h"
 #include "mem/wide.h"
 
 #include <errno.h>
@@ -460,8 +461,7 @@ int mem_copy_guarded(void *to, const void *from, size_t len)
 
 bool mem_there(void *p, size_t len, bool write)
 {
-	enum { WORTH = 16 << 10 };
-	if (len < WORTH) /* copying by system call takes no longer than asking */
+	if (len < ASK_WORTH) /* copying by system call takes no longer than asking */
 		return false;
 	return mem_there_all(p, len, write);
 }

@@ -5,6 +5,7 @@
 
 #include <tern/mem.h>
 
+#include "base/threshold.h"
 #include "core/layer.h"
 #include "mem/follow.h"
 #include "mem/heap.h"
@@ -71,7 +72,7 @@ static inline unsigned amo_code(enum amo_type type, unsigned what)
  * Heap memory through which bytes go that no process can move in one step. Two ranks work
  * at once, the one at a bounce that the other has left.
  */
-enum { BOUNCES = 8, BOUNCE_BYTES = 64 << 10 };
+enum { BOUNCES = 8 };
 struct bounce {
 	char *bytes; /* NULL until it is needed */
 	bool used;

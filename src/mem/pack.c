@@ -19,7 +19,7 @@
 enum {
 	WORDS_RUN = 2,
 	WORDS_STRIDED = 4,
-	WORDS_MOST = TERN_PAYLOAD_MAX / sizeof(uint64_t),
+	PACK_WORDS = TERN_PAYLOAD_MAX / sizeof(uint64_t),
 	DIMS_BITS = 8,
 };
 
@@ -27,7 +27,7 @@ enum {
 
 /* A message: the description, and behind it the bytes of a put. */
 struct pack {
-	uint64_t word[WORDS_MOST];
+	uint64_t word[PACK_WORDS];
 	size_t words;
 	size_t bytes; /* that it moves */
 	size_t room;  /* bytes for both */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/threshold.h"
 #include "mem/mem.h"
 #include "mem/wide.h"
 #include "mem/word.h"
@@ -19,12 +20,6 @@ static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, b
 	runs_of_block(&r, remote, local, len);
 	return transfer_begin(m, &r, put, op);
 }
-
-/*
- * What is moved with one memcpy, and no longer than serving messages can wait; a split-phase call
- * returns sooner.
- */
-enum { IN_ONE_GO = 256 << 10, START_IN_ONE_GO = 64 << 10 };
 
 /* More than a word, which is copied as it comes, up to `most` bytes. No scope, as for a word. */
 static inline char *block_reach(const tern *t, tern_addr a, size_t len, size_t most)

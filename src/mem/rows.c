@@ -3,6 +3,7 @@
  * Runs with gaps between them, moved in a loop: where this process can touch both sides, and both
  * are cut alike, or one of them is a single piece. What else there is walks run by run, as parts.
  */
+#include "base/threshold.h"
 #include "mem/mem.h"
 #include "mem/parts.h"
 #include "mem/wide.h"
@@ -118,8 +119,6 @@ static size_t side_row(const struct run_walk *w, size_t len, size_t most, ptrdif
 	*stride = runs ? w->part->stride[w->low] : (ptrdiff_t)len;
 	return runs ? runs : parts_left(w) / len;
 }
-
-enum { LONG_RUN = 4096 };
 
 size_t rows_next(struct mem *m, const struct runs *r, bool put, size_t most)
 {

@@ -12,7 +12,7 @@
 
 #include <tern/tern.h>
 
-enum { WIDE_LEAST = 64, WIDE_MOST = 1024, WIDE_LONG = 4096 };
+#include "base/threshold.h"
 
 #if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(__SANITIZE_ADDRESS__)
 

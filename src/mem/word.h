@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { WORD_MOST = 8 };
+#include "base/threshold.h"
 
 union word {
 	uint8_t of1;

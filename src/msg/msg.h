@@ -21,6 +21,7 @@
 #include <tern/msg.h>
 
 #include "base/pool.h"
+#include "base/threshold.h"
 #include "core/layer.h"
 #include "core/wait.h"
 #include "msg/layout.h"
@@ -57,17 +58,12 @@ enum tell {
 enum { META_FLAGS_SHIFT = 16, META_NAME_SHIFT = 32 };
 
 enum {
-	WORDS_MOST = 32,   /* bytes that travel in the words of one line, */
-	EIGHT_MOST = 48,   /* in those of two */
-	CELL_BYTES = 248,  /* of a message that no receive has taken */
-	CELLS = 4096,      /* for all ranks together, */
+	CELLS = 4096,      /* of messages that no receive has taken, for all ranks together, */
 	CELLS_EACH = 1024, /* at most, for one */
 	CELLS_HELD = 64,   /* besides: for ready messages that came while their receive was busy */
 	RTS_ALL = 16384,   /* unmatched, from all ranks together */
 	RTS_LEAST = 16,    /* for each, however many there are */
-	PULL_MOST = 32 << 10,   /* a rendezvous of so many bytes is read by the receiver alone */
-	PULL_SLICE = 128 << 10, /* so many in a poll, because other messages wait meanwhile */
-	OFFERS_MOST = 5,        /* sources that are lent; as many are left for receives */
+	OFFERS_MOST = 5,   /* sources that are lent; as many are left for receives */
 	BLOCKS_LEAST =
 		8, /* sends that each rank may have asked for, however many ranks there are */
 };

@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threshold.h"
 #include "service/order.h"
-
-enum { SHORT_ROOM = 2048 };
 
 static void order_open(struct path *p)
 {

@@ -301,7 +301,7 @@ void type_queue_reclaim(struct typed *y, struct type_queue *s, uint32_t rank)
  * have to be looked for.
  */
 
-enum { SMALL_CELL = 512, CELLS_MOST = BUFPOOL_MOST };
+enum { CELLS_MOST = BUFPOOL_MOST };
 
 const size_t spill_cell[SPILL_POOLS] = { SMALL_CELL, TERN_PAYLOAD_MAX, SPILL_MOST };
 

@@ -24,6 +24,7 @@
 #include <tern/mem.h>
 #include <tern/typed.h>
 
+#include "base/threshold.h"
 #include "core/layer.h"
 #include "typed/bufpool.h"
 
@@ -55,8 +56,6 @@ enum {
 extern const size_t spill_cell[SPILL_POOLS]; /* bytes of a cell */
 
 enum {
-	LONG_BYTES =
-		64 << 10, /* a message longer than this is moved in pieces, in turn with others */
 	SPILL_MOST = LONG_BYTES, /* bytes of a message that may be spilled */
 	TYPED_IDLE_NS = 1000000,
 	ORDERED = TERN_BUF_ORDER | TERN_BUF_ORDER_ALL,

@@ -13,11 +13,10 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/threshold.h"
+
 struct wire;
 struct block;
-
-/* The most bytes that a datagram has on any wire. */
-enum { DATAGRAM_MAX = 60 << 10 };
 
 /*
  * What a packet carries: a request or a part of one; if not, a reply; if neither, what the network

@@ -12,14 +12,13 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/threshold.h"
 #include "net/net.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 #include "net/sim/machine/controller.h"
 #include "net/sim/machine/network.h"
 #include "net/sim/sim.h"
-
-enum { PACKET_MOST = 16 << 10 };
 
 struct sim_wire {
 	struct wire wire;
