@@ -504,6 +504,41 @@ TEST(collectives_by_messages)
 	try_jobs("udp", "poll");
 }
 
+/* Each member hears from one other in each round, and of rounds there are as few as can be. */
+static void rounds_rank(void)
+{
+	enum { BARRIERS = 10 };
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all;
+	uint64_t rounds = 0;
+	while (1u << rounds < tern_size(t))
+		rounds++;
+	CHECK_IS(tern_team_all(t, &all), 0);
+	CHECK_IS(tern_team_barrier(all), 0);
+	uint64_t before = coll_of(t)->handled;
+	CHECK_IS(tern_barrier(t), 0); /* nobody goes on before all have looked */
+	for (unsigned i = 0; i < BARRIERS; i++)
+		CHECK_IS(tern_team_barrier(all), 0);
+	CHECK_IS(coll_of(t)->handled - before, BARRIERS * rounds);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_barrier_by_messages_takes_each_member_one_message_in_each_round)
+{
+	setenv("TERN_NET", "udp", 1);
+	setenv("TERN_DELIVERY", "poll", 1);
+	for (uint32_t n = 2; n <= 9; n += n < 5 ? 3 : 4) {
+		ranks_start(n, 0, rounds_rank);
+		CHECK_IS(ranks_reap(n, 0), 0);
+		ranks_end();
+	}
+	unsetenv("TERN_NET");
+	unsetenv("TERN_DELIVERY");
+}
+
 /* Packets are lost, doubled and late; one job of each delivery is enough. */
 TEST(collectives_by_messages_with_faults)
 {

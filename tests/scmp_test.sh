@@ -16,8 +16,9 @@ cell() { awk -F'|' -v row="$1" -v column="$2" '$2 $3 ~ row { print $column + 0 }
 echo "what is sent beforehand beats what is asked for, where nodes wait for each other"
 table --nodes 1,8 --plot "$folder/plot.svg" improvement >"$folder/table" || fail "the status is $?"
 [[ $(wc -l <"$folder/table") == 7 ]] || fail "the table has $(wc -l <"$folder/table") lines"
-for style in closure ready rendezvous; do
-	awk -v a="$(cell $style 5)" 'BEGIN { exit !(a > 2) }' || fail "$style: $(cell $style 5) %"
+for least in neighborhood:4 matrix:1 closure:2 ready:2 rendezvous:4; do
+	gain=$(cell "${least%:*}" 5)
+	awk -v a="$gain" -v b="${least#*:}" 'BEGIN { exit !(a > b) }' || fail "${least%:*}: $gain %"
 done
 awk -v a="$(cell rendezvous 4)" 'BEGIN { exit !(a == 0) }' || fail "one node has no one to wait for"
 
@@ -33,6 +34,16 @@ table --nodes 1,8 speedup >"$folder/table" || fail "the status is $?"
 echo "each change of the machine is switched off alone"
 table --at 4 changes >"$folder/table" || fail "the status is $?"
 [[ $(grep -c '^| ' "$folder/table") == 10 ]] || fail "$(grep -c '^| ' "$folder/table") rows"
+
+echo "a request thread ends sooner where the queue has room for a block and the word that it has come"
+neighborhood() { # FLITS STYLE: ns on 16 nodes
+	timeout 60 "$TERN_BIN/tern" sim -n 16 --profile scmp --set "queue=$1" \
+		"$TERN_BIN/apps/neighborhood" --naive 1 --side 64 --variant "$2" --repeat 1 --json |
+		sed -nE 's/.*"seconds": ([0-9.e-]+),.*/\1/p' | awk '{ printf "%.0f", $1 * 1e9 }'
+}
+narrow=$(neighborhood 8 active) wide=$(neighborhood 16 active) wider=$(neighborhood 32 active)
+((narrow * 95 > wide * 100)) || fail "$wide ns with 16 flits, $narrow with 8"
+((wider * 98 < wide * 100 && wide * 98 < wider * 100)) || fail "$wider ns with 32 flits, $wide with 16"
 
 echo "a mistake is refused"
 BUILD=${TERN_BIN%/bin} scripts/scmp.sh --swift 2>"$folder/err" && fail "--swift is taken"

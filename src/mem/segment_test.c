@@ -285,6 +285,7 @@ TEST(opening_says_when_no_segment_is_free)
 	static tern_segment s[TERN_SEGMENTS_MAX];
 	tern_segment more;
 	ranks_open();
+	CHECK_IS(TERN_SEGMENTS_MAX, 256);
 	for (int i = 0; i < TERN_SEGMENTS_MAX; i++) {
 		CHECK_IS(tern_segment_open(local[0], &rooms[i], 1, NULL, NULL, &s[i]), 0);
 		for (int j = 0; j < i; j++)

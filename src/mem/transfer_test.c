@@ -474,3 +474,44 @@ TEST(messages_are_served_while_a_long_transfer_is_under_way)
 	memcpy(image[1], here_image, AREA);
 	areas_close();
 }
+
+/* What of a put of ones has landed. */
+static size_t landed(const unsigned char *memory, size_t len)
+{
+	size_t n = 0;
+	while (n < len && memory[n])
+		n++;
+	return n;
+}
+
+TEST(a_piece_is_long_while_no_message_comes_and_short_while_they_do)
+{
+	enum { AT_FIRST = 64 << 10, LONG = 256 << 10, SHORT = 2 << 10, EVERY = 4, PIECES = 4 };
+	enum { LEN = AT_FIRST + PIECES * LONG };
+	static unsigned char from[LEN], to[LEN];
+	tern_addr addr;
+	tern_op op = TERN_OP;
+	local_polled();
+	local_open(2);
+	local_on(TELL, note_reply);
+	memset(from, 1, LEN);
+	REQUIRE(tern_register(local[1], to, LEN, &addr) == 0);
+	CHECK_IS(tern_put_start(local[0], addr, from, LEN, &op), 0);
+	CHECK_IS(landed(to, LEN), AT_FIRST);
+	for (unsigned i = 1; i <= PIECES; i++) {
+		CHECK_IS(op.pending, 1);
+		tern_poll(local[0]);
+		CHECK_IS(landed(to, LEN), AT_FIRST + i * LONG);
+	}
+	CHECK_IS(op.pending, 0);
+	memset(to, 0, LEN);
+	CHECK_IS(tern_put_start(local[0], addr, from, LEN, &op), 0);
+	for (unsigned i = 1; i <= 10 * EVERY; i++) {
+		CHECK_IS(tern_request(local[1], 0, TELL), 0);
+		CHECK(tern_poll(local[0]) > 0);
+		CHECK_IS(landed(to, LEN), AT_FIRST + i / EVERY * SHORT);
+	}
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
+	CHECK_IS(landed(to, LEN), LEN);
+	local_close();
+}

@@ -214,3 +214,26 @@ TEST(where_each_packet_asks_the_count_of_those_that_do_not_changes_nothing)
 	CHECK_IS(tern_stream_close(s), 0);
 	local_close();
 }
+
+/* Packets of two words go the common way, those of one the rare one. */
+TEST(a_group_of_packets_is_acknowledged_once)
+{
+	static const uint64_t words[2];
+	for (unsigned n = 1; n <= 2; n++)
+		for (unsigned group = 1; group <= PACKETS; group = group == 1 ? 5 : group * 2) {
+			tern_stream *s;
+			begin_only();
+			CHECK_IS(tern_stream_on(local[1], STREAM, ignore, NULL), 0);
+			REQUIRE(tern_stream_open(local[0], 1, STREAM, TERN_WAY_FULL, group, &s) ==
+				0);
+			for (unsigned i = 0; i < PACKETS; i++)
+				CHECK_IS(tern_stream_put(s, n, words), 0);
+			CHECK(tern_poll(local[1]) > 0);
+			CHECK(tern_poll(local[0]) > 0);
+			CHECK_IS(inlet_handled(&local[0]->own->site.peer[1].replies),
+				 PACKETS / group);
+			CHECK_IS(s->acked, s->next);
+			CHECK_IS(tern_stream_close(s), 0);
+			local_close();
+		}
+}

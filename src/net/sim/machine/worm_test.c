@@ -23,6 +23,37 @@ TEST(a_worm_alone_takes_a_cycle_for_each_link_and_each_further_flit)
 		}
 }
 
+/* Flits that the link behind a port of a node has carried. */
+static uint64_t carried(uint32_t node, enum port port)
+{
+	return mesh_view(&m).link[node * PORTS + port].carried;
+}
+
+/* From column 1 of row 0 to column 3 of row 2, and back, on a mesh of four columns. */
+TEST(a_worm_goes_along_its_row_first_and_then_along_its_column)
+{
+	enum { FLITS = 20 };
+	for (unsigned whole = 0; whole < 2; whole++) {
+		begin_with(whole ? BARE "width=4" : BARE "width=4,whole=0", 16);
+		send_at(0, 1, 11, FLITS);
+		send_at(0, 11, 1, FLITS);
+		play();
+		CHECK_IS(carried(1, PORT_RIGHT), FLITS);
+		CHECK_IS(carried(2, PORT_RIGHT), FLITS);
+		CHECK_IS(carried(3, PORT_DOWN), FLITS);
+		CHECK_IS(carried(7, PORT_DOWN), FLITS);
+		CHECK_IS(carried(11, PORT_LEFT), FLITS);
+		CHECK_IS(carried(10, PORT_LEFT), FLITS);
+		CHECK_IS(carried(9, PORT_UP), FLITS);
+		CHECK_IS(carried(5, PORT_UP), FLITS);
+		uint64_t sum = 0;
+		for (uint32_t n = 0; n < 16; n++)
+			for (enum port port = 0; port < PORTS; port++)
+				sum += carried(n, port);
+		CHECK_IS(sum, 2 * 6 * FLITS); /* two more to enter and to leave, and no others */
+	}
+}
+
 TEST(of_two_worms_that_share_a_link_the_second_follows_the_last_flit_of_the_first)
 {
 	begin_with(BARE "width=8,channels=1", 8);
