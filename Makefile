@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 
-.PHONY: all build apps demo test test-all test-fast test-aarch64 soak compare install figures format clean help
+.PHONY: all build apps demo test test-all test-fast test-aarch64 soak mutate compare install figures format clean help
 .NOTPARALLEL:
 
 all: build ## build the library, the command and the examples into build/
@@ -41,6 +41,10 @@ test-aarch64: ## the unit tests on aarch64, under qemu
 
 soak: ## the tests that run for long
 	@scripts/test.sh soak matrix fuzz-soak
+
+mutate: ## change the library at random places, list what no test notices; SEED, COUNT, FOLDER, LIMIT
+	@scripts/mutate.py $(foreach o,SEED COUNT FOLDER LIMIT,$(if $($(o)),--$(shell echo $(o) | \
+		tr A-Z a-z) $($(o)))) --jobs $(JOBS) $(OPTIONS)
 
 compare: build apps ## measure Tern beside MPI, UCX, libfabric, ...; OPTIONS=--quick: a minute or two
 	@scripts/need.sh compare
