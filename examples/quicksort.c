@@ -53,21 +53,12 @@ static size_t divide(uint64_t *x, size_t n)
 	}
 }
 
-/* A copy of numbers that lie on another machine. Threads are preempted, but not under a hold. */
+/* A copy of numbers that lie on another machine. */
 static uint64_t *copy_get(tern *t, tern_addr at, size_t n)
 {
-	tern_hold(t);
 	uint64_t *x = malloc(n * sizeof *x);
-	tern_release(t);
 	must(x ? tern_get(t, x, at, n * sizeof *x) : -12);
 	return x;
-}
-
-static void copy_free(tern *t, uint64_t *x)
-{
-	tern_hold(t);
-	free(x);
-	tern_release(t);
 }
 
 /* Words: where the part begins, and how many numbers it has. */
@@ -78,9 +69,7 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
 	void *near;
 	int mapped = !tern_addr_local(t, at, n * sizeof(uint64_t), &near);
 	uint64_t *copy = mapped ? NULL : copy_get(t, at, n), *x = mapped ? near : copy;
-	tern_hold(t);
-	threads++;
-	tern_release(t);
+	threads++; /* no other thread runs before this one waits */
 	while (n > FEW) {
 		size_t less = divide(x, n);
 		if (copy)
@@ -90,12 +79,10 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
 		x += less;
 		n -= less;
 	}
-	tern_hold(t); /* it may allocate */
 	qsort(x, n, sizeof *x, compare);
-	tern_release(t);
 	if (copy) {
 		must(tern_put(t, at, x, n * sizeof *x));
-		copy_free(t, copy);
+		free(copy);
 	}
 	must(tern_request(t, 0, SORTED, n));
 	return 0;

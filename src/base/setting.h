@@ -38,7 +38,7 @@ enum setting {
 	SETTING_TRACE,        /* the files that record what ranks do */
 	SETTING_CONTEXTS,     /* threads that can have started and not ended, on each rank */
 	SETTING_STACK,        /* bytes of each thread's stack */
-	SETTING_SLICE,        /* ms after which a thread that computes is preempted */
+	SETTING_SLICE,        /* ms after which a thread that computes is preempted; 0: never */
 	SETTING_SSH,          /* the command that `tern run` reaches other hosts with */
 	SETTING_ALONE,        /* 1: be a job of one although another launcher started us */
 	SETTING_NET,          /* auto, shm, udp, ofi, ofi/PROVIDER */

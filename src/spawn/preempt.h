@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Slices. A thread that only computes is preempted, so that it keeps neither its rank's messages
- * nor the other threads waiting for good.
+ * Slices, where TERN_SLICE asks for them: a thread that only computes is preempted, so that it
+ * keeps neither its rank's messages nor the other threads waiting for good.
  *
  * A timer counts the processor time of the kernel thread, so one that sleeps is left alone, and so
  * are its system calls. Its signal's handler runs on the stack of whatever it interrupts: to
@@ -11,8 +11,7 @@
  *
  * - the thread is inside no call of Tern's and under no hold (the guard of its endpoint says so),
  * - the instruction that comes next is the program's own, and not one of a shared library, which
- * may
- *   hold a lock, as malloc does, that another thread would wait for in vain,
+ *   may hold a lock, as malloc does, that another thread would wait for in vain,
  * - no signal is blocked that was not when this began, as in a handler of the program's,
  * - the kernel thread has one endpoint: others have no guard that counts its calls.
  *
