@@ -104,40 +104,61 @@ cat include/tern/*.h | gcc -fpreprocessed -dD -E -P -x c - 2>/dev/null | tr '\n'
 missing=$(comm -23 "$folder/inline" "$folder/exported")
 [[ -z $missing ]] || { echo "    not exported: $missing"; exit 1; }
 
-echo "words are numbers of any type; a pointer is refused"
-cat >"$folder/words.c" <<'END'
-#include <stdbool.h>
-#include <tern/mem.h>
-#include <tern/spawn.h>
-
-int send(tern *t, const tern_msg *m, tern_thread *thread, void *claimed, tern_addr a, WORD word);
-int send(tern *t, const tern_msg *m, tern_thread *thread, void *claimed, tern_addr a, WORD word)
-{
-	return CALL;
+echo "words are numbers of any type, eight at most; the first error says what is wrong"
+# Each ends where another word would follow.
+calls=('tern_request(t, 0, 0' 'tern_reply(t, m, 0' 'tern_request_data(t, 0, 0, "x", 1'
+	'tern_reply_to(t, 0, 0' 'tern_request_list(t, ranks, 1, 0'
+	'tern_reply_data(t, m, 0, "x", 1' 'tern_commit(t, claimed, 0' 'tern_post(t, 0, 0'
+	'tern_reply_commit(t, m, claimed, 0' 'tern_put_request(t, a, 0, "x", 1'
+	'tern_put_request_start(t, a, 0, "x", 1, NULL, NULL'
+	'tern_put_reply(t, m, a, 0, "x", 1, NULL'
+	'tern_spawn(t, 0, 0, 0, 0' 'tern_spawn_first(t, 1, 0, 0, 0'
+	'tern_spawn_data(t, 0, 0, 0, 0, "x", 1' 'tern_thread_start(t, 0, 0, thread')
+compile() { # COMPILER WORDS TYPE...: every call with these words, of each type
+	local compiler=$1 words=$2 call type
+	shift 2
+	{
+		printf '#include <%s>\n' stdbool.h tern/mem.h tern/post.h tern/spawn.h
+		echo 'struct bits { unsigned low : 3; };'
+		for type; do
+			echo "static inline void give_${type//[^a-z0-9]/_}(tern *t, const tern_msg *m,"
+			echo "tern_thread *thread, void *claimed, tern_addr a, const uint32_t *ranks,"
+			echo "struct bits b, $type word) { (void)word, (void)b;"
+			printf '(void)!%s, '"$words"');\n' "${calls[@]}"
+			echo '}'
+		done
+	} >"$folder/words.c"
+	$compiler -fsyntax-only -Wall -Wextra -Werror -Wno-unused-function \
+		-Iinclude "$folder/words.c" 2>"$folder/said"
 }
-END
-calls=('tern_request(t, 0, 0, word)' 'tern_request(t, 0, 0, 1, 2, 3, 4, 5, word)' \
-	'tern_reply(t, m, 0, 1, word)'
-	'tern_request_data(t, 0, 0, "x", 1, word)' 'tern_reply_data(t, m, 0, "x", 1, word)' \
-		'tern_commit(t, claimed, 0, word)'
-	'tern_reply_commit(t, m, claimed, 0, word)' 'tern_put_request(t, a, 0, "x", 1, word)'
-	'tern_spawn(t, 0, 0, 0, 0, word)' 'tern_thread_start(t, 0, 0, thread, 1, 2, word)')
-for call in "${calls[@]}"; do
-	for word in 'enum tern_delivery' bool 'signed char' 'unsigned short' int uint64_t double \
-		float 'char *'; do
-		if gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter \
-			-Iinclude -D"WORD=$word" -D"CALL=$call" \
-			"$folder/words.c" 2>"$folder/said"; then
-			[[ $word != 'char *' ]] || {
-				echo "    $call takes a $word"
-				exit 1
-			}
-		else
-			[[ $word == 'char *' ]] && grep -q 'unary plus' "$folder/said" || {
-				echo "    $call refuses a $word"
-				head -5 "$folder/said"
-				exit 1
-			}
-		fi
-	done
+refused() { # SENTENCE COMPILER WORDS TYPE
+	local sentence=$1
+	shift
+	! compile "$@" || { echo "    $* compiles"; exit 1; }
+	[[ $(grep -m1 'error:' "$folder/said") == *"$sentence"* ]] || {
+		echo "    $*: the first error is not '$sentence':"
+		head -5 "$folder/said"
+		exit 1
+	}
+	# A template is refused once, whoever uses it.
+	[[ $1 == *++* || $(grep -c "error:.*$sentence" "$folder/said") == "${#calls[@]}" ]] || {
+		echo "    $*: not said of each call"
+		exit 1
+	}
+}
+for compiler in 'gcc -std=c11' 'clang -std=c11 -ferror-limit=0' 'g++ -x c++ -std=c++17' \
+	'clang++ -x c++ -std=c++17'; do
+	command -v "${compiler%% *}" >/dev/null || { echo "no ${compiler%% *} here"; continue; }
+	compile "$compiler" 'word, b.low, 3, 4, 5, word' 'enum tern_delivery' bool 'signed char' \
+		'unsigned short' int uint64_t double float || {
+		echo "    $compiler refuses words:"
+		head -5 "$folder/said"
+		exit 1
+	}
+	refused 'tern: a word is an integer, a float or a double; cast a pointer to uintptr_t' \
+		"$compiler" '1, word' 'char *'
+	refused 'tern: a message has at most 8 words' "$compiler" \
+		'1, 2, 3, 4, 5, 6, 7, 8, word' int
+	refused 'tern: a message has at most 8 words' "$compiler" \
+		'1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, word' int
 done

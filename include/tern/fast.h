@@ -152,11 +152,12 @@ TERN_ASSERT_(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low hal
 #define TERN_ALL_VALUES_ TERN_SIX_VALUES_, w6, w7
 
 /* Counting and padding argument lists; see tern_request. */
-#define TERN_COUNT_(...) \
-	TERN_COUNTED_(__VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
-#define TERN_COUNT1_(...) \
-	TERN_COUNTED_(0, __VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
-#define TERN_COUNTED_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) (count)
+#define TERN_COUNT_(...) TERN_COUNTED_(__VA_ARGS__, TERN_COUNTS_, 0)
+#define TERN_COUNT1_(...) TERN_COUNTED_(0, __VA_ARGS__, TERN_COUNTS_, 0)
+#define TERN_COUNTS_ 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0
+#define TERN_COUNTED_(...) TERN_COUNTED2_(__VA_ARGS__)
+#define TERN_COUNTED2_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, count, ...) \
+	TERN_WORDS_(count)
 /* The last eight are words. */
 #define TERN_TEN_(a, ...) a, TERN_NINE_(__VA_ARGS__)
 #define TERN_NINE_(a, b, c, d, e, f, g, h, i, ...)                                    \

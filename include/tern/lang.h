@@ -82,11 +82,14 @@ static inline uint64_t tern_word_integer(uint64_t value)
 	return value;
 }
 
+#define TERN_WORDS_WRONG_ "tern: a message has at most 8 words"
+#define TERN_WORD_WRONG_ \
+	"tern: a word is an integer, a float or a double; cast a pointer to uintptr_t"
+
 #ifdef __cplusplus
 template <class T> static inline uint64_t tern_word_of(T value)
 {
-	static_assert(std::is_integral<T>::value || std::is_enum<T>::value,
-		      "a word of a message is an integer, a float or a double");
+	static_assert(std::is_integral<T>::value || std::is_enum<T>::value, TERN_WORD_WRONG_);
 	return (uint64_t)value;
 }
 template <> inline uint64_t tern_word_of(double value)
@@ -98,14 +101,29 @@ template <> inline uint64_t tern_word_of(float value)
 	return tern_word_float(value);
 }
 #define TERN_WORD_(value) tern_word_of(value)
+template <unsigned n> struct tern_words_of {
+	static_assert(n <= 8, TERN_WORDS_WRONG_);
+	enum { count = n };
+};
+#define TERN_WORDS_(n) tern_words_of<n>::count
 #else
-/* A pointer has no unary plus: it is refused. */
+/* Zero, in an expression; the compiler says why if `what` is not so. */
+#define TERN_ZERO_IF_(what, why)            \
+	(0 * (int)sizeof(struct {           \
+		 _Static_assert(what, why); \
+		 char one_;                 \
+	 }))
+#define TERN_IS_POINTER_(value) (__builtin_classify_type(value) == 5)
+/* The value; of a pointer 0, so that there is one error and not three. */
+#define TERN_NUMBER_(value, zero) +__builtin_choose_expr(TERN_IS_POINTER_(value), zero, (value))
 #define TERN_WORD_(value)                        \
-	_Generic(+(value), float                 \
+	_Generic(TERN_NUMBER_(value, 0), float   \
 		 : tern_word_float, double       \
 		 : tern_word_double, long double \
 		 : tern_word_double, default     \
-		 : tern_word_integer)(+(value))
+		 : tern_word_integer)(           \
+		TERN_NUMBER_(value, TERN_ZERO_IF_(!TERN_IS_POINTER_(value), TERN_WORD_WRONG_)))
+#define TERN_WORDS_(n) ((n) + TERN_ZERO_IF_((n) <= 8, TERN_WORDS_WRONG_))
 #endif
 
 #endif
