@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tern/mem.h>
 #include <tern/tern.h>
 
 enum { ASK, TELL, DONE, PID };
@@ -58,11 +59,26 @@ static void say(const tern *t, const char *call, int rc)
 	fflush(stdout);
 }
 
+/* Puts to the victim's heap until that fails, and makes no other call. */
+static int heap_use(tern *t, const uint64_t *word)
+{
+	tern_addr a;
+	int rc = tern_addr_of(t, word, &a);
+	a = tern_addr_at(a, victim);
+	while (!rc)
+		rc = tern_put(t, a, &(uint64_t){ 1 }, sizeof(uint64_t));
+	return rc;
+}
+
 static void survive(tern *t)
 {
+	void *word;
+	if (tern_alloc_all(t, sizeof(uint64_t), &word))
+		return;
 	tern_barrier(t);
 	if (tern_rank(t) == victim)
 		raise(SIGKILL);
+	say(t, "heap", heap_use(t, word));
 	say(t, "wait", tern_wait(t, &never, 1));
 	say(t, "request", tern_request(t, victim, ASK));
 	say(t, "barrier", tern_barrier(t));

@@ -36,10 +36,11 @@ nothing_left() {
 	return 1
 }
 
-sentence "with --survive a request, a wait and a barrier name the dead rank, and the others go on"
+sentence "with --survive a put, a request, a wait and a barrier name the dead rank, and the others go on"
 FAIL_TEST_MARK=$mark timeout -k 5 300 "$tern" run -n 4 --survive "$ranks" survive >"$out" 2>"$err"
 status=$?
 [[ $status == 137 ]] || fail "the status is $status, not that of the rank that was killed"
+says 3 '^[023] heap: dead: .*rank 1 .*signal 9'
 says 3 '^[023] wait: dead: .*rank 1 .*signal 9'
 says 3 '^[023] request: dead: .*rank 1 '
 says 6 '^[023] barrier: dead: .*rank 1 '

@@ -97,6 +97,7 @@ launch_survivors() { # NAME
 	launcher+=($survive)
 	for victim in 0 1 3; do
 		launch 4 "$bin/fail_ranks" survive $victim
+		says 3 "^. heap: dead: rank $victim is dead"
 		says 3 "^. wait: dead: rank $victim is dead"
 		says 3 "^. request: dead: rank $victim "
 		says 6 "^. barrier: dead: rank $victim "
@@ -137,6 +138,7 @@ launch_machines() {
 	launcher+=($survive)
 	for victim in 0 2; do
 		launch 5 "$spread" "$bin/fail_ranks" survive $victim
+		says 4 "^. heap: dead: rank $victim is dead"
 		says 4 "^. wait: dead: rank $victim is dead"
 		says 4 "^. request: dead: rank $victim "
 		says 8 "^. barrier: dead: rank $victim "

@@ -37,11 +37,12 @@ static size_t round_up(size_t bytes, size_t unit)
 
 /* Where everything lies, from the numbers of ranks and seats alone. */
 struct plan {
-	size_t ranks_at, heed_at, begun_at, knocker_at, owner_at, pulse_at, card_at, name_at, front;
+	size_t ranks_at, heed_at, begun_at, knocker_at, owner_at, spanned_at, pulse_at, card_at,
+		name_at, front;
 	size_t heed_row, knocker_row;
 	size_t seat_at, seat_bytes, pool_at, pool_bytes, large_at, large_bytes, stats_at,
-		stats_bytes, spare_at, spare_bytes, pair_at, talk_at, talk_bytes, heap_at,
-		heap_bytes, bytes;
+		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, pair_at, talk_at,
+		talk_bytes, heap_at, heap_bytes, bytes;
 };
 
 static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
@@ -55,7 +56,8 @@ static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
 	p.knocker_at = p.begun_at + size * p.heed_row;
 	p.knocker_row = round_up((members + 63) / 64, 8); /* a line, or whole lines */
 	p.owner_at = p.knocker_at + members * p.knocker_row * sizeof(uint64_t);
-	p.pulse_at = round_up(p.owner_at + seats * sizeof(uint32_t), 64);
+	p.spanned_at = p.owner_at + seats * sizeof(uint32_t);
+	p.pulse_at = round_up(p.spanned_at + members, 64);
 	p.card_at = p.pulse_at + size * sizeof(struct pulse);
 	p.name_at = round_up(p.card_at + size * sizeof(struct job_card), 64);
 	p.front = round_up(p.name_at + TERN_HANDLER_SLOTS * sizeof(struct job_name), PAGE);
@@ -70,7 +72,9 @@ static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
 	p.large_at = p.seat_at + seats * p.seat_bytes;
 	p.stats_at = p.large_at + members * TERN_POOL_BLOCKS * p.large_bytes;
 	p.spare_at = p.stats_at + size * p.stats_bytes;
-	p.pair_at = round_up(p.spare_at + size * p.spare_bytes, HUGE_PAGE);
+	p.span_bytes = round_up(size * sizeof(struct job_span), PAGE);
+	p.span_at = p.spare_at + size * p.spare_bytes;
+	p.pair_at = round_up(p.span_at + members * p.span_bytes, HUGE_PAGE);
 	p.talk_at = p.pair_at + pair_area(size, (uint32_t)members);
 	p.heap_at = p.talk_at + talk_area(size, (uint32_t)members);
 	p.heap_bytes = round_up(heap, HUGE_PAGE);
@@ -86,6 +90,7 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->begun = (_Atomic uint8_t *)(void *)(j->base + p->begun_at);
 	j->knocker = (_Atomic uint64_t *)(void *)(j->base + p->knocker_at);
 	j->owner = (_Atomic uint32_t *)(void *)(j->base + p->owner_at);
+	j->spanned = (_Atomic uint8_t *)(void *)(j->base + p->spanned_at);
 	j->pulse = (struct pulse *)(void *)(j->base + p->pulse_at);
 	j->card = (struct job_card *)(void *)(j->base + p->card_at);
 	j->name = (struct job_name *)(void *)(j->base + p->name_at);
@@ -101,6 +106,8 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->stats_bytes = p->stats_bytes;
 	j->spare_at = p->spare_at;
 	j->spare_bytes = p->spare_bytes;
+	j->span_at = p->span_at;
+	j->span_bytes = p->span_bytes;
 	j->pair_at = p->pair_at;
 	j->talk_at = p->talk_at;
 	j->talk_bytes = p->talk_bytes;

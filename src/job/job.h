@@ -10,10 +10,11 @@
  *
  * The file is sparse. The front (head, ranks, heed bytes, bells, pulses) is committed
  * when the job is made. Behind it lie a pool of payload blocks per rank, committed when it
- * first sends a payload; its spare blocks for replies, committed when it opens; a page per pair,
- * committed when it first talks, and the large rings of pairs that keep talking (net/talk.h); and
- * the statistics of ranks that count. Nothing is touched before it is committed, so too little
- * memory is an error from a call and never a SIGBUS.
+ * first sends a payload; its spare blocks for replies, committed when it opens; what it knows of
+ * the heaps, committed when it first uses one; a page per pair, committed when it first talks, and
+ * the large rings of pairs that keep talking (net/talk.h); and the statistics of ranks that count.
+ * Nothing is touched before it is committed, so too little memory is an error from a call and never
+ * a SIGBUS.
  */
 #ifndef TERN_JOB_JOB_H
 #define TERN_JOB_JOB_H
@@ -144,6 +145,22 @@ struct job_seat {
 	_Atomic uint32_t open; /* for tools: 0 before it is opened, and while it is parked */
 };
 
+/*
+ * What a member knows of a rank's heap: a copy of what that rank has committed, written by the
+ * member alone until job_heap_withdraw() clears it.
+ */
+struct job_span {
+	uint64_t first; /* the heap's first address (tern_addr) */
+	char *base;
+	uint64_t middle;
+	uint64_t own, common; /* bytes committed, from the beginning and from the middle */
+	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
+	uint64_t own_lines, common_lines; /* where 64 bytes may, */
+	uint64_t own_wides, common_wides; /* and where WIDE_MOST may */
+	uint64_t unused_[5];              /* a power of two is found without a multiplication */
+};
+_Static_assert(sizeof(struct job_span) == 128, "spans are found by a shift");
+
 #define STATUS_UNKNOWN (-1) /* nobody who knows could say */
 #define STATUS_LOST (-2)    /* its machine is not heard of any more */
 
@@ -165,6 +182,7 @@ struct job {
 	_Atomic uint8_t *begun;       /* [server][requester]: enum begun */
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	_Atomic uint32_t *owner;      /* [seat]: the rank that has taken it, plus 1 */
+	_Atomic uint8_t *spanned;     /* [member]: its spans may be touched */
 	struct pulse *pulse;          /* one a rank */
 	struct job_card *card;        /* one a rank */
 	struct job_name *name;        /* one a handler */
@@ -176,7 +194,7 @@ struct job {
 	_Atomic uint64_t trusted;
 	size_t seat_at, seat_bytes;
 	size_t pool_at, pool_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, stats_at,
-		stats_bytes, spare_at, spare_bytes;
+		stats_bytes, spare_at, spare_bytes, span_at, span_bytes;
 	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
 	size_t large_at, large_bytes;
 	/*
@@ -339,6 +357,13 @@ int job_commit_near(struct job *j, size_t at, size_t bytes, uint32_t rank, const
  * commit it.
  */
 void job_dump(struct job *j, size_t at, size_t bytes);
+
+/* -- span.c -- */
+/* Commits a member's spans, one a rank, if they are not: 0, or -ENOMEM with a sentence. */
+int job_spans_open(struct job *j, uint32_t member, struct job_span **spans);
+void job_span_clear(struct job_span *s); /* nothing of the heap is within reach */
+/* Takes the heap of a rank that is dead away from all members of this machine. */
+void job_heap_withdraw(struct job *j, uint32_t rank);
 
 /* -- pair.c -- */
 /* The page of two members. */

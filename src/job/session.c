@@ -168,6 +168,8 @@ void job_rank_unopens(struct job *j, uint32_t rank)
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
 {
 	atomic_store(&j->rank[rank].state, (uint32_t)state);
+	if (state == RANK_DEAD)
+		job_heap_withdraw(j, rank); /* before the memory is made new */
 	job_recount(j);
 	job_renew_by(j, rank);
 	job_tell(j, rank);

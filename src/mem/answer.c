@@ -90,7 +90,7 @@ int tern_put_reply_array(tern *t, const tern_msg *msg, const tern_long *what)
 static void on_invite(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	struct span *s = &m->span[tern_msg_src(msg)];
+	struct mem_peer *s = &m->peer[tern_msg_src(msg)];
 	m->follows.invited += !s->invited;
 	s->invited = true;
 	mem_busy(m);
@@ -106,10 +106,10 @@ unsigned answer_invite(struct mem *m)
 	unsigned sent = 0;
 	library_hold(m->e);
 	for (uint32_t r = 0; r < m->size && m->follows.invited; r++) {
-		if (!m->span[r].invited ||
+		if (!m->peer[r].invited ||
 		    layer_request(m->e, r, MEM_INVITED, NULL, 0, 0, NULL) == -EAGAIN)
 			continue;
-		m->span[r].invited = false;
+		m->peer[r].invited = false;
 		m->follows.invited--;
 		sent++;
 	}

@@ -35,7 +35,7 @@ static int pages_protect(const struct mem *m, tern_addr a, uint64_t bytes, int p
 	uint64_t end = page_of(addr_offset(a) + bytes + GRANT_PAGE - 1);
 	if (m->e->group->size > 1)
 		return 0;
-	return mprotect(m->span[tern_addr_rank(a)].base + first, end - first, protection) ? errno
+	return mprotect(heap_base(m, tern_addr_rank(a)) + first, end - first, protection) ? errno
 											  : 0;
 }
 
@@ -145,22 +145,22 @@ char *grant_reach(const struct mem *m, tern_addr a, size_t len)
 {
 	for (const struct grant *g = m->grants; g; g = g->next)
 		if (a - g->first < g->bytes && len <= g->bytes - (a - g->first))
-			return m->span[tern_addr_rank(a)].base + addr_offset(a);
+			return heap_base(m, tern_addr_rank(a)) + addr_offset(a);
 	return NULL;
 }
 
 char *grant_read(const struct mem *m, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
-	if (addr_segment(a) != SEGMENT_HEAP || rank >= m->size || m->span[rank].lost ||
+	if (addr_segment(a) != SEGMENT_HEAP || rank >= m->size || mem_dead(m, rank) ||
 	    m->e->forked || !grant_maps(m, rank))
 		return NULL;
 	const struct job_rank *r = &m->job->rank[rank];
-	uint64_t at = addr_offset(a), beyond = at - m->span[rank].middle;
+	uint64_t at = addr_offset(a), beyond = at - m->job->heap_bytes / 2;
 	uint64_t own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	uint64_t common = atomic_load_explicit(&r->common, memory_order_acquire);
 	bool covered = (at < own && len <= own - at) || (beyond < common && len <= common - beyond);
-	return covered ? m->span[rank].base + at : NULL;
+	return covered ? heap_base(m, rank) + at : NULL;
 }
 
 /* -- At the owner ---------------------------------------------------------------------------- */
@@ -258,8 +258,8 @@ int grants_open(struct mem *m)
 	m->guarded = m->job->head->grant;
 	if (!m->guarded || m->e->main || m->e->group->size > 1)
 		return 0;
-	if ((before && mprotect(m->span[0].base, before, PROT_READ)) ||
-	    (beyond && mprotect(m->span[m->rank].base + m->job->heap_bytes, beyond, PROT_READ)))
+	if ((before && mprotect(heap_base(m, 0), before, PROT_READ)) ||
+	    (beyond && mprotect(heap_base(m, m->rank) + m->job->heap_bytes, beyond, PROT_READ)))
 		return error_set(-errno, "TERN_GRANT=1 at rank %u: protecting the other heaps: %s",
 				 m->rank, strerror(errno));
 	return 0;

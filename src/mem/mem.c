@@ -35,13 +35,19 @@ static void mem_close(void *state)
 	memory_free(m);
 }
 
+/*
+ * Until this rank uses a heap, its own included: no address is of one, so each comes to
+ * span_look(). Nobody writes it, so that it takes no memory.
+ */
+static struct job_span no_spans[TERN_RANKS_MAX];
+
 static int mem_open(struct endpoint *e, void **state)
 {
 	uint64_t single_copy;
 	int rc = setting_number(SETTING_SINGLE_COPY, &single_copy);
 	if (rc)
 		return rc;
-	struct mem *m = memory_new(1, sizeof *m + e->t->size * sizeof *m->span);
+	struct mem *m = memory_new(1, sizeof *m + e->t->size * sizeof *m->peer);
 	if (!m)
 		return error_set(-ENOMEM, "opening the memory of rank %u: no memory", e->t->rank);
 	m->e = e;
@@ -49,13 +55,10 @@ static int mem_open(struct endpoint *e, void **state)
 	m->rank = e->t->rank;
 	m->size = e->t->size;
 	m->single_copy = m->moves = single_copy;
+	m->span = no_spans;
 	slots_open(m);
 	if (!e->main)
 		regions_open(m); /* a worker's are its rank's */
-	for (uint32_t r = 0; r < m->size; r++)
-		m->span[r] = (struct span){ .first = addr_make(r, SEGMENT_HEAP, 0),
-					    .base = m->job->base + job_heap_at(m->job, r),
-					    .middle = m->job->heap_bytes / 2 };
 	heap_init(&m->own, 0, m->job->heap_bytes / 2);
 	heap_init(&m->common, m->job->heap_bytes / 2, m->job->heap_bytes);
 	message_register(e);
@@ -102,8 +105,9 @@ static unsigned mem_progress(void *state)
 static void mem_lost(void *state, uint32_t rank)
 {
 	struct mem *m = state;
-	struct span *s = &m->span[rank];
-	*s = (struct span){ .first = s->first, .base = s->base, .middle = s->middle, .lost = true };
+	if (m->span != no_spans)
+		job_span_clear(&m->span[rank]);
+	m->peer[rank].lost = true;
 	m->lost = true;
 	mem_busy(m);
 }
@@ -112,8 +116,10 @@ static void mem_lost(void *state, uint32_t rank)
 static void mem_disown(void *state)
 {
 	struct mem *m = state;
+	m->span = no_spans;
+	m->e->t->heaps = no_spans;
 	for (uint32_t r = 0; r < m->size; r++)
-		m->span[r] = (struct span){ .first = m->span[r].first, .lost = true };
+		m->peer[r].lost = true;
 }
 
 static bool leave_over(struct endpoint *e, void *arg)
@@ -185,7 +191,7 @@ static int heap_alloc(struct mem *m, struct heap *h, _Atomic uint64_t *committed
 
 static char *heap_pointer(const struct mem *m, uint64_t at)
 {
-	return m->job->base + job_heap_at(m->job, m->rank) + at;
+	return heap_base(m, m->rank) + at;
 }
 
 static uint64_t heap_offset(const struct mem *m, const void *p)
@@ -324,14 +330,33 @@ static uint64_t span_places(uint64_t committed, uint64_t bytes)
 	return committed ? committed - (bytes - 1) : 0;
 }
 
+/* Whether they could not be, with a sentence. */
+static int spans_open(struct mem *m)
+{
+	struct job_span *span;
+	int rc = m->span == no_spans ? job_spans_open(m->job, m->e->site.member, &span) : 0;
+	if (rc || m->span != no_spans)
+		return rc;
+	for (uint32_t r = 0; r < m->size; r++)
+		span[r] = (struct job_span){ .first = addr_make(r, SEGMENT_HEAP, 0),
+					     .base = heap_base(m, r),
+					     .middle = m->job->heap_bytes / 2 };
+	/* Release: puts read what the pointer leads to, and another thread may be here. */
+	atomic_thread_fence(memory_order_release);
+	m->span = span;
+	m->e->t->heaps = span;
+	return 0;
+}
+
 char *span_look(struct mem *m, tern_addr a, size_t len)
 {
-	struct span *s = &m->span[tern_addr_rank(a)];
-	const struct job_rank *r = &m->job->rank[tern_addr_rank(a)];
-	uint64_t at = a - s->first, beyond = at - s->middle;
-	if (s->lost)
+	uint32_t rank = tern_addr_rank(a);
+	const struct job_rank *r = &m->job->rank[rank];
+	if (mem_dead(m, rank) || spans_open(m))
 		return NULL;
-	if (!layer_maps(m->e, tern_addr_rank(a)))
+	struct job_span *s = &m->span[rank];
+	uint64_t at = a - s->first, beyond = at - s->middle;
+	if (!layer_maps(m->e, rank))
 		return grant_reach(m, a, len);
 	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
@@ -341,6 +366,10 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	s->common_lines = span_places(s->common, TERN_LINE);
 	s->own_wides = span_places(s->own, WIDE_MOST);
 	s->common_wides = span_places(s->common, WIDE_MOST);
+	/* The rank may die meanwhile: see job_heap_withdraw(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (mem_dead(m, rank))
+		job_span_clear(s);
 	bool covered = (at < s->own && len <= s->own - at) ||
 		       (beyond < s->common && len <= s->common - beyond);
 	return covered ? s->base + at : NULL;
@@ -391,12 +420,17 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 		return error_set(-ERANGE,
 				 "%s was given an address at rank %u; this job has ranks 0 to %u",
 				 what, rank, m->size - 1);
-	if (m->span[rank].lost) {
+	if (!m->peer[rank].lost && mem_reach(m, a, len))
+		return 0;
+	if (mem_dead(m, rank)) {
 		struct net *net = m->e->site.peer[rank].net;
 		return net->ops->check(net, rank);
 	}
-	if (mem_reach(m, a, len) || !layer_maps(m->e, rank)) /* its owner will check it */
+	if (!layer_maps(m->e, rank)) /* its owner will check it */
 		return 0;
+	rc = spans_open(m);
+	if (rc)
+		return rc;
 	if (addr_segment(a) == SEGMENT_HEAP)
 		return error_set(-EFAULT,
 				 "%s asked for %zu bytes at offset %llu of rank %u's heap, "
@@ -497,8 +531,8 @@ int tern_addr_local(tern *t, tern_addr a, size_t len, void **p)
 
 tern_addr mem_addr_all(struct mem *m, const void *p, size_t len)
 {
-	tern_addr a = m->span[m->rank].first +
-		      (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
+	tern_addr a = addr_make(m->rank, SEGMENT_HEAP, 0) +
+		      (uint64_t)((uintptr_t)p - (uintptr_t)heap_base(m, m->rank));
 	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, len))
 		return a;
 	for (unsigned i = 0; i < JOB_REGIONS_OWN; i++) {

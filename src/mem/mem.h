@@ -78,21 +78,6 @@ struct bounce {
 	bool used;
 };
 
-/* What this rank knows of a rank's heap: a private copy of what it has committed. */
-struct span {
-	tern_addr first; /* the heap's first address */
-	char *base;
-	uint64_t middle;
-	uint64_t own, common; /* bytes committed, from the beginning and from the middle */
-	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
-	uint64_t own_lines, common_lines; /* where 64 bytes may, */
-	uint64_t own_wides, common_wides; /* and where WIDE_MOST may */
-	bool lost;                        /* the rank has left */
-	bool invited;                     /* it waits for a first request from here */
-	uint64_t unused_[4];              /* a power of two is found without a multiplication */
-};
-_Static_assert(sizeof(struct span) == 128, "spans are found by a shift");
-
 struct mem {
 	struct endpoint *e;
 	struct job *job;
@@ -116,17 +101,28 @@ struct mem {
 	uint32_t waiting;            /* requests that are held here */
 	bool moves;                  /* they may */
 	bool let_in; /* the kernel knows whose processes may read and write this one's memory */
-	bool single_copy;     /* the kernel lets us read and write the memory of other processes */
-	struct grant *grants; /* what others have opened to this rank; see grant.c */
-	bool guarded;         /* TERN_GRANT: nothing else of their heaps may be stored to */
-	uint64_t unused_[11]; /* see below */
-	struct span span[];   /* one a rank */
+	bool single_copy;      /* the kernel lets us read and write the memory of other processes */
+	struct grant *grants;  /* what others have opened to this rank; see grant.c */
+	bool guarded;          /* TERN_GRANT: nothing else of their heaps may be stored to */
+	struct job_span *span; /* one a rank, in the job's memory; of no heap until one is used */
+	struct mem_peer {
+		bool lost;    /* the rank has left */
+		bool invited; /* it waits for a first request from here */
+	} peer[];             /* one a rank */
 };
-/* Where it does not hold, compilers find a span twice in a put of 8 bytes. */
-_Static_assert(offsetof(struct mem, span) % sizeof(struct span) == 0,
-	       "spans are found by one shift");
 
 char *span_look(struct mem *m, tern_addr a, size_t len);
+
+static inline char *heap_base(const struct mem *m, uint32_t rank)
+{
+	return m->job->base + job_heap_at(m->job, rank);
+}
+
+/* Whether nothing of the rank's memory may be used any more. */
+static inline bool mem_dead(const struct mem *m, uint32_t rank)
+{
+	return m->peer[rank].lost || job_rank_state(m->job, rank) == RANK_DEAD;
+}
 
 static inline struct mem *mem_of(tern *t)
 {
@@ -150,8 +146,8 @@ static inline tern_addr addr_make(uint32_t rank, unsigned segment, uint64_t offs
 }
 
 /*
- * The bytes [a, a + len) of a heap, else NULL. What a rank has committed only grows, so a
- * private copy of it answers nearly always; span_look() brings the copy up to date.
+ * The bytes [a, a + len) of a heap, else NULL. What a rank has committed only grows until it dies,
+ * so a copy of it answers nearly always; span_look() brings the copy up to date.
  */
 /* cost: protection control */
 static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
@@ -159,7 +155,7 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
 	uint32_t rank = tern_addr_rank(a);
 	if (TERN_UNLIKELY(rank >= m->size))
 		return NULL;
-	const struct span *s = &m->span[rank];
+	const struct job_span *s = &m->span[rank];
 	uint64_t at = a - s->first; /* huge if `a` is not of the heap */
 	if (TERN_LIKELY(at < s->own && len <= s->own - at))
 		return s->base + at;
@@ -172,8 +168,8 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
 /*
  * The place `a` if this rank knows already that so many bytes from there on are heap memory: the
  * whole check of a put or a get of that size. A word is moved as one, so that nobody sees half of
- * it. No scope: the progress thread may bring the span up to date at the same moment, but what is
- * read here are words that only grow.
+ * it. No scope: the progress thread may bring the span up to date at the same moment, or another
+ * process clear it, but what is read here are words that only grow, or become 0.
  */
 enum span_size { SPAN_WORD, SPAN_LINE, SPAN_WIDE };
 
@@ -184,7 +180,7 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern
 	uint32_t rank = tern_addr_rank(a);
 	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
-	const struct span *s = (const struct span *)t->heaps + rank;
+	const struct job_span *s = (const struct job_span *)t->heaps + rank;
 	const uint64_t *own = size == SPAN_WORD   ? &s->own_words
 			      : size == SPAN_LINE ? &s->own_lines
 						  : &s->own_wides;
@@ -206,7 +202,7 @@ __attribute__((no_sanitize("thread"))) static inline char *span_holds(const tern
 	uint32_t rank = tern_addr_rank(a);
 	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
-	const struct span *s = (const struct span *)t->heaps + rank;
+	const struct job_span *s = (const struct job_span *)t->heaps + rank;
 	uint64_t at = a - s->first, beyond = at - s->middle;
 	if ((at < s->own && len <= s->own - at) ||
 	    (beyond < s->common && len <= s->common - beyond))

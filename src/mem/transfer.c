@@ -172,9 +172,8 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 	if (!local)
 		return mem_gone(x->source);
 	if (!reached)
-		return m->span[tern_addr_rank(remote)].lost
-			       ? mem_check(m, remote, len, "a transfer")
-			       : 0;
+		return mem_dead(m, tern_addr_rank(remote)) ? mem_check(m, remote, len, "a transfer")
+							   : 0;
 	/* Another thread may unregister its region meanwhile. */
 	if (others && !region_enter(m, remote))
 		return mem_gone(remote);

@@ -75,7 +75,7 @@ bool window_has(struct mem *m, const struct transfer *x)
 	uint32_t rank = tern_addr_rank(remote);
 	uint64_t at;
 	if (!m->moves || x->source || runs_left(&x->runs) < LEAST ||
-	    addr_segment(remote) != SEGMENT_HEAP || !net_of(m, rank)->rma || m->span[rank].lost ||
+	    addr_segment(remote) != SEGMENT_HEAP || !net_of(m, rank)->rma || m->peer[rank].lost ||
 	    !windows_made(m))
 		return false;
 	if (pane_find(m, remote, runs_left(&x->runs), &at))
@@ -152,7 +152,7 @@ static void half_expose(const struct mem *m, struct net *net, struct half *h, ui
 	struct window w;
 	if (committed < h->bytes + h->bytes / 4 + 1)
 		return;
-	if (net->rma->expose(net, m->span[m->rank].base + start, committed, &w) == 0)
+	if (net->rma->expose(net, heap_base(m, m->rank) + start, committed, &w) == 0)
 		*h = (struct half){ committed, w };
 }
 
