@@ -281,19 +281,24 @@ class Base:
 			if "CTestTestfile.cmake" in names:
 				with open(folder + "/CTestTestfile.cmake", encoding="utf-8") as f:
 					self.read_tests(f.read())
+		if not self.tests:
+			sys.exit(f"mutate: no tests are listed below {self.build}")
 
 	def read_tests(self, text):
+		"""Arguments are in brackets, quoted or bare, as the version of cmake likes it."""
 		def words(line):
-			return [re.sub(r"\\(.)", r"\1", w) for w in re.findall(r'"((?:\\.|[^"\\])*)"', line)]
-		commands = re.findall(r"(?m)^add_test\(\[=\[(.*?)\]=\] (.*)\)$", text)
-		more = dict(re.findall(r"(?m)^set_tests_properties\(\[=\[(.*?)\]=\] PROPERTIES  (.*)\)$", text))
-		for name, command in commands:
-			def of(key):
-				m = re.search(rf'\b{key} "((?:\\.|[^"\\])*)"', more.get(name, ""))
-				return m.group(1).split(";") if m and m.group(1) else []
-			if LEFT_OUT.isdisjoint(of("LABELS")):
-				self.tests[name] = (words(command), of("ENVIRONMENT"),
-					(of("WORKING_DIRECTORY") or [self.tree])[0])
+			for m in re.finditer(r'\[(=*)\[(.*?)\]\1\]|"((?:\\.|[^"\\])*)"|([^\s"]+)', line):
+				yield m.group(2) or m.group(4) or re.sub(r"\\(.)", r"\1", m.group(3) or "")
+		commands = {}
+		for what, line in re.findall(r"(?m)^(add_test|set_tests_properties)\((.*)\)$", text):
+			name, *rest = words(line)
+			if what == "add_test":
+				commands[name] = rest
+				continue
+			of = dict(zip(rest[1::2], rest[2::2])) # behind PROPERTIES
+			if name in commands and LEFT_OUT.isdisjoint(of.get("LABELS", "").split(";")):
+				self.tests[name] = (commands[name], [e for e in of.get("ENVIRONMENT", "").split(";") if e],
+					of.get("WORKING_DIRECTORY") or self.tree)
 
 	def build_all(self, names):
 		targets = ["tern_internal", "tern_command"]
