@@ -18,8 +18,8 @@ extern const struct layer coll_layer;
 enum coll_handler {
 	COLL_DATA = LAYER_COLL * LAYER_HANDLERS, /* team, call, tag, place, total; and bytes */
 	COLL_READY,                              /* team, call, tag: a long message may come */
-	COLL_MARK,
-	COLL_MARKED,
+	COLL_MARK,                               /* team, pass */
+	COLL_MARKED,                             /* the same */
 	COLL_VIEW, /* of a team of survivors: team, leader; and a set of members */
 };
 
@@ -79,6 +79,8 @@ struct tern_team {
 	bool no_direct;           /* a member may not read the memory of others */
 	bool retired;             /* its survivors have another one */
 	struct views *views;      /* of the agreement on its survivors; see survivors.c */
+	uint64_t pass;            /* of marks of tern_team_quiet(), and how many were answered */
+	uint32_t marked;
 };
 
 /* -- Runs: see run.c -- */
@@ -191,12 +193,12 @@ struct coll {
 	struct run *spare; /* for the next one */
 	uint32_t started;  /* runs with a handle */
 	struct early *early, *early_free, *note_free;
+	struct slab *slabs; /* that these lie in */
 	struct desk *desks; /* that no team uses */
 	struct {
 		tern_reduce_fn *fn;
 		void *arg;
 	} user[TERN_REDUCE_USER_MAX];
-	uint64_t marks, marked; /* of tern_team_quiet(): sent, and answered */
 };
 
 static inline struct coll *coll_of(tern *t)

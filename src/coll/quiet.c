@@ -6,21 +6,21 @@
 #include "coll/coll.h"
 #include "core/rules.h"
 
-static const uint64_t no_words[1]; /* memcpy() takes no NULL, even for 0 bytes */
-
 static void on_mark(tern *t, const tern_msg *m)
 {
-	(void)m;
+	const uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1) };
 	coll_of(t)->handled++;
-	layer_reply(t->own, COLL_MARKED, NULL, 0, 0, no_words);
+	layer_reply(t->own, COLL_MARKED, NULL, 0, 2, words);
 }
 
+/* Answers to a pass that failed may come in a later one: they do not count. */
 static void on_marked(tern *t, const tern_msg *m)
 {
 	struct coll *c = coll_of(t);
-	(void)m;
+	tern_team *team = team_find(c, tern_msg_arg(m, 0));
 	c->handled++;
-	c->marked++;
+	if (team && team->pass == tern_msg_arg(m, 1))
+		team->marked++;
 }
 
 void quiet_handlers(struct endpoint *e)
@@ -29,11 +29,16 @@ void quiet_handlers(struct endpoint *e)
 	layer_on(e, COLL_MARKED, on_marked);
 }
 
+struct marks {
+	tern_team *team;
+	uint32_t sent;
+};
+
 static bool marks_answered(struct endpoint *e, void *arg)
 {
-	const struct coll *c = ((tern_team *)arg)->coll;
+	const struct marks *m = arg;
 	(void)e;
-	return c->marked == c->marks || ((tern_team *)arg)->lost;
+	return m->team->marked == m->sent || m->team->lost;
 }
 
 static int marks_stop(struct endpoint *e, struct wait *w)
@@ -46,21 +51,21 @@ static int marks_stop(struct endpoint *e, struct wait *w)
 /* Puts a mark behind what was sent to each member, and waits for the answers. */
 static int marks_pass(tern_team *team)
 {
-	struct coll *c = team->coll;
-	struct endpoint *e = c->e;
+	struct endpoint *e = team->coll->e;
+	const uint64_t words[] = { team->id, ++team->pass };
+	struct marks marks = { .team = team };
+	team->marked = 0;
 	for (uint32_t i = 0; i < team->all.n; i++) {
 		uint32_t rank = team->all.rank[i];
 		if (!e->t->lane[rank].base) /* nothing was ever sent */
 			continue;
-		int rc = layer_request(e, rank, COLL_MARK, NULL, 0, 0, no_words);
+		int rc = layer_request(e, rank, COLL_MARK, NULL, 0, 2, words);
 		if (rc)
 			return rc;
-		c->marks++;
+		marks.sent++;
 	}
 	struct wait w = { .call = "tern_team_quiet()", .stop = marks_stop };
-	wait_through(e, marks_answered, team, &w);
-	if (team->lost)
-		c->marked = c->marks; /* those of the lost one never come */
+	wait_through(e, marks_answered, &marks, &w);
 	return team->lost ? team_check(team, "tern_team_quiet()") : 0;
 }
 
