@@ -31,15 +31,19 @@ enum { NOTES = 256, EARLIES = 16 };
 
 /* Handlers take them, which must not call malloc(); slabs are given back when the rank closes. */
 struct slab {
-	struct slab *next;
+	_Alignas(64) struct slab *next; /* and the messages behind it */
 };
 
-static struct early *early_slab(size_t each, unsigned n)
+static struct early *early_slab(struct coll *c, size_t each, unsigned n)
 {
-	char *at = memory_new(n, each);
+	struct slab *slab = memory_new(1, sizeof *slab + n * each);
 	struct early *first = NULL;
-	for (unsigned i = 0; at && i < n; i++) {
-		struct early *one = (struct early *)(void *)(at + i * each);
+	if (!slab)
+		return NULL;
+	slab->next = c->slabs;
+	c->slabs = slab;
+	for (unsigned i = 0; i < n; i++) {
+		struct early *one = (struct early *)(void *)((char *)(slab + 1) + i * each);
 		one->next = first;
 		first = one;
 	}
@@ -51,7 +55,7 @@ static struct early *early_take(struct coll *c, bool note)
 	struct early **pool = note ? &c->note_free : &c->early_free;
 	size_t each = (sizeof(struct early) + (note ? 0 : TERN_PAYLOAD_MAX) + 63) & ~(size_t)63;
 	if (!*pool)
-		*pool = early_slab(each, note ? NOTES : EARLIES);
+		*pool = early_slab(c, each, note ? NOTES : EARLIES);
 	struct early *one = *pool;
 	if (one)
 		*pool = one->next;
@@ -128,7 +132,10 @@ bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len)
 
 void early_close(struct coll *c)
 {
-	c->early = c->early_free = c->note_free = NULL;
+	for (struct slab *slab = c->slabs, *next; slab; slab = next) {
+		next = slab->next;
+		memory_free(slab);
+	}
 }
 
 /* -- Arrival ----------------------------------------------------------------------------------- */
