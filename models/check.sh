@@ -213,6 +213,15 @@ check breaks "a living leader is taken for dead" survivors -DGUESS
 check breaks "only the first leader that lives is heard" survivors -DONE_ROUND
 check breaks "nobody hears of a leader's death" survivors -DBLIND
 
+check holds "members leave when their part is done, and are late: no call fails" leave
+check holds "one may leave too early, or die: no call waits for ever" leave -DEARLY -DDEATH
+check holds "the same where each member needs the one before it alone" leave -DEARLY -DDEATH -DCHAIN
+check holds "the same where the first call makes a team" leave -DEARLY -DDEATH -DMAKE
+check breaks "a call fails as soon as a member has left" leave -DFAIL_ON_LEAVE
+check breaks "nobody minds that a member has left" leave -DEARLY -DNO_LACK
+check breaks "a failure is not told" leave -DEARLY -DCHAIN -DNO_TELL
+check breaks "it is not told that a team could not be made" leave -DDEATH -DMAKE -DNO_TELL
+
 optimize=-O0 # these are smaller: searched before gcc would be done
 check holds \
 	"4 packets over a wire that loses, doubles and reorders: each is passed up once, in order" \

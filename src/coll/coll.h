@@ -20,7 +20,8 @@ enum coll_handler {
 	COLL_READY,                              /* team, call, tag: a long message may come */
 	COLL_MARK,                               /* team, pass */
 	COLL_MARKED,                             /* the same */
-	COLL_VIEW, /* of a team of survivors: team, leader; and a set of members */
+	COLL_VIEW,   /* of a team of survivors: team, leader; and a set of members */
+	COLL_FAILED, /* team, call; and struct failure: the call failed at the sender */
 };
 
 /* -- Desks: see desk.c -- */
@@ -56,6 +57,12 @@ struct members {
 	uint32_t *rank; /* in the job */
 };
 
+/* Why a member cannot go on with a team: another one, which has left it, or it has. */
+struct failure {
+	uint32_t rank;
+	int32_t code;
+};
+
 struct tern_team {
 	struct coll *coll;
 	struct tern_team *next; /* of the endpoint's */
@@ -75,7 +82,12 @@ struct tern_team {
 	uint64_t round;           /* of the desks: the next */
 	uint64_t all_left;        /* rounds that all near members have left, as far as is known */
 	struct run *first, *last; /* calls under way, in order */
-	uint32_t lost;            /* a member that has left, plus 1 */
+	struct failure failure;   /* why calls fail from `fails` on; see fail.c */
+	uint64_t fails;           /* UINT64_MAX: none does */
+	uint32_t gone;            /* members that have left; a call fails where it needs one */
+	uint64_t failed;          /* a call that has, which others are told; UINT64_MAX: none */
+	uint32_t untold;          /* members, from the last one on, that are to be told */
+	uint64_t parent, maker;   /* the team that it was made of, and the call that made it */
 	bool no_direct;           /* a member may not read the memory of others */
 	bool retired;             /* its survivors have another one */
 	struct views *views;      /* of the agreement on its survivors; see survivors.c */
@@ -192,6 +204,7 @@ struct coll {
 	struct run *spent; /* to be freed in the program's next call */
 	struct run *spare; /* for the next one */
 	uint32_t started;  /* runs with a handle */
+	uint32_t telling;  /* teams with members that are to be told of a failure */
 	struct early *early, *early_free, *note_free;
 	struct slab *slabs; /* that these lie in */
 	struct desk *desks; /* that no team uses */
@@ -233,6 +246,8 @@ void run_free(struct coll *c, struct run *r);
 /* Of a call that is not made after all: members count the same calls. */
 void run_drop(struct run *r);
 void runs_free_spent(struct coll *c);
+/* It ends with this code because of `rank`, and so do later calls on the team. */
+void run_fail(struct run *r, uint32_t rank, int code);
 /* Does what can be done now for the runs of a team. */
 unsigned team_turn(tern_team *team);
 /* 0, or why there can be no call on it (any more), with a sentence. */
@@ -283,6 +298,8 @@ bool near_turn(struct run *r, struct near_step *s);
 bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
 /* Whether near_turn() would get further; no effects. */
 bool near_ready(const struct run *r, const struct near_step *s);
+/* A member that has left, and that the step waits for: its rank, plus 1; 0: none. */
+uint32_t near_lacks(const struct run *r, const struct near_step *s);
 /* Whether it waits until a cell of this member is free, of which no bell tells. */
 static inline bool near_full(const struct near_step *s)
 {
@@ -304,6 +321,12 @@ void message_handlers(struct endpoint *e);
 bool send_turn(struct run *r, struct step *s);
 bool recv_turn(struct run *r, struct step *s);
 void early_close(struct coll *c);
+/* Of a team that is not there: whether it was once, so that nobody waits for the message. */
+bool team_over(const struct coll *c, uint64_t id);
+/* A failure of a team that is not made here yet, and taking it when it is; see fail.c. */
+void early_keep_failure(struct coll *c, const tern_msg *m, const struct failure *why);
+bool early_take_failure(tern_team *team, uint64_t *call, struct failure *why);
+void early_forget(struct coll *c, uint64_t team); /* whatever has come for it */
 /* A view of a team that is not made here yet, and taking it when it is; see survivors.c. */
 void early_keep_view(struct coll *c, const tern_msg *m, const void *view, size_t len);
 bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len);
@@ -343,25 +366,56 @@ void levels_allgather(struct run *r, const void *in, size_t len, char *out);
 void levels_alltoall(struct run *r, const char *in, char *out, size_t len);
 void levels_reduce(struct run *r, uint32_t root, const void *in, void *out, size_t n);
 
+/* -- fail.c -- */
+void fail_handlers(struct endpoint *e);
+/* Calls from this one on fail here. */
+void team_fail(tern_team *team, uint64_t call, uint32_t rank, int code);
+/*
+ * The others are told that a call has failed here, from now on and by polls. The second form: if
+ * they might not hear of it by themselves.
+ */
+void team_fail_tell(tern_team *team, uint64_t call);
+void team_fail_note(tern_team *team, uint64_t call);
+void team_fail_told(tern_team *team, const char *name); /* waits until they are */
+unsigned failures_tell(struct coll *c);
+/* The code, with a sentence. */
+int team_failure(const tern_team *team);
+static inline bool team_fails(const tern_team *team, uint64_t call)
+{
+	return TERN_UNLIKELY(call >= team->fails);
+}
+/* Tells polls whether the layer has something to do. */
+static inline void coll_work(struct coll *c)
+{
+	layer_work(c->e, LAYER_COLL, c->started || c->telling);
+}
+
 /* -- survivors.c, quiet.c -- */
 void survivors_handlers(struct endpoint *e);
 void views_free(tern_team *team);
-extern unsigned survivors_dies_at; /* for tests */
+void view_none(tern_team *team, uint32_t member); /* it takes no part in the agreement */
+extern unsigned survivors_dies_at;                /* for tests */
 void quiet_handlers(struct endpoint *e);
 
 /* -- team.c -- */
 tern_team *team_find(const struct coll *c, uint64_t id);
 /* What a member brings to a team. */
 struct place {
-	tern_addr desk;
+	uint64_t desk;  /* where it is in the job's memory; DESK_NONE: it has none */
 	uint64_t round; /* the first that the desk has not been used for */
 };
+enum { DESK_NONE = 0 }; /* where the job's head is; also of a member that has not said */
+/* Where a member is in the team, by its rank; all.n: it is in none. */
+uint32_t team_member(const tern_team *team, uint32_t rank);
 /* A team of `n` ranks, of which this one is; without desks if `places` is NULL. */
 int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	      const struct place *places, struct desk *own, tern_team **out);
-/* NULL, and no address, if the heap has no room. */
+/* NULL, and DESK_NONE, if the heap has no room, or others do not map it. */
 struct desk *desk_take(struct coll *c, struct place *place);
 void desk_give(struct coll *c, struct desk *d);
+
+/* As the maker of a team of survivors, and told of one: its parent goes on making none. */
+#define CALL_SURVIVORS UINT64_MAX
 
 /* A team of survivors has the low bits of the first one's id, and counts in the others. */
 enum { TEAM_FIRST = 1, ID_BITS = 48 };

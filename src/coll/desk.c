@@ -390,6 +390,34 @@ bool near_ready(const struct run *r, const struct near_step *s)
 	return numbers_look(team, s->phase == NEAR_SLICES, first, end) >= end;
 }
 
+static bool member_gone(const tern_team *team, uint32_t member)
+{
+	return member != team->near.me && layer_lost(team->coll->e, team->near.rank[member]);
+}
+
+/* Whether a member has not come to where this one can go on from. */
+static bool near_waits(const struct run *r, const struct near_step *s, uint32_t member)
+{
+	const tern_team *team = r->team;
+	const struct desk_cell *c = cell_of(team, member, team->round);
+	uint32_t first, end;
+	if (near_full(s))
+		return atomic_load(&team->desk[member]->left) + near_back(team, s) <= team->round;
+	near_needs(team, s, &first, &end);
+	return member >= first && member < end &&
+	       atomic_load(s->phase == NEAR_SLICES ? &c->combined : &c->ready) <= team->round;
+}
+
+/* Who has left is looked for first: what it has written is seen then. */
+uint32_t near_lacks(const struct run *r, const struct near_step *s)
+{
+	const tern_team *team = r->team;
+	for (uint32_t i = 0; i < team->near.n && s->done < s->len; i++)
+		if (member_gone(team, i) && near_waits(r, s, i))
+			return team->near.rank[i] + 1;
+	return 0;
+}
+
 /* -- Meeting ---------------------------------------------------------------------------------- */
 
 /* Whether all numbers of the round come within a moment. */

@@ -22,7 +22,7 @@ struct early {
 	unsigned char data[];
 };
 
-enum early_kind { EARLY_DATA, EARLY_READY, EARLY_VIEW };
+enum early_kind { EARLY_DATA, EARLY_READY, EARLY_VIEW, EARLY_FAILURE };
 
 enum { NOTES = 256, EARLIES = 16 };
 
@@ -114,20 +114,51 @@ void early_keep_view(struct coll *c, const tern_msg *m, const void *view, size_t
 	early_keep(c, m, EARLY_VIEW, view, len);
 }
 
-bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len)
+void early_keep_failure(struct coll *c, const tern_msg *m, const struct failure *why)
+{
+	early_keep(c, m, EARLY_FAILURE, why, sizeof *why);
+}
+
+/* The next of its kind for a team, and its second word. */
+static bool early_take_kind(tern_team *team, enum early_kind kind, uint64_t *word, void *data,
+			    size_t len)
 {
 	struct coll *c = team->coll;
 	for (struct early **at = &c->early; *at; at = &(*at)->next) {
 		struct early *one = *at;
-		if (one->kind != EARLY_VIEW || one->team != team->id)
+		if (one->kind != kind || one->team != team->id ||
+		    team_member(team, one->src) == team->all.n)
 			continue;
 		*at = one->next;
-		*leader = one->call;
-		memcpy(view, one->data, len);
+		*word = one->call;
+		memcpy(data, one->data, len);
 		early_give(c, one);
 		return true;
 	}
 	return false;
+}
+
+bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len)
+{
+	return early_take_kind(team, EARLY_VIEW, leader, view, len);
+}
+
+bool early_take_failure(tern_team *team, uint64_t *call, struct failure *why)
+{
+	return early_take_kind(team, EARLY_FAILURE, call, why, sizeof *why);
+}
+
+void early_forget(struct coll *c, uint64_t team)
+{
+	for (struct early **at = &c->early; *at;) {
+		struct early *one = *at;
+		if (one->team != team) {
+			at = &one->next;
+			continue;
+		}
+		*at = one->next;
+		early_give(c, one);
+	}
 }
 
 void early_close(struct coll *c)
@@ -175,12 +206,26 @@ static void recv_take(struct run *r, struct step *s, uint64_t place, const void 
 		recv_end(r, s);
 }
 
+/*
+ * One that is being made has a new id, and the first one stays once it is made. One of survivors is
+ * to come while a team that it can be made of is there.
+ */
+bool team_over(const struct coll *c, uint64_t id)
+{
+	const uint64_t low = (UINT64_C(1) << ID_BITS) - 1;
+	if (id <= low)
+		return id != TEAM_FIRST && id < c->next_id;
+	const tern_team *team = c->teams;
+	while (team && ((team->id & low) != (id & low) || team->id > id || team->retired))
+		team = team->next;
+	return !team;
+}
+
 /* Of a call that is over here, or a team that is not there any more: it failed. */
 static bool message_stale(const struct coll *c, const tern_team *team, uint64_t id, uint64_t call)
 {
-	if (!team) /* one that is being made has a new id, and the first one stays once it is made
-		    */
-		return id != TEAM_FIRST && id < c->next_id;
+	if (!team)
+		return team_over(c, id);
 	return team->first ? call < team->first->call : call < team->calls;
 }
 
@@ -225,11 +270,9 @@ void message_handlers(struct endpoint *e)
  */
 static bool message_failed(struct run *r, uint32_t peer, int rc)
 {
-	bool left = rc == -EOWNERDEAD || rc == -ESHUTDOWN || rc == -EHOSTUNREACH;
-	if (left && !r->team->lost)
-		r->team->lost = peer + 1;
-	if (rc != -EAGAIN && !r->error)
-		r->error = rc;
+	bool left = rc == -EOWNERDEAD || rc == -ESHUTDOWN || rc == -EHOSTUNREACH || rc == -EPROTO;
+	if (rc != -EAGAIN)
+		run_fail(r, left ? peer : r->team->coll->e->t->rank, rc);
 	return false;
 }
 

@@ -3,6 +3,8 @@
  * Whether a program of active messages has come to its end. docs/collectives.md, Termination, has
  * the argument; the order of mark, barrier and state in a round is what it rests on.
  */
+#include <errno.h>
+
 #include "coll/coll.h"
 #include "core/rules.h"
 
@@ -34,11 +36,17 @@ struct marks {
 	uint32_t sent;
 };
 
+/* Who has left cannot have been in this call to its end. */
+static bool marks_hopeless(const tern_team *team)
+{
+	return team->gone || team_fails(team, team->calls);
+}
+
 static bool marks_answered(struct endpoint *e, void *arg)
 {
 	const struct marks *m = arg;
 	(void)e;
-	return m->team->marked == m->sent || m->team->lost;
+	return m->team->marked == m->sent || marks_hopeless(m->team);
 }
 
 static int marks_stop(struct endpoint *e, struct wait *w)
@@ -60,13 +68,18 @@ static int marks_pass(tern_team *team)
 		if (!e->t->lane[rank].base) /* nothing was ever sent */
 			continue;
 		int rc = layer_request(e, rank, COLL_MARK, NULL, 0, 2, words);
-		if (rc)
-			return rc;
+		if (rc) {
+			team_fail(team, team->calls, rank, rc);
+			break;
+		}
 		marks.sent++;
 	}
 	struct wait w = { .call = "tern_team_quiet()", .stop = marks_stop };
 	wait_through(e, marks_answered, &marks, &w);
-	return team->lost ? team_check(team, "tern_team_quiet()") : 0;
+	for (uint32_t i = 0; i < team->all.n && team->gone; i++)
+		if (layer_lost(e, team->all.rank[i]))
+			team_fail(team, team->calls, team->all.rank[i], -ESHUTDOWN);
+	return team_check(team, "tern_team_quiet()");
 }
 
 /* Other threads than the one that calls, and a deferred function that waits in one of them. */

@@ -16,14 +16,6 @@ struct scratch {
 
 /* -- Building ---------------------------------------------------------------------------------- */
 
-static int member_left(const tern_team *team, uint32_t rank)
-{
-	struct endpoint *e = team->coll->e;
-	struct net *net = e->site.peer[rank].net;
-	int rc = net->ops->check(net, rank);
-	return rc ? rc : -ESHUTDOWN;
-}
-
 int team_check(tern_team *team, const char *name)
 {
 	struct endpoint *e = team->coll->e;
@@ -35,7 +27,10 @@ int team_check(tern_team *team, const char *name)
 				 "%s was called on a team whose survivors have another one: use "
 				 "that, and free this one",
 				 name);
-	return team->lost ? member_left(team, team->lost - 1) : 0;
+	if (!team_fails(team, team->calls))
+		return 0;
+	team_fail_note(team, team->calls);
+	return team_failure(team);
 }
 
 int run_begin(tern_team *team, const char *name, struct run **out)
@@ -177,10 +172,40 @@ static void run_end(struct run *r)
 	r->over = true;
 	if (!r->op)
 		return; /* its call frees it */
-	layer_work(c->e, LAYER_COLL, --c->started != 0);
+	c->started--;
+	coll_work(c);
 	r->next = c->spent;
 	c->spent = r;
 	op_end(c->e, r->op, r->error ? r->error : r->result);
+}
+
+void run_fail(struct run *r, uint32_t rank, int code)
+{
+	tern_team *team = r->team;
+	team_fail(team, r->call, rank, code);
+	team_fail_note(team, r->call);
+	r->error = team_failure(team);
+}
+
+/* A member that has left, and that the run waits for, plus 1; 0: none. */
+static uint32_t run_lacks(const struct run *r)
+{
+	const struct endpoint *e = r->team->coll->e;
+	const struct step *now = &r->step[r->at];
+	if (now->kind == STEP_NEAR)
+		return near_lacks(r, &r->near[now->tag]);
+	if (now->kind != STEP_WAIT)
+		return layer_lost(e, now->peer) ? now->peer + 1 : 0;
+	for (const struct step *s = r->step; s < now; s++)
+		if (s->kind == STEP_RECV && !s->over && layer_lost(e, s->peer))
+			return s->peer + 1;
+	return 0;
+}
+
+/* Whether it cannot complete; no effects. */
+static bool run_hopeless(const struct run *r)
+{
+	return team_fails(r->team, r->call) || (r->team->gone && run_lacks(r));
 }
 
 unsigned team_turn(tern_team *team)
@@ -192,9 +217,9 @@ unsigned team_turn(tern_team *team)
 		struct run *r = team->first;
 		done += run_turn(r);
 		if (!r->error && r->at < r->steps) {
-			if (!team->lost)
+			if (!run_hopeless(r))
 				break;
-			r->error = member_left(team, team->lost - 1);
+			run_fail(r, run_lacks(r) - 1, -ESHUTDOWN); /* or why the team fails */
 		}
 		done++;
 		run_end(r);
@@ -222,9 +247,11 @@ static bool run_ready(struct endpoint *e, void *arg)
 {
 	const struct run *r = ((const struct run_wait *)arg)->run;
 	(void)e;
-	if (r->over || r->team->lost)
+	if (r->over)
 		return true;
 	const struct run *first = r->team->first;
+	if (run_hopeless(first))
+		return true;
 	const struct step *s = step_now(first);
 	return s->kind == STEP_NEAR ? near_ready(first, &first->near[s->tag])
 				    : first->receiving == 0;
@@ -317,8 +344,9 @@ static bool meet_may(const tern_team *team, const struct near_step *s, const str
 	const struct endpoint *e = team->coll->e;
 	if (s->kind == NEAR_ALLREDUCE ? s->len - 1 >= CELL_LINE || !k->fn : s->kind)
 		return false;
-	return e->t->reach && !e->turn && !held(e) && !team->first && !team->lost &&
-	       !team->retired && team->coll->spare && !wait_scheduler;
+	return e->t->reach && !e->turn && !held(e) && !team->first &&
+	       !team_fails(team, team->calls) && !team->retired && team->coll->spare &&
+	       !wait_scheduler;
 }
 
 int run_near(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
@@ -368,7 +396,7 @@ int run_go(struct run *r, tern_op *op)
 	if (op) {
 		op->pending++;
 		c->started++;
-		layer_work(c->e, LAYER_COLL, true);
+		coll_work(c);
 		team_turn(team);
 		return 0;
 	}

@@ -39,6 +39,13 @@ void views_free(tern_team *team)
 	memory_free(team->views);
 }
 
+void view_none(tern_team *team, uint32_t member)
+{
+	struct view *v = view_of(team, member);
+	if (v)
+		*v = (struct view){ .told = true };
+}
+
 static bool view_has(const struct view *v, uint32_t member)
 {
 	return v->alive[member / 64] >> member % 64 & 1;
@@ -73,7 +80,7 @@ static void on_view(tern *t, const tern_msg *m)
 	memcpy(v.alive, alive, len);
 	if (team)
 		view_take(team, tern_msg_arg(m, 1), &v);
-	else
+	else if (!team_over(c, tern_msg_arg(m, 0)))
 		early_keep_view(c, m, &v, sizeof v);
 }
 
@@ -235,6 +242,10 @@ static int survivors_make(tern_team *team, const struct view *view, struct desk 
 		rc = team_make(c, team->id + (UINT64_C(1) << ID_BITS), ranks, n, places, own, out);
 	if (!rc && team->checked)
 		team_check_calls(*out);
+	if (!rc) {
+		(*out)->parent = team->id;
+		(*out)->maker = CALL_SURVIVORS;
+	}
 	free(ranks);
 	free(places);
 	return rc;
@@ -269,13 +280,14 @@ int tern_team_survivors(tern_team *team, tern_team **out)
 	int rc = survivors_begin(team, out);
 	if (rc)
 		return rc;
+	team_fail_told(team, "tern_team_survivors()");
 	lost_look(team->coll->e);
 	struct desk *own = desk_take(team->coll, &say.view.place);
 	rc = rounds_pass(team, &say);
-	if (!rc)
-		rc = survivors_make(team, &say.view, own, out);
-	if (rc && own)
-		desk_give(team->coll, own);
+	if (!rc && (rc = survivors_make(team, &say.view, own, out))) {
+		team_fail(team, team->calls, team->coll->e->t->rank, rc);
+		team_fail_tell(team, CALL_SURVIVORS);
+	}
 	if (!rc)
 		desk_reclaim(team);
 	team->retired = !rc;

@@ -21,6 +21,7 @@ static int coll_open(struct endpoint *e, void **state)
 	message_handlers(e);
 	survivors_handlers(e);
 	quiet_handlers(e);
+	fail_handlers(e);
 	return 0;
 }
 
@@ -58,20 +59,37 @@ static void coll_close(void *state)
 static unsigned coll_progress(void *state)
 {
 	struct coll *c = state;
-	unsigned done = 0;
+	unsigned done = failures_tell(c);
 	for (tern_team *team = c->teams; team; team = team->next)
 		if (team->first)
 			done += team_turn(team);
 	return done;
 }
 
+uint32_t team_member(const tern_team *team, uint32_t rank)
+{
+	uint32_t i = 0;
+	while (i < team->all.n && team->all.rank[i] != rank)
+		i++;
+	return i;
+}
+
+/* Only who has left well has done its part of what it called: see fail.c. */
+static void team_loses(tern_team *team, uint32_t rank)
+{
+	struct net *net = team->coll->e->site.peer[rank].net;
+	int code = net->ops->check(net, rank);
+	team->gone++;
+	if (code != -ESHUTDOWN)
+		team_fail(team, 0, rank, code ? code : -ESHUTDOWN);
+}
+
 static void coll_lost(void *state, uint32_t rank)
 {
 	struct coll *c = state;
 	for (tern_team *team = c->teams; team; team = team->next)
-		for (uint32_t i = 0; i < team->all.n && !team->lost; i++)
-			if (team->all.rank[i] == rank)
-				team->lost = rank + 1;
+		if (team_member(team, rank) < team->all.n)
+			team_loses(team, rank);
 }
 
 const struct layer coll_layer = {
@@ -88,11 +106,22 @@ tern_team *team_find(const struct coll *c, uint64_t id)
 	return team;
 }
 
+/* Whether ranks of this machine map each other's heaps: not under TERN_GRANT. */
+static bool desks_shared(const struct coll *c)
+{
+	for (unsigned i = 0; i < c->e->nets; i++)
+		if (c->e->net[i]->ops->span == SPAN_MACHINE)
+			return c->e->net[i]->provides & PROVIDES_SHARED;
+	return false;
+}
+
 struct desk *desk_take(struct coll *c, struct place *place)
 {
 	struct desk *d = c->desks;
 	void *p;
-	*place = (struct place){ TERN_ADDR_NONE, 0 };
+	*place = (struct place){ DESK_NONE, 0 };
+	if (!desks_shared(c))
+		return NULL;
 	if (d) {
 		c->desks = d->next;
 	} else {
@@ -101,7 +130,7 @@ struct desk *desk_take(struct coll *c, struct place *place)
 		d = p;
 		memset(d, 0, offsetof(struct desk, bytes)); /* others may have used the memory */
 	}
-	tern_addr_of(c->e->t, d, &place->desk);
+	place->desk = (uint64_t)((char *)d - c->e->group->job.base);
 	place->round = atomic_load(&d->left);
 	return d;
 }
@@ -177,16 +206,16 @@ static bool team_levels(const tern_team *team, const struct place *places)
 		return false;
 	for (uint32_t i = 0; i < team->all.n; i++) {
 		uint32_t m = team->machine[i];
-		if (team->group_at[m + 1] - team->group_at[m] > 1 &&
-		    places[i].desk == TERN_ADDR_NONE)
+		if (team->group_at[m + 1] - team->group_at[m] > 1 && places[i].desk == DESK_NONE)
 			return false;
 	}
 	return true;
 }
 
-/* False: no memory. The desk of a member that has died is not reached: no call on it succeeds. */
+/* False: no memory. The desk of a member that has left is there: the job's memory keeps it. */
 static bool team_desks(tern_team *team, const struct place *places)
 {
+	const struct job *job = &team->coll->e->group->job;
 	uint32_t near = 0;
 	if (!team->two_levels || team->near.n < 2)
 		return true;
@@ -194,15 +223,9 @@ static bool team_desks(tern_team *team, const struct place *places)
 	for (uint32_t i = 0; desk && i < team->all.n; i++) {
 		if (team->machine[i] != team->machine[team->all.me])
 			continue;
-		void *d = NULL;
-		if (tern_addr_local(team->coll->e->t, places[i].desk, sizeof **desk, &d)) {
-			free(desk);
-			team->two_levels = false;
-			return true;
-		}
 		if (places[i].round > team->round)
 			team->round = places[i].round;
-		desk[near++] = d;
+		desk[near++] = (struct desk *)(void *)(job->base + places[i].desk);
 	}
 	team->desk = desk;
 	team->all_left = team->round;
@@ -226,6 +249,7 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 				 n);
 	}
 	team->id = id;
+	team->fails = team->failed = UINT64_MAX;
 	for (uint32_t i = 0; i < n; i++)
 		members_add(&team->all, c, ranks[i]);
 	team_sort(team);
@@ -240,9 +264,13 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	team->own_desk = own;
 	team->next = c->teams;
 	c->teams = team;
-	for (uint32_t i = 0; i < n && !team->lost; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (layer_lost(c->e, ranks[i]))
-			team->lost = ranks[i] + 1;
+			team_loses(team, ranks[i]);
+	uint64_t call;
+	struct failure why;
+	while (early_take_failure(team, &call, &why))
+		team_fail(team, call, why.rank, why.code);
 	*out = team;
 	return 0;
 }
@@ -318,6 +346,7 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 	struct run *r;
 	if (!offers)
 		return error_set(-ENOMEM, "%s: no memory", name);
+	uint64_t call = parent->calls;
 	int rc = run_begin(parent, name, &r);
 	if (!rc) {
 		own = colour == TERN_COLOUR_NONE ? NULL : desk_take(c, &mine.place);
@@ -327,6 +356,8 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 		rc = run_go(r, NULL);
 	}
 	tern_team *team = NULL;
+	if (!rc && team_fails(parent, call)) /* somebody has no team */
+		rc = team_failure(parent);
 	if (!rc && colour != TERN_COLOUR_NONE)
 		rc = team_from_offers(parent, offers, colour, own, &team);
 	bool checked = team != NULL;
@@ -338,10 +369,18 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 	if (checked)
 		team_check_calls(team);
 	free(offers);
-	if (!rc)
+	if (!rc) {
 		*out = team;
-	else if (own)
+		if (team) {
+			team->parent = parent->id;
+			team->maker = call;
+		}
+	} else if (parent->calls > call && rc != -EINVAL) { /* others may have it, with the desk */
+		team_fail(parent, call, c->e->t->rank, rc);
+		team_fail_tell(parent, call);
+	} else if (own) {
 		desk_give(c, own);
+	}
 	return rc;
 }
 
@@ -436,11 +475,14 @@ int tern_team_free(tern_team *team)
 		return error_set(-EBUSY, "tern_team_free() was called while %s is under way",
 				 team->first->name);
 	/* Others may still read data in our desk: all say that they do not. */
-	rc = team->lost || team->retired ? 0 : call_barrier(team, NULL, "tern_team_free()");
+	bool whole = !team_fails(team, team->calls) && !team->retired;
+	rc = whole ? call_barrier(team, NULL, "tern_team_free()") : 0;
 	if (rc == -EINVAL) /* others call something else: see agree.c */
 		return rc;
-	bool whole = !rc && !team->lost && !team->retired;
+	whole = whole && !rc;
+	team_fail_told(team, "tern_team_free()");
 	team_unlink(team);
+	early_forget(team->coll, team->id);
 	/* Of a team that has lost a member the desk stays: who is still in a call may read it. */
 	if (team->own_desk && whole)
 		desk_give(team->coll, team->own_desk);
