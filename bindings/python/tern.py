@@ -61,7 +61,8 @@ class Amo(IntEnum):
 
 class Options(Structure):
     _fields_ = [("spin", c_uint32), ("grace", c_uint32), ("delivery", c_int), ("signal", c_int),
-                ("shared", c_int)]
+                ("shared", c_int), ("allgather", c_void_p), ("allgather_arg", c_void_p),
+                ("rank", c_uint32), ("size", c_uint32)]
 
 
 class Match(Structure):
