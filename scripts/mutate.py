@@ -69,6 +69,7 @@ LAYER = {
 # Headers of programs belong to the folder of their layer.
 HEADER = {"fast": "core", "op": "core", "stats": "core", "tern": "core", "sequence":
 	"protocols/sequence"}
+QUICK = 2 # seconds; of the folders that use a changed file, only tests that take no longer
 LEFT_OUT = {"soak", "slow", "perf", "once"}
 
 
@@ -301,12 +302,12 @@ class Base:
 					of.get("WORKING_DIRECTORY") or self.tree)
 
 	def build_all(self, names):
-		targets = ["tern_internal", "tern_command"]
+		targets = ["all"]
 		for name in names:
 			command = " ".join(self.tests[name][0])
 			targets += [os.path.basename(p) for p in re.findall(r"\S+/bin/\S+", command)]
 			if "bash" in self.tests[name][0][0]: # a script may start any program
-				targets = ["all", "tests"]
+				targets.append("tests")
 				break
 		targets = sorted(set(targets) - {"tern"})
 		build = ["cmake", "--build", self.build, "-j", str(self.jobs), "--target"]
@@ -330,16 +331,31 @@ class Base:
 		path = os.path.join(self.tree, header)
 		return [o for o, d in self.deps.items() if path in d]
 
+	def users(self, source):
+		"""Folders whose objects use a name that the object of `source` defines."""
+		if not hasattr(self, "names"):
+			self.names = {}
+			for s, o in self.objects.items():
+				shown = subprocess.run(["nm", "-g", o], capture_output=True, check=False, text=True).stdout
+				words = [line.split()[-2:] for line in shown.splitlines() if line]
+				self.names[s] = ({w[1] for w in words if w[0] == "U"}, {w[1] for w in words if w[0] != "U"})
+		mine = self.names.get(source, (set(), set()))[1]
+		return {os.path.dirname(s) for s, (used, _) in self.names.items() if used & mine}
+
 	def order(self, place):
-		"""The tests of a place: of the file, of the folder, of the layer; quick ones first."""
+		"""The tests of a place: of the file, of the folder, of the folders that use it, of the layer;
+		quick ones first, and of those that use it only quick ones."""
 		folder, stem = folder_of(place.path), os.path.basename(place.path)[:-2]
-		chosen = [n for n in self.tests if re.match(LAYER.get(folder, "^$"), n) or
-			os.path.dirname(n) == folder]
+		users = self.users(place.path)
 		def rank(name):
-			beside = os.path.dirname(name) == folder
-			own = beside and os.path.basename(name).startswith(stem + "_test")
-			return (not own, not beside, self.seconds.get(name, 1e9))
-		return sorted((n for n in chosen if self.seconds.get(n, 0) is not None), key=rank)
+			seconds, home = self.seconds.get(name, 0), os.path.dirname(name)
+			own = home == folder and os.path.basename(name).startswith(stem + "_test")
+			uses = home in users and "@" not in name and (seconds or 0) <= QUICK
+			if seconds is None or not (home == folder or uses or re.match(LAYER.get(folder, "^$"), name)):
+				return None
+			return (not own, home != folder, not uses, seconds)
+		ranked = {n: rank(n) for n in self.tests}
+		return sorted((n for n, r in ranked.items() if r), key=lambda n: ranked[n])
 
 
 # -- A worker ------------------------------------------------------------------------------------
@@ -350,16 +366,14 @@ class Worker:
 		self.folder = f"{base.scratch}/w{number}"
 		shutil.rmtree(self.folder, ignore_errors=True)
 		self.tree = self.folder + "/tree"
-		for part in ("bin", "lib"):
-			os.makedirs(f"{self.folder}/{part}")
+		os.makedirs(self.folder + "/lib")
 		shutil.copytree(base.tree, self.tree, copy_function=os.link, symlinks=True)
-		for d, _, files in os.walk(base.build + "/bin"):
-			to = self.folder + "/bin" + d[len(base.build) + 4:]
-			os.makedirs(to, exist_ok=True)
-			for f in files:
-				os.link(os.path.join(d, f), os.path.join(to, f))
-				if f.startswith("tern-"): # the library looks for it beside itself
-					os.link(os.path.join(d, f), f"{self.folder}/lib/{f}")
+		for part in ("bin", "libexec"):
+			for folder, _, files in os.walk(f"{base.build}/{part}"):
+				to = self.folder + folder[len(base.build):]
+				os.makedirs(to, exist_ok=True)
+				for f in files:
+					os.link(os.path.join(folder, f), os.path.join(to, f))
 		os.makedirs(self.folder + "/tmp")
 		self.own(None)
 
@@ -564,7 +578,7 @@ def measure(base, workers, names, stop):
 	names = [n for n in names if n not in base.seconds]
 	in_pool(workers, iter(names), one)
 	with open(base.times, "w", encoding="utf-8") as f:
-		json.dump(base.seconds, f)
+		json.dump({n: s for n, s in base.seconds.items() if s is not None}, f)
 
 
 def summary(records, seed, out=sys.stdout):
@@ -676,8 +690,9 @@ def main():
 		places = chosen_places(base, o)
 		print(f"seed {o.seed}: {len(places)} places" + (f" in {o.folder}" if o.folder else ""), flush=True)
 		base.list_tests()
-		names = sorted({n for f in {folder_of(p.path): p for p in places}.values()
-			for n in base.order(f)}, key=lambda n: -base.seconds.get(n, 0))
+		base.build_all([])
+		names = sorted({n for p in {p.path: p for p in places}.values() for n in base.order(p)},
+			key=lambda n: -(base.seconds.get(n) or 0))
 		base.build_all(names)
 		workers = [Worker(base, i) for i in range(o.jobs)]
 		measure(base, workers, names, stop)
