@@ -23,6 +23,14 @@ sent=$(column send 0 7)
 [[ $(column send 0 4) == "$(awk -v n="$sent" 'BEGIN { printf "%.6f", n * 0.01 }')" ]] ||
 	fail "$sent requests of 10 ns took $(column send 0 4) us"
 
+sentence "the table of a program is its user's alone, and is written through no link"
+[[ $(stat -c %a "$folder/t") == 600 ]] || fail "its mode is $(stat -c %a "$folder/t")"
+echo kept >"$folder/kept"
+ln -s "$folder/kept" "$folder/link"
+run -n 2 "${bare[@]}" --csv "$folder/link" "$ranks" trip
+check_err 'TERN_SIM_USE: writing .*/link: '
+[[ $(<"$folder/kept") == kept ]] || fail "the file behind the link was written"
+
 sentence "the table of a pattern is that of the packets that it has"
 run -n 64 --pattern alltoall --bytes 100 "${bare[@]}" --csv "$folder/t"
 check_status 0

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/setting.h"
 #include "endpoint/handler.h"
 
@@ -70,8 +71,8 @@ static bool trace_flush_piece(struct trace *r)
 	uint64_t first = r->flushed % ROOM, n = r->written - r->flushed;
 	if (first + n > ROOM)
 		n = ROOM - first;
-	ssize_t wrote = write(r->fd, (char *)&r->ring[first] + r->partial,
-			      n * sizeof *r->ring - r->partial);
+	ssize_t wrote = file_append(r->fd, (char *)&r->ring[first] + r->partial,
+				    n * sizeof *r->ring - r->partial);
 	if (wrote < 0 && errno == EINTR)
 		return true;
 	if (wrote < 0) {
@@ -292,6 +293,13 @@ void trace_name(struct endpoint *e, unsigned id, const char *name)
 
 /* -- Opening and closing ----------------------------------------------------------------- */
 
+static const char *file_why(int error)
+{
+	return error == ELOOP   ? "it is a symbolic link; remove it"
+	       : error == EPERM ? "it belongs to another user, or has other names; remove it"
+				: strerror(error);
+}
+
 static int trace_file_open(struct endpoint *e, struct trace *r, const char *prefix)
 {
 	struct trace_head h = {
@@ -307,10 +315,10 @@ static int trace_file_open(struct endpoint *e, struct trace *r, const char *pref
 	snprintf(r->path, sizeof r->path, "%s.%u", prefix, e->t->rank);
 	errno = 0;
 	/* Nonblocking: a pipe that nobody empties shall not stop the program. */
-	r->fd = open(r->path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
-	if (r->fd < 0 || write(r->fd, &h, sizeof h) != sizeof h)
+	r->fd = file_private(r->path, O_NONBLOCK);
+	if (r->fd < 0 || file_append(r->fd, &h, sizeof h) != sizeof h)
 		return error_set(errno ? -errno : -EIO, "TERN_TRACE: %s cannot be written: %s",
-				 r->path, strerror(errno));
+				 r->path, file_why(errno));
 	return 0;
 }
 

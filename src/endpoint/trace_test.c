@@ -2,7 +2,9 @@
 /* What the library writes under TERN_TRACE, read back by what `tern trace` reads with. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "../../tests/handed.h"
 #include "../../tests/local.h"
@@ -272,10 +274,46 @@ TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 TEST(a_full_disk_is_an_error_of_opening)
 {
 	folder_make();
-	if (symlink("/dev/full", path_of(1)) != 0)
-		check_skip("no links here");
+	if (mknod(path_of(1), S_IFCHR | 0600, makedev(1, 7)) != 0) /* as /dev/full */
+		check_skip("no devices can be made here");
 	CHECK_IS(tern_open_local(2, local), -ENOSPC);
 	CHECK(strstr(tern_strerror(-ENOSPC), "t.1 cannot be written") != NULL);
+	folder_remove();
+}
+
+TEST(a_trace_follows_no_link_and_is_its_users_alone)
+{
+	struct stat st;
+	folder_make();
+	REQUIRE(symlink("/tmp/tern-trace-nothing", path_of(1)) == 0);
+	CHECK_IS(tern_open_local(2, local), -ELOOP);
+	CHECK(strstr(tern_strerror(-ELOOP), "t.1 cannot be written: it is a symbolic link"));
+	CHECK(access("/tmp/tern-trace-nothing", F_OK) != 0);
+	unlink(path_of(1));
+	pair_open();
+	local_close();
+	for (uint32_t r = 0; r < 2; r++)
+		CHECK(stat(path_of(r), &st) == 0 && (st.st_mode & 07777) == 0600);
+	folder_remove();
+}
+
+TEST(a_limit_of_file_size_costs_the_trace_and_not_the_rank)
+{
+	enum { MANY = 40000 };
+	struct rlimit few = { 100000, 100000 };
+	folder_make();
+	pair_open();
+	REQUIRE(setrlimit(RLIMIT_FSIZE, &few) == 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		CHECK_IS(tern_request(local[0], 1, TAKE, i), 0);
+		if (i % 100 == 0)
+			local_settle();
+	}
+	local_settle();
+	local_close();
+	tracks_read(); /* up to there */
+	CHECK(count(&track[0], RECORD_REQUEST) > 1000);
+	CHECK(count(&track[0], RECORD_REQUEST) < MANY);
 	folder_remove();
 }
 

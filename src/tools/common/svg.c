@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 void svg_open(FILE *to, int width, int height, const char *label)
 {
@@ -85,7 +86,7 @@ int file_write(const char *name, int (*write)(const void *what, FILE *to), const
 {
 	if (!name)
 		return 0;
-	FILE *to = fopen(name, "we");
+	FILE *to = file_named_empty(name);
 	if (!to)
 		return error_set(-errno, "writing %s: %s", name, strerror(errno));
 	int rc = write(what, to);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/setting.h"
 #include "tools/common/option.h"
 #include "tools/cost/network.h"
@@ -196,7 +197,7 @@ int cost_main(int argc, char **argv)
 	if (net_named())
 		return cost_network(net_named(), &o);
 	if (o.plot &&
-	    !(picture = fopen(o.plot, "w"))) /* before the work, which takes some seconds */
+	    !(picture = file_named_empty(o.plot))) /* before the work, which takes some seconds */
 		return plot_refused(o.plot);
 	status = cost_count(&o, picture);
 	if (picture && fclose(picture))

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "tools/common/json.h"
 #include "tools/common/option.h"
 #include "tools/common/table.h"
@@ -340,7 +341,7 @@ static bool job_keep(struct job *j, FILE *output)
 	size_t n;
 	struct data read = { 0 };
 	snprintf(part, sizeof part, "%s.part", j->file);
-	FILE *to = fopen(part, "we");
+	FILE *to = file_named_empty(part);
 	if (!to) {
 		snprintf(j->why, sizeof j->why, "%s: %s", part, strerror(errno));
 		return false;

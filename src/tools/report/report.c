@@ -12,6 +12,7 @@
 #include <tern/tern.h>
 
 #include "base/cpu.h"
+#include "base/file.h"
 #include "tools/common/option.h"
 #include "tools/common/svg.h"
 #include "tools/tools.h"
@@ -148,10 +149,10 @@ static bool report_check(const struct report_options *o, const struct jobs *s)
 		return false;
 	if (strlen(o->data) > FOLDER_MOST || strlen(o->apps) > FOLDER_MOST)
 		return option_refuse("--data and --apps take names of up to %d bytes", FOLDER_MOST);
-	FILE *page = fopen(o->output, "ae");
-	if (!page)
+	int page = file_named(o->output);
+	if (page < 0)
 		return option_refuse("--output %s: %s", o->output, strerror(errno));
-	fclose(page);
+	close(page);
 	if (mkdir(o->data, 0777) && errno != EEXIST)
 		return option_refuse("--data %s: %s", o->data, strerror(errno));
 	return true;

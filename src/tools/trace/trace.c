@@ -9,6 +9,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "tools/common/option.h"
 #include "tools/tools.h"
 #include "tools/trace/show.h"
@@ -114,7 +115,7 @@ static void tracks_free(struct tracks *s)
 static int write_to(const struct merged *m, const char *path,
 		    void (*show)(const struct merged *m, FILE *to))
 {
-	FILE *to = path ? fopen(path, "w") : stdout;
+	FILE *to = path ? file_named_empty(path) : stdout;
 	if (to)
 		show(m, to);
 	if (!to || ferror(to) || fflush(to) != 0 || (path && fclose(to) != 0))

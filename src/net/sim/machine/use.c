@@ -3,9 +3,12 @@
 #include "net/sim/machine/use.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/setting.h"
 #include "net/sim/machine/network.h"
 
@@ -86,9 +89,13 @@ void use_end(struct machine *m)
 	const char *name = setting_text(SETTING_SIM_USE);
 	if (!*name)
 		return;
-	FILE *to = fopen(name, "we");
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&text, &len);
 	if (to)
 		use_write(m, to);
-	if (!to || fclose(to))
+	int fd = !to || fclose(to) ? -1 : file_private(name, 0);
+	if (fd < 0 || file_append(fd, text, len) != (ssize_t)len || close(fd))
 		error_warn("TERN_SIM_USE: writing %s: %s", name, strerror(errno));
+	free(text);
 }
