@@ -47,7 +47,13 @@ inside() { # ARGUMENTS of tern run
 sentence "a heap that the cgroup has no room for is refused, and the sentence says by what"
 TERN_MEMORY=800M inside -n 2 "$TERN_BIN/core_ranks" fill
 check_status 0
-check_out "^the heap of rank 0 needs .* memory cgroup has [0-9]+ KiB left .*; raise its limit or use fewer ranks\$"
+full="memory cgroup $group, whose limit \\($limit\\) is 98304 KiB, has [0-9]+ KiB left"
+check_out "^the heap of rank 0 needs .* $full .*; raise its limit or use fewer ranks\$"
+
+sentence "so it is where all ranks allocate together"
+TERN_MEMORY=800M inside -n 2 "$TERN_BIN/core_ranks" fill-all
+check_status 0
+check_out "^the heap of rank [01] needs .* $full .*; raise its limit or use fewer ranks\$"
 
 sentence "what a job may commit by default is half of what its cgroup has left"
 inside -n 2 "$TERN_BIN/core_ranks" fill

@@ -5,6 +5,7 @@
  *     crash  every rank has memory and talks with every other; rank 0 crashes, and the others print
  *            by how many KiB the job's memory has grown meanwhile
  *     fill   rank 0 allocates until it is told that there is no more, and prints the sentence
+ *     fill-all   all ranks allocate together, and each prints the sentence
  */
 #include <errno.h>
 #include <signal.h>
@@ -54,6 +55,15 @@ static int crash(tern *t)
 	return 0;
 }
 
+/* All together; each rank prints what it is told. */
+static int fill_all(tern *t)
+{
+	while (handed_alloc_all(t, PART))
+		;
+	puts(tern_strerror(-errno));
+	return tern_barrier(t);
+}
+
 static int fill(tern *t)
 {
 	while (tern_rank(t) == 0 && handed_alloc(t, PART))
@@ -70,7 +80,10 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = tern_on(t, NOTE, note);
 	if (!rc)
-		rc = argc > 1 && strcmp(argv[1], "crash") == 0 ? crash(t) : fill(t);
+		rc = argc < 2                           ? fill(t)
+		     : strcmp(argv[1], "crash") == 0    ? crash(t)
+		     : strcmp(argv[1], "fill-all") == 0 ? fill_all(t)
+							: fill(t);
 	if (rc)
 		fprintf(stderr, "core_ranks: %s\n", tern_strerror(rc));
 	return rc != 0;

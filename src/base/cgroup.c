@@ -86,14 +86,35 @@ static uint64_t level_room(const struct cgroup *c, unsigned level)
 	return limit > used ? limit - used : 0;
 }
 
+/* The level that has the least left; *room is that, UINT64_MAX without a limit. */
+static unsigned level_least(const struct cgroup *c, uint64_t *room)
+{
+	unsigned level = 0;
+	*room = UINT64_MAX;
+	for (unsigned i = 0; i < c->levels; i++) {
+		uint64_t left = level_room(c, i);
+		level = left < *room ? i : level;
+		*room = left < *room ? left : *room;
+	}
+	return level;
+}
+
 uint64_t cgroup_room(const struct cgroup *c)
 {
-	uint64_t least = UINT64_MAX;
-	for (unsigned i = 0; i < c->levels; i++) {
-		uint64_t room = level_room(c, i);
-		least = room < least ? room : least;
-	}
-	return least;
+	uint64_t room;
+	level_least(c, &room);
+	return room;
+}
+
+void cgroup_tell(const struct cgroup *c, char text[CGROUP_TEXT])
+{
+	uint64_t room;
+	const char *folder = c->path[level_least(c, &room)];
+	uint64_t limit = file_number(folder, names[c->version].limit, 0);
+	snprintf(text, CGROUP_TEXT,
+		 "the memory cgroup %s, whose limit (%s) is %llu KiB, has %llu KiB left", folder,
+		 names[c->version].limit, (unsigned long long)limit >> 10,
+		 (unsigned long long)room >> 10);
 }
 
 uint64_t cgroup_limit(const struct cgroup *c)

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { CGROUP_LEVELS = 4, CGROUP_PATH = 256 };
+enum { CGROUP_LEVELS = 4, CGROUP_PATH = 256, CGROUP_TEXT = CGROUP_PATH + 128 };
 
 /* The folders of those that have a limit, the innermost first. */
 struct cgroup {
@@ -31,5 +31,7 @@ void cgroup_find_in(struct cgroup *c, const char *file, const char *mount);
  */
 uint64_t cgroup_limit(const struct cgroup *c);
 uint64_t cgroup_room(const struct cgroup *c);
+/* Names the one that has the least left, its limit, and what is left. There is one. */
+void cgroup_tell(const struct cgroup *c, char text[CGROUP_TEXT]);
 
 #endif

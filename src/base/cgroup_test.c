@@ -62,6 +62,10 @@ TEST(the_least_room_of_all_levels_counts_and_what_can_be_given_back_is_room)
 	CHECK_IS(c.levels, 2);
 	CHECK_IS(cgroup_limit(&c), 500000);
 	CHECK_IS(cgroup_room(&c), 0);
+	char text[CGROUP_TEXT];
+	cgroup_tell(&c, text);
+	CHECK(strstr(text, folder) && strstr(text, "/a/b, whose limit (memory.max) is 488 KiB, "
+						   "has 0 KiB left"));
 	tidy();
 }
 

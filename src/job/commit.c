@@ -85,10 +85,9 @@ static int commit_refused(struct job *j, size_t bytes, const char *what, const c
 /* The budget has it already. */
 static int commit_pages(struct job *j, size_t at, size_t bytes, const char *what)
 {
-	char why[64];
+	char why[CGROUP_TEXT];
 	if (!commit_fits(j, bytes)) {
-		snprintf(why, sizeof why, "this process's memory cgroup has %llu KiB left",
-			 (unsigned long long)cgroup_room(&j->cgroup) >> 10);
+		cgroup_tell(&j->cgroup, why);
 		return commit_refused(j, bytes, what, why, "raise its limit or use fewer ranks");
 	}
 	while (fallocate(j->fd, 0, (off_t)at, (off_t)bytes) != 0)

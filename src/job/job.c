@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -198,6 +199,22 @@ int job_identity_make(uint64_t *id, uint8_t key[JOB_KEY])
 	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 }
 
+/* The kernel would end this process by SIGXFSZ. Pages within the size are not limited. */
+static int job_size(const struct job *j)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < j->bytes)
+		return error_set(
+			-EFBIG,
+			"the memory of a job of %u ranks is a file of %zu MiB, most of it empty, and "
+			"files may have %llu KiB here: raise `ulimit -f`, or set it in the program",
+			j->size, j->bytes >> 20, (unsigned long long)limit.rlim_cur >> 10);
+	if (ftruncate(j->fd, (off_t)j->bytes) != 0)
+		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
+				 strerror(errno));
+	return 0;
+}
+
 static int job_make(struct job *j, uint64_t budget, uint64_t heap, bool grant)
 {
 	struct plan p = plan_of(j->size, j->seats, heap);
@@ -208,20 +225,21 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap, bool grant)
 			"a job of %u ranks needs %zu KiB of memory to begin with and TERN_MEMORY "
 			"allows %llu: raise it",
 			j->size, p.front >> 10, (unsigned long long)budget >> 10);
-	if (ftruncate(j->fd, (off_t)p.bytes) != 0)
-		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
-				 strerror(errno));
-	if (!commit_fits(j, p.front))
-		return error_set(
-			-ENOMEM,
-			"a job of %u ranks needs %zu KiB to begin with, and the memory cgroup of "
-			"this "
-			"process has %llu left: raise its limit or use fewer ranks",
-			j->size, p.front >> 10, (unsigned long long)cgroup_room(&j->cgroup) >> 10);
+	int rc = job_size(j);
+	if (rc)
+		return rc;
+	char full[CGROUP_TEXT];
+	if (!commit_fits(j, p.front)) {
+		cgroup_tell(&j->cgroup, full);
+		return error_set(-ENOMEM,
+				 "a job of %u ranks needs %zu KiB to begin with, and %s: raise the "
+				 "limit or use fewer ranks",
+				 j->size, p.front >> 10, full);
+	}
 	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
 		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s",
 				 p.front >> 10, j->size, strerror(errno));
-	int rc = job_attach(j, &p, PROT_READ | PROT_WRITE);
+	rc = job_attach(j, &p, PROT_READ | PROT_WRITE);
 	if (rc)
 		return rc;
 	*j->head = (struct job_head){

@@ -84,6 +84,15 @@ TEST(a_spent_budget_is_an_error_that_says_what_was_asked_for)
 	job_end();
 }
 
+TEST(a_limit_of_file_size_is_an_error_and_no_signal)
+{
+	struct rlimit few = { 1 << 20, 1 << 20 };
+	REQUIRE(setrlimit(RLIMIT_FSIZE, &few) == 0);
+	int rc = job_create(&job, 4, 0);
+	CHECK_IS(rc, -EFBIG);
+	CHECK(says(rc, "1024 KiB") && says(rc, "ulimit -f"));
+}
+
 static void place_once(bool *taken, size_t from, size_t at, size_t to, size_t unit)
 {
 	REQUIRE(at >= from && at + unit <= to);

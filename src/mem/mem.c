@@ -237,6 +237,7 @@ int tern_free(tern *t, void *p)
 static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 {
 	bool same_size, all_got = false;
+	struct error_kept why;
 	int rc = all_agree(m, bytes, &same_size);
 	if (!rc && !same_size)
 		rc = error_set(-EINVAL,
@@ -247,11 +248,15 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 		return rc;
 	quiesce_begin(m->e);
 	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, bytes, at);
+	error_keep(&why); /* the wait for the others may write over it */
 	rc = all_agree(m, got ? UINT64_MAX : *at, &all_got);
 	if (!rc && !got && !all_got)
 		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at another rank",
 			       bytes);
+	bool here = !rc && got;
 	rc = quiesce_end(m->e, rc ? rc : got);
+	if (here)
+		error_restore(&why);
 	if (rc && !got)
 		heap_give(&m->common, *at);
 	return rc;
