@@ -48,6 +48,13 @@ for page in $(find man -type l); do
 	[[ $(readlink "$page") != */* && -e $page ]] || fail "$page leads to $(readlink "$page")"
 done
 
+if command -v mandoc >/dev/null; then
+	echo "every man page passes mandoc's lint"
+	lint=$(find man -type f -exec mandoc -T lint -W warning {} + 2>&1) || fail "$lint"
+else
+	echo "mandoc is not installed: man pages are not checked"
+fi
+
 echo "every file that design.md and README.md name exists"
 pattern='\b(src|tests|scripts|models|include|examples|apps|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
 for page in README.md docs/design.md; do

@@ -26,9 +26,6 @@ for page in man/*.[137]; do
 	fi
 done
 
-echo "every page passes mandoc's lint"
-lint=$(mandoc -T lint -W warning "${pages[@]}" 2>&1) || fail "$lint"
-
 echo "the pages of layers and networks say who can do what"
 for page in man/tern.7 man/tern_*.7 man/tern-{shm,udp,ofi}.7; do
 	[[ $(sed -n '/^\.Sh SECURITY/,/^\.Sh SEE ALSO/p' "$page" | wc -l) -gt 5 ]] ||
