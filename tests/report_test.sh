@@ -154,6 +154,16 @@ check_page 'gups, Open MPI: 3 ms'
 check_page '&lt;sm&gt;'
 well_formed
 
+sentence "what this build cannot count is said, and fails nothing"
+report --only cost
+check_status 0
+if [[ $("$tern" cost --list 2>&1) == *"was built without"* ]]; then
+	check_out "^$page: 0 runs, 0 failed\$"
+	check_page 'Not measured: this build has no tern cost, without '
+else
+	check_out "^$page: 1 runs, 0 failed\$"
+fi
+
 sentence "wrong options get one sentence and status 2, before anything is run"
 refused "'--quik'.*--quick" --quik
 refused '-n 0: a whole number' -n 0

@@ -216,8 +216,10 @@ static void figure_write(const struct jobs *s, const struct figure *f, FILE *to)
 						     : "");
 		while ((name = strsep(&at, ",")))
 			any |= *name && panel_write(s, f, name, to);
+		const char *lacks = run_lacks(run);
 		if (!any)
-			fputs("<p class=\"bad\">Not measured: no number of ranks fits.</p>\n", to);
+			text_write(to, "<p class=\"bad\">Not measured: ",
+				   lacks ? lacks : "no number of ranks fits", ".</p>\n");
 	}
 	fputs("</div></figure>\n", to);
 }

@@ -27,8 +27,20 @@
 
 /* -- The plan ----------------------------------------------------------------------------- */
 
+const char *run_lacks(const struct run *run)
+{
+#ifdef COST_LACKS
+	if (run->tool && strcmp(run->program, "cost") == 0)
+		return "this build has no tern cost, without " COST_LACKS;
+#endif
+	(void)run;
+	return NULL;
+}
+
 static bool run_wanted(const struct report_options *o, const struct run *run)
 {
+	if (run_lacks(run))
+		return false;
 	for (size_t i = 0; i < figure_count; i++)
 		if (o->chosen[i] && figure_table[i].run && run_named(figure_table[i].run) == run)
 			return true;

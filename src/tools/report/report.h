@@ -53,6 +53,8 @@ struct jobs {
 
 /* -- The runs: play.c ------------------------------------------------------------------------- */
 
+/* Why a run cannot be had in this build, for the page; NULL if it can. */
+const char *run_lacks(const struct run *run);
 /* The runs that the chosen figures need. */
 void jobs_plan(struct jobs *s, const struct report_options *o);
 /* Whether every program is there; otherwise refused, with a sentence. */
