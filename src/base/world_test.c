@@ -8,6 +8,7 @@
 #include "../../tests/check.h"
 #include "base/clock.h"
 #include "base/world.h"
+#include "core/wait.h"
 
 enum { ASK, TELL };
 
@@ -19,9 +20,12 @@ static uint64_t still_now(void)
 	return now;
 }
 
+static uint64_t yields, yield_ns = 1000;
+
 static void still_yield(void)
 {
-	now += 1000;
+	now += yield_ns;
+	yields++;
 }
 
 static void still_nap(uint64_t ns)
@@ -98,4 +102,27 @@ TEST(endpoints_wait_in_the_world_that_they_were_opened_in)
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
 	world_use(&world_real);
+}
+
+/* How many of the first steps of so many waits are yields, each of which takes `ns`. */
+static uint64_t yields_of(uint64_t ns, unsigned waits)
+{
+	tern *t[2];
+	world_use(&still);
+	REQUIRE(tern_open_local(2, t) == 0);
+	yield_ns = ns;
+	yields = 0;
+	for (unsigned i = 0; i < waits; i++)
+		wait_step(t[0]->own, &(struct wait){ .call = "a test" });
+	uint64_t count = yields;
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+	world_use(&world_real);
+	return count;
+}
+
+TEST(waits_nap_where_a_yield_gives_the_core_to_a_program_that_computes)
+{
+	CHECK_IS(yields_of(1000, 100), 100);
+	CHECK_IS(yields_of(10000000, 100), 1); /* the naps take less than the next is away */
 }

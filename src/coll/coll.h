@@ -305,13 +305,16 @@ static inline bool near_full(const struct near_step *s)
 {
 	return !s->ahead && s->filled < s->len;
 }
-/* Between two looks. Where the members have not a core each, others get this one. */
-static inline void near_rest(const struct endpoint *e)
+/*
+ * Between two looks. Where the members have not a core each, others get this one. False: that takes
+ * long, and the call should wait.
+ */
+static inline bool near_rest(struct endpoint *e)
 {
-	if (e->spin)
-		cpu_relax();
-	else
-		e->world->yield();
+	if (!e->spin)
+		return wait_yield(e);
+	cpu_relax();
+	return true;
 }
 void near_doze(tern_team *team, bool begin); /* may sleep, and does not any more */
 

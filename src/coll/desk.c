@@ -423,13 +423,13 @@ uint32_t near_lacks(const struct run *r, const struct near_step *s)
 /* Whether all numbers of the round come within a moment. */
 static bool meet_wait(const tern_team *team, struct near_step *s)
 {
-	const struct endpoint *e = team->coll->e;
+	struct endpoint *e = team->coll->e;
 	uint64_t want = team->round + 1;
 	uint32_t looks = !e->spin ? YIELDS_MOST : e->spin < LOOKS_MOST ? e->spin : LOOKS_MOST;
 	for (; s->seen < team->near.n; s->seen++) {
 		const _Atomic uint64_t *ready = &cell_of(team, s->seen, team->round)->ready;
-		for (; atomic_load_explicit(ready, memory_order_acquire) < want; near_rest(e))
-			if (!looks--)
+		while (atomic_load_explicit(ready, memory_order_acquire) < want)
+			if (!looks-- || !near_rest(e))
 				return false;
 	}
 	return true;

@@ -330,7 +330,8 @@ static bool near_quick(tern_team *team, struct near_step *s, const struct combin
 			return true;
 		if (team->round != round)
 			i = 0;
-		near_rest(e);
+		if (!near_rest(e))
+			return false;
 	}
 	return false;
 }

@@ -25,6 +25,8 @@ enum {
 	NAPS_NS = 1500000, /* and how long to nap before sleeping */
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
+	YIELD_LONG_NS = 1000000, /* a yield that took this long went to another program; */
+	YIELD_REST = 16,         /* none follows for so many times as long */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 	STUCK_LOOKS = 6,      /* at other ranks: each shows its wait now and then */
 	STUCK_LOOK_NS = 1000000,
@@ -287,6 +289,23 @@ static void wait_report(struct endpoint *e, struct wait *w, uint64_t now)
 	stuck_report(e, w, now - w->since);
 }
 
+/*
+ * A program that computes keeps a core that it is given for its slice of some milliseconds, and a
+ * rank that yields again and again gets it back that seldom. One that naps or sleeps is preferred
+ * when it wakes.
+ */
+bool wait_yield(struct endpoint *e)
+{
+	uint64_t began = e->world->now();
+	if (began < e->crowded)
+		return false;
+	e->world->yield();
+	uint64_t end = e->world->now();
+	if (end - began > YIELD_LONG_NS)
+		e->crowded = end + (end - began) * YIELD_REST;
+	return true;
+}
+
 static void wait_idle(struct endpoint *e, struct wait *w)
 {
 	/* Counts here too: what is there may be waiting for room for its reply. */
@@ -301,9 +320,8 @@ static void wait_idle(struct endpoint *e, struct wait *w)
 	if (TERN_UNLIKELY(w->until && now >= w->until))
 		return; /* its last step rests no more */
 	lost_look(e);   /* a rank that never talked with us leaves without ringing */
-	if (now - w->since < YIELD_NS) {
+	if (now - w->since < YIELD_NS && wait_yield(e)) {
 		pulse_add(e, PULSE_YIELDS, 1);
-		e->world->yield();
 		return;
 	}
 	if (now - w->since < NAPS_NS)

@@ -109,6 +109,9 @@ int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *
 void wait_through(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
 		  struct wait *w);
 
+/* Yields the core, and true. False, and nothing: that has taken long lately. */
+bool wait_yield(struct endpoint *e);
+
 /* One step: serves what has arrived here and at the thread's other endpoints, or rests a little. */
 void wait_step(struct endpoint *e, struct wait *w);
 

@@ -103,7 +103,8 @@ struct endpoint {
 	struct net *net[NETS_MAX];
 	unsigned nets;
 	const struct world *world;
-	uint32_t spin; /* looks before a wait yields */
+	uint32_t spin;    /* looks before a wait yields */
+	uint64_t crowded; /* until when none does: other programs want the cores */
 	/* The wait that leaves in the ring what nobody waits for; and that such a message has come.
 	 */
 	const struct wait *sparing;
