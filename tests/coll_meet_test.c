@@ -8,7 +8,7 @@
 #include <string.h>
 #include <tern/coll.h>
 
-#include "coll/coll.h"
+#include "coll/desk.h"
 #include "ranks.h"
 
 enum { ROUNDS = 40, WORDS = CELL_LINE / 8 };
@@ -99,4 +99,12 @@ TEST(a_meeting_with_a_late_member_goes_on_in_a_run)
 TEST(a_meeting_without_a_free_cell_goes_on_in_a_run)
 {
 	try_modes(2, full_rank);
+}
+
+/* Of two members the one might meet all, and leave, while the other waits for its slice. */
+TEST(what_may_be_done_in_a_meeting_is_done_in_no_slices_however_large_the_team)
+{
+	struct near_step s = { .kind = NEAR_ALLREDUCE, .len = CELL_LINE };
+	for (uint32_t n = 2; n <= TERN_RANKS_MAX; n *= 2)
+		CHECK(!near_sliced(&(tern_team){ .near = { .n = n } }, &s));
 }

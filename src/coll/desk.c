@@ -34,8 +34,8 @@ bool near_sliced(const tern_team *team, const struct near_step *s)
 	uint32_t n = team->near.n;
 	if (s->kind == NEAR_REDUCE)
 		return n > REDUCE_FEW && s->len > REDUCE_SHORT;
-	/* Of the whole, so that all its rounds are alike. */
-	return s->kind == NEAR_ALLREDUCE && s->len > (8 << 10) / n;
+	/* Of the whole, so that all its rounds are alike. What near_meet() does is in no slices. */
+	return s->kind == NEAR_ALLREDUCE && s->len > CELL_LINE && s->len > (8 << 10) / n;
 }
 
 static bool near_writes(const tern_team *team, const struct near_step *s, uint32_t member)
