@@ -48,11 +48,13 @@ static void end_forget(struct job *j)
 /* Nothing of it may be believed, however it is cut. */
 static void stranger(const uint8_t *bytes, size_t len)
 {
-	struct connection c = { .fd = -1, .out_at = sizeof c.out };
+	struct connection c = { .fd = -1 };
 	struct rank_status b;
 	int pair[2];
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
 	c.fd = pair[0];
+	wire_open(&c.wire, c.fd, c.fd);
+	c.wire.most = sizeof b;
 	REQUIRE(send(pair[1], bytes, len, MSG_NOSIGNAL) == (ssize_t)len);
 	connection_flush(&c);
 	REQUIRE(connection_receive(&c, &b) <= 0);
@@ -90,7 +92,7 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	char why[200];
 	if (fuzz_byte(&bytes, &len) & 1)
 		status_records(bytes, len);
-	else if (connection_usable(why, sizeof why))
+	else if (seal_usable(why, sizeof why))
 		stranger(bytes, len);
 }
 

@@ -6,8 +6,8 @@
 
 #include <tern/tern.h>
 
+#include "boot/link/wire.h"
 #include "tools/run/order.h"
-#include "tools/run/wire.h"
 
 static void order_take(const struct frame *f)
 {

@@ -423,7 +423,7 @@ static void rank_1_is_elsewhere(uint32_t rank)
 	if (rank == 1 && unshare(CLONE_NEWNET) != 0)
 		setenv("TERN_MACHINE", "elsewhere", 1);
 	int rc = boot_find(&b, NULL, NULL);
-	if (!connection_usable(why, sizeof why)) {
+	if (!seal_usable(why, sizeof why)) {
 		CHECK_IS(rc, -ENOTSUP);
 		CHECK(sentence_has(rc, why));
 		return;

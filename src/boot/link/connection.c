@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <sodium.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,16 +11,9 @@
 #include "base/address.h"
 #include "base/clock.h"
 
-enum { VERSION = 1, BACKLOG = 1024 };
+enum { VERSION = 2, BACKLOG = 1024 };
 
-_Static_assert(JOB_KEY == crypto_generichash_KEYBYTES, "keys have one size");
-_Static_assert(CONNECTION_TAG == crypto_generichash_BYTES_MIN, "a tag is BLAKE2b's shortest");
-
-bool connection_usable(char *why, size_t len)
-{
-	(void)why, (void)len;
-	return sodium_init() >= 0;
-}
+_Static_assert((int)JOB_KEY == (int)SEAL_KEY, "keys have one size");
 
 /* -- Connecting ------------------------------------------------------------------------- */
 
@@ -65,12 +57,12 @@ static void socket_keepalive(int fd, uint64_t silence)
 
 static void connection_begin(struct connection *c, int fd, bool caller, const struct job *job)
 {
-	*c = (struct connection){
-		.fd = fd, .caller = caller, .begun = clock_ns(), .out_at = sizeof c->out
-	};
+	*c = (struct connection){ .fd = fd, .caller = caller, .begun = clock_ns() };
+	wire_open(&c->wire, fd, fd);
+	c->wire.most = sizeof(struct rank_status);
+	memcpy(c->wire.seal.key, job->head->key, sizeof c->wire.seal.key);
 	c->mine = (struct greeting){ .version = VERSION, .machine = job->head->machine };
-	randombytes_buf(c->mine.random, sizeof c->mine.random);
-	memcpy(c->key, job->head->key, sizeof c->key);
+	seal_random(c->mine.random, sizeof c->mine.random);
 }
 
 int connection_call(struct connection *c, const struct sockaddr_in6 *to, const struct job *job,
@@ -82,8 +74,10 @@ int connection_call(struct connection *c, const struct sockaddr_in6 *to, const s
 	socket_keepalive(fd, silence);
 	connection_begin(c, fd, true, job);
 	if (connect(fd, (const struct sockaddr *)(const void *)to, address_len(to)) == 0 ||
-	    errno == EINPROGRESS)
+	    errno == EINPROGRESS) {
+		wire_send(&c->wire, FRAME_GREETING, &c->mine, sizeof c->mine);
 		return 0;
+	}
 	int rc = -errno;
 	connection_close(c);
 	return rc;
@@ -96,124 +90,79 @@ int connection_accept(struct connection *c, int listener, const struct job *job,
 		return -errno;
 	socket_keepalive(fd, silence);
 	connection_begin(c, fd, false, job);
+	wire_send(&c->wire, FRAME_GREETING, &c->mine, sizeof c->mine);
 	return 0;
 }
 
 void connection_close(struct connection *c)
 {
 	if (c->fd >= 0)
-		close(c->fd);
-	sodium_memzero(c->key, sizeof c->key);
+		wire_close(&c->wire);
 	*c = (struct connection){ .fd = -1 };
 }
 
 /* -- Sending ---------------------------------------------------------------------------- */
 
-static void connection_tag(const struct connection *c, uint8_t tag[CONNECTION_TAG],
-			   const struct rank_status *b, uint64_t number, bool by_caller)
-{
-	crypto_generichash_state s;
-	uint64_t head = number << 1 | by_caller;
-	crypto_generichash_init(&s, c->key, sizeof c->key, CONNECTION_TAG);
-	crypto_generichash_update(&s, (const unsigned char *)&head, sizeof head);
-	crypto_generichash_update(&s, (const unsigned char *)b, sizeof *b);
-	crypto_generichash_final(&s, tag, CONNECTION_TAG);
-}
-
 bool connection_room(const struct connection *c)
 {
-	return c->fd >= 0 && c->greeted && c->out_at == sizeof c->out;
+	return c->fd >= 0 && c->greeted && !connection_waits(c);
 }
 
 void connection_send(struct connection *c, const struct rank_status *b)
 {
-	c->out.record = *b;
-	connection_tag(c, c->out.tag, b, c->sent++, c->caller);
-	c->out_at = 0;
+	c->sent++;
+	wire_send(&c->wire, FRAME_RANK_STATUS, b, sizeof *b);
 }
 
 bool connection_waits(const struct connection *c)
 {
-	return c->mine_at < sizeof c->mine || c->out_at < sizeof c->out;
+	return buffer_backlog(&c->wire.out);
 }
 
-/* As much as can be; 0, or a negative errno. */
-static int socket_write(int fd, const void *bytes, size_t len, size_t *at)
+bool connection_reached(const struct connection *c)
 {
-	while (*at < len) {
-		ssize_t n = send(fd, (const char *)bytes + *at, len - *at, MSG_NOSIGNAL);
-		if (n < 0 && (errno == EAGAIN || errno == ENOTCONN))
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		*at += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	return c->fd >= 0 && (c->wire.out.at || !connection_waits(c));
 }
 
 int connection_flush(struct connection *c)
 {
-	int rc = socket_write(c->fd, &c->mine, sizeof c->mine, &c->mine_at);
-	if (!rc && c->mine_at == sizeof c->mine)
-		rc = socket_write(c->fd, &c->out, sizeof c->out, &c->out_at);
-	return rc;
+	wire_flush(&c->wire);
+	return c->wire.error ? -c->wire.error : -c->wire.deaf;
 }
 
 /* -- Receiving -------------------------------------------------------------------------- */
 
-/* The key of this connection, from what both have said. */
-static void connection_greeted(struct connection *c)
+/* Both have greeted: what comes from now on has a tag. */
+static bool connection_greeted(struct connection *c, const struct frame *f)
 {
-	const struct greeting *caller = c->caller ? &c->mine : &c->in.greeting;
-	const struct greeting *called = c->caller ? &c->in.greeting : &c->mine;
-	crypto_generichash_state s;
-	crypto_generichash_init(&s, c->key, sizeof c->key, sizeof c->key);
-	crypto_generichash_update(&s, (const unsigned char *)caller, sizeof *caller);
-	crypto_generichash_update(&s, (const unsigned char *)called, sizeof *called);
-	crypto_generichash_final(&s, c->key, sizeof c->key);
-	c->peer = c->in.greeting.machine;
+	struct greeting theirs;
+	if (f->type != FRAME_GREETING || f->len != sizeof theirs)
+		return false;
+	memcpy(&theirs, f->data, sizeof theirs);
+	if (theirs.version != VERSION)
+		return false;
+	seal_begin(&c->wire.seal, c->caller, c->caller ? &c->mine : &theirs,
+		   c->caller ? &theirs : &c->mine, sizeof theirs);
+	c->peer = theirs.machine;
 	c->greeted = true;
-	c->in_len = 0;
-}
-
-/* False at the end of what has come. *rc: why nothing more will. */
-static bool connection_fill(struct connection *c, size_t want, int *rc)
-{
-	while (c->in_len < want) {
-		ssize_t n = recv(c->fd, c->in.bytes + c->in_len, want - c->in_len, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			*rc = n == 0                                 ? -ECONNRESET
-			      : errno == EAGAIN || errno == ENOTCONN ? 0
-								     : -errno;
-			return false;
-		}
-		c->in_len += (size_t)n;
-	}
 	return true;
 }
 
 int connection_receive(struct connection *c, struct rank_status *b)
 {
-	uint8_t tag[CONNECTION_TAG];
-	int rc = 0;
-	if (!c->greeted) {
-		if (!connection_fill(c, sizeof c->in.greeting, &rc))
-			return rc;
-		if (c->in.greeting.version != VERSION)
-			return -EPROTO;
-		connection_greeted(c);
+	struct frame f;
+	for (bool more = true; more;) {
+		while (wire_next(&c->wire, &f)) {
+			if (!c->greeted && connection_greeted(c, &f))
+				continue;
+			if (!c->greeted || f.type != FRAME_RANK_STATUS || f.len != sizeof *b)
+				return -EPROTO;
+			memcpy(b, f.data, sizeof *b);
+			c->received++;
+			return 1;
+		}
+		size_t before = c->wire.in.len - c->wire.in.at;
+		more = wire_read(&c->wire) && c->wire.in.len - c->wire.in.at > before;
 	}
-	if (!connection_fill(c, sizeof c->in.sealed, &rc))
-		return rc;
-	c->in_len = 0;
-	connection_tag(c, tag, &c->in.sealed.record, c->received, !c->caller);
-	if (sodium_memcmp(tag, c->in.sealed.tag, sizeof tag) != 0)
-		return -EPROTO;
-	c->received++;
-	*b = c->in.sealed.record;
-	return 1;
+	return c->wire.error ? -c->wire.error : -c->wire.ended;
 }
-
-/* cost: protection setup */

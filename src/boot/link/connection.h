@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection between the links of two machines, which carries status records. Anybody may connect
- * to a port, so what comes is believed only with a tag (keyed BLAKE2b) that whoever has the job's
- * key can make, over the status record, its number and its direction; the key is of this connection
- * alone, from random bytes of both ends. Status records are no secret.
+ * A connection between the links of two machines: a wire (wire.h) that carries status records.
+ * Anybody may connect to a port, so what comes is believed only with a tag (seal.h). The key is of
+ * this connection alone, from the job's and random bytes of both ends.
  *
  *     caller                         called
  *     greeting: machine, random ->
  *                                 <- greeting: machine, random
  *     status record, tag ->            <- status record, tag
  *
- * The other end is authenticated when its first status record has come. Nothing here blocks or
- * allocates; a status record replaces the ones before it, so there is no queue: the next one is
- * made when the connection has room for it.
+ * The other end is authenticated when its first status record has come. Nothing here blocks. A
+ * status record replaces the ones before it, so there is no queue: the next one is made when the
+ * connection has room for it.
  */
 #ifndef TERN_BOOT_LINK_CONNECTION_H
 #define TERN_BOOT_LINK_CONNECTION_H
@@ -20,42 +19,26 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
+#include "boot/link/wire.h"
 #include "job/exchange.h"
 
-enum { CONNECTION_RANDOM = 16, CONNECTION_TAG = 16 };
+enum { CONNECTION_RANDOM = 16 };
 
 struct greeting {
 	uint32_t version, machine;
 	uint8_t random[CONNECTION_RANDOM];
 };
 
-struct sealed {
-	struct rank_status record;
-	uint8_t tag[CONNECTION_TAG];
-};
-
 struct connection {
 	int fd; /* -1: none */
+	struct wire wire;
 	bool caller, greeted;
 	uint64_t begun; /* when, ns */
 	/* Its machine: known when it has greeted, believed with its first status record. */
 	uint32_t peer;
 	struct greeting mine;
-	size_t mine_at;          /* how much of it has been written */
-	uint8_t key[JOB_KEY];    /* the job's, then this connection's */
-	uint64_t sent, received; /* status records that were believed, of the latter */
-	struct sealed out;
-	size_t out_at; /* how much of it has been written */
-	union {
-		struct greeting greeting;
-		struct sealed sealed;
-		char bytes[sizeof(struct sealed)];
-	} in;
-	size_t in_len;
+	uint64_t sent, received; /* status records */
 };
-
-/* Whether this build has what it takes; if not, why and what to do. */
-bool connection_usable(char *why, size_t len);
 
 /* A socket to be called at, bound to `address`, whose port is found out. -errno. */
 int connection_listen(struct sockaddr_in6 *address);
@@ -77,6 +60,8 @@ void connection_send(struct connection *c, const struct rank_status *b);
 /* Writes what can be written: 0, or the negative errno that ended it. */
 int connection_flush(struct connection *c);
 bool connection_waits(const struct connection *c); /* something is to be written */
+/* Whether the other machine's kernel has taken our greeting. */
+bool connection_reached(const struct connection *c);
 /*
  * The next status record that has come: 1, or 0 if there is none yet, or a negative errno when the
  * connection is over (-ECONNRESET), the other machine does not answer (-ETIMEDOUT and the like), or

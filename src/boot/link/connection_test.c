@@ -22,7 +22,7 @@ static struct connection caller, called;
 static void job_open(void)
 {
 	char why[200];
-	if (!connection_usable(why, sizeof why))
+	if (!seal_usable(why, sizeof why))
 		check_skip(why);
 	REQUIRE(job_create(&job, 4, 0) == 0);
 	job.head->machine = CALLED;
@@ -86,7 +86,6 @@ static uint32_t passes(struct connection *from, struct connection *to, uint32_t 
 	if (*rc < 0)
 		return 0;
 	connection_send(from, &b);
-	CHECK(!connection_room(from));
 	for (int i = 0; i < 5000 && !heard && *rc >= 0; i++) {
 		heard = turn(from, to, rc);
 		if (!heard)
@@ -168,35 +167,63 @@ static int bare_says(const void *bytes, size_t len)
 	return rc;
 }
 
+/* A greeting that is one, as it goes over the wire. */
+static size_t greeting_write(unsigned char *to, const struct greeting *g)
+{
+	const uint32_t head[2] = { FRAME_GREETING, sizeof *g };
+	memcpy(to, head, sizeof head);
+	memcpy(to + sizeof head, g, sizeof *g);
+	return sizeof head + sizeof *g;
+}
+
+enum { GREETING = 8 + sizeof(struct greeting), SEALED = 8 + sizeof(struct rank_status) + SEAL_TAG };
+
 TEST(whatever_bytes_a_stranger_sends_nothing_of_them_is_believed)
 {
 	struct chance c = { check_seed() };
-	unsigned char bytes[sizeof(struct greeting) + 2 * sizeof(struct sealed)];
+	unsigned char bytes[GREETING + 2 * SEALED];
 	job_open();
 	caller.fd = -1;
 	for (int round = 0; round < 60; round++) {
+		const uint32_t head[2] = { FRAME_RANK_STATUS, sizeof(struct rank_status) };
 		chance_fill(bytes, sizeof bytes, chance_next(&c));
-		if (round % 2) /* a greeting that is one */
-			memcpy(bytes, &(struct greeting){ .version = 1, .machine = CALLER },
-			       sizeof(struct greeting));
+		if (round % 2)
+			greeting_write(bytes,
+				       &(struct greeting){ .version = 2, .machine = CALLER });
+		if (round % 4 == 1) /* and a frame whose tag alone is wrong */
+			memcpy(bytes + GREETING, head, sizeof head);
 		CHECK_IS(bare_says(bytes, sizeof bytes), -EPROTO);
 	}
+	job_close();
+}
+
+/* What is no frame of a link's is not waited for, and a long one takes no memory. */
+TEST(a_frame_that_links_do_not_send_ends_the_connection)
+{
+	unsigned char bytes[GREETING + 8];
+	job_open();
+	caller.fd = -1;
+	greeting_write(bytes, &(struct greeting){ .version = 1, .machine = CALLER });
+	CHECK_IS(bare_says(bytes, GREETING), -EPROTO); /* of another version */
+	memcpy(bytes, (const uint32_t[]){ FRAME_ORDER, 0 }, 8);
+	CHECK_IS(bare_says(bytes, 8), -EPROTO);
+	memcpy(bytes, (const uint32_t[]){ FRAME_GREETING, sizeof(struct rank_status) + 1 }, 8);
+	CHECK_IS(bare_says(bytes, 8), -EPROTO);
 	job_close();
 }
 
 /* A stream that was overheard is of no use in another connection, nor once more in the same. */
 TEST(what_was_said_in_one_stream_cannot_be_said_again_in_another)
 {
-	struct connection overheard;
-	unsigned char bytes[sizeof(struct greeting) + sizeof(struct sealed)];
+	unsigned char bytes[GREETING + SEALED];
 	int rc;
 	connections_open();
 	CHECK_IS(passes(&caller, &called, 1, &rc), 1);
-	overheard = caller;
-	memcpy(bytes, &overheard.mine, sizeof overheard.mine);
-	memcpy(bytes + sizeof overheard.mine, &overheard.out, sizeof(struct sealed));
-	CHECK_IS(send(caller.fd, &overheard.out, sizeof(struct sealed), 0),
-		 (ssize_t)sizeof(struct sealed));
+	greeting_write(bytes, &caller.mine);
+	/* What was written last lies in the wire until the next frame is. */
+	CHECK_IS(caller.wire.out.len, SEALED);
+	memcpy(bytes + GREETING, caller.wire.out.bytes, SEALED);
+	CHECK_IS(send(caller.fd, bytes + GREETING, SEALED, 0), SEALED);
 	wait_for(called.fd);
 	CHECK_IS(turn(&caller, &called, &rc), 0);
 	CHECK_IS(rc, -EPROTO);

@@ -120,7 +120,7 @@ int link_begin(const struct link_plan *plan)
 int link_listen(int *listener, struct sockaddr_in6 *address)
 {
 	char why[200] = "";
-	if (!connection_usable(why, sizeof why))
+	if (!seal_usable(why, sizeof why))
 		return error_set(-ENOTSUP, "ranks on several machines cannot be joined: %s", why);
 	int rc = address_choose(address, true);
 	if (rc)

@@ -195,9 +195,10 @@ static void peer_serve(struct mesh *m, uint32_t machine)
 		peer_talk(m, machine);
 	if (p->over)
 		return;
-	if (connection_proven(&p->stream) || (!p->heard && p->stream.fd >= 0 && p->stream.mine_at))
+	if (connection_proven(&p->stream) || (!p->heard && connection_reached(&p->stream)))
 		keepalive_heard(&p->silence);
-	else if (p->stream.fd >= 0 && !p->stream.mine_at && clock_ns() - p->stream.begun > SECOND)
+	else if (p->stream.fd >= 0 && !connection_reached(&p->stream) &&
+		 clock_ns() - p->stream.begun > SECOND)
 		connection_close(&p->stream);
 	if (keepalive_expired(&p->silence))
 		machine_lost(m, machine);

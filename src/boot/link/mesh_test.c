@@ -36,7 +36,7 @@ static void job_open(void)
 	static const uint32_t machine[RANKS] = { 0, 1, 1 };
 	static const uint8_t key[JOB_KEY] = { 1 };
 	char why[200];
-	if (!connection_usable(why, sizeof why))
+	if (!seal_usable(why, sizeof why))
 		check_skip(why);
 	REQUIRE(job_create(&job, RANKS, 0) == 0);
 	job_spread(&job, machine, 0, MACHINES);
@@ -146,7 +146,10 @@ TEST(machines_tell_each_other_of_their_ranks)
 TEST(strangers_are_sent_away_and_keep_nobody_out)
 {
 	enum { CROWD = STRANGERS + 64 };
-	const struct greeting g = { .version = 1, .machine = 1 };
+	const struct {
+		uint32_t type, len;
+		struct greeting g;
+	} g = { FRAME_GREETING, sizeof g.g, { .version = 2, .machine = 1 } };
 	struct connection c;
 	int fd[CROWD];
 	job_begin(30);

@@ -176,7 +176,7 @@ static int link_open(struct link *l)
 	l->mesh_memory = l->order.machines ? malloc(mesh_bytes(&l->job)) : NULL;
 	if (!l->watched || !l->polls || (l->order.machines && !l->mesh_memory))
 		return error_set(-ENOMEM, "no memory");
-	if (l->order.machines && !connection_usable(why, sizeof why))
+	if (l->order.machines && !seal_usable(why, sizeof why))
 		return error_set(-ENOTSUP, "%s", why);
 	return 0;
 }

@@ -25,11 +25,11 @@
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "boot/link/keepalive.h"
+#include "boot/link/wire.h"
 #include "job/exchange.h"
 #include "open/nets.h"
 #include "tools/run/order.h"
 #include "tools/run/run.h"
-#include "tools/run/wire.h"
 
 /* -- The job's memory here --------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
+#include "boot/link/wire.h"
 #include "tools/run/options.h"
-#include "tools/run/wire.h"
 
 struct host {
 	char *name;

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/setting.h"
 #include "boot/link/keepalive.h"
-#include "tools/run/wire.h"
+#include "boot/link/wire.h"
 
 enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, NOISE = 60 };
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/run/buffer.h"
+#include "boot/link/buffer.h"
 
 #define WRITER_NOBODY UINT32_MAX         /* no rank: no line is begun */
 #define WRITER_LAUNCHER (UINT32_MAX - 1) /* writes without a tag */

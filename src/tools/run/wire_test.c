@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames, orders and cards between the launcher and its agents. */
-#include "tools/run/wire.h"
+#include "boot/link/wire.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames between the launcher and its agent on another host, over whatever the remote shell
- * carries. Nothing here blocks, and nothing that arrives is believed: a frame that is too long,
- * or unknown, ends the conversation.
+ * Frames between the parts of a job on several machines: between the launcher and its agents, over
+ * whatever the remote shell carries, and between the links of machines, over TCP and sealed.
+ * Nothing here blocks, and nothing that arrives is believed: a frame that is too long, unknown, or
+ * without the right seal ends the conversation.
  */
-#ifndef TERN_TOOLS_RUN_WIRE_H
-#define TERN_TOOLS_RUN_WIRE_H
+#ifndef TERN_BOOT_LINK_WIRE_H
+#define TERN_BOOT_LINK_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/run/buffer.h"
+#include "boot/link/buffer.h"
+#include "boot/link/seal.h"
 
 enum frame_type {
 	FRAME_ORDER,  /* to the agent, first: what to start; see order.h */
@@ -20,12 +22,13 @@ enum frame_type {
 	FRAME_TAKEN,  /* from the agent: the input has been taken, and there is room for more */
 	FRAME_OUT,    /* from the agent: text for the standard output */
 	FRAME_ERROR,  /* from the agent: text for the standard error */
-	FRAME_RANK_STATUS, /* from an agent, and from there to all others: news of one of its ranks;
-			      job/exchange.h */
-	FRAME_FABRIC, /* from an agent: whether its host has a fabric; to the agents: whether all
-			 have, open/nets.h */
-	FRAME_ALIVE,  /* to the agent, and back: nothing, so that silence means something */
-	FRAME_OVER,   /* from the agent, last: the exit status of its part of the job */
+	FRAME_RANK_STATUS, /* from an agent, and from there to all others, and between links: news
+			      of one of its ranks; job/exchange.h */
+	FRAME_FABRIC,      /* from an agent: whether its host has a fabric; to the agents: whether
+			      all have, open/nets.h */
+	FRAME_ALIVE,       /* to the agent, and back: nothing, so that silence means something */
+	FRAME_OVER,        /* from the agent, last: the exit status of its part of the job */
+	FRAME_GREETING,    /* between links, first: connection.h */
 	FRAME_TYPES
 };
 
@@ -42,10 +45,12 @@ struct frame {
 };
 
 struct wire {
-	int from, to; /* both non-blocking; -1 when closed */
+	int from, to;  /* both non-blocking; -1 when closed */
+	uint32_t most; /* bytes of a frame that is taken */
 	struct buffer in, out;
-	bool deaf; /* the other end takes nothing any more; what it has said before is still there
-		    */
+	struct seal seal; /* off, unless somebody begins it */
+	int ended;        /* errno of why nothing more can be read; ECONNRESET at the end */
+	int deaf;  /* errno of why the other end takes nothing any more; what it said is there */
 	int error; /* errno of what broke it */
 };
 
