@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -17,49 +18,35 @@ enum {
 	GREETING_S = 5, /* how long one that has called may say nothing that is believed */
 };
 
-/* -- Memory ------------------------------------------------------------------------------- */
-
-static size_t peers_at(void)
-{
-	return (sizeof(struct mesh) + 63) / 64 * 64;
-}
-
-static size_t sent_at(const struct job *job)
-{
-	return peers_at() + job->head->machines * sizeof(struct mesh_peer);
-}
-
-static size_t ranks_at(const struct job *job)
-{
-	return sent_at(job) + (size_t)job->head->machines * job->head->here * sizeof(uint64_t);
-}
-
-size_t mesh_bytes(const struct job *job)
-{
-	return ranks_at(job) + job->head->here * sizeof(uint32_t);
-}
+/* -- Beginning ---------------------------------------------------------------------------- */
 
 static void peer_open(struct mesh *m, uint32_t machine, const struct sockaddr_in6 *address)
 {
 	bool lower = m->job->head->machine < machine;
-	uint64_t *sent = (uint64_t *)(void *)((char *)m + sent_at(m->job));
 	m->peer[machine] = (struct mesh_peer){ .stream = { .fd = -1 },
 					       .address = *address,
 					       .recall = clock_ns() + (lower ? 0 : SECOND),
 					       .over = machine == m->job->head->machine,
-					       .sent = sent + (size_t)machine * m->here };
+					       .sent = m->sent + (size_t)machine * m->here };
 	keepalive_begin(&m->peer[machine].silence, m->silence);
 }
 
-struct mesh *mesh_open(void *memory, struct job *job, int listener,
-		       const struct sockaddr_in6 *address, uint64_t silence)
+struct mesh *mesh_open(struct job *job, int listener, const struct sockaddr_in6 *address,
+		       uint64_t silence)
 {
-	struct mesh *m = memory;
-	memset(memory, 0, mesh_bytes(job));
+	const struct job_head *h = job->head;
+	struct mesh *m = calloc(1, sizeof *m);
+	if (!m)
+		return NULL;
 	*m = (struct mesh){ .job = job, .listener = listener, .silence = silence };
-	m->machines = job->head->machines;
-	m->peer = (struct mesh_peer *)(void *)((char *)memory + peers_at());
-	m->rank = (uint32_t *)(void *)((char *)memory + ranks_at(job));
+	m->machines = h->machines;
+	m->peer = calloc(h->machines, sizeof *m->peer);
+	m->sent = calloc((size_t)h->machines * h->here, sizeof *m->sent);
+	m->rank = calloc(h->here, sizeof *m->rank);
+	if (!m->peer || !m->sent || !m->rank) {
+		mesh_close(m);
+		return NULL;
+	}
 	for (uint32_t r = 0; r < job->size; r++)
 		if (job_here(job, r))
 			m->rank[m->here++] = r;
@@ -68,6 +55,14 @@ struct mesh *mesh_open(void *memory, struct job *job, int listener,
 	for (uint32_t i = 0; i < STRANGERS; i++)
 		m->stranger[i].fd = -1;
 	return m;
+}
+
+void mesh_close(struct mesh *m)
+{
+	free(m->peer);
+	free(m->sent);
+	free(m->rank);
+	free(m);
 }
 
 /* -- Connections -------------------------------------------------------------------------- */

@@ -40,6 +40,7 @@ struct mesh {
 	int listener;
 	uint64_t silence;       /* s */
 	struct mesh_peer *peer; /* one a machine; our own is over */
+	uint64_t *sent;         /* theirs, in one piece */
 	uint32_t *rank;         /* those that are here */
 	uint32_t here, machines;
 	struct connection stranger[STRANGERS];
@@ -47,10 +48,10 @@ struct mesh {
 	bool starved;    /* somebody calls, and there is no descriptor or memory for it */
 };
 
-/* How much memory a mesh takes, and the beginning of one in it; `address` has one a machine. */
-size_t mesh_bytes(const struct job *job);
-struct mesh *mesh_open(void *memory, struct job *job, int listener,
-		       const struct sockaddr_in6 *address, uint64_t silence);
+/* `address` has one a machine. NULL: no memory. Connections are made later, and are their own. */
+struct mesh *mesh_open(struct job *job, int listener, const struct sockaddr_in6 *address,
+		       uint64_t silence);
+void mesh_close(struct mesh *m); /* gives its memory back */
 
 /* What to wait for; at most mesh_polls_most(). */
 unsigned mesh_polls(const struct mesh *m, struct pollfd *p);

@@ -54,7 +54,8 @@ static void job_open(void)
 
 static void mesh_begin(uint64_t silence)
 {
-	mesh = mesh_open(malloc(mesh_bytes(&job)), &job, listener, address, silence);
+	mesh = mesh_open(&job, listener, address, silence);
+	REQUIRE(mesh);
 }
 
 static void job_begin(uint64_t silence)

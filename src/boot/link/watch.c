@@ -45,12 +45,10 @@ enum {
 struct link {
 	struct job job;
 	struct link_order order;
-	int listener, notice;
+	int notice;
 	struct monitor monitor;
 	struct watched *watched;
 	struct pollfd *polls;
-	struct sockaddr_in6 *address;
-	void *mesh_memory;
 	struct mesh *mesh; /* NULL on one machine */
 };
 
@@ -123,9 +121,6 @@ static void link_watch(struct link *l)
 	l->job.meanwhile = link_check_renewer;
 	atomic_store(&l->job.head->link, getpid());
 	monitor_open(&l->monitor, &l->job, l->watched, &l->order.launcher);
-	if (l->mesh_memory)
-		l->mesh = mesh_open(l->mesh_memory, &l->job, l->listener, l->address,
-				    l->order.silence);
 	while (l->monitor.left) {
 		link_sleep(l);
 		link_serve(l);
@@ -155,30 +150,34 @@ static int order_read(struct link *l)
 	if (o->machines && o->machines != l->job.head->machines)
 		return error_set(-EPROTO, "it was told of %u machines and the job has %u",
 				 o->machines, l->job.head->machines);
-	l->address = calloc(o->machines + 1, sizeof *l->address);
-	if (!l->address)
-		return error_set(-ENOMEM, "no memory");
-	if (o->machines && !order_take(l->address, o->machines * sizeof *l->address))
-		return error_set(-EPROTO, "nobody says where the other machines are");
 	return 0;
+}
+
+static int mesh_begin(struct link *l)
+{
+	char why[200] = "";
+	uint32_t machines = l->order.machines;
+	struct sockaddr_in6 *address = calloc(machines, sizeof *address);
+	if (!seal_usable(why, sizeof why))
+		return error_set(-ENOTSUP, "%s", why);
+	if (address && !order_take(address, machines * sizeof *address))
+		return error_set(-EPROTO, "nobody says where the other machines are");
+	l->mesh = address ? mesh_open(&l->job, PROGRAM_LISTENER, address, l->order.silence) : NULL;
+	free(address);
+	return l->mesh ? 0 : error_set(-ENOMEM, "no memory");
 }
 
 static int link_open(struct link *l)
 {
-	char why[200] = "";
 	int rc = order_read(l);
 	if (rc)
 		return rc;
-	l->listener = l->order.machines ? PROGRAM_LISTENER : -1;
 	l->notice = l->order.notice ? PROGRAM_NOTICE : -1;
 	l->watched = calloc(l->job.head->here, sizeof *l->watched);
 	l->polls = calloc(2 + l->job.head->here + mesh_polls_most(&l->job), sizeof *l->polls);
-	l->mesh_memory = l->order.machines ? malloc(mesh_bytes(&l->job)) : NULL;
-	if (!l->watched || !l->polls || (l->order.machines && !l->mesh_memory))
+	if (!l->watched || !l->polls)
 		return error_set(-ENOMEM, "no memory");
-	if (l->order.machines && !seal_usable(why, sizeof why))
-		return error_set(-ENOTSUP, "%s", why);
-	return 0;
+	return l->order.machines ? mesh_begin(l) : 0;
 }
 
 /* The rank that has started this waits for it. */
