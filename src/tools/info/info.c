@@ -11,6 +11,7 @@
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "base/wrap.h"
+#include "boot/link/program.h"
 #include "boot/pmi/pmi.h"
 #include "core/core.h"
 #include "core/delivery.h"
@@ -234,6 +235,10 @@ static void text_launchers(void)
 		       usable ? "usable" : "not usable here",
 		       usable ? pmi_table[i]->starters : why);
 	}
+	char path[PATH_MAX];
+	int rc = program_find(path);
+	printf("  %-14s %s: %s\n", "tern-link", rc ? "not usable here" : "usable",
+	       rc ? tern_strerror(rc) : path);
 }
 
 /* Where the memory of a job goes. */
