@@ -27,7 +27,7 @@ static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len
 
 int tern_async_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;
 	int rc = async_enter(t->own, op, "tern_async_get_start() without a handle");
 	if (!rc)
@@ -126,7 +126,7 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 int tern_async_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag,
 			 tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP, *told = op ? op : &own;
 	bool plain = flag == TERN_ADDR_NONE && len > sizeof(uint64_t);
 	int rc = async_enter(t->own, op, "tern_async_put_start() without a handle");

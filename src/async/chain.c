@@ -198,7 +198,7 @@ static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
 int tern_async_send_start(tern *t, uint32_t rank, unsigned id, tern_filler *fill, void *arg,
 			  tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;
 	struct order o = { .fill = fill, .arg = arg, .id = id, .op = op ? op : &own };
 	int rc = async_enter(t->own, op, "tern_async_send_start() without a handle");
@@ -226,7 +226,7 @@ static int list_room(struct async *a, unsigned n)
 int tern_async_send_list_start(tern *t, const uint32_t *ranks, unsigned n, unsigned id,
 			       tern_filler *fill, void *args, size_t each, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct async *a = async_of(t);
 	tern_op own = TERN_OP;
 	int rc = async_enter(t->own, op, "tern_async_send_list_start() without a handle");

@@ -11,7 +11,7 @@
 
 int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = proc_check(t->own, "receive procedure", id, fn);
 	if (rc)
 		return rc;

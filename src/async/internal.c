@@ -58,7 +58,7 @@ static int internal_open(struct async *a)
 
 int tern_chan_internal(tern *t, tern_chan **to, tern_chan **from)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct async *a = async_of(t);
 	int rc = rules_rank(t->own, "an internal channel");
 	if (!rc)
@@ -72,7 +72,7 @@ int tern_chan_internal(tern *t, tern_chan **to, tern_chan **from)
 
 int tern_chan_internal_other(tern *t, tern_chan **to, tern_chan **from)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct async *a = async_of(t);
 	int rc = rules_rank(t->own, "an internal channel");
 	if (!rc)

@@ -139,7 +139,7 @@ static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
 
 int tern_queue_start(tern *t, tern_turn *fn, void *arg, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;
 	int rc = async_enter(t->own, op, "tern_queue_start() without a handle");
 	if (!rc)

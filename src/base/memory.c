@@ -2,7 +2,9 @@
 /* Mappings for what handlers make. */
 #include "base/memory.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 /* Lies before what was given. */
@@ -37,6 +39,18 @@ void memory_free(void *p)
 		return;
 	struct piece piece = ((struct piece *)p)[-1];
 	munmap(piece.map, piece.bytes);
+}
+
+/* No lock: an interrupt may find the program here. The default order, since this is rare. */
+void memory_bury(void *p, bool mapped)
+{
+	static _Atomic(void *) graves[2][GRAVES]; /* a ring of each */
+	static _Atomic unsigned next[2];
+	void *old = atomic_exchange(&graves[mapped][next[mapped]++ % GRAVES], p);
+	if (mapped)
+		memory_free(old);
+	else
+		free(old);
 }
 
 /* cost: buffer setup */

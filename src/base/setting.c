@@ -84,7 +84,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
 			    "1: notice when data under way or a free buffer is written to, "
 			    "when members of a team do not make the same call, "
-			    "and when a second thread uses an endpoint" },
+			    "when a second thread uses an endpoint, and when NULL is used" },
 	[SETTING_WRAP] = { "TERN_WRAP", "0",
 			   "for tests of a debug build, the same at every rank: numbers that wrap "
 			   "(of laps, packets, "

@@ -34,7 +34,23 @@ void chan_free(struct tern_chan *c)
 	if (c->fills)
 		memory_free(c->pipe);
 	memory_free(c->rank);
-	memory_free(c);
+	*c = (struct tern_chan){ .chans = (struct chans *)&misuse_state };
+	memory_bury(c, true);
+}
+
+/* What stands for no channel has a spill, too: what is put there comes to the library at once. */
+static _Alignas(TERN_CHAN_LEAF) union {
+	struct tern_chan chan;
+	char leaf[TERN_CHAN_LEAF];
+} none = { .chan = { .chans = (struct chans *)&misuse_state } };
+
+/* In a forked child it is an endpoint like any other. */
+void chan_misused(tern_chan **c, const char *call)
+{
+	if (*c && (*c)->chans->e != &misuse_endpoint)
+		return;
+	misuse_of(call, *c ? "a channel that is closed" : "a channel that is NULL");
+	*c = *c ? *c : &none.chan;
 }
 
 /* The memory goes when the last reader does: until then it may be reading. */
@@ -165,11 +181,13 @@ const struct layer chan_layer = { .open = chans_open,
 
 int tern_chan_close(tern_chan *c)
 {
-	INSIDE struct scope scope = scope_open(chan_home(c));
+	INSIDE struct scope scope = chan_scope(&c, __func__);
 	struct chans *s = c->chans;
 	int forked = rules_forked(s->e);
 	if (forked)
 		return forked;
+	if (c->closed)
+		return error_set(-EINVAL, "tern_chan_close() was given a channel that is closed");
 	if (c->fixed)
 		return error_set(
 			-EPERM,
@@ -186,19 +204,25 @@ int tern_chan_close(tern_chan *c)
 
 struct tern_chan_place tern_chan_where(tern_chan *c)
 {
-	INSIDE struct scope scope = scope_open(chan_home(c));
+	INSIDE struct scope scope = chan_scope(&c, __func__);
+	if (TERN_UNLIKELY(c->chans->e == &misuse_endpoint)) {
+		/* A put writes there, a get finds nothing, and both come to the library. */
+		atomic_store_explicit(&chan_spill(c)->count, -8, memory_order_relaxed);
+		return (struct tern_chan_place){ chan_spill(c), -8 };
+	}
 	return (struct tern_chan_place){ c->line, c->at };
 }
 
 void tern_chan_stand(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
-	INSIDE struct scope scope = scope_open(chan_home(c));
+	INSIDE struct scope scope = chan_scope(&c, __func__);
 	c->line = line;
 	c->at = at;
 }
 
 int tern_chan_trouble(tern_chan *c)
 {
+	c = c ? c : &none.chan;
 	INSIDE struct scope scope = scope_open(chan_home(c));
 	int rc = c->trouble;
 	c->trouble = 0;

@@ -140,6 +140,18 @@ static inline tern *chan_home(const struct tern_chan *c)
 	return c->chans->e->t;
 }
 
+/*
+ * The scope of a call of the program's. A channel that is NULL or closed is one whose endpoint
+ * refuses.
+ */
+void chan_misused(tern_chan **c, const char *call);
+static inline struct scope chan_scope(tern_chan **c, const char *call)
+{
+	if (TERN_UNLIKELY(!*c || (*c)->chans->e->forked))
+		chan_misused(c, call);
+	return scope_open(chan_home(*c));
+}
+
 static inline struct chans *chans_of(tern *t)
 {
 	return t->own->layer[LAYER_CHAN];

@@ -271,7 +271,7 @@ __attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
 
 struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
-	INSIDE struct scope scope = scope_open(chan_home(c));
+	INSIDE struct scope scope = chan_scope(&c, "tern_chan_get8");
 	tern_in i = { line, at, c };
 	struct cursor k = { .line = line, .at = at, .leaf = c->leaf };
 	if (TERN_UNLIKELY(chan_home(c)->own->forked)) {
@@ -292,7 +292,7 @@ int tern_chan_get16_at(tern_in *i, uint64_t value[2])
 
 int tern_chan_ready_at(tern_in *i, size_t bytes)
 {
-	INSIDE struct scope scope = scope_open(chan_home(i->chan));
+	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	int forked = rules_forked(chan_home(i->chan)->own);
 	if (forked)
 		return forked;
@@ -343,11 +343,13 @@ static int in_short(const struct tern_chan *c, int rc, size_t missing)
 
 int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 {
-	INSIDE struct scope scope = scope_open(chan_home(i->chan));
+	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	char *to = data;
 	uint64_t item = 0;
 	struct endpoint *e = i->chan->chans->e;
-	int rc = tern_chan_ready_at(i, len);
+	int rc = rules_forked(e);
+	if (!rc)
+		rc = tern_chan_ready_at(i, len);
 	if (rc == -EAGAIN ||
 	    (words_of(len) > PIPE_WORDS && !e->turn)) /* if it may not wait, nothing is taken */
 		rc = chan_may_wait(e, "a block get from a channel without data");
@@ -365,7 +367,7 @@ int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 
 int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 {
-	INSIDE struct scope scope = scope_open(chan_home(i->chan));
+	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	int forked = rules_forked(chan_home(i->chan)->own);
 	if (forked)
 		return forked;
@@ -387,7 +389,7 @@ int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 
 int tern_chan_next_at(tern_in *i)
 {
-	INSIDE struct scope scope = scope_open(chan_home(i->chan));
+	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	int forked = rules_forked(chan_home(i->chan)->own);
 	if (forked)
 		return forked;
@@ -409,7 +411,9 @@ int tern_chan_next_at(tern_in *i)
 
 enum tern_chan_information tern_chan_information_at(tern_in *i)
 {
-	INSIDE struct scope scope = scope_open(chan_home(i->chan));
+	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
+	if (i->chan->chans->e == &misuse_endpoint)
+		return TERN_CHAN_CLOSED; /* a get says why */
 	struct cursor k = in_cursor(i);
 	uint64_t item = 0;
 	int sight = in_look(i->chan, &k, &item);
@@ -422,8 +426,19 @@ enum tern_chan_information tern_chan_information_at(tern_in *i)
 	return in_code(i->chan, sight, item) == -ENODATA ? TERN_CHAN_END : TERN_CHAN_PROCEDURE;
 }
 
+static int any_check(tern_in *const *ends, unsigned n, const unsigned *turn, const char *call)
+{
+	bool good = turn && (!n || ends);
+	for (unsigned k = 0; good && k < n; k++)
+		good = ends[k] && ends[k]->chan;
+	return good ? 0 : error_set(-EINVAL, "%s was given an end, or a turn, that is NULL", call);
+}
+
 int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *turn)
 {
+	int rc = any_check(ends, n, turn, "tern_chan_any()");
+	if (rc)
+		return rc;
 	for (unsigned k = 0; k < n; k++) {
 		unsigned at = (*turn % n + k) % n;
 		if (tern_chan_information(ends[at]) == TERN_CHAN_NOTHING)
@@ -445,12 +460,14 @@ static bool any_sounds(tern_in *const *ends, unsigned n)
 
 int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
 {
-	struct wait w = { .bounded = !any_sounds(ends, n), .call = "tern_chan_wait_any" };
-	int rc;
+	int rc = any_check(ends, n, turn, "tern_chan_wait_any()");
+	if (rc)
+		return rc;
 	if (!n)
 		return error_set(-EINVAL,
 				 "tern_chan_wait_any() was given no ends: nothing will ever come");
-	INSIDE struct scope scope = scope_open(chan_home(ends[0]->chan));
+	struct wait w = { .bounded = !any_sounds(ends, n), .call = "tern_chan_wait_any" };
+	INSIDE struct scope scope = chan_scope(&ends[0]->chan, __func__);
 	while ((rc = tern_chan_any(ends, n, turn)) == -EAGAIN) {
 		struct endpoint *e = ends[0]->chan->chans->e;
 		rc = chan_may_wait(e, "tern_chan_wait_any()");

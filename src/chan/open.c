@@ -317,7 +317,7 @@ static int list_check(struct chans *s, const uint32_t *ranks, unsigned n, uint64
 
 int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name, tern_chan **out)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct chans *s = chans_of(t);
 	uint32_t reader[PIPE_READERS];
 	struct tern_chan *c;
@@ -349,7 +349,7 @@ int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name,
 
 int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	return tern_chan_to_list(t, &rank, 1, name, c);
 }
 
@@ -528,7 +528,7 @@ static int offer_await(struct await *w)
 
 int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct chans *s = chans_of(t);
 	struct await w = { .s = s, .rank = rank, .name = name, .out = c };
 	if (!attach_is_mine(t->own))

@@ -304,7 +304,7 @@ __attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_c
 
 struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
 {
-	INSIDE struct scope scope = scope_open(chan_home(c));
+	INSIDE struct scope scope = chan_scope(&c, "tern_chan_put8");
 	if (TERN_UNLIKELY(chan_home(c)->own->forked)) {
 		c->trouble = rules_forked(chan_home(c)->own);
 		return out_spill(c);
@@ -339,7 +339,7 @@ void out_mark(tern_out *o, uint64_t item)
 
 int tern_chan_end_at(tern_out *o)
 {
-	INSIDE struct scope scope = scope_open(chan_home(o->chan));
+	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	o = out_real(o);
 	int rc = out_refused(o->chan);
 	if (!rc)
@@ -353,7 +353,7 @@ int tern_chan_end_at(tern_out *o)
 
 int tern_chan_call_at(tern_out *o, unsigned id)
 {
-	INSIDE struct scope scope = scope_open(chan_home(o->chan));
+	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	int forked = rules_forked(chan_home(o->chan)->own);
 	if (forked)
 		return forked;
@@ -379,7 +379,7 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 
 int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 {
-	INSIDE struct scope scope = scope_open(chan_home(o->chan));
+	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	o = out_real(o);
 	int rc = out_refused(o->chan);
 	if (!rc)
@@ -404,7 +404,7 @@ static size_t leaf_room(const tern_out *o)
 
 int tern_chan_room_at(tern_out *o, size_t bytes)
 {
-	INSIDE struct scope scope = scope_open(chan_home(o->chan));
+	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	int forked = rules_forked(chan_home(o->chan)->own);
 	if (forked)
 		return forked;
@@ -441,7 +441,7 @@ static size_t out_fill(tern_out *o, const char *data, size_t len)
 
 int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 {
-	INSIDE struct scope scope = scope_open(chan_home(o->chan));
+	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	const char *from = data;
 	struct endpoint *e = o->chan->chans->e;
 	o = out_real(o);
@@ -464,7 +464,7 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 
 int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *done)
 {
-	INSIDE struct scope scope = scope_open(chan_home(o->chan));
+	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	const char *from = data;
 	size_t most = *done + PIPE_WORDS * 8;
 	o = out_real(o);

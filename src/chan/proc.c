@@ -18,7 +18,7 @@ int proc_check(struct endpoint *e, const char *what, unsigned id, bool has_funct
 
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = proc_check(t->own, "procedure", id, fn);
 	if (!rc)
 		chans_of(t)->proc[id] = (struct proc){ .fn = fn, .arg = arg };
@@ -58,7 +58,7 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 
 int tern_chan_run_at(tern_in *i)
 {
-	INSIDE struct scope scope = scope_open(chan_home(i->chan));
+	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	int forked = rules_forked(chan_home(i->chan)->own);
 	if (forked)
 		return forked;

@@ -49,6 +49,8 @@ static int root_check(const tern_team *team, uint32_t root, const char *name)
 {
 	if (root < team->all.n)
 		return 0;
+	if (!team->all.n) /* it was freed */
+		return rules_forked(team->coll->e);
 	return error_set(-EINVAL,
 			 "%s was given member %u as its root; the team has members 0 to %u", name,
 			 root, team->all.n - 1);
@@ -95,13 +97,13 @@ int call_barrier(tern_team *team, tern_op *op, const char *name)
 
 int tern_team_barrier(tern_team *team)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return call_barrier(team, NULL, "tern_team_barrier()");
 }
 
 int tern_team_barrier_start(tern_team *team, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return call_barrier(team, op, "tern_team_barrier_start()");
 }
 
@@ -159,13 +161,13 @@ static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, ter
 
 int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return broadcast(team, root, data, len, NULL, "tern_team_broadcast()");
 }
 
 int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
 }
 
@@ -259,7 +261,7 @@ static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, co
 int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
 			unsigned how)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return allreduce(team, &(struct reduction){ in, out, n, type, how }, NULL,
 			 "tern_team_allreduce()");
 }
@@ -267,7 +269,7 @@ int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, en
 int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
 			      enum tern_type type, unsigned how, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
 			 "tern_team_allreduce_start()");
 }
@@ -325,7 +327,7 @@ static int reduce(tern_team *team, uint32_t root, const struct reduction *x, ter
 int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
 		     enum tern_type type, unsigned how)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, NULL,
 		      "tern_team_reduce()");
 }
@@ -333,7 +335,7 @@ int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out, 
 int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
 			   enum tern_type type, unsigned how, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
 		      "tern_team_reduce_start()");
 }
@@ -361,7 +363,7 @@ static int scan(tern_team *team, const struct reduction *x, bool inclusive, tern
 int tern_team_scan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
 		   unsigned how)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return scan(team, &(struct reduction){ in, out, n, type, how }, true, NULL,
 		    "tern_team_scan()");
 }
@@ -369,7 +371,7 @@ int tern_team_scan(tern_team *team, const void *in, void *out, size_t n, enum te
 int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
 			 unsigned how, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
 		    "tern_team_scan_start()");
 }
@@ -377,7 +379,7 @@ int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, e
 int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
 		     unsigned how)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return scan(team, &(struct reduction){ in, out, n, type, how }, false, NULL,
 		    "tern_team_exscan()");
 }
@@ -385,7 +387,7 @@ int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum 
 int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
 			   enum tern_type type, unsigned how, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
 		    "tern_team_exscan_start()");
 }
@@ -497,50 +499,50 @@ static int move(tern_team *team, enum moving what, uint32_t root, const void *in
 
 int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return move(team, GATHER, root, in, out, len, NULL, "tern_team_gather()");
 }
 
 int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			   tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
 }
 
 int tern_team_allgather(tern_team *team, const void *in, void *out, size_t len)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return move(team, ALLGATHER, 0, in, out, len, NULL, "tern_team_allgather()");
 }
 
 int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
 }
 
 int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return move(team, SCATTER, root, in, out, len, NULL, "tern_team_scatter()");
 }
 
 int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			    tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
 }
 
 int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return move(team, ALLTOALL, 0, in, out, len, NULL, "tern_team_alltoall()");
 }
 
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
 }

@@ -430,4 +430,25 @@ static inline void team_check_calls(tern_team *team)
 	team->is_near = false;
 }
 
+/*
+ * The scope of a call of the program's. A team that is NULL or was freed is one whose endpoint
+ * refuses.
+ */
+void team_misused(tern_team **team, const char *call);
+void team_not_set_up(tern_team **team, const char *call);
+static inline struct scope team_scope(tern_team **team, const char *call)
+{
+	if (TERN_UNLIKELY(!*team || (*team)->coll->e == &misuse_endpoint))
+		team_misused(team, call);
+	return scope_open((*team)->coll->e->t);
+}
+
+/* With a handle. */
+static inline struct scope team_scope_op(tern_team **team, const tern_op *op, const char *call)
+{
+	if (TERN_UNLIKELY(!op_is_set_up(op)))
+		team_not_set_up(team, call);
+	return team_scope(team, call);
+}
+
 #endif

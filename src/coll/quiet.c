@@ -104,9 +104,9 @@ static int quiet_allowed(tern_team *team)
 
 int tern_team_quiet(tern_team *team)
 {
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	struct coll *c = team->coll;
 	struct endpoint *e = c->e;
-	INSIDE struct scope scope = scope_open(e->t);
 	int rc = quiet_allowed(team);
 	uint64_t before = UINT64_MAX, any = 1;
 	for (bool was_busy = true; !rc && any;) {

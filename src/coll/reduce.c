@@ -244,7 +244,7 @@ void combine_apply(const struct combine *k, void *left, const void *right, size_
 
 int tern_reduce_on(tern *t, unsigned how, tern_reduce_fn *fn, void *arg)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct coll *c = coll_of(t);
 	int rc = rules_outermost(t->own, "tern_reduce_on()");
 	if (rc)

@@ -275,7 +275,7 @@ static int survivors_begin(tern_team *team, tern_team **out)
 
 int tern_team_survivors(tern_team *team, tern_team **out)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	struct say say = { .has = false };
 	int rc = survivors_begin(team, out);
 	if (rc)

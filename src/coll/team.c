@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "coll/coll.h"
 
 /* -- The layer --------------------------------------------------------------------------------- */
@@ -36,7 +37,24 @@ static void team_drop(tern_team *team)
 	free(team->agents.rank);
 	free(team->desk);
 	views_free(team);
-	free(team);
+	*team = (tern_team){ .coll = (struct coll *)&misuse_state };
+	memory_bury(team, false);
+}
+
+static tern_team no_team = { .coll = (struct coll *)&misuse_state };
+
+void team_misused(tern_team **team, const char *call)
+{
+	if (*team == &no_team)
+		return; /* and what was wrong is known */
+	misuse_of(call, *team ? "a team that was freed" : "a team that is NULL");
+	*team = *team ? *team : &no_team;
+}
+
+void team_not_set_up(tern_team **team, const char *call)
+{
+	misuse_of(call, OP_NOT_SET_UP);
+	*team = &no_team;
 }
 
 static void coll_close(void *state)
@@ -386,7 +404,7 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 
 int tern_team_all(tern *t, tern_team **team)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct coll *c = coll_of(t);
 	int rc = rules_rank(t->own, "tern_team_all()");
 	if (!rc)
@@ -408,7 +426,7 @@ int tern_team_all(tern *t, tern_team **team)
 
 int tern_team_split(tern_team *team, int colour, int key, tern_team **out)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	if (colour < 0 && colour != TERN_COLOUR_NONE)
 		return error_set(-EINVAL,
 				 "tern_team_split() was given colour %d; colours are 0 or more, "
@@ -430,8 +448,10 @@ static void list_words(const uint32_t *ranks, uint32_t n, char words[LIST_WORDS]
 
 int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team **out)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int key = -1;
+	INSIDE struct scope scope = team_scope(&team, __func__);
+	int key = -1, rc = rules_forked(team->coll->e);
+	if (rc)
+		return rc;
 	char words[LIST_WORDS];
 	if (!ranks && n)
 		return error_set(-EINVAL, "tern_team_list() was given no list of %u ranks", n);
@@ -455,7 +475,10 @@ int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team
 
 int tern_team_machine(tern_team *team, tern_team **out)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
+	int rc = rules_forked(team->coll->e);
+	if (rc)
+		return rc;
 	return team_offer(team, (int)team->machine[team->all.me], 0, "tern_team_machine()", "",
 			  out);
 }
@@ -466,9 +489,8 @@ int tern_team_free(tern_team *team)
 {
 	if (!team)
 		return 0;
-	tern *t = team->coll->e->t;
-	INSIDE struct scope scope = scope_open(t);
-	int rc = rules_wait(t->own, "tern_team_free()");
+	INSIDE struct scope scope = team_scope(&team, __func__);
+	int rc = rules_wait(team->coll->e, "tern_team_free()");
 	if (rc)
 		return rc;
 	if (team->first)
@@ -492,15 +514,15 @@ int tern_team_free(tern_team *team)
 
 uint32_t tern_team_rank(const tern_team *team)
 {
-	return team->all.me;
+	return team ? team->all.me : UINT32_MAX;
 }
 
 uint32_t tern_team_size(const tern_team *team)
 {
-	return team->all.n;
+	return team ? team->all.n : 0;
 }
 
 uint32_t tern_team_member(const tern_team *team, uint32_t i)
 {
-	return i < team->all.n ? team->all.rank[i] : UINT32_MAX;
+	return team && i < team->all.n ? team->all.rank[i] : UINT32_MAX;
 }

@@ -215,14 +215,14 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 
 int tern_team_alltoallv(tern_team *team, const tern_part *in, const tern_part *out)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return alltoallv(team, in, out, NULL, "tern_team_alltoallv()", NULL);
 }
 
 int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			      tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return alltoallv(team, in, out, op, "tern_team_alltoallv_start()", NULL);
 }
 
@@ -326,13 +326,13 @@ static int transpose(tern_team *team, const tern_matrix *in, const tern_matrix *
 
 int tern_team_transpose(tern_team *team, const tern_matrix *in, const tern_matrix *out)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope(&team, __func__);
 	return transpose(team, in, out, NULL, "tern_team_transpose()");
 }
 
 int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern_matrix *out,
 			      tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return transpose(team, in, out, op, "tern_team_transpose_start()");
 }

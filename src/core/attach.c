@@ -42,7 +42,7 @@ void attach_first(struct endpoint *e)
 
 void tern_attach(tern *t)
 {
-	struct endpoint *e = t->own;
+	struct endpoint *e = given(t)->own;
 	if (e->forked)
 		return;
 	if (!attach_is_mine(e))
@@ -207,8 +207,10 @@ struct endpoint *attach_parked(struct endpoint *main, struct endpoint *after)
 	struct endpoint *w = after ? after->next_worker : main->group->workers;
 	while (w && (w->main != main || !w->parked))
 		w = w->next_worker;
-	if (w)
+	if (w) {
 		w->parked = false;
+		w->forked = 0;
+	}
 	pthread_mutex_unlock(&groups_lock);
 	return w;
 }
@@ -217,6 +219,7 @@ void attach_park(struct endpoint *worker)
 {
 	pthread_mutex_lock(&groups_lock);
 	worker->parked = true;
+	worker->forked = NO_ENDPOINT; /* until it is opened again */
 	pthread_mutex_unlock(&groups_lock);
 }
 
@@ -240,7 +243,7 @@ void endpoint_free(struct endpoint *e)
 	memory_free(e->kept);
 	free(e->owes);
 	free(e->site.peer);
-	free(e->t);
+	memory_bury(e->t, false);
 	free(e);
 }
 
@@ -339,12 +342,12 @@ bool attach_is_alone(const struct endpoint *e)
 
 uint32_t tern_rank(const tern *t)
 {
-	return t->rank;
+	return t ? t->rank : UINT32_MAX;
 }
 
 uint32_t tern_size(const tern *t)
 {
-	return t->size;
+	return t ? t->size : 0;
 }
 
 /* -- An endpoint that several threads use, one call at a time ------------------------------ */

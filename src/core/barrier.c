@@ -158,7 +158,7 @@ static void barrier_leave(struct endpoint *e)
 
 int tern_barrier(tern *t)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	int rc = rules_rank(e, "tern_barrier()");
 	if (!rc)
@@ -203,7 +203,7 @@ unsigned barrier_progress(struct endpoint *e)
 
 int tern_barrier_start(tern *t, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct endpoint *e = t->own;
 	if (!op)
 		return tern_barrier(t);

@@ -3,7 +3,7 @@
 #ifndef TERN_CORE_CORE_H
 #define TERN_CORE_CORE_H
 
-#include "endpoint/endpoint.h"
+#include "endpoint/misuse.h"
 
 /* -- rules.c: each returns 0, or a code with a sentence that names rule, handler and rank -- */
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len);
@@ -18,7 +18,8 @@ int rules_outermost(struct endpoint *e, const char *what);
 int rules_wait(struct endpoint *e, const char *what);
 /* -ENOTSUP at a worker. */
 int rules_rank(const struct endpoint *e, const char *what);
-int rules_forked(const struct endpoint *e);              /* in a child of the endpoint's process */
+/* In a child of the endpoint's process; and where there is no endpoint, see endpoint/misuse.h. */
+int rules_forked(const struct endpoint *e);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
 unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
 

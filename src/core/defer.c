@@ -34,7 +34,7 @@ void defer_add(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
 
 int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

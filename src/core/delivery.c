@@ -144,6 +144,8 @@ int delivery_open(struct endpoint *e, const tern_options *o)
 	if (rc)
 		return rc;
 	e->checked = check != 0;
+	if (e->checked)
+		misuse_watch();
 	/* Registered here: that is cheap while there is one thread. */
 	e->process_barrier = membarrier && barrier_process_register();
 	/* Until a thread has the endpoint; nobody else looks at it yet: any order would do. */
@@ -194,7 +196,7 @@ void delivery_close(struct endpoint *e)
 
 enum tern_delivery tern_delivery_get(const tern *t)
 {
-	return t->own->delivery;
+	return given(t)->own->delivery;
 }
 
 static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
@@ -233,7 +235,7 @@ static int delivery_change(struct endpoint *e, enum tern_delivery d)
 
 int tern_delivery_set(tern *t, enum tern_delivery d)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = delivery_allowed(t->own, d);
 	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
 }

@@ -23,7 +23,7 @@ static void flag_take(struct flag *f)
 
 int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
 	struct wait w = {
@@ -39,7 +39,7 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 
 int tern_wait_for(tern *t, _Atomic uint64_t *value, uint64_t n, uint64_t ns)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
 	struct wait w = { .what = WAIT_FLAG,
@@ -78,7 +78,7 @@ static bool condition_holds(struct endpoint *e, void *arg)
 
 int tern_wait_until(tern *t, tern_condition *holds, void *arg)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct condition c = { holds, arg };
 	struct wait w = CONDITION_WAIT("tern_wait_until");
 	int rc = rules_wait(t->own, w.rule);
@@ -87,7 +87,7 @@ int tern_wait_until(tern *t, tern_condition *holds, void *arg)
 
 int tern_wait_until_for(tern *t, tern_condition *holds, void *arg, uint64_t ns)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct condition c = { holds, arg };
 	struct wait w = CONDITION_WAIT("tern_wait_until_for");
 	int rc = rules_wait(t->own, w.rule);

@@ -53,7 +53,7 @@ static int keep_checked(struct endpoint *e, const tern_msg *m)
 
 int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **out)
 {
-	struct endpoint *e = t->own;
+	struct endpoint *e = given(t)->own;
 	int rc = keep_checked(e, m);
 	if (rc)
 		return rc;
@@ -73,7 +73,7 @@ int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **out)
 
 int tern_msg_drop(tern *t, const tern_msg *kept)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -39,7 +39,7 @@ static bool lost_untold(const struct endpoint *e)
 
 int tern_lost_on(tern *t, tern_lost_handler *fn, void *arg)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -72,10 +72,20 @@ static int op_take_error(tern_op *op)
 	return error;
 }
 
+static int op_missing(const char *call)
+{
+	return error_set(-EINVAL, "%s was given a handle that is NULL", call);
+}
+
 int tern_op_test(tern *t, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
-	int rc = tern_poll(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
+	int rc = rules_forked(t->own);
+	if (rc)
+		return rc;
+	if (!op)
+		return op_missing("tern_op_test()");
+	rc = tern_poll(t);
 	if (rc < 0)
 		return rc;
 	if (op->pending)
@@ -116,12 +126,14 @@ static int ops_blame(struct endpoint *e, struct wait *w)
 
 int tern_op_wait(tern *t, tern_op *op)
 {
-	if (t->reach && !op->pending) /* the program's own call, and nothing to wait for */
-		return op_take_error(op);
-	INSIDE struct scope scope = scope_open(t);
+	if (TERN_LIKELY(t && op) && t->reach && !op->pending && op_is_set_up(op))
+		return op_take_error(op); /* the program's own call, and nothing to wait for */
+	INSIDE struct scope scope = scope_given_op(t, op);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
+	if (!op)
+		return op_missing("tern_op_wait()");
 	struct ops one = { &op, 1, 1 };
 	struct wait w = {
 		.call = "tern_op_wait", .rule = "tern_op_wait()", .stop = ops_blame, .sparing = true
@@ -132,10 +144,12 @@ int tern_op_wait(tern *t, tern_op *op)
 
 int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
+	if (!op)
+		return op_missing("tern_op_wait_for()");
 	struct ops one = { &op, 1, 1 };
 	struct wait w = { .call = "tern_op_wait_for",
 			  .rule = "tern_op_wait_for()",
@@ -155,9 +169,20 @@ int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 	return rc ? rc : own->error;
 }
 
+static int ops_check(tern_op *const *ops, size_t n, const char *call)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!ops || !ops[i])
+			return op_missing(call);
+		if (!op_is_set_up(ops[i]))
+			return error_set(-EINVAL, "%s was given " OP_NOT_SET_UP, call);
+	}
+	return 0;
+}
+
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -166,8 +191,11 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 			  .rule = "tern_op_wait_any()",
 			  .sparing = true,
 			  .stop = ops_blame };
-	if (!n)
+	if (!n || !ops)
 		return error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
+	forked = ops_check(ops, n, "tern_op_wait_any()");
+	if (forked)
+		return forked;
 	int rc = wait_until(t->own, ops_over, &any, &w);
 	if (rc)
 		return rc;
@@ -177,13 +205,15 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 
 int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	int first = 0;
+	int first = 0, rc = ops_check(ops, n, "tern_op_wait_all()");
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < n; i++) {
-		int rc = tern_op_wait(t, ops[i]);
+		rc = tern_op_wait(t, ops[i]);
 		if (ops[i]->pending)
 			return rc; /* it could not be waited for here */
 		first = first ? first : rc;

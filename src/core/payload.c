@@ -135,6 +135,16 @@ payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len
 	return true;
 }
 
+static int payload_missing(const void *data, unsigned id, size_t len)
+{
+	if (TERN_LIKELY(data != NULL))
+		return 0;
+	return error_set(-EINVAL,
+			 "a message to handler %u was given %zu bytes of payload at NULL; give it "
+			 "the data, or 0 bytes",
+			 id, len);
+}
+
 /* Everything else: broken rules, first contact, no room, no block, two lines. */
 __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id, const void *data,
 					      unsigned n, size_t len, TERN_ALL_)
@@ -143,6 +153,8 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 	struct endpoint *e = t->own;
 	struct block *b;
 	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
+	if (!rc)
+		rc = payload_missing(data, id, len);
 	if (!rc)
 		rc = block_claim(e, dst, len, &b);
 	if (rc)
@@ -155,12 +167,15 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 	return rc;
 }
 
-/* 0 bytes come here only from tern_request_data_array(). */
+/*
+ * 0 bytes come here only from tern_request_data_array(). More words than a line has come from
+ * nobody: whoever calls this counts them.
+ */
 int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			 size_t len, TERN_SIX_)
 {
-	if (TERN_LIKELY(dst < t->reach && n <= TERN_LINE_WORDS && id < TERN_HANDLER_MAX &&
-			t->known[id] && len - 1 < TERN_PAYLOAD_MAX &&
+	if (TERN_LIKELY(dst < t->reach && data && id < TERN_HANDLER_MAX && t->known[id] &&
+			len - 1 < TERN_PAYLOAD_MAX &&
 			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
 				      TERN_SIX_VALUES_)))
 		return 0;
@@ -184,7 +199,7 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 
 int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct block *b;
 	int rc = claim_checked(t, dst, len, &b);
 	if (!rc)
@@ -223,12 +238,12 @@ int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 
 int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
 {
-	return payload_commit(t, claimed, n, id, TERN_SIX_VALUES_, 0, 0);
+	return payload_commit(given(t), claimed, n, id, TERN_SIX_VALUES_, 0, 0);
 }
 
 int tern_abandon(tern *t, void *claimed)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -283,6 +298,8 @@ int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, uns
 {
 	struct endpoint *e = t->own;
 	int rc = rules_reply(e, m, id, n, len);
+	if (!rc)
+		rc = payload_missing(data, id, len);
 	if (rc)
 		return rc;
 	payload_forget_reply(e);
@@ -297,7 +314,7 @@ int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data
 {
 	if (!len)
 		return tern_reply_call(t, n, m, id, TERN_SIX_VALUES_);
-	return payload_reply(t, m, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
+	return payload_reply(given(t), m, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
 }
 
 static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len)
@@ -339,7 +356,7 @@ static bool reply_claimed(const struct endpoint *e, const struct block *b)
 int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
 		     void **claimed)
 {
-	struct endpoint *e = t->own;
+	struct endpoint *e = given(t)->own;
 	int rc = reply_claim_checked(e, m, len);
 	if (rc)
 		return rc;
@@ -363,7 +380,7 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 
 int tern_claim_shorten(tern *t, void *claimed, size_t len)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	struct block *b = block_of(claimed);
 	int rc = rules_forked(e);
@@ -407,7 +424,7 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
 			    TERN_SIX_)
 {
-	return payload_reply_commit(t, m, claimed, n, id, TERN_SIX_VALUES_, 0, 0);
+	return payload_reply_commit(given(t), m, claimed, n, id, TERN_SIX_VALUES_, 0, 0);
 }
 
 /* -- Tern's own messages ------------------------------------------------------------ */

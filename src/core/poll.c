@@ -476,12 +476,12 @@ int poll_kinds(tern *t, unsigned kinds, const char *what)
 
 int tern_poll_requests(tern *t)
 {
-	return poll_kinds(t, KINDS_REQUESTS, "a poll for requests");
+	return poll_kinds(given(t), KINDS_REQUESTS, "a poll for requests");
 }
 
 int tern_poll_replies(tern *t)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_KIND_REQUEST) {
 		/* No deeper: reply handlers do not poll. */

@@ -43,12 +43,12 @@ static int register_handler(tern *t, unsigned id, tern_handler *fn, void *arg, c
 
 int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
 {
-	return register_handler(t, id, fn, NULL, name);
+	return register_handler(given(t), id, fn, NULL, name);
 }
 
 int tern_on_arg(tern *t, unsigned id, tern_handler *fn, void *arg)
 {
-	return register_handler(t, id, fn, arg, NULL);
+	return register_handler(given(t), id, fn, arg, NULL);
 }
 
 #undef tern_on
@@ -60,13 +60,14 @@ int tern_on(tern *t, unsigned id, tern_handler *fn)
 
 void *tern_msg_own(const tern *t, const tern_msg *m)
 {
-	unsigned id = tern_msg_handler(m);
-	return id < TERN_HANDLER_MAX ? t->own->handler_arg[id] : NULL;
+	unsigned id = m ? tern_msg_handler(m) : TERN_HANDLER_MAX;
+	return id < TERN_HANDLER_MAX ? given(t)->own->handler_arg[id] : NULL;
 }
 
 /* From the last number down: programs count from 0. */
 int tern_on_range(tern *t, unsigned n, unsigned *first)
 {
+	t = given(t);
 	REGISTERING struct scope scope = register_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_forked(e);

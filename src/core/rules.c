@@ -104,14 +104,19 @@ static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned
 	return 0;
 }
 
-int rules_forked(const struct endpoint *e)
+static int rules_refused(const struct endpoint *e, const char *what)
 {
-	if (TERN_LIKELY(!e->forked))
-		return 0;
+	if (e->forked == NO_ENDPOINT)
+		return misuse_error(what);
 	return rule_broken(
 		RULE_FORKED,
 		"process %d was forked from that of rank %u and cannot use its parent's endpoint",
 		(int)e->forked, e->t->rank);
+}
+
+int rules_forked(const struct endpoint *e)
+{
+	return TERN_LIKELY(!e->forked) ? 0 : rules_refused(e, NULL);
 }
 
 int rules_rank(const struct endpoint *e, const char *what)
@@ -220,7 +225,7 @@ static int rules_thread(struct endpoint *e, const char *what)
 {
 	if (!attach_is_mine(e)) {
 		if (e->forked)
-			return rules_forked(e);
+			return rules_refused(e, what);
 		/* Before anything else is read: another thread may be borrowing it. */
 		attach_first(e);
 	}

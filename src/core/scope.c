@@ -326,12 +326,12 @@ int hold_mend(struct endpoint *e)
 
 void tern_hold(tern *t)
 {
-	tern_hold_inline(t);
+	tern_hold_inline(given(t));
 }
 
 void tern_release(tern *t)
 {
-	tern_release_inline(t);
+	tern_release_inline(given(t));
 }
 
 /* cost: protection control */

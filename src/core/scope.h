@@ -17,7 +17,11 @@
 #ifndef TERN_CORE_SCOPE_H
 #define TERN_CORE_SCOPE_H
 
+#include <tern/op.h>
+
 #include "core/core.h"
+
+enum { OP_PENDING_MOST = 1 << 24 };
 
 struct scope {
 	struct endpoint *e; /* NULL where closing it does nothing */
@@ -44,6 +48,33 @@ static inline struct scope scope_open(tern *t)
 	if (TERN_LIKELY(!e->guarded))
 		return scope_open_light(t);
 	return (struct scope){ scope_enter(e) ? e : NULL };
+}
+
+/* The same of what a program gives: `t` may be NULL or closed, and is then one that refuses. */
+#define scope_given(t) scope_of(&(t), __func__)
+static inline struct scope scope_of(tern **t, const char *call)
+{
+	if (TERN_UNLIKELY(!*t || (*t)->own->forked))
+		*t = misuse_given(*t, call);
+	return scope_open(*t);
+}
+
+/*
+ * The same with a handle, which was set up as far as one can tell: what a stack or malloc() leaves
+ * in memory has a count or a code that no handle has. NULL is for who calls to judge.
+ */
+#define scope_given_op(t, op) scope_of_op(&(t), op, __func__)
+static inline bool op_is_set_up(const tern_op *op)
+{
+	return !op || (op->pending < OP_PENDING_MOST && (unsigned)-op->error < 4096 &&
+		       (uintptr_t)op->flag % sizeof *op->flag == 0);
+}
+#define OP_NOT_SET_UP "a handle that was not set up; begin with tern_op op = TERN_OP"
+static inline struct scope scope_of_op(tern **t, const tern_op *op, const char *call)
+{
+	if (TERN_UNLIKELY(!op_is_set_up(op)))
+		*t = misuse_of(call, OP_NOT_SET_UP);
+	return scope_of(t, call);
 }
 
 static inline void scope_close(struct scope *scope)

@@ -25,7 +25,7 @@ static void send_knock(struct endpoint *e, struct tern_lane *lane)
 /* cost: base status */
 void tern_knock(tern *t, struct tern_lane *lane)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	send_knock(t->own, lane);
 }
 
@@ -173,13 +173,13 @@ int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SI
 /* cost: base call */
 int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
-	return tern_request_inline(t, n, dst, id, TERN_SIX_VALUES_);
+	return tern_request_inline(given(t), n, dst, id, TERN_SIX_VALUES_);
 }
 
 /* cost: base call */
 int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
 {
-	return tern_reply_inline(t, n, m, id, TERN_SIX_VALUES_);
+	return tern_reply_inline(given(t), n, m, id, TERN_SIX_VALUES_);
 }
 
 /* The i-th word, or 0 where there is none; more than fit are refused with their number. */
@@ -239,7 +239,7 @@ int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uin
 int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsigned id, unsigned n,
 			    const uint64_t *words)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_wait(t->own, "tern_request_list()");
 	for (unsigned i = 0; !rc && i < count; i++)
 		rc = rules_send(t->own, ranks[i], id, n, 0);
@@ -255,6 +255,7 @@ int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsi
 /* cost: base call */
 int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words)
 {
+	t = given(t);
 	if (TERN_UNLIKELY(words_double(n)))
 		return reply_double(t, m, id, n, words);
 	return tern_reply_inline(t, n, m, id, WORDS_AT(words, n));
@@ -264,7 +265,8 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
 			    unsigned n, const uint64_t *words)
 {
-	if (TERN_UNLIKELY(words_double(n) && len))
+	t = given(t);
+	if (TERN_UNLIKELY(n > TERN_LINE_WORDS && len)) /* 9 are refused */
 		return payload_request(t, dst, id, data, n, len, WORDS_ALL(words, n));
 	if (TERN_UNLIKELY(words_double(n)))
 		return request_double(t, dst, id, n, words);
@@ -275,6 +277,7 @@ int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data
 int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
 			  unsigned n, const uint64_t *words)
 {
+	t = given(t);
 	if (TERN_UNLIKELY(words_double(n) && len))
 		return payload_reply(t, m, id, data, n, len, WORDS_ALL(words, n));
 	if (TERN_UNLIKELY(words_double(n)))
@@ -285,14 +288,14 @@ int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *d
 /* cost: base call */
 int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words)
 {
-	return payload_commit(t, claimed, n, id, WORDS_ALL(words, n));
+	return payload_commit(given(t), claimed, n, id, WORDS_ALL(words, n));
 }
 
 /* cost: base call */
 int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
 			    const uint64_t *words)
 {
-	return payload_reply_commit(t, m, claimed, n, id, WORDS_ALL(words, n));
+	return payload_reply_commit(given(t), m, claimed, n, id, WORDS_ALL(words, n));
 }
 
 /* cost: base write */

@@ -120,7 +120,7 @@ static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
 
 int tern_stats(tern *t, tern_stats_data *out)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -151,7 +151,7 @@ static tern_stats_net_data data_of_packets(const struct endpoint *e)
 
 int tern_stats_net(tern *t, tern_stats_net_data *out)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -179,7 +179,7 @@ static uint64_t peer_took(const struct endpoint *e, uint32_t rank)
 
 int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	int rc = rules_destination(e, rank);
 	if (rc)
@@ -211,7 +211,7 @@ static int stats_index(const struct endpoint *e, const char *what, unsigned inde
 
 int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	int rc = stats_index(e, "handler", id, TERN_STATS_HANDLERS);
 	if (rc)
@@ -239,7 +239,7 @@ static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_d
 
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = stats_index(t->own, "layer", layer, TERN_STATS_LAYERS);
 	if (rc)
 		return rc;
@@ -258,7 +258,7 @@ int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	int rc = stats_index(e, "bucket", bucket, TERN_STATS_TIMES);
 	if (rc)

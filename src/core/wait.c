@@ -575,7 +575,7 @@ int wait_blame(struct endpoint *e, struct wait *w)
 
 int tern_forgive(tern *t, uint32_t rank)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_destination(t->own, rank);
 	if (!rc)
 		t->own->site.peer[rank].forgiven = true;

@@ -17,9 +17,11 @@ static bool work_may(const struct endpoint *e)
 
 int tern_sim_work(tern *t, const tern_work *work)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	uint64_t left;
+	if (e->forked == NO_ENDPOINT)
+		return rules_forked(e);
 	if (!work)
 		return error_set(-EINVAL, "tern_sim_work() was called without work");
 	if (!e->world->work)

@@ -29,6 +29,9 @@ enum { LAYER_HANDLERS = 28 };
 /* Stands for a message that was served before its turn: the last of the first layer. */
 enum { HANDLER_SERVED = TERN_HANDLER_MAX + LAYER_HANDLERS - 1 };
 
+/* In endpoint.forked: there is none, because it is closed or was never opened. */
+enum { NO_ENDPOINT = -1 };
+
 struct layer;
 
 /* A message beyond its handler. */
@@ -124,7 +127,8 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t attached; /* the thread that has it; see core/attach.c */
 	_Atomic bool closed;
-	/* Not 0: this process, which is a child of the endpoint's; see core/attach.c. */
+	/* Not 0: this process, which is a child of the endpoint's, or NO_ENDPOINT; every call is
+	   refused. See core/attach.c and endpoint/misuse.c. */
 	pid_t forked;
 	const struct layer *const *layers; /* the table of them; see core/layer.h */
 	void *layer[LAYERS_MAX];           /* and the state of each */

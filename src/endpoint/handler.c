@@ -6,6 +6,7 @@
 
 #include <tern/stats.h>
 
+#include "endpoint/misuse.h"
 #include "endpoint/trace.h"
 #include "endpoint/watchdog.h"
 
@@ -68,7 +69,7 @@ const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL
 
 const char *tern_stats_handler_name(tern *t, unsigned id)
 {
-	return id < TERN_STATS_HANDLERS ? t->own->name[id] : NULL;
+	return id < TERN_STATS_HANDLERS ? given(t)->own->name[id] : NULL;
 }
 
 /* cost: base setup */

@@ -245,7 +245,7 @@ static int amo_here(struct mem *m, tern_addr a, char *at, unsigned what, const u
 static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t expected, void *old,
 	       tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_of_op(&t, op, "an atomic operation");
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	const uint64_t operands[2] = { operand, expected };
@@ -301,6 +301,7 @@ int tern_amo64_start(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
 int tern_amo32_start(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
 		     tern_op *op)
 {
+	t = given(t);
 	char *at = span_reach(t, a, SPAN_WORD);
 	bool aligned = (uintptr_t)at % sizeof(uint32_t) == 0;
 	if (TERN_LIKELY(at && aligned && what <= TERN_AMO_SMAX && (!op || op_silent(op)))) {
@@ -315,23 +316,23 @@ int tern_amo32_start(tern *t, tern_addr a, enum tern_amo what, uint32_t operand,
 int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
 		     tern_op *op)
 {
-	return amo(t, a, amo_code(AMO_CAS64, 0), desired, expected, old, op);
+	return amo(given(t), a, amo_code(AMO_CAS64, 0), desired, expected, old, op);
 }
 
 int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
 		     tern_op *op)
 {
-	return amo(t, a, amo_code(AMO_CAS32, 0), desired, expected, old, op);
+	return amo(given(t), a, amo_code(AMO_CAS32, 0), desired, expected, old, op);
 }
 
 int tern_amo_double_start(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
 			  tern_op *op)
 {
-	return amo(t, a, amo_code(AMO_DOUBLE, what), as_bits(operand), 0, old, op);
+	return amo(given(t), a, amo_code(AMO_DOUBLE, what), as_bits(operand), 0, old, op);
 }
 
 int tern_amo_float_start(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
 			 tern_op *op)
 {
-	return amo(t, a, amo_code(AMO_FLOAT, what), float_bits(operand), 0, old, op);
+	return amo(given(t), a, amo_code(AMO_FLOAT, what), float_bits(operand), 0, old, op);
 }

@@ -72,7 +72,7 @@ static int answer_far(struct mem *m, const tern_long *what, uint32_t rank)
 
 int tern_put_reply_array(tern *t, const tern_msg *msg, const tern_long *what)
 {
-	struct mem *m = mem_of(t);
+	struct mem *m = mem_of(given(t));
 	int rc = answer_check(m, msg, what);
 	if (rc)
 		return rc;
@@ -164,7 +164,7 @@ static int answer_room(struct endpoint *e, uint32_t dst)
 
 int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	int rc = rules_rank(e, "tern_reply_to()");
 	if (!rc)

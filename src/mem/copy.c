@@ -9,7 +9,7 @@
 int tern_put_request_array(tern *t, tern_addr dst, unsigned id, const void *src, size_t len,
 			   unsigned n, const uint64_t *words)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	uint32_t rank = tern_addr_rank(dst);
 	/* Before the data moves. */
 	int rc = rules_send(t->own, rank, id, n, 0); /* cost: protection control */
@@ -59,7 +59,7 @@ static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, t
 
 int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	int rc = rules_rank(t->own, "tern_copy_start()"); /* its answer is a request */

@@ -463,7 +463,7 @@ static int start_far(tern *t, const tern_long *what, uint32_t rank)
 
 int tern_put_request_start_array(tern *t, const tern_long *what)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	uint32_t rank = tern_addr_rank(what->dst);
 	int rc = rules_send(t->own, rank, what->id, what->n, 0);

@@ -240,12 +240,12 @@ static int grant_change(tern *t, uint32_t rank, const void *p, size_t len, bool 
 
 int tern_grant(tern *t, uint32_t rank, void *p, size_t len)
 {
-	return grant_change(t, rank, p, len, true, "tern_grant()");
+	return grant_change(given(t), rank, p, len, true, "tern_grant()");
 }
 
 int tern_revoke(tern *t, uint32_t rank, void *p, size_t len)
 {
-	return grant_change(t, rank, p, len, false, "tern_revoke()");
+	return grant_change(given(t), rank, p, len, false, "tern_revoke()");
 }
 
 /* -- Opening ---------------------------------------------------------------------------------- */

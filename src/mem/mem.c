@@ -201,7 +201,7 @@ static uint64_t heap_offset(const struct mem *m, const void *p)
 
 int tern_alloc(tern *t, size_t bytes, void **p)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	uint64_t at;
 	int rc = rules_forked(t->own);
@@ -227,7 +227,7 @@ static int heap_free(struct mem *m, struct heap *h, const void *p, const char *c
 
 int tern_free(tern *t, void *p)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_forked(t->own);
 	if (!rc)
 		rc = rules_rank(t->own, "tern_free()");
@@ -264,7 +264,7 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 
 int tern_alloc_all(tern *t, size_t bytes, void **p)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	uint64_t at;
 	int rc = rules_rank(t->own, "tern_alloc_all()");
 	if (!rc)
@@ -282,7 +282,7 @@ int tern_alloc_all(tern *t, size_t bytes, void **p)
 
 int tern_free_all(tern *t, void *p)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	bool same = false;
 	int rc = rules_rank(t->own, "tern_free_all()");
@@ -309,7 +309,7 @@ static bool quiet_over(struct endpoint *e, void *arg)
 
 int tern_quiet(tern *t)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	struct wait w = { .call = "tern_quiet" };
 	int rc = quiet_over(t->own, m) ? rules_forked(t->own) : rules_wait(t->own, "tern_quiet()");
@@ -321,7 +321,7 @@ int tern_quiet(tern *t)
 
 int tern_fence(tern *t)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	/* Data that this process moves lands in order; what travels otherwise must have landed. */
 	return tern_quiet(t);
 }
@@ -518,7 +518,7 @@ int mem_gone(tern_addr a)
 
 int tern_addr_local(tern *t, tern_addr a, size_t len, void **p)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	void *found = mem_reach(m, a, len);
 	if (found) {
@@ -556,7 +556,9 @@ tern_addr mem_addr(struct mem *m, const void *p)
 
 int tern_addr_of(tern *t, const void *p, tern_addr *a)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
+	if (t->own->forked == NO_ENDPOINT)
+		return rules_forked(t->own);
 	tern_addr found = mem_addr(mem_of(t), p);
 	if (found == TERN_ADDR_NONE)
 		return error_set(-EFAULT,

@@ -9,7 +9,7 @@
 
 int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_forked(t->own);
 	if (!rc)
 		rc = rules_rank(t->own, "tern_block_name()");
@@ -101,7 +101,7 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 int tern_block_get_start(tern *t, uint32_t rank, const tern_block *from, void *dst,
 			 size_t dst_stride, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	struct named_cut c = { from->name, from->offset, from->stride, from->run, from->count };

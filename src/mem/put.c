@@ -125,7 +125,7 @@ static inline bool handle_silent(const tern_op *op)
 static __attribute__((noinline)) int put_start_bytes(tern *t, tern_addr dst, const void *src,
 						     size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_of_op(&t, op, "tern_put_start");
 	char *to = heap_reach(mem_of(t), dst, len);
 	if (TERN_UNLIKELY(!to || len - 1 >= START_IN_ONE_GO))
 		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, op);
@@ -171,7 +171,7 @@ int tern_put_handle(tern *t, tern_addr dst, const void *src, size_t len, tern_op
 static __attribute__((noinline)) int get_start_bytes(tern *t, void *dst, tern_addr src, size_t len,
 						     tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_of_op(&t, op, "tern_get_start");
 	char *from = heap_read(mem_of(t), src, len);
 	if (TERN_UNLIKELY(!from || len - 1 >= START_IN_ONE_GO))
 		return begin_run(mem_of(t), src, dst, len, false, op);
@@ -299,7 +299,7 @@ static int begin_parts(struct mem *m, struct list remote, struct list local, boo
 int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	return begin_parts(mem_of(t), (struct list){ dst, dsts }, (struct list){ src, srcs }, true,
 			   op);
 }
@@ -307,7 +307,7 @@ int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
 int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	return begin_parts(mem_of(t), (struct list){ src, srcs }, (struct list){ dst, dsts }, false,
 			   op);
 }

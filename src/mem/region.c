@@ -98,7 +98,7 @@ static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size
 
 int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	int rc = rules_forked(t->own);
 	if (!rc)
@@ -154,7 +154,7 @@ static void region_wait(struct mem *m, struct job_region *g)
 
 int tern_unregister(tern *t, tern_addr a)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	struct job_region *g = tern_addr_rank(a) == m->rank ? region_of(m, a) : NULL;
 	int rc = rules_rank(t->own, "tern_unregister()");

@@ -69,7 +69,7 @@ static struct segment *segment_find(struct mem *m, tern_segment s)
 int tern_segment_open(tern *t, void *base, size_t bytes, tern_segment_end *end, void *arg,
 		      tern_segment *s)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int refused = rules_forked(t->own);
 	if (!refused)
 		refused = rules_rank(t->own, "tern_segment_open()");
@@ -133,7 +133,7 @@ static int segment_own(struct mem *m, tern_segment s, const char *call, struct s
 
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	struct segment *g;
 	int rc = segment_own(m, s, "tern_segment_shorten()", &g);
@@ -151,7 +151,7 @@ int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 
 int tern_segment_close(tern *t, tern_segment s)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct segment *g;
 	int rc = segment_own(mem_of(t), s, "tern_segment_close()", &g);
 	if (!rc)
@@ -237,7 +237,7 @@ static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *dat
 /* cost: protection control */
 int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;
 	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_segment_put_start()");
 	if (!rc)
@@ -256,7 +256,7 @@ int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len
 
 int tern_segment_put4_start(tern *t, tern_segment s, const uint64_t words[4], tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;
 	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_segment_put4_start()");
 	if (!rc)
@@ -288,15 +288,17 @@ static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
 int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len)
 {
 	union word value;
-	int rc = reply_check(t, m, s, len);
+	int rc = reply_check(given(t), m, s, len);
 	return rc ? rc
 		  : layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1, &s);
 }
 
 int tern_segment_reply4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4])
 {
-	uint64_t all[5] = { s, words[0], words[1], words[2], words[3] };
-	int rc = reply_check(t, m, s, 0);
+	uint64_t all[5] = { s };
+	int rc = reply_check(given(t), m, s, 0);
+	if (!rc)
+		memcpy(all + 1, words, 4 * sizeof *words);
 	return rc ? rc : layer_reply(t->own, MEM_REPLY_XFER4, NULL, 0, 5, all);
 }
 

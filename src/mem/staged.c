@@ -50,7 +50,7 @@ static __attribute__((noinline)) int value_put_far(tern *t, tern_addr dst, uint6
 static __attribute__((noinline)) int value_start_far(tern *t, tern_addr dst, uint64_t value,
 						     size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_of_op(&t, op, "tern_put_value_start");
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	int rc = value_has(len) ? mem_check(m, dst, len, "a put") : value_refused(len);
@@ -69,6 +69,7 @@ static __attribute__((noinline)) int value_start_far(tern *t, tern_addr dst, uin
 
 int tern_put_value(tern *t, tern_addr dst, uint64_t value, size_t len)
 {
+	t = given(t);
 	char *to = value_has(len) ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (TERN_UNLIKELY(!to))
 		return value_put_far(t, dst, value, len);
@@ -79,6 +80,7 @@ int tern_put_value(tern *t, tern_addr dst, uint64_t value, size_t len)
 
 int tern_put_value_start(tern *t, tern_addr dst, uint64_t value, size_t len, tern_op *op)
 {
+	t = given(t);
 	char *to = value_has(len) && op_silent(op) ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (TERN_UNLIKELY(!to))
 		return value_start_far(t, dst, value, len, op);
@@ -99,6 +101,7 @@ static __attribute__((noinline)) int value_get_far(tern *t, tern_addr src, size_
 
 int tern_get_value(tern *t, tern_addr src, size_t len, uint64_t *value)
 {
+	t = given(t);
 	const char *from = value_has(len) ? span_reach(t, src, SPAN_WORD) : NULL;
 	uint64_t got = 0;
 	if (TERN_UNLIKELY(!from))
@@ -140,7 +143,8 @@ static int put_both(tern *t, tern_addr dst, const void *src, size_t len, tern_op
 static __attribute__((noinline)) int put_local_far(tern *t, tern_addr dst, const void *src,
 						   size_t len, tern_op *local, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope =
+		scope_of_op(&t, op_is_set_up(local) ? op : local, "tern_put_local_start");
 	struct mem *m = mem_of(t);
 	int rc;
 	if (op && !local)
@@ -162,6 +166,7 @@ static __attribute__((noinline)) int put_local_far(tern *t, tern_addr dst, const
 int tern_put_local_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local,
 			 tern_op *op)
 {
+	t = given(t);
 	bool at_once = op_silent(local) && op_silent(op) && len - 1 < TERN_PAYLOAD_MAX;
 	if (TERN_LIKELY(at_once && span_holds(t, dst, len)))
 		return tern_put_handle(t, dst, src, len, op);

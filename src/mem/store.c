@@ -13,7 +13,7 @@ static _Atomic uint64_t *stored_at(struct mem *m, uint32_t rank)
 
 int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	int rc = tern_put(t, dst, src, len);
 	if (rc || !len)
@@ -49,15 +49,16 @@ static bool stored_enough(struct endpoint *e, void *arg)
 
 int tern_store_sync(tern *t, uint64_t bytes)
 {
-	INSIDE struct scope scope = scope_open(t);
-	struct mem *m = mem_of(t);
-	struct stored s = { stored_at(m, m->rank), bytes };
+	INSIDE struct scope scope = scope_given(t);
+	struct stored s = { .bytes = bytes };
 	struct wait w = { .call = "tern_store_sync", .stop = wait_blame };
 	int rc = rules_rank(t->own, "tern_store_sync()");
 	if (!rc)
 		rc = rules_wait(t->own, "tern_store_sync()"); /* cost: protection control */
-	if (!rc)
-		rc = wait_until(t->own, stored_enough, &s, &w);
+	if (rc)
+		return rc;
+	s.count = stored_at(mem_of(t), t->rank);
+	rc = wait_until(t->own, stored_enough, &s, &w);
 	if (!rc)
 		atomic_fetch_sub(s.count, bytes);
 	return rc;
@@ -65,15 +66,16 @@ int tern_store_sync(tern *t, uint64_t bytes)
 
 int tern_store_sync_for(tern *t, uint64_t bytes, uint64_t ns)
 {
-	INSIDE struct scope scope = scope_open(t);
-	struct mem *m = mem_of(t);
-	struct stored s = { stored_at(m, m->rank), bytes };
+	INSIDE struct scope scope = scope_given(t);
+	struct stored s = { .bytes = bytes };
 	struct wait w = { .call = "tern_store_sync_for", .stop = wait_blame };
 	int rc = rules_rank(t->own, "tern_store_sync_for()");
 	if (!rc)
 		rc = rules_wait(t->own, "tern_store_sync_for()");
-	if (!rc)
-		rc = wait_until_limit(t->own, stored_enough, &s, &w, ns);
+	if (rc)
+		return rc;
+	s.count = stored_at(mem_of(t), t->rank);
+	rc = wait_until_limit(t->own, stored_enough, &s, &w, ns);
 	if (!rc)
 		atomic_fetch_sub(s.count, bytes);
 	return rc;
@@ -93,7 +95,7 @@ void store_register(struct endpoint *e)
 
 int tern_store_sync_all(tern *t)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	int rc = barrier_busy(t->own, "tern_store_sync_all()");
 	if (!rc)

@@ -187,7 +187,7 @@ static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t a
 int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
 			uint64_t least, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	int rc = rules_rank(m->e, "tern_get_when_start()"); /* its answer is a request */

@@ -96,7 +96,7 @@ static int block_refused(uint32_t rank, unsigned name, int error)
 
 int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct msg *m = msg_of(t);
 	struct block_ask a = { .rank = rank, .id = id, .answer = 1 };
 	uint64_t words[] = { from->name, from->offset, from->stride, from->run, from->count, id };

@@ -70,7 +70,7 @@ void msg_print(const struct msg *m, int fd)
 
 int tern_table_print(tern *t, int fd)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -282,7 +282,7 @@ static int recv_start(struct msg *m, struct recv_args *w, const tern_match *matc
 int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, tern_envelope *env,
 		    tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct recv_args w = recv_args_of(match, env, op);
 	w.flags |= TERN_RECV_UPTO;
 	w.layout = layout_block(data, cap);
@@ -292,7 +292,7 @@ int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, te
 int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *parts, size_t n,
 			  tern_envelope *env, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct recv_args w = recv_args_of(match, env, op);
 	int rc = layout_parts(&w.layout, parts, n);
 	return rc ? rc : recv_start(msg_of(t), &w, match);
@@ -328,7 +328,7 @@ static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
 
 enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct msg *m = msg_of(t);
 	msg_look(m);
 	struct receiving *r = recv_oldest(m, src, id);
@@ -345,7 +345,7 @@ static int recv_unknown(uint32_t src, tern_id id)
 
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -363,7 +363,7 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 
 int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct msg *m = msg_of(t);
 	int rc = rules_forked(m->e);
 	if (!rc)
@@ -394,7 +394,7 @@ static int recv_take_back(struct msg *m, struct receiving *r)
 
 int tern_recv_cancel(tern *t, uint32_t src, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_program(t->own, "tern_recv_cancel()");
 	if (rc)
 		return rc;
@@ -424,7 +424,7 @@ static int probe_check(struct msg *m, uint32_t src)
 
 int tern_probe(tern *t, const tern_match *match, tern_envelope *env)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = probe_check(msg_of(t), match->rank);
 	if (!rc)
 		rc = tern_poll(t);
@@ -458,7 +458,7 @@ static int probe_stop(struct endpoint *e, struct wait *w)
 
 int tern_probe_wait(tern *t, const tern_match *match, tern_envelope *env)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct msg *m = msg_of(t);
 	struct probe p = { m, match };
 	struct wait w = msg_wait("tern_probe_wait", "from", match->rank, match->id);

@@ -436,7 +436,7 @@ static int send_start(struct msg *m, uint32_t dst, tern_id id, const struct layo
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct layout l = layout_block(data, len);
 	int rc = op ? send_quick(msg_of(t), dst, id, data, len, flags) : 0;
 	if (rc <= 0)
@@ -449,7 +449,7 @@ int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t 
 int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
 			  unsigned flags, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct layout l;
 	int rc = layout_parts(&l, parts, n);
 	return rc ? rc : send_start(msg_of(t), dst, id, &l, flags, op);
@@ -568,7 +568,7 @@ static int each_begin(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
 			 size_t n, unsigned flags, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;
 	int rc = send_handle(msg_of(t), &flags, &op, &own);
 	if (!rc)

@@ -24,7 +24,7 @@ static struct sending *send_listed(struct msg *m, uint32_t dst, tern_id id)
 int tern_send_local_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len,
 			  tern_op *local, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	struct msg *m = msg_of(t);
 	struct layout l = layout_block(data, len);
 	if (!local)
@@ -37,7 +37,7 @@ int tern_send_local_start(tern *t, uint32_t dst, tern_id id, const void *data, s
 
 enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct msg *m = msg_of(t);
 	msg_look(m);
 	struct sending *s = send_listed(m, dst, id);
@@ -52,7 +52,7 @@ static int send_unknown(uint32_t dst, tern_id id)
 
 int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -69,7 +69,7 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 
 int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct msg *m = msg_of(t);
 	int rc = rules_program(m->e, "tern_send_clear()");
 	if (rc)
@@ -127,7 +127,7 @@ static int send_take_back(struct msg *m, struct sending *s)
 
 int tern_send_cancel(tern *t, uint32_t dst, tern_id id)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -151,7 +151,7 @@ int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 
 int tern_op_cancel(tern *t, tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given_op(t, op);
 	unsigned found = 0;
 	int rc = rules_program(t->own, "tern_op_cancel()");
 	if (!rc && !op)

@@ -43,7 +43,7 @@ void job_exit(tern *t, int status)
 
 int tern_exit(tern *t, int status)
 {
-	int forked = rules_forked(t->own);
+	int forked = rules_forked(given(t)->own);
 	if (forked)
 		return forked;
 	if (status < 0 || status > STATUS_MOST)
@@ -58,7 +58,7 @@ int tern_exit(tern *t, int status)
 
 int tern_abort(tern *t, const char *sentence)
 {
-	int forked = rules_forked(t->own);
+	int forked = rules_forked(given(t)->own);
 	if (forked)
 		return forked;
 	error_warn("rank %u ends the job: %s", t->rank,

@@ -44,6 +44,15 @@ static const struct layer *const layer_table[LAYERS] = {
 	[LAYER_POST] = &post_layer,
 };
 
+_Static_assert(sizeof(struct mem) <= MISUSE_STATE && sizeof(struct msg) <= MISUSE_STATE &&
+		       sizeof(struct typed) <= MISUSE_STATE &&
+		       sizeof(struct chans) <= MISUSE_STATE &&
+		       sizeof(struct async) <= MISUSE_STATE &&
+		       sizeof(struct spawn) <= MISUSE_STATE &&
+		       sizeof(struct sequence) <= MISUSE_STATE &&
+		       sizeof(struct coll) <= MISUSE_STATE && sizeof(struct post) <= MISUSE_STATE,
+	       "misuse_state can stand for the state of each layer");
+
 static void *aligned_zero(size_t bytes)
 {
 	bytes = (bytes + 63) / 64 * 64;
@@ -348,6 +357,7 @@ static int close_allowed(tern *t)
 
 int tern_close(tern *t)
 {
+	t = given(t);
 	struct endpoint *e = t->own;
 	if (worker_unshare(e))
 		return 0;
@@ -370,6 +380,7 @@ int tern_close(tern *t)
 		boot_left_gathered(&e->group->job, e->t->rank);
 	else if (!e->group->made_job)
 		boot_left();
+	misuse_close(t);
 	/* Release: whoever sees the last one go frees what all of them used. */
 	atomic_fetch_sub_explicit(&e->group->open, 1, memory_order_acq_rel);
 	attach_closed();

@@ -297,7 +297,7 @@ static int worker_allowed(const struct endpoint *main)
 
 int tern_open_worker(tern *t, tern **worker)
 {
-	struct endpoint *main = t->own;
+	struct endpoint *main = given(t)->own;
 	int rc = worker_allowed(main);
 	if (rc)
 		return rc;

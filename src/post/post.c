@@ -150,11 +150,12 @@ int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 
 int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
-	return tern_post_inline(t, n, dst, id, TERN_SIX_VALUES_);
+	return tern_post_inline(given(t), n, dst, id, TERN_SIX_VALUES_);
 }
 
 int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
 {
+	t = given(t);
 	uint64_t w[TERN_LINE_WORDS] = { 0 };
 	if (n > TERN_LINE_WORDS) /* such a kind may look like another one */
 		return tern_post_rare(t, dst, id, n, 0, 0, 0, 0, 0, 0);
@@ -186,7 +187,10 @@ static int post_reply(void *state, const struct parcel *q)
 
 int tern_post_on(tern *t, unsigned id, tern_post_handler *fn)
 {
-	int rc = rules_rank(t->own, "tern_post_on()");
+	t = given(t);
+	int rc = rules_forked(t->own);
+	if (!rc)
+		rc = rules_rank(t->own, "tern_post_on()");
 	if (rc)
 		return rc;
 	if (!fn)
@@ -213,7 +217,7 @@ static void post_limit(struct post *p, uint32_t words)
 
 int tern_post_limit(tern *t, uint32_t words)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct post *p = post_of(t);
 	int rc = rules_rank(t->own, "tern_post_limit()");
 	if (!rc)
@@ -277,7 +281,7 @@ static int post_flush(void *state)
 
 int tern_post_flush(tern *t)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_rank(t->own, "tern_post_flush()");
 	if (!rc)
 		rc = rules_wait(t->own, "tern_post_flush()");

@@ -327,7 +327,7 @@ static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ti
 int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
 		     void *arg, TERN_ALL_)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
@@ -338,7 +338,7 @@ int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
 			   void *arg, TERN_ALL_)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
@@ -369,7 +369,7 @@ static int payload_make(struct ticket *k, const void *data, size_t len)
 int tern_spawn_data_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 			  const void *data, unsigned n, size_t len, TERN_ALL_)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct ticket model = { .done = done,
 				.arg = arg,
 				.label = { .id = (uint8_t)id, .words = (uint8_t)n },
@@ -397,6 +397,7 @@ static struct words words_of(unsigned n, const uint64_t *words)
 int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 		     unsigned n, const uint64_t *words)
 {
+	t = given(t);
 	struct words s = words_of(n, words);
 	return tern_spawn_words(t, rank, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3], s.w[4],
 				s.w[5], s.w[6], s.w[7]);
@@ -405,6 +406,7 @@ int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done
 int tern_spawn_data_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 			  const void *data, size_t len, unsigned n, const uint64_t *words)
 {
+	t = given(t);
 	struct words s = words_of(n, words);
 	return tern_spawn_data_words(t, rank, id, done, arg, data, n, len, s.w[0], s.w[1], s.w[2],
 				     s.w[3], s.w[4], s.w[5], s.w[6], s.w[7]);
@@ -413,6 +415,7 @@ int tern_spawn_data_array(tern *t, uint32_t rank, unsigned id, tern_thread_done 
 int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, void *arg,
 			   unsigned n, const uint64_t *words)
 {
+	t = given(t);
 	struct words s = words_of(n, words);
 	return tern_spawn_first_words(t, ranks, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3],
 				      s.w[4], s.w[5], s.w[6], s.w[7]);
@@ -421,6 +424,7 @@ int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_don
 int tern_spawn_all_array(tern *t, unsigned id, tern_thread_done *done, void *arg, unsigned n,
 			 const uint64_t *words)
 {
+	t = given(t);
 	return tern_spawn_first_array(t, t->size, id, done, arg, n, words);
 }
 
@@ -466,6 +470,7 @@ static void thread_ended(tern *t, uint32_t rank, int rc, uint64_t result, void *
 int tern_thread_start_words(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
 			    TERN_ALL_)
 {
+	t = given(t);
 	*thread = (tern_thread){ .pending = 1, .rank = rank };
 	int rc = tern_spawn_words(t, rank, id, thread_ended, n, thread, TERN_ALL_VALUES_);
 	if (rc)
@@ -476,6 +481,7 @@ int tern_thread_start_words(tern *t, uint32_t rank, unsigned id, unsigned n, ter
 int tern_thread_start_array(tern *t, uint32_t rank, unsigned id, tern_thread *thread, unsigned n,
 			    const uint64_t *words)
 {
+	t = given(t);
 	struct words s = words_of(n, words);
 	return tern_thread_start_words(t, rank, id, n, thread, s.w[0], s.w[1], s.w[2], s.w[3],
 				       s.w[4], s.w[5], s.w[6], s.w[7]);
@@ -489,7 +495,7 @@ static bool thread_over(struct endpoint *e, void *arg)
 
 int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -24,7 +24,7 @@ static uint64_t lock_self(const tern *t)
 
 int tern_mutex_try(tern *t, tern_mutex *m)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_program(t->own, "tern_mutex_try()");
 	if (rc)
 		return rc;
@@ -78,7 +78,7 @@ static int lock_wait(tern *t, tern_mutex *m)
 
 int tern_mutex_lock(tern *t, tern_mutex *m)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = m->holder ? rules_wait(t->own, "a tern_mutex_lock() that has to wait")
 			   : rules_program(t->own, "tern_mutex_lock()");
 	if (rc)
@@ -94,7 +94,7 @@ int tern_mutex_lock(tern *t, tern_mutex *m)
 
 int tern_mutex_unlock(tern *t, tern_mutex *m)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_program(t->own, "tern_mutex_unlock()");
 	if (rc)
 		return rc;

@@ -171,7 +171,7 @@ static int spawn_begin(struct spawn *s)
 
 int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -195,7 +195,7 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 
 int tern_thread_yield(tern *t)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_wait(t->own, "tern_thread_yield()");
 	if (rc)
 		return rc;
@@ -216,7 +216,7 @@ uint64_t tern_thread_self(const tern *t)
 uint32_t tern_thread_creator(const tern *t)
 {
 	const struct context *c = context_self();
-	return c && c->number ? c->creation.from : t->rank;
+	return c && c->number ? c->creation.from : tern_rank(t);
 }
 
 const void *tern_thread_data(const tern *t, size_t *len)
@@ -231,12 +231,12 @@ const void *tern_thread_data(const tern *t, size_t *len)
 
 unsigned tern_thread_count(const tern *t)
 {
-	return t->own->threads;
+	return given(t)->own->threads;
 }
 
 unsigned tern_thread_limit(const tern *t)
 {
-	return spawn_of(t)->limit;
+	return spawn_of(given(t))->limit;
 }
 
 /* cost: base control */

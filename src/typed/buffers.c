@@ -31,7 +31,7 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 
 int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -91,7 +91,7 @@ static int close_queue(struct typed *y, struct type_queue *s)
 
 int tern_buf_close(tern *t, unsigned type)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -335,7 +335,7 @@ static inline bool send_quick(tern *t, uint32_t rank, unsigned type, const void 
 
 static __attribute__((noinline)) int send_any(tern *t, struct sending s)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_of_op(&t, s.op, "tern_buf_send_start");
 	struct typed *y = typed_of(t);
 	int rc = send_check(y, s.rank, s.flags);
 	if (!rc)
@@ -361,6 +361,7 @@ int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_
 int tern_buf_send_start(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
 			unsigned flags, tern_op *op)
 {
+	t = given(t);
 	return send_any(t, (struct sending){ .rank = rank,
 					     .type = type,
 					     .data = data,

@@ -462,7 +462,7 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_sequence_end *end,
 		     void *arg)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

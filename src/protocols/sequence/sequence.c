@@ -24,6 +24,7 @@ int way_refuse(enum tern_way way, const char *call)
 
 enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way)
 {
+	t = given(t);
 	const unsigned all = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE;
 	if (way != TERN_WAY_AUTO)
 		return way;

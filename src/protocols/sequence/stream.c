@@ -198,6 +198,11 @@ static int plain_put(struct tern_stream *s, unsigned n, const uint64_t *words)
 	return layer_words(s->q->e, s->dst, STREAM_PLAIN, s->id, n, w[0], w[1], w[2], w[3]);
 }
 
+static int stream_check(const struct tern_stream *s, const char *call)
+{
+	return s->open ? 0 : error_set(-EINVAL, "%s was given a stream that is closed", call);
+}
+
 /* What is not the common case: the stream is full or plain, or this is not a program that polls. */
 static __attribute__((noinline)) int put_rare(struct tern_stream *s, unsigned n,
 					      const uint64_t *words)
@@ -205,6 +210,8 @@ static __attribute__((noinline)) int put_rare(struct tern_stream *s, unsigned n,
 	struct endpoint *e = s->q->e;
 	INSIDE struct scope scope = scope_open(e->t);
 	int rc = rules_program(e, "tern_stream_put()");
+	if (!rc)
+		rc = stream_check(s, "tern_stream_put()");
 	if (rc)
 		return rc;
 	if (n > TERN_STREAM_WORDS)
@@ -294,6 +301,8 @@ static __attribute__((noinline)) int flush_rare(struct tern_stream *s)
 	struct endpoint *e = s->q->e;
 	INSIDE struct scope scope = scope_open(e->t);
 	int rc = rules_program(e, "tern_stream_flush()");
+	if (!rc)
+		rc = stream_check(s, "tern_stream_flush()");
 	return rc ? rc : stream_flush(s);
 }
 
@@ -306,13 +315,18 @@ int tern_stream_flush(tern_stream *s)
 
 int tern_stream_close(tern_stream *s)
 {
+	if (!s)
+		return error_set(-EINVAL, "tern_stream_close() was given a stream that is NULL");
 	struct endpoint *e = s->q->e;
 	INSIDE struct scope scope = scope_open(e->t);
 	int rc = rules_program(e, "tern_stream_close()");
+	if (!rc)
+		rc = stream_check(s, "tern_stream_close()");
 	if (rc)
 		return rc;
 	rc = stream_flush(s);
 	s->open = false;
+	s->t = misuse_endpoint.t; /* puts shall come to the library */
 	return rc;
 }
 
@@ -351,7 +365,6 @@ static struct tern_stream *stream_new(struct sequence *q, uint32_t dst, unsigned
 	struct tern_stream *s = all ? memory_new(1, sizeof *s) : NULL;
 	if (!s)
 		return NULL;
-	s->t = e->t;
 	s->lane = &e->t->lane[dst];
 	s->replies = &e->site.peer[dst].replies;
 	s->q = q;
@@ -365,7 +378,7 @@ static struct tern_stream *stream_new(struct sequence *q, uint32_t dst, unsigned
 int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsigned group,
 		     tern_stream **out)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	struct sequence *q = sequence_of(t);
 	int rc = rules_rank(t->own, "tern_stream_open()");
 	if (!rc)
@@ -380,6 +393,7 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 	if (!s)
 		return error_set(-ENOMEM, "opening stream %u to rank %u: no memory", id, dst);
 	s->open = true;
+	s->t = t;
 	s->group = group ? group : 1;
 	s->left = s->period = s->group > 1 ? s->group : UINT_MAX;
 	s->bits = s->group > 1 ? BITS_TWO : BITS_TWO + BITS_ASKS;
@@ -398,7 +412,9 @@ void stream_close_all(struct sequence *q)
 {
 	for (struct tern_stream *s = q->streams, *next; s; s = next) {
 		next = s->next_stream;
-		memory_free(s);
+		*s = (struct tern_stream){ .t = misuse_endpoint.t,
+					   .q = (struct sequence *)&misuse_state };
+		memory_bury(s, true);
 	}
 	for (unsigned id = 0; id < TERN_SEQUENCES_MAX; id++)
 		memory_free(q->stream_out[id]);

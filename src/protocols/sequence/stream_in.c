@@ -229,7 +229,7 @@ static void on_stream_plain(tern *t, const tern_msg *m)
 
 int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
