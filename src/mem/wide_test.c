@@ -91,7 +91,7 @@ TEST(the_end_of_a_heap_is_reached_and_not_passed)
 {
 	opened();
 	CHECK_IS(put(0, 0, 1), 0);
-	const struct span *s = &mem_of(local[0])->span[1];
+	const struct job_span *s = &mem_of(local[0])->span[1];
 	tern_addr end = s->first + s->own;
 	for (size_t len = WIDE_LEAST; len <= WIDE_LONG; len *= 2) {
 		CHECK_IS(tern_put(local[0], end - len, here, len), 0);
