@@ -375,13 +375,15 @@ class Worker:
 				for f in files:
 					os.link(os.path.join(folder, f), os.path.join(to, f))
 		os.makedirs(self.folder + "/tmp")
-		self.own(None)
+		self.own(self.base.build + "/lib")
 
-	def own(self, library):
-		"""Takes a library, or the unchanged one."""
-		target = self.folder + "/lib/libtern_internal.so"
-		shutil.copy2(library or self.base.build + "/lib/libtern_internal.so", target + ".new")
-		os.replace(target + ".new", target)
+	def own(self, folder):
+		"""Takes the libraries of a folder."""
+		for name in os.listdir(folder):
+			if ".so" in name:
+				target = f"{self.folder}/lib/{name}"
+				shutil.copy2(f"{folder}/{name}", target + ".new", follow_symlinks=False)
+				os.replace(target + ".new", target)
 
 	def here(self, words):
 		b = self.base
@@ -457,12 +459,16 @@ class Worker:
 					changed[os.path.relpath(o, b.build)] = f"{out}/{i}.o"
 		if not changed and (place.path.endswith(".c") or not self.programs(place)):
 			return "same code"
-		with open(b.build + "/CMakeFiles/tern_internal.dir/link.txt", encoding="utf-8") as f:
-			words = [changed.get(w, w) for w in shlex.split(f.read())]
-		words[words.index("-o") + 1] = out + "/lib.so"
-		if subprocess.run(words, cwd=b.build, capture_output=True, check=False).returncode:
-			return "does not link"
-		self.own(out + "/lib.so")
+		for target in ("tern_internal", "tern"): # for tests, and for examples and programs of papers
+			command = f"{b.build}/CMakeFiles/{target}.dir/link.txt"
+			if os.path.exists(f"{b.build}/lib/lib{target}.so"):
+				with open(command, encoding="utf-8") as f:
+					words = [changed.get(w, w) for w in shlex.split(f.read())]
+				at = words.index("-o") + 1
+				words[at] = f"{out}/{os.path.basename(words[at])}"
+				if subprocess.run(words, cwd=b.build, capture_output=True, check=False).returncode:
+					return "does not link"
+		self.own(out)
 		return None
 
 	def programs(self, place):
@@ -518,7 +524,7 @@ class Worker:
 			return self.tried(place, stop)
 		finally:
 			self.restore(place)
-			self.own(None)
+			self.own(self.base.build + "/lib")
 			for program in self.replaced:
 				target = f"{self.folder}/bin/{program}"
 				os.unlink(target)

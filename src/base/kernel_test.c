@@ -2,6 +2,7 @@
 /* Knocks at a sleeper's port. */
 #include "base/kernel.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -35,4 +36,74 @@ TEST(a_drain_takes_in_knocks_and_ends_however_many_there_are)
 		loopback_drain(fd);
 	CHECK_IS(drains, 2);
 	close(fd);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A time that is too long only hangs; a wait that nobody ends may not be too short. */
+enum { SHORT_NS = 3000000 };
+#define FOREVER_NS (UINT64_C(100000) * 1000000000)
+
+TEST(a_wait_for_words_lasts_its_time_unless_one_has_another_value)
+{
+	static _Atomic uint64_t word[4] = { 7, 7, 7, 7 };
+	_Atomic uint64_t *const words[] = { &word[0], &word[1], &word[2], &word[3] };
+	for (unsigned n = 1; n <= 4; n++) {
+		uint64_t began = now_ns();
+		int rc = futex_wait_many(words, n, 7, SHORT_NS);
+		if (n > 1 && rc == -ENOSYS)
+			break; /* this kernel waits for one word only */
+		CHECK_IS(rc, 0);
+		CHECK(now_ns() - began >= SHORT_NS);
+		word[n - 1] = 8;
+		CHECK_IS(futex_wait_many(words, n, 7, FOREVER_NS), 0);
+		word[n - 1] = 7;
+	}
+	CHECK(futex_wait_many(words, FUTEX_MANY + 1, 7, FOREVER_NS) != 0);
+	_Atomic uint32_t small = 5;
+	uint64_t began = now_ns();
+	futex_wait(&small, 5, SHORT_NS);
+	CHECK(now_ns() - began >= SHORT_NS);
+	futex_wait(&small, 6, FOREVER_NS);
+}
+
+TEST(whether_a_byte_can_be_written_is_asked_without_writing_it)
+{
+	static uint32_t mine = 0x12345678;
+	CHECK(futex_can_write(&mine));
+	CHECK(futex_can_write((char *)&mine + 3));
+	CHECK_IS(mine, 0x12345678);
+	CHECK(!futex_can_write((void *)(uintptr_t) "constant"));
+	CHECK(!futex_can_write((void *)64));
+}
+
+TEST(the_time_of_a_thread_on_a_core_grows_while_it_computes)
+{
+	int32_t me = thread_id();
+	CHECK_IS(me, getpid()); /* the first thread */
+	uint64_t before = thread_ran(me);
+	while (thread_ran(me) == before)
+		;
+	CHECK(thread_ran(me) > before);
+	CHECK_IS(thread_ran(1 << 22 | 54321), 0);
+}
+
+TEST(a_signal_that_waits_is_forgotten)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	thread_signal(getpid(), thread_id(), SIGUSR1);
+	thread_signal(getpid(), thread_id(), SIGUSR2);
+	signal_forget(SIGUSR1);
+	sigpending(&set);
+	CHECK(!sigismember(&set, SIGUSR1) && sigismember(&set, SIGUSR2));
+	signal_forget(SIGUSR2);
 }

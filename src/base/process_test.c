@@ -109,3 +109,32 @@ TEST(another_process_under_the_same_number_is_not_taken_for_it)
 	CHECK_IS(process_open(getpid(), process_born(getpid()) + 1), -ESRCH);
 	CHECK(!process_status(-1, getpid(), process_born(getpid()) + 1, &status));
 }
+
+TEST(a_variable_of_a_process_is_found_by_its_whole_name)
+{
+	char value[64] = "none", small[4];
+	char *const environment[] = { "PLACE_ONE=first", "PLACE=the second", "PLAC=third", NULL };
+	int in[2];
+	REQUIRE(pipe(in) == 0);
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(in[0], 0);
+		close(in[1]);
+		execle("/bin/cat", "cat", (char *)NULL, environment);
+		_exit(1);
+	}
+	close(in[0]);
+	while (!process_variable(child, "PLACE", value, sizeof value)) /* until it has executed */
+		;
+	CHECK(strcmp(value, "the second") == 0);
+	CHECK(process_variable(child, "PLAC", value, sizeof value) && strcmp(value, "third") == 0);
+	CHECK(process_variable(child, "PLACE_ONE", small, sizeof small) &&
+	      strcmp(small, "fir") == 0);
+	strcpy(value, "as before");
+	CHECK(!process_variable(child, "PLA", value, sizeof value));
+	CHECK(!process_variable(child, "PLACE_TWO", value, sizeof value));
+	CHECK(strcmp(value, "as before") == 0);
+	close(in[1]);
+	REQUIRE(waitpid(child, NULL, 0) == child);
+	CHECK(!process_variable(child, "PLACE", value, sizeof value));
+}

@@ -126,3 +126,65 @@ TEST(waits_nap_where_a_yield_gives_the_core_to_a_program_that_computes)
 	CHECK_IS(yields_of(1000, 100), 100);
 	CHECK_IS(yields_of(10000000, 100), 1); /* the naps take less than the next is away */
 }
+
+/* -- Sleeps of the real world. One that is too long hangs the test; none may be too short. -- */
+
+enum { SHORT_NS = 3000000 };
+#define FOREVER_NS (UINT64_C(100000) * 1000000000)
+
+static uint64_t slept(const struct sleep *s, uint64_t ns)
+{
+	uint64_t began = world_real.now();
+	world_real.sleep(s, ns);
+	return world_real.now() - began;
+}
+
+TEST(a_sleep_lasts_its_time_unless_a_bell_rings_or_a_descriptor_can_be_read)
+{
+	static _Atomic uint64_t bell[2] = { BELL_ASLEEP, BELL_ASLEEP };
+	int end[2], other[2];
+	REQUIRE(pipe(end) == 0 && pipe(other) == 0);
+	struct sleep s = { .bell = { &bell[0], &bell[1] }, .bells = 2, .says = BELL_ASLEEP };
+	for (s.fds = 0; s.fds < 2; s.fds++) {
+		s.fd[0] = end[0];
+		s.bells = 1 + s.fds; /* an old kernel waits for one word only */
+		s.ports = 2 * s.fds;
+		CHECK(slept(&s, SHORT_NS) >= SHORT_NS);
+		s.until = world_real.now() + SHORT_NS;
+		CHECK(slept(&s, FOREVER_NS) > 0 && world_real.now() >= s.until);
+		slept(&s, FOREVER_NS); /* that time is over */
+		s.until = 0;
+		for (unsigned i = 0; i < s.bells; i++) {
+			bell[i] += BELL_RUNG;
+			slept(&s, FOREVER_NS);
+			bell[i] -= BELL_RUNG;
+		}
+	}
+	s.fds = 1;
+	s.ports = 1; /* the other bell has no descriptor: only a nap */
+	slept(&s, FOREVER_NS);
+	s.ports = 2;
+	s.wake = &other[0];
+	CHECK(slept(&s, SHORT_NS) >= SHORT_NS);
+	REQUIRE(write(other[1], "", 1) == 1);
+	slept(&s, FOREVER_NS);
+	s.wake = NULL;
+	REQUIRE(write(end[1], "", 1) == 1);
+	slept(&s, FOREVER_NS);
+}
+
+TEST(a_nap_and_a_wait_for_a_word_last_their_time)
+{
+	static _Atomic uint32_t word = 5;
+	uint64_t began = clock_ns();
+	world_nap(SHORT_NS);
+	CHECK(clock_ns() - began >= SHORT_NS);
+	began = clock_ns();
+	world_wait(&word, 5, SHORT_NS);
+	CHECK(clock_ns() - began >= SHORT_NS);
+	world_wait(&word, 6, FOREVER_NS);
+	struct pollfd none = { .fd = -1 };
+	began = clock_ns();
+	CHECK_IS(world_poll(&none, 1, 3), 0);
+	CHECK(clock_ns() - began >= SHORT_NS);
+}
