@@ -194,18 +194,20 @@ struct machine {
 	uint64_t measured; /* CPU time of our thread when it left the machine, ns */
 	uint64_t began;    /* that of our process when all ranks had opened, ns */
 	const struct sim_controller *controller;
-	bool serving;     /* a handler of the library's runs on the controller, */
-	uint64_t served;  /* at this time */
-	uint64_t told;    /* the latest time that the rank has seen, ns */
-	unsigned working; /* threads that compute */
-	uint64_t running; /* the thread that did something last */
-	bool met;         /* every rank has opened */
-	uint32_t woken;   /* a process that has the turn and sleeps still; NOTHING */
-	bool rested;      /* our process has just looked, in a wait of the library */
-	bool stirred;     /* it has taken or sent something since it last looked in vain */
-	bool scout;       /* others follow it to where it wakes */
-	uint32_t core;    /* shared->core when our process last looked */
-	uint32_t self;    /* our process; NOTHING: none, a pattern */
+	bool serving;        /* a handler of the library's runs on the controller, */
+	uint64_t served;     /* at this time */
+	uint64_t told;       /* the latest time that the rank has seen, ns */
+	unsigned working;    /* threads that compute */
+	uint64_t running;    /* the thread that did something last */
+	bool met;            /* every rank has opened */
+	uint32_t woken;      /* a process that has the turn and sleeps still; NOTHING */
+	bool rested;         /* our process has just looked, in a wait of the library */
+	bool stirred;        /* it has taken or sent something since it last looked in vain */
+	bool scout;          /* others follow it to where it wakes */
+	uint32_t core;       /* shared->core when our process last looked */
+	uint32_t self;       /* our process; NOTHING: none, a pattern */
+	uint64_t turns;      /* waits of our process for the machine, so far */
+	uint64_t crash_turn; /* it crashes in that one; 0: in none. Tests set it */
 	size_t bytes;
 	struct job *job;                                          /* NULL: a pattern */
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */

@@ -279,6 +279,10 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 	if (step && p->pending)
 		return true;
 	machine_lock(m);
+	if (++m->turns == m->crash_turn) {
+		event_network(m, turn_time(m), EVENT_CRASH, m->self, 0);
+		until = NEVER, step = 0;
+	}
 	if (turn_alone(m, until, step)) {
 		machine_unlock(m);
 		return p->pending;
