@@ -454,7 +454,7 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 		rc = shipment_begin(sequence_of(t), dst, id, data, len, &s);
 	if (rc)
 		return rc;
-	rc = tern_way_get(t, dst, way) == TERN_WAY_PLAIN ? send_plain(&s) : send_full(&s);
+	rc = sequence_way(t, dst, way) == TERN_WAY_PLAIN ? send_plain(&s) : send_full(&s);
 	s.out->busy = false;
 	return rc;
 }

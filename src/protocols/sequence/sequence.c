@@ -22,14 +22,18 @@ int way_refuse(enum tern_way way, const char *call)
 		call, (int)way);
 }
 
-enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way)
+enum tern_way sequence_way(const tern *t, uint32_t rank, enum tern_way way)
 {
-	t = given(t);
 	const unsigned all = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE;
 	if (way != TERN_WAY_AUTO)
 		return way;
 	bool provided = rank < t->size && (sequence_provided(t->own, rank) & all) == all;
 	return provided ? TERN_WAY_PLAIN : TERN_WAY_FULL;
+}
+
+enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way)
+{
+	return sequence_way(given(t), rank, way);
 }
 
 /* cost: fault status */

@@ -129,6 +129,8 @@ static inline struct sequence *sequence_of(tern *t)
 
 /* What the network to `rank` provides, its services included: of enum provides. */
 unsigned sequence_provided(const struct endpoint *e, uint32_t rank);
+/* tern_way_get() of an endpoint that was looked at. */
+enum tern_way sequence_way(const tern *t, uint32_t rank, enum tern_way way);
 
 /* `way` is none, `call` was given it: -EINVAL with a sentence. */
 int way_refuse(enum tern_way way, const char *call);

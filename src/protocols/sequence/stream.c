@@ -397,7 +397,7 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 	s->group = group ? group : 1;
 	s->left = s->period = s->group > 1 ? s->group : UINT_MAX;
 	s->bits = s->group > 1 ? BITS_TWO : BITS_TWO + BITS_ASKS;
-	s->plain = tern_way_get(t, dst, way) == TERN_WAY_PLAIN;
+	s->plain = sequence_way(t, dst, way) == TERN_WAY_PLAIN;
 	s->end = s->plain ? 0 : s->acked + KEY_WINDOW;
 	*out = s;
 	return 0;
