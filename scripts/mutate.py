@@ -37,7 +37,7 @@ import time
 PACKETS = r"src/net/|src/service/|src/protocols/|tests/(udp|net_traffic|sequence|fuzz_packet|" \
 	r"fuzz_card|fuzz_guard|msg_flood)_test"
 CORE = r"src/(core|endpoint|net|open)/|tests/(legal|order|flood|lap|gate|poll_in_send|serve|wake|" \
-	r"after_death|fail|session|stress|place|no_handle|memory)_test"
+	r"after_death|fail|session|stress|place|no_handle|memory|why|stats_print)_test"
 JOBS = r"src/(job|boot|open|endpoint)/|tests/(session|fail|run|kill|exit|abort|fuzz_job|" \
 	r"fuzz_leader|fuzz_link|fuzz_pmi|close_kill|after_death)_test"
 LAYER = {
@@ -69,6 +69,7 @@ LAYER = {
 # Headers of programs belong to the folder of their layer.
 HEADER = {"fast": "core", "op": "core", "stats": "core", "tern": "core", "sequence":
 	"protocols/sequence"}
+OF_ALL = {"src/open/leak_test"} # each layer's memory
 QUICK = 2 # seconds; of the folders that use a changed file, only tests that take no longer
 LEFT_OUT = {"soak", "slow", "perf", "once"}
 
@@ -351,7 +352,8 @@ class Base:
 			seconds, home = self.seconds.get(name, 0), os.path.dirname(name)
 			own = home == folder and os.path.basename(name).startswith(stem + "_test")
 			uses = home in users and "@" not in name and (seconds or 0) <= QUICK
-			if seconds is None or not (home == folder or uses or re.match(LAYER.get(folder, "^$"), name)):
+			of_layer = name in OF_ALL or re.match(LAYER.get(folder, "^$"), name)
+			if seconds is None or not (home == folder or uses or of_layer):
 				return None
 			return (not own, home != folder, not uses, seconds)
 		ranked = {n: rank(n) for n in self.tests}

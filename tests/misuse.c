@@ -316,12 +316,15 @@ static void way_run(const struct way *w)
 	fflush(stdout);
 }
 
-/* Calls that need a handle, and memory, of an endpoint that is open. */
+/* Of an endpoint that is open: handles and payloads that are NULL, and a worker that is closed. */
 static int handles_null(void)
 {
 	int wrong = 0;
 	tern_op *none = NULL;
+	tern *worker;
 	objects_open();
+	must(tern_open_worker(g.t, &worker));
+	must(tern_close(worker));
 	const struct {
 		const char *call;
 		int rc;
@@ -333,10 +336,16 @@ static int handles_null(void)
 		{ "tern_op_wait_all", tern_op_wait_all(g.t, &none, 1) },
 		{ "tern_op_wait_any without a list", tern_op_wait_any(g.t, NULL, 1, &len) },
 		{ "tern_op_wait_all without a list", tern_op_wait_all(g.t, NULL, 1) },
+		{ "tern_request_data", tern_request_data(g.t, 0, 0, NULL, 10) },
+		{ "tern_request_data of 8 words",
+		  tern_request_data(g.t, 0, 0, NULL, 10, 1, 2, 3, 4, 5, 6, 7, 8) },
+		{ "tern_request at a closed worker", tern_request(worker, 0, 0, 1) },
+		{ "tern_quiet at a closed worker", tern_quiet(worker) },
+		{ "tern_close of a closed worker", tern_close(worker) },
 	};
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
 		if (calls[i].rc != -EINVAL) {
-			printf("FAIL %s, a handle that is NULL: %d\n", calls[i].call, calls[i].rc);
+			printf("FAIL %s: it returned %d\n", calls[i].call, calls[i].rc);
 			wrong++;
 		}
 	return wrong;

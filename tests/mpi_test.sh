@@ -20,15 +20,14 @@ beside() { # ORDER [RANKS]
 # NAME: `launcher` and the program in $folder/ranks are of one MPI
 mpi_suite() {
 	local order
-	for order in IOCF IOFC OICF OIFC OCIF IOCOCF OICOFC TOCF TOFC; do
+	for order in O OC IOCF IOFC OICF OIFC OCIF IOCOCF OICOFC TOCF TOFC; do
 		sentence "$1: $order"
 		beside $order
 	done
 	sentence "$1: tern_open() after MPI_Finalize() is refused with a sentence"
 	beside IFOX
 	says 3 '^refused: .*MPI_Finalize\(\) was called.*call tern_open\(\) before it'
-	for order in IACF IAFC IACACF ISCF ISFC IACSCACF TASCCF; do
-		[[ $order == TASCCF ]] && order=TACSCF
+	for order in IACF IAFC IACACF ISCF ISFC IACSCACF TACSCF; do
 		sentence "$1, with an allgather of the program's: $order"
 		beside $order 4
 	done

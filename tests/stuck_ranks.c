@@ -11,6 +11,10 @@
  *     left     the last rank dies, and the others close
  *     lost     the last rank dies, and the others wait for a message that nobody sends
  *     worker   as room, but a worker of rank 0 sends, and rank 0 waits for it
+ *     team     the last two ranks do not come to a call on a team
+ *     started  nor to one with a handle
+ *     overlap  ranks 0 and 1 meet in two teams, and each begins with another one
+ *     astray   the last rank receives what nobody sends, and the others are in a call on a team
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +22,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <tern/coll.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
 #include <time.h>
@@ -149,6 +154,47 @@ static int worker(tern *t)
 								     : tern_wait(t, &noted, 1);
 }
 
+static int team(tern *t)
+{
+	tern_team *all;
+	uint64_t one = 1, sum;
+	int rc = tern_team_all(t, &all);
+	if (!rc && tern_rank(t) + 2 >= tern_size(t))
+		compute();
+	return rc ? rc : tern_team_allreduce(all, &one, &sum, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM);
+}
+
+static int started(tern *t)
+{
+	tern_team *all;
+	tern_op op = TERN_OP;
+	int rc = tern_team_all(t, &all);
+	if (!rc && tern_rank(t) + 2 >= tern_size(t))
+		compute();
+	if (!rc)
+		rc = tern_team_barrier_start(all, &op);
+	return rc ? rc : tern_op_wait(t, &op);
+}
+
+static int overlap(tern *t)
+{
+	tern_team *all, *other;
+	int rc = tern_team_all(t, &all);
+	if (!rc)
+		rc = tern_team_split(all, 0, 0, &other);
+	return rc ? rc : tern_team_barrier(tern_rank(t) ? all : other);
+}
+
+static int astray(tern *t)
+{
+	tern_team *all;
+	uint64_t word;
+	int rc = tern_team_all(t, &all);
+	if (!rc && tern_rank(t) + 1 == tern_size(t))
+		return tern_recv(t, TERN_RANK_ANY, 0x9, &word, sizeof word, NULL);
+	return rc ? rc : tern_team_barrier(all);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(tern *t);
@@ -156,6 +202,8 @@ static const struct {
 	{ "circle", circle }, { "barrier", barrier }, { "room", room },
 	{ "hold", hold },     { "busy", busy },       { "puts", puts_for_ever },
 	{ "left", left },     { "lost", lost },       { "worker", worker },
+	{ "team", team },     { "started", started }, { "overlap", overlap },
+	{ "astray", astray },
 };
 
 int main(int argc, char **argv)

@@ -31,7 +31,7 @@ ask why
 if [[ $status == 0 ]]; then
 	check_out "^job of $job: "
 else
-	check_err "[0-9]+ jobs are running; say which, by its launcher's pid:.* $job( |\$)"
+	check_err "[0-9]+ jobs are running; say which, by its launcher's pid:.* $job \(stuck_ranks\)"
 fi
 job_end
 
@@ -45,6 +45,39 @@ sentence "whoever has not come to a barrier is named"
 job_start 4 barrier
 ask_until '^in short: ranks 0, 1, 2 wait for rank 3, which computes and does not poll' why "$job"
 check_out '^  rank 1 .* in tern_barrier.*; not there: rank 3'
+job_end
+
+sentence "who is in which call of which team is told, and who has not come"
+job_start 4 team
+ask_until '^in short: ranks 0, 1 wait for rank [23], which computes and does not poll' why "$job"
+check_out '^  rank 0 .* in tern_team_allreduce\(\) of team 2, call 0, asleep; not there: ranks 2, 3$'
+check_out '^  rank 1 .* in tern_team_allreduce\(\) of team 2, call 0, asleep; not there: ranks 2, 3$'
+ask why --json "$job"
+check_out '"waits_in": "tern_team_allreduce\(\) of team 2, call 0"'
+check_out '"waits_for": \[2, 3\]'
+job_end
+TERN_NET=udp job_start 4 team
+ask_until '^in short: ranks? .* waits? for rank [23], which computes and does not poll' why "$job"
+check_out '^  rank [01] .* in tern_team_allreduce\(\) of team 2, call 0.*; not there: ranks? [23]'
+job_end
+
+sentence "of a call with a handle, too"
+job_start 4 started
+ask_until '^in short: ranks 0, 1 wait for rank [23], which computes and does not poll' why "$job"
+check_out '^  rank 0 .* in tern_op_wait: tern_team_barrier_start\(\) of team 2, call 0.*; not there: ranks 2, 3$'
+job_end
+
+sentence "ranks that are in calls of different teams wait for each other"
+job_start 2 overlap
+ask_until '^in short: a circle: rank 0 waits for rank 1, which waits for rank 0' why "$job"
+check_out '^  rank 0 .* in tern_team_barrier\(\) of team 3, call 0.*; not there: rank 1$'
+check_out '^  rank 1 .* in tern_team_barrier\(\) of team 2, call 1.*; not there: rank 0$'
+job_end
+
+sentence "a member that waits elsewhere, for nobody in particular, is named with its call"
+job_start 3 astray
+ask_until '^in short: ranks 0, 1 wait for rank 2, which itself waits in tern_recv 0x9 from any rank' \
+	why "$job"
 job_end
 
 sentence "a rank that computes while another waits for room is named, with what waits for it"

@@ -19,7 +19,7 @@ void memory_free(void *p);                    /* NULL is allowed */
  * Frees an object of the program's when GRAVES more have been freed: until then it can be read, and
  * whoever still uses it can be told so. `mapped`: it came from memory_new(), and not from malloc().
  */
-enum { GRAVES = 32 };
+enum { GRAVES = 16 };
 void memory_bury(void *p, bool mapped);
 
 #endif

@@ -212,6 +212,7 @@ struct coll {
 		tern_reduce_fn *fn;
 		void *arg;
 	} user[TERN_REDUCE_USER_MAX];
+	char words[PULSE_TEXT]; /* of coll_awaits() */
 };
 
 static inline struct coll *coll_of(tern *t)
@@ -248,6 +249,9 @@ void run_drop(struct run *r);
 void runs_free_spent(struct coll *c);
 /* It ends with this code because of `rank`, and so do later calls on the team. */
 void run_fail(struct run *r, uint32_t rank, int code);
+/* "tern_team_barrier() of team 2, call 17", and the ranks that it waits for. */
+void run_words(const struct run *r, char *words, size_t room);
+void run_awaits(const struct run *r, uint64_t *set);
 /* Does what can be done now for the runs of a team. */
 unsigned team_turn(tern_team *team);
 /* 0, or why there can be no call on it (any more), with a sentence. */
@@ -317,6 +321,13 @@ static inline bool near_rest(struct endpoint *e)
 	return true;
 }
 void near_doze(tern_team *team, bool begin); /* may sleep, and does not any more */
+/* Sets the bits of the ranks that it waits for. */
+void near_awaits(const struct run *r, const struct near_step *s, uint64_t *set);
+static inline void set_add(uint64_t *set, uint32_t rank)
+{
+	if (rank < TERN_RANKS_MAX)
+		set[rank / 64] |= UINT64_C(1) << rank % 64;
+}
 
 /* -- message.c -- */
 void message_handlers(struct endpoint *e);

@@ -418,6 +418,13 @@ uint32_t near_lacks(const struct run *r, const struct near_step *s)
 	return 0;
 }
 
+void near_awaits(const struct run *r, const struct near_step *s, uint64_t *set)
+{
+	for (uint32_t i = 0; i < r->team->near.n; i++)
+		if (i != r->team->near.me && near_waits(r, s, i))
+			set_add(set, r->team->near.rank[i]);
+}
+
 /* -- Meeting ---------------------------------------------------------------------------------- */
 
 /* Whether all numbers of the round come within a moment. */

@@ -2,6 +2,7 @@
 /* Runs: calls under way, which have their turns in order on each team. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,32 @@ unsigned team_turn(tern_team *team)
 	return done;
 }
 
+/* -- For whoever asks what a rank waits for ---------------------------------------------------- */
+
+void run_words(const struct run *r, char *words, size_t room)
+{
+	uint64_t id = r->team->id, low = (UINT64_C(1) << ID_BITS) - 1;
+	char survivors[32] = "";
+	if (id > low)
+		snprintf(survivors, sizeof survivors, " (survivors %u)", (unsigned)(id >> ID_BITS));
+	snprintf(words, room, "%s of team %llu%s, call %llu", r->name,
+		 (unsigned long long)(id & low), survivors, (unsigned long long)r->call);
+}
+
+void run_awaits(const struct run *r, uint64_t *set)
+{
+	const struct step *now = &r->step[r->at];
+	if (r->at == r->steps)
+		return;
+	if (now->kind == STEP_NEAR)
+		near_awaits(r, &r->near[now->tag], set);
+	else if (now->kind != STEP_WAIT)
+		set_add(set, now->peer);
+	for (unsigned i = 0; i < r->at; i++)
+		if (r->step[i].kind == STEP_RECV && !r->step[i].over)
+			set_add(set, r->step[i].peer);
+}
+
 /* -- Waiting ----------------------------------------------------------------------------------- */
 
 struct run_wait {
@@ -235,6 +262,7 @@ struct run_wait {
 	struct run *run;
 	bool dozes;
 	unsigned asked;
+	char words[PULSE_TEXT];
 };
 
 static const struct step *step_now(const struct run *r)
@@ -272,11 +300,24 @@ static int run_lasts(struct endpoint *e, struct wait *w)
 	if (!w->since)
 		return 0;
 	lost_look(e);
+	if (w->call != rw->words) {
+		run_words(rw->run, rw->words, sizeof rw->words);
+		w->call = rw->words;
+	}
 	if (!rw->dozes && rw->run->team->desk) {
 		rw->dozes = true;
 		near_doze(rw->run->team, true);
 	}
 	return 0;
+}
+
+/* Runs of a team have their turns in order, so it waits for whom the first one does. */
+static void wait_awaits(struct endpoint *e, struct wait *w, uint64_t *set)
+{
+	const struct run_wait *rw = w->arg;
+	(void)e;
+	if (rw->run->team->first)
+		run_awaits(rw->run->team->first, set);
 }
 
 /* On the desks a moment decides: looks there before it waits as all calls do. */
@@ -293,7 +334,8 @@ static bool run_look(struct endpoint *e, struct run_wait *rw)
 static void run_wait(struct run *r)
 {
 	struct endpoint *e = r->team->coll->e;
-	struct run_wait rw = { .wait = { .call = r->name, .stop = run_lasts }, .run = r };
+	struct run_wait rw = { .run = r };
+	rw.wait = (struct wait){ .call = r->name, .stop = run_lasts, .awaits = wait_awaits };
 	for (;;) {
 		team_turn(r->team);
 		if (r->over)

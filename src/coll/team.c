@@ -110,9 +110,25 @@ static void coll_lost(void *state, uint32_t rank)
 			team_loses(team, rank);
 }
 
-const struct layer coll_layer = {
-	.open = coll_open, .close = coll_close, .progress = coll_progress, .lost = coll_lost
-};
+/* Of the calls with a handle, the first that is not over. */
+static const char *coll_awaits(void *state, uint64_t *set)
+{
+	struct coll *c = state;
+	tern_team *team = c->started ? c->teams : NULL;
+	while (team && !team->first)
+		team = team->next;
+	if (!team)
+		return NULL;
+	run_awaits(team->first, set);
+	run_words(team->first, c->words, sizeof c->words);
+	return c->words;
+}
+
+const struct layer coll_layer = { .open = coll_open,
+				  .close = coll_close,
+				  .progress = coll_progress,
+				  .lost = coll_lost,
+				  .awaits = coll_awaits };
 
 /* -- Making ------------------------------------------------------------------------------------ */
 

@@ -94,6 +94,15 @@ void layers_report(const struct endpoint *e, int fd)
 			e->layers[i]->report(e->layer[i], fd);
 }
 
+const char *layers_await(const struct endpoint *e, uint64_t *set)
+{
+	const char *words = NULL;
+	for (int i = 0; i < LAYERS && !words; i++)
+		if (e->layer[i] && e->layers[i]->awaits)
+			words = e->layers[i]->awaits(e->layer[i], set);
+	return words;
+}
+
 void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name)
 {
 	handler_set(e, TERN_HANDLER_MAX + id, fn, name);

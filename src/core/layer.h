@@ -61,6 +61,11 @@ struct layer {
 	int (*flush)(void *state);
 	/* Writes what is under way to `fd`, for a job that is stuck; may be NULL. */
 	void (*report)(const void *state, int fd);
+	/*
+	 * Of what has a handle: sets the bits of the ranks that it waits for, and returns in words
+	 * what it is, or NULL if there is none; may be NULL.
+	 */
+	const char *(*awaits)(void *state, uint64_t *set);
 };
 
 enum layer_index {
@@ -98,6 +103,7 @@ int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
 void layers_disown(struct endpoint *e);
 void layers_report(const struct endpoint *e, int fd);
+const char *layers_await(const struct endpoint *e, uint64_t *set);
 
 /* Whether `rank` has left, and the layers have been told: what it had sent is handled. */
 static inline bool layer_lost(const struct endpoint *e, uint32_t rank)

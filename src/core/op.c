@@ -124,6 +124,11 @@ static int ops_blame(struct endpoint *e, struct wait *w)
 	return 0;
 }
 
+static void ops_await(struct endpoint *e, struct wait *w, uint64_t *set)
+{
+	w->lack = layers_await(e, set);
+}
+
 int tern_op_wait(tern *t, tern_op *op)
 {
 	if (TERN_LIKELY(t && op) && t->reach && !op->pending && op_is_set_up(op))
@@ -135,9 +140,11 @@ int tern_op_wait(tern *t, tern_op *op)
 	if (!op)
 		return op_missing("tern_op_wait()");
 	struct ops one = { &op, 1, 1 };
-	struct wait w = {
-		.call = "tern_op_wait", .rule = "tern_op_wait()", .stop = ops_blame, .sparing = true
-	};
+	struct wait w = { .call = "tern_op_wait",
+			  .rule = "tern_op_wait()",
+			  .stop = ops_blame,
+			  .awaits = ops_await,
+			  .sparing = true };
 	int rc = wait_until(t->own, ops_over, &one, &w);
 	return rc ? rc : op_take_error(op);
 }
@@ -154,7 +161,8 @@ int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
 	struct wait w = { .call = "tern_op_wait_for",
 			  .rule = "tern_op_wait_for()",
 			  .sparing = true,
-			  .stop = ops_blame };
+			  .stop = ops_blame,
+			  .awaits = ops_await };
 	int rc = wait_until_limit(t->own, ops_over, &one, &w, ns);
 	return rc ? rc : op_take_error(op);
 }
@@ -190,7 +198,8 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	struct wait w = { .call = "tern_op_wait_any",
 			  .rule = "tern_op_wait_any()",
 			  .sparing = true,
-			  .stop = ops_blame };
+			  .stop = ops_blame,
+			  .awaits = ops_await };
 	if (!n || !ops)
 		return error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
 	forked = ops_check(ops, n, "tern_op_wait_any()");

@@ -212,11 +212,14 @@ static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 /* -- The rungs ------------------------------------------------------------------------------- */
 
 /* In words, for whoever looks at the job from outside. */
-static void wait_show(struct endpoint *e, const struct wait *w, bool asleep)
+static void wait_show(struct endpoint *e, struct wait *w, bool asleep)
 {
 	char text[PULSE_TEXT];
+	uint64_t set[PULSE_SET] = { 0 };
+	if (w->awaits)
+		w->awaits(e, w, set);
 	wait_words(w, text, sizeof text);
-	pulse_wait(e->pulse, text, w->whom, w->since, asleep);
+	pulse_wait(e->pulse, text, w->whom, w->awaits ? set : NULL, w->since, asleep);
 }
 
 /* `ns`, or what is left until the limit of the wait if that is less; at least 1. */
@@ -227,7 +230,7 @@ static uint64_t within(const struct wait *w, uint64_t now, uint64_t ns)
 	return now < w->until ? w->until - now : 1;
 }
 
-static void wait_nap(struct endpoint *e, const struct wait *w, uint64_t ns)
+static void wait_nap(struct endpoint *e, struct wait *w, uint64_t ns)
 {
 	wait_show(e, w, false);
 	pulse_add(e, PULSE_NAPS, 1);

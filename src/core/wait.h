@@ -40,6 +40,8 @@ struct wait {
 	uint32_t whom;                 /* a rank plus 1; 0: any, or not known */
 	bool has_id;
 	uint64_t id;
+	/* Of one for several ranks: sets their bits in `set`, and may set `lack`; may be NULL. */
+	void (*awaits)(struct endpoint *e, struct wait *w, uint64_t *set);
 	enum wait_what what; /* for a trace */
 
 	/* The backoff. */

@@ -206,8 +206,9 @@ static int job_size(const struct job *j)
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < j->bytes)
 		return error_set(
 			-EFBIG,
-			"the memory of a job of %u ranks is a file of %zu MiB, most of it empty, and "
-			"files may have %llu KiB here: raise `ulimit -f`, or set it in the program",
+			"the memory of a job of %u ranks is a file of %zu MiB, most of it empty, "
+			"and files may have %llu KiB here: raise `ulimit -f`, or set it in the "
+			"program",
 			j->size, j->bytes >> 20, (unsigned long long)limit.rlim_cur >> 10);
 	if (ftruncate(j->fd, (off_t)j->bytes) != 0)
 		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,

@@ -46,13 +46,17 @@ static void pulse_version_raise(struct pulse *p)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-void pulse_wait(struct pulse *p, const char *text, uint32_t whom, uint64_t since, bool asleep)
+void pulse_wait(struct pulse *p, const char *text, uint32_t whom, const uint64_t *awaited,
+		uint64_t since, bool asleep)
 {
 	uint64_t word[PULSE_TEXT / 8] = { 0 };
 	memcpy(word, text, strnlen(text, PULSE_TEXT - 1));
 	pulse_version_raise(p);
 	for (int i = 0; i < PULSE_TEXT / 8; i++)
 		stats_set(&p->text[i], word[i]);
+	for (int i = 0; awaited && i < PULSE_SET; i++)
+		stats_set(&p->awaited[i], awaited[i]);
+	atomic_store_explicit(&p->many, awaited != NULL, memory_order_relaxed);
 	atomic_store_explicit(&p->whom, whom, memory_order_relaxed);
 	atomic_store_explicit(&p->asleep, asleep, memory_order_relaxed);
 	stats_set(&p->since, since);
@@ -75,6 +79,9 @@ static void pulse_copy(const struct pulse *p, struct plight *out)
 				.whom = whom - 1,
 				.asleep = atomic_load_explicit(&p->asleep, memory_order_relaxed) };
 	memcpy(out->text, word, PULSE_TEXT);
+	bool many = atomic_load_explicit(&p->many, memory_order_relaxed);
+	for (int i = 0; many && i < PULSE_SET; i++)
+		out->awaited[i] = stats_get(&p->awaited[i]);
 }
 
 bool pulse_read(const struct pulse *p, struct plight *out)

@@ -50,7 +50,8 @@ enum {
 	PULSE_PACKETS = PULSE_PACKETS_SENT,              /* the first of those, */
 	PULSE_PACKETS_DROPPED = PULSE_PACKETS_MALFORMED, /* and of those; both go on to the end */
 	PULSE_TEXT = 72,
-	PULSE_HOLDS_MOST = 0x1fff /* holds of the program's that the guard counts */
+	PULSE_SET = TERN_RANKS_MAX / 64, /* words of a set of ranks */
+	PULSE_HOLDS_MOST = 0x1fff        /* holds of the program's that the guard counts */
 };
 
 struct pulse {
@@ -63,7 +64,9 @@ struct pulse {
 	_Atomic uint32_t whom;  /* a rank plus 1; 0: nobody in particular */
 	_Atomic uint64_t since; /* CLOCK_MONOTONIC in ns; 0: it does not wait */
 	_Atomic uint32_t asleep;
+	_Atomic uint32_t many;                 /* 1: `awaited` says whom, in bits */
 	_Atomic uint64_t text[PULSE_TEXT / 8]; /* the call, in words; ends with 0 */
+	_Atomic uint64_t awaited[PULSE_SET];
 	/*
 	 * Where, in the memory of its process, it says what it handles: `inlet` of its endpoint and
 	 * `current` of its tern. 0: nowhere. For its launcher; see tools/run/overdue.h.
@@ -188,10 +191,14 @@ struct plight {
 	uint32_t whom;
 	bool asleep;
 	char text[PULSE_TEXT + 1];
+	uint64_t awaited[PULSE_SET]; /* ranks that it waits for, where it is for several */
 };
 bool pulse_read(const struct pulse *p, struct plight *out);
-/* `whom` plus 1, or 0; `text` is cut where it is too long. */
-void pulse_wait(struct pulse *p, const char *text, uint32_t whom, uint64_t since, bool asleep);
+/*
+ * `whom` plus 1, or 0; `awaited` is a set of ranks, or NULL; `text` is cut where it is too long.
+ */
+void pulse_wait(struct pulse *p, const char *text, uint32_t whom, const uint64_t *awaited,
+		uint64_t since, bool asleep);
 void pulse_go(struct pulse *p); /* it does not wait any more */
 
 extern const char *const pulse_names[PULSE_COUNTS];

@@ -152,9 +152,12 @@ static int recv_new(struct msg *m, const struct recv_args *w, struct receiving *
 {
 	struct receiving *r = record_take(&m->recvs);
 	if (!r)
-		return error_set(-EAGAIN,
-				 "rank %u has %u receives already: wait for one, or clear one",
-				 m->e->t->rank, m->recvs.used);
+		return m->recvs.made < m->recvs.most
+			       ? error_set(-ENOMEM, "starting a receive: no memory")
+			       : error_set(
+					 -EAGAIN,
+					 "rank %u has %u receives already: wait for one, or clear one",
+					 m->e->t->rank, m->recvs.used);
 	r->node = (struct node){ .rank = w->src, .id = w->id };
 	r->mask = w->mask;
 	r->masked = w->mask != MSG_ID_EXACT;

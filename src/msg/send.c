@@ -86,9 +86,12 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 {
 	struct sending *s = record_take(&m->sends);
 	if (!s)
-		return error_set(-EAGAIN,
-				 "rank %u has %u sends already: wait for one, or clear one",
-				 m->e->t->rank, m->sends.used);
+		return m->sends.made < m->sends.most
+			       ? error_set(-ENOMEM, "starting a send: no memory")
+			       : error_set(
+					 -EAGAIN,
+					 "rank %u has %u sends already: wait for one, or clear one",
+					 m->e->t->rank, m->sends.used);
 	s->node = (struct node){ .rank = dst, .id = id };
 	s->state = TERN_STATE_IN_USE;
 	s->flags = (uint8_t)flags;

@@ -2,8 +2,13 @@
 /* Workers: threads of a rank that send through lanes of their own. */
 #include <errno.h>
 #include <tern/chan.h>
+#include <tern/coll.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
+#include <tern/post.h>
+#include <tern/sequence.h>
+#include <tern/spawn.h>
+#include <tern/typed.h>
 
 #include "../../tests/local.h"
 #include "net/udp/udp.h"
@@ -327,9 +332,32 @@ TEST(what_a_worker_cannot_do_is_refused_with_a_sentence)
 	tern_chan *c;
 	tern_addr a = TERN_ADDR_NONE;
 	uint64_t word = 0;
+	tern_op op = TERN_OP;
+	tern_buf buf;
+	tern_segment segment;
+	tern_stream *stream;
+	tern_team *team;
 	open_ranks();
 	REQUIRE(tern_open_worker(local[0], &w) == 0);
 	int rc[] = {
+		tern_barrier_start(w, &op),
+		tern_free(w, &word),
+		tern_free_all(w, &word),
+		tern_unregister(w, a),
+		tern_block_name(w, 1, &p, 8),
+		tern_segment_open(w, &word, 8, NULL, NULL, &segment),
+		tern_store_sync(w, 1),
+		tern_store_sync_for(w, 1, 1000),
+		tern_buf_alloc(w, 1, 100, 1, 0),
+		tern_buf_send(w, 1, 1, &word, 8),
+		tern_buf_recv(w, 1, 0, &buf),
+		tern_post(w, 1, 1, 2),
+		tern_post_flush(w),
+		tern_post_limit(w, 5),
+		tern_sequence_send(w, 1, 1, &word, 8, TERN_WAY_FULL),
+		tern_stream_open(w, 1, 1, TERN_WAY_FULL, 1, &stream),
+		tern_spawn(w, 1, 1, NULL, NULL),
+		tern_team_all(w, &team),
 		tern_barrier(w),
 		tern_alloc(w, 8, &p),
 		tern_alloc_all(w, 8, &p),
@@ -342,7 +370,8 @@ TEST(what_a_worker_cannot_do_is_refused_with_a_sentence)
 		tern_open_worker(w, &other),
 	};
 	for (unsigned i = 0; i < sizeof rc / sizeof *rc; i++)
-		CHECK_IS(rc[i], -ENOTSUP);
+		if (!CHECK_IS(rc[i], -ENOTSUP))
+			printf("    the call with number %u\n", i);
 	CHECK(sentence_has(tern_barrier(w), "tern_barrier() was called at a worker of rank 0"));
 	CHECK_IS(tern_close(w), 0);
 	local_close();

@@ -368,6 +368,21 @@ TEST(settings_out_of_range_are_named_when_the_endpoint_opens)
 	setenv("TERN_STACK", "1000", 1);
 	CHECK_IS(tern_open(&t, NULL), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "TERN_STACK"));
+	unsetenv("TERN_STACK");
+	static const char *const names[] = { "TERN_CONTEXTS", "TERN_STACK", "TERN_SLICE" };
+	for (unsigned i = 0; i < 3; i++) {
+		setenv(names[i], "many", 1);
+		CHECK_IS(tern_open(&t, NULL), -EINVAL);
+		CHECK(sentence_has(-EINVAL, names[i]));
+		unsetenv(names[i]);
+	}
+	setenv("TERN_CONTEXTS", "4097", 1);
+	CHECK_IS(tern_open(&t, NULL), -EINVAL);
+	setenv("TERN_CONTEXTS", "4096", 1);
+	setenv("TERN_STACK", "16384", 1);
+	CHECK_IS(tern_open(&t, NULL), 0);
+	CHECK_IS(tern_thread_limit(t), 4096);
+	CHECK_IS(tern_close(t), 0);
 }
 
 TEST(closing_lets_threads_end_and_refuses_while_one_cannot)

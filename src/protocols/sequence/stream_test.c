@@ -237,3 +237,21 @@ TEST(a_group_of_packets_is_acknowledged_once)
 			local_close();
 		}
 }
+
+/* A flush asks only for what no packet has asked for. */
+TEST(a_flush_asks_once_and_only_within_a_group)
+{
+	for (unsigned group = 1; group <= 3; group++) {
+		tern_stream *s;
+		begin_only();
+		CHECK_IS(tern_stream_on(local[1], STREAM, packet, NULL), 0);
+		REQUIRE(tern_stream_open(local[0], 1, STREAM, TERN_WAY_FULL, group, &s) == 0);
+		for (uint64_t i = 0; i < 4; i++)
+			CHECK_IS(tern_stream_put(s, 1, &i), 0);
+		CHECK_IS(tern_stream_flush(s), 0);
+		CHECK_IS(got, 4);
+		CHECK_IS(inlet_handled(&local[1]->own->site.peer[0].requests), 4 + (group == 3));
+		CHECK_IS(tern_stream_close(s), 0);
+		local_close();
+	}
+}

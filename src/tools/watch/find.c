@@ -49,16 +49,23 @@ static pid_t parent_of(pid_t pid)
 	return parent;
 }
 
-static bool is_command(pid_t pid)
+static bool process_name(pid_t pid, char name[32])
 {
-	char path[64], name[32] = "";
+	char path[64];
 	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
 	FILE *f = fopen(path, "re");
-	if (!f)
-		return false;
-	bool is = fgets(name, sizeof name, f) && strcmp(name, "tern\n") == 0;
-	fclose(f);
-	return is;
+	bool read = f && fgets(name, 32, f);
+	if (f)
+		fclose(f);
+	if (read)
+		name[strcspn(name, "\n")] = '\0';
+	return read;
+}
+
+static bool is_command(pid_t pid)
+{
+	char name[32];
+	return process_name(pid, name) && strcmp(name, "tern") == 0;
 }
 
 static struct find *finds_at(struct finds *all, ino_t inode)
@@ -133,6 +140,24 @@ static void finds_close(struct finds *all)
 		close(all->find[i].fd);
 }
 
+/* " 4711 (heat)": its launcher, and the program that its first rank runs. */
+static void find_print(const struct find *f, const char *before)
+{
+	struct job job;
+	char name[32];
+	fprintf(stderr, "%s %d", before, (int)f->launcher);
+	if (job_view(&job, f->fd) != 0)
+		return;
+	for (uint32_t r = 0; r < job.size; r++) {
+		pid_t pid = atomic_load(&job.rank[r].pid);
+		if (pid <= 0 || !job_here(&job, r) || !process_name(pid, name))
+			continue;
+		fprintf(stderr, " (%s)", name);
+		break;
+	}
+	job_unmap(&job);
+}
+
 /* The one that is meant; NULL, with a sentence, if that is none or not clear. */
 static struct find *finds_choose(struct finds *all, const char *command)
 {
@@ -155,7 +180,7 @@ static struct find *finds_choose(struct finds *all, const char *command)
 			"%s: %u jobs are running; say which, by its launcher's pid:", command,
 			all->count);
 		for (unsigned i = 0; i < all->count; i++)
-			fprintf(stderr, " %d", (int)all->find[i].launcher);
+			find_print(&all->find[i], i ? "," : "");
 		fputc('\n', stderr);
 	}
 	return NULL;

@@ -8,127 +8,7 @@
 #include "base/clock.h"
 #include "tools/common/json.h"
 #include "tools/tools.h"
-#include "tools/watch/watch.h"
-
-/* -- Who waits for whom ------------------------------------------------------------------------ */
-
-struct graph {
-	uint32_t size;
-	uint32_t most;             /* ranks, and workers that there can be */
-	const struct sight *sight; /* one a rank, then one a worker */
-	uint32_t *cycle;           /* ranks that wait for each other in turn, */
-	uint32_t cycle_length;     /* so many; 0 if there is no cycle */
-};
-
-enum mark { UNSEEN, ON_PATH, DONE };
-
-/* A search in depth, with a path of its own instead of the stack. */
-struct search {
-	struct graph *g;
-	unsigned char *mark; /* one a rank */
-	uint32_t *path;      /* from where the search began, */
-	uint32_t *next;      /* and the rank to try next from each of those */
-	uint32_t length;
-};
-
-/* Whether `rank` is in a barrier. */
-static bool graph_in_barrier(const struct graph *g, uint32_t rank)
-{
-	return g->sight[rank].waits && strcmp(g->sight[rank].plight.text, "tern_barrier") == 0;
-}
-
-/* Whether a worker of `rank` waits for `other`. */
-static bool graph_worker_waits(const struct graph *g, uint32_t rank, uint32_t other)
-{
-	for (uint32_t m = g->size; m < g->most; m++) {
-		const struct sight *s = &g->sight[m];
-		if (s->rank == rank && s->waits && s->plight.known && s->plight.whom == other)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Whether `waiter` cannot go on before `other` does something. What a worker waits for holds its
- * rank up where the rank's own endpoint waits, too.
- */
-static bool graph_waits(const struct graph *g, uint32_t waiter, uint32_t other)
-{
-	const struct sight *s = &g->sight[waiter];
-	if (!s->waits || waiter == other)
-		return false;
-	if (graph_in_barrier(g, waiter))
-		return !graph_in_barrier(g, other) && g->sight[other].state <= RANK_OPEN;
-	return (s->plight.known && s->plight.whom == other) || graph_worker_waits(g, waiter, other);
-}
-
-static void search_enter(struct search *s, uint32_t rank)
-{
-	s->mark[rank] = ON_PATH;
-	s->path[s->length] = rank;
-	s->next[s->length++] = 0;
-}
-
-/* The path from `rank` on is a cycle. */
-static void search_found(struct search *s, uint32_t rank)
-{
-	uint32_t first = 0;
-	while (s->path[first] != rank)
-		first++;
-	s->g->cycle_length = s->length - first;
-	memcpy(s->g->cycle, s->path + first, s->g->cycle_length * sizeof *s->path);
-	s->length = 0;
-}
-
-/* One step on from the end of the path, or back. */
-static void search_step(struct search *s)
-{
-	uint32_t rank = s->path[s->length - 1], to = s->next[s->length - 1]++;
-	if (to == s->g->size) {
-		s->mark[rank] = DONE;
-		s->length--;
-	} else if (graph_waits(s->g, rank, to)) {
-		if (s->mark[to] == ON_PATH)
-			search_found(s, to);
-		else if (s->mark[to] == UNSEEN)
-			search_enter(s, to);
-	}
-}
-
-static void search_cycle(struct search *s)
-{
-	for (uint32_t r = 0; r < s->g->size && !s->g->cycle_length; r++) {
-		if (s->mark[r] != UNSEEN)
-			continue;
-		search_enter(s, r);
-		while (s->length)
-			search_step(s);
-	}
-}
-
-/* Finds a cycle if there is one. False if there is no memory to look for it. */
-static bool graph_open(struct graph *g, const struct sight *sight, uint32_t size, uint32_t most)
-{
-	*g = (struct graph){
-		.size = size, .most = most, .sight = sight, .cycle = calloc(size, sizeof *g->cycle)
-	};
-	struct search s = { .g = g,
-			    .mark = calloc(size, 1),
-			    .path = calloc(size, sizeof *s.path),
-			    .next = calloc(size, sizeof *s.next) };
-	bool good = g->cycle && s.mark && s.path && s.next;
-	if (good)
-		search_cycle(&s);
-	free(s.mark);
-	free(s.path);
-	free(s.next);
-	return good;
-}
-
-static void graph_close(struct graph *g)
-{
-	free(g->cycle);
-}
+#include "tools/watch/graph.h"
 
 enum { BETWEEN_NS = 500000000, NAMED = 8 }; /* ranks that a sentence names before it counts */
 
@@ -181,6 +61,11 @@ typedef bool choose(const struct why *w, uint32_t rank, uint32_t about);
 static bool is_awaited(const struct why *w, uint32_t rank, uint32_t about)
 {
 	return graph_waits(&w->graph, about, rank);
+}
+
+static bool is_missing(const struct why *w, uint32_t rank, uint32_t about)
+{
+	return graph_lacks(&w->graph, about, rank);
 }
 
 static bool is_waiting_for(const struct why *w, uint32_t rank, uint32_t about)
@@ -255,6 +140,16 @@ static void line_room(const struct why *w, uint32_t r)
 	       q.exact ? "" : "at least ", (unsigned long long)q.count, handler);
 }
 
+/* Who has not come to its call, or else whom of those who have come it waits for. */
+static void line_missing(const struct why *w, uint32_t r)
+{
+	bool missing = r < w->size && ranks_count(w, is_missing, r);
+	if (r >= w->size || !ranks_count(w, is_awaited, r) || w->now[r].plight.known)
+		return;
+	fputs(missing ? "; not there: " : "; for ", stdout);
+	ranks_print(stdout, w, missing ? is_missing : is_awaited, r);
+}
+
 static void line_wait(const struct why *w, uint32_t r)
 {
 	const struct sight *s = &w->now[r];
@@ -263,10 +158,7 @@ static void line_wait(const struct why *w, uint32_t r)
 	printf("has waited %s in %s", age, s->plight.text);
 	if (s->plight.asleep)
 		fputs(", asleep", stdout);
-	if (graph_in_barrier(&w->graph, r) && ranks_count(w, is_awaited, r)) {
-		fputs("; not there: ", stdout);
-		ranks_print(stdout, w, is_awaited, r);
-	}
+	line_missing(w, r);
 	line_room(w, r);
 }
 
@@ -324,21 +216,32 @@ static void say_cycle(FILE *to, const struct why *w)
 	fputs(", and none of them can go on.", to);
 }
 
-/* The rank that most others wait for and that waits for nobody; size if there is none. */
+/* It waits for what the library does not know the sender of. */
+static bool rank_vague(const struct why *w, uint32_t r)
+{
+	return w->now[r].waits && !ranks_count(w, is_awaited, r);
+}
+
+/*
+ * The rank that most others wait for and that does not wait, or, if there is none, waits for nobody
+ * in particular; size if there is neither.
+ */
 static uint32_t why_culprit(const struct why *w)
 {
 	uint32_t best = w->size, most = 0;
-	for (uint32_t r = 0; r < w->size; r++) {
-		uint32_t waiting = w->now[r].waits ? 0 : ranks_count(w, is_waiting_for, r);
-		if (waiting > most) {
-			most = waiting;
-			best = r;
+	for (int waits = 0; waits < 2 && best == w->size; waits++)
+		for (uint32_t r = 0; r < w->size; r++) {
+			bool fits = waits ? rank_vague(w, r) : !w->now[r].waits;
+			uint32_t waiting = fits ? ranks_count(w, is_waiting_for, r) : 0;
+			if (waiting > most) {
+				most = waiting;
+				best = r;
+			}
 		}
-	}
 	return best;
 }
 
-/* It has handled nothing and does not wait. */
+/* It has handled nothing. */
 static const char *culprit_does(const struct why *w, uint32_t r)
 {
 	static const char *const absent[] = { [RANK_EXPECTED] = "has not opened its endpoint",
@@ -355,8 +258,11 @@ static void say_culprit(FILE *to, const struct why *w, uint32_t culprit)
 {
 	bool one = ranks_count(w, is_waiting_for, culprit) == 1;
 	ranks_print(to, w, is_waiting_for, culprit);
-	fprintf(to, " %s for rank %u, which %s.", one ? "waits" : "wait", culprit,
-		culprit_does(w, culprit));
+	fprintf(to, " %s for rank %u, which ", one ? "waits" : "wait", culprit);
+	if (w->now[culprit].waits)
+		fprintf(to, "itself waits in %s.", w->now[culprit].plight.text);
+	else
+		fprintf(to, "%s.", culprit_does(w, culprit));
 }
 
 static bool all_wait(const struct why *w)
