@@ -69,7 +69,8 @@ LAYER = {
 # Headers of programs belong to the folder of their layer.
 HEADER = {"fast": "core", "op": "core", "stats": "core", "tern": "core", "sequence":
 	"protocols/sequence"}
-OF_ALL = {"src/open/leak_test"} # each layer's memory
+# Every layer is in these.
+OF_ALL = {"src/open/leak_test", "tests/misuse_test", "tests/crossings_test"}
 QUICK = 2 # seconds; of the folders that use a changed file, only tests that take no longer
 LEFT_OUT = {"soak", "slow", "perf", "once"}
 
@@ -298,7 +299,8 @@ class Base:
 				commands[name] = rest
 				continue
 			of = dict(zip(rest[1::2], rest[2::2])) # behind PROPERTIES
-			if name in commands and LEFT_OUT.isdisjoint(of.get("LABELS", "").split(";")):
+			chosen = name in OF_ALL or LEFT_OUT.isdisjoint(of.get("LABELS", "").split(";"))
+			if name in commands and chosen:
 				self.tests[name] = (commands[name], [e for e in of.get("ENVIRONMENT", "").split(";") if e],
 					of.get("WORKING_DIRECTORY") or self.tree)
 

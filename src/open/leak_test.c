@@ -20,8 +20,9 @@
 #include <tern/typed.h>
 
 #include "../../tests/local.h"
+#include "net/udp/udp.h"
 
-enum { WARM = 40, SESSIONS = 20, PAGE = 4096, FEW = 24, LONG = 100000, TYPE = 3, KIND = 4 };
+enum { WARM = 40, SESSIONS = 20, PAGE = 4096, FEW = 100, LONG = 100000, TYPE = 3, KIND = 4 };
 
 static unsigned char here[LONG], there[LONG];
 
@@ -246,6 +247,33 @@ TEST(posts_leave_nothing)
 	leaks_nothing(posts);
 }
 
+/* -- Over packets ------------------------------------------------------------------------------ */
+
+static int (*const uses_of[])(void) = {
+	messages, sends, buffers, memory, channels, sequences, threads, posts,
+};
+
+static void each_over_udp(const char *fault, void (*test)(int (*uses)(void)))
+{
+	char why[200];
+	if (!udp_ops.usable(why, sizeof why))
+		check_skip(why);
+	setenv("TERN_NET", "udp", 1);
+	setenv("TERN_FAULT", fault, 1);
+	for (unsigned i = 0; i < sizeof uses_of / sizeof *uses_of; i++)
+		test(uses_of[i]);
+}
+
+TEST(over_udp_nothing_is_left)
+{
+	each_over_udp("", leaks_nothing);
+}
+
+TEST(where_packets_overtake_each_other_nothing_is_left)
+{
+	each_over_udp("reorder=0.3,duplicate=0.2,seed=1", leaks_nothing);
+}
+
 #ifndef CHECK_SANITIZED /* which has a malloc() of its own */
 /* -- No memory --------------------------------------------------------------------------------- */
 
@@ -347,5 +375,10 @@ TEST(threads_say_that_there_is_no_memory)
 TEST(posts_say_that_there_is_no_memory)
 {
 	lacks_each(posts);
+}
+
+TEST(over_udp_it_is_said_that_there_is_no_memory)
+{
+	each_over_udp("", lacks_each);
 }
 #endif
