@@ -54,6 +54,15 @@ TERN_TRACE=$folder/t "$tern" run -n 2 "$folder/<script>x" >/dev/null
 browse '#selftest'
 [[ $said == "passed; 2 ranks, "* ]] || fail "it did not pass"
 
+echo "it shows calls on teams, and light threads in rows of their own"
+make_page 2 tally
+browse '#selftest'
+[[ $said == "passed; 2 ranks, "* ]] || fail "it did not pass"
+grep -q '"tern_team_allreduce"' "$page" || fail "no call has its name"
+make_page 2 quicksort
+browse '#selftest'
+[[ $said == "passed; 2 ranks, "* ]] || fail "it did not pass"
+
 echo "it stays quick with 100,000 events, and in dark colours"
 make_page 2 pingpong
 browse '#selftest' --force-dark-mode

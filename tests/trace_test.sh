@@ -75,6 +75,34 @@ check_err '^2 of 4 ranks are here$'
 "$TERN_BIN/json_check" traceEvents <"$folder/some.json" >/dev/null 2>>"$err" ||
 	fail "the file is not JSON"
 
+sentence "calls on teams have their own names, and waits those of the calls that wait"
+traced 3 "$TERN_BIN/tally"
+run --json "$folder/t"
+check_status 0
+count_out 3 '"ph": "X", "name": "tern_team_all", "cat": "call"'
+count_out 6 '"ph": "X", "name": "tern_team_allreduce", "cat": "call"'
+count_out 3 '"ph": "X", "name": "tern_team_free", "cat": "call"'
+check_out '"name": "wait: operation \(tern_team_[a-z]+\)", "cat": "wait"'
+run --summary "$folder/t"
+for rank in 0 1 2; do
+	check_out "^ +$rank +[0-9]+ +[0-9]+ +[0-9]+ +0 +4 "
+done
+traced 4 "$TERN_BIN/pipeline"
+run --json "$folder/t"
+check_out '"name": "wait: operation \((opening a channel|tern_chan_[a-z]+)\)", "cat": "wait"'
+
+sentence "light threads are there from their beginning to their end, side by side"
+traced 2 "$TERN_BIN/quicksort"
+threads=$(sed -nE 's/^rank [0-9]+: ([0-9]+) threads$/\1/p' "$out" | awk '{ n += $1 } END { print n }')
+run --json "$folder/t"
+check_status 0
+count_out "$threads" '"ph": "X", "name": "thread [0-9]+", "cat": "thread"'
+check_out '"args": \{"name": "rank 0, light threads 1"\}'
+grep '"cat": "thread"' "$out" | sed -E 's/.*"tid": ([0-9]+), "ts": ([0-9.]+), "dur": ([0-9.]+).*/\1 \2 \3/' |
+	sort -k1,1n -k2,2n | awk '$1 == lane && $2 < end - 0.0005 { bad = 1 }
+		{ lane = $1; end = $2 + $3 } END { exit bad || NR == 0 }' ||
+	fail "threads of one lane overlap"
+
 sentence "the trace of a rank that is killed can be read up to its last flush"
 rm -f "$folder"/t.*
 TERN_TRACE=$folder/t "$tern" run -n 2 sh \

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "coll/coll.h"
+#include "endpoint/trace.h"
 
 struct scratch {
 	struct scratch *next;
@@ -392,34 +393,7 @@ static bool meet_may(const tern_team *team, const struct near_step *s, const str
 	       !wait_scheduler;
 }
 
-int run_near(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
-	     tern_op *op)
-{
-	struct coll *c = team->coll;
-	struct run *r;
-	if (!op && meet_may(team, s, k) && near_meet(team, s, k)) {
-		team->calls++;
-		return 0;
-	}
-	int rc = team_check(team, name);
-	if (!rc && !op)
-		rc = rules_wait(c->e, name);
-	if (rc)
-		return rc;
-	if (!op && !team->first && c->spare && (!k || k->fn) && near_quick(team, s, k)) {
-		team->calls++;
-		return 0;
-	}
-	rc = run_begin(team, name, &r);
-	if (rc)
-		return rc;
-	if (k)
-		r->combine = *k;
-	step_near(r, *s);
-	return run_go(r, op);
-}
-
-int run_go(struct run *r, tern_op *op)
+static int run_start(struct run *r, tern_op *op)
 {
 	tern_team *team = r->team;
 	struct coll *c = team->coll;
@@ -446,5 +420,59 @@ int run_go(struct run *r, tern_op *op)
 	run_wait(r);
 	rc = r->error ? r->error : r->result;
 	run_free(c, r);
+	return rc;
+}
+
+static int near_go(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
+		   tern_op *op)
+{
+	struct coll *c = team->coll;
+	struct run *r;
+	int rc = team_check(team, name);
+	if (!rc && !op)
+		rc = rules_wait(c->e, name);
+	if (rc)
+		return rc;
+	if (!op && !team->first && c->spare && (!k || k->fn) && near_quick(team, s, k)) {
+		team->calls++;
+		return 0;
+	}
+	rc = run_begin(team, name, &r);
+	if (rc)
+		return rc;
+	if (k)
+		r->combine = *k;
+	step_near(r, *s);
+	return run_start(r, op);
+}
+
+/* In a trace, the time that the program spends in it. */
+static void call_trace(struct endpoint *e, enum record_kind kind, const char *name)
+{
+	if (TERN_UNLIKELY(e->trace))
+		trace_call(e, kind, name);
+}
+
+int run_near(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
+	     tern_op *op)
+{
+	struct endpoint *e = team->coll->e;
+	if (!op && meet_may(team, s, k) && near_meet(team, s, k)) {
+		team->calls++;
+		return 0;
+	}
+	call_trace(e, RECORD_CALL, name);
+	int rc = near_go(team, name, s, k, op);
+	call_trace(e, RECORD_CALLED, name);
+	return rc;
+}
+
+int run_go(struct run *r, tern_op *op)
+{
+	struct endpoint *e = r->team->coll->e;
+	const char *name = r->name;
+	call_trace(e, RECORD_CALL, name);
+	int rc = run_start(r, op);
+	call_trace(e, RECORD_CALLED, name);
 	return rc;
 }

@@ -420,7 +420,7 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 void wait_step(struct endpoint *e, struct wait *w)
 {
 	if (TERN_UNLIKELY(e->trace))
-		trace_step(e, w->what, &w->begun);
+		trace_step(e, w->what, w->call, &w->begun);
 	unsigned handled = wait_serve(e, w);
 	wait_wanted(e);
 	/* In a layer's progress nobody else may run: the layer is in the middle of something. */

@@ -20,15 +20,23 @@ enum record_kind {
 	RECORD_HANDLE,    /* a request from `peer` has arrived: its handler begins */
 	RECORD_HANDLE_RE, /* a reply */
 	RECORD_RETURN,    /* the handler that began last is over */
-	RECORD_WAIT,      /* a wait begins; `handler` is an enum wait_what */
+	/*
+	 * A wait begins; `handler` is an enum wait_what, `bytes` the number of the call's name plus
+	 * 1, and `peer` the light thread that waits; 0: the program.
+	 */
+	RECORD_WAIT,
 	RECORD_WAITED,
 	RECORD_BARRIER, /* `sequence` counts this rank's barriers */
 	RECORD_PASSED,
 	RECORD_DROPPED, /* `sequence` records before this one had no room */
 	RECORD_CLOSE,   /* the last one of a rank that ended well */
 	/* `handler` has a name of `bytes` bytes, which lies in the place of the records that
-	   follow. */
+	   follow. Numbers from TERN_HANDLER_SLOTS on are those of calls. */
 	RECORD_NAME,
+	RECORD_CALL, /* a call on a team begins; `bytes` and `peer` as of a wait */
+	RECORD_CALLED,
+	RECORD_THREAD, /* the light thread `peer` begins */
+	RECORD_ENDED,
 	RECORD_KINDS
 };
 
@@ -44,8 +52,8 @@ struct trace_record {
 	uint8_t unused_[3];
 };
 
-/* How many records' places a name takes, and the longest there is. */
-enum { RECORD_NAME_MOST = 48 };
+/* How many records' places a name takes, the longest there is, and names of calls. */
+enum { RECORD_NAME_MOST = 48, RECORD_CALLS = 64 };
 static inline unsigned record_name_places(uint32_t bytes)
 {
 	return (bytes + (uint32_t)sizeof(struct trace_record) - 1) /

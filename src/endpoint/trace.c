@@ -26,7 +26,8 @@ enum {
 /* A wait that has begun, and when its last step was over. */
 struct open_wait {
 	bool begun;
-	uint16_t what;
+	uint16_t what, thread;
+	uint32_t call;
 	uint64_t last;
 };
 
@@ -59,6 +60,8 @@ struct trace {
 	uint64_t resume; /* no flush before this */
 	int error;       /* of the file: from then on everything is dropped */
 	const struct world *world;
+	char call[RECORD_CALLS][RECORD_NAME_MOST + 1]; /* names that were written, */
+	uint32_t calls;                                /* so many */
 	char path[PATH_MOST];
 	tern_handler *handler[TERN_HANDLER_SLOTS];
 };
@@ -135,12 +138,62 @@ static inline struct trace_record *trace_next(struct trace *r, uint64_t now)
 }
 
 /* Of a kind that needs no more than a number. */
-static void trace_mark(struct trace *r, uint64_t now, enum record_kind kind, uint32_t sequence,
-		       uint16_t what)
+static void trace_mark(struct trace *r, uint64_t now, enum record_kind kind, uint32_t sequence)
 {
-	*trace_next(r, now) = (struct trace_record){
-		.time = now, .sequence = sequence, .handler = what, .kind = (uint8_t)kind
-	};
+	*trace_next(r, now) =
+		(struct trace_record){ .time = now, .sequence = sequence, .kind = (uint8_t)kind };
+}
+
+/* False if there is no room for it. */
+static bool name_write(struct trace *r, unsigned id, const char *name, uint32_t bytes)
+{
+	if (!records_have_room(r, 1 + record_name_places(bytes)))
+		return false;
+	*records_next(r) = (struct trace_record){ .time = r->world->now(),
+						  .bytes = bytes,
+						  .handler = (uint16_t)id,
+						  .kind = RECORD_NAME };
+	for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(struct trace_record)) {
+		struct trace_record *place = records_next(r);
+		memset(place, 0, sizeof *place);
+		memcpy(place, name + at, bytes - at < sizeof *place ? bytes - at : sizeof *place);
+	}
+	return true;
+}
+
+/* -- Calls and threads --------------------------------------------------------------------- */
+
+/* The number of a call's name plus 1, or 0; "tern_recv() and more" is "tern_recv". */
+static uint32_t call_number(struct trace *r, const char *call)
+{
+	char name[RECORD_NAME_MOST + 1] = "";
+	size_t length = call ? strcspn(call, "(") : 0;
+	memcpy(name, call ? call : "", length < RECORD_NAME_MOST ? length : RECORD_NAME_MOST);
+	for (uint32_t i = 0; i < r->calls; i++)
+		if (strcmp(r->call[i], name) == 0)
+			return i + 1;
+	if (!*name || r->calls == RECORD_CALLS ||
+	    !name_write(r, TERN_HANDLER_SLOTS + r->calls, name, (uint32_t)strlen(name)))
+		return 0;
+	memcpy(r->call[r->calls++], name, sizeof name);
+	return r->calls;
+}
+
+/* The light thread that runs; 0: the program. */
+static uint16_t thread_now(const struct endpoint *e)
+{
+	uint64_t number = e->site.context ? e->site.context() : 0;
+	return (uint16_t)(number ? (number - 1) % UINT16_MAX + 1 : 0);
+}
+
+static void trace_side(struct trace *r, uint64_t now, enum record_kind kind,
+		       const struct open_wait *w)
+{
+	*trace_next(r, now) = (struct trace_record){ .time = now,
+						     .bytes = w->call,
+						     .peer = w->thread,
+						     .handler = w->what,
+						     .kind = (uint8_t)kind };
 }
 
 /* -- Waits ------------------------------------------------------------------------------- */
@@ -151,27 +204,31 @@ static void trace_wait_end(struct trace *r)
 	struct open_wait *w = &r->wait[r->depth < DEPTH_MOST ? r->depth : DEPTH_MOST];
 	if (TERN_LIKELY(!w->begun))
 		return;
-	trace_mark(r, w->last, RECORD_WAITED, 0, w->what);
+	trace_side(r, w->last, RECORD_WAITED, w);
 	w->begun = false;
 }
 
-static void trace_wait_begin(struct trace *r, enum wait_what what, bool *begun)
+static void trace_wait_begin(struct endpoint *e, enum wait_what what, const char *call, bool *begun)
 {
+	struct trace *r = e->trace;
 	struct open_wait *w = &r->wait[r->depth];
 	if (w->begun && *begun)
 		return;
 	trace_wait_end(r);
 	*begun = true;
-	w->begun = true;
-	w->what = (uint16_t)what;
-	trace_mark(r, r->world->now(), RECORD_WAIT, 0, w->what);
+	*w = (struct open_wait){ .begun = true,
+				 .what = (uint16_t)what,
+				 .thread = thread_now(e),
+				 .call = call_number(r, call) };
+	w->last = r->world->now();
+	trace_side(r, w->last, RECORD_WAIT, w);
 }
 
-void trace_step(struct endpoint *e, enum wait_what what, bool *begun)
+void trace_step(struct endpoint *e, enum wait_what what, const char *call, bool *begun)
 {
 	struct trace *r = e->trace;
 	if (r->depth < DEPTH_MOST && !r->barrier)
-		trace_wait_begin(r, what, begun);
+		trace_wait_begin(e, what, call, begun);
 	r->depth++;
 }
 
@@ -190,7 +247,22 @@ void trace_barrier(struct endpoint *e, enum record_kind kind)
 	trace_wait_end(r);
 	r->barrier = kind == RECORD_BARRIER;
 	r->barriers += r->barrier;
-	trace_mark(r, r->world->now(), kind, r->barriers, 0);
+	trace_mark(r, r->world->now(), kind, r->barriers);
+}
+
+void trace_call(struct endpoint *e, enum record_kind kind, const char *call)
+{
+	struct trace *r = e->trace;
+	struct open_wait w = { .thread = thread_now(e), .call = call_number(r, call) };
+	trace_wait_end(r);
+	trace_side(r, r->world->now(), kind, &w);
+}
+
+void trace_thread(struct endpoint *e, enum record_kind kind)
+{
+	struct open_wait w = { .thread = thread_now(e) };
+	trace_wait_end(e->trace);
+	trace_side(e->trace, e->trace->world->now(), kind, &w);
 }
 
 /* -- Messages ---------------------------------------------------------------------------- */
@@ -276,19 +348,7 @@ tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn)
 
 void trace_name(struct endpoint *e, unsigned id, const char *name)
 {
-	struct trace *r = e->trace;
-	uint32_t bytes = (uint32_t)strnlen(name, RECORD_NAME_MOST);
-	if (!records_have_room(r, 1 + record_name_places(bytes)))
-		return;
-	*records_next(r) = (struct trace_record){ .time = r->world->now(),
-						  .bytes = bytes,
-						  .handler = (uint16_t)id,
-						  .kind = RECORD_NAME };
-	for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(struct trace_record)) {
-		struct trace_record *place = records_next(r);
-		memset(place, 0, sizeof *place);
-		memcpy(place, name + at, bytes - at < sizeof *place ? bytes - at : sizeof *place);
-	}
+	name_write(e->trace, id, name, (uint32_t)strnlen(name, RECORD_NAME_MOST));
 }
 
 /* -- Opening and closing ----------------------------------------------------------------- */
@@ -372,7 +432,7 @@ void trace_close(struct endpoint *e)
 		return;
 	trace_wait_end(r);
 	r->resume = 0; /* the last flush is tried whatever the disk is like */
-	trace_mark(r, r->world->now(), RECORD_CLOSE, 0, 0);
+	trace_mark(r, r->world->now(), RECORD_CLOSE, 0);
 	trace_flush(r);
 	r->lost += r->written - r->flushed;
 	if (r->lost)

@@ -35,12 +35,15 @@ void trace_name(struct endpoint *e, unsigned id, const char *name);
 void trace_send(struct endpoint *e, uint32_t dst, enum record_kind kind, const struct parcel *p);
 void trace_drained(struct endpoint *e); /* a batch of messages is over */
 void trace_barrier(struct endpoint *e, enum record_kind kind);
+void trace_call(struct endpoint *e, enum record_kind kind, const char *call);
+void trace_thread(struct endpoint *e, enum record_kind kind);
 
 /*
- * Around each step of a wait for `what`. A wait begins with its first step, which sets `begun`, and
- * is over when its last step was: that is known as soon as anything else is recorded.
+ * Around each step of a wait for `what` in `call`, which may be NULL. A wait begins with its first
+ * step, which sets `begun`, and is over when its last step was: that is known as soon as anything
+ * else is recorded.
  */
-void trace_step(struct endpoint *e, enum wait_what what, bool *begun);
+void trace_step(struct endpoint *e, enum wait_what what, const char *call, bool *begun);
 void trace_stepped(struct endpoint *e);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core/scope.h"
+#include "endpoint/trace.h"
 #include "spawn/preempt.h"
 
 /* The contexts of this kernel thread. */
@@ -99,12 +100,16 @@ static void thread_run(struct context *c, struct scope *scope)
 	struct spawn *s = c->home;
 	c->number = ++s->started;
 	s->e->threads++;
+	if (TERN_UNLIKELY(s->e->trace))
+		trace_thread(s->e, RECORD_THREAD);
 	scope_close(scope);
 	uint64_t result = s->fn[c->creation.label.id](s->e->t, c->creation.word);
 	*scope = scope_open(s->e->t);
 	thread_release(c);
 	inbox_answer(s, &c->creation, 0, result);
 	s->e->threads--;
+	if (TERN_UNLIKELY(s->e->trace))
+		trace_thread(s->e, RECORD_ENDED);
 	c->number = 0;
 }
 

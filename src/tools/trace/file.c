@@ -56,6 +56,13 @@ static int record_check(const struct track *t, size_t i)
 	return what ? error_set(-EBADMSG, "%s is damaged: record %zu %s", t->path, i, what) : 0;
 }
 
+static bool is_text(const char *name)
+{
+	while (*name >= ' ' && *name <= '~')
+		name++;
+	return !*name;
+}
+
 /* Takes the name at `i` out; how many records' places it takes, or 0 if the file ends within it. */
 static size_t name_take(struct track *t, size_t i)
 {
@@ -66,7 +73,8 @@ static size_t name_take(struct track *t, size_t i)
 		return 0;
 	memcpy(t->name[r->handler], r + 1, bytes);
 	t->name[r->handler][bytes] = '\0';
-	if (!job_name_in(t->name[r->handler]))
+	if (r->handler < TERN_HANDLER_SLOTS ? !job_name_in(t->name[r->handler])
+					    : !is_text(t->name[r->handler]))
 		t->name[r->handler][0] = '\0';
 	return places;
 }
@@ -74,7 +82,7 @@ static size_t name_take(struct track *t, size_t i)
 static int names_take(struct track *t)
 {
 	size_t kept = 0;
-	t->name = calloc(TERN_HANDLER_SLOTS, sizeof *t->name);
+	t->name = calloc(TERN_HANDLER_SLOTS + RECORD_CALLS, sizeof *t->name);
 	if (!t->name)
 		return error_set(-ENOMEM, "%s: no memory for the names of handlers", t->path);
 	for (size_t i = 0, places; i < t->records; i += places) {
@@ -84,7 +92,7 @@ static int names_take(struct track *t)
 			t->record[kept++] = *r;
 			continue;
 		}
-		if (r->handler >= TERN_HANDLER_SLOTS || r->bytes > RECORD_NAME_MOST)
+		if (r->handler >= TERN_HANDLER_SLOTS + RECORD_CALLS || r->bytes > RECORD_NAME_MOST)
 			return error_set(-EBADMSG, "%s is damaged: record %zu names no handler",
 					 t->path, i);
 		places = name_take(t, i);

@@ -14,7 +14,8 @@ struct track {
 	struct trace_record
 		*record; /* in the order of their times, which are that rank's clock's */
 	size_t records;
-	char (*name)[RECORD_NAME_MOST + 1]; /* of each handler; "" if it has none */
+	/* Of each handler, and behind them of each call; "" if it has none. */
+	char (*name)[RECORD_NAME_MOST + 1];
 	bool cut; /* the file ends inside a record: the rank was killed while it wrote */
 };
 

@@ -46,18 +46,19 @@ static void page_names(struct json *j, const struct merged *m)
 }
 
 /*
- * track, begin, length, kind, handler, depth, peer, bytes, sequence, message or -1, unended; in
- * ns.
+ * track, begin, length, kind, handler, row, peer, bytes, sequence, message or -1, unended, call
+ * plus 1 or 0; in ns.
  */
 static void page_spans(const struct merged *m, FILE *to)
 {
 	fputs(",\n\"spans\": [", to);
 	for (size_t i = 0; i < m->spans; i++) {
 		const struct span *s = &m->span[i];
-		fprintf(to, "%s%u,%" PRId64 ",%" PRId64 ",%u,%u,%u,%u,%u,%u,%lld,%d",
+		fprintf(to, "%s%u,%" PRId64 ",%" PRId64 ",%u,%u,%u,%u,%u,%u,%lld,%d,%u",
 			i ? ",\n" : "", s->track, s->begin, s->end - s->begin, (unsigned)s->kind,
-			s->handler, s->depth, s->peer, s->bytes, s->sequence,
-			s->message == NO_MESSAGE ? -1LL : (long long)s->message, s->unended);
+			s->handler, s->row, s->peer, s->bytes, s->sequence,
+			s->message == NO_MESSAGE ? -1LL : (long long)s->message, s->unended,
+			s->call);
 	}
 	fputs("]", to);
 }
@@ -86,6 +87,10 @@ static void page_data(const struct merged *m, FILE *to)
 	fprintf(to, "{\"length\": %" PRId64 ", \"dropped\": %" PRIu64 ", ", m->length, m->dropped);
 	page_ranks(&j, m);
 	page_names(&j, m);
+	json_begin(&j, "calls", '[');
+	for (uint32_t i = 0; i < m->calls; i++)
+		json_text(&j, NULL, m->call[i]);
+	json_end(&j, ']');
 	page_spans(m, to);
 	page_messages(m, to);
 	fputs("}", to);

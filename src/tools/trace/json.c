@@ -1,48 +1,64 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The trace event format. A rank is a process with one thread; handlers, waits and barriers
- * are complete events (X), a send is one that takes no time, and a flow (s, f) leads from it to
- * its handler.
+ * The trace event format. A rank is a process with a thread for each lane; handlers, waits,
+ * barriers and calls are complete events (X), a send is one that takes no time, and a flow (s, f)
+ * leads from it to its handler.
  */
+#include <tern/tern.h>
+
 #include "tools/common/json.h"
 #include "tools/trace/show.h"
 
 enum { SEND_NS = 1 }; /* shown: a flow begins in a slice, and one of no length is none */
 
+/* Chrome and Perfetto want numbers that no other rank's lanes have. */
+static uint32_t lane_number(uint32_t rank, unsigned lane)
+{
+	return rank + lane * TERN_RANKS_MAX;
+}
+
 /* Begins an event and leaves it open for what only its kind has. */
 static void event_begin(struct json *j, const char *phase, const char *name, const char *category,
-			uint32_t rank, int64_t time)
+			uint32_t rank, unsigned lane, int64_t time)
 {
 	json_begin(j, NULL, '{');
 	json_text(j, "ph", phase);
 	json_text(j, "name", name);
 	json_text(j, "cat", category);
 	json_whole(j, "pid", rank);
-	json_whole(j, "tid", rank);
+	json_whole(j, "tid", lane_number(rank, lane));
 	json_micros(j, "ts", time);
 }
 
-static void name_event(struct json *j, const char *what, uint32_t rank, const char *name)
+static void name_event(struct json *j, const char *what, uint32_t rank, unsigned lane,
+		       const char *name)
 {
 	json_begin(j, NULL, '{');
 	json_text(j, "ph", "M");
 	json_text(j, "name", what);
 	json_whole(j, "pid", rank);
-	json_whole(j, "tid", rank);
+	json_whole(j, "tid", lane_number(rank, lane));
 	json_begin(j, "args", '{');
 	json_text(j, "name", name);
 	json_end(j, '}');
 	json_end(j, '}');
 }
 
-static void track_names(struct json *j, const struct track *t)
+static void track_names(struct json *j, const struct merged *m, uint32_t track)
 {
+	const struct trace_head *h = &m->track[track].head;
 	char name[128];
-	snprintf(name, sizeof name, "rank %u", t->head.rank);
-	name_event(j, "thread_name", t->head.rank, name);
-	snprintf(name, sizeof name, "rank %u (%s, pid %u)", t->head.rank, t->head.program,
-		 t->head.pid);
-	name_event(j, "process_name", t->head.rank, name);
+	unsigned lanes = 0;
+	snprintf(name, sizeof name, "rank %u", h->rank);
+	name_event(j, "thread_name", h->rank, 0, name);
+	for (size_t i = m->first_span[track]; i < m->first_span[track + 1]; i++)
+		lanes = m->span[i].lane > lanes ? m->span[i].lane : lanes;
+	for (unsigned i = 1; i <= lanes; i++) {
+		snprintf(name, sizeof name, "rank %u, light threads %u", h->rank, i);
+		name_event(j, "thread_name", h->rank, i, name);
+	}
+	snprintf(name, sizeof name, "rank %u (%s, pid %u)", h->rank, h->program, h->pid);
+	name_event(j, "process_name", h->rank, 0, name);
 }
 
 static void message_arguments(struct json *j, const char *side, uint32_t peer, uint32_t bytes,
@@ -57,7 +73,8 @@ static void span_event(struct json *j, const struct merged *m, const struct span
 {
 	char name[HANDLER_TEXT];
 	span_name(name, m, s);
-	event_begin(j, "X", name, span_kind_name(s->kind), m->track[s->track].head.rank, s->begin);
+	event_begin(j, "X", name, span_kind_name(s->kind), m->track[s->track].head.rank, s->lane,
+		    s->begin);
 	json_micros(j, "dur", s->end - s->begin);
 	json_begin(j, "args", '{');
 	if (s->kind <= SPAN_REPLY)
@@ -70,7 +87,7 @@ static void span_event(struct json *j, const struct merged *m, const struct span
 
 static void flow_event(struct json *j, const char *phase, size_t id, uint32_t rank, int64_t time)
 {
-	event_begin(j, phase, "message", "message", rank, time);
+	event_begin(j, phase, "message", "message", rank, 0, time);
 	json_whole(j, "id", id);
 	if (*phase == 'f')
 		json_text(j, "bp", "e");
@@ -85,7 +102,7 @@ static void message_event(struct json *j, const struct merged *m, size_t i)
 		return;
 	handler_name(handler, m, x->handler);
 	snprintf(name, sizeof name, "send %s", handler);
-	event_begin(j, "X", name, x->reply ? "send reply" : "send request", x->source, x->sent);
+	event_begin(j, "X", name, x->reply ? "send reply" : "send request", x->source, 0, x->sent);
 	json_micros(j, "dur", SEND_NS);
 	json_begin(j, "args", '{');
 	message_arguments(j, "to", x->target, x->bytes, x->sequence);
@@ -114,7 +131,7 @@ static void events(struct json *j, const struct merged *m)
 {
 	json_begin(j, NULL, '[');
 	for (uint32_t i = 0; i < m->tracks; i++)
-		track_names(j, &m->track[i]);
+		track_names(j, m, i);
 	for (size_t i = 0; i < m->spans; i++)
 		span_event(j, m, &m->span[i]);
 	for (size_t i = 0; i < m->messages; i++)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <tern/tern.h>
 
@@ -32,33 +33,65 @@ void handler_name(char text[HANDLER_TEXT], const struct merged *m, unsigned hand
 	snprintf(text, HANDLER_TEXT, name ? "%s (%s)" : "%s", number, name);
 }
 
+/* The number of a call's name, which ranks number each for itself, plus 1. */
+static uint32_t call_of(struct merged *m, const struct track *t, uint32_t number)
+{
+	const char *name = t->name && number && number <= RECORD_CALLS
+				   ? t->name[TERN_HANDLER_SLOTS + number - 1]
+				   : "";
+	for (uint32_t i = 0; i < m->calls; i++)
+		if (strcmp(m->call[i], name) == 0)
+			return i + 1;
+	if (!*name)
+		return 0;
+	m->call[m->calls++] = name;
+	return m->calls;
+}
+
+static void wait_name(char text[HANDLER_TEXT], const struct merged *m, const struct span *s)
+{
+	static const char *const what[WAIT_KINDS] = { "operation", "flag", "room", "block" };
+	unsigned kind = s->handler < WAIT_KINDS ? s->handler : WAIT_OPERATION;
+	const char *call = s->call ? m->call[s->call - 1] : NULL;
+	snprintf(text, HANDLER_TEXT, call ? "wait: %s (%s)" : "wait: %s", what[kind], call);
+}
+
 void span_name(char text[HANDLER_TEXT], const struct merged *m, const struct span *s)
 {
-	static const char *const what[WAIT_KINDS] = { "wait: operation", "wait: flag", "wait: room",
-						      "wait: block" };
 	if (s->kind == SPAN_WAIT)
-		snprintf(text, HANDLER_TEXT, "%s",
-			 what[s->handler < WAIT_KINDS ? s->handler : WAIT_OPERATION]);
+		wait_name(text, m, s);
 	else if (s->kind == SPAN_BARRIER)
 		snprintf(text, HANDLER_TEXT, "barrier %u", s->sequence);
+	else if (s->kind == SPAN_CALL)
+		snprintf(text, HANDLER_TEXT, "%s", s->call ? m->call[s->call - 1] : "call");
+	else if (s->kind == SPAN_THREAD)
+		snprintf(text, HANDLER_TEXT, "thread %u", s->peer);
 	else
 		handler_name(text, m, s->handler);
 }
 
 const char *span_kind_name(enum span_kind kind)
 {
-	static const char *const name[SPAN_KINDS] = { "request", "reply", "wait", "barrier" };
+	static const char *const name[SPAN_KINDS] = { "request", "reply", "wait",
+						      "barrier", "call",  "thread" };
 	return name[kind];
 }
 
 /* -- Spans ------------------------------------------------------------------------------- */
 
-enum { STACK_MOST = 64 };
+enum { STACK_MOST = 64, LANES_MOST = 64 };
 
-/* The spans of one track that have begun and not ended. */
+/* The spans of one lane that have begun and not ended. */
 struct stack {
 	size_t at[STACK_MOST];
-	unsigned depth;
+	unsigned depth, deepest;
+	uint16_t thread;
+};
+
+/* Of one track; a lane whose thread has ended is for the next one. */
+struct stacks {
+	struct stack lane[LANES_MOST];
+	uint16_t lanes;
 };
 
 static enum span_kind kind_of(enum record_kind k)
@@ -71,28 +104,68 @@ static enum span_kind kind_of(enum record_kind k)
 	case RECORD_BARRIER:
 	case RECORD_PASSED:
 		return SPAN_BARRIER;
+	case RECORD_CALL:
+	case RECORD_CALLED:
+		return SPAN_CALL;
+	case RECORD_THREAD:
+	case RECORD_ENDED:
+		return SPAN_THREAD;
 	default:
 		return SPAN_WAIT;
 	}
 }
 
-static void span_begin(struct merged *m, struct stack *s, uint32_t track,
+/* Handlers and barriers have no thread: they are in the program's lane. */
+static uint16_t thread_of(const struct trace_record *r)
+{
+	enum span_kind kind = kind_of((enum record_kind)r->kind);
+	bool has = kind == SPAN_WAIT || kind == SPAN_CALL || kind == SPAN_THREAD;
+	return has && r->kind != RECORD_RETURN ? r->peer : 0;
+}
+
+/* The lane of a thread, or with `begins` one that is free; NULL if there is none. */
+static struct stack *stack_of(struct stacks *all, uint16_t thread, bool begins)
+{
+	struct stack *spare = NULL;
+	for (uint16_t i = 0; i < all->lanes; i++) {
+		struct stack *s = &all->lane[i];
+		if (s->thread == thread && (s->depth || !i))
+			return s;
+		if (i && !s->depth && !spare)
+			spare = s;
+	}
+	if (!spare && begins && all->lanes < LANES_MOST)
+		spare = &all->lane[all->lanes++];
+	if (!spare || !begins)
+		return NULL;
+	spare->thread = thread;
+	return spare;
+}
+
+static void span_begin(struct merged *m, struct stacks *all, uint32_t track,
 		       const struct trace_record *r)
 {
-	if (s->depth == STACK_MOST)
+	struct stack *s = stack_of(all, thread_of(r), true);
+	if (!s || s->depth == STACK_MOST)
 		return;
+	enum span_kind kind = kind_of((enum record_kind)r->kind);
+	bool calls = kind == SPAN_WAIT || kind == SPAN_CALL;
 	m->span[m->spans] = (struct span){
 		.begin = (int64_t)r->time,
 		.track = track,
-		.kind = kind_of((enum record_kind)r->kind),
+		.kind = kind,
 		.handler = r->handler,
 		.peer = r->peer,
+		.lane = (uint16_t)(s - all->lane),
+		.call = calls ? call_of(m, &m->track[track], r->bytes) : 0,
 		.bytes = r->bytes,
 		.sequence = r->sequence,
 		.depth = s->depth,
+		.around = s->depth ? s->at[s->depth - 1] : NO_SPAN,
 		.message = NO_MESSAGE,
 	};
 	s->at[s->depth++] = m->spans++;
+	s->deepest = s->depth > s->deepest ? s->depth : s->deepest;
 }
 
 static bool span_ends(const struct span *s, const struct trace_record *r)
@@ -103,27 +176,40 @@ static bool span_ends(const struct span *s, const struct trace_record *r)
 	return s->kind == kind_of((enum record_kind)r->kind);
 }
 
-static void span_end(struct merged *m, struct stack *s, const struct trace_record *r)
+static void span_end(struct merged *m, struct stacks *all, const struct trace_record *r)
 {
-	if (!s->depth || !span_ends(&m->span[s->at[s->depth - 1]], r))
+	struct stack *s = stack_of(all, thread_of(r), false);
+	if (!s || !s->depth || !span_ends(&m->span[s->at[s->depth - 1]], r))
 		return; /* it began where records were dropped */
 	m->span[s->at[--s->depth]].end = (int64_t)r->time;
 }
 
 /* Where records are missing, nobody knows when what had begun was over. */
-static void spans_give_up(struct merged *m, struct stack *s, uint64_t time)
+static void spans_give_up(struct merged *m, struct stacks *all, uint64_t time)
 {
-	while (s->depth) {
-		struct span *open = &m->span[s->at[--s->depth]];
-		open->end = (int64_t)time;
-		open->unended = true;
-	}
+	for (struct stack *s = all->lane; s < all->lane + all->lanes; s++)
+		while (s->depth) {
+			struct span *open = &m->span[s->at[--s->depth]];
+			open->end = (int64_t)time;
+			open->unended = true;
+		}
+}
+
+/* The rows of a lane are below those of the lane before. */
+static void spans_place(struct merged *m, const struct stacks *all, size_t first)
+{
+	unsigned top[LANES_MOST] = { 0 };
+	for (uint16_t i = 1; i < all->lanes; i++)
+		top[i] = top[i - 1] + all->lane[i - 1].deepest;
+	for (size_t i = first; i < m->spans; i++)
+		m->span[i].row = top[m->span[i].lane] + m->span[i].depth;
 }
 
 static void track_spans(struct merged *m, uint32_t track)
 {
 	const struct track *t = &m->track[track];
-	struct stack s = { .depth = 0 };
+	struct stacks s = { .lanes = 1 };
+	size_t first = m->spans;
 	for (size_t i = 0; i < t->records; i++) {
 		const struct trace_record *r = &t->record[i];
 		switch (r->kind) {
@@ -131,11 +217,15 @@ static void track_spans(struct merged *m, uint32_t track)
 		case RECORD_HANDLE_RE:
 		case RECORD_WAIT:
 		case RECORD_BARRIER:
+		case RECORD_CALL:
+		case RECORD_THREAD:
 			span_begin(m, &s, track, r);
 			break;
 		case RECORD_RETURN:
 		case RECORD_WAITED:
 		case RECORD_PASSED:
+		case RECORD_CALLED:
+		case RECORD_ENDED:
 			span_end(m, &s, r);
 			break;
 		case RECORD_DROPPED:
@@ -146,6 +236,7 @@ static void track_spans(struct merged *m, uint32_t track)
 	}
 	if (t->records)
 		spans_give_up(m, &s, t->record[t->records - 1].time);
+	spans_place(m, &s, first);
 }
 
 /* -- The whole --------------------------------------------------------------------------- */
@@ -182,7 +273,8 @@ static int merge_allocate(struct merged *m)
 	m->first_span = calloc(m->tracks + 1, sizeof *m->first_span);
 	m->span = calloc(records + 1, sizeof *m->span);
 	m->message = calloc(records + 1, sizeof *m->message);
-	if (m->offset && m->first_span && m->span && m->message)
+	m->call = calloc(m->tracks * RECORD_CALLS, sizeof *m->call);
+	if (m->offset && m->first_span && m->span && m->message && m->call)
 		return 0;
 	return error_set(-ENOMEM, "no memory to merge %zu records", records);
 }
@@ -239,4 +331,5 @@ void merge_free(struct merged *m)
 	free(m->first_span);
 	free(m->span);
 	free(m->message);
+	free(m->call);
 }

@@ -8,19 +8,34 @@
 
 #include "tools/trace/file.h"
 
-enum span_kind { SPAN_REQUEST, SPAN_REPLY, SPAN_WAIT, SPAN_BARRIER, SPAN_KINDS };
+enum span_kind {
+	SPAN_REQUEST,
+	SPAN_REPLY,
+	SPAN_WAIT,
+	SPAN_BARRIER,
+	SPAN_CALL,   /* on a team */
+	SPAN_THREAD, /* from its beginning to its end */
+	SPAN_KINDS
+};
 
 #define NO_MESSAGE SIZE_MAX
 
-/* Something that a rank did from a time to a time: a handler, a wait, a barrier. */
+/*
+ * Something that a rank did from a time to a time: a handler, a wait, a barrier, a call. What light
+ * threads do overlaps, so each has a lane while it runs; the program's is 0, with all handlers.
+ */
 struct span {
 	int64_t begin, end; /* ns since the merged trace began */
 	uint32_t track;
 	enum span_kind kind;
 	uint16_t handler; /* or an enum wait_what */
-	uint16_t peer;
+	uint16_t peer;    /* or a light thread; 0: the program */
+	uint16_t lane;
+	uint32_t call; /* of `merged.call`, plus 1; 0: not known */
 	uint32_t bytes, sequence;
-	unsigned depth; /* spans around it */
+	unsigned depth; /* spans around it in its lane, */
+	size_t around;  /* and the one of them that begins last, or NO_SPAN */
+	unsigned row;   /* of the track; those of one row do not overlap */
 	size_t message; /* that it handles, or NO_MESSAGE: its sending was not recorded */
 	bool unended;   /* its end was not recorded; what stands here is the latest it can be */
 };
@@ -57,6 +72,8 @@ struct merged {
 	size_t *first_span;      /* of each track, and one more */
 	struct message *message; /* by sender, receiver, kind, sequence */
 	size_t messages;
+	const char **call; /* names of calls, of all ranks */
+	uint32_t calls;
 	size_t undelivered, unsent; /* messages with one side only */
 	uint64_t dropped;           /* events that the ranks could not write */
 	int64_t length;             /* ns from the first event to the last */

@@ -11,7 +11,7 @@ enum { LONGEST = 10 }; /* entries of each list */
 
 /* What one rank did; ns. */
 struct account {
-	uint64_t sent, handled, waits, barriers;
+	uint64_t sent, handled, waits, barriers, calls;
 	int64_t busy, waiting;
 };
 
@@ -23,22 +23,23 @@ static void account_span(struct account *a, const struct span *s, const struct s
 {
 	int64_t took = s->end - s->begin;
 	bool handler = s->kind <= SPAN_REPLY;
+	if (s->kind == SPAN_THREAD)
+		return;
 	*(handler ? &a->busy : &a->waiting) += took;
-	if (around)
+	if (around && around->kind != SPAN_THREAD)
 		*(around->kind <= SPAN_REPLY ? &a->busy : &a->waiting) -= took;
 	a->handled += handler;
 	a->waits += s->kind == SPAN_WAIT;
 	a->barriers += s->kind == SPAN_BARRIER;
+	a->calls += s->kind == SPAN_CALL;
 }
 
 static struct account account_of(const struct merged *m, uint32_t track)
 {
 	struct account a = { 0 };
-	size_t around[64];
 	for (size_t i = m->first_span[track]; i < m->first_span[track + 1]; i++) {
 		const struct span *s = &m->span[i];
-		around[s->depth] = i;
-		account_span(&a, s, s->depth ? &m->span[around[s->depth - 1]] : NULL);
+		account_span(&a, s, s->around == NO_SPAN ? NULL : &m->span[s->around]);
 	}
 	for (size_t i = 0; i < m->messages; i++)
 		a.sent += m->message[i].from == track;
@@ -52,12 +53,14 @@ static double share(int64_t part, int64_t whole)
 
 static void show_ranks(const struct merged *m, FILE *to)
 {
-	fprintf(to, "%6s %9s %9s %9s %9s %8s %9s\n", "rank", "sent", "handled", "waits", "barriers",
-		"busy %", "waiting %");
+	fprintf(to, "%6s %9s %9s %9s %9s %9s %8s %9s\n", "rank", "sent", "handled", "waits",
+		"barriers", "calls", "busy %", "waiting %");
 	for (uint32_t i = 0; i < m->tracks; i++) {
 		struct account a = account_of(m, i);
-		fprintf(to, "%6u %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8.2f %9.2f\n",
-			m->track[i].head.rank, a.sent, a.handled, a.waits, a.barriers,
+		fprintf(to,
+			"%6u %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+			" %8.2f %9.2f\n",
+			m->track[i].head.rank, a.sent, a.handled, a.waits, a.barriers, a.calls,
 			share(a.busy, m->length), share(a.waiting, m->length));
 	}
 }
@@ -78,7 +81,7 @@ static size_t *spans_by_length(const struct merged *m, bool handlers, size_t *n)
 	size_t *at = calloc(m->spans + 1, sizeof *at);
 	*n = 0;
 	for (size_t i = 0; at && i < m->spans; i++)
-		if ((m->span[i].kind <= SPAN_REPLY) == handlers)
+		if ((m->span[i].kind <= SPAN_REPLY) == handlers && m->span[i].kind != SPAN_THREAD)
 			at[(*n)++] = i;
 	sorted = m;
 	if (at)
