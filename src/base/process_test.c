@@ -113,7 +113,8 @@ TEST(another_process_under_the_same_number_is_not_taken_for_it)
 TEST(a_variable_of_a_process_is_found_by_its_whole_name)
 {
 	char value[64] = "none", small[4];
-	char *const environment[] = { "PLACE_ONE=first", "PLACE=the second", "PLAC=third", NULL };
+	char first[] = "PLACE_ONE=first", second[] = "PLACE=the second", third[] = "PLAC=third";
+	char *const environment[] = { first, second, third, NULL };
 	int in[2];
 	REQUIRE(pipe(in) == 0);
 	pid_t child = fork();
