@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <tern/tern.h>
 
 #include "base/error.h"
 #include "base/setting.h"
 #include "boot/join.h"
+#include "boot/pmi/mpi.h"
 
 /* Variables that say how many ranks there are, of launchers whose process manager is not there. */
 static const struct {
@@ -52,6 +54,23 @@ static int boot_join(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(v
 	return boot_refuse(pmi->sign, pmi->starters, rc, why);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0;
+}
+
+/*
+ * Slurm lets one client in a process begin on PMI_FD, and MPI would hang if that was us. Its own
+ * library takes another way. mpiexec.hydra, which may run in a step of Slurm's, sets
+ * MPI_LOCALNRANKS, and lets anybody begin.
+ */
+static const struct pmi_ops *boot_beside_mpi(const struct pmi_ops *pmi)
+{
+	bool slurm = same_text(getenv("PMI_RANK"), getenv("SLURM_PROCID")) &&
+		     getenv(pmi_slurm_ops.sign) && !getenv("MPI_LOCALNRANKS");
+	return pmi == &pmi1_ops && slurm && mpi_use() == MPI_USE_NOT_YET ? &pmi_slurm_ops : pmi;
+}
+
 /*
  * A launcher may have been started by another one, whose variables are still there: the one
  * that has several ranks is meant.
@@ -66,7 +85,7 @@ static int boot_launched(struct boot *b, bool (*fabric)(void))
 		signs = true;
 		if (ranks_said(pmi->count) == 1)
 			continue;
-		int rc = boot_join(pmi, b, fabric);
+		int rc = boot_join(boot_beside_mpi(pmi), b, fabric);
 		if (rc || b->size > 1)
 			return rc;
 		if (ranks_said(pmi->count) > 1)

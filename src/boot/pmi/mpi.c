@@ -3,7 +3,6 @@
 #include "boot/pmi/mpi.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <string.h>
 
 static bool mpi_says(const char *name, bool *known)
@@ -24,4 +23,9 @@ enum mpi_use mpi_use(void)
 	if (!begun)
 		return MPI_USE_NOT_YET;
 	return mpi_says("MPI_Finalized", &known) ? MPI_USE_OVER : MPI_USE_ACTIVE;
+}
+
+bool mpi_speaks_pmi1(void)
+{
+	return mpi_use() == MPI_USE_ACTIVE && !dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
 }

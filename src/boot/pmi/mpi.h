@@ -6,6 +6,8 @@
 #ifndef TERN_BOOT_PMI_MPI_H
 #define TERN_BOOT_PMI_MPI_H
 
+#include <stdbool.h>
+
 enum mpi_use {
 	MPI_USE_NONE, /* the process has no MPI, as far as can be seen */
 	MPI_USE_NOT_YET,
@@ -14,5 +16,8 @@ enum mpi_use {
 };
 
 enum mpi_use mpi_use(void);
+
+/* Whether it speaks PMI-1 on the descriptor of PMI_FD now: all do but Open MPI. */
+bool mpi_speaks_pmi1(void);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "boot/pmi/mpi.h"
 #include "boot/pmi/pmi.h"
 
 enum { LINE_MAX_BYTES = 4096, TABLE_MAX = 256 };
@@ -140,7 +141,8 @@ static int pmi1_open(uint32_t *rank, uint32_t *size)
 		return rc;
 	pmi1.fd = (int)fd;
 	fstat(pmi1.fd, &pmi1.socket);
-	rc = pmi1_ask("response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
+	if (!mpi_speaks_pmi1()) /* Slurm does not answer who begins twice */
+		rc = pmi1_ask("response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
 	if (!rc)
 		rc = pmi1_ask("my_kvsname", "cmd=get_my_kvsname\n");
 	if (!rc && !pmi1_word("kvsname", pmi1.table, sizeof pmi1.table))
