@@ -543,3 +543,30 @@ TEST(a_send_to_a_rank_that_has_left_says_so)
 	CHECK(says(-EOWNERDEAD, "rank 2"));
 	CHECK_IS(send_to(2, TYPE, 5, TERN_BUF_NOWAIT), -EOWNERDEAD);
 }
+
+/* The buffers of a type that takes the place of another lie between those of older ones. */
+TEST(a_buffer_is_found_in_whatever_order_the_types_lie)
+{
+	enum { TYPES = 8, ROUNDS = 3 };
+	unsigned type[TYPES];
+	local_open(2);
+	for (unsigned i = 0; i < TYPES; i++) {
+		type[i] = i;
+		REQUIRE(tern_buf_alloc(local[1], i, BYTES, COUNT, 0) == 0);
+	}
+	for (unsigned i = 1; i < TYPES; i += 2) { /* every second one, closed and replaced */
+		CHECK_IS(tern_buf_close(local[1], type[TYPES - i]), 0);
+		type[TYPES - i] = TYPES + i;
+		REQUIRE(tern_buf_alloc(local[1], type[TYPES - i], BYTES, COUNT, 0) == 0);
+	}
+	const struct typed *y = typed_of(local[1]);
+	CHECK_IS(y->queues, TYPES);
+	for (unsigned i = 1; i < y->queues; i++)
+		CHECK(y->sorted[i - 1]->pool.buffer < y->sorted[i]->pool.buffer);
+	for (unsigned round = 0; round < ROUNDS * COUNT; round++)
+		for (unsigned i = 0; i < TYPES; i++) {
+			CHECK_IS(send_to(1, type[i], BYTES, TERN_BUF_NOWAIT), 0);
+			CHECK_IS(receive_code(local[1], type[i], 0), 0);
+		}
+	local_close();
+}
