@@ -140,3 +140,38 @@ TEST(members_are_combined_in_their_order_by_messages)
 {
 	try_sizes("udp");
 }
+
+/*
+ * The others wait in the long call while a poll ends the short one, whose handle they have: what
+ * they wait for is of another kind then.
+ */
+static void rank_behind(void)
+{
+	enum { LONG = 32768, SHORT = 500, OFTEN = 10 };
+	tern *t = ranks_open();
+	tern_team *all;
+	static tern_uint64_at in[LONG], out[LONG];
+	uint64_t few[SHORT] = { 0 }, sums[SHORT];
+	REQUIRE(tern_team_all(t, &all) == 0);
+	CHECK_IS(tern_reduce_on(t, AFTER, map_after, maps), 0);
+	for (size_t i = 0; i < LONG; i++)
+		in[i] = map_of(tern_rank(t), i);
+	for (unsigned k = 0; k < OFTEN; k++) {
+		tern_op op = TERN_OP;
+		CHECK_IS(tern_team_scan_start(all, few, sums, SHORT, TERN_TYPE_UINT64,
+					      TERN_REDUCE_SUM, tern_rank(t) ? &op : NULL),
+			 0);
+		CHECK_IS(tern_team_allreduce(all, in, out, LONG, TERN_TYPE_UINT64_AT, AFTER), 0);
+		CHECK_IS(tern_op_wait(t, &op), 0);
+	}
+	CHECK_IS(maps_wrong(out, LONG, tern_size(t) - 1), 0);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_long_call_goes_on_behind_one_that_a_poll_ends)
+{
+	setenv("TERN_NET", "udp", 1);
+	ranks_run(4, rank_behind);
+	unsetenv("TERN_NET");
+}

@@ -261,6 +261,8 @@ void run_awaits(const struct run *r, uint64_t *set)
 struct run_wait {
 	struct wait wait;
 	struct run *run;
+	const struct run *first; /* of the team when the wait began, and how far it was */
+	unsigned at;
 	bool dozes;
 	unsigned asked;
 	char words[PULSE_TEXT];
@@ -271,15 +273,19 @@ static const struct step *step_now(const struct run *r)
 	return &r->step[r->at];
 }
 
-/* Whether a turn would get somewhere; no effects. */
+/*
+ * Whether a turn would get somewhere; no effects. Where a poll has taken the steps of a call with a
+ * handle meanwhile, the next one may need another kind of wait.
+ */
 static bool run_ready(struct endpoint *e, void *arg)
 {
-	const struct run *r = ((const struct run_wait *)arg)->run;
+	const struct run_wait *rw = arg;
+	const struct run *r = rw->run;
 	(void)e;
 	if (r->over)
 		return true;
 	const struct run *first = r->team->first;
-	if (run_hopeless(first))
+	if (first != rw->first || first->at != rw->at || run_hopeless(first))
 		return true;
 	const struct step *s = step_now(first);
 	return s->kind == STEP_NEAR ? near_ready(first, &first->near[s->tag])
@@ -343,6 +349,7 @@ static void run_wait(struct run *r)
 			break;
 		const struct run *first = r->team->first;
 		const struct step *s = step_now(first);
+		rw.first = first, rw.at = first->at;
 		if (s->kind == STEP_NEAR && run_look(e, &rw))
 			continue;
 		/* No bell rings for room, for a receiver that is ready, or for a free cell. */
