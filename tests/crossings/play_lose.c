@@ -145,7 +145,7 @@ static void survive(const struct step *s, struct place *p)
 		for (uint32_t i = 0; i < tern_team_size(left); i++)
 			set |= UINT64_C(1) << tern_team_member(left, i);
 		int rc = tern_team_allgather(left, &set, all, sizeof set);
-		if (!(set & s->victims)) {
+		if (!(set & gone)) {
 			code_is(s, "an allgather of the survivors", rc, 0);
 			for (uint32_t i = 0; i < tern_team_size(left) && !rc; i++)
 				number_is(s, "the team at another member", all[i], set);
@@ -239,8 +239,11 @@ static void others_call(const struct step *s, struct place *p)
 void others_are_ready(const struct step *s)
 {
 	const tern_id id = (tern_id)(1000 + s->number) << 16;
+	struct place *p = &place[s->family];
 	uint64_t word;
 	pending_wait_all();
+	if (p->team && p->lost) /* of an earlier loss */
+		heal(s, p);
 	for (uint32_t r = 0; r < program.ranks; r++) {
 		if (step_has(gone, r) || step_has(s->victims, r) == step_has(s->victims, me))
 			continue;
