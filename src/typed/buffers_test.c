@@ -565,7 +565,7 @@ TEST(a_buffer_is_found_in_whatever_order_the_types_lie)
 		CHECK(y->sorted[i - 1]->pool.buffer < y->sorted[i]->pool.buffer);
 	for (unsigned round = 0; round < ROUNDS * COUNT; round++)
 		for (unsigned i = 0; i < TYPES; i++) {
-			CHECK_IS(send_to(1, type[i], BYTES, TERN_BUF_NOWAIT), 0);
+			CHECK_IS(send_to(1, type[i], BYTES, 0), 0);
 			CHECK_IS(receive_code(local[1], type[i], 0), 0);
 		}
 	local_close();
