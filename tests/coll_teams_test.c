@@ -8,6 +8,7 @@
 #include <tern/coll.h>
 
 #include "chance.h"
+#include "coll/coll.h"
 #include "net_traffic.h"
 #include "ranks.h"
 
@@ -169,4 +170,88 @@ TEST(teams_at_once_over_libfabric)
 	if (!traffic_usable("ofi/tcp"))
 		check_skip("this build, or this machine, has no such network");
 	try_grids("ofi/tcp", "poll");
+}
+
+/* -- What a team takes ---------------------------------------------------------------------------
+ */
+
+static uint64_t heap_bytes(tern *t)
+{
+	return atomic_load(&t->own->group->job.rank[tern_rank(t)].heap);
+}
+
+static void frugal_rank(void)
+{
+	static uint64_t in[1000], out[1000];
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all, *half;
+	REQUIRE(tern_team_all(t, &all) == 0);
+	CHECK_IS(tern_team_barrier(all), 0);
+	REQUIRE(tern_team_split(all, (int)tern_rank(t) % 2, 0, &half) == 0);
+	for (uint32_t r = 0; r < tern_size(t); r++)
+		CHECK(r == tern_rank(t) || !t->lane[r].base);
+	CHECK(heap_bytes(t) <= 2 * (sizeof(struct desk) + (64 << 10)));
+	CHECK_IS(tern_team_allreduce(all, in, out, 1000, TERN_TYPE_UINT64, TERN_REDUCE_SUM), 0);
+	CHECK(heap_bytes(t) >= DESK_PLACES * CELL_LONG);
+	CHECK_IS(tern_team_free(half), 0);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(teams_of_one_machine_are_made_without_a_message_and_take_what_they_use)
+{
+	setenv("TERN_CHECK", "0", 1); /* its calls move more */
+	ranks_run(5, frugal_rank);
+}
+
+static void narrow_rank(void)
+{
+	static uint64_t in[1000], out[1000];
+	void *p;
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all;
+	if (tern_rank(t) == 1)
+		CHECK_IS(tern_alloc(t, 600 << 10, &p), 0);
+	REQUIRE(tern_team_all(t, &all) == 0);
+	CHECK(!all->desk);
+	in[999] = tern_rank(t);
+	CHECK_IS(tern_team_allreduce(all, in, out, 1000, TERN_TYPE_UINT64, TERN_REDUCE_SUM), 0);
+	CHECK_IS(out[999], 0 + 1 + 2);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_team_of_a_member_without_room_for_long_data_uses_messages)
+{
+	setenv("TERN_HEAP", "2M", 1);
+	ranks_run(3, narrow_rank);
+	unsetenv("TERN_HEAP");
+}
+
+/* Which takes the room after the team was made: then a call fails at all, and does not hang. */
+static void late_narrow_rank(void)
+{
+	static uint64_t in[1000], out[1000];
+	void *p;
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all;
+	REQUIRE(tern_team_all(t, &all) == 0);
+	CHECK_IS(tern_team_barrier(all), 0);
+	if (tern_rank(t) == 1)
+		CHECK_IS(tern_alloc(t, 600 << 10, &p), 0);
+	CHECK_IS(tern_team_allreduce(all, in, out, 1000, TERN_TYPE_UINT64, TERN_REDUCE_SUM),
+		 -ENOMEM);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_call_for_whose_data_a_member_has_no_room_any_more_fails_at_all)
+{
+	setenv("TERN_HEAP", "2M", 1);
+	ranks_run(3, late_narrow_rank);
+	unsetenv("TERN_HEAP");
 }

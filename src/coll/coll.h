@@ -48,7 +48,11 @@ struct desk {
 	/* In the first member's desk: members that may sleep in a round. */
 	_Alignas(64) _Atomic uint64_t sleepers;
 	struct desk *next; /* of those that the owner does not use */
-	_Alignas(64) unsigned char bytes[DESK_PLACES][CELL_LONG];
+	/*
+	 * Where its DESK_PLACES places of CELL_LONG bytes are in the job's memory; 0: they were not
+	 * needed yet. Written before the number of the first cell that names one.
+	 */
+	uint64_t places;
 };
 
 /* Members of a team that exchange data in one way, in the order of the team. */
@@ -97,7 +101,16 @@ struct tern_team {
 
 /* -- Runs: see run.c -- */
 
-enum step_kind { STEP_NEAR, STEP_RECV, STEP_SEND, STEP_WAIT, STEP_COMBINE, STEP_COPY, STEP_CALL };
+enum step_kind {
+	STEP_NEAR,
+	STEP_BOARD,
+	STEP_RECV,
+	STEP_SEND,
+	STEP_WAIT,
+	STEP_COMBINE,
+	STEP_COPY,
+	STEP_CALL
+};
 
 struct run;
 
@@ -300,6 +313,8 @@ bool near_turn(struct run *r, struct near_step *s);
  * within a moment. False: a run goes on from where the step is.
  */
 bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
+/* Makes the places of this member's desk if the step needs them: 0, or -ENOMEM with a sentence. */
+int near_places(tern_team *team, const struct near_step *s);
 /* Whether near_turn() would get further; no effects. */
 bool near_ready(const struct run *r, const struct near_step *s);
 /* A member that has left, and that the step waits for: its rank, plus 1; 0: none. */
@@ -344,6 +359,11 @@ void early_forget(struct coll *c, uint64_t team); /* whatever has come for it */
 /* A view of a team that is not made here yet, and taking it when it is; see survivors.c. */
 void early_keep_view(struct coll *c, const tern_msg *m, const void *view, size_t len);
 bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len);
+
+/* -- board.c: what each rank of one machine offers, `len` bytes of it, to all -- */
+bool board_turn(struct run *r, struct step *s);
+bool board_ready(const struct run *r, const struct step *s);
+uint32_t board_lacks(const struct run *r); /* as near_lacks() */
 
 /* -- reduce.c -- */
 /* How `how` combines elements of `type`; -EINVAL with a sentence. */

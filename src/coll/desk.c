@@ -114,6 +114,34 @@ static size_t near_chunk(const tern_team *team, const struct near_step *s, size_
 	return left < most ? left : most;
 }
 
+/* Bytes of a cell that its data may have; of the last kind a step before finds out. */
+static size_t near_bytes(const tern_team *team, const struct near_step *s)
+{
+	if (s->kind == NEAR_ALLTOALLV)
+		return CELL_LONG;
+	bool pieces = s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL;
+	return (pieces ? team->near.n : 1) * near_chunk(team, s, 0);
+}
+
+/* Nobody else has this team's places, so the others are told that there are none. */
+int near_places(tern_team *team, const struct near_step *s)
+{
+	struct endpoint *e = team->coll->e;
+	struct desk *own = team->desk[team->near.me];
+	void *p;
+	if (own->places || near_bytes(team, s) <= CELL_SHORT ||
+	    !near_writes(team, s, team->near.me))
+		return 0;
+	int rc = tern_alloc(e->t, (size_t)DESK_PLACES * CELL_LONG, &p);
+	if (rc) {
+		team_fail(team, team->calls, e->t->rank, rc);
+		team_fail_tell(team, team->calls);
+		return rc;
+	}
+	own->places = (uint64_t)((char *)p - e->group->job.base);
+	return 0;
+}
+
 /* -- Looking ---------------------------------------------------------------------------------- */
 
 /* Rounds after which what a member writes in one is written again. */

@@ -15,7 +15,10 @@ static inline unsigned char *data_of(const tern_team *team, uint32_t member, uin
 				     size_t bytes)
 {
 	struct desk_cell *c = cell_of(team, member, round);
-	return bytes <= CELL_SHORT ? c->data : team->desk[member]->bytes[c->place % DESK_PLACES];
+	if (bytes <= CELL_SHORT)
+		return c->data;
+	char *places = team->coll->e->group->job.base + team->desk[member]->places;
+	return (unsigned char *)places + (size_t)(c->place % DESK_PLACES) * CELL_LONG;
 }
 
 /* Whether each member combines a slice, rather than whoever needs the result all of it. */

@@ -109,6 +109,8 @@ void step_add(struct run *r, struct step s)
 
 void step_near(struct run *r, struct near_step s)
 {
+	if (!r->error)
+		r->error = near_places(r->team, &s);
 	r->near[r->nears] = s;
 	step_add(r, (struct step){ .kind = STEP_NEAR, .tag = (uint16_t)r->nears++ });
 }
@@ -133,6 +135,8 @@ static bool step_turn(struct run *r, struct step *s)
 	switch ((enum step_kind)s->kind) {
 	case STEP_NEAR:
 		return near_turn(r, &r->near[s->tag]);
+	case STEP_BOARD:
+		return board_turn(r, s);
 	case STEP_RECV:
 		return recv_turn(r, s);
 	case STEP_SEND:
@@ -196,6 +200,8 @@ static uint32_t run_lacks(const struct run *r)
 	const struct step *now = &r->step[r->at];
 	if (now->kind == STEP_NEAR)
 		return near_lacks(r, &r->near[now->tag]);
+	if (now->kind == STEP_BOARD)
+		return board_lacks(r);
 	if (now->kind != STEP_WAIT)
 		return layer_lost(e, now->peer) ? now->peer + 1 : 0;
 	for (const struct step *s = r->step; s < now; s++)
@@ -288,8 +294,9 @@ static bool run_ready(struct endpoint *e, void *arg)
 	if (first != rw->first || first->at != rw->at || run_hopeless(first))
 		return true;
 	const struct step *s = step_now(first);
-	return s->kind == STEP_NEAR ? near_ready(first, &first->near[s->tag])
-				    : first->receiving == 0;
+	return s->kind == STEP_NEAR    ? near_ready(first, &first->near[s->tag])
+	       : s->kind == STEP_BOARD ? board_ready(first, s)
+				       : first->receiving == 0;
 }
 
 /* For what only a turn finds out: one step of the wait, and it is asked again. */
@@ -349,12 +356,13 @@ static void run_wait(struct run *r)
 			break;
 		const struct run *first = r->team->first;
 		const struct step *s = step_now(first);
+		bool shared = s->kind == STEP_NEAR || s->kind == STEP_BOARD;
 		rw.first = first, rw.at = first->at;
-		if (s->kind == STEP_NEAR && run_look(e, &rw))
+		if (shared && run_look(e, &rw))
 			continue;
 		/* No bell rings for room, for a receiver that is ready, or for a free cell. */
 		rw.wait.bounded = s->kind == STEP_NEAR ? near_full(&first->near[s->tag])
-						       : s->kind != STEP_WAIT;
+						       : s->kind != STEP_WAIT && !shared;
 		bool retry = s->kind == STEP_SEND || s->kind == STEP_RECV;
 		wait_through(e, retry ? run_retry : run_ready, &rw, &rw.wait);
 	}
@@ -438,6 +446,8 @@ static int near_go(tern_team *team, const char *name, struct near_step *s, const
 	int rc = team_check(team, name);
 	if (!rc && !op)
 		rc = rules_wait(c->e, name);
+	if (!rc)
+		rc = near_places(team, s);
 	if (rc)
 		return rc;
 	if (!op && !team->first && c->spare && (!k || k->fn) && near_quick(team, s, k)) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "coll/coll.h"
+#include "mem/mem.h"
 
 /* -- The layer --------------------------------------------------------------------------------- */
 
@@ -159,10 +160,11 @@ struct desk *desk_take(struct coll *c, struct place *place)
 	if (d) {
 		c->desks = d->next;
 	} else {
-		if (tern_alloc(c->e->t, sizeof *d, &p))
+		if (!mem_room(mem_of(c->e->t), sizeof *d + DESK_PLACES * CELL_LONG) ||
+		    tern_alloc(c->e->t, sizeof *d, &p))
 			return NULL;
 		d = p;
-		memset(d, 0, offsetof(struct desk, bytes)); /* others may have used the memory */
+		memset(d, 0, sizeof *d); /* others may have used the memory */
 	}
 	place->desk = (uint64_t)((char *)d - c->e->group->job.base);
 	place->round = atomic_load(&d->left);
@@ -366,6 +368,26 @@ static int team_from_offers(tern_team *parent, const struct offer *offers, int32
 }
 
 /* `words`: what must be the same at all members besides the call. */
+_Static_assert(sizeof(struct offer) <= sizeof((struct job_offer *)0)->words, "it fits");
+
+/* The team of all ranks is the one without desks: see tern_team_all(). */
+static void offers_exchange(struct run *r, const struct offer *mine, struct offer *offers)
+{
+	const tern_team *team = r->team;
+	if (team->is_near)
+		step_near(r, (struct near_step){ .kind = NEAR_ALLGATHER,
+						 .in = (const char *)mine,
+						 .out = (char *)offers,
+						 .len = sizeof *mine });
+	else if (team->id == TEAM_FIRST && team->near.n == team->all.n)
+		step_add(r, (struct step){ .kind = STEP_BOARD,
+					   .from = (const char *)mine,
+					   .to = (char *)offers,
+					   .len = sizeof *mine });
+	else
+		far_allgather(r, &team->all, mine, sizeof *mine, (char *)offers);
+}
+
 static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char *name,
 		      const char *words, tern_team **out)
 {
@@ -385,7 +407,7 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 	if (!rc) {
 		own = colour == TERN_COLOUR_NONE ? NULL : desk_take(c, &mine.place);
 		run_agree(r, "%s", words);
-		far_allgather(r, &parent->all, &mine, sizeof mine, (char *)offers);
+		offers_exchange(r, &mine, offers);
 		r->meets = true;
 		rc = run_go(r, NULL);
 	}

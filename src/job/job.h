@@ -90,6 +90,12 @@ struct job_region {
 /* Those that programs register, and those that layers lend for a while. */
 enum { JOB_REGIONS_OWN = 32, JOB_REGIONS_LENT = 10, JOB_REGIONS = 42 };
 
+/* What a rank says to all others of its machine in a call: see coll/board.c. */
+struct job_offer {
+	_Alignas(64) _Atomic uint64_t ready; /* the call, plus 1 */
+	uint64_t words[7];
+};
+
 struct job_rank {
 	_Alignas(64) _Atomic uint64_t bell;  /* enum bell; looks like a line's header to the poll */
 	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
@@ -117,6 +123,7 @@ struct job_rank {
 	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
 	/* Port of loopback where a datagram of one byte ends a sleep; 0: the bell does. */
 	_Atomic uint32_t port;
+	struct job_offer offer[2];
 };
 
 /* What a rank tells the others of itself when it opens; see job/exchange.h. */

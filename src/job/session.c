@@ -61,6 +61,8 @@ static void rank_renew(struct job *j, uint32_t rank, uint64_t session)
 	atomic_store(&r->heap, 0);
 	atomic_store(&r->common, 0);
 	atomic_store(&r->stored, 0);
+	atomic_store(&r->offer[0].ready, 0);
+	atomic_store(&r->offer[1].ready, 0);
 	atomic_store(&r->port, 0);
 	memset(r->region, 0, sizeof r->region);
 	if (!job_here(j, rank)) {

@@ -199,6 +199,12 @@ static uint64_t heap_offset(const struct mem *m, const void *p)
 	return (uint64_t)((const char *)p - heap_pointer(m, 0));
 }
 
+bool mem_room(struct mem *m, size_t bytes)
+{
+	uint64_t at;
+	return heap_take(&m->own, bytes, &at) == 0 && heap_give(&m->own, at) == 0;
+}
+
 int tern_alloc(tern *t, size_t bytes, void **p)
 {
 	INSIDE struct scope scope = scope_given(t);

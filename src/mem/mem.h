@@ -111,6 +111,7 @@ struct mem {
 	} peer[];             /* one a rank */
 };
 
+bool mem_room(struct mem *m, size_t bytes); /* whether tern_alloc() would find the addresses */
 char *span_look(struct mem *m, tern_addr a, size_t len);
 
 static inline char *heap_base(const struct mem *m, uint32_t rank)
