@@ -72,7 +72,8 @@ cat >"$root/src/ring/toy_test.c" <<'TEXT'
 int main(void)
 {
 	toy_forget();
-	return toy_sum(4) != 10 || toy_sum(0) != 0 || toy_sum(-3) != -1 || !toy_even(4) || toy_even(3);
+	return toy_sum(4) != 10 || toy_sum(0) != 0 || toy_sum(-3) != -1 || !toy_even(4) ||
+	       toy_even(3);
 }
 TEXT
 before=$(cd "$root" && find . -type f -exec cksum {} + | sort)

@@ -28,6 +28,7 @@ allowed() {
 	src/base/numa.c:syscall) ;;                 # getcpu(), set_mempolicy()
 	src/base/process.c:syscall) ;;              # pidfd_open()
 	src/net/udp/socket.c:syscall) ;;            # recvfrom() and recvmmsg() that do not wait
+	src/base/file.c:sigtimedwait) ;;            # takes a signal that is pending
 	src/boot/link/program.c:syscall) ;;         # close_range()
 	src/core/interrupt.c:timer_create) ;;       # a signal to a program that computes
 	src/spawn/preempt.c:timer_create) ;;        # time slices

@@ -147,17 +147,20 @@ static int recv_check(struct msg *m, const struct recv_args *w)
 	return rc;
 }
 
+static int recv_refuse(const struct msg *m)
+{
+	if (m->recvs.made < m->recvs.most)
+		return error_set(-ENOMEM, "starting a receive: no memory");
+	return error_set(-EAGAIN, "rank %u has %u receives already: wait for one, or clear one",
+			 m->e->t->rank, m->recvs.used);
+}
+
 /* cost: buffer setup */
 static int recv_new(struct msg *m, const struct recv_args *w, struct receiving **out)
 {
 	struct receiving *r = record_take(&m->recvs);
 	if (!r)
-		return m->recvs.made < m->recvs.most
-			       ? error_set(-ENOMEM, "starting a receive: no memory")
-			       : error_set(
-					 -EAGAIN,
-					 "rank %u has %u receives already: wait for one, or clear one",
-					 m->e->t->rank, m->recvs.used);
+		return recv_refuse(m);
 	r->node = (struct node){ .rank = w->src, .id = w->id };
 	r->mask = w->mask;
 	r->masked = w->mask != MSG_ID_EXACT;
