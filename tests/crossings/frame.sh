@@ -9,7 +9,8 @@ export CROSSINGS_BIN=$TERN_BIN
 
 info=$("$TERN_BIN/tern" info)
 one_machine=(shm) two_machines=() profiles=()
-[[ $info != *"udp            usable"* ]] || one_machine+=(udp faults) two_machines+=(machines machines-udp)
+[[ $info != *"udp            usable"* ]] ||
+	one_machine+=(udp faults) two_machines+=(machines machines-udp)
 [[ $info != *"ofi            usable"* ]] || one_machine+=(ofi) two_machines+=(machines-ofi)
 scripts/tern-machines 2 true 2>/dev/null || two_machines=()
 while read -r name _; do
@@ -41,8 +42,8 @@ events() { # SEED
 	local call victim
 	for ((call = 0; call < calls; call++)); do
 		for victim in 0 1 2 3; do
-			echo "$call $victim $(RANKS=4 VERBOSE=1 bash tests/crossings/play.sh sim:cluster "$1" \
-				$(call_options $call $victim) after=0 |
+			echo "$call $victim $(RANKS=4 VERBOSE=1 bash tests/crossings/play.sh \
+				sim:cluster "$1" $(call_options $call $victim) after=0 |
 				sed -n 's/.*takes \([0-9]*\) events.*/\1/p')"
 		done
 	done
@@ -51,8 +52,8 @@ events() { # SEED
 deaths() {
 	local call victim most at=0
 	while read -r call victim most; do
-		[[ $most ]] || { echo "sim:cluster $1 $(call_options "$call" "$victim") after=0"; continue; }
-		for ((event = 1; event <= most; event++)); do
+		[[ $most ]] || echo "sim:cluster $1 $(call_options "$call" "$victim") after=0"
+		for ((event = 1; event <= ${most:-0}; event++)); do
 			((at++ % $2 == $3)) || continue
 			echo "sim:cluster $1 $(call_options "$call" "$victim") after=$event"
 		done
@@ -68,6 +69,7 @@ pairs() {
 		second=$(((victim + 1 + RANDOM % 3) % 4))
 		read -r _ _ other <<<"${lines[call * 4 + second]}"
 		echo "sim:cluster $1 $(call_options "$call" "$victim") second=$second" \
-			"after=$((1 + RANDOM % (${most:-1} + 1))) after2=$((1 + RANDOM % (${other:-1} + 1)))"
+			"after=$((1 + RANDOM % (${most:-1} + 1)))" \
+			"after2=$((1 + RANDOM % (${other:-1} + 1)))"
 	done
 }

@@ -45,8 +45,8 @@ esac
 
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
-env "${settings[@]}" timeout -k 5 "${PATIENCE:-300}" "${start[@]}" -n "$ranks" "$crossings" "$seed" "$@" \
-	>"$out" 2>&1 </dev/null
+env "${settings[@]}" timeout -k 5 "${PATIENCE:-300}" "${start[@]}" -n "$ranks" "$crossings" \
+	"$seed" "$@" >"$out" 2>&1 </dev/null
 status=$?
 
 if ((seed % 100 == 99)); then # something is made wrong, and has to be noticed
@@ -56,7 +56,8 @@ if ((seed % 100 == 99)); then # something is made wrong, and has to be noticed
 fi
 if ((status)); then
 	((status == 124)) && why="it hangs" || why="status $status"
-	echo "FAIL tests/crossings/play.sh $network $seed $* ($why; RANKS=$ranks DELIVERY=$delivery)"
+	echo "FAIL tests/crossings/play.sh $network $seed $*" \
+		"($why; RANKS=$ranks DELIVERY=$delivery)"
 	grep -vE ' go(es)? on$|was killed by signal (9|15)' "$out" | head -"${LINES_SHOWN:-12}" |
 		sed 's/^/    /'
 	exit 1

@@ -241,7 +241,7 @@ static void lose(struct chance *c, struct program *p, uint64_t *there, uint64_t 
 		s->call = C_BARRIER;
 	if (s->call == C_QUIET) /* members have sent to members only */
 		s->family = 0;
-	if (s->call == C_FREE && s->family == 0) /* the team of all is needed at the end */
+	if (s->call == C_FREE && s->family == 0 && w->of[LOSING] < 0) /* it is needed afterwards */
 		s->call = C_SPLIT;
 	s->form = s->call == C_LIST ? 2 : chance_below(c, 2);
 	*gone |= s->victims;
