@@ -55,7 +55,7 @@ static int put(size_t len)
 /* As the first put to a heap: what it may reach is not known yet. */
 static int put_anew(size_t len)
 {
-	struct span *s = &mem_of(local[0])->span[1];
+	struct job_span *s = &mem_of(local[0])->span[1];
 	s->own_words = s->common_words = 0;
 	return tern_put(local[0], addr, &local_word, len);
 }
