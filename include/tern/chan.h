@@ -335,7 +335,9 @@ TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_chan_information kind)
 
 TERN_INLINE_ void tern_out_back(const tern_out *o)
 {
-	tern_chan_stand(o->chan, o->next - 1, o->at);
+	/* By numbers: an end that was never taken has no line, and none lies before NULL. */
+	uintptr_t line = (uintptr_t)o->next - sizeof *o->next;
+	tern_chan_stand(o->chan, (struct tern_chan_line *)line, o->at);
 }
 
 TERN_INLINE_ void tern_in_back(const tern_in *i)
