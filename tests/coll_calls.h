@@ -30,8 +30,8 @@ static const char *const call_name[CALLS] = { "barrier", "broadcast", "reduce", 
 
 enum { CALL_MEMBERS = 16, CALL_BYTES = 64 << 10 };
 
-static _Thread_local unsigned char call_in[CALL_MEMBERS * CALL_BYTES],
-	call_out[CALL_MEMBERS * CALL_BYTES];
+static _Thread_local _Alignas(16) unsigned char call_in[CALL_MEMBERS * CALL_BYTES];
+static _Thread_local _Alignas(16) unsigned char call_out[CALL_MEMBERS * CALL_BYTES];
 
 /* With a handle if there is one. */
 #define CALL_EITHER(name, ...) \

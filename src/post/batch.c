@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "endpoint/count.h"
+#include "mem/mem.h"
 #include "post/post.h"
 #include "ring/ring.h"
 
@@ -159,6 +160,8 @@ static void on_slot(tern *t, const tern_msg *m)
 	const struct tern_inlet *in = t->own->inlet;
 	if (BATCH_AHEAD && !batch_next(t, in))
 		batch_next(t, in->next);
+	if (!at && mem_dead(mem_of(t), src)) /* nobody reaches its items any more */
+		return;
 	if (!at || !batch_handle(t, src, at, at + words))
 		batch_bad(t, src);
 	if (at)
