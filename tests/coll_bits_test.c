@@ -90,7 +90,7 @@ static void element_set(unsigned char *at, size_t i, enum tern_type type, struct
 {
 	float narrow[2] = { (float)v.re, (float)v.im };
 	double wide[2] = { v.re, v.im };
-	tern_double_at located = { v.re, (uint64_t)(int64_t)v.im };
+	tern_double_at located = { v.re, type == TERN_TYPE_DOUBLE_AT ? (uint64_t)v.im : 0 };
 	size_t size = tern_type_size(type);
 	const void *from = type == TERN_TYPE_DOUBLE_AT ? (const void *)&located
 			   : type == TERN_TYPE_FLOAT || type == TERN_TYPE_COMPLEX_FLOAT

@@ -18,6 +18,10 @@ for check in 0 1; do
 	echo "TERN_CHECK=$check"
 	TERN_CHECK=$check "$TERN_BIN/misuse"
 done
+# A sanitizer takes the fault itself.
+(ulimit -c 0 && TERN_CHECK=0 "$TERN_BIN/misuse" --inline) 2>"$folder/said" && exit 1
+! grep -q Sanitizer "$folder/said" || exit 0
+
 echo "with TERN_CHECK=1 an inline call of NULL ends with SIGSEGV and a sentence"
 (ulimit -c 0 && TERN_CHECK=1 "$TERN_BIN/misuse" --inline) 2>"$folder/said" && exit 1
 [[ $? == 139 ]]
