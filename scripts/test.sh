@@ -92,6 +92,8 @@ run() { # SUITE
 	# There clang 14 looks for leaks for 3 s at the end of each process.
 	[[ $preset == sanitize && $(uname -m) == aarch64 ]] &&
 		around=(env "ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS-}")
+	# There the thread sanitizer leaves a program 16 GiB of addresses, and a heap takes 1 of them.
+	[[ $preset == tsan && $(uname -m) == aarch64 ]] && around=(unrandomized env TERN_HEAP=128M)
 	[[ $1 == slow ]] && around=(env "TEST_SAMPLE=${TEST_SAMPLE:-$RANDOM}")
 	report=$PWD/$dir/report-$1.xml
 

@@ -46,7 +46,7 @@ void op_end(struct endpoint *e, tern_op *op, int error)
 	bool tells = op->done != NULL;
 	uint32_t left = op->pending - 1;
 	if (error && !op->error)
-		op->error = error;
+		__atomic_store_n(&op->error, error, __ATOMIC_RELAXED); /* op_is_set_up() may look */
 	/* Without `done`, a program that sees that nothing is pending may use its memory again. */
 	__atomic_store_n(&op->pending, left, __ATOMIC_RELEASE);
 	if (flag)

@@ -66,8 +66,13 @@ static inline struct scope scope_of(tern **t, const char *call)
 #define scope_given_op(t, op) scope_of_op(&(t), op, __func__)
 static inline bool op_is_set_up(const tern_op *op)
 {
-	return !op || (op->pending < OP_PENDING_MOST && (unsigned)-op->error < 4096 &&
-		       (uintptr_t)op->flag % sizeof *op->flag == 0);
+	if (!op)
+		return true;
+	/* The thread that serves the rank may be ending an operation. */
+	uint32_t pending = __atomic_load_n(&op->pending, __ATOMIC_RELAXED);
+	int error = __atomic_load_n(&op->error, __ATOMIC_RELAXED);
+	return pending < OP_PENDING_MOST && (unsigned)-error < 4096 &&
+	       (uintptr_t)op->flag % sizeof *op->flag == 0;
 }
 #define OP_NOT_SET_UP "a handle that was not set up; begin with tern_op op = TERN_OP"
 static inline struct scope scope_of_op(tern **t, const tern_op *op, const char *call)

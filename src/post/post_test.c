@@ -283,6 +283,7 @@ TEST(the_oldest_buffer_leaves_when_all_are_open)
  */
 TEST(posts_to_1024_ranks_take_bounded_memory)
 {
+	check_skip_crowd();
 	local_polled();
 	enum { ITEMS = 150 };
 	tern **all = calloc(TERN_RANKS_MAX, sizeof(tern *));
