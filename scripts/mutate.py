@@ -34,7 +34,7 @@ import time
 # -- Which tests ---------------------------------------------------------------------------------
 
 # Folder: patterns of the tests of its layer, besides those that lie in the folder itself.
-PACKETS = r"src/net/|src/service/|src/protocols/|tests/(udp|net_traffic|sequence|fuzz_packet|" \
+PACKETS = r"src/net/|src/service/|src/flow/|src/layers/sequence/|tests/(udp|net_traffic|sequence|fuzz_packet|" \
     r"fuzz_card|fuzz_guard|msg_flood)_test"
 CORE = r"src/(core|endpoint|net|open)/|tests/(legal|order|flood|lap|gate|poll_in_send|serve|wake|" \
     r"after_death|fail|session|stress|place|no_handle|memory|why|stats_print)_test"
@@ -48,7 +48,7 @@ LAYER = {
     "src/net/shm": CORE + r"|tests/(grow|grow_kill|idle|fuzz_job)_test",
     "src/net/self": CORE,
     "src/net/packet": PACKETS, "src/net/udp": PACKETS, "src/net/fault": PACKETS,
-    "src/net/guard": PACKETS, "src/service": PACKETS, "src/protocols/flow": PACKETS,
+    "src/net/guard": PACKETS, "src/service": PACKETS, "src/flow": PACKETS,
     "src/net/ofi": r"src/net/|tests/(ofi|net_traffic)_test",
     "src/net/sim": r"src/net/sim/|tests/(sim|sim_node|sim_see|scmp)_test",
     "src/net/sim/machine": r"src/net/sim/|tests/(sim|sim_node|sim_see|scmp)_test",
@@ -56,19 +56,18 @@ LAYER = {
     "src/open": JOBS + r"|tests/(worker_job)_test",
     "src/endpoint": CORE + r"|tests/(stats_print|trace|why|top|exit)_test",
     "src/core": CORE,
-    "src/mem": r"src/mem/|tests/(mem_|grant_|large_death|put_twice|fuzz_layers|after_death)\w*test",
-    "src/msg": r"src/msg/|tests/(msg_|no_handle|fuzz_layers)\w*test",
-    "src/typed": r"src/typed/|tests/(typed_|fuzz_layers)\w*test",
-    "src/chan": r"src/chan/|tests/(chan_|fuzz_layers)\w*test",
-    "src/async": r"src/async/|tests/(async_|fuzz_layers)\w*test",
-    "src/post": r"src/post/|tests/(post_job|fuzz_layers)_test",
-    "src/coll": r"tests/(coll_|quiet_|survivors_|fuzz_layers|coll|quiet|survivors)\w*test",
-    "src/spawn": r"src/spawn/|tests/(spawn_|fuzz_layers)\w*test",
-    "src/protocols/sequence": r"src/protocols/sequence/|tests/(sequence|fuzz_layers)_test",
+    "src/layers/mem": r"src/layers/mem/|tests/(mem_|grant_|large_death|put_twice|fuzz_layers|after_death)\w*test",
+    "src/layers/msg": r"src/layers/msg/|tests/(msg_|no_handle|fuzz_layers)\w*test",
+    "src/layers/typed": r"src/layers/typed/|tests/(typed_|fuzz_layers)\w*test",
+    "src/layers/chan": r"src/layers/chan/|tests/(chan_|fuzz_layers)\w*test",
+    "src/layers/async": r"src/layers/async/|tests/(async_|fuzz_layers)\w*test",
+    "src/layers/post": r"src/layers/post/|tests/(post_job|fuzz_layers)_test",
+    "src/layers/coll": r"tests/(coll_|quiet_|survivors_|fuzz_layers|coll|quiet|survivors)\w*test",
+    "src/layers/spawn": r"src/layers/spawn/|tests/(spawn_|fuzz_layers)\w*test",
+    "src/layers/sequence": r"src/layers/sequence/|tests/(sequence|fuzz_layers)_test",
 }
 # Headers of programs belong to the folder of their layer.
-HEADER = {"fast": "core", "op": "core", "stats": "core", "tern": "core", "sequence":
-    "protocols/sequence"}
+HEADER = {"fast": "core", "op": "core", "stats": "core", "tern": "core", "sequence": "sequence"}
 # Every layer is in these.
 OF_ALL = {"src/open/leak_test", "tests/misuse_test", "tests/crossings_test"}
 QUICK = 2 # seconds; of the folders that use a changed file, only tests that take no longer

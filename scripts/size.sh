@@ -18,7 +18,7 @@ row() { printf '%-14s %6s %8s %8s\n' "$@"; }
 
 row folder files lines tokens
 files=0 lines=0 tokens=0
-for folder in "${@:-src/*/}"; do
+for folder in "${@:-src/*/ src/layers/*/}"; do
 	for part in $folder; do
 		part=${part%/}
 		text=$(code "$part")
@@ -26,8 +26,8 @@ for folder in "${@:-src/*/}"; do
 		l=$(wc -l <<<"$text")
 		t=$(grep -oE "$token" <<<"$text" | wc -l)
 		row "$part" "$f" "$l" "$t"
-		[[ $part == src/tools ]] || files=$((files + f)) lines=$((lines + l)) \
-			tokens=$((tokens + t))
+		[[ $part =~ ^src/(tools|layers/.*)$ ]] ||
+			files=$((files + f)) lines=$((lines + l)) tokens=$((tokens + t))
 	done
 done
 (($#)) || row library "$files" "$lines" "$tokens"

@@ -5,8 +5,8 @@
 command=cost patience=500
 keys=(operation what form words packets total alone weighted unattributed same source destination)
 . tests/frame.sh
-[[ $("$TERN_BIN/tern" cost --help 2>&1) != *"was built without"* ]] || {
-	"$TERN_BIN/tern" cost --help
+[[ $("$TERN_BIN/tern" cost --list 2>&1) != *"was built without"* ]] || {
+	"$TERN_BIN/tern" cost --list
 	exit 77
 }
 

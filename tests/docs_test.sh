@@ -22,9 +22,9 @@ for source in docs/*.draw; do
 done
 
 echo "the drawing of the layers names every folder of src"
-for part in src/*/ src/net/*/; do
-	name=${part#src/} name=${name%/}
-	[[ $name == net ]] || grep -qE "[|] $name( |:|\$)" docs/layers.draw ||
+for part in src/*/ src/net/*/ src/layers/*/; do
+	name=${part#src/} name=${name#layers/} name=${name%/}
+	[[ $name == net || $part == src/layers/ ]] || grep -qE "[|] $name( |:|\$)" docs/layers.draw ||
 		fail "docs/layers.draw has no box for $part"
 done
 

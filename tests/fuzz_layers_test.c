@@ -20,7 +20,7 @@
 #include "core/layer.h"
 #include "mem/mem.h"
 #include "net/udp/udp.h"
-#include "protocols/sequence/sequence.h"
+#include "sequence/sequence.h"
 
 enum { OPS = 32, HEAP = 1 << 16, SAY = 0 };
 

@@ -38,6 +38,7 @@ static inline void local_polled(void)
 
 static inline void local_open(uint32_t n)
 {
+	check_skip_crowd(n);
 	int rc = tern_open_local(n, local);
 	if (rc)
 		printf("    %s\n", tern_strerror(rc));

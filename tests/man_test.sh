@@ -109,12 +109,12 @@ for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
 	grep -qw -- "$word" <<<"$model" || fail "not $word"
 done
 
-for layer in mem msg typed chan coll async post spawn protocols/sequence; do
-	echo "tern_${layer##*/}(7) has every error code of its layer"
-	page=$(text "man/tern_${layer##*/}.7")
+for layer in mem msg typed chan coll async post spawn sequence; do
+	echo "tern_$layer(7) has every error code of its layer"
+	page=$(text "man/tern_$layer.7")
 	codes=$(grep -ohP '(?<![\w-]|[!=]= |case )-\KE[A-Z0-9]{3,}\b' -r --exclude='*_test.c' \
-		src/$layer | sort -u)
-	[[ $codes ]] || fail "src/$layer has none"
+		src/layers/$layer | sort -u)
+	[[ $codes ]] || fail "src/layers/$layer has none"
 	for word in $codes; do
 		grep -qw -- "$word" <<<"$page" || fail "not $word"
 	done

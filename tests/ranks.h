@@ -54,6 +54,7 @@ __attribute__((noreturn)) static inline void ranks_child(uint32_t rank, void (*r
 /* Starts n processes that run rank_main; it opens and closes its endpoint itself. */
 static inline void ranks_start(uint32_t n, uint64_t budget, void (*rank_main)(void))
 {
+	check_skip_crowd(n);
 	ranks_size = n;
 	REQUIRE(job_create(&ranks_job, n, budget) == 0);
 	fflush(NULL);

@@ -91,7 +91,7 @@ static inline void scope_close(struct scope *scope)
 }
 
 /*
- * Light threads (src/spawn) take turns inside the library. A guard counts the scopes of the one
+ * Light threads (layers/spawn) take turns inside the library. A guard counts the scopes of the one
  * that runs: whoever gives the core to another takes its own out, and puts them back when it has
  * its turn. False: it is inside of other endpoints too, or is the handler of a signal, and must
  * stay.

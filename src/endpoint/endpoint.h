@@ -84,7 +84,7 @@ struct endpoint {
 	bool quiescing;
 	uint32_t inner;   /* turns of layers under way */
 	bool threaded;    /* messages may start light threads here */
-	uint32_t threads; /* light threads that run here (src/spawn) */
+	uint32_t threads; /* light threads that run here (src/layers/spawn) */
 	/* Set by the owner: the kernel thread that has it is to call it when it next waits. */
 	void (*_Atomic wanted)(struct endpoint *e);
 	union {

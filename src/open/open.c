@@ -25,7 +25,7 @@
 #include "open/nets.h"
 #include "open/worker.h"
 #include "post/post.h"
-#include "protocols/sequence/sequence.h"
+#include "sequence/sequence.h"
 #include "spawn/spawn.h"
 #include "typed/typed.h"
 

@@ -107,7 +107,6 @@ TEST(two_jobs_in_one_process_do_not_hear_each_other)
 
 TEST(a_job_has_256_ranks_and_more)
 {
-	check_skip_crowd();
 	local_polled(); /* a thread with hundreds of timers would do nothing else */
 	local_open(256);
 	local_on(ASK, answer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The services there are: order and retry here, the strategies of flow in src/protocols/flow.
+ * The services there are: order and retry here, the strategies of flow in src/flow.
  *
- * A service registers itself. cmake/Protocols.cmake finds each line `const struct service NAME` in
+ * A service registers itself. cmake/Services.cmake finds each line `const struct service NAME` in
  * those two folders and writes the table below, so nobody names a service and another one is a
  * file. A constructor or a section of the linker would not do: the linker takes from an archive
  * only objects that somebody refers to, and nobody refers to a file that nobody names.

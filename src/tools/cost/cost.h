@@ -45,7 +45,7 @@ extern const char *const cost_feature_name[COST_FEATURES_ALL];
 extern const char *const cost_step_name[COST_STEPS];
 extern const char *const cost_kind_name[COST_KINDS];
 
-/* How many instructions of each sort. `copy`: of those, what memcpy(), or src/mem/wide.c for it,
+/* How many instructions of each sort. `copy`: of those, what memcpy(), or layers/mem/wide.c for it,
  * takes. */
 struct cost_tally {
 	int64_t n[COST_SIDES][COST_FEATURES_ALL][COST_STEPS][COST_KINDS];

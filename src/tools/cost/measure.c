@@ -135,7 +135,8 @@ struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost
 /* The C library's memcpy(), or what stands in for it. */
 static bool is_copy(const struct cost_site *s)
 {
-	return s->feature != COST_PROGRAM && (s->library || strcmp(s->file, "src/mem/wide.c") == 0);
+	return s->feature != COST_PROGRAM &&
+	       (s->library || strcmp(s->file, "src/layers/mem/wide.c") == 0);
 }
 
 static void tally_passage(struct cost_map *map, const struct cost_trace *t,

@@ -6,7 +6,7 @@
 #include <tern/mem.h>
 #include <tern/sequence.h>
 
-#include "protocols/sequence/sequence.h"
+#include "sequence/sequence.h"
 #include "tools/cost/cost.h"
 
 enum { COST_SIGNAL = 40 }; /* of interrupts */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The protocols of the study (src/protocols/sequence) in steps, as Karamcheti and Chien define
+ * The protocols of the study (src/layers/sequence) in steps, as Karamcheti and Chien define
  * them. Both ends are in one process, so a call that waits cannot be counted whole: the bench takes
  * its steps one after another, and each step says what a message is for that belongs to it.
  *

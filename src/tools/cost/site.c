@@ -136,8 +136,8 @@ static const char *call_file(Dwarf_Die *unit, Dwarf_Die *scope)
 
 static enum cost_feature protocol_line(const char *path, unsigned line)
 {
-	const struct cost_mark *k =
-		path && strstr(path, "src/protocols/") ? mark_of(path, line) : NULL;
+	bool protocol = path && (strstr(path, "src/layers/sequence/") || strstr(path, "src/flow/"));
+	const struct cost_mark *k = protocol ? mark_of(path, line) : NULL;
 	return k ? k->feature : COST_UNKNOWN;
 }
 

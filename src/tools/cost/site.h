@@ -14,7 +14,7 @@ struct cost_site {
 	bool library; /* not Tern's code: what it is for is said by whoever calls it */
 	enum cost_feature feature;
 	enum cost_step step;
-	enum cost_feature protocol; /* of the line of src/protocols that it is of or in line in;
+	enum cost_feature protocol; /* of the line of layers/sequence that it is of or in line in;
 				       else COST_UNKNOWN */
 };
 

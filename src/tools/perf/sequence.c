@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The protocols of src/protocols/sequence: what a network costs that provides nothing, against one
+ * The protocols of src/layers/sequence: what a network costs that provides nothing, against one
  * that provides everything.
  */
 #include <tern/sequence.h>

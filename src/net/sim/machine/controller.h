@@ -14,13 +14,13 @@
 
 #include "net/sim/machine/machine.h"
 
-/* Numbers of handlers that create threads and tell of their end (src/spawn). */
+/* Numbers of handlers that create threads and tell of their end (src/layers/spawn). */
 enum { HANDLER_THREADS = TERN_HANDLER_MAX + 5 * 28, HANDLER_THREADS_END = HANDLER_THREADS + 28 };
 /*
  * Those of a request to send, of the data that follow, and of what a receiver tells its sender
- * (src/msg). The words of an RTS are its id, the send's name (in the upper half), and the length;
- * those of a CTS TOLD_CLEAR with the send's name (as above), two others, and the receive's name,
- * which is the word of the data. From TOLD_CLEAR to TOLD_LAST an RTS is answered.
+ * (layers/msg). The words of an RTS are its id, the send's name (in the upper half), and the
+ * length; those of a CTS TOLD_CLEAR with the send's name (as above), two others, and the receive's
+ * name, which is the word of the data. From TOLD_CLEAR to TOLD_LAST an RTS is answered.
  */
 enum {
 	HANDLER_RTS = TERN_HANDLER_MAX + 28 + 3,

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer: its state in an endpoint, and what both kinds of sequences share. */
+#include "sequence/sequence.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { PATIENCE_NS = 2000000, DOUBLINGS = 5 };
+
+unsigned sequence_provided(const struct endpoint *e, uint32_t rank)
+{
+	return e->site.peer[rank].net->provides;
+}
+
+int way_refuse(enum tern_way way, const char *call)
+{
+	return error_set(
+		-EINVAL,
+		"%s was given way %d; there are TERN_WAY_AUTO, TERN_WAY_FULL and TERN_WAY_PLAIN",
+		call, (int)way);
+}
+
+enum tern_way sequence_way(const tern *t, uint32_t rank, enum tern_way way)
+{
+	const unsigned all = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE;
+	if (way != TERN_WAY_AUTO)
+		return way;
+	bool provided = rank < t->size && (sequence_provided(t->own, rank) & all) == all;
+	return provided ? TERN_WAY_PLAIN : TERN_WAY_FULL;
+}
+
+enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way)
+{
+	return sequence_way(given(t), rank, way);
+}
+
+/* cost: fault status */
+bool patience_over(struct endpoint *e, struct patience *p)
+{
+	uint64_t now = e->world->now();
+	if (now < p->due)
+		return false;
+	p->due = now + ((uint64_t)PATIENCE_NS << p->tries);
+	p->tries += p->tries < DOUBLINGS;
+	return true;
+}
+
+static int sequence_open(struct endpoint *e, void **state)
+{
+	struct sequence *q = memory_new(1, sizeof *q);
+	if (!q)
+		return error_set(-ENOMEM, "opening the sequences of rank %u: no memory",
+				 e->t->rank);
+	*state = q;
+	q->e = e;
+	inbound_register(e);
+	finite_register(e);
+	stream_in_register(e);
+	stream_register(e);
+	return 0;
+}
+
+static void sequence_close(void *state)
+{
+	struct sequence *q = state;
+	inbound_close(q);
+	finite_close(q);
+	stream_in_close(q);
+	stream_close_all(q);
+	memory_free(q);
+}
+
+static unsigned sequence_progress(void *state)
+{
+	/* A block's sender waits, and does by itself what there is to do. */
+	return stream_progress(state);
+}
+
+static void sequence_lost(void *state, uint32_t rank)
+{
+	(void)state, (void)rank; /* who waits for it sees that */
+}
+
+const struct layer sequence_layer = {
+	.open = sequence_open,
+	.close = sequence_close,
+	.progress = sequence_progress,
+	.lost = sequence_lost,
+};
+
+/* cost: base control */
