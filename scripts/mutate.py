@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A test of the tests: changes the library at seeded random places, runs the tests of the folder
-and of its layer, and lists the changes that no test noticed. docs/testing.md has the results.
+"""A test of the tests: changes the library at seeded random places, runs the tests that execute the
+changed line, and lists the changes that no test noticed. docs/testing.md has the results.
 
 A place is inside a function of the library, inline headers included. A change is one of
   condition   turned around: !(...), == for !=, && for ||
@@ -9,15 +9,26 @@ A place is inside a function of the library, inline headers included. A change i
   bound       moved by one: < for <=, + 1 left out
   error       forgotten: return rc becomes return 0, rc = f() becomes f()
 A change that does not compile, or that gives the same object code, is replaced by the next place.
+No place is a statement that a program cannot notice: a prefetch, a pause of the processor, an
+sched_yield() between two looks, memory wiped after its last use (see UNSEEN). Everything else is.
 
 Everything happens in a scratch folder, with a copy of the tree. The library is a shared one there,
 so a changed source is compiled and linked once, and no test program is. Of a changed header, every
 source of the library that includes it is compiled again, and each test program before it runs.
 Each of the JOBS workers has a library of its own beside hard links to the test programs.
+
+Before the first change every test runs once, unchanged, for its time and for the lines that it
+executes: gcc lets each block of code call scripts/mutate_cover.c, and the lines of a block are
+those of its debug information. Then a change is tried with the tests that execute its line: those
+of its folder first, quick ones first, until --budget seconds of tests are spent. A change of a line
+that no test executes is not tried, and is listed apart: there a test is missing.
 """
 import argparse
+import bisect
 import concurrent.futures
 import csv
+import glob
+import hashlib
 import json
 import os
 import random
@@ -33,53 +44,20 @@ import time
 
 # -- Which tests ---------------------------------------------------------------------------------
 
-# Folder: patterns of the tests of its layer, besides those that lie in the folder itself.
-PACKETS = r"src/net/|src/service/|src/flow/|src/layers/sequence/|tests/(udp|net_traffic|sequence|fuzz_packet|" \
-    r"fuzz_card|fuzz_guard|msg_flood)_test"
-CORE = r"src/(core|endpoint|net|open)/|tests/(legal|order|flood|lap|gate|poll_in_send|serve|wake|" \
-    r"after_death|fail|session|stress|place|no_handle|memory|why|stats_print)_test"
-JOBS = r"src/(job|boot|open|endpoint)/|tests/(session|fail|run|kill|exit|abort|fuzz_job|" \
-    r"fuzz_leader|fuzz_link|fuzz_pmi|close_kill|after_death)_test"
-LAYER = {
-    "src/base": r"src/(base|job|open|boot|service|net/packet)/|tests/(session|fail|run|wake|"
-        r"stats_print|fuzz_words|fuzz_options)_test",
-    "src/ring": r"src/(ring|net|core)/|tests/(lap|flood|order|litmus)_test",
-    "src/net": CORE,
-    "src/net/shm": CORE + r"|tests/(grow|grow_kill|idle|fuzz_job)_test",
-    "src/net/self": CORE,
-    "src/net/packet": PACKETS, "src/net/udp": PACKETS, "src/net/fault": PACKETS,
-    "src/net/guard": PACKETS, "src/service": PACKETS, "src/flow": PACKETS,
-    "src/net/ofi": r"src/net/|tests/(ofi|net_traffic)_test",
-    "src/net/sim": r"src/net/sim/|tests/(sim|sim_node|sim_see|scmp)_test",
-    "src/net/sim/machine": r"src/net/sim/|tests/(sim|sim_node|sim_see|scmp)_test",
-    "src/job": JOBS, "src/boot": JOBS, "src/boot/link": JOBS, "src/boot/pmi": JOBS,
-    "src/open": JOBS + r"|tests/(worker_job)_test",
-    "src/endpoint": CORE + r"|tests/(stats_print|trace|why|top|exit)_test",
-    "src/core": CORE,
-    "src/layers/mem": r"src/layers/mem/|tests/(mem_|grant_|large_death|put_twice|fuzz_layers|after_death)\w*test",
-    "src/layers/msg": r"src/layers/msg/|tests/(msg_|no_handle|fuzz_layers)\w*test",
-    "src/layers/typed": r"src/layers/typed/|tests/(typed_|fuzz_layers)\w*test",
-    "src/layers/chan": r"src/layers/chan/|tests/(chan_|fuzz_layers)\w*test",
-    "src/layers/async": r"src/layers/async/|tests/(async_|fuzz_layers)\w*test",
-    "src/layers/post": r"src/layers/post/|tests/(post_job|fuzz_layers)_test",
-    "src/layers/coll": r"tests/(coll_|quiet_|survivors_|fuzz_layers|coll|quiet|survivors)\w*test",
-    "src/layers/spawn": r"src/layers/spawn/|tests/(spawn_|fuzz_layers)\w*test",
-    "src/layers/sequence": r"src/layers/sequence/|tests/(sequence|fuzz_layers)_test",
-}
-# Headers of programs belong to the folder of their layer.
-HEADER = {"fast": "core", "op": "core", "stats": "core", "tern": "core", "sequence": "sequence"}
-# Every layer is in these.
-OF_ALL = {"src/open/leak_test", "tests/misuse_test", "tests/crossings_test"}
-QUICK = 2 # seconds; of the folders that use a changed file, only tests that take no longer
+# Left out for their time, or because they look at the tree rather than at the library.
 LEFT_OUT = {"soak", "slow", "perf", "once"}
+YET = {"tests/crossings_test"} # every layer is in it
+
+
+LAYERS = {"async", "chan", "coll", "mem", "msg", "post", "sequence", "spawn", "typed"}
 
 
 def folder_of(path):
-    if path.startswith("include/"):
-        name = os.path.basename(path)[:-2]
-        folder = "src/" + HEADER.get(name, name)
-        return folder if folder in LAYER else "src/core"
-    return os.path.dirname(path)
+    """A header of programs belongs to the folder of its layer."""
+    if not path.startswith("include/"):
+        return os.path.dirname(path)
+    name = os.path.basename(path)[:-2]
+    return "src/layers/" + name if name in LAYERS else "src/core"
 
 
 # -- Places --------------------------------------------------------------------------------------
@@ -122,6 +100,7 @@ DECLARES = re.compile(r"(?:static|const|struct|enum|union|unsigned|int|char|long
 RETURNS = re.compile(r"return\s+(rc|-E[A-Z0-9]+|-1|-errno|error_set\(.*|\w*refuse\w*\(.*)$", re.S)
 CALLS = re.compile(r"((?:int\s+)?rc\s*=\s*)(\w+\(.*\))$", re.S)
 TURNED = {"==": "!=", "!=": "==", "&&": "||", "||": "&&"}
+UNSEEN = re.compile(r"(?:\w*_prefetch\w*|cpu_relax|__builtin_ia32_pause|sched_yield|sodium_memzero)\(")
 MOVED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 
@@ -151,7 +130,7 @@ def of_statements(code, at, end):
             yield "error", first, last, "return 0"
         elif m := CALLS.match(text):
             yield "error", first, last, m.group(1) + "((void)(" + m.group(2) + "), 0)"
-        elif DECLARES.match(text) or re.match(r"return\b|goto\b|\w*assert\(|\(void\)\w+$|$", text):
+        elif UNSEEN.match(text) or DECLARES.match(text) or re.match(r"return\b|goto\b|\w*assert\(|\(void\)\w+$|$", text):
             continue
         else:
             yield "statement", first, last, ""
@@ -250,14 +229,21 @@ def private():
 class Base:
     """The unchanged tree, built, and its tests with the time that each takes."""
     def __init__(self, root, scratch, o):
-        self.scratch, self.jobs, self.patience, self.around = scratch, o.jobs, o.patience, private()
+        self.scratch, self.jobs, self.around = scratch, o.jobs, private()
+        self.patience, self.budget = o.patience, o.budget
         self.tree, self.build = scratch + "/tree", scratch + "/base"
-        self.log = scratch + "/build.log"
+        self.log, self.cover = scratch + "/build.log", scratch + "/cover.o"
         os.makedirs(self.tree, exist_ok=True)
         tree_copy(root, self.tree)
+        must(["cc", "-O2", "-fPIC", "-c", "-o", self.cover, os.path.join(os.path.dirname(
+            os.path.abspath(__file__)), "mutate_cover.c")], self.log)
         must(["cmake", "-S", self.tree, "-B", self.build, "-G", "Unix Makefiles",
             "-DCMAKE_BUILD_TYPE=Mutate", "-DTERN_INTERNAL_SHARED=ON", "-DTERN_WERROR=OFF",
-            "-DCMAKE_C_FLAGS=-O1 -g0 -w -ffile-prefix-map=" + self.tree + "=.",
+            # A hidden name of the library would be hidden from the tests, too.
+            "-DCMAKE_C_FLAGS=-O1 -fno-inline -g1 -gdwarf-4 -w -fsanitize-coverage=trace-pc "
+            "'-Dvisibility(x)=' -ffile-prefix-map=" + self.tree + "=.",
+            "-DCMAKE_EXE_LINKER_FLAGS=" + self.cover,
+            "-DCMAKE_SHARED_LINKER_FLAGS=" + self.cover,
             "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_BUILD_RPATH_USE_ORIGIN=ON"], self.log)
         with open(self.build + "/compile_commands.json", encoding="utf-8") as f:
             commands = json.load(f)
@@ -270,11 +256,11 @@ class Base:
         objects = self.build + "/CMakeFiles/tern_objects.dir/"
         self.objects = {source: o for o, (source, _, _) in self.compile.items()
             if o.startswith(objects)}
-        self.seconds = {}
-        self.times = scratch + "/times.json"
-        if os.path.exists(self.times):
-            with open(self.times, encoding="utf-8") as f:
-                self.seconds = json.load(f)
+        self.seconds = {} # of a test; None: it cannot be used
+        self.lines = {} # of a test: {path: lines that it executes}
+        self.blocks = {} # of a program or library: {offset of a block: its lines}
+        self.kept = scratch + "/tests" # one file for each: what was measured of it
+        os.makedirs(self.kept, exist_ok=True)
 
     def list_tests(self):
         """From the files of ctest itself, which names no program that is not built yet."""
@@ -298,7 +284,7 @@ class Base:
                 commands[name] = rest
                 continue
             of = dict(zip(rest[1::2], rest[2::2])) # behind PROPERTIES
-            chosen = name in OF_ALL or LEFT_OUT.isdisjoint(of.get("LABELS", "").split(";"))
+            chosen = name in YET or LEFT_OUT.isdisjoint(of.get("LABELS", "").split(";"))
             if name in commands and chosen:
                 self.tests[name] = (commands[name], [e for e in of.get("ENVIRONMENT", "").split(";") if e],
                     of.get("WORKING_DIRECTORY") or self.tree)
@@ -314,7 +300,7 @@ class Base:
         targets = sorted(set(targets) - {"tern"})
         build = ["cmake", "--build", self.build, "-j", str(self.jobs), "--target"]
         must(build + ["tern_internal"], self.log)
-        with open(self.log, "a", encoding="utf-8") as out: # one that uses hidden names does not link
+        with open(self.log, "a", encoding="utf-8") as out:
             subprocess.run(build + targets + ["--", "-k"], stdout=out, stderr=out, check=False)
         for name in names:
             programs = [w for w in self.tests[name][0] if w.startswith(self.build + "/bin/")]
@@ -333,33 +319,99 @@ class Base:
         path = os.path.join(self.tree, header)
         return [o for o, d in self.deps.items() if path in d]
 
-    def users(self, source):
-        """Folders whose objects use a name that the object of `source` defines."""
-        if not hasattr(self, "names"):
-            self.names = {}
-            for s, o in self.objects.items():
-                shown = subprocess.run(["nm", "-g", o], capture_output=True, check=False, text=True).stdout
-                words = [line.split()[-2:] for line in shown.splitlines() if line]
-                self.names[s] = ({w[1] for w in words if w[0] == "U"},
-                    {w[1] for w in words if w[0] != "U"})
-        mine = self.names.get(source, (set(), set()))[1]
-        return {os.path.dirname(s) for s, (used, _) in self.names.items() if used & mine}
+    def state(self, name):
+        """A digest of the library and of a test: what was measured holds while it is the same."""
+        if not hasattr(self, "library"):
+            self.library = hashlib.sha256()
+            for path in sorted(glob.glob(self.tree + "/include/**/*.h", recursive=True) +
+                glob.glob(self.tree + "/src/**/*.[ch]", recursive=True)):
+                if not path.endswith("_test.c"):
+                    with open(path, "rb") as f:
+                        self.library.update(f.read())
+        digest = self.library.copy()
+        for path in glob.glob(self.tree + "/" + re.sub(r"(_test)\b.*", r"\1.*", name)):
+            with open(path, "rb") as f:
+                digest.update(f.read())
+        return digest.hexdigest()
+
+    def recall(self, name):
+        """What was measured of a test before, if it still holds."""
+        path = f"{self.kept}/{name.replace('/', ' ')}"
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                state, seconds, lines = json.load(f)
+            if state == self.state(name):
+                self.seconds[name], self.lines[name] = seconds, lines
+
+    def keep(self, name):
+        with open(f"{self.kept}/{name.replace('/', ' ')}", "w", encoding="utf-8") as f:
+            json.dump((self.state(name), self.seconds[name], self.lines[name]), f)
+
+    def blocks_of(self, path):
+        """Lines of each block, by the address to which its call of mutate_cover.c returns."""
+        blocks, lines, where, called = {}, set(), None, False
+        shown = subprocess.Popen(["objdump", "-dl", "--no-show-raw-insn", path],
+            stdout=subprocess.PIPE, text=True, errors="replace")
+        for text in shown.stdout:
+            if text[0] == " ":
+                if called:
+                    blocks[int(text[:text.index(":")], 16)] = lines
+                called = "trace_pc>" in text
+                if called:
+                    lines = {where}
+            elif text.endswith(">:\n"): # a function begins, with registers that it saves
+                lines = set()
+            elif m := re.match(r"(?:\S*/)?\./((?:src|include)/\S+):(\d+)", text):
+                where = (m.group(1), int(m.group(2)))
+                lines.add(where)
+        shown.wait()
+        return blocks
+
+    def executed(self, folder):
+        """The lines whose blocks are marked in a folder."""
+        lines = set()
+        for name in os.listdir(folder):
+            if name not in self.blocks:
+                path = next((p for d in ("bin", "lib", "libexec")
+                    if os.path.exists(p := f"{self.build}/{d}/{name}")), None)
+                self.blocks[name] = self.blocks_of(path) if path else {}
+            with open(f"{folder}/{name}", "rb") as f:
+                for m in re.finditer(b"\1", f.read()):
+                    lines |= self.blocks[name].get(m.start(), set())
+        paths = {}
+        for path, line in lines - {None}:
+            if not path.endswith("_test.c"):
+                paths.setdefault(path, []).append(line)
+        return paths
+
+    def index(self):
+        """Which tests execute a line, and which lines of a file have code."""
+        self.of_line, self.coded = {}, {}
+        for name in ("libtern_internal.so", "libtern.so"):
+            if os.path.exists(f"{self.build}/lib/{name}") and name not in self.blocks:
+                self.blocks[name] = self.blocks_of(f"{self.build}/lib/{name}")
+        for where in {w for blocks in self.blocks.values() for lines in blocks.values()
+            for w in lines if w}:
+            self.coded.setdefault(where[0], set()).add(where[1])
+        for name, paths in self.lines.items():
+            for path, lines in paths.items():
+                self.coded.setdefault(path, set()).update(lines)
+                for line in lines:
+                    self.of_line.setdefault((path, line), []).append(name)
+        self.coded = {path: sorted(lines) for path, lines in self.coded.items()}
 
     def order(self, place):
-        """The tests of a place: of the file, of the folder, of the folders that use it, of the layer;
-        quick ones first, and of those that use it only quick ones."""
-        folder, stem = folder_of(place.path), os.path.basename(place.path)[:-2]
-        users = self.users(place.path)
-        def rank(name):
-            seconds, home = self.seconds.get(name, 0), os.path.dirname(name)
-            own = home == folder and os.path.basename(name).startswith(stem + "_test")
-            uses = home in users and "@" not in name and (seconds or 0) <= QUICK
-            of_layer = name in OF_ALL or re.match(LAYER.get(folder, "^$"), name)
-            if seconds is None or not (home == folder or uses or of_layer):
-                return None
-            return (not own, home != folder, not uses, seconds)
-        ranked = {n: rank(n) for n in self.tests}
-        return sorted((n for n, r in ranked.items() if r), key=lambda n: ranked[n])
+        """The tests that execute a place, or the line with code before it, for the budget: those of
+        the folder first, quick ones first."""
+        coded = self.coded.get(place.path, [])
+        at = bisect.bisect_right(coded, place.line)
+        tests = self.of_line.get((place.path, coded[at - 1]), []) if at else []
+        folder, spent = folder_of(place.path), 0
+        for name in sorted(tests, key=lambda n: (os.path.dirname(n) != folder, self.seconds[n])):
+            spent += self.seconds[name]
+            if spent > self.budget and spent > self.seconds[name]:
+                return
+            yield name
 
 
 # -- A worker ------------------------------------------------------------------------------------
@@ -403,6 +455,13 @@ class Worker:
         done = subprocess.run(words, cwd=directory, capture_output=True, check=False)
         return done.returncode == 0
 
+    def code(self, o):
+        """What an object has besides debug information."""
+        out = self.folder + "/stripped"
+        subprocess.run(["strip", "-g", "-o", out, o], check=True)
+        with open(out, "rb") as f:
+            return f.read()
+
     def change(self, place, text):
         path = os.path.join(self.tree, place.path)
         with open(path + ".new", "w", encoding="utf-8") as f:
@@ -414,12 +473,14 @@ class Worker:
         os.unlink(path)
         os.link(os.path.join(self.base.tree, place.path), path)
 
-    def run(self, name, limit, stop):
+    def run(self, name, limit, stop, cover=None):
         """0: passed; 1: failed; 2: took too long; None: stopped."""
         command, environment, where = self.base.tests[name]
         env = {k: v for k, v in os.environ.items() if not k.startswith(("TERN_", "MAKE", "MFLAGS"))}
         env.update(e.split("=", 1) for e in environment)
         env["TMPDIR"] = self.folder + "/tmp"
+        if cover:
+            env["COVER_TO"] = cover
         began = time.monotonic()
         with open(self.folder + "/said", "wb") as said:
             p = subprocess.Popen(self.base.around + self.here(command), cwd=self.here([where])[0],
@@ -459,9 +520,8 @@ class Worker:
         for i, o in enumerate(self.objects_of(place)):
             if not self.compiled(o, f"{out}/{i}.o"):
                 return "does not compile"
-            with open(o, "rb") as f, open(f"{out}/{i}.o", "rb") as g:
-                if f.read() != g.read():
-                    changed[os.path.relpath(o, b.build)] = f"{out}/{i}.o"
+            if self.code(o) != self.code(f"{out}/{i}.o"):
+                changed[os.path.relpath(o, b.build)] = f"{out}/{i}.o"
         if not changed and (place.path.endswith(".c") or not self.programs(place)):
             return "same code"
         for target in ("tern_internal", "tern"): # for tests, and for examples and programs of papers
@@ -512,8 +572,7 @@ class Worker:
                     self.restore(place)
                 if not self.compiled(o, out, "-O2"):
                     return False
-                with open(out, "rb") as f:
-                    texts.append(f.read())
+                texts.append(self.code(out))
             if texts[0] != texts[1]:
                 return False
         return True
@@ -538,7 +597,10 @@ class Worker:
     def tried(self, place, stop):
         b = self.base
         programs = {} if place.path.endswith(".c") else self.programs(place)
-        for name in b.order(place):
+        tests = list(b.order(place))
+        if not tests:
+            return "not executed", ""
+        for name in tests:
             for path in b.tests[name][0]:
                 if path in programs and not self.program(programs.pop(path)):
                     return "does not compile", ""
@@ -557,7 +619,7 @@ class Worker:
 
 # -- The run -------------------------------------------------------------------------------------
 
-COUNTED = ("noticed", "timeout", "survived")
+COUNTED = ("noticed", "timeout", "survived", "not executed")
 
 
 def in_pool(workers, jobs, work):
@@ -576,20 +638,28 @@ def in_pool(workers, jobs, work):
 
 
 def measure(base, workers, names, stop):
-    """How long each test takes unchanged; one that does not pass is left out."""
+    """How long each test takes unchanged, and what it executes; one that does not pass is left out."""
+    lock = threading.Lock()
     def one(worker, name):
-        result = worker.run(name, 300, stop)
+        cover = worker.folder + "/cover"
+        shutil.rmtree(cover, ignore_errors=True)
+        os.makedirs(cover)
+        result = worker.run(name, 300, stop, cover)
         if result == 1:
-            result = worker.run(name, 300, stop)
+            result = worker.run(name, 300, stop, cover)
         if result is None:
             return
-        base.seconds[name] = round(worker.took, 2) if result == 0 else None
-        if result != 0:
-            print(f"left out: {name} {'is skipped' if result == 77 else 'fails'} unchanged", flush=True)
-    names = [n for n in names if n not in base.seconds]
-    in_pool(workers, iter(names), one)
-    with open(base.times, "w", encoding="utf-8") as f:
-        json.dump({n: s for n, s in base.seconds.items() if s is not None}, f)
+        with lock:
+            base.seconds[name] = round(worker.took, 2) if result == 0 else None
+            if result == 0:
+                base.lines[name] = base.executed(cover)
+                base.keep(name)
+            else:
+                print(f"left out: {name} {'is skipped' if result == 77 else 'fails'} unchanged", flush=True)
+    for name in names:
+        base.recall(name)
+    in_pool(workers, iter([n for n in names if n not in base.seconds]), one)
+    base.index()
 
 
 def summary(records, seed, out=sys.stdout):
@@ -599,16 +669,18 @@ def summary(records, seed, out=sys.stdout):
     def line(name, some):
         n = {c: sum(r["result"] == c for r in some) for c in COUNTED}
         seen = n["noticed"] + n["timeout"]
-        print(f"{name:24} {len(some):5} {seen:8} {n['timeout']:8} {n['survived']:9} "
+        print(f"{name:24} {len(some):5} {seen:8} {n['timeout']:8} {n['survived']:9} {n['not executed']:12} "
             f"{100 * seen / max(1, len(some)):6.1f} %", file=out)
-    for title, result in (("Nobody noticed:", "survived"), ("Noticed by a timeout:", "timeout")):
+    for title, result in (("Nobody noticed:", "survived"), ("No test executes:", "not executed"),
+        ("Noticed by a timeout:", "timeout")):
         some = [r for r in records if r["result"] == result]
         if some:
             print("\n" + title, file=out)
         for r in sorted(some, key=lambda r: (r["path"], r["line"])):
             print(f"  {r['path']}:{r['line']}: {r['kind']}: {r['old']} -> {r['new'] or '(nothing)'}"
                 + (f" [{r['test']}]" if r["test"] else ""), file=out)
-    print(f"\n{'folder':24} {'tried':>5} {'noticed':>8} {'timeouts':>8} {'survivors':>9}", file=out)
+    print(f"\n{'folder':24} {'tried':>5} {'noticed':>8} {'timeouts':>8} {'survivors':>9} "
+        f"{'not executed':>12}", file=out)
     for name in sorted(folders):
         line(name, folders[name])
     line(f"all, seed {seed}", records)
@@ -623,6 +695,10 @@ def arguments():
     a.add_argument("--limit", type=float, default=0, help="seconds after which it ends, with what it has")
     a.add_argument("--patience", type=float, default=10, help="seconds that a test has at least; five "
         "times as long as unchanged, if that is more")
+    a.add_argument("--budget", type=float, default=60, help="seconds of tests for one change")
+    a.add_argument("--tests", default="", help="a regular expression: only these tests")
+    a.add_argument("--list", action="store_true", help="lists the lines of changes that no test "
+        "executes, and tries none")
     a.add_argument("--shard", default="1/1", help="I/N: every N-th place, from the I-th on")
     a.add_argument("--out", help="a file that gets a line of JSON for each place; tried places are not "
         "tried again")
@@ -701,12 +777,16 @@ def main():
         places = chosen_places(base, o)
         print(f"seed {o.seed}: {len(places)} places" + (f" in {o.folder}" if o.folder else ""), flush=True)
         base.list_tests()
-        base.build_all([])
-        names = sorted({n for p in {p.path: p for p in places}.values() for n in base.order(p)},
-            key=lambda n: -(base.seconds.get(n) or 0))
+        names = sorted(n for n in base.tests if re.search(o.tests, n))
         base.build_all(names)
+        names = [n for n in names if n not in base.seconds]
         workers = [Worker(base, i) for i in range(o.jobs)]
         measure(base, workers, names, stop)
+        if o.list:
+            for place in sorted(places, key=lambda p: (p.path, p.line)):
+                if not next(base.order(place), None):
+                    print(f"{place.path}:{place.line}: {place.kind}: {place.record()['old']}")
+            return
         records = changes(base, workers, places, o, stop)
     finally:
         if not o.scratch:

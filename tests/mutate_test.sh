@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 120 LABELS once
-# scripts/mutate.py on a library of two functions: what its test notices, what it does not, what
+# scripts/mutate.py on a library of three functions: what its test notices, what it does not, what
 # does not count, and that the tree stays as it is.
 set -uo pipefail
 for tool in python3 cmake; do
@@ -41,6 +41,7 @@ TEXT
 cat >"$root/src/ring/toy.h" <<'TEXT'
 int toy_sum(int n);
 void toy_forget(void);
+void toy_unused(void);
 static inline int toy_even(int n)
 {
 	return n % 2 == 0;
@@ -65,6 +66,11 @@ int toy_sum(int n)
 void toy_forget(void)
 {
 	unseen++;
+}
+void toy_unused(void)
+{
+	unseen--;
+	__builtin_prefetch(&unseen);
 }
 TEXT
 cat >"$root/src/ring/toy_test.c" <<'TEXT'
@@ -96,11 +102,18 @@ mutate
 is toy.c 7 condition noticed
 is toy.c 8 error noticed
 is toy.c 11 statement noticed
-is toy.h 5 condition noticed
+is toy.h 6 condition noticed
 
 echo "a change that nobody sees is listed"
 is toy.c 18 statement survived
 grep -q 'src/ring/toy.c:18: statement: unseen++ -> (nothing)' "$folder/said" || fail "it is not listed"
+
+echo "a change of a line that no test executes is listed apart"
+is toy.c 22 statement "not executed"
+sed -n '/^No test executes/,/^$/p' "$folder/said" | grep -q 'toy.c:22: ' || fail "it is not listed"
+
+echo "no place is a prefetch, which no test can notice"
+is toy.c 23 statement
 
 echo "a test that does not end has noticed the change, and is listed apart"
 is toy.c 12 statement timeout
@@ -109,7 +122,7 @@ sed -n '/^Noticed by a timeout/,/^$/p' "$folder/said" | grep -q 'toy.c:12: ' || 
 echo "a change that does not compile, or changes no code, does not count"
 is toy.c 6 condition "does not compile"
 is toy.c 9 statement "same code"
-counted=$(grep -cE '"result": "(noticed|timeout|survived)"' "$folder/out")
+counted=$(grep -cE '"result": "(noticed|timeout|survived|not executed)"' "$folder/out")
 grep -qE "^all, seed 7 +$counted " "$folder/said" || fail "not $counted are counted"
 
 echo "what was tried is not tried again"
