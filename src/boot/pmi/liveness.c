@@ -27,7 +27,7 @@ void rank_list_add(struct rank_list *n, uint32_t rank)
 	if (n->len < sizeof n->text - 32)
 		n->len += (size_t)snprintf(n->text + n->len, sizeof n->text - n->len,
 					   n->count ? ", %u" : "%u", rank);
-	else if (n->len < sizeof n->text - 16)
+	else if (n->text[n->len - 1] != '.')
 		n->len += (size_t)snprintf(n->text + n->len, sizeof n->text - n->len, ", ...");
 	n->count++;
 }
