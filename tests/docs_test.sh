@@ -12,7 +12,9 @@ fail() {
 	echo "    failed: $1"
 	failed=$((failed + 1))
 }
-pages=(README.md docs/*.md)
+mapfile -t readmes < <(git ls-files -co --exclude-standard '*/README.md' 2>/dev/null ||
+	find src tests scripts models examples apps bindings compare -name README.md)
+pages=(README.md docs/*.md "${readmes[@]}")
 
 echo "every drawing is what scripts/draw.sh makes of its source"
 for source in docs/*.draw; do
@@ -55,23 +57,38 @@ else
 	echo "mandoc is not installed: man pages are not checked"
 fi
 
-echo "every file that design.md and README.md name exists"
+echo "every folder has a README.md of at most 80 lines that names its headers and sources"
+# Two folders are described in docs/design.md meanwhile.
+for part in $(find src -type d) tests scripts models examples apps bindings compare; do
+	[[ $part != src && $part != src/tools/* ]] || continue
+	[[ $part != src/layers/typed && $part != src/boot/link || -e $part/README.md ]] || continue
+	[[ -e $part/README.md ]] || { fail "$part has no README.md"; continue; }
+	(($(wc -l <"$part/README.md") <= 80)) || fail "$part/README.md is longer than 80 lines"
+	[[ $part == src/* && $part != src/tools ]] || continue
+	for file in $(find "$part" -maxdepth 1 -name '*.c' ! -name '*_test.c'); do
+		name=$(basename "$file" .c)
+		grep -qE "\b$name\.[ch]\b" "$part/README.md" || fail "$part/README.md does not name $name.c"
+	done
+done
+(($(wc -l <docs/tour.md) <= 200)) || fail "docs/tour.md is longer than 200 lines"
+
+echo "every file that the design and the README.md files name exists"
 pattern='\b(src|tests|scripts|models|include|examples|apps|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
-for page in README.md docs/design.md; do
+for page in README.md docs/design.md docs/tour.md "${readmes[@]}"; do
 	for path in $(grep -oE "$pattern" "$page" | grep -v NAME | sort -u); do
 		[[ -e $path ]] || fail "$page: $path"
 	done
 done
 
-echo "every function, type and setting that design.md names is in the source"
+echo "every function, type and setting that the design and the README.md files name is in the source"
 cat $(find include src -name '*.[ch]') | grep -oE '[A-Za-z_][A-Za-z0-9_]*' |
 	sort -u >"$folder/words"
-for word in $(grep -oP '`(struct )?\K[a-z][a-z0-9]*_[a-z0-9_]+(?=[`(])|\bTERN_[A-Z_]+\b' \
-	docs/design.md |
+for word in $(grep -oHP '`(struct )?\K[a-z][a-z0-9]*_[a-z0-9_]+(?=[`(])|\bTERN_[A-Z_]+\b' \
+	docs/design.md docs/tour.md "${readmes[@]}" | sed 's/^[^:]*://' |
 	sort -u); do
 	grep -qx "$word" "$folder/words" || grep -q "^$word(" tests/*.c ||
 		grep -qrw "$word" cmake CMakeLists.txt CMakePresets.json ||
-		fail "docs/design.md: $word"
+		fail "$(grep -lw "$word" docs/design.md docs/tour.md "${readmes[@]}" | head -1): $word"
 done
 
 # The section of the layers is a table.

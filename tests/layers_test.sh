@@ -39,7 +39,7 @@ find src -name '*.[ch]' ! -name '*_test.c' ! -path 'src/tools/*' ! -path 'src/ch
 awk '/^## / { here = $0 == "## Layers" }
 	here && /^\| `src\// {
 		split($0, cell, "|")
-		gsub(/[` ]|src\//, "", cell[2])
+		gsub(/[` ]|src\/(layers\/)?/, "", cell[2])
 		gsub(/[`,]/, " ", cell[3])
 		print cell[2] ":" cell[3]
 	}' docs/design.md >"$work/table"
@@ -53,7 +53,7 @@ function may(from, to) {
 	return from == to || (from, to) in allowed ||
 		((from, "*") in allowed && to in row && row[from] < row[to])
 }
-function folder(file) { sub(/^src\//, "", file); sub(/\/[^\/]*$/, "", file); return file }
+function folder(file) { sub(/^src\/(layers\/)?/, "", file); sub(/\/[^\/]*$/, "", file); return file }
 FILENAME ~ /table$/ {
 	split($0, part, ":")
 	row[part[1]] = ++rows

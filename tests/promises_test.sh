@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: LABELS once
-# What tern(7) promises of failures is tested: docs/design.md names a test for each event of its
+# What tern(7) promises of failures is tested: tests/promises.md names a test for each event of its
 # table, and that test is there.
 set -uo pipefail
 
@@ -17,12 +17,12 @@ fail() {
 	failed=$((failed + 1))
 }
 
-# The first column of the table of tern(7), and the rows of the table of docs/design.md:
+# The first column of the table of tern(7), and the rows of the table of tests/promises.md:
 # EVENT|WHERE|TEST|WORDS.
 sed -n '/^\.Ss What is told of failures/,/^\.El/p' man/tern.7 |
 	sed -n 's/^\.It \([^.].*\) Ta .* Ta .* Ta .*/\1/p' |
 	grep -v '^Em event' >"$folder/promised"
-sed -n '/^### Who is told of a failure/,/^## /p' docs/design.md | sed -n 's/^| \(.*\) |$/\1/p' |
+sed -n 's/^| \(.*\) |$/\1/p' tests/promises.md |
 	sed 's/ | /|/g' | tail -n +2 >"$folder/rows"
 ctest --test-dir "$TERN_BIN/.." -N | sed -n 's/^ *Test *#[0-9]*: //p' >"$folder/tests"
 
