@@ -72,6 +72,15 @@ for part in $(find src -type d) tests scripts models examples apps bindings comp
 done
 (($(wc -l <docs/tour.md) <= 200)) || fail "docs/tour.md is longer than 200 lines"
 
+echo "docs/decisions.md has at most 80 decisions, each with a number of its own, and all that are named"
+decided=$(sed -nE 's/^\*\*([0-9]+)\. .*/\1/p' docs/decisions.md | sort -n)
+(($(wc -w <<<"$decided") >= 40 && $(wc -w <<<"$decided") <= 80)) ||
+	fail "it has $(wc -w <<<"$decided") decisions"
+[[ -z $(uniq -d <<<"$decided") ]] || fail "twice: $(uniq -d <<<"$decided" | tr '\n' ' ')"
+for number in $(cat "${pages[@]}" | grep -oE '\bdecisions? [0-9]+(, [0-9]+)*' | grep -oE '[0-9]+'); do
+	grep -qx "$number" <<<"$decided" || fail "there is no decision $number"
+done
+
 echo "every file that the design and the README.md files name exists"
 pattern='\b(src|tests|scripts|models|include|examples|apps|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
 for page in README.md docs/design.md docs/tour.md "${readmes[@]}"; do

@@ -72,7 +72,7 @@ for header in $(found '`\Ktern/[a-z]+\.h'); do
 	[[ -e include/$header ]] || fail "there is no $header"
 done
 for number in $(found '\bdecision \K[0-9]+'); do
-	grep -q "^$number\. \*\*" docs/decisions.md || fail "there is no decision $number"
+	grep -q "^\*\*$number\. " docs/decisions.md || fail "there is no decision $number"
 done
 
 echo "every command, option, test and operation exists"
