@@ -48,7 +48,7 @@ mutate: ## change the library at random places, list what no test notices; SEED,
 
 compare: build apps ## measure Tern beside MPI, UCX, libfabric, ...; OPTIONS=--quick: a minute or two
 	@scripts/need.sh compare
-	@compare/run.sh $(OPTIONS)
+	@lab/compare/run.sh $(OPTIONS)
 
 install: build ## install into PREFIX (/usr/local), below DESTDIR if given
 	@$(CMAKE) --install build >/dev/null

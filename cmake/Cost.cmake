@@ -19,22 +19,20 @@ elseif(NOT AWK)
 	set(cost_lacks "awk (package mawk), which collects what the sources say about themselves")
 endif()
 
-# Leaves in the caller's list `files` those that can be compiled, and adds the table of annotations.
-macro(tern_cost_sources files)
-	if(cost_lacks)
-		list(FILTER ${files} EXCLUDE REGEX "^src/tools/cost")
-		list(FILTER unit_tests EXCLUDE REGEX "^src/tools/cost")
-		list(APPEND ${files} src/tools/cost/lacking.c)
-	else()
-		list(REMOVE_ITEM ${files} src/tools/cost/lacking.c)
-		file(GLOB_RECURSE annotated CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} include/*.h src/*.[ch])
-		set(cost_table ${PROJECT_BINARY_DIR}/cost_marks.c)
-		add_custom_command(OUTPUT ${cost_table} VERBATIM
-			COMMAND ${AWK} -f cmake/cost.awk ${annotated} > ${cost_table}
-			DEPENDS ${annotated} cmake/cost.awk WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-			COMMENT "Collecting annotations for tern cost")
-		list(APPEND ${files} ${cost_table})
-	endif()
+if(cost_lacks)
+	list(FILTER unit_tests EXCLUDE REGEX "^lab/cost/")
+endif()
+
+# Adds the table of annotations to the caller's list `files`.
+macro(tern_cost_table files)
+	file(GLOB_RECURSE annotated CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.h
+		${PROJECT_SOURCE_DIR}/src/*.[ch] ${PROJECT_SOURCE_DIR}/lab/cost/*.[ch])
+	set(cost_table ${PROJECT_BINARY_DIR}/cost_marks.c)
+	add_custom_command(OUTPUT ${cost_table} VERBATIM
+		COMMAND ${AWK} -f cmake/cost.awk ${annotated} > ${cost_table}
+		DEPENDS ${annotated} cmake/cost.awk WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+		COMMENT "Collecting annotations for tern cost")
+	list(APPEND ${files} ${cost_table})
 endmacro()
 
 function(tern_cost_link target)

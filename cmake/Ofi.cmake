@@ -23,15 +23,6 @@ macro(tern_ofi_sources files)
 	endif()
 endmacro()
 
-# The same of the command's.
-macro(tern_ofi_tools files)
-	if(ofi_lacks)
-		list(REMOVE_ITEM ${files} src/tools/perf/fabric.c)
-	else()
-		list(REMOVE_ITEM ${files} src/tools/perf/fabric_lacking.c)
-	endif()
-endmacro()
-
 function(tern_ofi_link target)
 	if(ofi_lacks)
 		target_compile_definitions(${target} PRIVATE OFI_LACKS="${ofi_lacks}")

@@ -22,6 +22,12 @@ if(TERN_SANITIZE OR CMAKE_CROSSCOMPILING)
 	set(test_timeout_factor 10)
 endif()
 
+# What tests link: everything that has a library.
+set(test_libraries tern_tools tern_screen)
+if(TERN_LAB)
+	list(APPEND test_libraries tern_lab tern_cost_count)
+endif()
+
 # Reads `file`'s line into test_RANKS, test_TIMEOUT, test_RUN_SERIAL, test_LOCK, test_MODES and test_LABELS of the caller.
 macro(tern_test_options file)
 	file(STRINGS ${file} test_words LIMIT_COUNT 5 ENCODING UTF-8)
@@ -71,12 +77,12 @@ function(tern_test_program file label)
 	endif()
 	add_executable(${target} ${PROJECT_SOURCE_DIR}/${file})
 	target_compile_options(${target} PRIVATE -UNDEBUG)
-	target_link_libraries(${target} PRIVATE tern_flags tern_program tern_tools)
+	target_link_libraries(${target} PRIVATE tern_flags tern_program ${test_libraries})
 
 	tern_test_options(${PROJECT_SOURCE_DIR}/${file})
 	list(APPEND test_LABELS ${label})
 	add_dependencies(${label}_tests ${target})
-	if(NOT file MATCHES "^src/(base|boot|check|job|net|service|tools)/")
+	if(NOT file MATCHES "^lab/|^src/(base|boot|check|job|net|service|tools)/")
 		list(APPEND test_LABELS inline)
 		add_dependencies(inline_tests ${target})
 	endif()

@@ -5,7 +5,7 @@
 #     /* cost: flow status */            on a line of its own: the function that begins next;
 #                                        behind the last function: whatever else the file has
 #
-# A feature and a step; `program` stands alone. src/tools/cost/cost.h says what they mean.
+# A feature and a step; `program` stands alone. lab/cost/cost.h says what they mean.
 BEGIN {
 	split("base buffer order fault flow protection statistics", words)
 	for (i in words) feature[words[i]] = 1
@@ -13,7 +13,7 @@ BEGIN {
 	for (i in words) step[words[i]] = 1
 	everywhere = 2147483647
 	print "/* Made from the sources by cmake/cost.awk. */"
-	print "#include \"tools/cost/site.h\"\n"
+	print "#include \"lab/cost/site.h\"\n"
 	print "const struct cost_mark cost_marks[] = {"
 }
 
@@ -25,7 +25,7 @@ match($0, /\/\* cost: [a-z ]+ \*\//) {
 	else if (word[3] in feature && word[4] in step && n == 5)
 		meaning = "COST_" toupper(word[3]) ", COST_" toupper(word[4])
 	else
-		refuse("this annotation has no feature and step of src/tools/cost/cost.h")
+		refuse("this annotation has no feature and step of lab/cost/cost.h")
 	if (substr($0, 1, RSTART - 1) ~ /[^ \t]/)
 		mark(FNR, FNR, meaning)
 	else if (RSTART > 1)

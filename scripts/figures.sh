@@ -132,8 +132,8 @@ cost() {
 
 scmp() { # of virtual time, so exact; docs/scmp.md has larger problems besides
 	local page=docs/scmp.md
-	echo "scmp: scripts/scmp.sh --quick"
-	scripts/scmp.sh --quick 2>/dev/null >"$text"
+	echo "scmp: lab/scmp.sh --quick"
+	lab/scmp.sh --quick 2>/dev/null >"$text"
 	block scmp
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # scripts/size.sh [FOLDER...]: how much code a folder has, without tests: files, lines that are
-# neither blank nor comment, and preprocessor tokens. Without an argument, every folder of src, and
-# the library, which is all of them but tools.
+# neither blank nor comment, and preprocessor tokens. Without an argument, every folder of src, the
+# laboratory, and the library, which is all of src but tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ row() { printf '%-14s %6s %8s %8s\n' "$@"; }
 
 row folder files lines tokens
 files=0 lines=0 tokens=0
-for folder in "${@:-src/*/ src/layers/*/}"; do
+for folder in "${@:-src/*/ src/layers/*/ lab}"; do
 	for part in $folder; do
 		part=${part%/}
 		text=$(code "$part")
@@ -26,7 +26,7 @@ for folder in "${@:-src/*/ src/layers/*/}"; do
 		l=$(wc -l <<<"$text")
 		t=$(grep -oE "$token" <<<"$text" | wc -l)
 		row "$part" "$f" "$l" "$t"
-		[[ $part =~ ^src/(tools|layers/.*)$ ]] ||
+		[[ $part =~ ^(lab|src/(tools|layers/.*))$ ]] ||
 			files=$((files + f)) lines=$((lines + l)) tokens=$((tokens + t))
 	done
 done

@@ -15,7 +15,7 @@ mkdir "$folder/build"
 ln -s "$(cd "$TERN_BIN" && pwd)" "$folder/build/bin"
 ln -s "$(cd "$TERN_BIN/../lib" && pwd)" "$folder/build/lib"
 run() { # ARGUMENTS; variables may stand before the call
-	compare/run.sh --build "$folder/build" --patience 300 "$@" >"$out" 2>"$err" </dev/null
+	lab/compare/run.sh --build "$folder/build" --patience 300 "$@" >"$out" 2>"$err" </dev/null
 	status=$?
 }
 check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }

@@ -25,7 +25,7 @@ tern,default,round-trip,2,8,600.0,yes
 tern,gathered,gups,2,8192,2000000.0,yes
 tern,message,gups,2,8192,4000000.0,yes
 END
-awk -v cores=2 -v csv="$folder/csv" -v peers="openmpi mpich limit" -f compare/table.awk \
+awk -v cores=2 -v csv="$folder/csv" -v peers="openmpi mpich limit" -f lab/compare/table.awk \
 	"$folder/samples" >"$out" 2>"$err" || fail "table.awk failed"
 count 1 '^allreduce +4\* +8 B +300 ns +500 ns +0.60 +2000 ns +0.15  yes$' "$out"
 count 1 '^barrier +2  +- +700 ns +- +- +- +-  no$' "$out"
@@ -98,7 +98,7 @@ refused "number above 0" --rounds 0
 refused "takes seconds" --patience soon
 
 echo "without a build it says what to do"
-compare/run.sh --build "$folder/none" >"$out" 2>"$err"
+lab/compare/run.sh --build "$folder/none" >"$out" 2>"$err"
 status=$?
 check_status 1
 grep -q 'run make first' "$err" || fail "it does not"
@@ -107,6 +107,6 @@ grep -q 'run make first' "$err" || fail "it does not"
 echo "--help helps"
 run --help
 check_status 0
-check_out '^usage: compare/run.sh'
+check_out '^usage: lab/compare/run.sh'
 
 finish

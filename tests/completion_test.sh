@@ -56,7 +56,7 @@ for command in $commands; do
 		fail "tern-$command(1): its synopsis has "$(synopsis man/tern-$command.1)
 	folder_of=$command
 	[[ $command != top && $command != why ]] || folder_of=watch
-	for source in src/tools/$folder_of/options.c src/tools/$folder_of/$command.c; do
+	for source in {src/tools,lab}/$folder_of/{options,$command}.c; do
 		[[ -e $source ]] || continue
 		for option in $(grep -oP '\.name = "--\K[a-z-]+' "$source" |
 			grep -vxE 'agent|link'); do

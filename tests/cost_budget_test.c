@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cost/measure.h"
+#include "lab/cost/measure.h"
 
 enum { SKIPPED = 77, PARTS = COST_SIDES * COST_FEATURES * COST_STEPS, SHOWN = 3 };
 

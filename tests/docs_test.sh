@@ -59,7 +59,7 @@ fi
 
 echo "every folder has a README.md of at most 80 lines that names its headers and sources"
 # Two folders are described in docs/design.md meanwhile.
-for part in $(find src -type d) tests scripts models examples apps bindings compare; do
+for part in $(find src -type d) tests scripts models examples apps bindings lab lab/compare; do
 	[[ $part != src && $part != src/tools/* ]] || continue
 	[[ $part != src/layers/typed && $part != src/boot/link || -e $part/README.md ]] || continue
 	[[ -e $part/README.md ]] || { fail "$part has no README.md"; continue; }
@@ -82,7 +82,7 @@ for number in $(cat "${pages[@]}" | grep -oE '\bdecisions? [0-9]+(, [0-9]+)*' | 
 done
 
 echo "every file that the design and the README.md files name exists"
-pattern='\b(src|tests|scripts|models|include|examples|apps|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
+pattern='\b(src|lab|tests|scripts|models|include|examples|apps|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
 for page in README.md docs/design.md docs/tour.md "${readmes[@]}"; do
 	for path in $(grep -oE "$pattern" "$page" | grep -v NAME | sort -u); do
 		[[ -e $path ]] || fail "$page: $path"

@@ -16,9 +16,9 @@ long_lines() { # FILE...
 }
 
 echo "lines have at most 100 columns"
-mapfile -t files < <(find include src tests examples apps compare -name '*.[ch]')
+mapfile -t files < <(find include src lab tests examples apps -name '*.[ch]')
 long=$(long_lines "${files[@]}")
-mapfile -t files < <(find tests scripts models apps compare .ci -type f '(' -name '*.sh' -o -perm -u+x ')')
+mapfile -t files < <(find tests scripts models apps lab .ci -type f '(' -name '*.sh' -o -perm -u+x ')')
 long+=$(long_lines "${files[@]}")
 if [[ $long ]]; then
 	echo "$long"

@@ -8,7 +8,7 @@
 
 #include <tern/tern.h>
 
-#include "tools/logp/profile.h"
+#include "lab/logp/profile.h"
 #include "tools/trace/show.h"
 
 enum { TRACKS = 3 };

@@ -102,6 +102,15 @@ foreign=$({ nm -D --defined-only "$lib/libtern.so"; nm -g --defined-only "$lib/l
 echo "the installed command runs"
 "$prefix/bin/tern" info >"$folder/log" || { cat "$folder/log"; exit 1; }
 
+echo "it finds every program that was built, in libexec/tern or beside it"
+for program in machines $(cd "$TERN_BIN" && echo tern-*); do
+	"$prefix/bin/tern" "${program#tern-}" --help >"$folder/log" 2>&1 &&
+		grep -q "^usage: tern.${program#tern-}" "$folder/log" || { cat "$folder/log"; exit 1; }
+done
+for program in "$TERN_BIN"/tern-*; do
+	[[ -x $prefix/libexec/tern/${program##*/} ]] || { echo "    not $program"; exit 1; }
+done
+
 # all of it: a pipe that is cut fails
 "$prefix/bin/tern-machines" --help | grep '^usage: ' >/dev/null
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 180
-# scripts/scmp.sh: the tables of SCMP's stressmarks, and what they say of small problems.
+# lab/scmp.sh: the tables of SCMP's stressmarks, and what they say of small problems.
 set -uo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -10,7 +10,7 @@ fail() {
 	echo "    failed: $1"
 	failed=$((failed + 1))
 }
-table() { BUILD=${TERN_BIN%/bin} scripts/scmp.sh --quick --data "$folder/data" "$@" 2>"$folder/err"; }
+table() { BUILD=${TERN_BIN%/bin} lab/scmp.sh --quick --data "$folder/data" "$@" 2>"$folder/err"; }
 cell() { awk -F'|' -v row="$1" -v column="$2" '$2 $3 ~ row { print $column + 0 }' "$folder/table"; }
 
 echo "what is sent beforehand beats what is asked for, where nodes wait for each other"
@@ -46,7 +46,7 @@ narrow=$(neighborhood 8 active) wide=$(neighborhood 16 active) wider=$(neighborh
 ((wider * 98 < wide * 100 && wide * 98 < wider * 100)) || fail "$wider ns with 32 flits, $wide with 16"
 
 echo "a mistake is refused"
-BUILD=${TERN_BIN%/bin} scripts/scmp.sh --swift 2>"$folder/err" && fail "--swift is taken"
+BUILD=${TERN_BIN%/bin} lab/scmp.sh --swift 2>"$folder/err" && fail "--swift is taken"
 grep -q 'there is no --swift' "$folder/err" || fail "it says $(<"$folder/err")"
 ((failed == 0)) || echo "$failed failed"
 exit $((failed > 0))

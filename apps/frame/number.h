@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a program's input is made of, and how things are dealt out to ranks: numbers alone, without
- * Tern. The programs of compare/programs have the same inputs from here.
+ * Tern. The programs of lab/compare/programs have the same inputs from here.
  */
 #ifndef TERN_APPS_FRAME_NUMBER_H
 #define TERN_APPS_FRAME_NUMBER_H

@@ -1,53 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command's frame: finds the sub-command and hands over. */
+/*
+ * The command's frame: finds the sub-command and hands over. Those that need libc alone are part
+ * of this program; `tern NAME` executes tern-NAME for every other name.
+ */
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tern/tern.h>
 
 #include "base/text.h"
+#include "tools/common/program.h"
 #include "tools/tools.h"
 
 static const struct command {
 	const char *name;
-	int (*main)(int argc, char **argv);
+	int (*main)(int argc, char **argv); /* NULL: a program */
 	const char *purpose;
 } commands[] = {
 	{ "run", run_main, "start a program as the ranks of a job" },
 	{ "info", info_main, "show networks, limits and settings, and what is wrong with them" },
-	{ "perf", perf_main, "measure messages, and the hardware's limit beside each figure" },
-	{ "logp", logp_main, "measure the LogP parameters of this machine, and predict with them" },
-	{ "cost", cost_main, "count the instructions of messages, and say what each is for" },
-	{ "top", top_main, "show what the ranks of a running job do" },
+	{ "top", NULL, "show what the ranks of a running job do" },
 	{ "why", why_main, "explain why a job makes no progress" },
 	{ "trace", trace_main, "show what the ranks of a job did, from the files of TERN_TRACE" },
 	{ "sim", sim_main, "run a program on a simulated machine" },
-	{ "report", report_main, "run the papers' programs, and write a page with their figures" },
+	{ "machines", NULL, "let this machine play several, for `tern run --hosts`" },
+	{ "perf", NULL, "measure messages, and the hardware's limit beside each figure" },
+	{ "logp", NULL, "measure the LogP parameters of this machine, and predict with them" },
+	{ "cost", NULL, "count the instructions of messages, and say what each is for" },
+	{ "report", NULL, "run the papers' programs, and write a page with their figures" },
 };
 
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { COMMANDS = sizeof commands / sizeof *commands, NAME_MOST = 64, FOUND_MOST = 64 };
 
-static void help(FILE *to)
-{
-	fputs("usage: tern COMMAND [OPTIONS]\n\n", to);
-	for (int i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].purpose);
-	fputs("\n`tern help COMMAND` says more; so does `man tern`. `tern version` prints the "
-	      "version.\n",
-	      to);
-}
+#define PREFIX "tern-"
 
-static int unknown(const char *word)
-{
-	const char *names[COMMANDS];
-	for (int i = 0; i < COMMANDS; i++)
-		names[i] = commands[i].name;
-	fprintf(stderr,
-		"tern: there is no command '%s'; did you mean 'tern %s'? `tern help` lists them "
-		"all\n",
-		word, nearest_name(word, names, COMMANDS));
-	return 2;
-}
+/* The commands that there are: those of the table, and programs tern-NAME of others. */
+struct found {
+	int n;
+	const char *name[COMMANDS + FOUND_MOST], *purpose[COMMANDS + FOUND_MOST];
+};
 
 static const struct command *command_of(const char *word)
 {
@@ -55,6 +50,94 @@ static const struct command *command_of(const char *word)
 		if (strcmp(word, commands[i].name) == 0)
 			return &commands[i];
 	return NULL;
+}
+
+static bool program_of(const char *word, char path[PATH_MAX])
+{
+	char name[NAME_MOST];
+	return !strchr(word, '/') &&
+	       snprintf(name, sizeof name, PREFIX "%s", word) < (int)sizeof name &&
+	       program_locate(name, path);
+}
+
+static void found_add(struct found *f, const char *name)
+{
+	char path[PATH_MAX];
+	for (int i = 0; i < f->n; i++)
+		if (strcmp(f->name[i], name) == 0)
+			return;
+	if (f->n == COMMANDS + FOUND_MOST || command_of(name) || !program_of(name, path))
+		return;
+	f->name[f->n] = strdup(name);
+	f->purpose[f->n] = strdup(path);
+	f->n += f->name[f->n] && f->purpose[f->n];
+}
+
+static void found_look(struct found *f, const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	while (d && (e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, PREFIX, sizeof PREFIX - 1) == 0)
+			found_add(f, e->d_name + sizeof PREFIX - 1);
+	if (d)
+		closedir(d);
+}
+
+static void commands_find(struct found *f)
+{
+	char path[PATH_MAX];
+	f->n = 0;
+	for (int i = 0; i < COMMANDS; i++)
+		if (commands[i].main || program_of(commands[i].name, path)) {
+			f->name[f->n] = commands[i].name;
+			f->purpose[f->n++] = commands[i].purpose;
+		}
+	for (int i = 0; program_folder(i, path); i++)
+		found_look(f, path);
+}
+
+static void help(FILE *to)
+{
+	struct found f;
+	commands_find(&f);
+	fputs("usage: tern COMMAND [OPTIONS]\n\n", to);
+	for (int i = 0; i < f.n; i++)
+		fprintf(to, "  %-8s %s\n", f.name[i], f.purpose[i]);
+	fputs("\n`tern help COMMAND` says more; so does `man tern`. `tern version` prints the "
+	      "version.\n",
+	      to);
+}
+
+static int unknown(const char *word)
+{
+	struct found f;
+	char folder[PATH_MAX];
+	commands_find(&f);
+	fprintf(stderr, "tern: there is no command '%s'; did you mean 'tern %s'? There are", word,
+		nearest_name(word, f.name, f.n));
+	for (int i = 0; i < f.n; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", f.name[i]);
+	fprintf(stderr, ". " PREFIX "%s was looked for in", word);
+	for (int i = 0; program_folder(i, folder); i++)
+		fprintf(stderr, "%s %s", i ? "," : "", folder);
+	fputs("\n", stderr);
+	return 2;
+}
+
+/* argv[0] is the command's name. */
+static int command_main(int argc, char **argv)
+{
+	char path[PATH_MAX];
+	const struct command *c = command_of(argv[0]);
+	if (c && c->main)
+		return c->main(argc, argv);
+	if (!program_of(argv[0], path))
+		return unknown(argv[0]);
+	argv[0] = path;
+	execv(path, argv);
+	fprintf(stderr, "tern: executing %s: %s\n", path, strerror(errno));
+	return 126;
 }
 
 /* `tern help COMMAND` is `tern COMMAND --help`. */
@@ -65,9 +148,8 @@ static int help_main(int argc, char **argv)
 		help(stdout);
 		return 0;
 	}
-	const struct command *command = command_of(argv[1]);
 	char *words[] = { argv[1], option, NULL };
-	return command ? command->main(2, words) : unknown(argv[1]);
+	return command_main(2, words);
 }
 
 int main(int argc, char **argv)
@@ -76,9 +158,6 @@ int main(int argc, char **argv)
 		help(stderr);
 		return 2;
 	}
-	const struct command *command = command_of(argv[1]);
-	if (command)
-		return command->main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "help") == 0)
 		return help_main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
@@ -87,5 +166,5 @@ int main(int argc, char **argv)
 		puts("tern " TERN_VERSION);
 		return 0;
 	}
-	return unknown(argv[1]);
+	return command_main(argc - 1, argv + 1);
 }

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The limits: cache lines and copies between two processes, without a library. */
+#include "lab/bench/raw.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "base/cpu.h"
+
+enum { RAW_SEVEN = 7, PATIENCE = 1 << 15 }; /* looks; then the other side probably has no core */
+
+uint64_t raw_sink;
+
+/* raw.R10, acquire: what was written before the value is visible with it. */
+static inline __attribute__((always_inline)) void raw_wait(_Atomic uint64_t *at, uint64_t least,
+							   enum raw_manner manner)
+{
+	for (unsigned looks = 0; atomic_load_explicit(at, memory_order_acquire) < least; looks++) {
+		if (manner == RAW_YIELD || looks >= PATIENCE)
+			sched_yield();
+		else if (manner == RAW_PAUSE)
+			cpu_relax();
+	}
+}
+
+static inline void raw_tell(_Atomic uint64_t *at, uint64_t value)
+{
+	atomic_store_explicit(at, value, memory_order_release); /* raw.R10 */
+}
+
+static inline __attribute__((always_inline)) void trip_loop(struct raw *r, uint32_t rank,
+							    uint64_t count, enum raw_manner manner)
+{
+	struct raw_arena *a = r->arena;
+	for (uint64_t i = r->trips + 1; i <= r->trips + count; i++) {
+		if (rank) {
+			raw_wait(&a->ping[i % RAW_LINES].head, i, manner);
+			raw_tell(&a->pong[i % RAW_LINES].head, i);
+		} else {
+			raw_tell(&a->ping[i % RAW_LINES].head, i);
+			raw_wait(&a->pong[i % RAW_LINES].head, i, manner);
+		}
+	}
+	r->trips += count;
+}
+
+/* The manner is a constant in each loop, so that it costs the loop nothing. */
+void raw_trips(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner)
+{
+	if (r->crowded)
+		trip_loop(r, rank, count, RAW_YIELD);
+	else if (manner == RAW_PAUSE)
+		trip_loop(r, rank, count, RAW_PAUSE);
+	else
+		trip_loop(r, rank, count, RAW_BARE);
+}
+
+static inline void line_write(struct raw_line *l, uint64_t i)
+{
+	l->word[0] = i;
+	l->word[1] = i;
+	l->word[2] = i;
+	l->word[3] = i;
+	raw_tell(&l->head, i + 1);
+}
+
+static inline uint64_t line_sum(const struct raw_line *l)
+{
+	return l->word[0] + l->word[1] + l->word[2] + l->word[3];
+}
+
+/* Credit comes back a quarter of the ring at a time. */
+static void stream_send(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
+{
+	for (uint64_t i = first; i < first + count; i++) {
+		if (i % RAW_LEAF == 0 && i >= RAW_LINES)
+			raw_wait(&a->freed.head, i / RAW_LEAF - RING_LEAVES + 1, manner);
+		line_write(&a->stream[i % RAW_LINES], i);
+		tern_prefetch_write(&a->stream[i % RAW_LINES + TERN_PREFETCH]);
+	}
+	raw_wait(&a->finished.head, first + count, manner);
+}
+
+static void stream_take(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = first; i < first + count; i++) {
+		struct raw_line *l = &a->stream[i % RAW_LINES];
+		raw_wait(&l->head, i + 1, manner);
+		__builtin_prefetch(l + TERN_PREFETCH);
+		sum += line_sum(l);
+		if ((i + 1) % RAW_LEAF == 0)
+			raw_tell(&a->freed.head, (i + 1) / RAW_LEAF);
+	}
+	raw_sink += sum;
+	raw_tell(&a->finished.head, first + count);
+}
+
+void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner)
+{
+	manner = r->crowded ? RAW_YIELD : manner;
+	if (rank)
+		stream_take(r->arena, r->lines, count, manner);
+	else
+		stream_send(r->arena, r->lines, count, manner);
+	r->lines += count;
+}
+
+/*
+ * Seven values to a line, and its head says how many have been written in all. Credit comes back
+ * a quarter at a time.
+ */
+static void values_send(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
+{
+	for (uint64_t i = first, line = i / RAW_SEVEN, at = i % RAW_SEVEN; i < first + count; i++) {
+		struct raw_line *l = &a->stream[line % RAW_LINES];
+		if (at == 0 && line % RAW_LEAF == 0 && line >= RAW_LINES)
+			raw_wait(&a->freed.head, line / RAW_LEAF - RING_LEAVES + 1, manner);
+		l->word[at] = i;
+		raw_tell(&l->head, i + 1);
+		if (++at == RAW_SEVEN) {
+			tern_prefetch_write(l + TERN_PREFETCH);
+			at = 0;
+			line++;
+		}
+	}
+	raw_wait(&a->finished.head, first + count, manner);
+}
+
+static void values_take(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = first, line = i / RAW_SEVEN, at = i % RAW_SEVEN; i < first + count; i++) {
+		struct raw_line *l = &a->stream[line % RAW_LINES];
+		raw_wait(&l->head, i + 1, manner);
+		sum += l->word[at];
+		if (++at == RAW_SEVEN) {
+			__builtin_prefetch(l + TERN_PREFETCH);
+			at = 0;
+			line++;
+			if (line % RAW_LEAF == 0)
+				raw_tell(&a->freed.head, line / RAW_LEAF);
+		}
+	}
+	raw_sink += sum;
+	raw_tell(&a->finished.head, first + count);
+}
+
+void raw_values(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner)
+{
+	manner = r->crowded ? RAW_YIELD : manner;
+	if (rank)
+		values_take(r->arena, r->values, count, manner);
+	else
+		values_send(r->arena, r->values, count, manner);
+	r->values += count;
+}
+
+/* A slot's turn is even when it may be written, odd when it may be read; it grows by 2 each use. */
+static void slot_fill(struct raw_slot *s, uint64_t use, char *to, const void *data, size_t len,
+		      enum raw_manner manner)
+{
+	raw_wait(&s->turn, 2 * use, manner);
+	memcpy(to, data, len);
+	raw_tell(&s->turn, 2 * use + 1);
+}
+
+static void slot_empty(struct raw_slot *s, uint64_t use, const char *from, size_t len,
+		       enum raw_manner manner)
+{
+	raw_wait(&s->turn, 2 * use + 1, manner);
+	raw_sink += raw_sum(from, len);
+	raw_tell(&s->turn, 2 * use + 2);
+}
+
+void raw_copies_to(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
+		   const struct raw_places *to, enum raw_manner manner)
+{
+	manner = r->crowded ? RAW_YIELD : manner;
+	for (uint64_t i = r->copies; i < r->copies + count; i++) {
+		struct raw_slot *s = &r->arena->slot[i % to->n];
+		char *place = to->at + i % to->n * to->apart;
+		if (rank)
+			slot_empty(s, i / to->n, place, len, manner);
+		else
+			slot_fill(s, i / to->n, place, data, len, manner);
+	}
+	r->copies += count;
+	if (rank)
+		raw_tell(&r->arena->finished.head, r->copies);
+	else
+		raw_wait(&r->arena->finished.head, r->copies, manner);
+}
+
+void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
+		enum raw_manner manner)
+{
+	const struct raw_places slots = { r->arena->slot[0].data, TERN_POOL_BLOCKS,
+					  sizeof(struct raw_slot) };
+	const struct raw_places large = { r->arena->large[0].data, TERN_POOL_BLOCKS,
+					  sizeof(struct raw_large) };
+	const struct raw_places *to = len > TERN_PAYLOAD_MAX ? &large : &slots;
+	raw_copies_to(r, rank, count, data, len, to, manner);
+}
+
+void raw_laps(struct raw *r, uint32_t rank, uint32_t ranks, uint64_t count)
+{
+	enum raw_manner manner = r->crowded ? RAW_YIELD : RAW_PAUSE;
+	struct raw_line *mine = &r->arena->token[rank],
+			*next = &r->arena->token[(rank + 1) % ranks];
+	for (uint64_t lap = r->laps + 1; lap <= r->laps + count; lap++) {
+		if (rank == 0)
+			raw_tell(&next->head, lap);
+		raw_wait(&mine->head, lap, manner);
+		if (rank != 0)
+			raw_tell(&next->head, lap);
+	}
+	r->laps += count;
+}
+
+void raw_write_own(struct raw_line *line, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = first; i < first + count; i++)
+		line_write(&line[i % RAW_LINES], i);
+}
+
+uint64_t raw_read_own(const struct raw_line *line, uint64_t first, uint64_t count)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = first; i < first + count; i++)
+		sum += line_sum(&line[i % RAW_LINES]);
+	return sum;
+}
+
+/* Four sums at a time: one would wait for itself. */
+uint64_t raw_sum(const void *data, size_t len)
+{
+	if (!len)
+		return 0; /* and there may be no data */
+	const char *at = data, *end = at + len / 32 * 32;
+	uint64_t sum[4] = { 0 }, word[4];
+	for (; at < end; at += sizeof word) {
+		memcpy(word, at, sizeof word);
+		for (int i = 0; i < 4; i++)
+			sum[i] += word[i];
+	}
+	for (size_t i = 0; i < len % 32; i++)
+		sum[0] += (unsigned char)at[i];
+	return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+void compute(uint64_t steps)
+{
+	uint64_t x = steps | 1;
+	for (uint64_t i = 0; i < steps; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+	}
+	raw_sink = x; /* not +=: a handler that adds to it may come in between */
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a test of `tern perf` is.
+ *
+ * A test is a few phases that its ranks run in turn, round after round: what is
+ * measured, then the hardware's limit, then again. So both see the same machine,
+ * whatever that does meanwhile, and their medians can be compared. A phase is
+ * called on every rank at the same time; what rank 0 returns is the figure, unless the phase
+ * wants the slowest rank's.
+ */
+#ifndef TERN_LAB_BENCH_TEST_H
+#define TERN_LAB_BENCH_TEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tern/tern.h>
+
+#include "lab/bench/raw.h"
+
+struct sizes {
+	unsigned n;
+	uint32_t at[32];
+};
+
+enum { PERF_LIMITS = 2, PERF_RANKS_MOST = 256, PERF_PARTS_MOST = 128, PERF_ALSO_MOST = 4 };
+
+/* One rank's view of the test it takes part in. */
+struct bench_rank {
+	tern *t; /* NULL in a test of one process */
+	uint32_t rank, ranks, size;
+	uint64_t count;
+	struct raw raw;
+	int way;                     /* of the phase, see struct phase */
+	double also[PERF_ALSO_MOST]; /* further figures of the phase; see struct part */
+	int spare_core;              /* a core that no rank has; -1: there is none */
+	int rc;                      /* a phase that fails leaves its code here */
+};
+
+typedef double perf_phase(struct bench_rank *p); /* its figure */
+typedef int phase_act(struct bench_rank *p);     /* 0, or a negative code */
+
+/* Who acts, and until when the time of rank 0 counts. */
+enum phase_time {
+	PHASE_ALL = 1, /* all ranks, until it has returned */
+	PHASE_SLOWEST, /* all ranks, and the time of the slowest counts */
+	PHASE_FIRST,   /* rank 0 alone, likewise */
+	PHASE_ACTED,   /* rank 0, while rank 1 handles what comes, likewise */
+	PHASE_HANDLED, /* the same, until all that was sent has been handled */
+};
+
+/* What the ranks do: an act whose time becomes a figure, or what finds a figure by itself. */
+struct phase {
+	enum phase_time time;
+	phase_act *act;
+	int way; /* the phase's own: which variant it plays */
+	perf_phase *figure;
+};
+
+static inline bool phase_plays(const struct phase *f)
+{
+	return f->act || f->figure;
+}
+
+/*
+ * From nanoseconds for `count` of them: ns for one, millions a second, bytes a nanosecond (GB/s).
+ */
+static inline double each_ns(const struct bench_rank *p, uint64_t ns)
+{
+	return (double)ns / (double)p->count;
+}
+
+static inline double each_microsecond(const struct bench_rank *p, uint64_t ns)
+{
+	return (double)p->count * 1000 / (double)ns;
+}
+
+static inline double each_byte(const struct bench_rank *p, uint64_t ns)
+{
+	return (double)p->count * (double)p->size / (double)ns;
+}
+
+/*
+ * In place of a number that a row does not inherit: 0; as the number of ranks: the size, or twice
+ * the size.
+ */
+enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE, RANKS_BY_PAIRS = TEST_NONE - 1 };
+
+/* How many of everything. */
+struct test_amount {
+	uint32_t ranks; /* processes; 0: as many as the size says */
+	uint32_t cores; /* that it wants for itself: a round is played again when it had fewer */
+	uint64_t count; /* messages a round, */
+	uint64_t bytes; /* unless that is more bytes, or whatever a size counts, than this */
+	unsigned rounds, warm;
+};
+
+/* What its ranks do. */
+struct test_play {
+	phase_act *open; /* registers handlers; may be NULL */
+	struct phase measure;
+	struct phase limit[PERF_LIMITS]; /* the better one counts */
+	bool both_orders;                /* every other round plays the limit first */
+};
+
+/* A row of `tern perf`: what it leaves out is as test_complete() says. */
+struct test {
+	struct {
+		const char *name, *purpose, *unit; /* of a rate (M/s, GB/s) more is better */
+	};
+	struct {
+		const char *size_name; /* what a size counts: words, bytes, ranks */
+		uint32_t size_least, size_most;
+		struct sizes sizes, quick; /* usually, and for --quick */
+	};
+	const struct test *like; /* a row that has the rest, but for --quick; NULL: the defaults */
+	struct test_amount amount;
+	struct test_play play;
+	const char *limit_name;
+	struct {
+		uint32_t size;
+		const char *text;
+	} bar[8]; /* what the project wants of some sizes */
+	const char *note;
+	struct {
+		const char *name, *value;
+	} set[2]; /* in the environment of its ranks */
+	/* Whether it can run here, and if not, why; NULL if it always can. */
+	bool (*usable)(char *why, size_t len);
+};
+
+/* The row with all that it inherits: from the row that it is like, and from the defaults. */
+struct test test_complete(const struct test *row);
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handlers and loops for messages of each number of words, and what most phases do with them. */
+#include "lab/bench/words.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "lab/bench/raw.h"
+
+static _Atomic uint64_t answers, lasts;
+
+static inline void words_take(const tern_msg *m, unsigned words)
+{
+	uint64_t sum = 1;
+	for (unsigned i = 0; i < words; i++)
+		sum += tern_msg_arg(m, i);
+	raw_sink += sum;
+}
+
+static void take_0(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 0);
+}
+
+static void take_1(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 1);
+}
+
+static void take_2(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 2);
+}
+
+static void take_3(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 3);
+}
+
+static void take_4(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 4);
+}
+
+static void take_5(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 5);
+}
+
+static void take_6(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 6);
+}
+
+static void take_7(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 7);
+}
+
+static void take_8(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 8);
+}
+
+static void ask_0(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER);
+}
+
+static void ask_1(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0]);
+}
+
+static void ask_2(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1]);
+}
+
+static void ask_3(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2]);
+}
+
+static void ask_4(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3]);
+}
+
+static void ask_5(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4]);
+}
+
+static void ask_6(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
+		   m->word[5]);
+}
+
+static void ask_7(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
+		   m->word[5], tern_msg_arg(m, 6));
+}
+
+static void ask_8(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
+		   m->word[5], tern_msg_arg(m, 6), tern_msg_arg(m, 7));
+}
+
+static void words_answer(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+static void words_last_come(tern *t, const tern_msg *m)
+{
+	tern_signal(t, &lasts, 1);
+	tern_reply(t, m, WORDS_ANSWER);
+}
+
+static void words_land(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	raw_sink++;
+}
+
+int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n)
+{
+	int rc = 0;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = tern_on(t, first + i, handlers[i]);
+	return rc;
+}
+
+int words_register(tern *t)
+{
+	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3, take_4,
+					       take_5, take_6, take_7, take_8 };
+	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4,
+					      ask_5, ask_6, ask_7, ask_8 };
+	static tern_handler *const ends[] = { words_answer, words_last_come, words_land };
+	int rc = handlers_on(t, WORDS_TAKE, takes, TERN_WORDS_MAX + 1);
+	if (!rc)
+		rc = handlers_on(t, WORDS_ASK, asks, TERN_WORDS_MAX + 1);
+	return rc ? rc : handlers_on(t, WORDS_ANSWER, ends, 3);
+}
+
+/* What tern_request() becomes with so many arguments; `words` is a constant in each loop. */
+static inline __attribute__((always_inline)) int words_stream(tern *t, uint32_t to, unsigned id,
+							      unsigned words, uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++)
+		rc = tern_request_any(t, words, to, id, i, i, i, i, i, i, i, i);
+	return rc;
+}
+
+int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return words_stream(t, to, id, 0, count);
+	case 1:
+		return words_stream(t, to, id, 1, count);
+	case 2:
+		return words_stream(t, to, id, 2, count);
+	case 3:
+		return words_stream(t, to, id, 3, count);
+	case 4:
+		return words_stream(t, to, id, 4, count);
+	case 5:
+		return words_stream(t, to, id, 5, count);
+	case 6:
+		return words_stream(t, to, id, 6, count);
+	case 7:
+		return words_stream(t, to, id, 7, count);
+	default:
+		return words_stream(t, to, id, 8, count);
+	}
+}
+
+int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
+{
+	return words_send_to(t, to, WORDS_TAKE + words, words, count);
+}
+
+/* To ranks 1 and 2 in turn. */
+static inline __attribute__((always_inline)) int words_turns(tern *t, unsigned words,
+							     uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++)
+		rc = tern_request_any(t, words, 1 + i % 2, WORDS_TAKE + words, i, i, i, i, i, i, i,
+				      i);
+	return rc;
+}
+
+static int words_in_turn(tern *t, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return words_turns(t, 0, count);
+	case 1:
+		return words_turns(t, 1, count);
+	case 2:
+		return words_turns(t, 2, count);
+	case 3:
+		return words_turns(t, 3, count);
+	case 4:
+		return words_turns(t, 4, count);
+	case 5:
+		return words_turns(t, 5, count);
+	case 6:
+		return words_turns(t, 6, count);
+	case 7:
+		return words_turns(t, 7, count);
+	default:
+		return words_turns(t, 8, count);
+	}
+}
+
+static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t with, unsigned words,
+							   uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++) {
+		rc = tern_request_any(t, words, with, WORDS_ASK + words, i, i, i, i, i, i, i, i);
+		if (!rc)
+			rc = tern_wait(t, &answers, 1);
+	}
+	return rc;
+}
+
+int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return words_ask(t, with, 0, count);
+	case 1:
+		return words_ask(t, with, 1, count);
+	case 2:
+		return words_ask(t, with, 2, count);
+	case 3:
+		return words_ask(t, with, 3, count);
+	case 4:
+		return words_ask(t, with, 4, count);
+	case 5:
+		return words_ask(t, with, 5, count);
+	case 6:
+		return words_ask(t, with, 6, count);
+	case 7:
+		return words_ask(t, with, 7, count);
+	default:
+		return words_ask(t, with, 8, count);
+	}
+}
+
+int words_trips(tern *t, unsigned words, uint64_t count)
+{
+	return words_trips_with(t, 1, words, count);
+}
+
+int words_last(tern *t, uint32_t to)
+{
+	int rc = tern_request(t, to, WORDS_LAST);
+	return rc ? rc : tern_wait(t, &answers, 1);
+}
+
+int words_serve(tern *t, uint32_t senders)
+{
+	return tern_wait(t, &lasts, senders);
+}
+
+bool words_over(void)
+{
+	return atomic_load_explicit(&lasts, memory_order_acquire) > 0;
+}
+
+/* Rank 0's part, in ns: until `act` has returned, and until its last message has been handled. */
+struct words_times {
+	uint64_t acted, handled;
+};
+
+/* First `warm` with a count of 1, unless it is NULL: the other rank may still be on its way. */
+static struct words_times words_time(struct bench_rank *p, phase_act *warm, phase_act *act)
+{
+	uint64_t count = p->count;
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return (struct words_times){ 1, 1 };
+	}
+	p->count = 1;
+	p->rc = warm ? warm(p) : 0;
+	p->count = count;
+	uint64_t began = clock_ns();
+	if (!p->rc)
+		p->rc = act(p);
+	uint64_t acted = clock_ns() - began;
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (struct words_times){ acted, clock_ns() - began };
+}
+
+uint64_t words_acted_after(struct bench_rank *p, phase_act *warm, phase_act *act)
+{
+	return words_time(p, warm, act).acted;
+}
+
+uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act)
+{
+	return words_time(p, warm, act).handled;
+}
+
+static uint64_t phase_ns(struct bench_rank *p, const struct phase *f)
+{
+	if (f->time == PHASE_ACTED)
+		return words_acted_after(p, NULL, f->act);
+	if (f->time == PHASE_HANDLED)
+		return words_handled_after(p, NULL, f->act);
+	uint64_t began = clock_ns();
+	if (f->time == PHASE_ALL || f->time == PHASE_SLOWEST || !p->rank)
+		p->rc = f->act(p);
+	return clock_ns() - began;
+}
+
+double phase_figure(struct bench_rank *p, const struct phase *f, const char *unit)
+{
+	if (f->figure)
+		return f->figure(p);
+	uint64_t ns = phase_ns(p, f);
+	if (strcmp(unit, "M/s") == 0)
+		return each_microsecond(p, ns);
+	if (strcmp(unit, "GB/s") == 0)
+		return each_byte(p, ns);
+	if (strcmp(unit, "ns/B") == 0)
+		return 1 / each_byte(p, ns);
+	return strcmp(unit, "us") == 0 ? each_ns(p, ns) / 1000 : each_ns(p, ns);
+}
+
+int words_trips_of(struct bench_rank *p)
+{
+	return words_trips(p->t, p->size, p->count);
+}
+
+int words_sends_of(struct bench_rank *p)
+{
+	return words_send(p->t, 1, p->size, p->count);
+}
+
+int words_open(struct bench_rank *p)
+{
+	return words_register(p->t);
+}
+
+/* -- The papers' phases of three ranks -------------------------------------------------- */
+
+static int sends_in_turn(struct bench_rank *p)
+{
+	return words_in_turn(p->t, p->size, p->count);
+}
+
+static int sends_to_first(struct bench_rank *p)
+{
+	return words_send(p->t, 0, p->size, p->count / 2);
+}
+
+double fan_out_ns(struct bench_rank *p, phase_act *sends, phase_act *takes)
+{
+	uint64_t began = clock_ns();
+	if (!p->rank)
+		p->rc = sends(p);
+	else if (p->rank < 3 && takes)
+		p->rc = takes(p);
+	for (uint32_t to = 1; to < 3 && !p->rank && !p->rc; to++)
+		p->rc = words_last(p->t, to);
+	uint64_t ended = clock_ns();
+	if (p->rank && p->rank < 3 && !p->rc)
+		p->rc = words_serve(p->t, 1);
+	return each_ns(p, ended - began);
+}
+
+double fan_in_ns(struct bench_rank *p, phase_act *sends, phase_act *takes)
+{
+	uint64_t began = clock_ns();
+	if (p->rank && p->rank < 3)
+		p->rc = sends(p);
+	if (p->rank && p->rank < 3 && !p->rc)
+		p->rc = words_last(p->t, 0);
+	if (!p->rank && takes)
+		p->rc = takes(p);
+	if (!p->rank && !p->rc)
+		p->rc = words_serve(p->t, 2);
+	return (double)(clock_ns() - began) / (double)(p->count > 1 ? p->count / 2 * 2 : 1);
+}
+
+double words_two_receivers(struct bench_rank *p)
+{
+	return fan_out_ns(p, sends_in_turn, NULL);
+}
+
+double words_two_senders(struct bench_rank *p)
+{
+	return fan_in_ns(p, sends_to_first, NULL);
+}
+
+void times_trip(struct times *s, struct bench_rank *p)
+{
+	uint64_t began = clock_ns();
+	p->rc = words_trips(p->t, 1, 1);
+	times_add(s, clock_ns() - began);
+}

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The operations that `tern cost` counts, each as a program would write it. */
+#include "lab/cost/operation.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include <tern/msg.h>
+
+#include "endpoint/endpoint.h"
+#include "lab/cost/counter.h"
+#include "ring/ring.h"
+
+enum {
+	TAKE = 1, /* handlers */
+	STORE,
+	COPY,
+	ANSWER,
+	ANSWERED,
+	WORD = 4, /* bytes; the paper's */
+	BYTES_MOST = 4096,
+	SETTLE = 256, /* looks, more than any pause has */
+};
+
+/*
+ * The C library copies another way when the two addresses are nearly alike modulo the size of a
+ * page. Blocks of a pool lie in the first half of a page, so these begin in the middle of one:
+ * then every block is copied alike.
+ */
+static struct {
+	_Alignas(4096) char before[2048];
+	char bytes[BYTES_MOST];
+} source, target;
+static char *const from = source.bytes, *const into = target.bytes;
+
+static struct bench *receiver; /* handlers have nothing else to go by */
+
+/* -- Handlers ----------------------------------------------------------------------------- */
+
+/* cost: program */
+static void handler_take(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+}
+
+/* The next words of a sequence: order is kept, so their place follows from those before. */
+/* cost: base read */
+static void handler_store(tern *t, const tern_msg *m)
+{
+	(void)t;
+	char *at = into + receiver->taken;
+	memcpy(at, m->word, 4 * sizeof m->word[0]);
+	receiver->taken += 4 * sizeof m->word[0];
+}
+
+/* cost: base read */
+static void handler_copy(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	(void)t;
+	memcpy(into, data, len);
+}
+
+/* cost: base call */
+static void handler_answer(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, ANSWERED, tern_msg_arg(m, 0), 2, 3, 4);
+}
+
+/* cost: program */
+static size_t segment_again(tern *t, void *base, void *info)
+{
+	(void)t, (void)base;
+	return *(const size_t *)info;
+}
+
+/* -- Setting up ------------------------------------------------------------------------------ */
+
+static void setup_memory(struct bench *b)
+{
+	void *local = NULL;
+	b->rc = tern_alloc(b->t[COST_DESTINATION], b->bytes, &local);
+	if (!b->rc)
+		b->rc = tern_addr_of(b->t[COST_DESTINATION], local, &b->there);
+	b->local = local;
+}
+
+static void setup_segment(struct bench *b)
+{
+	b->rc = tern_segment_open(b->t[COST_DESTINATION], into, b->bytes, segment_again, &b->bytes,
+				  &b->segment);
+}
+
+static void setup_nothing(struct bench *b)
+{
+	b->taken = 0;
+}
+
+/* -- Packets: words in registers to a handler ---------------------------------------------- */
+
+static void send_1(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint64_t w = b->taken;
+	COST_MARK();
+	tern_request(t, COST_DESTINATION, TAKE, w);
+	tern_request(t, COST_DESTINATION, TAKE, w);
+	tern_request(t, COST_DESTINATION, TAKE, w);
+	tern_request(t, COST_DESTINATION, TAKE, w);
+	COST_MARK();
+}
+
+static void send_2(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint64_t w = b->taken;
+	COST_MARK();
+	tern_request(t, COST_DESTINATION, TAKE, w, 2);
+	COST_MARK();
+}
+
+static void send_4(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint64_t w = b->taken;
+	COST_MARK();
+	tern_request(t, COST_DESTINATION, TAKE, w, 2, 3, 4);
+	COST_MARK();
+}
+
+static void send_6(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint64_t w = b->taken;
+	COST_MARK();
+	tern_request(t, COST_DESTINATION, TAKE, w, 2, 3, 4, 5, 6);
+	COST_MARK();
+}
+
+static void send_answered(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint64_t w = b->taken;
+	COST_MARK();
+	tern_request(t, COST_DESTINATION, ANSWER, w, 2, 3, 4);
+	COST_MARK();
+}
+
+/* -- By interrupt ------------------------------------------------------------------------- */
+
+/*
+ * Whoever sends to the destination calls it by its signal, which waits here until it is let in. Its
+ * clock is one that takes the same instructions each time, and long passes between two interrupts.
+ */
+static uint64_t even_time = 1;
+
+/* cost: flow status */
+static uint64_t even_now(void)
+{
+	return ++even_time;
+}
+
+static int interrupt_begin(tern *t)
+{
+	static struct world even;
+	struct endpoint *e = t->own;
+	enum { APART_NS = 1000000 };
+	even_time += APART_NS;
+	if (e->interrupt)
+		return 0;
+	even = *e->world;
+	even.now = even_now;
+	e->world = &even;
+	return tern_delivery_set(t, TERN_DELIVERY_INTERRUPT);
+}
+
+static void interrupt_mask(int how)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, COST_SIGNAL);
+	sigprocmask(how, &set, NULL);
+}
+
+static void send_interrupt(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint64_t w = b->taken;
+	const volatile bool *armed = &b->t[COST_DESTINATION]->own->armed;
+	b->rc = interrupt_begin(b->t[COST_DESTINATION]);
+	while (!b->rc && !*armed) /* a timer finds out that the program computes */
+		;
+	interrupt_mask(SIG_BLOCK);
+	COST_MARK();
+	tern_request(t, COST_DESTINATION, TAKE, w, 2, 3, 4);
+	COST_MARK();
+}
+
+static void receive_interrupt(struct bench *b, unsigned n)
+{
+	(void)b, (void)n;
+	COST_MARK();
+	interrupt_mask(SIG_UNBLOCK); /* cost: program */
+	COST_MARK();
+}
+
+/* -- Streams ------------------------------------------------------------------------------- */
+
+static void stream_2(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint32_t n = b->op->packets;
+	COST_MARK();
+	for (uint32_t i = 0; i < n; i++) /* cost: program */
+		tern_request(t, COST_DESTINATION, TAKE, i, 2);
+	COST_MARK();
+}
+
+static void stream_4(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint32_t n = b->op->packets;
+	COST_MARK();
+	for (uint32_t i = 0; i < n; i++) /* cost: program */
+		tern_request(t, COST_DESTINATION, TAKE, i, 2, 3, 4);
+	COST_MARK();
+}
+
+/* As many words as a packet takes, and the rest in a last one. */
+static void stream_6(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint32_t n = b->op->packets - 1;
+	COST_MARK();
+	for (uint32_t i = 0; i < n; i++) /* cost: program */
+		tern_request(t, COST_DESTINATION, TAKE, i, 2, 3, 4, 5, 6);
+	tern_request(t, COST_DESTINATION, TAKE, n, 2);
+	COST_MARK();
+}
+
+/* -- Finite sequences: memory to memory ---------------------------------------------------- */
+
+static void finite_requests(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	uint32_t n = b->op->packets;
+	COST_MARK();
+	for (uint32_t i = 0; i < n; i++) { /* cost: base control */
+		uint64_t w[4];
+		memcpy(w, from + i * sizeof w, sizeof w); /* cost: base write */
+		tern_request(t, COST_DESTINATION, STORE, w[0], w[1], w[2], w[3]);
+	}
+	COST_MARK();
+}
+
+static void finite_data(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	size_t bytes = b->bytes;
+	COST_MARK();
+	tern_request_data(t, COST_DESTINATION, TAKE, from, bytes);
+	COST_MARK();
+}
+
+static void finite_data_copied(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	size_t bytes = b->bytes;
+	COST_MARK();
+	tern_request_data(t, COST_DESTINATION, COPY, from, bytes);
+	COST_MARK();
+}
+
+static void finite_put_request(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	size_t bytes = b->bytes;
+	tern_addr there = b->there;
+	COST_MARK();
+	tern_put_request(t, there, TAKE, from, bytes, there, bytes);
+	COST_MARK();
+}
+
+static void finite_put_then(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	size_t bytes = b->bytes;
+	tern_addr there = b->there;
+	COST_MARK();
+	tern_put(t, there, from, bytes);
+	tern_request(t, COST_DESTINATION, TAKE, there, bytes);
+	COST_MARK();
+}
+
+static void finite_local(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	size_t bytes = b->bytes;
+	char *to = b->local;
+	COST_MARK();
+	memcpy(to, from, bytes); /* cost: base write */
+	tern_request(t, COST_DESTINATION, TAKE, bytes, 2);
+	COST_MARK();
+}
+
+static void finite_xfer(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	size_t bytes = b->bytes;
+	tern_segment s = b->segment;
+	COST_MARK();
+	tern_segment_put_start(t, s, from, bytes, &b->handle);
+	COST_MARK();
+}
+
+static void finite_store(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	size_t bytes = b->bytes;
+	tern_addr there = b->there;
+	COST_MARK();
+	tern_store(t, there, from, bytes);
+	COST_MARK();
+}
+
+static void finite_send(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	size_t bytes = b->bytes;
+	COST_MARK();
+	tern_send(t, COST_DESTINATION, 7, from, bytes);
+	COST_MARK();
+}
+
+static void put_word(struct bench *b)
+{
+	tern *t = b->t[COST_SOURCE];
+	tern_addr there = b->there;
+	COST_MARK();
+	tern_put(t, there, from, sizeof(uint64_t));
+	COST_MARK();
+}
+
+/* -- The other end ------------------------------------------------------------------------- */
+
+/* One poll, if it takes all in; a long sequence needs more. */
+static void receive_poll(struct bench *b, unsigned n)
+{
+	tern *t = b->t[COST_DESTINATION];
+	int left = (int)(n * b->op->packets);
+	COST_MARK();
+	do {
+		left -= tern_poll(t); /* cost: base call */
+	} while (left > 0);           /* cost: program */
+	COST_MARK();
+}
+
+static void receive_sync(struct bench *b, unsigned n)
+{
+	tern *t = b->t[COST_DESTINATION];
+	size_t bytes = n * b->bytes;
+	COST_MARK();
+	tern_store_sync(t, bytes);
+	COST_MARK();
+}
+
+static void receive_recv(struct bench *b, unsigned n)
+{
+	(void)n; /* one at a time */
+	tern *t = b->t[COST_DESTINATION];
+	size_t bytes = b->bytes;
+	COST_MARK();
+	tern_recv(t, COST_SOURCE, 7, into, bytes, NULL);
+	COST_MARK();
+}
+
+static void receive_nothing(struct bench *b, unsigned n)
+{
+	(void)n;
+	tern_poll(b->t[COST_DESTINATION]);
+}
+
+static void finish_poll(struct bench *b, unsigned n)
+{
+	(void)n;
+	tern *t = b->t[COST_SOURCE];
+	COST_MARK();
+	tern_poll(t);
+	COST_MARK();
+}
+
+/* -- The table ----------------------------------------------------------------------------- */
+
+#define PACKET(name, what, words, packets, send)                                                  \
+	{                                                                                         \
+		name, what, COST_PACKET, words, packets, setup_nothing, send, receive_poll, NULL, \
+			false, false, NULL                                                        \
+	}
+#define STREAM(name, what, words, packets, send)                                                  \
+	{                                                                                         \
+		name, what, COST_STREAM, words, packets, setup_nothing, send, receive_poll, NULL, \
+			false, false, NULL                                                        \
+	}
+#define FINITE(name, what, words, packets, setup, send)                                          \
+	{                                                                                        \
+		name, what, COST_FINITE, words, packets, setup, send, receive_poll, NULL, false, \
+			false, NULL                                                              \
+	}
+
+#define STEPS(name, what, form, words, packets, setup, steps)                                \
+	{                                                                                    \
+		name, what, form, words, packets, setup, NULL, NULL, NULL, true, true, steps \
+	}
+
+const struct operation operation_table[] = {
+	PACKET("request-2", "tern_request, 2 words", 4, 1, send_2),
+	PACKET("request-4", "tern_request, 4 words", 8, 1, send_4),
+	PACKET("request-6", "tern_request, 6 words", 12, 1, send_6),
+	{ "request-1", "four of tern_request, 1 word: they share a line", COST_OTHER, 8, 4,
+	  setup_nothing, send_1, receive_poll, NULL, false, false, NULL },
+	{ "round-trip", "tern_request and tern_reply, 4 words each", COST_OTHER, 16, 1,
+	  setup_nothing, send_answered, receive_poll, finish_poll, false, false, NULL },
+	{ "interrupt-4", "tern_request, 4 words, to a rank that computes and is interrupted",
+	  COST_OTHER, 8, 1, setup_nothing, send_interrupt, receive_interrupt, NULL, true, true,
+	  NULL },
+	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, setup_memory, put_word, receive_nothing,
+	  NULL, true, false, NULL },
+
+	FINITE("finite-16-requests", "tern_request, 4 words at a time, stored by its handler", 16,
+	       2, setup_nothing, finite_requests),
+	FINITE("finite-16-data", "tern_request_data, used where it lies", 16, 1, setup_nothing,
+	       finite_data),
+	FINITE("finite-16-data-copied", "tern_request_data, copied by its handler", 16, 1,
+	       setup_nothing, finite_data_copied),
+	FINITE("finite-16-put-request", "tern_put_request", 16, 1, setup_memory,
+	       finite_put_request),
+	FINITE("finite-16-put-then", "tern_put, then tern_request", 16, 1, setup_memory,
+	       finite_put_then),
+	{ "finite-16-local", "memcpy to where tern_addr_local points, then tern_request",
+	  COST_FINITE, 16, 1, setup_memory, finite_local, receive_poll, NULL, false, true, NULL },
+	{ "finite-16-xfer", "tern_segment_put_start into a segment, and its acknowledgement",
+	  COST_FINITE, 16, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false,
+	  NULL },
+	{ "finite-16-store", "tern_store, tern_store_sync", COST_FINITE, 16, 1, setup_memory,
+	  finite_store, receive_sync, NULL, true, false, NULL },
+	{ "finite-16-send", "tern_send, tern_recv", COST_FINITE, 16, 1, setup_nothing, finite_send,
+	  receive_recv, NULL, true, false, NULL },
+
+	FINITE("finite-1024-requests", "tern_request, 4 words at a time, stored by its handler",
+	       1024, 128, setup_nothing, finite_requests),
+	FINITE("finite-1024-data", "tern_request_data, used where it lies", 1024, 1, setup_nothing,
+	       finite_data),
+	FINITE("finite-1024-data-copied", "tern_request_data, copied by its handler", 1024, 1,
+	       setup_nothing, finite_data_copied),
+	FINITE("finite-1024-put-request", "tern_put_request", 1024, 1, setup_memory,
+	       finite_put_request),
+	FINITE("finite-1024-put-then", "tern_put, then tern_request", 1024, 1, setup_memory,
+	       finite_put_then),
+	{ "finite-1024-local", "memcpy to where tern_addr_local points, then tern_request",
+	  COST_FINITE, 1024, 1, setup_memory, finite_local, receive_poll, NULL, false, true, NULL },
+	{ "finite-1024-xfer", "tern_segment_put_start into a segment, and its acknowledgement",
+	  COST_FINITE, 1024, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false,
+	  NULL },
+	{ "finite-1024-store", "tern_store, tern_store_sync", COST_FINITE, 1024, 1, setup_memory,
+	  finite_store, receive_sync, NULL, true, false, NULL },
+	{ "finite-1024-send", "tern_send, tern_recv", COST_FINITE, 1024, 1, setup_nothing,
+	  finite_send, receive_recv, NULL, true, false, NULL },
+
+	STREAM("stream-16-by-4", "tern_request, 2 words at a time", 16, 4, stream_2),
+	STREAM("stream-16-by-8", "tern_request, 4 words at a time", 16, 2, stream_4),
+	STREAM("stream-16-by-12", "tern_request, 6 words at a time", 16, 2, stream_6),
+	STREAM("stream-1024-by-4", "tern_request, 2 words at a time", 1024, 256, stream_2),
+	STREAM("stream-1024-by-8", "tern_request, 4 words at a time", 1024, 128, stream_4),
+	STREAM("stream-1024-by-12", "tern_request, 6 words at a time", 1024, 86, stream_6),
+
+	STEPS("block-16-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, 16, 4,
+	      setup_block, block_steps),
+	STEPS("block-16-by-8", "the same, 8 words in a packet", COST_FINITE, 16, 2, setup_block,
+	      block_steps),
+	STEPS("block-1024-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, 1024, 256,
+	      setup_block, block_steps),
+	STEPS("block-1024-by-8", "the same, 8 words in a packet", COST_FINITE, 1024, 128,
+	      setup_block, block_steps),
+	STEPS("ordered-16-by-4", "tern_stream_put, half of the packets out of order", COST_STREAM,
+	      16, 4, setup_ordered, ordered_steps),
+	STEPS("ordered-16-by-8", "the same, 8 words in a packet", COST_STREAM, 16, 2, setup_ordered,
+	      ordered_steps),
+	STEPS("ordered-1024-by-4", "tern_stream_put, half of the packets out of order", COST_STREAM,
+	      1024, 256, setup_ordered, ordered_steps),
+	STEPS("ordered-1024-by-8", "the same, 8 words in a packet", COST_STREAM, 1024, 128,
+	      setup_ordered, ordered_steps),
+	STEPS("grouped-16-by-4", "the same by 4, acknowledged in groups", COST_STREAM, 16, 4,
+	      setup_grouped, ordered_steps),
+	STEPS("grouped-1024-by-4", "the same by 4, acknowledged in groups", COST_STREAM, 1024, 256,
+	      setup_grouped, ordered_steps),
+	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send, plain)", COST_FINITE,
+	  16, 2, setup_block, block_plain, receive_poll, finish_poll, true, true, NULL },
+	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2, setup_block,
+	  block_plain, receive_poll, finish_poll, true, true, NULL },
+	{ "stream-16-plain", "tern_stream_put, 2 words at a time, plain", COST_STREAM, 16, 4,
+	  setup_stream_plain, stream_puts, receive_poll, NULL, true, true, NULL },
+
+	{ "payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1,
+	  setup_nothing, finite_data, receive_poll, NULL, false, false, NULL },
+	{ "payload-64", "the same, 64 words", COST_OTHER, 64, 1, setup_nothing, finite_data,
+	  receive_poll, NULL, false, false, NULL },
+	{ "payload-128", "the same, 128 words", COST_OTHER, 128, 1, setup_nothing, finite_data,
+	  receive_poll, NULL, false, false, NULL },
+};
+
+_Static_assert(sizeof operation_table / sizeof *operation_table <= 64,
+	       "the command line has a bit for each");
+const size_t operation_count = sizeof operation_table / sizeof *operation_table;
+
+const struct operation *operation_named(const char *name)
+{
+	for (size_t i = 0; i < operation_count; i++)
+		if (strcmp(operation_table[i].name, name) == 0)
+			return &operation_table[i];
+	return NULL;
+}
+
+/* -- The bench ----------------------------------------------------------------------------- */
+
+static int bench_handlers(tern *t)
+{
+	int rc = tern_on(t, TAKE, handler_take);
+	rc = rc ? rc : tern_on(t, STORE, handler_store);
+	rc = rc ? rc : tern_on(t, COPY, handler_copy);
+	rc = rc ? rc : tern_on(t, ANSWER, handler_answer);
+	return rc ? rc : tern_on(t, ANSWERED, handler_take);
+}
+
+/* Whatever needs memory takes it now: from here on no send fails, and nobody waits in vain. */
+static int bench_rehearse(struct bench *b)
+{
+	int rc = tern_request_data(b->t[COST_SOURCE], COST_DESTINATION, TAKE, from, 1);
+	return rc ? rc : tern_poll(b->t[COST_DESTINATION]) == 1 ? 0 : -EPROTO;
+}
+
+int bench_open(struct bench *b, const struct operation *o)
+{
+	*b = (struct bench){ .op = o, .bytes = (size_t)o->words * WORD };
+	receiver = b;
+	int rc = tern_open_local(COST_SIDES, b->t);
+	for (int side = 0; !rc && side < COST_SIDES; side++)
+		rc = bench_handlers(b->t[side]);
+	if (rc)
+		return rc;
+	o->setup(b);
+	return b->rc ? b->rc : bench_rehearse(b);
+}
+
+/* The ring of the answers, likewise. */
+static void answers_align(struct bench *b)
+{
+	struct endpoint *e = b->t[COST_DESTINATION]->own;
+	const struct tern_lane *lane = &e->site.peer[COST_SOURCE].answer;
+	do {
+		tern_request(b->t[COST_SOURCE], COST_DESTINATION, ANSWER, 1, 2);
+		tern_poll(b->t[COST_DESTINATION]);
+		tern_poll(b->t[COST_SOURCE]);
+	} while (lane->tail != lane->base);
+}
+
+void bench_align(struct bench *b)
+{
+	struct tern_lane *lane = &b->t[COST_SOURCE]->lane[COST_DESTINATION];
+	b->taken = 0;
+	if (b->op->steps)
+		answers_align(b);
+	do {
+		tern_request(b->t[COST_SOURCE], COST_DESTINATION, TAKE, 1, 2);
+		tern_poll(b->t[COST_DESTINATION]);
+	} while (lane->tail != lane->base);
+	for (int i = 0; i < SETTLE; i++) { /* no inlet is taken for a stream */
+		tern_look_around(b->t[COST_SOURCE]);
+		tern_look_around(b->t[COST_DESTINATION]);
+	}
+}
+
+/* cost: base call */

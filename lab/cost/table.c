@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of `tern cost`, as text. */
+
+#include <stdio.h>
+
+#include "lab/cost/study.h"
+#include "tools/common/table.h"
+
+static const char *const step_title[COST_STEPS] = {
+	[COST_CALL] = "call and return",
+	[COST_SETUP] = "setting up",
+	[COST_WRITE] = "writing",
+	[COST_READ] = "reading",
+	[COST_STATUS] = "looking at status",
+	[COST_CONTROL] = "control flow",
+};
+
+static const char *const feature_title[COST_FEATURES_ALL] = {
+	[COST_BASE] = "base",
+	[COST_BUFFER] = "buffer management",
+	[COST_ORDER] = "in-order delivery",
+	[COST_FAULT] = "fault tolerance",
+	[COST_FLOW] = "flow control",
+	[COST_PROTECTION] = "protection",
+	[COST_STATISTICS] = "statistics",
+	[COST_PROGRAM] = "the program's own",
+	[COST_UNKNOWN] = "not attributed",
+};
+
+/* A figure in a place that is `width` wide; a dash for nothing. */
+static void cell(int width, int64_t value)
+{
+	if (value)
+		printf("%*lld", width, (long long)value);
+	else
+		printf("%*s", width, "-");
+}
+
+static int64_t of(const struct cost_tally *t, int side, int feature)
+{
+	return cost_sum(t, (struct cost_cut){ side, feature, -1, -1 });
+}
+
+/* A column of figures: one side and one kind of a tally, or (-1) all; without one, empty. */
+struct column {
+	int width;
+	const struct cost_tally *tally;
+	int side, kind;
+};
+
+static void row(const char *name, bool part, const struct column *c, unsigned n,
+		struct cost_cut cut)
+{
+	printf(part ? "  %-18s" : "%-20s", name);
+	for (unsigned i = 0; i < n; i++) {
+		struct cost_cut of = cut;
+		of.side = c[i].side;
+		of.kind = cut.kind < 0 ? c[i].kind : cut.kind;
+		if (c[i].tally)
+			cell(c[i].width, cost_sum(c[i].tally, of));
+		else
+			printf("%*s", c[i].width, "");
+	}
+	putchar('\n');
+}
+
+static bool columns_have(const struct column *c, unsigned n, struct cost_cut cut)
+{
+	int64_t sum = 0;
+	for (unsigned i = 0; i < n; i++)
+		sum += c[i].tally ? cost_sum(c[i].tally, cut) : 0;
+	return sum != 0;
+}
+
+/* A row for each feature of which there is anything. */
+static void feature_rows(bool part, const struct column *c, unsigned n)
+{
+	for (int f = 0; f < COST_FEATURES_ALL; f++) {
+		struct cost_cut cut = { -1, f, -1, -1 };
+		if (f != COST_PROGRAM && columns_have(c, n, cut))
+			row(feature_title[f], part, c, n, cut);
+	}
+}
+
+/* -- Table 1 ------------------------------------------------------------------------------- */
+
+static void table_packet(const struct cost_study *s, bool bold)
+{
+	enum { COLUMNS = 6 };
+	const struct cost_result *two = study_find(s, "request-2"),
+				 *four = study_find(s, "request-4");
+	struct column c[COLUMNS] = {
+		{ 7, &paper_packet, COST_SOURCE, -1 },  { 6, &paper_packet, COST_DESTINATION, -1 },
+		{ 10, &two->steady, COST_SOURCE, -1 },  { 6, &two->steady, COST_DESTINATION, -1 },
+		{ 10, &four->steady, COST_SOURCE, -1 }, { 6, &four->steady, COST_DESTINATION, -1 },
+	};
+	table_heading(bold, "\n1. A single packet: steps, at the source and at the destination");
+	printf("%-20s%13s%16s%16s\n", "", "CMAM, CM-5", "Tern, 16 bytes", "Tern, 32 bytes");
+	printf("%-20s%7s%6s%10s%6s%10s%6s\n", "", "src", "dst", "src", "dst", "src", "dst");
+	for (int step = 0; step < COST_STEPS; step++)
+		row(step_title[step], false, c, COLUMNS, (struct cost_cut){ -1, -1, step, -1 });
+	row("total", false, c, COLUMNS, COST_ALL);
+	puts("by feature"); /* which the paper does not tell apart */
+	c[0].tally = c[1].tally = NULL;
+	feature_rows(true, c, COLUMNS);
+	printf("\nCMAM's 47 have no order, overflow safety or reliability; Tern's %lld and %lld "
+	       "have. They are for a\n"
+	       "packet among others; a poll that finds one packet and no more takes %lld at the "
+	       "destination.\n",
+	       (long long)cost_sum(&two->steady, COST_ALL),
+	       (long long)cost_sum(&four->steady, COST_ALL),
+	       (long long)of(&four->alone, COST_DESTINATION, -1));
+}
+
+/* -- Table 2 --------------------------------------------------------------------------------- */
+
+/* Like for like: the same protocol, packets of four words, every message with its feature. */
+static void table_protocol(const struct cost_study *s, enum cost_form form, unsigned words)
+{
+	enum { COLUMNS = 7 };
+	char name[40];
+	bool finite = form == COST_FINITE;
+	snprintf(name, sizeof name, "%s-%u-by-4", finite ? "block" : "ordered", words);
+	const struct cost_result *r = study_find(s, name);
+	snprintf(name, sizeof name, "grouped-%u-by-4", words);
+	const struct cost_result *group = finite ? NULL : study_find(s, name);
+	const struct cost_tally *paper = paper_sequence(form, words);
+	const struct column c[COLUMNS] = {
+		{ 8, paper, COST_SOURCE, -1 },
+		{ 8, paper, COST_DESTINATION, -1 },
+		{ 8, paper, -1, -1 },
+		{ 12, &r->steady, COST_SOURCE, -1 },
+		{ 8, &r->steady, COST_DESTINATION, -1 },
+		{ 8, &r->steady, -1, -1 },
+		{ 12, group ? &group->steady : NULL, -1, -1 },
+	};
+	unsigned columns = group ? COLUMNS : COLUMNS - 1;
+	printf("\n%s sequence, %u words, %u packets (%s)\n", finite ? "finite" : "indefinite",
+	       words, r->op->packets, r->op->name);
+	printf("%-20s%24s%28s%s\n", "", "CMAM, CM-5", "Tern, shared memory",
+	       group ? "   in groups" : "");
+	printf("%-20s%8s%8s%8s%12s%8s%8s%s\n", "", "src", "dst", "both", "src", "dst", "both",
+	       group ? "        both" : "");
+	feature_rows(false, c, columns);
+	row("total", false, c, columns, COST_ALL);
+	printf("%-20s%24s%28.2f", "of CMAM's", "",
+	       (double)cost_sum(&r->steady, COST_ALL) / (double)cost_sum(paper, COST_ALL));
+	if (group)
+		printf("%12.2f", (double)cost_sum(&group->steady, COST_ALL) /
+					 (double)cost_sum(paper, COST_ALL));
+	putchar('\n');
+}
+
+static void table_protocols(const struct cost_study *s, bool bold)
+{
+	table_heading(bold, "\n2. The study's protocols, packet for packet");
+	puts("Packets carry four words of 32 bits. A message, with its poll, belongs to what it "
+	     "is for.\n"
+	     "Indefinite: every second packet comes before its predecessor, and each is "
+	     "acknowledged, or 32\n"
+	     "at once, all if they are fewer. The ring's lines are exchanged for that before the "
+	     "destination\n"
+	     "polls.");
+	for (int words = 16; words <= 1024; words *= 64) {
+		table_protocol(s, COST_FINITE, (unsigned)words);
+		table_protocol(s, COST_STREAM, (unsigned)words);
+	}
+}
+
+/* -- Table 3 --------------------------------------------------------------------------------- */
+
+static void table_sequence(const struct cost_study *s, enum cost_form form, unsigned words)
+{
+	enum { COLUMNS = 6 };
+	const struct cost_result *r = study_best(s, form, words);
+	const struct cost_tally *paper = paper_sequence(form, words);
+	const struct column c[COLUMNS] = {
+		{ 8, paper, COST_SOURCE, -1 },
+		{ 8, paper, COST_DESTINATION, -1 },
+		{ 8, paper, -1, -1 },
+		{ 12, &r->steady, COST_SOURCE, -1 },
+		{ 8, &r->steady, COST_DESTINATION, -1 },
+		{ 8, &r->steady, -1, -1 },
+	};
+	printf("\n%s, %u words: %s (%s)\n", form == COST_FINITE ? "finite sequence" : "stream",
+	       words, r->op->what, r->op->name);
+	printf("%-20s%24s%28s\n", "", "CMAM, CM-5", "Tern, shared memory");
+	printf("%-20s%8s%8s%8s%12s%8s%8s\n", "", "src", "dst", "both", "src", "dst", "both");
+	feature_rows(false, c, COLUMNS);
+	row("total", false, c, COLUMNS, COST_ALL);
+	printf("%-20s%24lld%28s\n", "on a better network", (long long)of(paper, -1, COST_BASE), "");
+	if (r->steady.copy[0] + r->steady.copy[1])
+		printf("%-20s%24s%12lld%8lld%8lld\n", "in it, the copy", "",
+		       (long long)r->steady.copy[0], (long long)r->steady.copy[1],
+		       (long long)(r->steady.copy[0] + r->steady.copy[1]));
+}
+
+static void table_sequences(const struct cost_study *s, bool bold)
+{
+	table_heading(bold, "\n3. What a better network allows: sequences on shared memory");
+	puts("Words are of 32 bits. \"On a better network\" is what CMAM's base alone takes, "
+	     "where the network\n"
+	     "keeps order, has room and loses nothing. Of what Tern can do, the cheapest is "
+	     "shown.");
+	for (int words = 16; words <= 1024; words *= 64) {
+		table_sequence(s, COST_FINITE, (unsigned)words);
+		table_sequence(s, COST_STREAM, (unsigned)words);
+	}
+}
+
+static void table_candidates(const struct cost_study *s, bool bold)
+{
+	table_heading(bold, "\nWays to do it");
+	printf("%-25s%7s%7s%7s%7s%8s%10s  %s\n", "operation", "src", "dst", "both", "copy", "alone",
+	       "weighted", "what it is");
+	for (size_t i = 0; i < operation_count; i++) {
+		const struct cost_result *r = &s->result[i];
+		if (!r->op)
+			continue;
+		printf("%-25s%7lld%7lld%7lld", r->op->name,
+		       (long long)of(&r->steady, COST_SOURCE, -1),
+		       (long long)of(&r->steady, COST_DESTINATION, -1),
+		       (long long)cost_sum(&r->steady, COST_ALL));
+		cell(7, r->steady.copy[0] + r->steady.copy[1]);
+		printf("%8lld%10.6g  %s%s\n", (long long)cost_sum(&r->alone, COST_ALL),
+		       study_weighted(s, &r->steady, COST_ALL), r->op->what,
+		       r->same ? "" : " (not the same each time)");
+	}
+	puts("\nAlone: with a poll for this one. Copy: in it, memcpy or the loop that stands "
+	     "in for it; an instruction\n"
+	     "that moves a string counts once, however long that is.");
+}
+
+/* -- Table 4 ------------------------------------------------------------------------------- */
+
+static void kinds_of(const struct cost_study *s, const char *name, const struct cost_tally *t)
+{
+	enum { COLUMNS = COST_SIDES * COST_KINDS };
+	struct column c[COLUMNS];
+	for (int i = 0; i < COLUMNS; i++)
+		c[i] = (struct column){ i % COST_KINDS ? 6 : 9, t, i / COST_KINDS, i % COST_KINDS };
+	printf("%s\n", name);
+	feature_rows(true, c, COLUMNS);
+	row("total", true, c, COLUMNS, COST_ALL);
+	printf("  %-18s%21.6g%21.6g\n", "weighted",
+	       study_weighted(s, t, (struct cost_cut){ COST_SOURCE, -1, -1, -1 }),
+	       study_weighted(s, t, (struct cost_cut){ COST_DESTINATION, -1, -1, -1 }));
+}
+
+static void table_kinds(const struct cost_study *s, bool bold)
+{
+	table_heading(bold,
+		      "\n4. Kinds of instructions: registers, memory, device (memory that the peer "
+		      "shares)");
+	printf("Weighted: %g for one on registers, %g on memory, %g on the device.\n", s->weight[0],
+	       s->weight[1], s->weight[2]);
+	printf("  %-18s%21s%21s\n", "", "source", "destination");
+	printf("  %-18s%9s%6s%6s%9s%6s%6s\n", "", "reg", "mem", "dev", "reg", "mem", "dev");
+	for (int words = 16; words <= 1024; words *= 64)
+		for (enum cost_form form = COST_FINITE; form <= COST_STREAM; form++) {
+			printf("\n%s, %d words\n",
+			       form == COST_FINITE ? "finite sequence" : "indefinite sequence",
+			       words);
+			char name[40];
+			snprintf(name, sizeof name, "%s-%d-by-4",
+				 form == COST_FINITE ? "block" : "ordered", words);
+			kinds_of(s, "CMAM", paper_sequence(form, (unsigned)words));
+			kinds_of(s, "Tern, the same protocol", &study_find(s, name)->steady);
+			kinds_of(s, "Tern, on shared memory as it is",
+				 &study_best(s, form, (unsigned)words)->steady);
+		}
+}
+
+/* -- All of them --------------------------------------------------------------------------- */
+
+void table_all(const struct cost_study *s, bool bold)
+{
+	printf("Instructions, counted by single-stepping; src: source, dst: destination.\n");
+	table_packet(s, bold);
+	table_protocols(s, bold);
+	table_sequences(s, bold);
+	table_kinds(s, bold);
+	table_heading(bold, "\n5. As a formula: p packets of n words");
+	fit_formulas(s);
+	table_heading(bold, "\n6. What is not base, of 1,024 words in packets of n words");
+	fit_overhead(s);
+	table_interrupt(s, bold);
+	table_candidates(s, bold);
+}
+
+static void named_row(const char *name, const struct column *c, struct cost_cut cut)
+{
+	if (columns_have(c, 1, cut))
+		row(name, true, c, COST_SIDES + 1, cut);
+}
+
+static void named_parts(const struct cost_result *r)
+{
+	const struct column c[COST_SIDES + 1] = { { 8, &r->steady, COST_SOURCE, -1 },
+						  { 8, &r->steady, COST_DESTINATION, -1 },
+						  { 8, &r->steady, -1, -1 } };
+	printf("%-20s%8s%8s%8s\n", "", "src", "dst", "both");
+	feature_rows(true, c, COST_SIDES + 1);
+	putchar('\n');
+	for (int step = 0; step < COST_STEPS; step++)
+		named_row(step_title[step], c, (struct cost_cut){ -1, -1, step, -1 });
+	putchar('\n');
+	for (int kind = 0; kind < COST_KINDS; kind++)
+		named_row(cost_kind_name[kind], c, (struct cost_cut){ -1, -1, -1, kind });
+}
+
+void table_named(const struct cost_study *s, bool bold)
+{
+	table_candidates(s, bold);
+	for (size_t i = 0; i < operation_count; i++)
+		if (s->result[i].op) {
+			table_heading(bold, "\n%s: %s", s->result[i].op->name,
+				      s->result[i].op->what);
+			named_parts(&s->result[i]);
+		}
+}

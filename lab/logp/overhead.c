@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The phases of three ranks for payloads and for sends, and a run of all of them. */
+#include "lab/logp/overhead.h"
+
+#include <string.h>
+#include <tern/msg.h>
+
+#include "base/clock.h"
+#include "base/setting.h"
+#include "lab/bench/ranks.h"
+#include "lab/bench/words.h"
+#include "lab/logp/phase.h"
+
+enum { ID = 1 }; /* of all sends */
+
+static char got[TERN_PAYLOAD_MAX];
+
+int overhead_open(struct bench_rank *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : logp_take_open(p->t);
+}
+
+/* -- Payloads -------------------------------------------------------------------------------- */
+
+static int bytes_in_turn(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count && !rc; i++)
+		rc = tern_request_data(p->t, 1 + i % 2, LOGP_TAKE, logp_payload, p->size);
+	return rc;
+}
+
+static int bytes_to_first(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count / 2 && !rc; i++)
+		rc = tern_request_data(p->t, 0, LOGP_TAKE, logp_payload, p->size);
+	return rc;
+}
+
+double bytes_two_receivers(struct bench_rank *p)
+{
+	return fan_out_ns(p, bytes_in_turn, NULL);
+}
+
+double bytes_two_senders(struct bench_rank *p)
+{
+	return fan_in_ns(p, bytes_to_first, NULL);
+}
+
+/* -- Send and receive ------------------------------------------------------------------------ */
+
+static int send_one(struct bench_rank *p, uint32_t to)
+{
+	return tern_send(p->t, to, ID, logp_payload, p->size);
+}
+
+static int receive_one(struct bench_rank *p, uint32_t from)
+{
+	int rc = tern_recv(p->t, from, ID, got, p->size, NULL);
+	raw_sink += raw_sum(got, p->size);
+	return rc;
+}
+
+static int sends_in_turn(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count / 2 * 2 && !rc; i++)
+		rc = send_one(p, 1 + i % 2);
+	return rc;
+}
+
+static int sends_to_first(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count / 2 && !rc; i++)
+		rc = send_one(p, 0);
+	return rc;
+}
+
+static int receives_from_first(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count / 2 && !rc; i++)
+		rc = receive_one(p, 0);
+	return rc;
+}
+
+static int receives_in_turn(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count / 2 * 2 && !rc; i++)
+		rc = receive_one(p, 1 + i % 2);
+	return rc;
+}
+
+double sends_two_receivers(struct bench_rank *p)
+{
+	return fan_out_ns(p, sends_in_turn, receives_from_first);
+}
+
+double sends_two_senders(struct bench_rank *p)
+{
+	return fan_in_ns(p, sends_to_first, receives_in_turn);
+}
+
+static int trip_once(struct bench_rank *p)
+{
+	int rc = p->rank ? receive_one(p, 0) : send_one(p, 1);
+	if (rc)
+		return rc;
+	return p->rank ? send_one(p, 0) : receive_one(p, 1);
+}
+
+/* The first is not timed: the other rank may still be on its way. */
+double sends_trip(struct bench_rank *p)
+{
+	if (p->rank > 1)
+		return 0;
+	p->rc = trip_once(p);
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = trip_once(p);
+	return each_ns(p, clock_ns() - began);
+}
+
+double sends_stream(struct bench_rank *p)
+{
+	if (p->rank > 1)
+		return 0;
+	p->rc = trip_once(p);
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->rank ? receive_one(p, 0) : send_one(p, 1);
+	if (!p->rc)
+		p->rc = p->rank ? send_one(p, 0) : receive_one(p, 1); /* all have come */
+	return each_ns(p, clock_ns() - began);
+}
+
+/* -- The run --------------------------------------------------------------------------------- */
+
+enum { PARTS = 2 * OVERHEAD_KINDS + 2 };
+
+static void overhead_fill(struct overhead *o, struct ranks_result *r)
+{
+	for (unsigned k = 0; k < OVERHEAD_KINDS; k++) {
+		o->send[k] = series_estimate(&r->part[2 * k]);
+		o->receive[k] = series_estimate(&r->part[2 * k + 1]);
+	}
+	o->trip = series_estimate(&r->part[PARTS - 2]);
+	o->gap = series_estimate(&r->part[PARTS - 1]);
+	o->played = true;
+}
+
+int overhead_run(uint32_t words, uint32_t bytes, uint64_t count, unsigned rounds,
+		 struct overhead *o)
+{
+	enum { LONG = 20 }; /* fewer of what is longer */
+	static const struct test test = {
+		{ .name = "overhead", .unit = "ns" },
+		.amount = { .ranks = OVERHEAD_RANKS, .cores = OVERHEAD_RANKS, .warm = 2 },
+		.play.open = overhead_open
+	};
+	static struct ranks_result result; /* large */
+	uint64_t few = count > 4 * LONG ? count / LONG / 2 * 2 : 2;
+	const struct part parts[PARTS] = {
+		{ { .figure = words_two_receivers }, words, count, 0 },
+		{ { .figure = words_two_senders }, words, count, 0 },
+		{ { .figure = bytes_two_receivers }, bytes, few, 0 },
+		{ { .figure = bytes_two_senders }, bytes, few, 0 },
+		{ { .figure = sends_two_receivers }, bytes, few, 0 },
+		{ { .figure = sends_two_senders }, bytes, few, 0 },
+		{ { .figure = sends_trip }, bytes, few / 2, 0 },
+		{ { .figure = sends_stream }, bytes, few, 0 },
+	};
+	*o = (struct overhead){ 0 };
+	if (strcmp(setting_text(SETTING_NET), "sim") == 0)
+		return 0;
+	memset(&result, 0, sizeof result);
+	int rc = ranks_play(&test, 0, parts, PARTS, rounds, &result);
+	if (!rc)
+		overhead_fill(o, &result);
+	return rc;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What `tern logp` prints: parameters, predictions, and the thesis's figures (table 4-12) beside
+ * them.
+ */
+#include "lab/logp/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "tools/common/json.h"
+#include "tools/common/table.h"
+
+enum { THESIS_COLUMNS = 4 };
+
+/* Times in microseconds; NaN where there is none. */
+struct thesis_column {
+	const char *machine, *layer, *message;
+	double latency, overhead, gap;
+	unsigned processors;
+	double processor; /* its part of the overhead, which is known of this machine alone */
+};
+
+/*
+ * Words of those machines have 32 bits. Where the table has "8 bytes" it means 8 words (see table
+ * 4-2).
+ */
+static const struct thesis_column thesis[THESIS_COLUMNS] = {
+	{ "nCUBE/2", "Active Messages", "32 bytes", 25, 14, 14, 1024, NAN },
+	{ "nCUBE/2", "Active Messages", "1 KiB", 471, 14, 236, 1024, NAN },
+	{ "nCUBE/2", "send&receive", "1 KiB", 471, 80, 236, 1024, NAN },
+	{ "CM-5", "CMAM", "16 bytes", 6, 1.6, 4, 1024, NAN },
+};
+
+static const char thesis_note[] =
+	"CM-5: the thesis gives L = 6 us, and says that it is 1.7 + 6.6 us";
+
+enum { HERE_COLUMNS = 3, THESIS_BYTES = LOGP_LARGE };
+
+/* -- Cells -------------------------------------------------------------------------- */
+
+/* The median, and its interval where there is one. */
+static const char *figure_estimate(char *cell, const struct series_estimate *e)
+{
+	char median[CELL], low[CELL], high[CELL];
+	if (isnan(e->median))
+		return "-";
+	snprintf(cell, CELL, "%.12s (%.12s %.12s)", cell_figure(median, e->median, 4, ""),
+		 cell_figure(low, e->low, 4, ""), cell_figure(high, e->high, 4, ""));
+	return cell;
+}
+
+static const char *figure_size(char *cell, bool bytes, uint32_t size)
+{
+	snprintf(cell, CELL, "%u %s%s", size, bytes ? "byte" : "word", size == 1 ? "" : "s");
+	return cell;
+}
+
+/* -- Parameters ---------------------------------------------------------------------- */
+
+static void size_row(const struct logp_size *s)
+{
+	char size[CELL], cell[CELL];
+	printf("%-10s", figure_size(size, s->bytes, s->size));
+	for (unsigned i = 0; i < LOGP_NAMES; i++)
+		printf("  %19s", figure_estimate(cell, &s->is[i]));
+	putchar('\n');
+}
+
+static void single_row(const char *name, const struct series_estimate *e, const char *unit,
+		       const char *what)
+{
+	char cell[CELL];
+	printf("%-10s  %19s  %s: %s\n", name, figure_estimate(cell, e), unit, what);
+}
+
+static void burst_row(const struct logp_model *m)
+{
+	char cell[CELL];
+	printf("%-10s", "bursts");
+	for (unsigned i = 0; i < LOGP_BURSTS; i++)
+		printf("%s of %u %s", i ? "," : " ", logp_bursts[i],
+		       cell_figure(cell, m->burst[i].median, 4, ""));
+	puts("  ns: g in a burst of so many messages");
+}
+
+/* The papers' overheads, and what can be said of three ranks only. */
+static void phases_rows(const struct overhead *o)
+{
+	if (!o->played)
+		return;
+	single_row("o_s, phase", &o->send[OVERHEAD_WORDS], "ns",
+		   "a rank sends to two in turn (papers' phase, three ranks)");
+	single_row("o_r, phase", &o->receive[OVERHEAD_WORDS], "ns",
+		   "two ranks send to one (papers' phase, three ranks)");
+}
+
+static void parameters_table(const struct logp_outcome *o, bool bold)
+{
+	const struct logp_model *m = &o->model;
+	table_heading(bold, "%-10s  %19s  %19s  %19s  %19s  %19s", "message", "round trip, ns",
+		      "o_s, ns", "L, ns", "o_r, ns", "g, ns");
+	for (unsigned i = 0; i < m->n; i++)
+		size_row(&m->size[i]);
+	putchar('\n');
+	single_row("G", &m->per_byte, "ns a byte",
+		   "how g grows with a payload of 1024 bytes or more");
+	single_row("L, P ranks", &m->latency, "ns",
+		   "L between neighbours, the mean over all of them");
+	phases_rows(&o->phases);
+	burst_row(m);
+	printf("%-10s  %19u  ranks, on %u core%s\n", "P", m->ranks, cpu_count(),
+	       cpu_count() == 1 ? "" : "s");
+}
+
+/* -- The thesis ---------------------------------------------------------------------- */
+
+/* The papers' o of one kind of message, in microseconds; NaN where no phases were played. */
+static double phases_overhead(const struct overhead *o, enum overhead_kind kind)
+{
+	return o->played ? (o->send[kind].median + o->receive[kind].median) / 2000 : NAN;
+}
+
+static struct thesis_column here_column(const struct logp_outcome *o, const struct logp_size *s,
+					const char *message)
+{
+	enum overhead_kind kind = s->bytes ? OVERHEAD_BYTES : OVERHEAD_WORDS;
+	return (struct thesis_column){
+		.machine = "here",
+		.layer = "Tern",
+		.message = s->bytes ? "1 KiB" : message,
+		.latency = s->is[LOGP_LATENCY].median / 1000,
+		.overhead = phases_overhead(&o->phases, kind),
+		.gap = s->is[LOGP_GAP].median / 1000,
+		.processors = o->model.ranks,
+		.processor = (s->is[LOGP_SEND].median + s->is[LOGP_RECEIVE].median) / 2000,
+	};
+}
+
+/* Ranks that share cores have more overhead than a round trip takes; then there is no L. */
+static struct thesis_column here_sends(const struct overhead *o)
+{
+	double overhead = phases_overhead(o, OVERHEAD_SENDS);
+	double latency = o->trip.median / 2000 - 2 * overhead;
+	return (struct thesis_column){ "here",         "send&receive",
+				       "1 KiB",        latency > 0 ? latency : NAN,
+				       overhead,       o->gap.median / 1000,
+				       OVERHEAD_RANKS, NAN };
+}
+
+/* This machine's columns, in microseconds; how many there are. */
+static unsigned here_columns(const struct logp_outcome *o, struct thesis_column *here,
+			     char message[CELL])
+{
+	const struct logp_model *m = &o->model;
+	const struct logp_size *size[] = { model_size(m, false, m->words),
+					   model_size(m, true, THESIS_BYTES) };
+	unsigned n = 0;
+	snprintf(message, CELL, "%u bytes", 8 * m->words);
+	for (unsigned i = 0; i < sizeof size / sizeof *size; i++)
+		if (size[i])
+			here[n++] = here_column(o, size[i], message);
+	if (o->phases.played)
+		here[n++] = here_sends(&o->phases);
+	return n;
+}
+
+static const char *const thesis_rows[] = { "machine",        "layer",         "message length",
+					   "L (latency)",    "o (overhead)",  "g (gap)",
+					   "o, processor's", "P (processors)" };
+
+enum { THESIS_ROWS = sizeof thesis_rows / sizeof *thesis_rows, THESIS_TEXTS = 3, THESIS_TIMES = 4 };
+
+static const char *thesis_cell(char *cell, const struct thesis_column *c, unsigned row)
+{
+	const char *const texts[THESIS_TEXTS] = { c->machine, c->layer, c->message };
+	const double times[THESIS_TIMES] = { c->latency, c->overhead, c->gap, c->processor };
+	if (row < THESIS_TEXTS)
+		return texts[row];
+	if (row == THESIS_ROWS - 1) {
+		snprintf(cell, CELL, "%u", c->processors);
+		return cell;
+	}
+	double us = times[row - THESIS_TEXTS];
+	if (isnan(us))
+		return "-";
+	snprintf(cell, CELL, "%.*f us", us < 1 ? 4 : us < 10 ? 1 : 0, us);
+	return cell;
+}
+
+static void thesis_table(const struct logp_outcome *o, bool bold)
+{
+	struct thesis_column c[THESIS_COLUMNS + HERE_COLUMNS];
+	char message[CELL], cell[CELL];
+	memcpy(c, thesis, sizeof thesis);
+	unsigned n = THESIS_COLUMNS + here_columns(o, c + THESIS_COLUMNS, message);
+	table_heading(bold, "Table 4-12 of von Eicken's thesis, with this machine");
+	for (unsigned row = 0; row < THESIS_ROWS; row++) {
+		printf("%-16s", thesis_rows[row]);
+		for (unsigned i = 0; i < n; i++)
+			printf("  %15s", thesis_cell(cell, &c[i], row));
+		putchar('\n');
+	}
+	puts(thesis_note);
+	puts("o: the mean of both sides, by the papers' phases between processes. The processor's "
+	     "part leaves out the\nway of cache lines (over a network: the wire and the wait for "
+	     "it), which is in L; send&receive has no\nsuch part, and its L is half a round trip "
+	     "less 2 o");
+}
+
+/* -- Predictions ----------------------------------------------------------------------- */
+
+static void forecast_row(const struct logp_forecast *f)
+{
+	char size[CELL], predicted[CELL], measured[CELL], error[CELL] = "-";
+	snprintf(size, sizeof size, "%u %s", f->size, f->pattern->unit);
+	if (isfinite(forecast_error(f)))
+		snprintf(error, sizeof error, "%+.1f %%", forecast_error(f));
+	printf("%-12s  %-12s  %13s  %19s  %9s\n", f->pattern->name, size,
+	       cell_figure(predicted, f->predicted, 4, ""), figure_estimate(measured, &f->measured),
+	       error);
+}
+
+static void forecast_table(const struct logp_outcome *o, bool bold)
+{
+	table_heading(bold, "%-12s  %-12s  %13s  %19s  %9s", "prediction", "size", "predicted, ns",
+		      "measured, ns", "error");
+	for (unsigned i = 0; i < LOGP_PATTERNS; i++)
+		forecast_row(&o->forecast[i]);
+}
+
+static void remarks(const struct logp_outcome *o)
+{
+	const struct logp_model *m = &o->model;
+	uint32_t cores = cpu_count();
+	puts("\nin brackets: the 95 % interval of the median over rounds: of many runs like this "
+	     "one it would hold the true\nmedian in 95 of 100, if rounds did not depend on each "
+	     "other. With fewer than 6 rounds it is the whole range.\nRound trip, o_s, o_r and g "
+	     "have medians of their own; L is computed round by round and then has its own, so "
+	     "that\n2 (o_s + L + o_r) need not be the round trip that is shown. Phases of three "
+	     "ranks have rounds of their own.\nPredictions within 15 % are what the project "
+	     "wants; shown, not judged");
+	printf("messages of patterns have %u words\n", m->words);
+	if (o->phases.played && cores < OVERHEAD_RANKS)
+		printf("three ranks share %u core%s: what the phases give says little\n", cores,
+		       cores == 1 ? "" : "s");
+	if (o->rounds && m->ranks > cores)
+		printf("%u ranks share %u core%s: this says little\n", m->ranks, cores,
+		       cores == 1 ? "" : "s");
+	if (o->disturbed)
+		printf("%u figures were dropped or doubtful because another program took a core\n",
+		       o->disturbed);
+}
+
+void logp_report_tables(const struct logp_outcome *o, bool bold)
+{
+	parameters_table(o, bold);
+	putchar('\n');
+	thesis_table(o, bold);
+	putchar('\n');
+	forecast_table(o, bold);
+	remarks(o);
+	fflush(stdout);
+}
+
+/* -- JSON ------------------------------------------------------------------------------- */
+
+static void json_estimate(struct json *j, const struct series_estimate *e, const char *unit)
+{
+	json_real(j, "value", e->median);
+	json_real(j, "low", e->low);
+	json_real(j, "high", e->high);
+	json_text(j, "unit", unit);
+	json_end(j, '}');
+}
+
+static void json_named(struct json *j, const char *key, const char *name, uint64_t size,
+		       const char *size_unit, const struct series_estimate *e, const char *unit)
+{
+	json_begin(j, NULL, '{');
+	json_text(j, key, name);
+	json_whole(j, "size", size);
+	json_text(j, "size_unit", size_unit);
+	json_estimate(j, e, unit);
+}
+
+static void json_parameter(struct json *j, const char *name, uint64_t size, const char *size_unit,
+			   const struct series_estimate *e, const char *unit)
+{
+	json_named(j, "parameter", name, size, size_unit, e, unit);
+}
+
+static void json_parameters(struct json *j, const struct logp_model *m)
+{
+	json_begin(j, "parameters", '[');
+	for (unsigned i = 0; i < m->n; i++)
+		for (unsigned k = 0; k < LOGP_NAMES; k++)
+			json_parameter(j, logp_names[k], m->size[i].size,
+				       m->size[i].bytes ? "bytes" : "words", &m->size[i].is[k],
+				       "ns");
+	for (unsigned i = 0; i < LOGP_BURSTS; i++)
+		json_parameter(j, "g", logp_bursts[i], "messages", &m->burst[i], "ns");
+	json_parameter(j, "L", m->ranks, "ranks", &m->latency, "ns");
+	json_parameter(j, "G", LOGP_LARGE, "bytes", &m->per_byte, "ns/B");
+	json_end(j, ']');
+}
+
+/* Of requests, of requests with a payload, of sends that are received. */
+static void json_phases(struct json *j, const struct logp_outcome *o)
+{
+	static const char *const units[OVERHEAD_KINDS] = { "words", "bytes", "send&receive" };
+	json_begin(j, "phases", '[');
+	for (unsigned k = 0; k < OVERHEAD_KINDS && o->phases.played; k++) {
+		uint32_t size = k == OVERHEAD_WORDS ? o->model.words : LOGP_LARGE;
+		json_named(j, "phase", "o_s", size, units[k], &o->phases.send[k], "ns");
+		json_named(j, "phase", "o_r", size, units[k], &o->phases.receive[k], "ns");
+	}
+	if (o->phases.played) {
+		const char *sends = units[OVERHEAD_SENDS];
+		json_named(j, "phase", "trip", LOGP_LARGE, sends, &o->phases.trip, "ns");
+		json_named(j, "phase", "g", LOGP_LARGE, sends, &o->phases.gap, "ns");
+	}
+	json_end(j, ']');
+}
+
+static void json_forecasts(struct json *j, const struct logp_outcome *o)
+{
+	json_begin(j, "predictions", '[');
+	for (unsigned i = 0; i < LOGP_PATTERNS; i++) {
+		const struct logp_forecast *f = &o->forecast[i];
+		json_begin(j, NULL, '{');
+		json_text(j, "pattern", f->pattern->name);
+		json_whole(j, "size", f->size);
+		json_text(j, "size_unit", f->pattern->unit);
+		json_real(j, "predicted", f->predicted);
+		json_real(j, "error_percent", forecast_error(f));
+		json_estimate(j, &f->measured, "ns");
+	}
+	json_end(j, ']');
+}
+
+static void json_thesis(struct json *j)
+{
+	json_begin(j, "thesis", '[');
+	for (unsigned i = 0; i < THESIS_COLUMNS; i++) {
+		json_begin(j, NULL, '{');
+		json_text(j, "machine", thesis[i].machine);
+		json_text(j, "layer", thesis[i].layer);
+		json_text(j, "message", thesis[i].message);
+		json_real(j, "L", thesis[i].latency);
+		json_real(j, "o", thesis[i].overhead);
+		json_real(j, "g", thesis[i].gap);
+		json_whole(j, "P", thesis[i].processors);
+		json_text(j, "unit", "us");
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
+void logp_report_json(const struct logp_outcome *o)
+{
+	struct json j = { .to = stdout };
+	json_begin(&j, NULL, '{');
+	json_whole(&j, "ranks", o->model.ranks);
+	json_whole(&j, "cores", cpu_count());
+	json_whole(&j, "words", o->model.words);
+	json_whole(&j, "rounds", o->rounds);
+	json_whole(&j, "disturbed", o->disturbed);
+	json_parameters(&j, &o->model);
+	json_phases(&j, o);
+	json_thesis(&j);
+	json_forecasts(&j, o);
+	json_end(&j, '}');
+	fflush(stdout);
+}
+
+/* -- The list ----------------------------------------------------------------------------- */
+
+void logp_report_list(void)
+{
+	puts("trip          a request and its reply of the same size: 2 o_s + 2 L + 2 o_r, in ns\n"
+	     "o_s           sending, between two endpoints of one thread: the processor's part, "
+	     "in ns\n"
+	     "o_r           taking in, the same way, with a handler that reads what has come, in "
+	     "ns\n"
+	     "L             half of trip, less o_s and o_r, in ns\n"
+	     "g             a stream one way, for each message, in ns; and in bursts of several "
+	     "lengths\n"
+	     "G             how g grows with the bytes of large payloads, in ns/B\n"
+	     "P             ranks of all-to-all and ring\n"
+	     "phases        o_s and o_r as the papers measure them, three ranks: one sends to two, "
+	     "two send to one;\n"
+	     "              of requests, payloads and send&receive, in ns\n"
+	     "burst         predicted: from the first send to the last handler, o_s + L + o_r + "
+	     "(n - 1) g(n)\n"
+	     "all-to-all    predicted: k messages from each rank: o_s + L + o_r + (2k - 1) g(k)\n"
+	     "ring          predicted: a token once around, P (o_s + L + o_r)\n"
+	     "payload       predicted: as a burst, with o_s, L, o_r of so many bytes and a gap by "
+	     "G");
+}

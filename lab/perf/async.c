@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Work that is handed over: what it costs, and how much of it is hidden behind a computation. */
+#include <tern/async.h>
+
+#include "lab/bench/place.h"
+#include "lab/perf/perf.h"
+
+/* -- A message there and back ---------------------------------------------------------------- */
+
+enum { PING };
+
+static tern_op sent;
+static _Atomic uint64_t pings;
+
+static int word_fill(tern *t, tern_out *out, void *arg)
+{
+	(void)t, (void)arg;
+	return tern_chan_put8(out, 1);
+}
+
+/* Rank 1 hands its answer over as soon as it has the word. */
+static int word_drain(tern *t, tern_incoming *m, void *arg)
+{
+	uint64_t word;
+	(void)arg;
+	int rc = tern_chan_get8(m->in, &word);
+	if (rc)
+		return rc;
+	tern_signal(t, &pings, 1);
+	return tern_rank(t) ? tern_async_send_start(t, 0, PING, word_fill, NULL, &sent) : 0;
+}
+
+static int async_trip_open(struct bench_rank *p)
+{
+	return tern_async_on(p->t, PING, word_drain, NULL);
+}
+
+static int async_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		if (!p->rank)
+			p->rc = tern_async_send_start(p->t, 1, PING, word_fill, NULL, &sent);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &pings, 1);
+	}
+	return p->rc ? p->rc : tern_op_wait(p->t, &sent);
+}
+
+static const struct test test_async_trip = {
+	{ "async-trip", "a message that is handed over there, and its answer back", "ns" },
+	{ "bytes", 8, 8, { 1, { 8 } }, { 0 } },
+	.like = &raw_trip,
+	.amount = { .count = 2000 },
+	.play = { .open = async_trip_open, .measure = { .time = PHASE_ALL, .act = async_trips } },
+};
+
+/* -- Turns ------------------------------------------------------------------------------------- */
+
+static int turn_one(tern *t, void *arg)
+{
+	(void)t;
+	return --*(uint64_t *)arg ? 1 : 0;
+}
+
+static tern *alone;
+
+static int turn_open(struct bench_rank *p)
+{
+	(void)p;
+	return tern_open_local(1, &alone);
+}
+
+static int turns_take(struct bench_rank *p)
+{
+	uint64_t left = p->count;
+	return tern_queue_start(alone, turn_one, &left, NULL);
+}
+
+static int polls_make(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count && rc >= 0; i++)
+		rc = tern_poll(alone);
+	return rc < 0 ? rc : 0;
+}
+
+static const struct test test_turn = {
+	{ "turn", "one turn of something in the queue, with the poll that gives it", "ns" },
+	{ "ranks", 1, 1, { 1, { 1 } }, { 0 } },
+	.amount = { .ranks = 1, .count = 20000 },
+	.play = { .open = turn_open,
+		  .measure = { .time = PHASE_ALL, .act = turns_take },
+		  .limit = { { .time = PHASE_ALL, .act = polls_make } } },
+	.limit_name = "a poll that finds nothing",
+};
+
+/* -- A transfer behind a computation ----------------------------------------------------------- */
+
+static struct place place;
+
+static int overlap_open(struct bench_rank *p)
+{
+	return place_open(p, &place, p->size);
+}
+
+/* Rank 1, whose heap is read, need not take part. The computation takes longer than a read. */
+static int reads_overlap(struct bench_rank *p)
+{
+	tern_op op = TERN_OP;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		p->rc = tern_async_get_start(p->t, place.own, place.addr, p->size, &op);
+		compute(p->size);
+		if (!p->rc)
+			p->rc = tern_op_wait(p->t, &op);
+	}
+	return p->rc;
+}
+
+static int compute_alone(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count; i++)
+		compute(p->size);
+	return 0;
+}
+
+static const struct test test_overlap = {
+	{ "overlap",
+	  "a computation with a read of remote memory handed over, and a progress thread", "us" },
+	{ "bytes", 1 << 10, 64 << 20, { 2, { 1 << 20, 8 << 20 } }, { 0 } },
+	.amount = { .count = 8, .bytes = 16 << 20, .rounds = 21 },
+	.play = { .open = overlap_open,
+		  .measure = { .time = PHASE_FIRST, .act = reads_overlap },
+		  .limit = { { .time = PHASE_FIRST, .act = compute_alone } } },
+	.limit_name = "the computation alone",
+	.set = { { "TERN_DELIVERY", "thread" } },
+};
+
+static const struct test test_no_overlap = {
+	{ "no-overlap", "the same where nobody polls while the program computes", "us" },
+	.like = &test_overlap,
+	.set = { { "TERN_DELIVERY", "poll" } },
+};
+
+const struct test *const async_tests[] = { &test_async_trip, &test_turn, &test_overlap,
+					   &test_no_overlap, NULL };

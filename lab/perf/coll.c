@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives: short ones beside a raw token and beside the barrier, long ones beside a memcpy()
+ * that all ranks run at once. Buffers change from call to call, as they do in programs, and the
+ * time is that of the slowest rank.
+ */
+#include "lab/perf/coll.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tern/coll.h>
+
+#include "base/error.h"
+#include "lab/perf/perf.h"
+
+enum {
+	BUFFERS_BYTES = 64 << 20,
+	MANY_RANKS = 4, /* more than these have a quarter of that */
+	WORDS = 1024,
+	LINE = 64,
+	PAGE = 4096,
+};
+
+static tern_team *team;
+static struct {
+	char *in, *out;
+	size_t len, next; /* bytes of either, and where the next buffers begin */
+} buffers;
+static uint64_t words[2][WORDS];
+
+static int team_open(struct bench_rank *p)
+{
+	return tern_team_all(p->t, &team);
+}
+
+int coll_open(struct bench_rank *p)
+{
+	buffers.len = p->ranks > MANY_RANKS ? BUFFERS_BYTES / 4 : BUFFERS_BYTES;
+	if (buffers.len < p->size)
+		buffers.len = p->size;
+	buffers.in = aligned_alloc(PAGE, buffers.len);
+	buffers.out = aligned_alloc(PAGE, buffers.len);
+	if (!buffers.in || !buffers.out)
+		return error_set(-ENOMEM, "no memory for buffers of %zu bytes", buffers.len);
+	memset(buffers.in, 0, buffers.len);
+	memset(buffers.out, 0, buffers.len);
+	return team_open(p);
+}
+
+/* The place in both for the next call. */
+static size_t buffer_next(const struct bench_rank *p)
+{
+	size_t unit = p->size < PAGE ? LINE : PAGE, each = (p->size + unit - 1) / unit * unit;
+	if (buffers.next + each > buffers.len)
+		buffers.next = 0;
+	buffers.next += each;
+	return buffers.next - each;
+}
+
+/* -- Acts -------------------------------------------------------------------------------------- */
+
+int coll_barriers(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_team_barrier(team);
+	return p->rc;
+}
+
+int coll_laps_raw(struct bench_rank *p)
+{
+	raw_laps(&p->raw, p->rank, p->ranks, p->count);
+	return 0;
+}
+
+int coll_trips_raw(struct bench_rank *p)
+{
+	if (p->rank < 2)
+		raw_trips(&p->raw, p->rank, p->count, RAW_PAUSE);
+	return 0;
+}
+
+static int words_reduce(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_team_allreduce(team, &words[0][i % WORDS], &words[1][i % WORDS], 1,
+					    TERN_TYPE_UINT64, TERN_REDUCE_SUM);
+	return p->rc;
+}
+
+static int words_broadcast(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_team_broadcast(team, (uint32_t)(i % p->ranks), &words[0][i % WORDS],
+					    sizeof words[0][0]);
+	return p->rc ? p->rc : tern_team_barrier(team);
+}
+
+int coll_broadcasts(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_team_broadcast(team, (uint32_t)(i % p->ranks),
+					    buffers.in + buffer_next(p), p->size);
+	return p->rc ? p->rc : tern_team_barrier(team);
+}
+
+int coll_sums(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		size_t at = buffer_next(p);
+		p->rc = tern_team_allreduce(team, buffers.in + at, buffers.out + at,
+					    p->size / sizeof(double), TERN_TYPE_DOUBLE,
+					    TERN_REDUCE_SUM);
+	}
+	return p->rc ? p->rc : tern_team_barrier(team);
+}
+
+int coll_copies(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count; i++) {
+		size_t at = buffer_next(p);
+		memcpy(buffers.out + at, buffers.in + at, p->size);
+	}
+	return tern_team_barrier(team);
+}
+
+/* -- Rows -------------------------------------------------------------------------------------- */
+
+static const struct test test_barrier = {
+	{ "team-barrier", "a barrier of a team of all ranks", "us" },
+	{ "ranks", 2, PERF_RANKS_MOST, { 3, { 2, 8, 16 } }, { 0 } },
+	.amount = { .ranks = RANKS_BY_SIZE, .count = 200 },
+	.play = { .open = team_open,
+		  .both_orders = true,
+		  .measure = { .time = PHASE_SLOWEST, .act = coll_barriers },
+		  .limit = { { .time = PHASE_SLOWEST, .act = coll_laps_raw } } },
+	.limit_name = COLL_LIMIT_LAP,
+	.bar = { { 2, "at most 0.90" }, { 8, "at most 0.40" } },
+};
+
+static const struct test test_reduce = {
+	{ "team-allreduce", "a sum of one word of each rank, at all of them", "us" },
+	.like = &test_barrier,
+	.play = { .measure = { .time = PHASE_SLOWEST, .act = words_reduce },
+		  .limit = { { .time = PHASE_SLOWEST, .act = coll_barriers } } },
+	.limit_name = COLL_LIMIT_BARRIER,
+	.bar = { { 2, "at most 1.50" }, { 8, "at most 1.50" }, { 16, "at most 1.50" } },
+};
+
+static const struct test test_broadcast = {
+	{ "team-broadcast", "a word of each rank in turn, to all", "us" },
+	.like = &test_reduce,
+	.play = { .measure = { .time = PHASE_SLOWEST, .act = words_broadcast } },
+	.bar = { { 2, "at most 1.50" } },
+};
+
+static const struct test test_broadcast_long = {
+	{ "team-broadcast-long", "many bytes of each rank in turn, to all", "GB/s" },
+	{ "bytes", 1, 64 << 20, { 3, { 64 << 10, 1 << 20, 4 << 20 } }, { 0 } },
+	.amount = { .ranks = 2, .count = 200, .bytes = 64 << 20 },
+	.play = { .open = coll_open,
+		  .both_orders = true,
+		  .measure = { .time = PHASE_SLOWEST, .act = coll_broadcasts },
+		  .limit = { { .time = PHASE_SLOWEST, .act = coll_copies } } },
+	.limit_name = COLL_LIMIT_COPY,
+	.bar = { { 1 << 20, "at least 0.50" } },
+};
+
+static const struct test test_reduce_long = {
+	{ "team-allreduce-long", "sums of many doubles, at all ranks", "GB/s" },
+	.like = &test_broadcast_long,
+	.play = { .measure = { .time = PHASE_SLOWEST, .act = coll_sums } },
+	.bar = { { 1 << 20, "at least 0.25" } },
+};
+
+static const struct test test_broadcast_16 = {
+	{ "team-broadcast-16", "the same among 16 ranks", "GB/s" },
+	.like = &test_broadcast_long,
+	.amount = { .ranks = 16, .cores = 16 },
+};
+
+static const struct test test_reduce_16 = {
+	{ "team-allreduce-16", "the same among 16 ranks", "GB/s" },
+	.like = &test_reduce_long,
+	.amount = { .ranks = 16, .cores = 16 },
+};
+
+test_rows coll_tests = { &test_barrier,     &test_reduce,
+			 &test_broadcast,   &test_broadcast_long,
+			 &test_reduce_long, &test_broadcast_16,
+			 &test_reduce_16,   NULL };

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs the loads of `tern perf --flow` under each strategy, and prints the comparison. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <tern/stats.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lab/bench/ranks.h"
+#include "lab/bench/words.h"
+#include "lab/perf/perf.h"
+#include "net/udp/udp.h"
+#include "tools/common/json.h"
+#include "tools/common/table.h"
+
+enum {
+	RANKS = 3, /* the last one receives; of the others, the first sends alone in all loads but
+		      the last */
+	RECEIVER = RANKS - 1,
+	COUNT = 10000, /* short messages in a round; payloads: a tenth */
+	ROUNDS = 11,
+	QUICK_ROUNDS = 3,
+	BUSY_NS = 200000, /* that the slow receiver computes between two polls */
+};
+
+static const char *const strategies[] = { "credit", "return", "drop",   "nack",
+					  "token",  "permit", "reserve" };
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+
+enum load { LOAD_SHORT, LOAD_BULK, LOAD_INCAST, LOADS };
+static const char *const load_name[LOADS] = { "short", "bulk", "incast" };
+static const char *const load_unit[LOADS] = { "M/s", "GB/s", "M/s" };
+
+/*
+ * What rank 0 found: a rate, packets that it sent for a thousand messages, and of those, sent
+ * again.
+ */
+enum { ALSO_PACKETS, ALSO_AGAIN, FLOW_ALSO };
+struct point {
+	double rate, packets, again;
+};
+
+/* -- The loads -------------------------------------------------------------------------------- */
+
+static char bytes[TERN_PAYLOAD_MAX];
+
+static tern_stats_net_data counts(const struct bench_rank *p)
+{
+	tern_stats_net_data d = { .size = sizeof d };
+	tern_stats_net(p->t, &d);
+	return d;
+}
+
+static int send_words(struct bench_rank *p)
+{
+	return words_send(p->t, RECEIVER, 1, p->count);
+}
+
+static int send_bulk(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count && !rc; i++)
+		rc = tern_request_data(p->t, RECEIVER, WORDS_LAND, bytes, sizeof bytes);
+	return rc;
+}
+
+static double measure(struct bench_rank *p, int (*send)(struct bench_rank *p))
+{
+	tern_stats_net_data before = counts(p);
+	uint64_t began = clock_ns();
+	p->rc = send(p);
+	if (!p->rc)
+		p->rc = words_last(p->t, RECEIVER);
+	double ns = (double)(clock_ns() - began);
+	tern_stats_net_data after = counts(p);
+	p->also[ALSO_PACKETS] = (double)(after.sent - before.sent) * 1000 / (double)p->count;
+	p->also[ALSO_AGAIN] = (double)(after.again - before.again) * 1000 / (double)p->count;
+	return (double)p->count / ns;
+}
+
+/* Where permission is asked for, the last reply leaves only while its sender still looks. */
+static double played(struct bench_rank *p, double figure)
+{
+	if (!p->rc)
+		p->rc = tern_barrier(p->t);
+	return figure;
+}
+
+static double short_play(struct bench_rank *p)
+{
+	if (p->rank == RECEIVER)
+		p->rc = words_serve(p->t, 1);
+	return played(p, p->rank == 0 ? measure(p, send_words) * 1000 : 0);
+}
+
+static double bulk_play(struct bench_rank *p)
+{
+	if (p->rank == RECEIVER)
+		p->rc = words_serve(p->t, 1);
+	return played(p, p->rank == 0 ? measure(p, send_bulk) * sizeof bytes : 0);
+}
+
+/* The receiver computes, and looks now and then. */
+static int serve_slowly(struct bench_rank *p)
+{
+	while (!words_over()) {
+		for (uint64_t began = clock_ns(); clock_ns() - began < BUSY_NS;)
+			raw_sink++;
+		int rc = tern_poll(p->t);
+		if (rc < 0)
+			return rc;
+	}
+	return words_serve(p->t, RANKS - 1);
+}
+
+static double incast_play(struct bench_rank *p)
+{
+	if (p->rank == RECEIVER)
+		p->rc = serve_slowly(p);
+	return played(p, p->rank == RECEIVER ? 0 : measure(p, send_words) * 1000);
+}
+
+/* -- The run ------------------------------------------------------------------------------- */
+
+static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, struct point *point)
+{
+	static struct ranks_result result; /* large */
+	enum { PARTS = LOADS * (1 + FLOW_ALSO) };
+	static perf_phase *const plays[LOADS] = { short_play, bulk_play, incast_play };
+	const struct test test = { { .name = "flow" },
+				   .amount = { .ranks = RANKS, .warm = 1 },
+				   .play.open = words_open,
+				   .set = { { "TERN_NET", "udp" },
+					    { "TERN_FLOW", strategies[strategy] } } };
+	struct part parts[PARTS] = { 0 };
+	for (unsigned i = 0; i < LOADS; i++)
+		parts[i * (1 + FLOW_ALSO)] = (struct part){ { .figure = plays[i] },
+							    0,
+							    i == LOAD_BULK ? count / 10 + 1 : count,
+							    FLOW_ALSO };
+	memset(&result, 0, sizeof result);
+	int rc = ranks_play(&test, 0, parts, PARTS, rounds, &result);
+	for (unsigned i = 0; !rc && i < LOADS; i++) {
+		struct series *s = &result.part[i * (1 + FLOW_ALSO)];
+		point[i] = (struct point){ series_median(s), series_median(s + 1 + ALSO_PACKETS),
+					   series_median(s + 1 + ALSO_AGAIN) };
+	}
+	return rc;
+}
+
+static void print(struct point at[STRATEGIES][LOADS])
+{
+	printf("| strategy |");
+	for (unsigned i = 0; i < LOADS; i++)
+		printf(" %s, %s | packets | again |", load_name[i], load_unit[i]);
+	printf("\n|---|");
+	for (unsigned i = 0; i < LOADS; i++)
+		printf("--:|--:|--:|");
+	for (unsigned s = 0; s < STRATEGIES; s++) {
+		printf("\n| %s |", strategies[s]);
+		for (unsigned i = 0; i < LOADS; i++)
+			printf(" %.3f | %.1f | %.1f |", at[s][i].rate, at[s][i].packets,
+			       at[s][i].again);
+	}
+	printf("\n\npackets: those that one sender sent for a thousand messages; again: of those, "
+	       "sent again\n"
+	       "incast: %u senders, and a receiver that computes %u us between two polls\n",
+	       RANKS - 1, BUSY_NS / 1000);
+}
+
+static void print_json(struct point at[STRATEGIES][LOADS])
+{
+	struct json j = { .to = stdout };
+	json_begin(&j, NULL, '[');
+	for (unsigned k = 0; k < STRATEGIES * LOADS; k++) {
+		const struct point *p = &at[k / LOADS][k % LOADS];
+		json_begin(&j, NULL, '{');
+		json_text(&j, "strategy", strategies[k / LOADS]);
+		json_text(&j, "load", load_name[k % LOADS]);
+		json_real(&j, "rate", p->rate);
+		json_text(&j, "unit", load_unit[k % LOADS]);
+		json_real(&j, "packets", p->packets);
+		json_real(&j, "again", p->again);
+		json_end(&j, '}');
+	}
+	json_end(&j, ']');
+}
+
+int flow_main(const struct perf_options *o)
+{
+	static struct point at[STRATEGIES][LOADS];
+	char why[200];
+	unsigned rounds = perf_rounds(o, ROUNDS, QUICK_ROUNDS);
+	if (!udp_ops.usable(why, sizeof why))
+		return error_set(-ENOTSUP, "--flow: %s", why);
+	bool shown = !o->plain && isatty(STDERR_FILENO);
+	int rc = 0;
+	for (unsigned s = 0; s < STRATEGIES && !rc; s++) {
+		progress(shown, s + 1, STRATEGIES, "%s", strategies[s]);
+		rc = strategy_run(s, o->count ? o->count : COUNT, rounds, at[s]);
+	}
+	progress_end(shown);
+	if (!rc)
+		(o->json ? print_json : print)(at);
+	return rc;
+}

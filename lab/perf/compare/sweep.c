@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs `tern perf --delivery`: every way of delivery at every interval. */
+#include "lab/perf/compare/sweep.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "lab/bench/ranks.h"
+#include "lab/perf/perf.h"
+#include "tools/common/svg.h"
+#include "tools/common/table.h"
+
+enum { MS = 20, QUICK_MS = 5, ROUNDS = 11, QUICK_ROUNDS = 3 };
+
+const char *const sweep_way_name[WAYS] = {
+	[WAY_POLLED] = "poll, each 10 us",
+	[WAY_UNPOLLED] = "poll, never",
+	[WAY_THREAD] = "thread",
+	[WAY_INTERRUPT] = "interrupt",
+};
+
+const uint32_t sweep_interval[INTERVALS] = { 1000000, 300000, 100000, 30000, 10000, 3000, 1000, 0 };
+
+const char *const sweep_regime_name[REGIMES] = {
+	[REGIME_INFREQUENT] = "infrequent",
+	[REGIME_MODERATE] = "moderate",
+	[REGIME_FREQUENT] = "frequent",
+};
+
+/* -- What follows from the figures --------------------------------------------------------- */
+
+/*
+ * Frequent: most messages come back-to-back and need no interrupt of their own. Infrequent: each
+ * has one, but they are so few that it hardly matters. Moderate: each has one, and it matters.
+ */
+enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval)
+{
+	const struct sweep_point *p = &s->at[interval][WAY_INTERRUPT];
+	if (p->is[SWEEP_EVENTS] < 0.5)
+		return REGIME_FREQUENT;
+	return p->is[SWEEP_SLOWDOWN] < 0.05 ? REGIME_INFREQUENT : REGIME_MODERATE;
+}
+
+/* Those within `factor` and `more` of the least. */
+static unsigned ways_best(const struct sweep_point *at, enum sweep_figure figure, double factor,
+			  double more)
+{
+	unsigned best = 0;
+	double least = at[WAY_POLLED].is[figure];
+	for (int w = 0; w < WAYS; w++)
+		if (w != WAY_UNPOLLED && at[w].is[figure] < least)
+			least = at[w].is[figure];
+	for (int w = 0; w < WAYS; w++)
+		if (w != WAY_UNPOLLED && at[w].is[figure] <= least * factor + more)
+			best |= 1u << w;
+	return best;
+}
+
+unsigned sweep_gentlest(const struct sweep *s, unsigned interval)
+{
+	return ways_best(s->at[interval], SWEEP_SLOWDOWN, 1, 0.01);
+}
+
+unsigned sweep_quickest(const struct sweep *s, unsigned interval)
+{
+	return ways_best(s->at[interval], SWEEP_LATENCY, 1.1, 0);
+}
+
+/* -- The run ---------------------------------------------------------------------------------- */
+
+/* The undisturbed phase, and then each way with its further figures. */
+enum {
+	PART_ALONE,
+	PART_WAYS,
+	PARTS_OF_WAY = 1 + SWEEP_ALSO,
+	PARTS = PART_WAYS + WAYS * PARTS_OF_WAY
+};
+
+static struct sweep_point point_make(struct series *s, double alone)
+{
+	struct series *also = s + 1;
+	return (struct sweep_point){ {
+		[SWEEP_SLOWDOWN] = alone / series_median(&also[ALSO_PIECES]) - 1,
+		[SWEEP_LATENCY] = series_median(s),
+		[SWEEP_P99] = series_median(&also[ALSO_P99]),
+		[SWEEP_EVENTS] = series_median(&also[ALSO_EVENTS]),
+		[SWEEP_RATE] = series_median(&also[ALSO_RATE]),
+	} };
+}
+
+/* All ways at one interval, in the same rounds. */
+static int interval_run(struct sweep *s, unsigned interval)
+{
+	static struct ranks_result result; /* large */
+	/*
+	 * Without a third core the progress thread takes the computation's, and no round
+	 * would count.
+	 */
+	const struct test test = {
+		{ .name = "delivery" },
+		.amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
+		.play.open = sweep_open,
+		.set = { { "TERN_SIGNAL", "40" } }
+	};
+	struct part parts[PARTS] = { [PART_ALONE] = { .phase.figure = sweep_alone,
+						      .count = s->ms } };
+	for (int w = 0; w < WAYS; w++)
+		parts[PART_WAYS + w * PARTS_OF_WAY] =
+			(struct part){ { .figure = sweep_by_way, .way = w },
+				       sweep_interval[interval],
+				       s->ms,
+				       SWEEP_ALSO };
+	memset(&result, 0, sizeof result);
+	int rc = ranks_play(&test, 0, parts, PARTS, s->rounds, &result);
+	if (rc)
+		return rc;
+	double alone = series_median(&result.part[PART_ALONE]);
+	for (int w = 0; w < WAYS; w++)
+		s->at[interval][w] = point_make(&result.part[PART_WAYS + w * PARTS_OF_WAY], alone);
+	return 0;
+}
+
+static int sweep_run(struct sweep *s, bool shown)
+{
+	int rc = 0;
+	for (unsigned i = 0; i < INTERVALS && !rc; i++) {
+		progress(shown, i + 1, INTERVALS, "every %g us", sweep_interval[i] / 1e3);
+		rc = interval_run(s, i);
+	}
+	progress_end(shown);
+	return rc;
+}
+
+int sweep_main(const struct perf_options *o)
+{
+	struct sweep s = { .ms = o->count   ? o->count
+				 : o->quick ? QUICK_MS
+					    : MS,
+			   .cores = cpu_count() };
+	s.rounds = perf_rounds(o, ROUNDS, QUICK_ROUNDS);
+	int rc = sweep_run(&s, !o->plain && isatty(STDERR_FILENO));
+	if (!rc && o->json)
+		sweep_json(&s);
+	else if (!rc)
+		sweep_print(&s, !o->plain && isatty(STDOUT_FILENO));
+	return rc ? rc : file_write(o->plot, sweep_plot, &s);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `tern perf --delivery`: a rank computes while another asks it something at an interval, from
+ * rare to back-to-back, in every way of delivery. What the computation loses, how long
+ * answers take, how often it was interrupted; and where the ways cross.
+ */
+#ifndef TERN_LAB_PERF_COMPARE_SWEEP_H
+#define TERN_LAB_PERF_COMPARE_SWEEP_H
+
+#include <stdio.h>
+
+#include "lab/bench/test.h"
+
+/* The ways, in the order of the columns that show them. */
+enum sweep_way { WAY_POLLED, WAY_UNPOLLED, WAY_THREAD, WAY_INTERRUPT, WAYS };
+enum { INTERVALS = 8 };
+
+extern const char *const sweep_way_name[WAYS];
+extern const uint32_t sweep_interval[INTERVALS]; /* ns between two messages; 0: back-to-back */
+
+/* One way at one interval: medians over the rounds. */
+enum sweep_figure {
+	SWEEP_SLOWDOWN, /* what the computation takes longer, as a part of what it takes
+			   undisturbed */
+	SWEEP_LATENCY,  /* of a round trip, ns; */
+	SWEEP_P99,      /* 99 of 100 take less */
+	SWEEP_EVENTS,   /* interrupts for each message, or claims of the thread */
+	SWEEP_RATE,     /* messages a second */
+	SWEEP_FIGURES
+};
+
+struct sweep_point {
+	double is[SWEEP_FIGURES];
+};
+
+struct sweep {
+	struct sweep_point at[INTERVALS][WAYS];
+	uint64_t ms; /* that each phase computed */
+	unsigned rounds;
+	uint32_t cores;
+};
+
+/* The three categories of active-messages.txt 4.3.7, by what interrupts do at this interval. */
+enum sweep_regime { REGIME_INFREQUENT, REGIME_MODERATE, REGIME_FREQUENT, REGIMES };
+extern const char *const sweep_regime_name[REGIMES];
+enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval);
+
+/*
+ * The ways, a bit each, that are about as good as the best at this interval. Polling never is
+ * none of them.
+ */
+unsigned sweep_gentlest(const struct sweep *s, unsigned interval);
+unsigned sweep_quickest(const struct sweep *s, unsigned interval);
+
+/* sweep_phase.c: the figure is the median latency; the others, in this order, are in the rank. */
+enum { ALSO_P99, ALSO_PIECES, ALSO_EVENTS, ALSO_RATE, SWEEP_ALSO };
+int sweep_open(struct bench_rank *p);
+perf_phase sweep_alone;  /* pieces computed in a ms of the core while nothing is asked */
+perf_phase sweep_by_way; /* its way is a sweep_way */
+
+/* sweep_report.c, sweep_plot.c */
+void sweep_print(const struct sweep *s, bool bold);
+void sweep_json(const struct sweep *s);
+int sweep_plot(const void *sweep, FILE *to); /* SVG; 0 or -EIO */
+
+#endif

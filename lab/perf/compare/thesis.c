@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tables 4-1, 4-7 and 4-8 of von Eicken's thesis: what it measured of CMAM, measured of Tern. What
+ * a handler adds to a batch (a reply, a transfer) is the difference to a batch of as many requests
+ * whose handler only counts; both are played in the same phase. Then the phases by which the thesis
+ * finds overheads, between processes, for messages and for send&receive.
+ */
+#include <string.h>
+
+#include <tern/mem.h>
+
+#include "base/clock.h"
+#include "lab/bench/pair.h"
+#include "lab/bench/words.h"
+#include "lab/logp/overhead.h"
+#include "lab/logp/phase.h"
+#include "lab/perf/compare/paper.h"
+
+enum {
+	PAPER_ASK = WORDS_FREE,
+	PAPER_ASK_XFER4,
+	PAPER_ASK_XFER,
+	PAPER_FETCH,
+	PAPER_FETCHED,
+};
+
+enum { XFER_BATCH = 32, SEGMENTS = 2, ROOM = 1 << 20, WORDS = 4, KIB = 1024 };
+
+/* One segment of the requester, which replies fill, and two of the server. */
+static tern_segment asked, served[SEGMENTS];
+static char room[ROOM], payload[TERN_PAYLOAD_MAX];
+static uint64_t xfer_words; /* of a transfer of N words */
+static uint64_t counter, fetched;
+static _Atomic uint64_t fetches;
+
+/* -- Handlers ---------------------------------------------------------------------- */
+
+static void ask(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_LAND, m->word[0], m->word[1], m->word[2], m->word[3]);
+}
+
+static void ask_xfer4(tern *t, const tern_msg *m)
+{
+	tern_segment_reply4(t, m, asked, m->word);
+}
+
+static void ask_xfer(tern *t, const tern_msg *m)
+{
+	tern_segment_reply(t, m, asked, payload, 8 * xfer_words);
+}
+
+static void fetch(tern *t, const tern_msg *m)
+{
+	uint64_t *at = &counter + tern_msg_arg(m, 0), was = *at;
+	*at = was + tern_msg_arg(m, 1);
+	tern_reply(t, m, PAPER_FETCHED, was);
+}
+
+static void fetch_answer(tern *t, const tern_msg *m)
+{
+	fetched = tern_msg_arg(m, 0);
+	tern_signal(t, &fetches, 1);
+}
+
+static int handlers_register(tern *t)
+{
+	static tern_handler *const handlers[] = { ask, ask_xfer4, ask_xfer, fetch, fetch_answer };
+	return handlers_on(t, PAPER_ASK, handlers, sizeof handlers / sizeof *handlers);
+}
+
+/* A segment that is full begins again: it stays open for all batches. */
+static size_t segment_again(tern *t, void *base, void *info)
+{
+	(void)t, (void)base, (void)info;
+	return ROOM;
+}
+
+static int paper_open(struct bench_rank *p)
+{
+	memset(room, 1, sizeof room);
+	memset(payload, 1, sizeof payload);
+	int rc = words_register(p->t);
+	if (!rc)
+		rc = pair_open(p);
+	if (!rc)
+		rc = handlers_register(p->t);
+	for (int i = 0; i < 2 && !rc; i++)
+		rc = handlers_register(pair[i]);
+	if (!rc)
+		rc = tern_segment_open(pair[0], room, ROOM, segment_again, NULL, &asked);
+	for (int i = 0; i < SEGMENTS && !rc; i++)
+		rc = tern_segment_open(pair[1], room, ROOM, segment_again, NULL, &served[i]);
+	return rc;
+}
+
+/* -- Batches ----------------------------------------------------------------------- */
+
+static int send_signals(uint32_t size, unsigned n)
+{
+	(void)size;
+	return words_send_to(pair[0], 1, WORDS_LAND, WORDS, n);
+}
+
+static int send_asks(uint32_t size, unsigned n)
+{
+	(void)size;
+	return words_send_to(pair[0], 1, PAPER_ASK, WORDS, n);
+}
+
+static int send_asks_xfer4(uint32_t size, unsigned n)
+{
+	(void)size;
+	return words_send_to(pair[0], 1, PAPER_ASK_XFER4, WORDS, n);
+}
+
+static int send_asks_xfer(uint32_t words, unsigned n)
+{
+	xfer_words = words;
+	return words_send_to(pair[0], 1, PAPER_ASK_XFER, WORDS, n);
+}
+
+static int send_fetches(uint32_t size, unsigned n)
+{
+	int rc = 0;
+	(void)size;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = tern_request(pair[0], 1, PAPER_FETCH, 0, 1);
+	return rc;
+}
+
+/* The size is how many segments take turns. */
+static int send_xfer4s(uint32_t segments, unsigned n)
+{
+	static const uint64_t words[WORDS] = { 1, 2, 3, 4 };
+	static tern_op op = TERN_OP;
+	int rc = 0;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = tern_segment_put4_start(pair[0], served[i % segments], words, &op);
+	return rc;
+}
+
+static int send_xfers(uint32_t words, unsigned n)
+{
+	static tern_op op = TERN_OP;
+	int rc = 0;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = tern_segment_put_start(pair[0], served[0], payload, 8 * (size_t)words, &op);
+	return rc;
+}
+
+enum batch { SIGNALS, ASKS, ASKS_XFER4, ASKS_XFER, FETCHES, XFER4S, XFERS }; /* ways */
+
+static const struct pair_batch batches[] = {
+	[SIGNALS] = { send_signals, PAIR_REPLIES, false },
+	[ASKS] = { send_asks, PAIR_REPLIES, true },
+	[ASKS_XFER4] = { send_asks_xfer4, PAIR_REPLIES, true },
+	[ASKS_XFER] = { send_asks_xfer, PAIR_PAYLOADS, true },
+	[FETCHES] = { send_fetches, PAIR_REPLIES, true },
+	[XFER4S] = { send_xfer4s, XFER_BATCH, true },
+	[XFERS] = { send_xfers, PAIR_PAYLOADS, true },
+};
+
+static struct pair_each batch_play(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
+{
+	struct pair_each each = pair_each(p, b, size);
+	atomic_store(&fetches, 0);
+	return each;
+}
+
+/* -- Messages and transfers ---------------------------------------------------------- */
+
+static double batch_send(struct bench_rank *p)
+{
+	return batch_play(p, &batches[p->way], p->size).send;
+}
+
+static double batch_handle(struct bench_rank *p)
+{
+	return batch_play(p, &batches[p->way], p->size).handle;
+}
+
+static double batch_answer(struct bench_rank *p)
+{
+	return batch_play(p, &batches[p->way], p->size).answer;
+}
+
+static double batch_ask(struct bench_rank *p)
+{
+	struct pair_each c = batch_play(p, &batches[p->way], p->size);
+	return c.send + c.answer;
+}
+
+static double batch_reply(struct bench_rank *p)
+{
+	const struct pair_batch *with = &batches[p->way];
+	const struct pair_batch without = { send_signals, with->n, false };
+	return batch_play(p, with, p->size).handle - batch_play(p, &without, WORDS).handle;
+}
+
+static double paper_segment(struct bench_rank *p)
+{
+	tern_segment s;
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rank && !p->rc; i++) {
+		p->rc = tern_segment_open(pair[1], room, ROOM, NULL, NULL, &s);
+		if (!p->rc)
+			p->rc = tern_segment_close(pair[1], s);
+	}
+	return (double)pair_since(began) / (double)p->count;
+}
+
+/* -- Polls --------------------------------------------------------------------------- */
+
+enum { POLL, POLL_REQUESTS, POLL_REPLIES }; /* ways */
+
+/* That find nothing, after one that found something: there is an active peer to look at. */
+static double paper_poll(struct bench_rank *p)
+{
+	static int (*const polls[])(tern * t) = { tern_poll, tern_poll_requests,
+						  tern_poll_replies };
+	int (*const poll)(tern * t) = polls[p->way];
+	if (p->rank)
+		return 0;
+	p->rc = words_send(pair[0], 1, WORDS, 1);
+	if (!p->rc)
+		p->rc = tern_poll(pair[1]);
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++)
+		p->rc = poll(pair[1]);
+	p->rc = p->rc < 0 ? p->rc : 0;
+	return (double)pair_since(began) / (double)p->count;
+}
+
+/* -- Fetch and add, as messages --------------------------------------------------------- */
+
+static int fetch_trips(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count && !rc; i++) {
+		rc = tern_request(p->t, 1, PAPER_FETCH, 0, 1);
+		if (!rc)
+			rc = tern_wait(p->t, &fetches, 1);
+	}
+	raw_sink += fetched;
+	return rc;
+}
+
+static double paper_fetch_trip(struct bench_rank *p)
+{
+	return each_ns(p, words_acted_after(p, fetch_trips, fetch_trips));
+}
+
+/* -- Injection --------------------------------------------------------------------------- */
+
+/* For each byte of large messages, which nobody reads. */
+static int trip_of_nothing(struct bench_rank *p)
+{
+	return words_trips(p->t, 0, p->count);
+}
+
+static int inject(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_request_data(p->t, 1, WORDS_LAND, payload, sizeof payload);
+	return p->rc;
+}
+
+static double paper_injection(struct bench_rank *p)
+{
+	return each_ns(p, words_handled_after(p, trip_of_nothing, inject)) / sizeof payload;
+}
+
+enum { N_WORDS = 128 };
+
+/*
+ * Of the nCUBE/2 the thesis gives microseconds, and in the text the instructions of two paths; of
+ * the CM-5 microseconds and cycles, whose words have 32 bits and whose messages carry 16 bytes.
+ */
+static const struct paper_row rows[] = {
+	{ "send request, 4 words", "4-1, 4-7", words_sending, 0, 4, 1, 32, 13.1, 24, 1.5, 50.7,
+	  10.6, 0, 0 },
+	{ "send reply, 4 words", "4-7", batch_reply, ASKS, 0, 1, 32, 0, 0, 1.3, 42.8, 12.3, 0, 0 },
+	{ "handle request", "4-1, 4-7", words_handling, 0, 4, 1, 32, 15.0, 37, 1.6, 52.2, 10.0, 0,
+	  0 },
+	{ "handle reply", "4-7", batch_answer, ASKS, WORDS, 1, 32, 0, 0, 1.6, 52.2, 10.0, 0, 0 },
+	{ "open and close a segment", "4-7", paper_segment, 0, 0, 2, 0, 0, 0, 6.7, 221.7, 0, 0, 0 },
+	{ "xfer 4 words, request", "4-7", batch_send, XFER4S, 1, 2, 32, 0, 0, 2.3, 75.4, 7.0, 0,
+	  0 },
+	{ "xfer 4 words, reply", "4-7", batch_reply, ASKS_XFER4, 0, 2, 32, 0, 0, 1.6, 54.1, 9.8, 0,
+	  0 },
+	{ "xfer N words, request", "4-7", batch_send, XFERS, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.7,
+	  56.7, 9.3, 0, 0 },
+	{ "xfer N words, reply", "4-7", batch_reply, ASKS_XFER, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.6,
+	  52.9, 10.0, 0, 0 },
+	{ "handle xfer, 1 segment", "4-7", batch_handle, XFER4S, 1, 2, 32, 0, 0, 1.6, 52.6, 10.0, 0,
+	  0 },
+	{ "handle xfer, 2 segments", "4-7", batch_handle, XFER4S, SEGMENTS, 2, 32, 0, 0, 2.2, 71.1,
+	  7.4, 0, 0 },
+	{ "poll, nothing there", "4-7", paper_poll, POLL, 0, 1, 0, 0, 0, 0.7, 22.0, 0, 0, 0 },
+	{ "poll requests", "", paper_poll, POLL_REQUESTS, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 },
+	{ "poll replies", "4-7", paper_poll, POLL_REPLIES, 0, 1, 0, 0, 0, 0.3, 11.0, 0, 0, 0 },
+	{ "round trip, neighbour", "4-1, 4-7", logp_trip, 0, 4, 20, 0, 76.2, 0, 11.2, 368.1, 0, 0,
+	  0 },
+	{ "latency of a hop", "4-1, 4-7", NULL, 0, 0, 1, 0, 2.2, 0, 0.8, 8.0, 0, 0, 0 },
+	{ "injection, for each byte", "4-1", paper_injection, 0, 0, 100, 1, 0.45, 0, 0, 0, 0, 0,
+	  0 },
+	{ "fetch&add, requester", "4-8", batch_ask, FETCHES, 0, 1, 0, 0, 0, 4.3, 143, 0, 0, 0 },
+	{ "fetch&add, server", "4-8", batch_handle, FETCHES, 0, 1, 0, 0, 0, 3.5, 115, 0, 0, 0 },
+	{ "fetch&add, round trip", "4-8", paper_fetch_trip, 0, 0, 20, 0, 0, 0, 12.2, 404, 0, 0, 0 },
+	{ "send 0 words", "", words_sending, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 },
+	{ "send 1 word", "", words_sending, 0, 1, 1, 8, 0, 0, 0, 0, 0, 0, 0 },
+	{ "send 2 words", "", words_sending, 0, 2, 1, 16, 0, 0, 0, 0, 0, 0, 0 },
+	{ "send 3 words", "", words_sending, 0, 3, 1, 24, 0, 0, 0, 0, 0, 0, 0 },
+	{ "send 4 words", "", words_sending, 0, 4, 1, 32, 0, 0, 0, 0, 0, 0, 0 },
+	{ "send 5 words", "", words_sending, 0, 5, 1, 40, 0, 0, 0, 0, 0, 0, 0 },
+	{ "send 6 words", "", words_sending, 0, 6, 1, 48, 0, 0, 0, 0, 0, 0, 0 },
+	{ "handle 0 words", "", words_handling, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 },
+	{ "handle 1 word", "", words_handling, 0, 1, 1, 8, 0, 0, 0, 0, 0, 0, 0 },
+	{ "handle 2 words", "", words_handling, 0, 2, 1, 16, 0, 0, 0, 0, 0, 0, 0 },
+	{ "handle 3 words", "", words_handling, 0, 3, 1, 24, 0, 0, 0, 0, 0, 0, 0 },
+	{ "handle 4 words", "", words_handling, 0, 4, 1, 32, 0, 0, 0, 0, 0, 0, 0 },
+	{ "handle 5 words", "", words_handling, 0, 5, 1, 40, 0, 0, 0, 0, 0, 0, 0 },
+	{ "handle 6 words", "", words_handling, 0, 6, 1, 48, 0, 0, 0, 0, 0, 0, 0 },
+};
+
+static const char *const notes[] = {
+	"overheads are the processor's part alone: two endpoints of one thread, so that no line "
+	"travels",
+	"N is 128 words of 64 bits here, in one message; on the CM-5 a block goes in messages of "
+	"16 bytes, and "
+	"the figure is for one of those",
+	"a request that transfers is acknowledged here: handling it includes the reply, and its "
+	"sender later "
+	"takes that in",
+	"handling on the CM-5 is one figure for requests and replies",
+	"a hop: there are none here; the thesis gives 0.8 us and 8 cycles for the CM-5, which do "
+	"not agree",
+	NULL
+};
+
+const struct paper_table paper_thesis = {
+	.title =
+		"Tables 4-1, 4-7 and 4-8 of von Eicken's thesis: the processor's part of overheads",
+	.key = "thesis",
+	.row = rows,
+	.rows = sizeof rows / sizeof *rows,
+	.test = { { .name = "paper" },
+		  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
+		  .play.open = paper_open },
+	.notes = notes,
+};
+
+/* -- The phases ---------------------------------------------------------------------- */
+
+/* For each byte of large ones. */
+static double sends_injection(struct bench_rank *p)
+{
+	return sends_stream(p) / p->size;
+}
+
+static const struct paper_row phase_rows[] = {
+	{ "send, to two ranks", "4-1, 4-7", words_two_receivers, 0, WORDS, 1, 32, 13.1, 0, 1.5,
+	  50.7, 10.6, 0, 0 },
+	{ "handle, from one rank", "4-1", logp_gap, LOGP_WORDS, WORDS, 1, 32, 15.0, 0, 0, 0, 0, 0,
+	  0 },
+	{ "handle, from two ranks", "4-7", words_two_senders, 0, WORDS, 1, 32, 0, 0, 1.6, 52.2,
+	  10.0, 0, 0 },
+	{ "send, 1 KiB", "4-2", bytes_two_receivers, 0, KIB, 20, KIB, 0, 0, 0, 0, 0, 0, 0 },
+	{ "handle, 1 KiB", "4-2", bytes_two_senders, 0, KIB, 20, KIB, 0, 0, 0, 0, 0, 0, 0 },
+	{ "send&receive, send", "4-1", sends_two_receivers, 0, 8 * WORDS, 4, 32, 92, 0, 0, 0, 0, 0,
+	  0 },
+	{ "send&receive, receive", "4-1", sends_two_senders, 0, 8 * WORDS, 4, 32, 102, 0, 0, 0, 0,
+	  0, 0 },
+	{ "send&receive, round trip", "4-1", sends_trip, 0, 8 * WORDS, 20, 0, 328, 0, 0, 0, 0, 0,
+	  0 },
+	{ "send&receive, each byte", "4-1", sends_injection, 0, TERN_PAYLOAD_MAX, 100, 1, 0.45, 0,
+	  0, 0, 0, 0, 0 },
+};
+
+static const char *const phase_notes[] = {
+	"as the thesis measures overhead: a rank that sends to two in turn, and one that two send "
+	"to, is the",
+	"bottleneck; until the last message has been handled. It contains the way of cache lines; "
+	"over a network the",
+	"kernel's work. The nCUBE/2's receive overhead is that of a stream from one node, the "
+	"larger of both sides",
+	NULL
+};
+
+const struct paper_table paper_phases = {
+	.title = "The thesis' phases between processes, three ranks",
+	.key = "phases",
+	.row = phase_rows,
+	.rows = sizeof phase_rows / sizeof *phase_rows,
+	.test = { { .name = "phases" },
+		  .amount = { .ranks = OVERHEAD_RANKS, .cores = OVERHEAD_RANKS, .warm = 2 },
+		  .play.open = overhead_open },
+	.notes = phase_notes,
+};

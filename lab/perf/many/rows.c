@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Many ranks at once: all to all in turn and at random, one to all, all to one; a lone round trip
+ * beside a flood; and short bursts. Each beside rings by hand between the same processes.
+ */
+#include <math.h>
+#include <sched.h>
+
+#include "base/clock.h"
+#include "lab/bench/rings.h"
+#include "lab/bench/series.h"
+#include "lab/perf/many/many.h"
+
+enum { HANDLER_TAKE, HANDLER_ASK, HANDLER_BACK, HANDLER_LAST };
+enum { BY_TERN, BY_HAND = 1, NINETY_NINE = 2 }; /* ways, of which both bits are used by trips */
+enum { HAND_TAKE, HAND_ASK, HAND_BACK };        /* the first word of a message by hand */
+enum { STOP_EVERY = 64 };                       /* sends, between two looks at whether to stop */
+
+static uint64_t taken, sum;
+static tern_flag answers, lasts;
+static uint64_t hand_answers;
+
+/* -- Handlers --------------------------------------------------------------------------------- */
+
+static void take(tern *t, const tern_msg *m)
+{
+	(void)t;
+	sum += tern_msg_arg(m, 0) ^ tern_msg_arg(m, 3);
+	taken++;
+}
+
+static void ask(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, HANDLER_BACK, tern_msg_arg(m, 0));
+}
+
+static void back(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+static void last(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &lasts, 1);
+}
+
+static __attribute__((noinline)) void hand_take(const uint64_t *word)
+{
+	sum += word[1] ^ word[3];
+	taken++;
+}
+
+/* Messages by hand have a handler that is called through a pointer, too. */
+static void (*volatile hand_taker)(const uint64_t *) = hand_take;
+
+static void hand_handle(uint32_t from, const uint64_t *word)
+{
+	if (word[0] == HAND_TAKE)
+		hand_taker(word);
+	else if (word[0] == HAND_ASK)
+		rings_send(from, HAND_BACK, 0, 0, 0);
+	else
+		hand_answers++;
+}
+
+int many_open(struct bench_rank *p)
+{
+	tern_on(p->t, HANDLER_TAKE, take);
+	tern_on(p->t, HANDLER_ASK, ask);
+	tern_on(p->t, HANDLER_BACK, back);
+	tern_on(p->t, HANDLER_LAST, last);
+	return rings_open(p, hand_handle);
+}
+
+/* -- Rates ------------------------------------------------------------------------------------ */
+
+static inline uint32_t next_rank(const struct bench_rank *p, uint32_t r, uint32_t first)
+{
+	r = r + 1 == p->ranks ? first : r + 1;
+	if (r == p->rank)
+		r = r + 1 == p->ranks ? first : r + 1;
+	return r;
+}
+
+static inline int send_one(struct bench_rank *p, uint32_t to, uint64_t i)
+{
+	if (p->way == BY_TERN)
+		return tern_request(p->t, to, HANDLER_TAKE, i, 2, 3, i);
+	rings_send(to, HAND_TAKE, i, 3, i);
+	rings_sent();
+	return 0;
+}
+
+static int send_in_turn(struct bench_rank *p)
+{
+	uint32_t to = p->rank;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = send_one(p, to = next_rank(p, to, 0), i);
+	return p->rc;
+}
+
+static int send_random(struct bench_rank *p)
+{
+	uint32_t x = p->rank * 2654435761u + 1;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		x = x * 1664525 + 1013904223;
+		/* Not by division, which takes longer than a send. */
+		uint32_t to = p->rank + 1 + (uint32_t)((uint64_t)x * (p->ranks - 1) >> 32);
+		p->rc = send_one(p, to < p->ranks ? to : to - p->ranks, i);
+	}
+	return p->rc;
+}
+
+static int send_in(struct bench_rank *p)
+{
+	for (uint64_t i = 0; p->rank && i < p->count && !p->rc; i++)
+		p->rc = send_one(p, 0, i);
+	return p->rc;
+}
+
+static int send_out(struct bench_rank *p)
+{
+	return p->rank ? 0 : send_in_turn(p);
+}
+
+static int many_barrier(struct bench_rank *p)
+{
+	if (p->way == BY_TERN)
+		return tern_barrier(p->t);
+	rings_barrier();
+	return 0;
+}
+
+/* From one barrier to the next: until everything has been handled. */
+static uint64_t many_ns(struct bench_rank *p, phase_act *act)
+{
+	p->rc = many_barrier(p);
+	uint64_t began = clock_ns();
+	if (!p->rc)
+		p->rc = act(p);
+	if (!p->rc)
+		p->rc = many_barrier(p);
+	return clock_ns() - began;
+}
+
+static double all_figure(struct bench_rank *p)
+{
+	return each_microsecond(p, many_ns(p, send_in_turn)) * p->ranks;
+}
+
+static double random_figure(struct bench_rank *p)
+{
+	return each_microsecond(p, many_ns(p, send_random)) * p->ranks;
+}
+
+static double in_figure(struct bench_rank *p)
+{
+	return each_microsecond(p, many_ns(p, send_in)) * (p->ranks - 1);
+}
+
+static double out_figure(struct bench_rank *p)
+{
+	return each_microsecond(p, many_ns(p, send_out));
+}
+
+/* -- A lone round trip beside a flood -----------------------------------------------------------
+ */
+
+static bool over(uint64_t before)
+{
+	return atomic_load_explicit(rings_word(), memory_order_acquire) != before;
+}
+
+/* Handles what comes. */
+static void many_serve(struct bench_rank *p, uint64_t before)
+{
+	while (!p->rc && !over(before)) {
+		int n = p->way & BY_HAND ? (int)rings_look() : tern_poll(p->t);
+		p->rc = n < 0 ? n : 0;
+		if (!n && p->raw.crowded)
+			sched_yield();
+	}
+}
+
+/* Sends and does nothing else, to each rank from `first` on in turn. */
+static void many_flood(struct bench_rank *p, uint32_t first, uint32_t most, uint64_t before)
+{
+	struct bench_rank by = *p;
+	uint32_t to = first;
+	by.way = p->way & BY_HAND;
+	while (!p->rc && !over(before))
+		for (int i = 0; i < STOP_EVERY && !p->rc; i++) {
+			p->rc = send_one(&by, to, (uint64_t)i);
+			to = to == most ? first : to + 1;
+		}
+}
+
+static int hand_trip(struct bench_rank *p)
+{
+	uint64_t before = hand_answers;
+	rings_send(1, HAND_ASK, 0, 0, 0);
+	while (hand_answers == before)
+		if (!rings_look() && p->raw.crowded)
+			sched_yield();
+	return 0;
+}
+
+static int lone_trip(struct bench_rank *p)
+{
+	if (p->way & BY_HAND)
+		return hand_trip(p);
+	int rc = tern_request(p->t, 1, HANDLER_ASK, 1, 2, 3, 4);
+	return rc ? rc : tern_wait(p->t, &answers, 1);
+}
+
+static double lone_times(struct bench_rank *p)
+{
+	static struct times times; /* large */
+	times.n = 0;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		uint64_t began = clock_ns();
+		p->rc = lone_trip(p);
+		times_add(&times, clock_ns() - began);
+	}
+	atomic_fetch_add(rings_word(), 1);
+	return times_quantile(&times, p->way & NINETY_NINE ? 0.99 : 0.5);
+}
+
+typedef void flood_part(struct bench_rank *p, uint64_t before);
+
+static double lone_figure(struct bench_rank *p, flood_part *others)
+{
+	double figure = 1;
+	uint64_t before = atomic_load(rings_word());
+	p->rc = tern_barrier(p->t);
+	if (!p->rc && p->rank == 0)
+		figure = lone_times(p);
+	else if (!p->rc)
+		others(p, before);
+	if (!p->rc && p->way & BY_HAND)
+		rings_barrier();
+	if (!p->rc)
+		p->rc = tern_barrier(p->t);
+	return figure;
+}
+
+/* Rank 1 floods the ranks from 2 on. */
+static void flooding(struct bench_rank *p, uint64_t before)
+{
+	if (p->rank == 1)
+		many_flood(p, 2, p->ranks - 1, before);
+	else
+		many_serve(p, before);
+}
+
+/* They flood rank 1. */
+static void flooded(struct bench_rank *p, uint64_t before)
+{
+	if (p->rank == 1)
+		many_serve(p, before);
+	else
+		many_flood(p, 1, 1, before);
+}
+
+/* All but rank 0 flood all but rank 0. */
+static void flood_among(struct bench_rank *p, uint64_t before)
+{
+	struct bench_rank by = *p;
+	uint32_t to = p->rank;
+	by.way = p->way & BY_HAND;
+	while (!p->rc && !over(before))
+		for (int i = 0; i < STOP_EVERY && !p->rc; i++)
+			p->rc = send_one(&by, to = next_rank(p, to, 1), (uint64_t)i);
+}
+
+static double flooding_figure(struct bench_rank *p)
+{
+	return lone_figure(p, flooding);
+}
+
+static double flooded_figure(struct bench_rank *p)
+{
+	return lone_figure(p, flooded);
+}
+
+static double among_figure(struct bench_rank *p)
+{
+	return lone_figure(p, flood_among);
+}
+
+/* -- Bursts ----------------------------------------------------------------------------------- */
+
+/* A burst, its last message answered; then the other rank has handled all of it. */
+static int burst_tern(struct bench_rank *p)
+{
+	for (uint32_t i = 1; i < p->size && !p->rc; i++)
+		p->rc = tern_request(p->t, 1, HANDLER_TAKE, i, 2, 3, i);
+	return p->rc ? p->rc : lone_trip(p);
+}
+
+static int burst_hand(struct bench_rank *p)
+{
+	for (uint32_t i = 1; i < p->size; i++)
+		rings_send(1, HAND_TAKE, i, 3, i);
+	return hand_trip(p);
+}
+
+static double burst_times(struct bench_rank *p)
+{
+	static struct times times, lone; /* large */
+	times.n = lone.n = 0;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		uint64_t began = clock_ns();
+		p->rc = p->way == BY_HAND ? burst_hand(p) : burst_tern(p);
+		uint64_t now = clock_ns();
+		times_add(&times, now - began);
+		if (!p->rc)
+			p->rc = lone_trip(p);
+		times_add(&lone, clock_ns() - now);
+	}
+	return (times_median(&times) - times_median(&lone)) / (p->size - 1);
+}
+
+/* What each message after the first adds: without the way there and back of a lone one. */
+static double burst_figure(struct bench_rank *p)
+{
+	double figure = 1;
+	uint64_t before = atomic_load(rings_word());
+	p->rc = tern_barrier(p->t);
+	if (!p->rc && p->rank == 0) {
+		figure = burst_times(p);
+		atomic_fetch_add(rings_word(), 1);
+		if (!p->rc)
+			p->rc = tern_request(p->t, 1, HANDLER_LAST);
+	} else if (!p->rc) {
+		if (p->way == BY_HAND)
+			many_serve(p, before);
+		p->rc = tern_wait(p->t, &lasts, 1);
+	}
+	if (!p->rc)
+		p->rc = tern_barrier(p->t);
+	return figure;
+}
+
+/* -- The rows --------------------------------------------------------------------------------- */
+
+#define RINGS_NAME "rings by hand between the same ranks, which look after each 128 sends"
+
+const struct test test_all_to_all = {
+	{ "all-to-all", "4-word requests from every rank to every other in turn, all together",
+	  "M/s" },
+	{ "ranks", 2, PERF_RANKS_MOST, { 4, { 2, 4, 8, 16 } }, { 0 } },
+	.amount = { .ranks = RANKS_BY_SIZE, .cores = 2, .count = 10000, .rounds = 51 },
+	.play = { .open = many_open,
+		  .measure = { .figure = all_figure, .way = BY_TERN },
+		  .limit = { { .figure = all_figure, .way = BY_HAND } } },
+	.limit_name = RINGS_NAME,
+	.bar = { { 4, "at least 1.40" }, { 8, "at least 1.40" }, { 16, "at least 1.40" } },
+};
+
+const struct test test_random = {
+	{ "random", "4-word requests from every rank to ranks at random, all together", "M/s" },
+	.like = &test_all_to_all,
+	.play = { .measure = { .figure = random_figure, .way = BY_TERN },
+		  .limit = { { .figure = random_figure, .way = BY_HAND } } },
+};
+
+const struct test test_fan_in = {
+	{ "fan-in", "4-word requests from all other ranks to one, all together", "M/s" },
+	.like = &test_all_to_all,
+	.play = { .measure = { .figure = in_figure, .way = BY_TERN },
+		  .limit = { { .figure = in_figure, .way = BY_HAND } } },
+	.bar = { { 4, "" }, { 8, "" }, { 16, "" } },
+};
+
+const struct test test_fan_out = {
+	{ "fan-out", "4-word requests from one rank to the others in turn", "M/s" },
+	.like = &test_fan_in,
+	.play = { .measure = { .figure = out_figure, .way = BY_TERN },
+		  .limit = { { .figure = out_figure, .way = BY_HAND } } },
+};
+
+#define LONE(symbol, part, ways, name_, purpose_)                                              \
+	const struct test symbol = {                                                           \
+		{ name_, purpose_, "ns" },                                                     \
+		{ "ranks", 3, PERF_RANKS_MOST, { 3, { 4, 8, 16 } }, { 0 } },                   \
+		.amount = { .ranks = RANKS_BY_SIZE, .cores = 2, .count = 2000, .rounds = 11 }, \
+		.play = { .open = many_open,                                                   \
+			  .measure = { .figure = part, .way = BY_TERN | (ways) },              \
+			  .limit = { { .figure = part, .way = BY_HAND | (ways) } } },          \
+		.limit_name = RINGS_NAME,                                                      \
+	}
+
+LONE(test_flooding, flooding_figure, 0, "flooding-trip",
+     "a lone round trip to a rank that sends to others without a pause");
+LONE(test_flooding_99, flooding_figure, NINETY_NINE, "flooding-trip-99",
+     "the same, 99th percentile");
+LONE(test_flooded, flooded_figure, 0, "flooded-trip",
+     "a lone round trip to a rank that all others send to without a pause");
+LONE(test_flooded_99, flooded_figure, NINETY_NINE, "flooded-trip-99", "the same, 99th percentile");
+LONE(test_among, among_figure, 0, "among-trip",
+     "a lone round trip to one of the ranks that all send to each other without a pause");
+LONE(test_among_99, among_figure, NINETY_NINE, "among-trip-99", "the same, 99th percentile");
+
+const struct test test_burst = {
+	{ "burst", "each 4-word request after the first of a burst of so many", "ns" },
+	{ "messages", 2, 128, { 3, { 16, 32, 64 } }, { 0 } },
+	.amount = { .count = 500, .rounds = 31 },
+	.play = { .open = many_open,
+		  .measure = { .figure = burst_figure, .way = BY_TERN },
+		  .limit = { { .figure = burst_figure, .way = BY_HAND } } },
+	.limit_name = RINGS_NAME,
+	.bar = { { 16, "at most 25 ns" }, { 32, "at most 25 ns" }, { 64, "at most 25 ns" } },
+};
+
+const struct test *const many_tests[] = {
+	&test_all_to_all, &test_random,      &test_fan_in,  &test_fan_out,
+	&test_flooding,   &test_flooding_99, &test_flooded, &test_flooded_99,
+	&test_among,      &test_among_99,    &test_burst,   NULL,
+};

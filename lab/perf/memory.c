@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Put and get between the heaps of two ranks, and between registered private memory, by the kernel
+ * and without it. The limit is memcpy, or the kernel's copy, between the same bytes, so a
+ * ratio of 1 says that the library costs nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lab/bench/place.h"
+#include "lab/bench/words.h"
+#include "lab/perf/perf.h"
+#include "tools/common/single_copy.h"
+
+enum { HANDLER_TAKE = WORDS_FREE, HANDLER_TAKEN, MOST = 64 << 20 };
+enum { PUT, GET };   /* ways */
+enum { PEAK, HALF }; /* ways */
+
+static struct place place;
+
+static int heap_open(struct bench_rank *p)
+{
+	int rc = place_open(p, &place, p->size);
+	return rc ? rc : words_register(p->t);
+}
+
+/* -- By the initiator alone ------------------------------------------------------- */
+
+typedef int heap_move(struct bench_rank *p, size_t len);
+
+static int move_put(struct bench_rank *p, size_t len)
+{
+	return tern_put(p->t, place.addr, place.own, len);
+}
+
+static int move_get(struct bench_rank *p, size_t len)
+{
+	return tern_get(p->t, place.own, place.addr, len);
+}
+
+static int copy_put(struct bench_rank *p, size_t len)
+{
+	(void)p;
+	place_copy(place.there, place.own, len);
+	return 0;
+}
+
+static int copy_get(struct bench_rank *p, size_t len)
+{
+	(void)p;
+	place_copy(place.own, place.there, len);
+	return 0;
+}
+
+static inline __attribute__((always_inline)) int heap_moves(struct bench_rank *p, heap_move *move)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = move(p, p->size);
+	return p->rc;
+}
+
+static int heap_measure(struct bench_rank *p)
+{
+	return p->way == PUT ? heap_moves(p, move_put) : heap_moves(p, move_get);
+}
+
+static int heap_limit(struct bench_rank *p)
+{
+	return p->way == PUT ? heap_moves(p, copy_put) : heap_moves(p, copy_get);
+}
+
+static const struct test test_put = {
+	{ "put", "blocking puts from this rank's heap to another's, which nobody reads", "GB/s" },
+	{ "bytes",
+	  1,
+	  MOST,
+	  { 12,
+	    { 8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20,
+	      16 << 20, MOST } },
+	  { 2, { 4 << 10, 1 << 20 } } },
+	.amount = { .bytes = 16 << 20 },
+	.play = { .open = heap_open,
+		  .measure = { .time = PHASE_FIRST, .act = heap_measure, .way = PUT },
+		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = PUT } } },
+	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
+	.bar = { { 512, "at least 0.91" },
+		 { 4 << 10, "at least 0.91" },
+		 { 64 << 10, "at least 0.95" },
+		 { 256 << 10, "at least 0.95" },
+		 { 1 << 20, "at least 0.95" },
+		 { 4 << 20, "at least 0.95" },
+		 { 16 << 20, "at least 0.95" },
+		 { MOST, "at least 0.95" } },
+	.note = "the target does not read the data",
+};
+
+static const struct test test_get = {
+	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads",
+	  "GB/s" },
+	.like = &test_put,
+	.play = { .measure.way = GET,
+		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = GET } } },
+	.note = "nobody writes the source or reads what was got",
+};
+
+/* -- With a target that reads ------------------------------------------------------- */
+
+static _Atomic uint64_t taken;
+
+/* Places that the puts use in turn, so that one is filled while another is read. */
+static unsigned read_places(const struct bench_rank *p)
+{
+	enum { FEW = 2, MANY = TERN_POOL_BLOCKS, ALL = 1 << 20 };
+	unsigned fit = ALL / p->size;
+	return fit < FEW ? FEW : fit > MANY ? MANY : fit;
+}
+
+static void take(tern *t, const tern_msg *m)
+{
+	raw_sink += raw_sum(place.own + tern_msg_arg(m, 0), tern_msg_arg(m, 1));
+	tern_reply(t, m, HANDLER_TAKEN);
+}
+
+static void take_answered(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &taken, 1);
+}
+
+static int read_open(struct bench_rank *p)
+{
+	int rc = place_open(p, &place, (size_t)p->size * read_places(p));
+	if (!rc)
+		rc = words_register(p->t);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_TAKE, take);
+	return rc ? rc : tern_on(p->t, HANDLER_TAKEN, take_answered);
+}
+
+/* A place is filled again when its data has been read. */
+static int read_put(struct bench_rank *p, uint64_t i, unsigned places)
+{
+	uint64_t at = i % places * p->size;
+	int rc = i >= places ? tern_wait(p->t, &taken, 1) : 0;
+	return rc ? rc
+		  : tern_put_request(p->t, place.addr + at, HANDLER_TAKE, place.own, p->size, at,
+				     p->size);
+}
+
+static int read_puts(struct bench_rank *p)
+{
+	unsigned places = read_places(p);
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = read_put(p, i, places);
+	return p->rc ? p->rc : tern_wait(p->t, &taken, p->count < places ? p->count : places);
+}
+
+static int read_raw(struct bench_rank *p)
+{
+	const struct raw_places to = { p->rank ? place.own : place.there, read_places(p), p->size };
+	raw_copies_to(&p->raw, p->rank, p->count, place.own, p->size, &to, (enum raw_manner)p->way);
+	return 0;
+}
+
+static const struct test test_put_read = {
+	{ "put-read", "puts that end in a request, whose handler reads the data", "GB/s" },
+	{ "bytes",
+	  1,
+	  MOST,
+	  { 7, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20 } },
+	  { 0 } },
+	.amount = { .bytes = 16 << 20 },
+	.play = { .open = read_open,
+		  .measure = { .time = PHASE_ACTED, .act = read_puts },
+		  .limit = { { .time = PHASE_ALL, .act = read_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = read_raw, .way = RAW_BARE } } },
+	.limit_name =
+		"memcpy to as many places of the same heap, each read with the same loop when a "
+		"flag says so",
+	.bar = { { 4 << 10, "at least 0.80" },
+		 { 64 << 10, "at least 0.95" },
+		 { 1 << 20, "at least 0.95" },
+		 { 16 << 20, "at least 0.95" },
+		 { 64 << 20, "at least 0.95" } },
+};
+
+/* -- The curve ----------------------------------------------------------------------- */
+
+enum { CURVE_POINTS = 32, CURVE_LEAST = 8 };
+
+struct curve {
+	unsigned n;
+	double bytes[CURVE_POINTS], rate[CURVE_POINTS];
+};
+
+static uint64_t curve_count(const struct bench_rank *p, size_t len)
+{
+	uint64_t fit = (256 << 10) / len;
+	return fit > p->count ? p->count : fit ? fit : 1;
+}
+
+/* Rates of 8 bytes, 16 and so on, up to the size. */
+static void curve_draw(struct bench_rank *p, heap_move *move, struct curve *c)
+{
+	c->n = 0;
+	for (size_t len = CURVE_LEAST; len <= p->size && c->n < CURVE_POINTS; len *= 2) {
+		uint64_t count = curve_count(p, len), began = clock_ns();
+		for (uint64_t i = 0; i < count && !p->rc; i++)
+			p->rc = move(p, len);
+		c->bytes[c->n] = (double)len;
+		c->rate[c->n++] = (double)(count * len) / (double)(clock_ns() - began + 1);
+	}
+}
+
+static double curve_peak(const struct curve *c)
+{
+	double peak = 0;
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->rate[i] > peak)
+			peak = c->rate[i];
+	return peak;
+}
+
+/* The least size that reaches half of the peak, on a line between two points. */
+static double curve_half(const struct curve *c)
+{
+	double half = curve_peak(c) / 2;
+	unsigned i = 0;
+	while (i < c->n && c->rate[i] < half)
+		i++;
+	if (i == 0 || i == c->n)
+		return CURVE_LEAST;
+	double part = (half - c->rate[i - 1]) / (c->rate[i] - c->rate[i - 1]);
+	return c->bytes[i - 1] + part * (c->bytes[i] - c->bytes[i - 1]);
+}
+
+static double curve_figure(struct bench_rank *p, heap_move *move)
+{
+	struct curve c;
+	if (p->rank)
+		return 0;
+	curve_draw(p, move, &c);
+	return p->way == PEAK ? curve_peak(&c) : curve_half(&c);
+}
+
+static double curve_measure(struct bench_rank *p)
+{
+	return curve_figure(p, move_put);
+}
+
+static double curve_limit(struct bench_rank *p)
+{
+	return curve_figure(p, copy_put);
+}
+
+static const struct test test_r_infinity = {
+	{ "r-infinity", "the best rate of puts of 8 bytes, 16 and so on up to a size", "GB/s" },
+	{ "bytes", 1 << 10, MOST, { 1, { 1 << 20 } }, { 0 } },
+	.amount = { .count = 2000 },
+	.play = { .open = heap_open,
+		  .measure = { .figure = curve_measure, .way = PEAK },
+		  .limit = { { .figure = curve_limit, .way = PEAK } } },
+	.limit_name = "the best rate of memcpy, found in the same way",
+	.bar = { { 1 << 20, "at least 0.95" } },
+	.note = "the target does not read the data",
+};
+
+static const struct test test_n_half = {
+	{ "n-half", "the least size of a put that reaches half of r-infinity", "B" },
+	.like = &test_r_infinity,
+	.play = { .measure.way = HALF, .limit = { { .figure = curve_limit, .way = HALF } } },
+	.limit_name = "the size at which memcpy reaches half of its best rate",
+	.bar = { { 1 << 20, "at most 1024 B" } },
+};
+
+/* -- Private memory ------------------------------------------------------------------ */
+
+static struct private_place private;
+static char *beside; /* as much again, of rank 0's alone: what memcpy copies to */
+
+static int moves_open(struct bench_rank *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : private_open(p, &private, p->size);
+}
+
+static int fallback_open(struct bench_rank *p)
+{
+	beside = malloc(p->size);
+	if (!beside)
+		return error_set(-ENOMEM, "no memory for %u bytes to copy", p->size);
+	memset(beside, 1, p->size);
+	return moves_open(p);
+}
+
+/* Rank 1 serves messages meanwhile, which the fallback needs. */
+static int moves_play(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
+				      : tern_get(p->t, private.own, private.addr, p->size);
+	return p->rc;
+}
+
+static int vm_moves(struct bench_rank *p)
+{
+	struct iovec here = { private.own, p->size },
+		     there = { (char *)(uintptr_t) private.there, p->size };
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		if ((p->way == GET ? process_vm_readv(private.there_pid, &here, 1, &there, 1, 0)
+				   : process_vm_writev(private.there_pid, &here, 1, &there, 1,
+						       0)) != (ssize_t)p->size)
+			p->rc = error_set(
+				-EIO, "the kernel did not copy %u bytes between two processes: %s",
+				p->size, strerror(errno));
+	return p->rc;
+}
+
+static int copies_beside(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count; i++)
+		place_copy(beside, private.own, p->size);
+	return 0;
+}
+
+/* What the four have in common. */
+static const struct test private_move = {
+	{ NULL, NULL, "GB/s" },
+	{ "bytes", 1, MOST, { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } }, { 0 } },
+	.amount = { .bytes = 16 << 20, .rounds = 31 },
+	.play = { .open = moves_open, .measure = { .time = PHASE_ACTED, .act = moves_play } },
+};
+
+static const struct test test_private_put = {
+	{ "private-put",
+	  "puts between registered memory of two processes, copied once by the kernel", NULL },
+	.like = &private_move,
+	.play = { .measure.way = PUT,
+		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET },
+			     { .time = PHASE_FIRST, .act = vm_moves, .way = PUT } } },
+	.limit_name =
+		"process_vm_readv or process_vm_writev between the same bytes, the better one",
+	.bar = { { 1 << 20, "at least 0.90" },
+		 { 4 << 20, "at least 0.90" },
+		 { 16 << 20, "at least 0.90" } },
+	.note = "the target does not read the data",
+	.usable = single_copy_usable,
+};
+
+static const struct test test_private_get = {
+	{ "private-get",
+	  "gets between registered memory of two processes, copied once by the kernel", NULL },
+	.like = &test_private_put,
+	.play = { .measure.way = GET,
+		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET } } },
+	.limit_name = "process_vm_readv between the same bytes",
+	.note = "nobody writes the source or reads what was got",
+};
+
+/* Below 1 MiB memcpy stays in one core's cache, which nothing between two cores can follow. */
+static const struct test test_fallback_put = {
+	{ "fallback-put",
+	  "the same puts where the kernel may not copy between processes: as messages", NULL },
+	.like = &private_move,
+	.play = { .open = fallback_open,
+		  .measure.way = PUT,
+		  .limit = { { .time = PHASE_FIRST, .act = copies_beside } } },
+	.limit_name = "memcpy between two private buffers of one process",
+	.bar = { { 1 << 20, "at least 0.45" },
+		 { 4 << 20, "at least 0.45" },
+		 { 16 << 20, "at least 0.45" } },
+	.note = "the target copies the data to its place and does not read it there",
+	.set = { { "TERN_SINGLE_COPY", "0" } },
+};
+
+static const struct test test_fallback_get = {
+	{ "fallback-get",
+	  "the same gets where the kernel may not copy between processes: as messages", NULL },
+	.like = &test_fallback_put,
+	.play = { .measure.way = GET },
+	.note = "nobody writes the source or reads what was got",
+};
+
+const struct test *const memory_tests[] = {
+	&test_put,         &test_get,         &test_put_read,     &test_r_infinity,   &test_n_half,
+	&test_private_put, &test_private_get, &test_fallback_put, &test_fallback_get, NULL
+};

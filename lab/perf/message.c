@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Short messages and payloads between two processes: how long one takes, how many a second, how
+ * many bytes; and what sending costs the sender and handling the receiver.
+ *
+ * The papers measure overhead with three nodes: one that sends to two is the bottleneck,
+ * and so is one that receives from two. That needs three cores. Everywhere else,
+ * two endpoints of one thread give the processor's part: a batch is sent while
+ * nobody polls, then handled, and every line stays in this core's cache.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lab/bench/pair.h"
+#include "lab/bench/place.h"
+#include "lab/bench/words.h"
+#include "lab/perf/perf.h"
+
+enum { HANDLER_READ = WORDS_FREE, HANDLER_ASK, HANDLER_ANSWER, HANDLER_TOLD };
+
+/* -- Round trip ----------------------------------------------------------------- */
+
+static int trip_raw(struct bench_rank *p)
+{
+	raw_trips(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
+	return 0;
+}
+
+const struct test raw_trip = {
+	{ NULL, NULL, "ns" },
+	.play = { .limit = { { .time = PHASE_ALL, .act = trip_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = trip_raw, .way = RAW_BARE } } },
+	.limit_name =
+		"a raw cache line there and back, 512 lines in turn, the better of two ways to "
+		"spin",
+};
+
+static const struct test test_round_trip = {
+	{ "round-trip", "a request and its reply, with as many words", "ns" },
+	{ "words", 0, TERN_WORDS_MAX, { 6, { 0, 1, 2, 4, 6, 8 } }, { 1, { 4 } } },
+	.like = &raw_trip,
+	.amount = { .count = 4000 },
+	.play = { .open = words_open, .measure = { .time = PHASE_ACTED, .act = words_trips_of } },
+	.bar = { { 4, "at most 1.10" } },
+};
+
+/* -- Replies without a request ---------------------------------------------------- */
+
+static _Atomic uint64_t told;
+
+static void handler_told(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &told, 1);
+}
+
+static int told_open(struct bench_rank *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : tern_on(p->t, HANDLER_TOLD, handler_told);
+}
+
+/* Each side's program sends one when it has the other's. */
+static int told_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		if (p->rank)
+			p->rc = tern_wait(p->t, &told, 1);
+		if (!p->rc)
+			p->rc = tern_reply_to(p->t, !p->rank, HANDLER_TOLD, i);
+		if (!p->rc && !p->rank)
+			p->rc = tern_wait(p->t, &told, 1);
+	}
+	return p->rc;
+}
+
+static const struct test test_reply_to = {
+	{ "reply-to", "a message of the reply class there and one back, from the programs", "ns" },
+	{ "words", 1, 1, { 1, { 1 } }, { 0 } },
+	.like = &raw_trip,
+	.amount = { .count = 4000 },
+	.play = { .open = told_open, .measure = { .time = PHASE_ALL, .act = told_trips } },
+};
+
+/* -- Rate ----------------------------------------------------------------------- */
+
+static int rate_raw(struct bench_rank *p)
+{
+	raw_stream(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
+	return 0;
+}
+
+static const struct test test_rate = {
+	{ "rate", "requests one way, a handler called for each", "M/s" },
+	{ "words", 0, TERN_WORDS_MAX, { 6, { 0, 1, 2, 4, 6, 8 } }, { 2, { 1, 4 } } },
+	.amount = { .count = 200000 },
+	.play = { .open = words_open,
+		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
+		  .limit = { { .time = PHASE_ALL, .act = rate_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = rate_raw, .way = RAW_BARE } } },
+	.limit_name =
+		"a bare ring, one cache line with 4 words for each message (0 and 1 word share "
+		"lines)",
+	.bar = { { 1, "at least 150 M/s" }, { 4, "at least 0.70, 80 M/s" } },
+};
+
+/* -- Payload -------------------------------------------------------------------- */
+
+static char *payload; /* of the sender: its own memory, as a program's would be */
+
+static void handler_read(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	(void)t;
+	raw_sink += raw_sum(data, len);
+}
+
+static int payload_fill(struct bench_rank *p)
+{
+	size_t all =
+		(size_t)p->size * (1 + TERN_POOL_BLOCKS); /* the rest is what copies() copies to */
+	payload = aligned_alloc(64, (all + 63) / 64 * 64);
+	if (!payload)
+		return error_set(-ENOMEM, "no memory for %zu bytes to copy", all);
+	memset(payload, 1, all);
+	return 0;
+}
+
+static int payload_open(struct bench_rank *p)
+{
+	int rc = payload_fill(p);
+	if (!rc)
+		rc = words_register(p->t);
+	return rc ? rc : tern_on(p->t, HANDLER_READ, handler_read);
+}
+
+static int payload_send(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_request_data(p->t, 1, (unsigned)p->way, payload, p->size);
+	return p->rc;
+}
+
+static int payload_raw(struct bench_rank *p)
+{
+	raw_copies(&p->raw, p->rank, p->count, payload, p->size, (enum raw_manner)p->way);
+	return 0;
+}
+
+static const struct test test_payload = {
+	{ "payload", "requests with a payload that the handler reads", "GB/s" },
+	{ "bytes",
+	  1,
+	  TERN_REQUEST_MAX,
+	  { 7, { 64, 256, 1024, 2048, 4096, 8192, TERN_REQUEST_MAX } },
+	  { 1, { 4096 } } },
+	.amount = { .bytes = 8 << 20 },
+	.play = { .open = payload_open,
+		  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = HANDLER_READ },
+		  .limit = { { .time = PHASE_ALL, .act = payload_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = payload_raw, .way = RAW_BARE } } },
+	.limit_name =
+		"a bare pipelined copy of that size through as many blocks, read with the same "
+		"loop",
+	.bar = { { 64, "at least 0.80" }, { 4096, "at least 0.80" } },
+};
+
+/* A request with a payload, and a reply without. */
+static _Atomic uint64_t answers;
+
+static void handler_ask(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	raw_sink += raw_sum(data, len);
+	tern_reply(t, m, HANDLER_ANSWER);
+}
+
+static void handler_answer(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+static int payload_trip_open(struct bench_rank *p)
+{
+	int rc = payload_fill(p);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_ASK, handler_ask);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_ANSWER, handler_answer);
+	return rc ? rc : words_register(p->t);
+}
+
+static int payload_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		p->rc = tern_request_data(p->t, 1, HANDLER_ASK, payload, p->size, i);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &answers, 1);
+	}
+	return p->rc;
+}
+
+static int bare_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		p->rc = tern_request(p->t, 1, HANDLER_ASK, i);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &answers, 1);
+	}
+	return p->rc;
+}
+
+static const struct test test_payload_trip = {
+	{ "payload-trip", "a request with a word and a payload that the handler reads, and a reply",
+	  "ns" },
+	{ "bytes", 0, TERN_PAYLOAD_MAX, { 2, { 0, 64 } }, { 0 } },
+	.amount = { .count = 4000 },
+	.play = { .open = payload_trip_open,
+		  .measure = { .time = PHASE_ACTED, .act = payload_trips },
+		  .limit = { { .time = PHASE_ACTED, .act = bare_trips } } },
+	.limit_name = "the same without a payload",
+	.bar = { { 0, "at most 1.00" } },
+};
+
+/* -- Injection and memcpy --------------------------------------------------------- */
+
+/* Copies to the `way` places in turn: a pool has more of them than the nearest cache holds. */
+static int copies(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count; i++)
+		place_copy(payload + p->size * (1 + i % (unsigned)p->way), payload, p->size);
+	return 0;
+}
+
+static const struct test test_injection = {
+	{ "injection",
+	  "the time that each byte of a large message takes, which the handler does not read",
+	  "ns/B" },
+	{ "bytes", 1, TERN_REQUEST_MAX, { 2, { TERN_PAYLOAD_MAX, TERN_REQUEST_MAX } }, { 0 } },
+	.amount = { .bytes = 8 << 20 },
+	.play = { .open = payload_open,
+		  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = WORDS_LAND },
+		  .limit = { { .time = PHASE_FIRST, .act = copies, .way = TERN_POOL_BLOCKS } } },
+	.limit_name = "memcpy from private memory to as much private memory as the pool has",
+};
+
+static const struct test test_memcpy = {
+	{ "memcpy", "memcpy between two private buffers of one process", "GB/s" },
+	{ "bytes", 1, 1 << 26, { 3, { 1024, 4096, 65536 } }, { 0 } },
+	.amount = { .ranks = 1, .bytes = 16 << 20 },
+	.play = { .open = payload_fill, .measure = { .time = PHASE_ALL, .act = copies, .way = 1 } },
+};
+
+/* -- The processor's part ---------------------------------------------------------- */
+
+enum { SENDING, HANDLING }; /* ways */
+
+static struct raw_line own[RAW_LINES];
+
+static int overhead_open(struct bench_rank *p)
+{
+	return pair_open(p);
+}
+
+static double own_measure(struct bench_rank *p)
+{
+	uint64_t write = 0, read = 0, lines = 0;
+	for (; lines < p->count; lines += PAIR_BATCH) {
+		uint64_t began = clock_ns();
+		raw_write_own(own, lines, PAIR_BATCH);
+		write += pair_since(began);
+		began = clock_ns();
+		raw_sink += raw_read_own(own, lines, PAIR_BATCH);
+		read += pair_since(began);
+	}
+	return (double)(p->way == SENDING ? write : read) / (double)lines;
+}
+
+static const struct test test_send_overhead = {
+	{ "send-overhead", "what a request costs its sender", "ns" },
+	/* More than a line has take two, and a ring has no room for a batch of those. */
+	{ "words", 0, TERN_LINE_WORDS, { 2, { 1, 4 } }, { 0 } },
+	.amount = { .ranks = 1, .count = 40 * PAIR_BATCH },
+	.play = { .open = overhead_open,
+		  .measure.figure = words_sending,
+		  .limit = { { .figure = own_measure, .way = SENDING } } },
+	.limit_name = "writing one line with 4 words, in this core's cache",
+	.note = "two endpoints of one thread, so that no line travels: the instructions alone",
+};
+
+static const struct test test_handling_overhead = {
+	{ "handling-overhead",
+	  "what a request costs its receiver, up to and including a small handler", "ns" },
+	.like = &test_send_overhead,
+	.play = { .measure.figure = words_handling,
+		  .limit = { { .figure = own_measure, .way = HANDLING } } },
+	.limit_name = "reading one line with 4 words, in this core's cache",
+};
+
+/* -- An empty poll ---------------------------------------------------------------- */
+
+enum { PEERS_MOST = 255, POLLS_TO_SILENCE = 20000 };
+
+/* Rank 0 and its peers, all of which this thread plays; each has sent once, and is silent since. */
+static tern *circle[PEERS_MOST + 1];
+
+static double poll_time(struct bench_rank *p, tern *t)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++)
+		p->rc = tern_poll(t);
+	return each_ns(p, clock_ns() - began);
+}
+
+static double poll_measure(struct bench_rank *p)
+{
+	return poll_time(p, circle[0]);
+}
+
+/* One peer, which has sent lately. */
+static double poll_one(struct bench_rank *p)
+{
+	p->rc = words_send(pair[0], 1, 1, 1);
+	if (!p->rc)
+		p->rc = tern_poll(pair[1]);
+	return p->rc < 0 ? 0 : poll_time(p, pair[1]);
+}
+
+static int poll_open(struct bench_rank *p)
+{
+	int rc = pair_open(p);
+	if (!rc)
+		rc = tern_open_local(p->size + 1, circle);
+	for (uint32_t r = 0; !rc && r <= p->size; r++)
+		rc = words_register(circle[r]);
+	for (uint32_t r = 1; !rc && r <= p->size; r++)
+		rc = words_send(circle[r], 0, 1, 1);
+	for (int i = 0; rc >= 0 && i < POLLS_TO_SILENCE; i++)
+		rc = tern_poll(circle[0]);
+	return rc < 0 ? rc : 0;
+}
+
+static const struct test test_poll = {
+	{ "poll", "a poll that finds nothing, with as many peers that have fallen silent", "ns" },
+	{ "peers", 1, PEERS_MOST, { 2, { 1, PEERS_MOST } }, { 0 } },
+	.amount = { .ranks = 1, .count = 100000 },
+	.play = { .open = poll_open, .measure.figure = poll_measure, .limit[0].figure = poll_one },
+	.limit_name = "the same with one peer that has sent lately",
+};
+
+/* A request between two endpoints of one thread, and the poll that finds it and no more. */
+static double poll_found(struct bench_rank *p)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++) {
+		p->rc = words_send(pair[0], 1, p->size, 1);
+		if (!p->rc)
+			p->rc = tern_poll(pair[1]);
+	}
+	p->rc = p->rc < 0 ? p->rc : 0;
+	return each_ns(p, clock_ns() - began);
+}
+
+static double line_found(struct bench_rank *p)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count; i++) {
+		raw_write_own(own, i, 1);
+		raw_sink += raw_read_own(own, i, 1);
+	}
+	return each_ns(p, clock_ns() - began);
+}
+
+static const struct test test_poll_one = {
+	{ "poll-one", "a request, and a poll that finds it and no more", "ns" },
+	.like = &test_send_overhead,
+	.play = { .measure.figure = poll_found, .limit = { { .figure = line_found } } },
+	.limit_name = "writing one line with 4 words and reading it, in this core's cache",
+};
+
+/* -- The papers' way: three ranks ------------------------------------------------- */
+
+static const struct test test_two_receivers = {
+	{ "two-receivers", "one rank sends to two in turn, so that the sender is the bottleneck",
+	  "ns" },
+	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
+	.amount = { .ranks = 3, .count = 200000 },
+	.play = { .open = words_open, .measure.figure = words_two_receivers },
+};
+
+static const struct test test_two_senders = {
+	{ "two-senders", "two ranks send to one, so that the receiver is the bottleneck", "ns" },
+	.like = &test_two_receivers,
+	.play = { .measure.figure = words_two_senders },
+};
+
+const struct test *const message_tests[] = { &test_round_trip,    &test_reply_to,
+					     &test_rate,          &test_payload,
+					     &test_payload_trip,  &test_memcpy,
+					     &test_send_overhead, &test_handling_overhead,
+					     &test_two_receivers, &test_two_senders,
+					     &test_injection,     &test_poll,
+					     &test_poll_one,      NULL };

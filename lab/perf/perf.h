@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of `tern perf`: its tests, what is asked for, what is shown, and its other modes. */
+#ifndef TERN_LAB_PERF_PERF_H
+#define TERN_LAB_PERF_PERF_H
+
+#include "lab/bench/ranks.h"
+#include "tools/common/json.h"
+
+/* Each up to a NULL. */
+typedef const struct test *const test_rows[];
+extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
+extern test_rows chan_tests, async_tests, spawn_tests, trace_tests, delivery_tests;
+extern test_rows udp_tests, ofi_tests, sequence_tests, start_tests, worker_tests, coll_tests;
+extern test_rows gathered_tests, many_tests, parts_tests;
+
+/* message.c: what every round trip inherits whose limit is a raw cache line */
+extern const struct test raw_trip;
+
+/* What the hidden options of job.c run; their exit status. */
+int start_first_trip(const char *began);
+int start_bare(void);
+
+enum { PERF_TESTS_MOST = 128 };
+
+/* What the command line asks for. */
+struct perf_options {
+	bool quick, json, plain, list, paper, delivery, flow, collectives, scale;
+	const char *plot;            /* a file for the picture of --delivery or --scale, or NULL */
+	bool named[PERF_TESTS_MOST]; /* which tests of the table were asked for by name, */
+	unsigned names;              /* and how many; 0: all are meant */
+	struct sizes sizes;          /* n is 0 unless given */
+	uint64_t count;              /* 0: as the test likes */
+	unsigned rounds;             /* 0: as the test likes */
+};
+
+/* What is shown: a table that grows, or records; and how far it is. */
+struct report {
+	struct json json;
+	bool as_json, bold, progress;
+	unsigned done, all; /* measurements */
+	unsigned remarks, disturbed;
+};
+
+struct record {
+	const struct test *test;
+	uint32_t size;
+	uint64_t count;
+	unsigned rounds, disturbed;
+	double value, spread, limit, limit_spread, ratio; /* NaN where there is none */
+	const char *bar;                                  /* NULL without one */
+	const char *note;                                 /* NULL without one */
+	char crowd[48];                                   /* "8 ranks share 2 cores", or "" */
+};
+
+void report_begin(struct report *r, bool as_json, bool plain, unsigned all);
+void report_progress(struct report *r, const struct test *test, uint32_t size);
+void report_add(struct report *r, const struct record *record);
+/* A line under the table, after an empty one. */
+__attribute__((format(printf, 3, 4))) void report_remark(struct report *r, const char *name,
+							 const char *format, ...);
+void report_end(struct report *r);
+
+/* The rounds that were asked for, or those of this mode. */
+static inline unsigned perf_rounds(const struct perf_options *o, unsigned usual, unsigned quick)
+{
+	return o->rounds ? o->rounds : o->quick ? quick : usual;
+}
+
+void record_fill(struct record *record, struct ranks_result *result);
+
+/* -- What runs instead of the tests; each returns 0, or a negative code with a sentence */
+
+/*
+ * --paper: tables of von Eicken's thesis, of the paper on FLASH and of Rosing and Saltz, measured
+ * here, beside what they give for their machines.
+ */
+int paper_main(const struct perf_options *o);
+
+/*
+ * --flow: the strategies by which a receiver is not overrun, over UDP on this machine: short
+ * messages one way, payloads one way, and several senders to one receiver that is slow. How fast,
+ * with how many packets, and how many of those were sent again.
+ */
+int flow_main(const struct perf_options *o);
+
+/*
+ * --collectives: barrier, broadcast and allreduce from 8 bytes to 4 MiB among 2 to 16 ranks, beside
+ * the limits.
+ */
+int collectives_main(const struct perf_options *o);
+
+/* --scale: the rows of many ranks, from 2 ranks to as many as there are cores. */
+int scale_main(const struct perf_options *o);
+
+/* --delivery: how the ways of delivery compare. */
+int sweep_main(const struct perf_options *o);
+
+#endif

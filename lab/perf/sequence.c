@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The protocols of src/layers/sequence: what a network costs that provides nothing, against one
+ * that provides everything.
+ */
+#include <tern/sequence.h>
+
+#include "lab/bench/words.h"
+#include "lab/perf/perf.h"
+
+enum { KIND = 1, GROUP = 16, BLOCK_MOST = 1 << 20 };
+
+static char there[BLOCK_MOST], from[BLOCK_MOST];
+
+static void *block_accept(tern *t, uint32_t rank, unsigned id, size_t len, void *arg)
+{
+	(void)t, (void)rank, (void)id, (void)arg;
+	return len <= sizeof there ? there : NULL;
+}
+
+static void block_end(tern *t, uint32_t rank, unsigned id, void *data, size_t len, void *arg)
+{
+	(void)t, (void)rank, (void)id, (void)data, (void)arg;
+	raw_sink += len;
+}
+
+static void stream_take(tern *t, uint32_t rank, unsigned id, unsigned n, const uint64_t *words,
+			void *arg)
+{
+	(void)t, (void)rank, (void)id, (void)arg;
+	raw_sink += n ? words[0] : 1;
+}
+
+static int sequence_open_test(struct bench_rank *p)
+{
+	int rc = words_register(p->t);
+	if (!rc)
+		rc = tern_sequence_on(p->t, KIND, block_accept, block_end, NULL);
+	return rc ? rc : tern_stream_on(p->t, KIND, stream_take, NULL);
+}
+
+static int blocks_send(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count && !rc; i++)
+		rc = tern_sequence_send(p->t, 1, KIND, from, p->size, (enum tern_way)p->way);
+	return rc;
+}
+
+/*
+ * The way is how many packets are acknowledged at once; 0: the plain protocol, which knows no
+ * acknowledgement.
+ */
+static int packets_send(struct bench_rank *p)
+{
+	const uint64_t words[TERN_STREAM_WORDS] = { 1, 2, 3, 4 };
+	tern_stream *s;
+	int rc = tern_stream_open(p->t, 1, KIND, p->way ? TERN_WAY_FULL : TERN_WAY_PLAIN,
+				  (unsigned)p->way, &s);
+	if (rc)
+		return rc;
+	for (uint64_t i = 0; i < p->count && !rc; i++)
+		rc = tern_stream_put(s, p->size, words);
+	int closed = tern_stream_close(s);
+	return rc ? rc : closed;
+}
+
+static const struct test test_block = {
+	{ "block", "a block by tern_sequence_send, the full protocol", "ns" },
+	{ "bytes", 0, BLOCK_MOST, { 3, { 64, 4096, 65536 } }, { 0 } },
+	.amount = { .count = 200, .rounds = 31 },
+	.play = { .open = sequence_open_test,
+		  .measure = { .time = PHASE_HANDLED, .act = blocks_send, .way = TERN_WAY_FULL },
+		  .limit = { { .time = PHASE_HANDLED,
+			       .act = blocks_send,
+			       .way = TERN_WAY_PLAIN } } },
+	.limit_name =
+		"the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the "
+		"network",
+};
+
+static const struct test test_stream = {
+	{ "stream", "a packet by tern_stream_put, each acknowledged", "ns" },
+	{ "words", 0, TERN_STREAM_WORDS, { 1, { 4 } }, { 0 } },
+	.amount = { .count = 5000, .rounds = 31 },
+	.play = { .open = sequence_open_test,
+		  .measure = { .time = PHASE_HANDLED, .act = packets_send, .way = 1 },
+		  .limit = { { .time = PHASE_HANDLED, .act = packets_send } } },
+	.limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network",
+};
+
+static const struct test test_stream_group = {
+	{ "stream-group", "a packet by tern_stream_put, 16 acknowledged at once", "ns" },
+	.like = &test_stream,
+	.play = { .measure.way = GROUP },
+};
+
+const struct test *const sequence_tests[] = { &test_block, &test_stream, &test_stream_group, NULL };

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls on mapped memory that are complete on return: split-phase puts and gets, values, puts with
+ * local completion apart, atomics, and puts that end in a request. The limit is what a program does
+ * by itself with the same bytes.
+ */
+#include "base/clock.h"
+#include "lab/bench/place.h"
+#include "lab/bench/words.h"
+#include "lab/perf/perf.h"
+
+enum { HANDLER_PUT = WORDS_FREE, HANDLER_BACK, HANDLER_ASK };
+
+static struct place place;
+static tern_op op;
+static uint64_t value;
+
+/* What a rank puts lies elsewhere than what is put there; and so does the word of the atomics. */
+enum { SOURCE_AT = 8 << 10, WORD_AT = 2 * SOURCE_AT, BYTES = WORD_AT + 64 };
+
+static _Atomic uint64_t came; /* answers */
+
+/* Puts as much back, and answers. */
+static void handler_put(tern *t, const tern_msg *m)
+{
+	tern_put(t, place.addr, place.own + SOURCE_AT, tern_msg_arg(m, 0));
+	tern_reply(t, m, HANDLER_BACK);
+}
+
+/* Answers with so many bytes, in place. */
+static void handler_ask(tern *t, const tern_msg *m)
+{
+	tern_put_reply(t, m, place.addr, HANDLER_BACK, place.own + SOURCE_AT, tern_msg_arg(m, 0),
+		       NULL);
+}
+
+static void handler_back(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &came, 1);
+}
+
+static int start_open(struct bench_rank *p)
+{
+	int rc = place_open(p, &place, BYTES);
+	if (!rc)
+		rc = words_register(p->t);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_PUT, handler_put);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_ASK, handler_ask);
+	return rc ? rc : tern_on(p->t, HANDLER_BACK, handler_back);
+}
+
+/* -- Each call, `count` times ----------------------------------------------------------- */
+
+#define MOVES(name, call)                                         \
+	static int name(struct bench_rank *p)                     \
+	{                                                         \
+		for (uint64_t i = 0; i < p->count && !p->rc; i++) \
+			p->rc = (call);                           \
+		return p->rc;                                     \
+	}
+
+MOVES(put_starts, tern_put_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op))
+MOVES(get_starts, tern_get_start(p->t, place.own + SOURCE_AT, place.addr, p->size, &op))
+MOVES(put_locals, tern_put_local_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op, &op))
+MOVES(put_values, tern_put_value(p->t, place.addr, i, p->size))
+MOVES(get_values, tern_get_value(p->t, place.addr, p->size, &value))
+MOVES(copies_there, (place_copy(place.there, place.own + SOURCE_AT, p->size), 0))
+MOVES(copies_here, (place_copy(place.own + SOURCE_AT, place.there, p->size), 0))
+
+/* What the rows of this file have in common. */
+static const struct test mapped = {
+	{ NULL, NULL, "ns" },
+	{ "bytes", 1, 8 << 10, { 3, { 8, 512, 4 << 10 } }, { 0 } },
+	.amount = { .count = 20000 },
+	.play = { .open = start_open, .limit = { { .time = PHASE_FIRST, .act = copies_there } } },
+	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
+};
+
+static const struct test test_put_start = {
+	{ "put-start", "split-phase puts to another rank's heap, complete on return", NULL },
+	.like = &mapped,
+	.play = { .measure = { .time = PHASE_FIRST, .act = put_starts } },
+	.bar = { { 512, "at most 1.10" }, { 4 << 10, "at most 1.10" } },
+};
+
+static const struct test test_get_start = {
+	{ "get-start", "split-phase gets from another rank's heap, complete on return", NULL },
+	.like = &test_put_start,
+	.play = { .measure = { .time = PHASE_FIRST, .act = get_starts },
+		  .limit = { { .time = PHASE_FIRST, .act = copies_here } } },
+};
+
+static const struct test test_put_local = {
+	{ "put-local", "puts with local completion apart, both complete on return", NULL },
+	.like = &mapped,
+	.play = { .measure = { .time = PHASE_FIRST, .act = put_locals } },
+};
+
+static const struct test test_put_value = {
+	{ "put-value", "puts of a value to another rank's heap", NULL },
+	{ "bytes", 1, 8, { 2, { 4, 8 } }, { 0 } },
+	.like = &mapped,
+	.play = { .measure = { .time = PHASE_FIRST, .act = put_values } },
+};
+
+static const struct test test_get_value = {
+	{ "get-value", "gets of a value from another rank's heap", NULL },
+	.like = &test_put_value,
+	.play = { .measure = { .time = PHASE_FIRST, .act = get_values },
+		  .limit = { { .time = PHASE_FIRST, .act = copies_here } } },
+};
+
+/* -- Atomics that nobody fights for -------------------------------------------------------- */
+
+static int adds(struct bench_rank *p)
+{
+	uint64_t old;
+	uint32_t half;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->size == sizeof old
+				? tern_amo64(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &old)
+				: tern_amo32(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &half);
+	return p->rc;
+}
+
+static int adds_bare(struct bench_rank *p)
+{
+	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)(place.there + WORD_AT);
+	_Atomic uint32_t *half = (_Atomic uint32_t *)(void *)(place.there + WORD_AT);
+	for (uint64_t i = 0; i < p->count; i++)
+		value += p->size == sizeof *word ? atomic_fetch_add(word, 1)
+						 : atomic_fetch_add(half, 1);
+	return 0;
+}
+
+static const struct test test_add = {
+	{ "add", "fetch-and-add on a word of a heap that nobody else touches", NULL },
+	{ "bytes", 4, 8, { 2, { 4, 8 } }, { 0 } },
+	.like = &mapped,
+	.play = { .measure = { .time = PHASE_FIRST, .act = adds },
+		  .limit = { { .time = PHASE_FIRST, .act = adds_bare } } },
+	.limit_name = "the bare instruction on the same word",
+};
+
+/* -- A put that ends in a request ----------------------------------------------------------- */
+
+/* There and back, each with the data: half of it is one. */
+static int put_request_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		p->rc = tern_put_request(p->t, place.addr, HANDLER_PUT, place.own + SOURCE_AT,
+					 p->size, p->size);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &came, 1);
+	}
+	return p->rc;
+}
+
+static double put_request_figure(struct bench_rank *p)
+{
+	return each_ns(p, words_acted_after(p, NULL, put_request_trips)) / 2;
+}
+
+/* A line there and back, so many times as `ways` has halves of that; and the copy. */
+static double line_figure(struct bench_rank *p, int ways)
+{
+	uint64_t began = clock_ns();
+	raw_trips(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
+	double trip = each_ns(p, clock_ns() - began) / 2 * ways;
+	began = clock_ns();
+	if (!p->rank)
+		copies_there(p);
+	return trip + each_ns(p, clock_ns() - began);
+}
+
+static double put_line_figure(struct bench_rank *p)
+{
+	return line_figure(p, 1);
+}
+
+static double ask_line_figure(struct bench_rank *p)
+{
+	return line_figure(p, 2);
+}
+
+static const struct test test_put_request = {
+	{ "put-request", "a put with a message after it, to its handler's first instruction",
+	  "ns" },
+	{ "bytes", 1, 8 << 10, { 2, { 64, 512 } }, { 0 } },
+	.amount = { .count = 4000 },
+	.play = { .open = start_open,
+		  .measure.figure = put_request_figure,
+		  .limit = { { .figure = put_line_figure, .way = RAW_PAUSE },
+			     { .figure = put_line_figure, .way = RAW_BARE } } },
+	.limit_name = "memcpy of the same bytes, and one way of a raw cache line",
+	.bar = { { 512, "at most 1.15" } },
+	.note = "half of a round trip in which each side puts; nobody reads the data",
+};
+
+static int put_reply_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		p->rc = tern_request(p->t, 1, HANDLER_ASK, p->size);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &came, 1);
+	}
+	return p->rc;
+}
+
+static double put_reply_figure(struct bench_rank *p)
+{
+	return each_ns(p, words_acted_after(p, NULL, put_reply_trips));
+}
+
+static const struct test test_put_reply = {
+	{ "put-reply", "a request, and a reply with data that are put in place", "ns" },
+	{ "bytes", 1, 8 << 10, { 3, { 64, 512, 8192 } }, { 0 } },
+	.amount = { .count = 4000 },
+	.play = { .open = start_open,
+		  .measure.figure = put_reply_figure,
+		  .limit = { { .figure = ask_line_figure, .way = RAW_PAUSE },
+			     { .figure = ask_line_figure, .way = RAW_BARE } } },
+	.limit_name = "memcpy of the same bytes, and a raw cache line there and back",
+	.note = "nobody reads the data",
+};
+
+/* -- Named memory --------------------------------------------------------------------------- */
+
+static char block[8 << 10], *block_at = block;
+
+static int block_open(struct bench_rank *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : tern_block_name(p->t, 0, (void *const *)(void *)&block_at, sizeof block);
+}
+
+static int block_gets(struct bench_rank *p)
+{
+	const tern_block from = { .run = p->size, .count = 1 };
+	static char to[sizeof block];
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_block_get(p->t, 1, &from, to, p->size);
+	return p->rc;
+}
+
+static int block_trips(struct bench_rank *p)
+{
+	return words_trips(p->t, 1, p->count);
+}
+
+static const struct test test_block_get = {
+	{ "block-get", "a block of another rank's named memory", "ns" },
+	{ "bytes", 1, 8 << 10, { 2, { 64, 4 << 10 } }, { 0 } },
+	.amount = { .count = 2000 },
+	.play = { .open = block_open,
+		  .measure = { .time = PHASE_ACTED, .act = block_gets },
+		  .limit = { { .time = PHASE_ACTED, .act = block_trips } } },
+	.limit_name = "a round trip of a request of one word",
+	.bar = { { 64, "at most 3.00" } },
+};
+
+const struct test *const start_tests[] = {
+	&test_put_start, &test_get_start,   &test_put_local, &test_put_value, &test_get_value,
+	&test_add,       &test_put_request, &test_put_reply, &test_block_get, NULL
+};

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages over UDP on loopback, beside bare sockets that do the same without a library. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lab/bench/words.h"
+#include "lab/perf/parts.h"
+#include "lab/perf/perf.h"
+#include "net/fault/fault.h"
+#include "net/udp/udp.h"
+
+enum {
+	BULK_MOST = 4 * TERN_PAYLOAD_MAX, /* bytes of a bare datagram */
+	WINDOW = 8,                       /* bare datagrams under way, so that none is lost */
+	BATCH = 64,                       /* small ones, for the same reason */
+	BUFFER = 4 << 20,
+	RANKS = 2,
+};
+
+static int bare; /* connected to the other rank's */
+static char bytes[BULK_MOST];
+
+static int bare_failed(const char *what)
+{
+	return error_set(-errno, "%s a bare UDP socket: %s", what, strerror(errno));
+}
+
+/* Both ranks; they tell each other their ports in memory that they share. */
+static int bare_open(struct bench_rank *p)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof address;
+	int buffer = BUFFER;
+	struct raw_line *port = p->raw.arena->token;
+	bare = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (bare < 0 || bind(bare, (struct sockaddr *)(void *)&address, sizeof address) != 0 ||
+	    getsockname(bare, (struct sockaddr *)(void *)&address, &len) != 0)
+		return bare_failed("opening");
+	setsockopt(bare, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+	port[p->rank].word[0] = address.sin_port;
+	int rc = tern_barrier(p->t);
+	if (rc)
+		return rc;
+	address.sin_port = (in_port_t)port[1 - p->rank].word[0];
+	if (connect(bare, (struct sockaddr *)(void *)&address, sizeof address) != 0)
+		return bare_failed("connecting");
+	return 0;
+}
+
+static int udp_open_test(struct bench_rank *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : bare_open(p);
+}
+
+static bool udp_here(char *why, size_t len)
+{
+	return udp_ops.usable(why, len);
+}
+
+static ssize_t bare_receive(void)
+{
+	ssize_t n;
+	do
+		n = recv(bare, bytes, sizeof bytes, MSG_DONTWAIT);
+	while (n < 0 && (errno == EAGAIN || errno == EINTR));
+	return n;
+}
+
+static void bare_send(size_t len)
+{
+	while (send(bare, bytes, len, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == ENOBUFS))
+		;
+}
+
+/* -- Round trip --------------------------------------------------------------------------- */
+
+static int trip_bare(struct bench_rank *p)
+{
+	size_t len = p->size * sizeof(uint64_t) + 2;
+	for (uint64_t i = 0; i < p->count; i++) {
+		if (p->rank)
+			bare_receive();
+		bare_send(len);
+		if (!p->rank)
+			bare_receive();
+	}
+	return 0;
+}
+
+static const struct test test_udp_trip = {
+	{ "udp-trip", "a request and its reply over UDP, without protection", "ns" },
+	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
+	.amount = { .count = 500, .rounds = 31 },
+	.play = { .open = udp_open_test,
+		  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
+		  .limit = { { .time = PHASE_ALL, .act = trip_bare } } },
+	.limit_name = "a bare UDP socket there and back, both sides polling",
+	.bar = { { 4, "at most 1.15" } },
+	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
+	.usable = udp_here,
+};
+
+static const struct test test_udp_auth_trip = {
+	{ "udp-auth-trip", "a request and its reply over UDP, authenticated", "ns" },
+	.like = &test_udp_trip,
+	.bar = { { 4, "at most 1.30" } },
+	.set = { { "TERN_NET", "udp" } },
+};
+
+/* -- One way -------------------------------------------------------------------------------- */
+
+/* Datagrams one way; after every `window` of them the receiver says so. */
+static uint64_t bare_stream(struct bench_rank *p, uint64_t count, size_t len, unsigned window)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < count; i++) {
+		if (p->rank)
+			bare_receive();
+		else
+			bare_send(len);
+		if ((i + 1) % (window / 2) && i + 1 < count)
+			continue;
+		if (p->rank)
+			bare_send(1);
+		else if (i + 1 >= window)
+			bare_receive();
+	}
+	for (uint64_t rest = count < window ? 1 : 2; !p->rank && rest > 1; rest--)
+		bare_receive();
+	return clock_ns() - began;
+}
+
+static double rate_bare(struct bench_rank *p)
+{
+	return each_microsecond(p, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
+}
+
+static const struct test test_udp_rate = {
+	{ "udp-rate", "requests one way over UDP, a handler called for each", "M/s" },
+	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
+	.amount = { .count = 19200, .rounds = 31 },
+	.play = { .open = udp_open_test,
+		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
+		  .limit[0].figure = rate_bare },
+	.limit_name = "a bare UDP socket, one message in a datagram",
+	.bar = { { 1, "at least 3.00" } },
+	.set = { { "TERN_NET", "udp" } },
+	.usable = udp_here,
+};
+
+enum { COPIED, CLAIMED }; /* ways */
+
+static int send_copied(struct bench_rank *p)
+{
+	return tern_request_data(p->t, 1, WORDS_LAND, bytes, p->size);
+}
+
+static int send_claimed(struct bench_rank *p)
+{
+	void *claimed;
+	int rc = tern_claim(p->t, 1, p->size, &claimed);
+	return rc ? rc : tern_commit(p->t, claimed, WORDS_LAND);
+}
+
+static int bulk_send(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->way == CLAIMED ? send_claimed(p) : send_copied(p);
+	return p->rc;
+}
+
+/*
+ * The bare stream sends the same bytes from one place again and again, receives them in one
+ * place, looks at none of them, and its receiver says once for four datagrams that they have
+ * come. Nothing is kept to be sent again.
+ */
+static double bulk_bare(struct bench_rank *p)
+{
+	uint64_t datagrams = p->count * p->size / BULK_MOST / WINDOW * WINDOW;
+	return (double)(datagrams * BULK_MOST) /
+	       (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
+}
+
+static const struct test test_udp_bulk = {
+	{ "udp-bulk", "requests with payloads one way over UDP, without protection", "GB/s" },
+	{ "bytes", 1024, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
+	.amount = { .count = 2048, .rounds = 31 },
+	.play = { .open = udp_open_test,
+		  .measure = { .time = PHASE_HANDLED, .act = bulk_send, .way = COPIED },
+		  .limit[0].figure = bulk_bare },
+	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
+	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
+	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
+	.usable = udp_here,
+};
+
+static const struct test test_udp_claim = {
+	{ "udp-claim",
+	  "the same, composed in place: as in the bare stream, no byte is written or copied",
+	  "GB/s" },
+	.like = &test_udp_bulk,
+	.play = { .measure.way = CLAIMED },
+};
+
+/* -- Losses ----------------------------------------------------------------------------------- */
+
+enum { LOSING, RESTED }; /* ways */
+
+/*
+ * The same with and without: both go through the wire that does wrong, which rests meanwhile. The
+ * last reply may be lost, too, so rank 1 serves until rank 0 has it.
+ */
+static int one_word_send(struct bench_rank *p)
+{
+	return words_send(p->t, 1, 1, p->count);
+}
+
+static double lossy_measure(struct bench_rank *p)
+{
+	static const struct phase word = { .time = PHASE_HANDLED, .act = one_word_send },
+				  bulk = { .time = PHASE_HANDLED, .act = bulk_send };
+	static uint64_t phase;
+	_Atomic uint64_t *over = &p->raw.arena->token[RANKS].head;
+	fault_rest(p->way == RESTED);
+	phase++;
+	p->way = COPIED;
+	double figure = phase_figure(p, p->size > sizeof(uint64_t) ? &bulk : &word, "GB/s");
+	if (!p->rank)
+		atomic_store(over, phase);
+	while (p->rank && !p->rc && atomic_load(over) < phase)
+		tern_poll(p->t);
+	return figure;
+}
+
+static int lossy_open(struct bench_rank *p)
+{
+	fault_rest(true); /* whoever is through a barrier does not serve those whose last token was
+			     lost */
+	return udp_open_test(p);
+}
+
+static const struct test test_udp_lossy = {
+	{ "udp-lossy",
+	  "requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% "
+	  "overtaken",
+	  "GB/s" },
+	{ "bytes",
+	  sizeof(uint64_t),
+	  TERN_PAYLOAD_MAX,
+	  { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } },
+	  { 0 } },
+	.amount = { .count = 16384, .bytes = 64 << 20, .rounds = 31 },
+	.play = { .open = lossy_open,
+		  .measure.figure = lossy_measure,
+		  .limit = { { .figure = lossy_measure, .way = RESTED } } },
+	.limit_name = "the same without losses",
+	.bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
+	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },
+	.usable = udp_here,
+};
+
+/* -- Scattered memory ------------------------------------------------------------------------ */
+
+static const struct test test_udp_parts = {
+	{ "udp-parts", "a put of runs of 64 bytes, 128 apart, over UDP", "us" },
+	{ "runs", 1, 65536, { 1, { 4096 } }, { 0 } },
+	.amount = { .count = 4, .rounds = 21 },
+	.play = { .open = parts_open,
+		  .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_PUT },
+		  .limit = { { .time = PHASE_ACTED, .act = parts_pack } } },
+	.limit_name = PARTS_LIMIT,
+	.bar = { { 4096, "at most 1.20" } },
+	.set = { { "TERN_NET", "udp" } },
+	.usable = udp_here,
+};
+
+static const struct test test_udp_parts_get = {
+	{ "udp-parts-get", "a get of as many", NULL },
+	.like = &test_udp_parts,
+	.play = { .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_GET } },
+};
+
+const struct test *const udp_tests[] = { &test_udp_trip,  &test_udp_auth_trip, &test_udp_rate,
+					 &test_udp_bulk,  &test_udp_claim,     &test_udp_lossy,
+					 &test_udp_parts, &test_udp_parts_get, NULL };

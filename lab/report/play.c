@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The runs. Each is a child, `tern run`, `tern sim` or another subcommand, whose standard output
+ * is JSON. It is kept as {"command": ..., "program": ..., "data": OUTPUT}, under a name that it
+ * gets when the run has ended well: so an interrupted report leaves no half file. A file is used
+ * again if it is of the same command, of the same files, and of this machine or a simulated one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "lab/report/report.h"
+#include "tools/common/json.h"
+#include "tools/common/option.h"
+#include "tools/common/program.h"
+#include "tools/common/table.h"
+
+/* -- The plan ----------------------------------------------------------------------------- */
+
+const char *run_lacks(const struct run *run)
+{
+#ifdef COST_LACKS
+	if (run->tool && strcmp(run->program, "cost") == 0)
+		return "this build has no tern cost, without " COST_LACKS;
+#endif
+	(void)run;
+	return NULL;
+}
+
+static bool run_wanted(const struct report_options *o, const struct run *run)
+{
+	if (run_lacks(run))
+		return false;
+	for (size_t i = 0; i < figure_count; i++)
+		if (o->chosen[i] && figure_table[i].run && run_named(figure_table[i].run) == run)
+			return true;
+	return false;
+}
+
+static void job_add(struct jobs *s, const struct run *run, const char *machine, uint32_t ranks)
+{
+	struct job *j = &s->job[s->n];
+	char count[32] = "";
+	if (s->n == JOBS_MOST)
+		return;
+	*j = (struct job){ .run = run, .ranks = ranks };
+	snprintf(j->machine, sizeof j->machine, "%s", machine);
+	if (ranks)
+		snprintf(count, sizeof count, ", %u rank%s", ranks, ranks == 1 ? "" : "s");
+	snprintf(j->what, sizeof j->what, "%s%s%s%s", run->name, count, *machine ? " of " : "",
+		 machine);
+	snprintf(j->file, sizeof j->file, "%s/%s%s%s-%u.json", s->o->data, run->name,
+		 *machine ? "-" : "", machine, ranks);
+	s->n++;
+}
+
+static bool power_of_2(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/* The numbers of ranks of a program, among those that were asked for. */
+static void counts_add(struct jobs *s, const struct run *run, const char *machine,
+		       const struct counts *c)
+{
+	uint32_t largest = 0;
+	for (unsigned i = 0; i < c->n; i++) {
+		if (power_of_2(c->at[i]) && c->at[i] > largest)
+			largest = c->at[i];
+		if (run->counts == RUN_EVERY)
+			job_add(s, run, machine, c->at[i]);
+	}
+	if (run->counts == RUN_LARGEST && largest)
+		job_add(s, run, machine, largest);
+	if (run->counts == RUN_PAIR && c->n)
+		job_add(s, run, machine, 2);
+}
+
+/* Calls for each simulated machine of a run; with --quick for the first alone. */
+static void machines_each(struct jobs *s, const struct run *run,
+			  void (*each)(struct jobs *s, const struct run *run, const char *machine))
+{
+	char names[128], *at = names, *name;
+	snprintf(names, sizeof names, "%s", run->machines ? run->machines : "");
+	while (s->o->sim.n && (name = strsep(&at, ",")) && *name) {
+		each(s, run, name);
+		if (s->o->quick)
+			return;
+	}
+}
+
+static void sim_add(struct jobs *s, const struct run *run, const char *machine)
+{
+	counts_add(s, run, machine, &s->o->sim);
+}
+
+/* The parameters of a machine, unless they are among the runs. */
+static void logp_add(struct jobs *s, const struct run *run, const char *machine)
+{
+	(void)run;
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->job[i].run == &run_table[RUN_LOGP] &&
+		    strcmp(s->job[i].machine, machine) == 0)
+			return;
+	job_add(s, &run_table[RUN_LOGP], machine, 0);
+}
+
+void jobs_plan(struct jobs *s, const struct report_options *o)
+{
+	*s = (struct jobs){ .o = o };
+	if (run_wanted(o, &run_table[RUN_LOGP]))
+		logp_add(s, NULL, "");
+	for (size_t i = 0; i < run_count; i++)
+		if (run_table[i].logp && run_wanted(o, &run_table[i])) {
+			if (o->ranks.n)
+				logp_add(s, NULL, "");
+			machines_each(s, &run_table[i], logp_add);
+		}
+	for (size_t i = RUN_LOGP + 1; i < run_count; i++) {
+		const struct run *run = &run_table[i];
+		if (!run_wanted(o, run))
+			continue;
+		if (run->tool)
+			job_add(s, run, "", 0);
+		else
+			counts_add(s, run, "", &o->ranks);
+		machines_each(s, run, sim_add);
+	}
+}
+
+static void program_path(const struct jobs *s, const struct run *run, char *path, size_t len)
+{
+	char name[64], tool[PATH_MAX] = "";
+	snprintf(name, sizeof name, "tern-%s", run->program);
+	if (!run->tool)
+		snprintf(path, len, "%s/%s", s->o->apps, run->program);
+	else
+		snprintf(path, len, "%s", program_locate(name, tool) ? tool : name);
+}
+
+bool jobs_check(const struct jobs *s)
+{
+	char path[COMMAND];
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->job[i].run->tool)
+			continue;
+		program_path(s, s->job[i].run, path, sizeof path);
+		if (access(path, X_OK))
+			return option_refuse("there is no program %s: `make apps` builds the "
+					     "programs, and --apps names their folder",
+					     path);
+	}
+	return true;
+}
+
+/* -- A command line ----------------------------------------------------------------------- */
+
+static void text_add(char *to, size_t len, const char *more)
+{
+	size_t used = strlen(to);
+	snprintf(to + used, len - used, "%s", more);
+}
+
+struct line {
+	char text[2 * COMMAND];
+	char *word[WORDS_MOST];
+	unsigned words;
+	size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void line_add(struct line *l, const char *format, ...)
+{
+	va_list list;
+	size_t room = sizeof l->text - l->used;
+	va_start(list, format);
+	int n = vsnprintf(l->text + l->used, room, format, list);
+	va_end(list);
+	if (n < 0 || (size_t)n >= room || l->words + 1 == WORDS_MOST)
+		return;
+	l->word[l->words++] = l->text + l->used;
+	l->word[l->words] = NULL;
+	l->used += (size_t)n + 1;
+}
+
+/* A list of numbers, in which 16P is 16 times the ranks. */
+static void word_expand(char *to, size_t len, const char *word, uint32_t ranks)
+{
+	*to = '\0';
+	for (;;) {
+		char *end;
+		size_t used = strlen(to), n = strcspn(word, ",");
+		unsigned long v = strtoul(word, &end, 10);
+		if (end > word && *end == 'P' && end + 1 == word + n)
+			snprintf(to + used, len - used, "%lu", v * ranks);
+		else
+			snprintf(to + used, len - used, "%.*s", (int)n, word);
+		word += n;
+		if (!*word++)
+			return;
+		text_add(to, len, ",");
+	}
+}
+
+static void line_add_options(struct line *l, const char *options, uint32_t ranks)
+{
+	char copy[COMMAND], expanded[COMMAND], *at = copy, *word;
+	snprintf(copy, sizeof copy, "%s", options);
+	while ((word = strsep(&at, " ")))
+		if (*word) {
+			word_expand(expanded, sizeof expanded, word, ranks);
+			line_add(l, "%s", expanded);
+		}
+}
+
+/* Those of every program: JSON, and few rounds where there is no spread or no time. */
+static const char *common_options(const struct report_options *o, const struct job *j)
+{
+	if (j->run->tool)
+		return "--json --plain";
+	return *j->machine ? "--json --repeat 1" : o->quick ? "--json --repeat 3" : "--json";
+}
+
+static const char *job_options(const struct report_options *o, const struct job *j)
+{
+	if (*j->machine)
+		return o->quick ? j->run->sim_quick : j->run->sim_options;
+	return o->quick ? j->run->quick : j->run->options;
+}
+
+/* Where the parameters of the job's machine are. */
+static void profile_path(const struct jobs *s, const struct job *j, char *path, size_t len)
+{
+	snprintf(path, len, "%s/logp%s%s.profile", s->o->data, *j->machine ? "-" : "", j->machine);
+}
+
+static void line_make(const struct jobs *s, const struct job *j, struct line *l)
+{
+	char path[COMMAND];
+	*l = (struct line){ 0 };
+	line_add(l, "tern");
+	line_add(l, "%s", j->run->tool ? j->run->program : *j->machine ? "sim" : "run");
+	if (!j->run->tool) {
+		line_add(l, "-n");
+		line_add(l, "%u", j->ranks);
+		if (*j->machine) {
+			line_add(l, "--profile");
+			line_add(l, "%s", j->machine);
+		}
+		program_path(s, j->run, path, sizeof path);
+		line_add(l, "%s", path);
+	}
+	line_add_options(l, common_options(s->o, j), 0);
+	line_add_options(l, job_options(s->o, j), j->ranks);
+	profile_path(s, j, path, sizeof path);
+	if (j->run == &run_table[RUN_LOGP]) {
+		line_add(l, "--profile");
+		line_add(l, "%s", path);
+	} else if (j->run->logp && access(path, R_OK) == 0) {
+		line_add(l, "--logp");
+		line_add(l, "%s", path);
+	}
+}
+
+/* As one would type it. */
+static void line_text(const struct job *j, const struct line *l, char *to, size_t len)
+{
+	*to = '\0';
+	if (j->run->tool && *j->machine)
+		snprintf(to, len, "TERN_NET=sim TERN_DELIVERY=poll TERN_SIM=%s ", j->machine);
+	for (unsigned i = 0; i < l->words; i++) {
+		text_add(to, len, i ? " " : "");
+		text_add(to, len, l->word[i]);
+	}
+}
+
+/* -- A run -------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Becomes the command, with its output in these files. */
+static void child(const struct job *j, const struct line *l, int out, int err)
+{
+	int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (j->run->tool && *j->machine) {
+		setenv("TERN_NET", "sim", 1);
+		setenv("TERN_DELIVERY", "poll", 1);
+		setenv("TERN_SIM", j->machine, 1);
+	}
+	dup2(none, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(err, STDERR_FILENO);
+	execv(command_path(), l->word);
+	_exit(127);
+}
+
+/* Its exit status, 128 and the signal, or -1 if patience was at an end. */
+static int child_wait(pid_t pid, uint32_t patience)
+{
+	struct pollfd end = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+	int status, ready = 1;
+	if (end.fd >= 0) {
+		while ((ready = poll(&end, 1, (int)patience * 1000)) < 0 && errno == EINTR)
+			;
+		if (!ready)
+			kill(pid, SIGTERM);
+		if (!ready && poll(&end, 1, 5000) == 0)
+			kill(pid, SIGKILL);
+		close(end.fd);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 127;
+	if (!ready)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/*
+ * Why a run failed: the first line that the program itself has said, which begins with its name, or
+ * else the first line of all. The launcher's line about the status says less.
+ */
+static void reason_read(FILE *from, const char *program, char *reason, size_t len)
+{
+	char line[sizeof((struct job *)0)->why];
+	size_t n = strlen(program);
+	*reason = '\0';
+	rewind(from);
+	while (fgets(line, sizeof line, from)) {
+		bool own = strncmp(line, program, n) == 0 && strchr(",:", line[n]);
+		line[strcspn(line, "\n")] = '\0';
+		if (own || !*reason)
+			snprintf(reason, len, "%s", line);
+		if (own)
+			return;
+	}
+}
+
+/* Puts the output into its file, within an object; false, with the reason, if it cannot. */
+static bool job_keep(struct job *j, FILE *output)
+{
+	char part[sizeof j->file + 8], text[4096];
+	size_t n;
+	struct data read = { 0 };
+	snprintf(part, sizeof part, "%s.part", j->file);
+	FILE *to = file_named_empty(part);
+	if (!to) {
+		snprintf(j->why, sizeof j->why, "%s: %s", part, strerror(errno));
+		return false;
+	}
+	struct json json = { .to = to };
+	json_begin(&json, NULL, '{');
+	json_text(&json, "command", j->command);
+	json_text(&json, "program", j->program);
+	json_text(&json, "machine", j->place);
+	json_real(&json, "seconds", j->seconds);
+	fputs(", \"data\": ", to);
+	rewind(output);
+	while ((n = fread(text, 1, sizeof text, output)))
+		fwrite(text, 1, n, to);
+	json_end(&json, '}');
+	bool good = !ferror(to);
+	good = !fclose(to) && good && data_add_json(&read, part) == 0 && read.records > 1;
+	if (!good)
+		snprintf(j->why, sizeof j->why, "its output is no array of records");
+	data_free(&read);
+	if (good && rename(part, j->file) == 0)
+		return true;
+	unlink(part);
+	return false;
+}
+
+static void job_run(const struct jobs *s, struct job *j, const struct line *l)
+{
+	FILE *out = tmpfile(), *err = tmpfile();
+	double begun = now();
+	j->state = JOB_FAILED;
+	pid_t pid = out && err ? fork() : -1;
+	if (pid == 0)
+		child(j, l, fileno(out), fileno(err));
+	if (pid < 0) {
+		snprintf(j->why, sizeof j->why, "it cannot be started: %s", strerror(errno));
+	} else {
+		int status = child_wait(pid, s->o->patience);
+		j->seconds = now() - begun;
+		reason_read(err, j->run->program, j->why, sizeof j->why);
+		if (status < 0)
+			snprintf(j->why, sizeof j->why, "it did not end within %u s",
+				 s->o->patience);
+		else if (status && !*j->why)
+			snprintf(j->why, sizeof j->why, "it ended with status %d", status);
+		else if (!status && job_keep(j, out))
+			j->state = JOB_DONE;
+	}
+	if (out)
+		fclose(out);
+	if (err)
+		fclose(err);
+}
+
+/* Whether what the file says of itself is what the job would say. */
+static bool head_says(const struct data *d, const char *key, const char *should)
+{
+	const char *is = data_text(d, &d->record[0], key);
+	return is && strcmp(is, should) == 0;
+}
+
+/* Fills in what the job is, beside its command. */
+static void job_identify(const struct jobs *s, struct job *j)
+{
+	char path[COMMAND];
+	program_path(s, j->run, path, sizeof path);
+	program_identity(path, j->program, sizeof j->program);
+	if (*j->machine)
+		snprintf(j->place, sizeof j->place, "%s", j->machine);
+	else
+		machine_identity(j->place, sizeof j->place);
+}
+
+/* Whether the file is there, and of the same run. */
+static bool job_kept(const struct jobs *s, struct job *j)
+{
+	struct data d = { 0 };
+	char profile[COMMAND];
+	bool kept = false;
+	profile_path(s, j, profile, sizeof profile);
+	if (s->o->fresh || access(j->file, R_OK) ||
+	    (j->run == &run_table[RUN_LOGP] && access(profile, R_OK)))
+		return false;
+	if (data_add_json(&d, j->file) == 0) {
+		kept = head_says(&d, "command", j->command) &&
+		       head_says(&d, "program", j->program) && head_says(&d, "machine", j->place);
+		j->seconds = data_number(&d, &d.record[0], "seconds");
+	}
+	data_free(&d);
+	return kept;
+}
+
+static void job_play(const struct jobs *s, struct job *j)
+{
+	struct line l;
+	line_make(s, j, &l);
+	line_text(j, &l, j->command, sizeof j->command);
+	job_identify(s, j);
+	if (job_kept(s, j))
+		j->state = JOB_KEPT;
+	else
+		job_run(s, j, &l);
+}
+
+void jobs_play(struct jobs *s)
+{
+	bool shown = !s->o->plain && isatty(STDERR_FILENO);
+	for (unsigned i = 0; i < s->n; i++) {
+		struct job *j = &s->job[i];
+		progress(shown, i + 1, s->n, "%s", j->what);
+		job_play(s, j);
+		progress_end(shown);
+		printf("%3u/%u  %-40s %8.1f s%s%s\n", i + 1, s->n, j->what, j->seconds,
+		       j->state == JOB_KEPT     ? "  kept"
+		       : j->state == JOB_FAILED ? "  failed: "
+						: "",
+		       j->state == JOB_FAILED ? j->why : "");
+		if (j->state == JOB_FAILED)
+			printf("        %s\n", j->command);
+		fflush(stdout);
+		s->failed += j->state == JOB_FAILED;
+	}
+}

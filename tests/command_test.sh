@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: LABELS once
+# `tern NAME` finds its programs as git does, and each program links only what it needs.
+set -uo pipefail
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+fail() {
+	echo "    failed: $1"
+	failed=$((failed + 1))
+}
+program() { # FILE: a program that says where it is and what it was given
+	mkdir -p "$(dirname "$1")"
+	printf '#!/bin/sh\necho "%s: $*"\nexit 7\n' "$1" >"$1"
+	chmod +x "$1"
+}
+says() { # TEXT WORDS of tern
+	local said
+	said=$("$tern" "${@:2}" 2>&1)
+	[[ $said == *"$1"* ]] || fail "tern ${*:2}: $said"
+}
+mkdir -p "$folder/bin"
+cp "$TERN_BIN/tern" "$folder/bin/tern"
+tern=$folder/bin/tern
+export PATH=$folder/path:$PATH
+
+echo "a program on PATH is a command, with its words and its exit status"
+program "$folder/path/tern-own"
+"$tern" own a 'b c' >"$folder/said"
+[[ $? == 7 && $(<"$folder/said") == "$folder/path/tern-own: a b c" ]] || fail "$(<"$folder/said")"
+says "path/tern-own: --help" help own
+
+echo "libexec/tern comes before PATH, and what is beside the command before both"
+program "$folder/libexec/tern/tern-own"
+says "libexec/tern/tern-own: x" own x
+program "$folder/bin/tern-own"
+says "bin/tern-own: x" own x
+
+echo "the help and completion list what is there, once, and nothing else"
+[[ $("$tern" help | grep -c '^  own ') == 1 ]] || fail "own: $("$tern" help)"
+"$tern" help | grep -q '^  perf ' && fail "perf is listed and is not there"
+"$TERN_BIN/tern" help | grep -q '^  top ' || fail "top is not listed and is there"
+. scripts/completion.bash
+COMP_WORDS=("$tern" ow) COMP_CWORD=1
+_tern
+[[ ${COMPREPLY[*]} == own ]] || fail "completed: ${COMPREPLY[*]}"
+
+echo "an unknown name says what there is, and where it was looked for"
+says "no command 'onw'; did you mean 'tern own'?" onw
+says "There are run, info, why, trace, sim, own" onw
+says "tern-perf was looked for in $folder/bin, $folder/bin/../libexec/tern, " perf
+says ", $folder/path, " perf
+says "no command '../bin/tern-own'" ../bin/tern-own
+"$tern" perf 2>/dev/null
+[[ $? == 2 ]] || fail "the exit status is another than 2"
+
+echo "a command that is found and cannot be executed says why"
+printf '#!/no/such/shell\n' >"$folder/bin/tern-broken"
+chmod +x "$folder/bin/tern-broken"
+says "executing $folder/bin/tern-broken: No such file" broken
+
+if command -v readelf >/dev/null; then
+	echo "only top needs ncurses, only cost libdw and Capstone; the command needs neither"
+	for file in "$TERN_BIN"/tern "$TERN_BIN"/tern-*; do
+		allowed='lib(c|m|sodium|gcc_s|asan|ubsan|tsan|clang_rt.*|tern_internal)|ld-linux.*'
+		case $file in
+		*-top) allowed+='|lib(ncurses|tinfo)' ;;
+		*-cost) allowed+='|lib(dw|capstone|elf)' ;;
+		esac
+		needs=$(readelf -d "$file" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+			grep -vE "^($allowed)(-[0-9.]+)?\.so")
+		[[ -z $needs ]] || fail "$file needs "$needs
+	done
+else
+	echo "readelf is not installed: what programs link is not checked"
+fi
+
+((failed == 0)) || echo "$failed failed"
+exit $((failed > 0))
