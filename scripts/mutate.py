@@ -766,6 +766,7 @@ def changes(base, workers, places, o, stop):
 
 def main():
     o, stop = arguments(), threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set()) # no test is left running
     scratch = os.path.realpath(o.scratch or tempfile.mkdtemp(prefix="tern-mutate."))
     os.makedirs(scratch, exist_ok=True)
     if o.limit:

@@ -13,7 +13,7 @@
  */
 __asm__(".text\n"
 	".p2align 4\n"
-	".globl native_switch\n"
+	".globl native_switch, native_start\n"
 	".type native_switch, @function\n"
 	"native_switch:\n"
 	"	.cfi_startproc\n"
@@ -99,7 +99,7 @@ void native_make(struct machine *m, void *stack, size_t size, machine_entry *ent
 /* x0: from, x1: to. FPCR is global state to this ABI, not a register that a callee preserves. */
 __asm__(".text\n"
 	".p2align 4\n"
-	".globl native_switch\n"
+	".globl native_switch, native_start\n"
 	".type native_switch, %function\n"
 	"native_switch:\n"
 	"	.cfi_startproc\n"
