@@ -12,6 +12,7 @@
 
 #include "../../tests/check.h"
 #include "base/cpu.h"
+#include "base/error.h"
 #include "base/process.h"
 
 /* All on one machine. */
@@ -267,6 +268,147 @@ TEST(a_member_that_lives_and_does_not_come_is_waited_for_as_long_as_asked)
 	CHECK(strstr(tern_strerror(-ETIMEDOUT), "rank 1 has not come") &&
 	      strstr(tern_strerror(-ETIMEDOUT), "TERN_JOIN"));
 	unsetenv("TERN_JOIN");
+}
+
+/* -- Who is no member ------------------------------------------------------------------ */
+
+static void refused_as(uint32_t rank)
+{
+	struct job j;
+	int rc = member_join(rank, &j);
+	CHECK(rc == -ECONNRESET || rc == -EPIPE);
+	CHECK(strstr(tern_strerror(rc), "cannot get the job's memory from rank 0"));
+}
+
+static void comes_behind_others(uint32_t rank)
+{
+	struct job j;
+	refused_as(0);          /* the leader itself, */
+	refused_as(2);          /* a rank of another machine, */
+	refused_as(4);          /* one that there is not, */
+	refused_as(UINT32_MAX); /* nor can be */
+	CHECK_IS(member_join(rank, &j), 0);
+	CHECK_IS(j.head->machines, 2);
+	CHECK_IS(j.head->here, 3);
+	CHECK(job_here(&j, 1) && !job_here(&j, 2) && job_here(&j, 3));
+	CHECK_IS(j.head->id, 0x1234567890);
+	CHECK_IS(j.head->key[5], 77);
+}
+
+static void comes_twice(uint32_t rank)
+{
+	struct job j;
+	pid_t again = fork();
+	if (again == 0) { /* one of the two is sent away, and the other gets the memory */
+		int rc = member_join(rank, &j);
+		_exit(rc == 0 ? 7 : 8);
+	}
+	int status, rc = member_join(rank, &j);
+	waitpid(again, &status, 0);
+	CHECK((rc == 0) == (WEXITSTATUS(status) == 8));
+}
+
+TEST(only_ranks_of_this_machine_get_the_memory_and_each_once)
+{
+	static const uint32_t machine[4] = { 0, 0, 1, 0 };
+	struct leader_plan plan = { .size = 4, .machine = machine, .machines = 2 };
+	struct job j;
+	plan.id = 0x1234567890;
+	plan.key[5] = 77;
+	REQUIRE(leader_listen(&door, &address) == 0);
+	member_start(comes_behind_others, 1);
+	member_start(comes_twice, 3);
+	REQUIRE(leader_share(door, &address, 0, &plan, &j) == 0);
+	CHECK_IS(members_failed(), 0);
+	CHECK_IS(atomic_load(&j.rank[2].pid), 0);
+}
+
+static int begin_fails(struct job *job, void *arg)
+{
+	CHECK_IS(job->size, 3);
+	CHECK(arg == &door);
+	return error_set(-ENETUNREACH, "the link has no network");
+}
+
+static void member_hears_of_the_link(uint32_t rank)
+{
+	struct job j;
+	int rc = member_join(rank, &j);
+	CHECK_IS(rc, -ENETUNREACH);
+	CHECK(strstr(tern_strerror(rc), "the link has no network"));
+}
+
+TEST(if_the_link_cannot_begin_every_rank_hears_why_and_nothing_stays_open)
+{
+	struct job j;
+	struct leader_plan plan = *plan_of(3);
+	plan.begin = begin_fails;
+	plan.arg = &door;
+	REQUIRE(leader_listen(&door, &address) == 0);
+	int next = dup(door);
+	close(next);
+	for (uint32_t r = 1; r < 3; r++)
+		member_start(member_hears_of_the_link, r);
+	CHECK_IS(leader_share(door, &address, 0, &plan, &j), -ENETUNREACH);
+	CHECK_IS(members_failed(), 0);
+	CHECK_IS(dup(door), next);
+}
+
+/* What a leader answers, in its bytes. */
+struct answer {
+	int32_t rc;
+	char text[400];
+};
+
+static struct answer said;
+static int expected_code;
+static const char *expected_words;
+
+static void member_is_answered(uint32_t rank)
+{
+	struct job j;
+	int rc = member_join(rank, &j);
+	CHECK_IS(rc, expected_code);
+	CHECK(strstr(tern_strerror(rc), expected_words));
+}
+
+static void check_answered(size_t len, int code, const char *words)
+{
+	char hello[64];
+	expected_code = code;
+	expected_words = words;
+	REQUIRE(leader_listen(&door, &address) == 0);
+	member_start(member_is_answered, 1);
+	int fd = accept(door, NULL, NULL);
+	REQUIRE(fd >= 0 && recv(fd, hello, sizeof hello, 0) > 0);
+	REQUIRE(send(fd, &said, len, 0) == (ssize_t)len);
+	CHECK_IS(members_failed(), 0);
+	close(fd);
+	close(door);
+}
+
+TEST(an_answer_without_the_memory_is_refused)
+{
+	check_answered(sizeof said, -EPROTO, "without the job's memory");
+	said.rc = 5; /* no code of an error */
+	snprintf(said.text, sizeof said.text, "five");
+	check_answered(sizeof said, -EPROTO, "without the job's memory");
+	said.rc = -EIO;
+	check_answered(sizeof said, -EIO, "five");
+	memset(said.text, 'x', sizeof said.text); /* which does not end */
+	check_answered(sizeof said, -EIO, "xxx");
+	said.text[0] = '\0';
+	check_answered(sizeof said, -EPROTO, "without the job's memory");
+	check_answered(sizeof said - 1, -ECONNRESET, "cannot get the job's memory");
+}
+
+TEST(an_address_that_no_socket_has_is_refused)
+{
+	struct job j;
+	address.name_len = LEADER_NAME + 1;
+	CHECK_IS(member_join(1, &j), -EPROTO);
+	address.name_len = LEADER_NAME;
+	CHECK_IS(member_join(1, &j), -ECONNREFUSED);
 }
 
 /* -- Cores ------------------------------------------------------------------------------ */

@@ -24,7 +24,8 @@ static struct job job;
 static struct wire *wire[RANKS];
 static struct card card[RANKS];
 
-/* -- A network of this test alone --------------------------------------------------------------- */
+/* -- A network of this test alone ---------------------------------------------------------------
+ */
 
 static void loopback_set(int mtu)
 {
@@ -67,7 +68,8 @@ static void wires_close(void)
 	job_forget(&job);
 }
 
-/* -- Datagrams ------------------------------------------------------------------------------------ */
+/* -- Datagrams ------------------------------------------------------------------------------------
+ */
 
 static unsigned char sent[PACKET_BATCH][DATAGRAM_MAX];
 static size_t sent_len[PACKET_BATCH];
@@ -257,7 +259,8 @@ TEST(a_loopback_interface_that_is_down_is_named_with_what_to_do)
 	wire[0]->ops->close(wire[0]);
 }
 
-/* -- Warnings --------------------------------------------------------------------------------------- */
+/* -- Warnings
+ * --------------------------------------------------------------------------------------- */
 
 static char warned[1000];
 
