@@ -157,6 +157,11 @@ if [[ $("$tern" info) == *"udp            usable"* ]]; then
 	watched
 	run --survive --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" program 0
 	ended 0
+	echo "no rank is named that the launcher has ended because another one failed"
+	run --hosts a,b,c --ssh "$folder/shell" -n 3 sh -c \
+		'[ "$TERN_RANK" = 1 ] && exit 3; exec sleep 100'
+	[[ $status == 3 ]] || fail "the status is $status, not 3"
+	grep -qvE '^tern run: (rank 1|host b) .*ended with status 3' "$err" && fail "others are named"
 else
 	run --hosts a --ssh "$folder/shell" -n 5 "$bin/exit_ranks" program 5
 	ended 5 "$(said 5)"

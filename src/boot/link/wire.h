@@ -29,6 +29,7 @@ enum frame_type {
 	FRAME_ALIVE,       /* to the agent, and back: nothing, so that silence means something */
 	FRAME_OVER,        /* from the agent, last: the exit status of its part of the job */
 	FRAME_GREETING,    /* between links, first: connection.h */
+	FRAME_END, /* to the agent: end the ranks, with the grace that they have everywhere */
 	FRAME_TYPES
 };
 

@@ -266,6 +266,8 @@ static void agent_frame(struct agent *a, const struct frame *f)
 	else if (f->type == FRAME_SIGNAL && frame_number(f, &number) && number > 0 &&
 		 number < SIGRTMIN)
 		sigqueue(a->keeper, number, (union sigval){ .sival_int = 0 });
+	else if (f->type == FRAME_END)
+		kill(a->keeper, KEEPER_END);
 	else
 		a->wire.error = EPROTO;
 }
@@ -332,7 +334,7 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 	bool there = !p[LISTEN].revents || agent_listen(a);
 	if (!*abandoned && (!there || keepalive_expired(&a->silence))) {
 		*abandoned = true;
-		sigqueue(a->keeper, SIGRTMIN, (union sigval){ .sival_int = 0 });
+		kill(a->keeper, KEEPER_ALONE);
 	}
 	if (p[SEND].revents)
 		wire_flush(&a->wire);

@@ -300,6 +300,15 @@ void hosts_signal(struct hosts *h, int signal)
 		}
 }
 
+void hosts_end(struct hosts *h)
+{
+	for (uint32_t i = 0; i < h->count; i++)
+		if (h->host[i].wire.to >= 0) {
+			wire_send(&h->host[i].wire, FRAME_END, NULL, 0);
+			host_arm(h, i, EPOLL_CTL_MOD);
+		}
+}
+
 static void hosts_tell_others(struct hosts *h, uint32_t from, const void *record, size_t len)
 {
 	for (uint32_t i = 0; i < h->count; i++)
@@ -324,7 +333,10 @@ static void host_says(struct hosts *h, uint32_t i, bool fabric)
 		}
 }
 
-/* What its ranks had to say last has been said. Those of which nothing was, are lost with it. */
+/*
+ * What its ranks had to say last has been said. Those of which nothing was, are lost with it; but
+ * in a job that a rank has ended, whoever hears of a dead rank would end before SIGTERM comes.
+ */
 static void host_close(struct hosts *h, uint32_t i)
 {
 	const struct host *host = &h->host[i];
@@ -332,7 +344,7 @@ static void host_close(struct hosts *h, uint32_t i)
 	epoll_ctl(h->ready, EPOLL_CTL_DEL, host->wire.from, NULL);
 	wire_close(&h->host[i].wire);
 	host_says(h, i, false);
-	for (uint32_t r = host->first; r < host->first + host->ranks; r++) {
+	for (uint32_t r = host->first; !h->end && r < host->first + host->ranks; r++) {
 		rank_status_lost(&b, r);
 		hosts_tell_others(h, i, &b, sizeof b);
 	}

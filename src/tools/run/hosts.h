@@ -51,6 +51,7 @@ char **hosts_command(const struct hosts *h, uint32_t i, int control);
 int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o);
 
 void hosts_signal(struct hosts *h, int signal);
+void hosts_end(struct hosts *h); /* each ends its ranks */
 
 /*
  * When `ready` is readable: passes each status record that a host has sent to all the others, and

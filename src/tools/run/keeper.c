@@ -38,6 +38,7 @@
 
 enum {
 	GRACE_MS = 1000,  /* between SIGTERM and SIGKILL */
+	HOSTS_MS = 5000,  /* for hosts to do that and say so; their links are killed then */
 	RETRY_MS = 100,   /* between looks for processes that SIGKILL has missed */
 	RETRIES = 10,     /* with nobody left whom we may kill */
 	SECOND_MS = 100,  /* timeout(1) sends its signal twice at once; a person does not */
@@ -124,14 +125,14 @@ static void keeper_end(struct keeper *k)
 {
 	if (k->phase != RUNNING)
 		return;
-	static const int asking[] = { SIGTERM, SIGCONT }; /* a stopped process gets it too */
 	k->phase = ENDING;
-	for (int i = 0; i < 2; i++)
-		if (k->hosts)
-			hosts_signal(k->hosts, asking[i]);
-		else
-			keeper_signal_all(k, asking[i]);
-	timer_set(k->timer, GRACE_MS);
+	if (k->hosts) {
+		hosts_end(k->hosts);
+	} else {
+		keeper_signal_all(k, SIGTERM);
+		keeper_signal_all(k, SIGCONT); /* a stopped process gets it too */
+	}
+	timer_set(k->timer, k->hosts ? HOSTS_MS : GRACE_MS);
 }
 
 /* -- Ranks that end ----------------------------------------------------------- */
@@ -306,9 +307,14 @@ static void keeper_signal(struct keeper *k)
 	struct signalfd_siginfo info;
 	while (read(k->signals, &info, sizeof info) == sizeof info) {
 		int signal = (int)info.ssi_signo;
-		if (signal == SIGRTMIN) { /* the front has died, and nobody waits for us */
+		if (signal == KEEPER_ALONE) {
 			tree_end();
 			_exit(1);
+		}
+		if (signal == KEEPER_END) {
+			keeper_look(k); /* a rank may have ended the job, which came before */
+			keeper_end(k);
+			continue;
 		}
 		if (signal == SIGCHLD) {
 			keeper_reap(k);
@@ -444,7 +450,8 @@ static int keeper_watch(struct keeper *k)
 {
 	sigset_t set = k->front->passed;
 	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGRTMIN);
+	sigaddset(&set, KEEPER_ALONE);
+	sigaddset(&set, KEEPER_END);
 	k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (k->signals < 0)
 		return error_system("listening to signals (signalfd)");

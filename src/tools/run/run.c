@@ -110,7 +110,7 @@ static bool words_copy(struct run_options *o)
 
 static int keeper_main(struct run_options *o, const struct front *f, int argc, char **argv)
 {
-	prctl(PR_SET_PDEATHSIG, SIGRTMIN);
+	prctl(PR_SET_PDEATHSIG, KEEPER_ALONE);
 	if (getppid() != f->pid)
 		return 1;
 	tree_adopt();

@@ -11,6 +11,10 @@
 
 #include "tools/run/options.h"
 
+/* Signals to the keeper: the front has died, so nobody waits for it; it is to end the ranks. */
+#define KEEPER_ALONE SIGRTMIN
+#define KEEPER_END (SIGRTMIN + 1)
+
 /* What the keeper has to know of the front. */
 struct front {
 	pid_t pid, group;

@@ -327,23 +327,41 @@ static bool agent_next(struct hosts *h, struct wire *agent, struct frame *f)
 	return false;
 }
 
+/* Four hosts with two ranks each, whose agents have got their order. */
+enum { HOSTS = 4, RANKS = 8 };
+
+static void agents_open(struct hosts *h, struct wire agent[HOSTS])
+{
+	struct run_options o = {
+		.total = RANKS, .hosts = "a,b,c,d", .shell = "ssh", .program = words
+	};
+	struct frame f;
+	REQUIRE(hosts_open(h, &o) == 0);
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		int pair[2];
+		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+		REQUIRE(hosts_begin(h, i, pair[0], &o) == 0);
+		wire_open(&agent[i], pair[1], pair[1]);
+		REQUIRE(agent_next(h, &agent[i], &f));
+		CHECK_IS(f.type, FRAME_ORDER);
+	}
+}
+
+static void agents_close(struct hosts *h, struct wire agent[HOSTS])
+{
+	for (uint32_t i = 0; i < HOSTS; i++)
+		wire_close(&agent[i]);
+	hosts_close(h);
+}
+
 TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 {
-	enum { HOSTS = 4, CARDS = 300 };
-	struct run_options o = { .total = 8, .hosts = "a,b,c,d", .shell = "ssh", .program = words };
+	enum { CARDS = 300 };
 	struct hosts h;
 	struct wire agent[HOSTS];
 	struct frame f;
 	struct rank_status b = { 0 };
-	REQUIRE(hosts_open(&h, &o) == 0);
-	for (uint32_t i = 0; i < HOSTS; i++) {
-		int pair[2];
-		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-		REQUIRE(hosts_begin(&h, i, pair[0], &o) == 0);
-		wire_open(&agent[i], pair[1], pair[1]);
-		REQUIRE(agent_next(&h, &agent[i], &f));
-		CHECK_IS(f.type, FRAME_ORDER);
-	}
+	agents_open(&h, agent);
 	for (uint32_t n = 0; n < CARDS; n++)
 		for (uint32_t i = 0; i < HOSTS; i++) {
 			b.rank = h.host[i].first;
@@ -359,12 +377,45 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 			REQUIRE(agent_next(&h, &agent[i], &f));
 			REQUIRE(f.type == FRAME_RANK_STATUS && f.len == sizeof b);
 			memcpy(&b, f.data, sizeof b);
-			uint32_t from = b.rank / (o.total / HOSTS);
+			uint32_t from = b.rank / (RANKS / HOSTS);
 			REQUIRE(from < HOSTS && from != i);
 			CHECK_IS(b.serial, next[from]++);
 		}
 	}
-	for (uint32_t i = 0; i < HOSTS; i++)
-		wire_close(&agent[i]);
-	hosts_close(&h);
+	agents_close(&h, agent);
+}
+
+/* Agent 1 gets the records that agent 0 has sent, and what its end means. */
+static void host_leaves(bool ended)
+{
+	struct hosts h;
+	struct wire agent[HOSTS];
+	struct frame f;
+	struct rank_status b = { .end = ended ? 1 << 8 | 5 : 0 }; /* by rank 0, with status 5 */
+	agents_open(&h, agent);
+	wire_send(&agent[0], FRAME_RANK_STATUS, &b, sizeof b);
+	wire_flush(&agent[0]);
+	REQUIRE(agent_next(&h, &agent[1], &f) && f.type == FRAME_RANK_STATUS);
+	wire_close(&agent[0]);
+	for (uint32_t r = 0; r < RANKS / HOSTS && !ended; r++) {
+		REQUIRE(agent_next(&h, &agent[1], &f) && f.type == FRAME_RANK_STATUS);
+		memcpy(&b, f.data, sizeof b);
+		CHECK(b.rank == r && b.state == RANK_DEAD);
+	}
+	while (h.host[0].wire.from >= 0)
+		hosts_serve(&h);
+	hosts_end(&h);
+	REQUIRE(agent_next(&h, &agent[1], &f));
+	CHECK_IS(f.type, FRAME_END);
+	agents_close(&h, agent);
+}
+
+TEST(the_ranks_of_a_host_that_has_gone_are_lost)
+{
+	host_leaves(false);
+}
+
+TEST(in_a_job_that_a_rank_has_ended_no_rank_is_told_of_as_lost_before_the_order_to_end)
+{
+	host_leaves(true);
 }
