@@ -22,6 +22,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/setting.h"
+#include "base/stamp.h"
 #include "base/world.h"
 #include "base/wrap.h"
 #include "job/commit.h"
@@ -244,7 +245,7 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap, bool grant)
 	if (rc)
 		return rc;
 	*j->head = (struct job_head){
-		.magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size, .seats = j->seats
+		.magic = JOB_MAGIC, .stamp = build_stamp, .size = j->size, .seats = j->seats
 	};
 	j->head->here = j->size;
 	j->head->machines = 1;
@@ -326,12 +327,12 @@ static int job_check(struct job *j, int fd, struct plan *p)
 				 "TERN_JOB_FD names descriptor %d, which is not a job's memory; "
 				 "start the program with `tern run`",
 				 fd);
-	if (head.layout != TERN_LAYOUT)
+	if (head.stamp != build_stamp)
 		return error_set(
 			-EPROTO,
-			"`tern run` uses layout %u and this program %u: both must come from the "
-			"same Tern",
-			head.layout, TERN_LAYOUT);
+			"the job's memory was made by another build of Tern (%08x) than this "
+			"program has (%08x): build tern and all programs from the same sources",
+			head.stamp, build_stamp);
 	if (head.size < 1 || head.size > TERN_RANKS_MAX || head.heap > HEAP_MOST ||
 	    head.seats > JOB_SEATS_MAX)
 		return error_set(

@@ -47,7 +47,7 @@ enum rank_state {
 /* What every rank of a job shares. Each hot word has a line of its own. */
 struct job_head {
 	uint64_t magic;
-	uint32_t layout; /* TERN_LAYOUT of who made the job */
+	uint32_t stamp; /* build_stamp of who made the job */
 	uint32_t size;
 	uint32_t seats;  /* that workers can take; see job/seat.c */
 	uint32_t cores;  /* that the ranks share; each may be bound to fewer */

@@ -156,14 +156,14 @@ TEST(a_descriptor_that_is_no_job_is_refused)
 	close(fd);
 }
 
-TEST(a_job_of_another_layout_or_size_is_refused)
+TEST(a_job_of_another_build_or_size_is_refused)
 {
 	struct job other;
 	REQUIRE(job_create(&job, 3, 0) == 0);
-	job.head->layout++;
+	job.head->stamp++;
 	CHECK_IS(job_map(&other, job.fd), -EPROTO);
-	CHECK(says(-EPROTO, "layout"));
-	job.head->layout--;
+	CHECK(says(-EPROTO, "another build"));
+	job.head->stamp--;
 	job.head->size = 4;
 	CHECK_IS(job_map(&other, job.fd), -EINVAL);
 	job.head->size = 3;

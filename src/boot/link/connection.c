@@ -10,8 +10,9 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/stamp.h"
 
-enum { VERSION = 2, BACKLOG = 1024 };
+enum { BACKLOG = 1024 };
 
 _Static_assert((int)JOB_KEY == (int)SEAL_KEY, "keys have one size");
 
@@ -61,7 +62,7 @@ static void connection_begin(struct connection *c, int fd, bool caller, const st
 	wire_open(&c->wire, fd, fd);
 	c->wire.most = sizeof(struct rank_status);
 	memcpy(c->wire.seal.key, job->head->key, sizeof c->wire.seal.key);
-	c->mine = (struct greeting){ .version = VERSION, .machine = job->head->machine };
+	c->mine = (struct greeting){ .stamp = build_stamp, .machine = job->head->machine };
 	seal_random(c->mine.random, sizeof c->mine.random);
 }
 
@@ -139,7 +140,7 @@ static bool connection_greeted(struct connection *c, const struct frame *f)
 	if (f->type != FRAME_GREETING || f->len != sizeof theirs)
 		return false;
 	memcpy(&theirs, f->data, sizeof theirs);
-	if (theirs.version != VERSION)
+	if (theirs.stamp != build_stamp)
 		return false;
 	seal_begin(&c->wire.seal, c->caller, c->caller ? &c->mine : &theirs,
 		   c->caller ? &theirs : &c->mine, sizeof theirs);

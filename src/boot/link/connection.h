@@ -25,7 +25,7 @@
 enum { CONNECTION_RANDOM = 16 };
 
 struct greeting {
-	uint32_t version, machine;
+	uint32_t stamp, machine;
 	uint8_t random[CONNECTION_RANDOM];
 };
 

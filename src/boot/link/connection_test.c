@@ -10,6 +10,7 @@
 
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
+#include "base/stamp.h"
 
 enum { CALLER = 3, CALLED = 1, MANY = 500 };
 
@@ -189,7 +190,7 @@ TEST(whatever_bytes_a_stranger_sends_nothing_of_them_is_believed)
 		chance_fill(bytes, sizeof bytes, chance_next(&c));
 		if (round % 2)
 			greeting_write(bytes,
-				       &(struct greeting){ .version = 2, .machine = CALLER });
+				       &(struct greeting){ .stamp = build_stamp, .machine = CALLER });
 		if (round % 4 == 1) /* and a frame whose tag alone is wrong */
 			memcpy(bytes + GREETING, head, sizeof head);
 		CHECK_IS(bare_says(bytes, sizeof bytes), -EPROTO);
@@ -203,7 +204,7 @@ TEST(a_frame_that_links_do_not_send_ends_the_connection)
 	unsigned char bytes[GREETING + 8];
 	job_open();
 	caller.fd = -1;
-	greeting_write(bytes, &(struct greeting){ .version = 1, .machine = CALLER });
+	greeting_write(bytes, &(struct greeting){ .stamp = build_stamp + 1, .machine = CALLER });
 	CHECK_IS(bare_says(bytes, GREETING), -EPROTO); /* of another version */
 	memcpy(bytes, (const uint32_t[]){ FRAME_ORDER, 0 }, 8);
 	CHECK_IS(bare_says(bytes, 8), -EPROTO);

@@ -13,6 +13,7 @@
 
 #include "../../../tests/local.h"
 #include "base/clock.h"
+#include "base/stamp.h"
 
 enum { RANKS = 3, MACHINES = 2 };
 
@@ -150,7 +151,7 @@ TEST(strangers_are_sent_away_and_keep_nobody_out)
 	const struct {
 		uint32_t type, len;
 		struct greeting g;
-	} g = { FRAME_GREETING, sizeof g.g, { .version = 2, .machine = 1 } };
+	} g = { FRAME_GREETING, sizeof g.g, { .stamp = build_stamp, .machine = 1 } };
 	struct connection c;
 	int fd[CROWD];
 	job_begin(30);

@@ -11,6 +11,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
+#include "base/stamp.h"
 #include "base/text.h"
 
 /* -- Writing ---------------------------------------------------------------------------- */
@@ -61,6 +62,7 @@ char *order_write(const struct run_options *o, uint32_t host, size_t *len)
 	if (!f)
 		return NULL;
 	put(f, "version", TERN_VERSION);
+	put_bytes(f, "build", &build_stamp, sizeof build_stamp);
 	put_number(f, "host", host);
 	for (uint32_t i = 0; i < o->host_count; i++)
 		put_number(f, "share", o->share[i]);
@@ -101,6 +103,19 @@ static int read_version(const char *version)
 		-EPROTO,
 		"the launcher is Tern %.20s and this host has %s: install the same version",
 		version, TERN_VERSION);
+}
+
+static int read_build(const char *text)
+{
+	uint32_t stamp;
+	if (!hex_read(text, &stamp, sizeof stamp))
+		return misread("build");
+	if (stamp == build_stamp)
+		return 0;
+	return error_set(-EPROTO,
+			 "the launcher was built from other sources (%08x) than Tern on this host "
+			 "(%08x): install the same build",
+			 stamp, build_stamp);
 }
 
 static int read_folder(const char *folder)
@@ -153,6 +168,8 @@ static int read_word(struct run_options *o, char *word, size_t *words)
 	}
 	if (strcmp(word, "version") == 0)
 		return read_version(sign + 1);
+	if (strcmp(word, "build") == 0)
+		return read_build(sign + 1);
 	if (strcmp(word, "folder") == 0)
 		return read_folder(sign + 1);
 	if (strcmp(word, "variable") == 0)

@@ -173,6 +173,8 @@ TEST(an_order_that_is_none_is_refused)
 	REFUSED("x");
 	REFUSED("ranks=1\0word=a\0");
 	REFUSED("version=0.0\0share=1\0word=a\0");
+	REFUSED(VERSION "build=00\0share=1\0word=a\0");
+	REFUSED(VERSION "build=01234567\0share=1\0word=a\0");
 	REFUSED(VERSION "share=1\0");
 	REFUSED(VERSION "word=a\0");
 	REFUSED(VERSION "share=1\0host=1\0word=a\0");
