@@ -60,6 +60,7 @@ drawings() {
 		scripts/draw.sh "$source" >"$text"
 		cat "$text" >"${source%.draw}.svg"
 	done
+	scripts/api.py >"$text" && cat "$text" >docs/api.md
 }
 
 # -- counts: the table of instruction counts -----------------------------------------------------

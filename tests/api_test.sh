@@ -4,6 +4,10 @@
 # docs/api.md and the man pages have the signatures of the public headers, all of them and no other.
 set -uo pipefail
 
+command -v python3 >/dev/null || {
+	echo "skipped: python3 is not here"
+	exit 77
+}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
@@ -13,21 +17,7 @@ fail() {
 }
 
 # Functions that macros and inline calls use and programs do not. They are not on the page.
-own='tern_(open|open_local)_layout
-tern_(word|double|float)_(double|float|integer|word|of)
-tern_(request|reply)_(payload|rare|call|inline)
-tern_(commit|reply_commit|request_data|reply_data|request_list|thread_start)_words
-tern_spawn(_data|_first)?_words
-tern_(request|reply|commit|reply_commit|request_data|reply_data|put)_any
-tern_put_then(_inline)?
-tern_(reply_to|put_start|put_reply)_words
-tern_(put|get)_handle
-tern_(hold|release)_(rare|inline)
-tern_post_(rare|call|inline|any|kind|write|full)
-tern_lane_(share|write)
-tern_(knock|look_around|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)
-tern_chan_(where|turn|more|trouble|stand|stands|word|open_line|publish|seek)
-tern_chan_[a-z0-9_]*_(at|apart)'
+own=$(scripts/api.py --own)
 
 # Statements outside of braces, one a line, of C on stdin; macros as they are defined
 statements() {
@@ -71,7 +61,7 @@ for header in include/tern/*.h; do
 done
 sort -u "$folder"/headers/* >"$folder/built"
 
-# The page: one file for each header's section, and one of what is not built.
+# The page: one file for each header's section.
 awk -v folder="$folder" '
 	/^## / {
 		header = match($0, /tern\/[a-z]+\.h/) ? substr($0, RSTART + 5, RLENGTH - 5) : ""
@@ -79,33 +69,19 @@ awk -v folder="$folder" '
 	/^```/ { inside = !inside && header; next }
 	inside { print > (folder "/page-" header) }' docs/api.md
 for section in "$folder"/page-*; do
-	# a mark survives the comments, and makes a line of its own
-	sed -E 's|/\* \+ \*/|PLAN_ |' "$section" | statements | signatures >"$folder/all"
-	header=${section##*/page-}
-	grep -v PLAN_ "$folder/all" >"$folder/is-$header"
-	sed -n 's/^PLAN_ //p' "$folder/all" >"$folder/planned-$header"
+	statements <"$section" | signatures >"$folder/is-${section##*/page-}"
 done
 
 echo "every signature on the page is in the header of its section"
 for section in "$folder"/is-*; do
 	header=${section##*/is-}
 	[[ -e $folder/headers/$header ]] || touch "$folder/headers/$header"
-	[[ -s $section || -s $folder/planned-$header ]] || fail "the section of $header is empty"
+	[[ -s $section ]] || fail "the section of $header is empty"
 	while IFS= read -r signature; do
 		grep -qxF -- "$signature" "$folder/headers/$header" && continue
 		[[ $signature == *...* ]] &&
 			grep -qx "macro $(name <<<"$signature")" "$folder/headers/$header" && continue
 		fail "tern/$header: $signature"
-	done <"$section"
-done
-
-echo "what the page marks as not built is in no header"
-for section in "$folder"/planned-*; do
-	while IFS= read -r signature; do
-		! grep -qxF -- "$signature" "$folder/built" || fail "it is: $signature"
-		[[ $signature != *...* ]] ||
-			! grep -qx "macro $(name <<<"$signature")" "$folder/built" ||
-			fail "it is: $signature"
 	done <"$section"
 done
 

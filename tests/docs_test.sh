@@ -35,6 +35,14 @@ printf 'size | 10 10 | nothing\nbxo | 1 1 1 1 | core | x\n' >"$folder/wrong.draw
 scripts/draw.sh "$folder/wrong.draw" >/dev/null 2>"$folder/said" && fail "it was drawn"
 grep -q 'wrong.draw:2: no such element: bxo' "$folder/said" || fail "it said: $(<"$folder/said")"
 
+if command -v python3 >/dev/null; then
+	echo "docs/api.md is what scripts/api.py writes of the headers"
+	scripts/api.py >"$folder/api" && cmp -s "$folder/api" docs/api.md ||
+		fail "docs/api.md is stale: scripts/api.py >docs/api.md"
+else
+	echo "python3 is not installed: docs/api.md is not checked"
+fi
+
 echo "every link between documents leads to a file"
 for page in "${pages[@]}"; do
 	for link in $(grep -oP '\]\(\K[^)#]+(?=(#[^)]*)?\))' "$page" | grep -v '^http'); do
