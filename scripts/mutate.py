@@ -347,9 +347,17 @@ class Base:
         with open(f"{self.kept}/{name.replace('/', ' ')}", "w", encoding="utf-8") as f:
             json.dump((self.state(name), self.seconds[name], self.lines[name]), f)
 
+    def inside(self, path):
+        """What the tree calls a file of debug information, which may be seen from the build."""
+        path = os.path.normpath(path)
+        for m in re.finditer(r"/(?=src/|include/)", path):
+            if os.path.exists(os.path.join(self.tree, path[m.end():])):
+                return path[m.end():]
+        return None
+
     def blocks_of(self, path):
         """Lines of each block, by the address to which its call of mutate_cover.c returns."""
-        blocks, lines, where, called = {}, set(), None, False
+        blocks, lines, where, called, inside = {}, set(), None, False, {}
         shown = subprocess.Popen(["objdump", "-dl", "--no-show-raw-insn", path],
             stdout=subprocess.PIPE, text=True, errors="replace")
         for text in shown.stdout:
@@ -361,8 +369,10 @@ class Base:
                     lines = {where}
             elif text.endswith(">:\n"): # a function begins, with registers that it saves
                 lines = set()
-            elif m := re.match(r"(?:\S*/)?\./((?:src|include)/\S+):(\d+)", text):
-                where = (m.group(1), int(m.group(2)))
+            elif m := re.match(r"(/\S+):(\d+)", text):
+                if m.group(1) not in inside:
+                    inside[m.group(1)] = self.inside(m.group(1))
+                where = (inside[m.group(1)], int(m.group(2))) if inside[m.group(1)] else None
                 lines.add(where)
         shown.wait()
         return blocks

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One node of a simulated machine in this process: its clock, and what computing costs there. */
+#include "net/sim/sim.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <tern/sim.h>
+#include <tern/tern.h>
+
+#include "../../../tests/check.h"
+#include "base/world.h"
+#include "job/job.h"
+#include "net/packet/packet.h"
+
+enum { NODES = 2 };
+
+#define US UINT64_C(1000000) /* ps */
+#define PRICES "cluster,integer=1ns,floating=2ns,load=3ns,store=5ns"
+
+static struct job job;
+
+static void join(const char *profile)
+{
+	char why[300] = "";
+	setenv("TERN_SIM", profile, 1);
+	REQUIRE(job_create(&job, NODES, 0) == 0);
+	CHECK(sim_ops.usable(why, sizeof why));
+	CHECK(!sim_machine());
+	REQUIRE(sim_join(&job, 0) == 0);
+	REQUIRE(sim_machine());
+}
+
+static void leave(void)
+{
+	sim_leave(0);
+	CHECK(!sim_machine());
+	job_unmap(&job);
+	job_forget(&job);
+}
+
+TEST(a_profile_that_cannot_be_understood_is_refused_and_no_machine_is_made)
+{
+	char why[300] = "";
+	struct stat before, after;
+	setenv("TERN_SIM", "cluster,latency=soon", 1);
+	CHECK(!sim_ops.usable(why, sizeof why));
+	CHECK(strstr(why, "latency"));
+	REQUIRE(job_create(&job, NODES, 0) == 0);
+	REQUIRE(fstat(job.fd, &before) == 0);
+	CHECK_IS(sim_join(&job, 0), -EINVAL);
+	CHECK(strstr(tern_strerror(-EINVAL), "latency"));
+	CHECK(!sim_machine());
+	REQUIRE(fstat(job.fd, &after) == 0);
+	CHECK_IS(before.st_size, after.st_size);
+}
+
+TEST(the_machine_lies_behind_the_memory_of_the_job_and_is_made_once)
+{
+	struct stat once, twice;
+	join("cluster");
+	struct machine *m = sim_machine();
+	REQUIRE(fstat(job.fd, &once) == 0);
+	CHECK((size_t)once.st_size >= job.bytes + m->bytes);
+	CHECK_IS(m->shared->nodes, NODES);
+	m->shared->clock = 77;
+	CHECK_IS(sim_join(&job, 1), 0); /* another node of this process */
+	CHECK(sim_machine() == m);
+	REQUIRE(fstat(job.fd, &twice) == 0);
+	CHECK_IS(once.st_size, twice.st_size);
+	CHECK_IS(m->shared->clock, 77);
+	sim_leave(1);
+	CHECK(sim_machine() == m); /* the other node is still there */
+	leave();
+}
+
+TEST(work_costs_what_the_profile_says)
+{
+	struct tern_work work = { .integer = 7, .floating = 11, .loads = 13, .stores = 17 };
+	uint64_t left = 99;
+	CHECK_IS(sim_price(&work, &left), 0); /* it is free where no machine is simulated */
+	CHECK_IS(left, 0);
+	CHECK_IS(sim_work(&left, 0, false, false), WORK_DONE);
+	join(PRICES);
+	uint64_t before = turn_time(sim_machine());
+	CHECK_IS(sim_price(&work, &left), 0);
+	CHECK_IS(left, (7 * 1 + 11 * 2 + 13 * 3 + 17 * 5) * PS_NS);
+	CHECK_IS(sim_machine()->working, 1);
+	CHECK_IS(sim_work(&left, 0, false, false), WORK_DONE);
+	CHECK_IS(left, 0);
+	CHECK_IS(sim_machine()->working, 0);
+	CHECK_IS(turn_time(sim_machine()) - before, (7 + 22 + 39 + 85) * PS_NS);
+	leave();
+}
+
+TEST(work_of_more_than_ten_days_is_refused_and_less_is_not)
+{
+	static const uint64_t most = UINT64_C(1000000000000000); /* ns, as ps a million seconds */
+	uint64_t left;
+	join(PRICES);
+	struct tern_work work = { .integer = most };
+	CHECK_IS(sim_price(&work, &left), 0);
+	CHECK_IS(left, most * PS_NS);
+	CHECK_IS(sim_machine()->working, 1);
+	const struct tern_work much[] = {
+		{ .integer = most + 1 },         { .integer = most, .floating = 1 },
+		{ .integer = most, .loads = 1 }, { .integer = most, .stores = 1 },
+		{ .floating = UINT64_MAX },      { .stores = UINT64_MAX / 1000 }
+	};
+	for (unsigned i = 0; i < sizeof much / sizeof *much; i++) {
+		CHECK_IS(sim_price(&much[i], &left), -EINVAL);
+		CHECK(strstr(tern_strerror(-EINVAL), "more than ten days"));
+	}
+	CHECK_IS(sim_machine()->working, 1);
+	leave();
+}
+
+TEST(a_light_thread_computes_for_its_quantum_while_others_wait)
+{
+	struct tern_work work = { .integer = 2500 };
+	uint64_t left;
+	join(PRICES ",quantum=1us");
+	CHECK_IS(sim_price(&work, &left), 0);
+	CHECK_IS(sim_work(&left, 1, false, true), WORK_SWITCH);
+	CHECK_IS(left, 1500 * PS_NS);
+	CHECK_IS(sim_work(&left, 1, false, true), WORK_SWITCH);
+	CHECK_IS(left, 500 * PS_NS);
+	CHECK_IS(sim_work(&left, 1, false, true), WORK_DONE);
+	CHECK_IS(left, 0);
+	CHECK_IS(sim_price(&work, &left), 0);
+	CHECK_IS(sim_work(&left, 1, false, false), WORK_DONE); /* nobody waits */
+	leave();
+}
+
+TEST(the_clock_of_a_node_is_the_machines_and_never_goes_back)
+{
+	uint64_t real = sim_world.now();
+	CHECK(real + UINT64_C(60000000000) > world_real.now()); /* before a node has joined */
+	join("cluster");
+	struct machine *m = sim_machine();
+	uint64_t now = sim_world.now();
+	CHECK_IS(now, turn_time(m) / PS_NS);
+	turn_charge(m, 5 * US);
+	CHECK_IS(sim_world.now(), now + 5000);
+	m->serving = true; /* a controller's handler, at an earlier time */
+	m->served = turn_time(m) - 2 * US;
+	CHECK_IS(sim_world.now(), now + 5000);
+	m->served = turn_time(m) + US;
+	CHECK_IS(sim_world.now(), now + 6000);
+	m->serving = false;
+	CHECK_IS(sim_world.now(), now + 6000);
+	leave();
+	CHECK_IS(sim_world.now(), now + 5000); /* closing takes no virtual time */
+}
+
+static unsigned provides(const char *profile)
+{
+	struct wire *w;
+	join(profile);
+	REQUIRE(sim_wire(&w, 0, NULL) == 0);
+	unsigned found = w->provides;
+	w->ops->close(w);
+	CHECK(!sim_machine()); /* its last node has left */
+	job_unmap(&job);
+	job_forget(&job);
+	return found;
+}
+
+TEST(a_network_promises_what_its_profile_does_not_take_away)
+{
+	enum { ALL = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE };
+	CHECK_IS(provides("cluster,network=logp,order=1,room=1"), ALL);
+	CHECK_IS(provides("cluster,network=logp,order=0,room=1"), ALL & ~PROVIDES_ORDER);
+	CHECK_IS(provides("cluster,network=logp,order=1,room=0"), ALL & ~PROVIDES_ROOM);
+	CHECK_IS(provides("cluster,network=logp,order=1,room=1,drop=10"), ALL & ~PROVIDES_RELIABLE);
+	CHECK_IS(provides("cluster,network=logp,order=1,room=1,corrupt=10"),
+		 ALL & ~PROVIDES_RELIABLE);
+	CHECK_IS(provides("cluster,network=logp,order=1,room=1,jitter=1us"), PROVIDES_ROOM);
+}
