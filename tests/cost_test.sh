@@ -111,8 +111,9 @@ done < <(grep -E '^  words, n: formula' "$out")
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 [[ $(head -c 4 "$folder/cost.svg") == '<svg' && $(tail -1 "$folder/cost.svg") == '</svg>' ]] ||
 	fail "it is not an SVG picture"
-[[ $(grep -c '>CMAM</text>' "$folder/cost.svg") == 8 &&
-	$(grep -c '>Tern</text>' "$folder/cost.svg") == 8 ]] || fail "it has not 16 bars"
+[[ $(grep -cE '>CMAM, (source|destination)</text>' "$folder/cost.svg") == 8 &&
+	$(grep -cE '>Tern, (source|destination)</text>' "$folder/cost.svg") == 8 ]] ||
+	fail "it has not 16 bars"
 opened=$(grep -oE '<[a-z]+[ >]' "$folder/cost.svg" | wc -l)
 closed=$(grep -oE '</[a-z]+>|/>' "$folder/cost.svg" | wc -l)
 [[ $opened == "$closed" ]] || fail "$opened elements begin and $closed end"

@@ -49,7 +49,7 @@ check_page '<td>rendezvous</td>'
 sentence "what was measured stands beside what was predicted, and what the paper has"
 check_page 'dashed: predicted'
 check_page 'polyline class="c0 dashed"'
-check_page 'path class="ideal"'
+check_page 'polyline class="ideal"'
 check_page 'dotted: ideal'
 check_page 'receive, paper: 70 us'
 

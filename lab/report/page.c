@@ -10,17 +10,19 @@
 #include <tern/tern.h>
 
 #include "lab/report/report.h"
+#include "tools/common/svg.h"
 
 extern const char report_page[];
 
 #define MARK "<!--REPORT-->"
 
-enum { TEXT = 2 * COMMAND, COLUMNS_MOST = 96, MACHINES_MOST = 4 };
+enum { COLUMNS_MOST = 96, MACHINES_MOST = 4 };
 
 static void text_write(FILE *to, const char *before, const char *text, const char *after)
 {
-	char cell[TEXT];
-	fprintf(to, "%s%s%s", before, html_cell(cell, sizeof cell, text), after);
+	fputs(before, to);
+	xml_write(to, text);
+	fputs(after, to);
 }
 
 /* -- The data of a panel ------------------------------------------------------------------ */

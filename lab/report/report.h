@@ -78,8 +78,6 @@ void program_identity(const char *path, char *text, size_t len);
  * drawn.
  */
 bool plot_write(const struct figure *f, const struct data *d, const char *caption, FILE *to);
-/* Text with what HTML gives a meaning to written out. */
-const char *html_cell(char *cell, size_t len, const char *text);
 
 /* -- The page: page.c ------------------------------------------------------------------------- */
 

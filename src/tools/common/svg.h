@@ -6,17 +6,18 @@
 #include <stdio.h>
 
 /*
- * Begins a picture whose ground is painted. Its style has the classes title, faint, middle, end
- * and rule and the variables --paper, --ink, --faint and --rule; `light` and `dark` are further
- * variables, `more` further rules.
+ * Begins a picture whose ground is painted. Its style has the classes title, faint, middle, end,
+ * rule, ideal, dashed, hollow and c0 to c7, and the variables --paper, --ink, --faint, --rule and
+ * --c0 to --c7; `more` are further rules.
  */
-void svg_begin(FILE *to, int width, int height, const char *label, const char *light,
-	       const char *dark, const char *more);
+void svg_begin(FILE *to, int width, int height, const char *label, const char *more);
 /* Begins one within a page, which has a style of its own for the same classes. */
 void svg_open(FILE *to, int width, int height, const char *label);
 /* Ends it; 0, or -EIO if the file did not take all of it. */
 int svg_end(FILE *to);
 
+/* Text, with what XML gives a meaning to written out. */
+void xml_write(FILE *to, const char *text);
 /* A text of some classes, "" for none, that begins, ends or has its middle at x. */
 __attribute__((format(printf, 5, 6))) void svg_text(FILE *to, const char *classes, double x,
 						    double y, const char *format, ...);

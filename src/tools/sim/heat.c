@@ -160,7 +160,7 @@ int figures_heat(const void *figures, FILE *to)
 	m.left = m.letter > 0 ? MARGIN : MARGIN + HEADS;
 	double wide = m.left + MARGIN + m.side * m.width, high = TOP + m.side * m.height;
 	svg_begin(to, (int)(wide < 420 ? 420 : wide), (int)high + LEGEND,
-		  "How busy the parts of a simulated machine were", "", "", style);
+		  "How busy the parts of a simulated machine were", style);
 	svg_text(to, "title", MARGIN, 26, "%u nodes of %s (%s), %.3f us", f->nodes, f->profile,
 		 f->network, f->time);
 	if (!(m.letter > 0))
