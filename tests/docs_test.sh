@@ -89,8 +89,8 @@ for number in $(cat "${pages[@]}" | grep -oE '\bdecisions? [0-9]+(, [0-9]+)*' | 
 	grep -qx "$number" <<<"$decided" || fail "there is no decision $number"
 done
 
-# What a command writes between markers does not count, nor docs/api.md, which scripts/api.py writes,
-# nor guides for users; docs/api.md.in is written by hand.
+# What a command writes does not count: blocks between markers, and docs/api.md, of which
+# docs/api.md.in is written by hand. Nor do guides for users.
 echo "the documents written by hand have at most 3,500 lines"
 by_hand=$(for page in docs/*.md docs/api.md.in; do
 	[[ $page == docs/api.md || $page == docs/sim-tutorial.md ]] ||

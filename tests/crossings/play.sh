@@ -28,8 +28,9 @@ sim:*) # that a crash is planned, though it never comes, lets no rank look ahead
 	ranks=${RANKS:-$((2 << seed % 2))}
 	start=("$tern" sim --survive --profile "${network#sim:}" \
 		--set crash_at=1000000s)
-	# Behind a rendezvous nothing leaves SCMP's queues (src/net/sim/machine/README.md), so a program that does
-	# something else meanwhile stands still. With jitter the machine has no such queues.
+	# Behind a rendezvous nothing leaves SCMP's queues (src/net/sim/machine/README.md), so a
+	# program that does something else meanwhile stands still. With jitter the machine has no
+	# such queues.
 	[[ $network != sim:scmp* ]] || start+=(--set jitter=1ns) ;;
 machines) ;;
 machines-udp) settings+=(TERN_NET=udp) ;;
