@@ -15,7 +15,7 @@ static struct manager {
 	int rc;
 	unsigned opened, closed, aborted;
 	bool open_already;
-} *manager; /* seen by children, too */
+} * manager; /* seen by children, too */
 
 static int mpi_begun, mpi_over;
 
@@ -77,8 +77,8 @@ static const struct pmi_ops counting = { .name = "TEST-PMI",
 
 static void begin(void)
 {
-	manager = mmap(NULL, sizeof *manager, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		       0);
+	manager = mmap(NULL, sizeof *manager, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
 	REQUIRE(manager != MAP_FAILED);
 	manager->size = 1;
 }

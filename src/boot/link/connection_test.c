@@ -189,8 +189,8 @@ TEST(whatever_bytes_a_stranger_sends_nothing_of_them_is_believed)
 		const uint32_t head[2] = { FRAME_RANK_STATUS, sizeof(struct rank_status) };
 		chance_fill(bytes, sizeof bytes, chance_next(&c));
 		if (round % 2)
-			greeting_write(bytes,
-				       &(struct greeting){ .stamp = build_stamp, .machine = CALLER });
+			greeting_write(bytes, &(struct greeting){ .stamp = build_stamp,
+								  .machine = CALLER });
 		if (round % 4 == 1) /* and a frame whose tag alone is wrong */
 			memcpy(bytes + GREETING, head, sizeof head);
 		CHECK_IS(bare_says(bytes, sizeof bytes), -EPROTO);
