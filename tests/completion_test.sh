@@ -58,8 +58,7 @@ for command in $commands; do
 	[[ $command != top && $command != why ]] || folder_of=watch
 	for source in {src/tools,lab}/$folder_of/{options,$command}.c; do
 		[[ -e $source ]] || continue
-		for option in $(grep -oP '\.name = "--\K[a-z-]+' "$source" |
-			grep -vxE 'agent|link'); do
+		for option in $(grep -oP '\.name = "--\K[a-z-]+' "$source"); do
 			grep -qxe "--$option" <<<"$options" || fail "tern $command: not --$option"
 		done
 	done

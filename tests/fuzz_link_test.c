@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A launcher's end of `tern run --hosts`: a link hears what comes from its host, and the keeper
- * what links pass on. An input says which of them hears it.
+ * A launcher's end of `tern run --hosts`: what comes from a host, while its remote shell runs or
+ * when it has ended, and what the other hosts are told of it.
  */
 #include "fuzz.h"
 
@@ -13,8 +13,8 @@
 #include <tern/tern.h>
 
 /*
- * Where links read and write, so that the text of an input does not end up on this program's
- * output.
+ * Where the launcher reads and writes, so that the text of an input does not end up on this
+ * program's output.
  */
 static int fuzz_null(void)
 {
@@ -30,8 +30,8 @@ static int fuzz_null(void)
 #define STDOUT_FILENO fuzz_null()
 #define STDERR_FILENO fuzz_null()
 #include "job/exchange.h"
-#include "tools/run/hosts.h"
-#include "tools/run/link.c"
+#include "tools/run/hosts.c"
+#include "tools/run/output.c"
 
 enum { RANKS = 4 };
 
@@ -43,20 +43,6 @@ static int bytes_from(const uint8_t *bytes, size_t len)
 	REQUIRE(write(fd[1], bytes, len) == (ssize_t)len);
 	close(fd[1]);
 	return fd[0];
-}
-
-static void link_hears(const uint8_t *bytes, size_t len)
-{
-	struct link l = { .host = "there" };
-	const char *text;
-	keepalive_begin(&l.silence, 0);
-	wire_open(&l.agent, bytes_from(bytes, len), dup(fuzz_null()));
-	wire_open(&l.launcher, -1, dup(fuzz_null())); /* the launcher says nothing */
-	while (link_round(&l))
-		;
-	REQUIRE(link_noise(&l, &text) <= NOISE);
-	wire_close(&l.agent);
-	wire_close(&l.launcher);
 }
 
 /*
@@ -84,32 +70,37 @@ static void told_check(int fd)
 	wire_close(&w);
 }
 
-static void launcher_hears(const uint8_t *bytes, size_t len)
+static void fuzz_one(const uint8_t *bytes, size_t len)
 {
 	static char list[] = "a,b", ssh[] = "sh", program[] = "true";
 	char *words[] = { program, NULL };
 	struct run_options o = {
 		.total = RANKS, .ranks = RANKS, .hosts = list, .shell = ssh, .program = words
 	};
+	bool ended = fuzz_byte(&bytes, &len) & 1;
 	struct hosts h;
-	int other[2];
+	struct output output;
+	int other[2], code;
 	signal(SIGPIPE, SIG_IGN); /* a keeper has all signals blocked */
-	REQUIRE(hosts_open(&h, &o) == 0);
+	REQUIRE(hosts_open(&h, &o, &output) == 0 && output_open(&output, 2, 0, 0, NULL) == 0);
+	for (uint32_t i = 0; i < 2; i++)
+		REQUIRE(output_add(&output, i, -1, -1) == 0);
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, other) == 0);
-	REQUIRE(hosts_begin(&h, 0, bytes_from(bytes, len), &o) == 0 &&
-		hosts_begin(&h, 1, other[0], &o) == 0);
-	for (int i = 0; i < 10; i++)
+	REQUIRE(hosts_begin(&h, 0, getpid(), bytes_from(bytes, len), dup(fuzz_null()), &o) == 0 &&
+		hosts_begin(&h, 1, getpid(), other[0], dup(other[0]), &o) == 0);
+	for (int i = 0; !ended && i < 10; i++)
 		hosts_serve(&h);
+	hosts_left(&h, 0, 0);
+	REQUIRE(hosts_ended(&h, 0, &code) && !hosts_ended(&h, 0, &code));
 	hosts_close(&h);
 	told_check(other[1]);
-}
-
-static void fuzz_one(const uint8_t *bytes, size_t len)
-{
-	if (fuzz_byte(&bytes, &len) & 1)
-		launcher_hears(bytes, len);
-	else
-		link_hears(bytes, len);
+	while (!output_finished(&output))
+		;
+	for (unsigned i = 0; i < output.channels; i++) {
+		close(output.channel[i].ready);
+		free(output.channel[i].writer.text.bytes);
+	}
+	free(output.stream);
 }
 
 FUZZ_TARGET(link, 1000)

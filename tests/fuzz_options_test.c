@@ -18,10 +18,10 @@ static void hosts_take(struct run_options *o)
 {
 	struct hosts h;
 	uint32_t next = 0;
-	int rc = hosts_open(&h, o);
+	int rc = hosts_open(&h, o, NULL);
 	REQUIRE(rc <= 0 && (rc == 0 || *tern_strerror(rc)));
 	for (uint32_t i = 0; !rc && i < h.count; i++) {
-		char **words = hosts_command(&h, i, 3);
+		char **words = hosts_command(&h, i);
 		REQUIRE(words && *h.host[i].name && h.host[i].name[0] != '-' && h.host[i].ranks);
 		REQUIRE(h.host[i].first == next && o->share[i] == h.host[i].ranks);
 		next += h.host[i].ranks;
@@ -42,7 +42,7 @@ static void line_take(char *text, size_t len)
 		argv[argc++] = word;
 	if (!run_options_read(&o, argc, argv, &status))
 		REQUIRE(status == 0 || status == 2);
-	else if (!o.agent && !o.link && o.hosts) /* and no file, which may be anything */
+	else if (o.hosts) /* and no file, which may be anything */
 		hosts_take(&o);
 	run_options_close(&o);
 }

@@ -134,18 +134,16 @@ kill $reader
 check_nothing_left
 
 sentence "whoever is killed, nothing is left on the other host"
-for victim in front keeper link ssh agent; do
+for victim in front keeper ssh tern-link; do
 	start -n 3 sh -c 'echo ready; sleep 1000 & sleep 1000'
 	until_true printed_by 3 ready || fail "it does not begin"
 	keeper=$(pgrep -P $front)
-	link=$(pgrep -P "$keeper")
 	case $victim in
 	front) pid=$front ;;
 	keeper) pid=$keeper ;;
-	link) pid=$link ;;
-	ssh) pid=$(pgrep -P "$link") ;;
-	agent) pid=$(marked | while read -r p; do
-		grep -qz -- --agent "/proc/$p/cmdline" 2>/dev/null && echo "$p"; done | tail -1) ;;
+	ssh) pid=$(pgrep -P "$keeper") ;;
+	tern-link) pid=$(marked | while read -r p; do
+		grep -qz "^[^ ]*/tern-link\$" "/proc/$p/cmdline" 2>/dev/null && echo "$p"; done | tail -1) ;;
 	esac
 	kill -9 $pid
 	wait $front 2>/dev/null
@@ -211,7 +209,7 @@ refused() { # PATTERN ARGUMENTS
 sentence "what cannot be done is refused in words"
 refused "'' is no host" --hosts a,,b -n 4 true
 refused 'a is named twice' --hosts a,a -n 4 true
-refused 'host 127.0.0.1: .* no agent answered: the host cannot be reached' --hosts 127.0.0.1 \
+refused 'host 127.0.0.1: .* tern-link did not answer: the host cannot be reached' --hosts 127.0.0.1 \
 	--ssh "${shell/-p $port/-p 1}" -n 2 true
 refused "cannot start 'no-such-shell'" --hosts a --ssh no-such-shell -n 2 true
 

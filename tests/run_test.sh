@@ -480,25 +480,36 @@ kill -TERM "$front"
 ended
 check_status 143
 
+# What stands for ssh: HOST COMMAND.
+cat >"$folder/quiet" <<'END'
+#!/bin/sh
+shift
+exec sh -c "$*"
+END
+chmod +x "$folder/quiet"
+
 at_terminal() { RUN_TEST_MARK=$mark timeout 300 script -qec "$1" /dev/null; }
-if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
-	sentence "Ctrl-C at a terminal reaches the ranks once"
-	ranks='trap "echo interrupted; sleep 0.3; exit 9" INT; echo ready; while :; do sleep 0.02; done'
-	# A terminal's lines have another end. A shell that traces its commands (-x) writes them
-	# there, too.
-	seen() { (($(grep -c "$1" "$out") >= $2)); }
+# A terminal's lines have another end. A shell that traces its commands (-x) writes them there, too.
+seen() { (($(grep -c "$1" "$out") >= $2)); }
+terminal_check() { # [HOSTS]
+	local hosts=${1:-}
 	: >"$out"
 	{ until_true seen 'ready[^;]*$' 2; printf '\003'; until_true seen '^status' 1; } |
-		at_terminal "trap : INT; $tern run -n 2 --survive sh -c '$ranks'; echo status \$?" \
+		at_terminal "trap : INT; $tern run $hosts -n 2 --survive sh -c '$ranks'; echo status \$?" \
 		>"$out" 2>&1
 	[[ $(grep -c 'interrupted[^;]*$' "$out") == 2 ]] || fail "it said: $(<"$out")"
 	grep -q 'status 9' "$out" || fail "the status was not passed on"
-
-	sentence "rank 0 reads from the terminal"
 	: >"$out"
 	{ echo typed; until_true seen '0\] typed' 1; } |
-		at_terminal "$tern run -n 2 --tag head -1" >"$out" 2>&1
+		at_terminal "$tern run $hosts -n 2 --tag head -1" >"$out" 2>&1
 	grep -q '\[0\] typed' "$out" || fail "it said: $(<"$out")"
+}
+ranks='trap "echo interrupted; sleep 0.3; exit 9" INT; echo ready; while :; do sleep 0.02; done'
+if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
+	sentence "Ctrl-C at a terminal reaches the ranks once, and rank 0 reads from the terminal"
+	terminal_check
+	sentence "so they do on other hosts"
+	terminal_check "--hosts a,b --ssh $folder/quiet"
 fi
 
 sentence "what nohup ignores stays ignored"
@@ -587,7 +598,7 @@ exec sh -c "$*"
 END
 chmod +x "$folder/noisy"
 
-sentence "what a host writes before its agent is named; nothing is left of an agent given up early"
+sentence "what a host writes before tern-link is named; nothing is left of one given up early"
 for ((round = 0; round < 6; round++)); do
 	run --hosts there,elsewhere --ssh "$folder/noisy" -n 2 sleep 1000
 	check_status 255
@@ -597,19 +608,12 @@ for ((round = 0; round < 6; round++)); do
 	check_nothing_left
 done
 
-cat >"$folder/quiet" <<'END'
-#!/bin/sh
-shift
-exec sh -c "$*"
-END
-chmod +x "$folder/quiet"
-
 sentence "a host that cannot be reached is named"
 printf '#!/bin/sh\nexit 255\n' >"$folder/unable"
 chmod +x "$folder/unable"
 run --hosts nowhere --ssh "$folder/unable" -n 2 true
 check_status 255
-check_err "^tern run: host nowhere: '$folder/unable' ended with status 255 and no agent answered"
+check_err "^tern run: host nowhere: '$folder/unable' ended with status 255 and tern-link did not answer"
 
 elsewhere() { # HOSTS SHELL PATTERN: what is refused as a mistake
 	run --hosts "$1" --ssh "$2" -n 2 true
@@ -660,7 +664,7 @@ HERE=here run --hosts a,b --ssh "$folder/named" -n 2 --env SAID='a = b' --env HE
 	sh -c 'echo "$SAID, $HERE, $TERN_SPIN"; echo "$ENVIRONMENT" | grep -E "^(SAID|TERN_SPIN)="'
 check_status 0
 count_printed 'a = b, here, 77' 2 || fail "they have others: $(<"$out")"
-count_printed 'TERN_SPIN=77' 2 || fail "the agent does not see what Tern reads"
+count_printed 'TERN_SPIN=77' 2 || fail "tern-link does not see what Tern reads"
 printed 'SAID=.*' && fail "the command that reaches a host has it, too"
 
 sentence "what survivors return counts on other hosts, too"
@@ -698,13 +702,14 @@ ended
 check_status 0
 count_printed fine 2 || fail "it did not go on"
 
-sentence "an agent without an order says so"
-run --agent </dev/null
+sentence "tern-link without an order says so"
+link() { timeout 300 "$TERN_BIN/../libexec/tern-link" >"$out" 2>"$err"; status=$?; }
+link </dev/null
 check_status 1
-check_err '^tern run: the launcher has gone before'
-run --agent <<<'echo nonsense'
+check_err '^tern-link: whoever started this has gone before'
+link <<<'echo nonsense'
 check_status 1
-check_err "^tern run: .* no launcher's order"
+check_err '^tern-link: what comes in is no order'
 
 # -- Start-up -----------------------------------------------------------------
 

@@ -7,8 +7,8 @@
  * to it stay with their sender.
  *
  * A status record carries the card and the state of a rank to the other machines. Whoever connects
- * the machines copies it from one memory to the other: the agents of `tern run --hosts`, or the
- * links of a job that another launcher started (boot/link/link.h). A machine has one of those, so
+ * the machines copies it from one memory to the other: tern-link, whether `tern run --hosts`
+ * has started it or a rank (boot/link/link.h). A machine has one of those, so
  * one process writes all records that come in. A record says everything about its rank. It may come
  * by several ways and more than once: its serial tells the later from the earlier, and the last one
  * replaces all before it. Each machine counts its own sessions: a rank in a later session has left

@@ -78,15 +78,22 @@ struct net_rma {
 	unsigned (*ended)(struct net *net, struct moved *m, unsigned n);
 };
 
+/*
+ * Devices that a network is made for, and the question whether this machine has one: in a file of
+ * its own, so that tern-link can ask without having the network.
+ */
+struct net_device {
+	const char *network;
+	const char *const *folders; /* that are not empty where there is a device */
+	bool (*usable)(char *why, size_t len);
+};
+
 struct net_ops {
 	const char *name;
 	const char *reach; /* which ranks, in words */
 	enum net_span span;
-	/*
-	 * Folders that are not empty where the machine has a device for it; TERN_NET=auto prefers
-	 * it there. NULL: it needs none.
-	 */
-	const char *const *devices;
+	/* TERN_NET=auto prefers it where every machine has one. NULL: it needs none. */
+	const struct net_device *device;
 	/*
 	 * What TERN_NET can say if it takes more than the name: a slash and what open() gets. NULL:
 	 * the name alone.

@@ -5,7 +5,6 @@
  */
 #include "open/nets.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,48 +22,9 @@ enum { AGREE_NAP_NS = 1000000 };
 static const struct net_ops *net_with(enum net_span span, bool devices)
 {
 	for (unsigned i = 0; net_table[i]; i++)
-		if (net_table[i]->span == span && !net_table[i]->devices == !devices)
+		if (net_table[i]->span == span && !net_table[i]->device == !devices)
 			return net_table[i];
 	return NULL;
-}
-
-/* -- What the machine has ------------------------------------------------------------------- */
-
-/* A class is there when its module is, with or without a device. */
-static bool folder_has_any(const char *path)
-{
-	DIR *d = opendir(path);
-	const struct dirent *e = NULL;
-	while (d && (e = readdir(d)) && e->d_name[0] == '.')
-		;
-	if (d)
-		closedir(d);
-	return e;
-}
-
-/* Asked first, because ops->usable() may take long. */
-static bool device_here(const struct net_ops *ops)
-{
-	for (const char *const *folder = ops->devices; *folder; folder++)
-		if (folder_has_any(*folder))
-			return true;
-	return false;
-}
-
-/*
- * A rank that was told which network to use has it in any case: others follow it, if they may
- * choose.
- */
-bool nets_fabric_here(void)
-{
-	char why[300];
-	const struct net_ops *fabric = net_with(SPAN_JOB, true);
-	const char *text = setting_text(SETTING_NET);
-	if (!fabric)
-		return false;
-	if (strcmp(text, "auto") != 0)
-		return strstr(text, fabric->name);
-	return device_here(fabric) && fabric->usable(why, sizeof why);
 }
 
 /* -- TERN_NET -------------------------------------------------------------------------------- */

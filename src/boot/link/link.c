@@ -3,7 +3,7 @@
 #include "boot/link/link.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,29 +31,34 @@ static int start_failed(const char *path, const char *why, int rc)
 	return error_set(rc, "starting %s, which watches the ranks of this machine: %s", path, why);
 }
 
-static bool order_write(int control, const struct link_plan *plan, const struct link_order *order)
+static bool order_send(struct wire *w, const struct link_plan *plan, const struct link_order *order)
 {
 	size_t len = order->machines * sizeof *plan->address;
-	return send(control, order, sizeof *order, MSG_NOSIGNAL) == (ssize_t)sizeof *order &&
-	       (!len || send(control, plan->address, len, MSG_NOSIGNAL) == (ssize_t)len);
+	char *text = malloc(sizeof *order + len);
+	if (!text)
+		return false;
+	memcpy(text, order, sizeof *order);
+	if (len)
+		memcpy(text + sizeof *order, plan->address, len);
+	wire_send(w, FRAME_WATCH, text, sizeof *order + len);
+	free(text);
+	return true;
 }
 
 /* It answers when it watches, or cannot. */
-static int answer_read(int control, const char *path)
+static int answer_read(struct wire *w, const char *path)
 {
+	struct frame f;
 	struct link_answer a;
-	ssize_t n;
-	do
-		n = recv(control, &a, sizeof a, MSG_WAITALL);
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof a)
+	if (!wire_wait(w, &f) || f.type != FRAME_OVER || f.len != sizeof a)
 		return start_failed(path, "it ended before it watched anybody; run it to see why",
 				    -ENOTSUP);
+	memcpy(&a, f.data, sizeof a);
 	a.text[sizeof a.text - 1] = '\0';
 	return a.rc ? start_failed(path, a.text, a.rc < 0 ? a.rc : -EPROTO) : 0;
 }
 
-static int link_order(const struct link_plan *plan, const char *path, int control, bool notice)
+static int link_order(const struct link_plan *plan, const char *path, struct wire *w, bool notice)
 {
 	struct link_order order = { .version = TERN_VERSION,
 				    .notice = notice,
@@ -62,8 +67,7 @@ static int link_order(const struct link_plan *plan, const char *path, int contro
 	if (rc)
 		return rc;
 	order.machines = plan->listener >= 0 ? plan->job->head->machines : 0;
-	order_write(control, plan, &order); /* if it cannot be: the answer says why */
-	return answer_read(control, path);
+	return order_send(w, plan, &order) ? answer_read(w, path) : -ENOMEM;
 }
 
 static int notice_open(struct job *job)
@@ -81,12 +85,13 @@ static int link_start(const struct link_plan *plan, const char *path, int notice
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return start_failed(path, strerror(errno), -errno);
-	const int fd[] = { pair[1], plan->job->fd, plan->listener, notice };
-	int rc = program_start(path, fd);
+	const int fd[] = { plan->job->fd, plan->listener, notice };
+	struct wire w;
+	int rc = program_start(path, pair[1], fd);
 	close(pair[1]);
-	rc = rc ? start_failed(path, strerror(-rc), rc)
-		: link_order(plan, path, pair[0], notice >= 0);
-	close(pair[0]);
+	wire_open(&w, pair[0], pair[0]);
+	rc = rc ? start_failed(path, strerror(-rc), rc) : link_order(plan, path, &w, notice >= 0);
+	wire_close(&w);
 	return rc;
 }
 

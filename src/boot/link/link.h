@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The link of a machine, in a job that another launcher started: a program of its own, tern-link,
- * which the lowest rank of the machine executes when it joins. It watches the machine's ranks and
+ * The link of a machine: a program of its own, tern-link, with a wire to whoever started it, and
+ * what comes there first says what it is to do. A launcher has it start the ranks of the machine
+ * (FRAME_ORDER, tools/run/run.h). In a job that another launcher started, the lowest rank of the
+ * machine executes it when it joins (FRAME_WATCH): it watches the machine's ranks and
  * their launcher (monitor.h), tells the job's memory who has ended, and has a connection to the
  * link of each other machine (mesh.h). It ends when all ranks of its machine have ended and the
  * others know.
@@ -15,6 +17,7 @@
 #include <netinet/in.h>
 
 #include "base/process.h"
+#include "boot/link/wire.h"
 #include "job/job.h"
 
 /* A socket at which the links of other machines can call; before it begins. */
@@ -36,8 +39,8 @@ int link_begin(const struct link_plan *plan);
 void link_settle(struct job *job, uint32_t rank);
 
 /*
- * What tern-link reads from its descriptor PROGRAM_CONTROL, an address for each machine behind it,
- * and what it answers there. The rest is in the job's memory.
+ * FRAME_WATCH, an address for each machine behind it, and what tern-link answers in a FRAME_OVER.
+ * The rest is in the job's memory.
  */
 struct link_order {
 	char version[16];  /* first, in every version */
@@ -52,7 +55,7 @@ struct link_answer {
 	char text[400];
 };
 
-/* The whole of tern-link. Its exit status. */
-int link_main(void);
+/* tern-link, if what came first from `wire` is such an order. Its exit status. */
+int link_watch(struct wire *wire, const struct frame *order);
 
 #endif

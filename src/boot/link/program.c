@@ -113,12 +113,12 @@ enum { SANITIZED = 0 };
 enum { SANITIZED = 0 };
 #endif
 
-enum { STACK = 64 << 10, FILES = PROGRAM_END - PROGRAM_CONTROL };
+enum { STACK = 64 << 10, FILES = PROGRAM_END - PROGRAM_MEMORY };
 
 /* What the two processes on the way borrow of this one. Shared, so that a forked one can, too. */
 struct start {
 	const char *path;
-	int fd[FILES];
+	int control, fd[FILES];
 	int error; /* errno of what failed on the way */
 	_Alignas(64) char stack[2][STACK];
 };
@@ -150,18 +150,21 @@ static void close_from(unsigned first)
 /* First out of the way of the numbers that they are to have. */
 static void files_arrange(struct start *s)
 {
+	int control = fcntl(s->control, F_DUPFD_CLOEXEC, PROGRAM_END);
 	for (int i = 0; i < FILES; i++)
 		if (s->fd[i] >= 0)
 			s->fd[i] = fcntl(s->fd[i], F_DUPFD_CLOEXEC, PROGRAM_END);
 	for (int i = 0; i < FILES; i++)
 		if (s->fd[i] >= 0)
-			dup2(s->fd[i], PROGRAM_CONTROL + i);
+			dup2(s->fd[i], PROGRAM_MEMORY + i);
 		else
-			close(PROGRAM_CONTROL + i);
+			close(PROGRAM_MEMORY + i);
+	dup2(control, STDIN_FILENO);
+	dup2(control, STDOUT_FILENO);
 	int null = open("/dev/null", O_RDWR);
-	for (int fd = 0; null >= 0 && fd < PROGRAM_CONTROL; fd++)
-		dup2(null, fd);
-	if (null >= PROGRAM_CONTROL) /* it may have one of the numbers that are not given */
+	if (null >= 0)
+		dup2(null, STDERR_FILENO);
+	if (null >= PROGRAM_MEMORY) /* it may have one of the numbers that are not given */
 		close(null);
 	close_from(PROGRAM_END);
 }
@@ -195,7 +198,7 @@ static int start_apart(void *arg)
  * another thread of it may wait for any child, or it may ignore SIGCHLD: so all signals are
  * blocked, and the first child is one of which nothing but our own wait is told.
  */
-int program_start(const char *path, const int fd[FILES])
+int program_start(const char *path, int control, const int fd[FILES])
 {
 	sigset_t all, before;
 	int state;
@@ -204,6 +207,7 @@ int program_start(const char *path, const int fd[FILES])
 	if (s == MAP_FAILED)
 		return -errno;
 	s->path = path;
+	s->control = control;
 	memcpy(s->fd, fd, sizeof s->fd);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -15,15 +15,17 @@
  */
 int program_find(char path[PATH_MAX]);
 
-/* The descriptors that tern-link has when it begins; which of the last two are there, it is told.
+/*
+ * The descriptors that tern-link has when it begins: 0 and 1 are a socket to whoever started it, 2
+ * is /dev/null; which of the last two of these are there, it is told.
  */
-enum { PROGRAM_CONTROL = 3, PROGRAM_MEMORY, PROGRAM_LISTENER, PROGRAM_NOTICE, PROGRAM_END };
+enum { PROGRAM_MEMORY = 3, PROGRAM_LISTENER, PROGRAM_NOTICE, PROGRAM_END };
 
 /*
- * Executes it with fd[i] as descriptor PROGRAM_CONTROL + i, where that is not -1, and /dev/null as
- * 0 to 2. 0, or a negative errno of what stood in the way. No copy of the program is made: until
+ * Executes it with `control` as descriptors 0 and 1, and fd[i] as PROGRAM_MEMORY + i, where that is
+ * not -1. 0, or a negative errno of what stood in the way. No copy of the program is made: until
  * tern-link is executed, its process borrows this one's memory, and this thread waits.
  */
-int program_start(const char *path, const int fd[PROGRAM_END - PROGRAM_CONTROL]);
+int program_start(const char *path, int control, const int fd[PROGRAM_END - PROGRAM_MEMORY]);
 
 #endif

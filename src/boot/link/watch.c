@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,7 +113,7 @@ static void files_raise(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
-static void link_watch(struct link *l)
+static void link_run(struct link *l)
 {
 	prctl(PR_SET_NAME, "tern-link");
 	files_raise();
@@ -131,45 +130,43 @@ static void link_watch(struct link *l)
 
 /* -- Beginning ------------------------------------------------------------------------------ */
 
-static bool order_take(void *to, size_t len)
-{
-	return recv(PROGRAM_CONTROL, to, len, MSG_WAITALL) == (ssize_t)len;
-}
-
-static int order_read(struct link *l)
+static int order_read(struct link *l, const struct frame *f)
 {
 	struct link_order *o = &l->order;
-	if (!order_take(o, sizeof *o))
-		return error_set(-EPROTO, "nobody says whom to watch; ranks start this program");
-	if (strncmp(o->version, TERN_VERSION, sizeof o->version) != 0)
-		return error_set(-EPROTO, "it is of Tern %s and the library is %.15s", TERN_VERSION,
-				 o->version);
+	if (f->len < sizeof o->version || strncmp(f->data, TERN_VERSION, sizeof o->version) != 0)
+		return error_set(-EPROTO, "it is of Tern %s and the library is another version",
+				 TERN_VERSION);
+	if (f->len < sizeof *o)
+		return error_set(-EPROTO, "what it was told is cut off");
+	memcpy(o, f->data, sizeof *o);
 	int rc = job_map(&l->job, PROGRAM_MEMORY);
 	if (rc)
 		return rc;
-	if (o->machines && o->machines != l->job.head->machines)
+	uint32_t machines = l->job.head->machines;
+	if (o->machines && (o->machines != machines ||
+			    f->len != sizeof *o + machines * sizeof(struct sockaddr_in6)))
 		return error_set(-EPROTO, "it was told of %u machines and the job has %u",
-				 o->machines, l->job.head->machines);
+				 o->machines, machines);
 	return 0;
 }
 
-static int mesh_begin(struct link *l)
+static int mesh_begin(struct link *l, const void *addresses)
 {
 	char why[200] = "";
-	uint32_t machines = l->order.machines;
-	struct sockaddr_in6 *address = calloc(machines, sizeof *address);
+	size_t len = l->order.machines * sizeof(struct sockaddr_in6);
+	struct sockaddr_in6 *address = malloc(len); /* what is in a frame has any alignment */
 	if (!seal_usable(why, sizeof why))
 		return error_set(-ENOTSUP, "%s", why);
-	if (address && !order_take(address, machines * sizeof *address))
-		return error_set(-EPROTO, "nobody says where the other machines are");
+	if (address)
+		memcpy(address, addresses, len);
 	l->mesh = address ? mesh_open(&l->job, PROGRAM_LISTENER, address, l->order.silence) : NULL;
 	free(address);
 	return l->mesh ? 0 : error_set(-ENOMEM, "no memory");
 }
 
-static int link_open(struct link *l)
+static int link_open(struct link *l, const struct frame *f)
 {
-	int rc = order_read(l);
+	int rc = order_read(l, f);
 	if (rc)
 		return rc;
 	l->notice = l->order.notice ? PROGRAM_NOTICE : -1;
@@ -177,33 +174,33 @@ static int link_open(struct link *l)
 	l->polls = calloc(2 + l->job.head->here + mesh_polls_most(&l->job), sizeof *l->polls);
 	if (!l->watched || !l->polls)
 		return error_set(-ENOMEM, "no memory");
-	return l->order.machines ? mesh_begin(l) : 0;
+	return l->order.machines ? mesh_begin(l, f->data + sizeof l->order) : 0;
 }
 
 /* The rank that has started this waits for it. */
-static void link_answer(int rc)
+static void link_answer(struct wire *w, int rc)
 {
 	struct link_answer a = { .rc = rc };
-	if (rc) {
+	if (rc)
 		snprintf(a.text, sizeof a.text, "%s", tern_strerror(rc));
-		fprintf(stderr, "tern-link: %s\n", a.text);
-	}
-	send(PROGRAM_CONTROL, &a, sizeof a, MSG_NOSIGNAL);
-	close(PROGRAM_CONTROL);
+	wire_send(w, FRAME_OVER, &a, sizeof a);
+	wire_close(w);
+	dup2(STDERR_FILENO, STDIN_FILENO);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
 /* The guard. Where no second process can be had, it watches by itself. */
-int link_main(void)
+int link_watch(struct wire *wire, const struct frame *order)
 {
 	int status = 0;
 	prctl(PR_SET_NAME, "tern-guard");
 	signal(SIGCHLD, SIG_DFL); /* the program may have ignored it */
-	int rc = link_open(&self);
-	link_answer(rc);
+	int rc = link_open(&self, order);
+	link_answer(wire, rc);
 	for (int i = 0; !rc && i < LINKS; i++, world_nap(AGAIN_NS)) {
 		pid_t pid = fork();
 		if (pid <= 0) {
-			link_watch(&self);
+			link_run(&self);
 			return 0;
 		}
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

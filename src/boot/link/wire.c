@@ -4,10 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/world.h"
 
 /* In the byte order of the machine: both ends are the same build, which the order checks first. */
 struct head {
@@ -140,6 +143,21 @@ bool wire_next(struct wire *w, struct frame *f)
 			     .data = frame + sizeof h,
 			     .len = h.len };
 	b->at += len + wire_tag(w);
+	return true;
+}
+
+bool wire_wait(struct wire *w, struct frame *f)
+{
+	bool there = true;
+	while (!wire_next(w, f)) {
+		struct pollfd p[] = { { .fd = w->from, .events = POLLIN },
+				      { .fd = w->to, .events = POLLOUT } };
+		if (!there)
+			return false;
+		world_poll(p, wire_backlog(w) ? 2 : 1, -1);
+		wire_flush(w);
+		there = wire_read(w);
+	}
 	return true;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames between the parts of a job on several machines: between the launcher and its agents, over
- * whatever the remote shell carries, and between the links of machines, over TCP and sealed.
- * Nothing here blocks, and nothing that arrives is believed: a frame that is too long, unknown, or
- * without the right seal ends the conversation.
+ * Frames between the parts of a job on several machines: down from a launcher to its links, over
+ * whatever the remote shell carries, and up; and between the links of machines, over TCP and
+ * sealed. Nothing here blocks, and nothing that arrives is believed: a frame that is too long,
+ * unknown, or without the right seal ends the conversation.
  */
 #ifndef TERN_BOOT_LINK_WIRE_H
 #define TERN_BOOT_LINK_WIRE_H
@@ -16,20 +16,22 @@
 #include "boot/link/seal.h"
 
 enum frame_type {
-	FRAME_ORDER,  /* to the agent, first: what to start; see order.h */
-	FRAME_SIGNAL, /* to the agent: a number, to be passed to its ranks */
-	FRAME_INPUT,  /* to the agent: the next of rank 0's input, nothing at its end */
-	FRAME_TAKEN,  /* from the agent: the input has been taken, and there is room for more */
-	FRAME_OUT,    /* from the agent: text for the standard output */
-	FRAME_ERROR,  /* from the agent: text for the standard error */
-	FRAME_RANK_STATUS, /* from an agent, and from there to all others, and between links: news
-			      of one of its ranks; job/exchange.h */
-	FRAME_FABRIC,      /* from an agent: whether its host has a fabric; to the agents: whether
-			      all have, open/nets.h */
-	FRAME_ALIVE,       /* to the agent, and back: nothing, so that silence means something */
-	FRAME_OVER,        /* from the agent, last: the exit status of its part of the job */
+	FRAME_ORDER,       /* down, first: what to start; see tools/run/order.h */
+	FRAME_SIGNAL,      /* down: a number, to be passed to the ranks */
+	FRAME_INPUT,       /* down: the next of rank 0's input, nothing at its end */
+	FRAME_TAKEN,       /* up: the input has been taken, and there is room for more */
+	FRAME_OUT,         /* up: text for the standard output */
+	FRAME_ERROR,       /* up: text for the standard error */
+	FRAME_RANK_STATUS, /* up, and from there down to all others, and between links: news of
+			      a rank; job/exchange.h */
+	FRAME_FABRIC,      /* up: whether the host has a fabric; down: whether all have,
+			      open/nets.h */
+	FRAME_ALIVE,       /* down, and back up: nothing, so that silence means something */
+	FRAME_OVER,        /* up, last: the exit status of its part of the job; from a link that
+			      watches: that it does, or why not */
 	FRAME_GREETING,    /* between links, first: connection.h */
-	FRAME_END, /* to the agent: end the ranks, with the grace that they have everywhere */
+	FRAME_END,         /* down: end the ranks, with the grace that they have everywhere */
+	FRAME_WATCH,       /* down from a rank, first: whom to watch; see link.h */
 	FRAME_TYPES
 };
 
@@ -71,6 +73,8 @@ void wire_flush(struct wire *w); /* writes what can be written now */
 bool wire_read(struct wire *w);
 /* The next whole frame among what was read; false if there is none yet. */
 bool wire_next(struct wire *w, struct frame *f);
+/* The same, and waits for it while it writes what is to be written; false at the end. */
+bool wire_wait(struct wire *w, struct frame *f);
 bool frame_number(const struct frame *f, int32_t *number);
 
 #endif

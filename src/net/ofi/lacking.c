@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "net/ofi/ofi.h"
 
-static bool ofi_usable(char *why, size_t len)
+bool ofi_usable(char *why, size_t len)
 {
 	snprintf(why, len, "this build has no libfabric, because it lacks %s", OFI_LACKS);
 	return false;
@@ -19,11 +19,13 @@ static int ofi_open_rank(struct net **out, struct site *site, struct job *job, s
 	return error_set(-ENOTSUP, "this build has no libfabric, because it lacks %s", OFI_LACKS);
 }
 
+const struct net_device ofi_device = { "ofi", (const char *const[]){ NULL }, ofi_usable };
+
 const struct net_ops ofi_ops = {
 	.name = "ofi",
 	.reach = "ranks that a provider of libfabric reaches",
 	.span = SPAN_JOB,
-	.devices = (const char *const[]){ NULL },
+	.device = &ofi_device,
 	.variants = "ofi, ofi/PROVIDER or ofi/PROVIDER/DOMAIN",
 	.open = ofi_open_rank,
 	.usable = ofi_usable,

@@ -3,36 +3,11 @@
 #include "net/ofi/ofi.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/setting.h"
 #include "net/ofi/port.h"
 #include "service/stack.h"
-
-/* What TERN_NET names behind ofi/; "" if it names nothing, or another network. */
-static const char *provider_asked(void)
-{
-	const char *named = strstr(setting_text(SETTING_NET), "ofi/");
-	return named ? named + 4 : "";
-}
-
-static bool ofi_usable(char *why, size_t len)
-{
-	const struct library *l = library_open();
-	struct fi_info *info = NULL;
-	int rc = l ? provider_find(l, provider_asked(), 0, &info) : -ENOTSUP;
-	if (rc) {
-		snprintf(why, len, "%s", tern_strerror(rc));
-		return false;
-	}
-	snprintf(why, len, "provider %s on %s", info->fabric_attr->prov_name,
-		 info->domain_attr->name);
-	l->freeinfo(info);
-	return true;
-}
 
 static int card_write(struct ofi_card *card, struct port *p)
 {
@@ -83,15 +58,11 @@ static int ofi_open(struct net **out, struct site *site, struct job *job, struct
 	return rc;
 }
 
-/* Of the kinds of adapter that libfabric is made for. */
-static const char *const devices[] = { "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1",
-				       NULL };
-
 const struct net_ops ofi_ops = {
 	.name = "ofi",
 	.reach = "ranks that a provider of libfabric reaches",
 	.span = SPAN_JOB,
-	.devices = devices,
+	.device = &ofi_device,
 	.variants = "ofi, ofi/PROVIDER or ofi/PROVIDER/DOMAIN",
 	.provides = PROVIDES_ORDER | PROVIDES_RELIABLE,
 	.open = ofi_open,

@@ -12,4 +12,8 @@
 
 extern const struct net_ops ofi_ops;
 
+/* In device.c, which tern-link has without the rest of the network. */
+extern const struct net_device ofi_device;
+bool ofi_usable(char *why, size_t len);
+
 #endif

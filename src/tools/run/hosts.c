@@ -1,322 +1,91 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The hosts of a job: the list of them, from --hosts or from a file, the ranks that each gets, and
- * the links that lead there. The launcher passes on what one host says and the others need.
+ * The wires to the hosts of a job. The launcher passes on what one host says and the others need.
+ * Nothing here blocks: a signal for the ranks gets through when nobody reads what they write.
  */
 #include "tools/run/hosts.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/random.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/clock.h"
 #include "job/exchange.h"
 #include "tools/run/order.h"
 
-/* -- The list --------------------------------------------------------------------------- */
+enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, NOISE = 60 };
 
-/*
- * Cuts a copy of `text` at `between` into words; how many there are. The first one is the copy's
- * memory.
- */
-static uint32_t split(const char *text, const char *between, char ***words)
-{
-	uint32_t n = 0;
-	char *copy = strdup(text);
-	*words = copy ? calloc(strlen(text) + 2, sizeof **words) : NULL;
-	for (char *word; *words && (word = strsep(&copy, between));)
-		(*words)[n++] = word;
-	return n;
-}
+/* -- Beginning -------------------------------------------------------------------------- */
 
-/*
- * Cuts the number off `name:4` and `[name]:4`. An address with several colons and no brackets is
- * a name. False if what follows the colon is no number of ranks.
- */
-static bool host_slots(struct host *h)
-{
-	char *end, *sign = strchr(h->name, ':');
-	if (*h->name == '[' && (end = strchr(h->name, ']'))) {
-		sign = end[1] ? end + 1 : NULL;
-		*end = '\0';
-		memmove(h->name, h->name + 1,
-			(size_t)(end - h->name)); /* the start is what is freed */
-	} else if (sign && strchr(sign + 1, ':')) {
-		sign = NULL;
-	}
-	if (!sign)
-		return true;
-	bool digits = *sign == ':' && sign[1] >= '0' && sign[1] <= '9';
-	unsigned long slots = digits ? strtoul(sign + 1, &end, 10) : 0;
-	if (!slots || *end || slots > TERN_RANKS_MAX)
-		return false;
-	*sign = '\0';
-	h->slots = (uint32_t)slots;
-	return true;
-}
-
-/* A name that begins like an option would be one to the remote shell. */
-static int host_check(const struct hosts *h, uint32_t i)
-{
-	const char *name = h->host[i].name;
-	if (!host_slots(&h->host[i]))
-		return error_set(
-			-EINVAL,
-			"--hosts: '%s' has no number of ranks behind its colon, 1 to %d, as in "
-			"--hosts a:4,b:8",
-			name, TERN_RANKS_MAX);
-	if (!*name || *name == '-' || strpbrk(name, " \t\n"))
-		return error_set(
-			-EINVAL,
-			"--hosts: '%s' is no host; the names follow each other with commas "
-			"between, "
-			"as in --hosts a,b,c",
-			name);
-	for (uint32_t before = 0; before < i; before++)
-		if (strcmp(name, h->host[before].name) == 0)
-			return error_set(-EINVAL, "--hosts: %s is named twice", name);
-	if (!h->host[i].slots != !h->host[0].slots)
-		return error_set(
-			-EINVAL,
-			"--hosts: %s has a number of ranks and %s has none; give one to each, or "
-			"to none",
-			h->host[h->host[i].slots ? i : 0].name,
-			h->host[h->host[i].slots ? 0 : i].name);
-	return 0;
-}
-
-/* How many ranks the job has: as was asked for, or as there are places. */
-static int hosts_total(const struct hosts *h, struct run_options *o)
-{
-	uint64_t places = 0;
-	for (uint32_t i = 0; i < h->count; i++)
-		places += h->host[i].slots;
-	if (!o->total && !places)
-		return error_set(
-			-EINVAL,
-			"how many ranks? Say it with -n, or for each host, as in --hosts a:4,b:8");
-	if (!o->total && places > TERN_RANKS_MAX)
-		return error_set(
-			-EINVAL,
-			"the hosts have %llu places, and a job has %d ranks at most: say how many "
-			"with -n",
-			(unsigned long long)places, TERN_RANKS_MAX);
-	if (places && o->total > places)
-		return error_set(
-			-EINVAL,
-			"-n %u: the hosts have %llu places; name more hosts, or give them more",
-			o->total, (unsigned long long)places);
-	if (!o->total)
-		o->total = o->ranks = (uint32_t)places;
-	return 0;
-}
-
-static void hosts_divide(struct hosts *h, struct run_options *o)
-{
-	uint32_t next = 0;
-	if (h->count > o->total)
-		h->count = o->total;
-	for (uint32_t i = 0; i < h->count; i++) {
-		uint32_t left = o->total - next, slots = h->host[i].slots;
-		uint32_t equal = (uint32_t)((uint64_t)o->total * (i + 1) / h->count) - next;
-		h->host[i].first = next;
-		h->host[i].ranks = !slots ? equal : slots < left ? slots : left;
-		o->share[i] = (uint16_t)h->host[i].ranks;
-		next += h->host[i].ranks;
-		if (next == o->total)
-			h->count = i + 1;
-	}
-	o->host_count = h->count;
-}
-
-/* For the shell of the other host, which takes its command apart: in quotes, whatever is in it. */
-static char *quoted(const char *text)
-{
-	size_t quotes = 0;
-	for (const char *c = text; *c; c++)
-		quotes += *c == '\'';
-	char *copy = malloc(strlen(text) + 3 * quotes + 3), *to = copy;
-	if (!copy)
-		return NULL;
-	*to++ = '\'';
-	for (const char *c = text; *c; c++) {
-		if (*c == '\'')
-			to = stpcpy(to, "'\\'");
-		*to++ = *c;
-	}
-	strcpy(to, "'");
-	return copy;
-}
-
-static int hosts_cut(struct hosts *h, const char *list)
-{
-	char **names;
-	h->count = split(list, ",", &names);
-	h->host = names ? calloc(h->count, sizeof *h->host) : NULL;
-	for (uint32_t i = 0; h->host && i < h->count; i++)
-		h->host[i] = (struct host){ .name = names[i], .wire = { .from = -1, .to = -1 } };
-	free(names);
-	if (!h->host)
-		return error_set(-ENOMEM, "--hosts: no memory");
-	for (uint32_t i = 0; i < h->count; i++) {
-		int rc = host_check(h, i);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-static int hosts_read(struct hosts *h, struct run_options *o)
-{
-	char *list = NULL;
-	int rc = o->hostfile ? hostfile_read(o->hostfile, &list) : 0;
-	if (!rc)
-		rc = hosts_cut(h, list ? list : o->hosts);
-	free(list);
-	return rc ? rc : hosts_total(h, o);
-}
-
-static char *self_path(void)
-{
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path);
-	return len < 0 ? NULL : strndup(path, (size_t)len);
-}
-
-/* The same on all hosts; the key goes to the agents through their input and nowhere else. */
-static int job_name(struct run_options *o)
-{
-	if (getrandom(&o->id, sizeof o->id, 0) == sizeof o->id &&
-	    getrandom(o->key, sizeof o->key, 0) == sizeof o->key)
-		return 0;
-	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
-}
-
-/* Without a word of its own the host's name would be taken for the command. */
-static int shell_check(const struct hosts *h)
-{
-	for (uint32_t w = 0; w < h->shell_words; w++)
-		if (*h->shell[w])
-			return 0;
-	return error_set(-EINVAL,
-			 "--ssh: the command that reaches a host is empty; it is a command such as "
-			 "'ssh -p 2222', and ssh if neither --ssh nor TERN_SSH is given");
-}
-
-int hosts_open(struct hosts *h, struct run_options *o)
-{
-	int ready = epoll_create1(EPOLL_CLOEXEC), refused = errno;
-	*h = (struct hosts){ .ready = ready, .self = self_path() };
-	h->quoted = h->self ? quoted(h->self) : NULL;
-	h->shell_words = split(o->shell, " ", &h->shell);
-	int rc = hosts_read(h, o);
-	if (!rc && ready < 0)
-		rc = error_set(-refused, "watching the links to the hosts (epoll_create1): %s",
-			       strerror(refused));
-	if (!rc && (!h->quoted || !h->shell))
-		rc = error_set(-ENOMEM, "--hosts: no memory, or no /proc");
-	if (!rc)
-		rc = shell_check(h);
-	if (!rc)
-		rc = job_name(o);
-	if (rc)
-		return rc;
-	hosts_divide(h, o);
-	return 0;
-}
-
-void hosts_close(struct hosts *h)
-{
-	for (uint32_t i = 0; h->host && i < h->count; i++)
-		wire_close(&h->host[i].wire);
-	close(h->ready);
-	if (h->host)
-		free(h->host[0].name);
-	if (h->shell)
-		free(h->shell[0]);
-	free(h->host);
-	free(h->shell);
-	free(h->self);
-	free(h->quoted);
-}
-
-/* -- Links ------------------------------------------------------------------------------ */
-
-char **hosts_command(const struct hosts *h, uint32_t i, int control)
-{
-	static char run[] = "run", link[] = "--link", end[] = "--", agent[] = "--agent", number[16];
-	char *const before[] = { h->self, run, link, number, end, h->host[i].name };
-	char *const behind[] = { h->host[i].name, h->quoted, run, agent };
-	char **words = calloc(h->shell_words + 11, sizeof *words), **next = words;
-	if (!words)
-		return NULL;
-	snprintf(number, sizeof number, "%d", control);
-	for (size_t w = 0; w < sizeof before / sizeof *before; w++)
-		*next++ = before[w];
-	for (uint32_t w = 0; w < h->shell_words; w++)
-		if (*h->shell[w])
-			*next++ = h->shell[w];
-	for (size_t w = 0; w < sizeof behind / sizeof *behind; w++)
-		*next++ = behind[w];
-	return words;
-}
-
-/* Level-triggered: for writing only while something is to be written. */
-static void host_arm(struct hosts *h, uint32_t i, int how)
-{
-	struct wire *w = &h->host[i].wire;
-	struct epoll_event e = { .events = EPOLLIN | (wire_backlog(w) ? EPOLLOUT : 0),
-				 .data.u32 = i };
-	epoll_ctl(h->ready, how, w->from, &e);
-}
-
-int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o)
+int hosts_begin(struct hosts *h, uint32_t i, pid_t shell, int from, int to,
+		const struct run_options *o)
 {
 	size_t len;
 	struct host *host = &h->host[i];
 	char *order = order_write(o, i, &len);
+	host->shell = shell;
+	host->running = true;
+	host->asked = clock_ns();
+	keepalive_begin(&host->silence, h->keepalive);
+	wire_open(&host->wire, from, to);
 	if (!order)
 		return -ENOMEM;
-	wire_open(&host->wire, fd, fd);
 	wire_send(&host->wire, FRAME_ORDER, order, len);
-	host_arm(h, i, EPOLL_CTL_ADD);
 	free(order);
-	return host->wire.error == ENOMEM
-		       ? error_set(-E2BIG, "the program's words are too many to send")
-		       : 0;
+	return host->wire.error == ENOMEM ? -E2BIG : 0;
 }
+
+/* -- Down ------------------------------------------------------------------------------- */
 
 void hosts_signal(struct hosts *h, int signal)
 {
 	for (uint32_t i = 0; i < h->count; i++)
-		if (h->host[i].wire.to >= 0) {
-			wire_send_number(&h->host[i].wire, FRAME_SIGNAL, signal);
-			host_arm(h, i, EPOLL_CTL_MOD);
-		}
+		wire_send_number(&h->host[i].wire, FRAME_SIGNAL, signal);
 }
 
 void hosts_end(struct hosts *h)
 {
 	for (uint32_t i = 0; i < h->count; i++)
-		if (h->host[i].wire.to >= 0) {
-			wire_send(&h->host[i].wire, FRAME_END, NULL, 0);
-			host_arm(h, i, EPOLL_CTL_MOD);
-		}
+		wire_send(&h->host[i].wire, FRAME_END, NULL, 0);
 }
 
 static void hosts_tell_others(struct hosts *h, uint32_t from, const void *record, size_t len)
 {
 	for (uint32_t i = 0; i < h->count; i++)
-		if (i != from && h->host[i].wire.to >= 0) {
+		if (i != from)
 			wire_send(&h->host[i].wire, FRAME_RANK_STATUS, record, len);
-			host_arm(h, i, EPOLL_CTL_MOD);
-		}
 }
+
+/* For rank 0, whose keeper asks for the next piece when it has taken the last one. */
+static void hosts_input(struct hosts *h)
+{
+	char text[INPUT_AT_ONCE];
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct host *host = &h->host[0];
+	if (!host->wants_input || poll(&p, 1, 0) != 1)
+		return;
+	ssize_t n = read(STDIN_FILENO, text, sizeof text);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	wire_send(&host->wire, FRAME_INPUT, text, n > 0 ? (size_t)n : 0);
+	host->wants_input = false; /* behind the end nothing is wanted */
+}
+
+/* Whoever feeds us is to see that rank 0 has gone. */
+static void input_close(void)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	dup2(null, STDIN_FILENO);
+	close(null);
+}
+
+/* -- Up --------------------------------------------------------------------------------- */
 
 /* Once of each host; when all have said it, or ended, everybody is told. */
 static void host_says(struct hosts *h, uint32_t i, bool fabric)
@@ -327,10 +96,7 @@ static void host_says(struct hosts *h, uint32_t i, bool fabric)
 	h->said++;
 	h->fabrics += fabric;
 	for (uint32_t k = 0; h->said == h->count && k < h->count; k++)
-		if (h->host[k].wire.to >= 0) {
-			wire_send_number(&h->host[k].wire, FRAME_FABRIC, h->fabrics == h->count);
-			host_arm(h, k, EPOLL_CTL_MOD);
-		}
+		wire_send_number(&h->host[k].wire, FRAME_FABRIC, h->fabrics == h->count);
 }
 
 /*
@@ -339,10 +105,12 @@ static void host_says(struct hosts *h, uint32_t i, bool fabric)
  */
 static void host_close(struct hosts *h, uint32_t i)
 {
-	const struct host *host = &h->host[i];
+	struct host *host = &h->host[i];
 	struct rank_status b;
-	epoll_ctl(h->ready, EPOLL_CTL_DEL, host->wire.from, NULL);
-	wire_close(&h->host[i].wire);
+	wire_close(&host->wire);
+	host->wants_input = false;
+	if (i == 0)
+		input_close();
 	host_says(h, i, false);
 	for (uint32_t r = host->first; !h->end && r < host->first + host->ranks; r++) {
 		rank_status_lost(&b, r);
@@ -357,7 +125,7 @@ static uint32_t hosts_ranks(const struct hosts *h)
 }
 
 /*
- * A record of one of its own ranks; an agent that gets something else takes its launcher for
+ * A record of one of its own ranks; a host that gets something else takes its launcher for
  * gone.
  */
 static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
@@ -376,107 +144,176 @@ static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
 	return true;
 }
 
-static void host_serve(struct hosts *h, uint32_t i)
+/* The beginning of the line that nobody but tern-link should have written, as far as it is text. */
+static int host_noise(const struct wire *w, const char **text)
 {
-	struct wire *w = &h->host[i].wire;
-	struct frame f;
+	const struct buffer *b = &w->in;
+	int len = 0;
+	*text = b->len ? b->bytes + b->at : "";
+	while (len < NOISE && (size_t)len < buffer_backlog(b) &&
+	       isprint((unsigned char)(*text)[len]))
+		len++;
+	return len;
+}
+
+static void host_misled(struct hosts *h, struct host *host)
+{
+	const char *text;
+	int len = host_noise(&host->wire, &text);
+	host->code = UNREACHED;
+	output_say(h->output,
+		   "tern run: what host %s wrote is not tern-link's%s%.*s%s: something there, such "
+		   "as a start-up file of the shell, writes to standard output; let it do so only "
+		   "at a terminal, as in `[ -t 1 ] && echo ...`",
+		   host->name, len ? " ('" : "", len, text, len ? "')" : "");
+}
+
+static bool host_frame(struct hosts *h, uint32_t i, const struct frame *f)
+{
+	struct host *host = &h->host[i];
 	int32_t number;
-	wire_flush(w);
-	bool there = wire_read(w);
-	while (!w->error && wire_next(w, &f))
-		if (f.type == FRAME_FABRIC && frame_number(&f, &number))
+	host->begun = true;
+	switch (f->type) {
+	case FRAME_OUT:
+	case FRAME_ERROR:
+		output_take(h->output, i, f->type == FRAME_ERROR, f->data, f->len);
+		host->held = output_full(h->output);
+		return true;
+	case FRAME_TAKEN:
+		host->wants_input = true;
+		return true;
+	case FRAME_RANK_STATUS:
+		return host_tells(h, i, f);
+	case FRAME_FABRIC:
+		if (frame_number(f, &number))
 			host_says(h, i, number);
-		else if (f.type != FRAME_RANK_STATUS || !host_tells(h, i, &f))
+		return f->len == sizeof number;
+	case FRAME_OVER:
+		host->over = frame_number(f, &host->code);
+		return host->over;
+	default:
+		return f->type == FRAME_ALIVE;
+	}
+}
+
+/* What a shell that has ended wrote is there, and is taken though the output may be full. */
+static void host_hear(struct hosts *h, uint32_t i)
+{
+	struct host *host = &h->host[i];
+	struct wire *w = &host->wire;
+	struct frame f;
+	host->held = host->shell && host->held && output_full(h->output);
+	if (host->held)
+		return;
+	size_t before = buffer_backlog(&w->in);
+	bool there = wire_read(w);
+	if (buffer_backlog(&w->in) > before)
+		keepalive_heard(&host->silence);
+	else if (!host->shell)
+		there = false; /* somebody else holds its output, or nobody does */
+	while (!host->over && !w->error && (!host->held || !host->shell) && wire_next(w, &f))
+		if (!host_frame(h, i, &f))
 			w->error = EPROTO;
-	if (there && !w->error)
-		host_arm(h, i, EPOLL_CTL_MOD);
-	else
-		host_close(h, i); /* the link has ended, or will: its exit status says how */
+	if (w->error == EPROTO)
+		host_misled(h, host);
+	if (host->over || w->error || (!there && !host->held))
+		host_close(h, i);
+}
+
+/* Nothing is heard of a host that is held, so that is no silence. */
+static void host_listen(struct hosts *h, uint32_t i)
+{
+	struct host *host = &h->host[i];
+	uint64_t now = clock_ns(), limit = host->silence.limit;
+	if (host->held)
+		keepalive_heard(&host->silence);
+	if (limit && now - host->asked >= limit / 3) {
+		wire_send(&host->wire, FRAME_ALIVE, NULL, 0);
+		host->asked = now;
+	}
+	if (!keepalive_expired(&host->silence))
+		return;
+	host->code = UNREACHED;
+	output_say(h->output, "tern run: nothing was heard of host %s for %llu s (TERN_KEEPALIVE)",
+		   host->name, (unsigned long long)h->keepalive);
+	kill(host->shell, SIGKILL); /* it waits for the same host */
+	host_close(h, i);
+}
+
+/* -- Serving all ------------------------------------------------------------------------ */
+
+size_t hosts_polls_most(const struct hosts *h)
+{
+	return 2 * (size_t)h->count + 1;
+}
+
+unsigned hosts_polls(const struct hosts *h, struct pollfd *p)
+{
+	unsigned n = 0;
+	for (uint32_t i = 0; i < h->count; i++) {
+		const struct host *host = &h->host[i];
+		if (host->wire.from >= 0 && !host->held)
+			p[n++] = (struct pollfd){ .fd = host->wire.from, .events = POLLIN };
+		if (wire_backlog(&host->wire))
+			p[n++] = (struct pollfd){ .fd = host->wire.to, .events = POLLOUT };
+	}
+	if (h->host[0].wants_input)
+		p[n++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
+	return n;
+}
+
+int hosts_wait(const struct hosts *h)
+{
+	for (uint32_t i = 0; i < h->count; i++)
+		if (h->host[i].held && !output_full(h->output))
+			return 0;
+	return h->keepalive ? KEEPALIVE_LOOK_MS : -1;
 }
 
 void hosts_serve(struct hosts *h)
 {
-	struct epoll_event e[16];
-	int n = epoll_wait(h->ready, e, 16, 0);
-	for (int i = 0; i < n; i++)
-		if (h->host[e[i].data.u32].wire.from >= 0)
-			host_serve(h, e[i].data.u32);
-}
-
-enum { FILE_MOST = 1 << 20 }; /* bytes: a thousand hosts take a tenth of it */
-
-/*
- * One line, cut apart: `name` and, if there is one, `slots=N`, which is written behind the name
- * as --hosts has it.
- */
-static int line_take(FILE *to, const char *path, unsigned line, char *text)
-{
-	static const char space[] = " \t\r";
-	text[strcspn(text, "#")] = '\0';
-	char *rest, *name = strtok_r(text, space, &rest),
-		    *slots = name ? strtok_r(NULL, space, &rest) : NULL;
-	if (!name)
-		return 0;
-	if (strchr(name, ',') || (slots && strncmp(slots, "slots=", 6) != 0) ||
-	    (slots && strtok_r(NULL, space, &rest)))
-		return error_set(
-			-EINVAL,
-			"%s, line %u: a host stands here by itself, as NAME, NAME:4 or NAME "
-			"slots=4",
-			path, line);
-	if (ftell(to) > 0)
-		fputc(',', to);
-	if (slots && strchr(name, ':') && *name != '[')
-		fprintf(to, "[%s]:%s", name, slots + 6);
-	else
-		fprintf(to, "%s%s%s", name, slots ? ":" : "", slots ? slots + 6 : "");
-	return 0;
-}
-
-int hostfile_take(const char *path, char *text, size_t len, char **list)
-{
-	size_t room;
-	unsigned line = 1;
-	int rc = 0;
-	char *made = NULL;
-	FILE *to = open_memstream(&made, &room);
-	if (!to)
-		return error_set(-ENOMEM, "%s: no memory", path);
-	if (strlen(text) != len)
-		rc = error_set(-EINVAL, "%s: this is no text", path);
-	for (char *at; !rc && (at = strsep(&text, "\n")); line++)
-		rc = line_take(to, path, line, at);
-	if (!rc && ftell(to) <= 0)
-		rc = error_set(-EINVAL, "%s: no host is in it", path);
-	if (fclose(to) != 0 && !rc)
-		rc = error_set(-ENOMEM, "%s: no memory", path);
-	if (rc)
-		free(made);
-	else
-		*list = made;
-	return rc;
-}
-
-int hostfile_read(const char *path, char **list)
-{
-	FILE *f = fopen(path, "r");
-	char *text = f ? malloc(FILE_MOST + 1) : NULL;
-	size_t len = text ? fread(text, 1, FILE_MOST, f) : 0;
-	int rc = 0;
-	if (!f)
-		rc = error_set(-EINVAL, "--hostfile %s: %s", path, strerror(errno));
-	else if (!text)
-		rc = error_set(-ENOMEM, "--hostfile %s: no memory", path);
-	else if (ferror(f))
-		rc = error_set(-EINVAL, "--hostfile %s: it cannot be read", path);
-	else if (len == FILE_MOST)
-		rc = error_set(-EINVAL, "--hostfile %s: it is too long for a list of hosts", path);
-	if (!rc) {
-		text[len] = '\0';
-		rc = hostfile_take(path, text, len, list);
+	for (uint32_t i = 0; i < h->count; i++) {
+		struct wire *w = &h->host[i].wire;
+		wire_flush(w);
+		if (w->from >= 0)
+			host_hear(h, i);
+		if (w->from >= 0)
+			host_listen(h, i);
 	}
-	free(text);
-	if (f)
-		fclose(f);
-	return rc;
+	hosts_input(h);
+}
+
+/* -- Ending ----------------------------------------------------------------------------- */
+
+void hosts_left(struct hosts *h, uint32_t i, int status)
+{
+	h->host[i].shell = 0;
+	h->host[i].shell_status = status;
+	while (h->host[i].wire.from >= 0)
+		host_hear(h, i);
+}
+
+/* How the shell ended, where its keeper has not told how its ranks did. */
+static int host_lost(struct hosts *h, uint32_t i)
+{
+	const struct host *host = &h->host[i];
+	int s = host->shell_status, code = WIFEXITED(s) ? WEXITSTATUS(s) : 128 + WTERMSIG(s);
+	output_take_last(h->output, i);
+	output_say(h->output, "tern run: host %s: '%s' ended with status %d %s", host->name,
+		   hosts_shell(h), code,
+		   host->begun
+			   ? "before the job did: the connection was lost"
+			   : "and tern-link did not answer: the host cannot be reached, or has no "
+			     "Tern under this path");
+	return code ? code : UNREACHED;
+}
+
+bool hosts_ended(struct hosts *h, uint32_t i, int *code)
+{
+	struct host *host = &h->host[i];
+	if (!host->running || host->shell || host->wire.from >= 0)
+		return false;
+	host->running = false;
+	*code = host->over || host->code ? host->code : host_lost(h, i);
+	return true;
 }

@@ -12,6 +12,7 @@
 #include "tools/run/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,10 +36,11 @@
 #include "tools/run/overdue.h"
 #include "tools/run/rank.h"
 #include "tools/run/tree.h"
+#include "tools/run/up.h"
 
 enum {
 	GRACE_MS = 1000,  /* between SIGTERM and SIGKILL */
-	HOSTS_MS = 5000,  /* for hosts to do that and say so; their links are killed then */
+	HOSTS_MS = 5000,  /* for hosts to do that and say so; their shells are killed then */
 	RETRY_MS = 100,   /* between looks for processes that SIGKILL has missed */
 	RETRIES = 10,     /* with nobody left whom we may kill */
 	SECOND_MS = 100,  /* timeout(1) sends its signal twice at once; a person does not */
@@ -53,12 +55,14 @@ enum phase { RUNNING, ENDING, KILLING };
 struct keeper {
 	struct run_options *options;
 	const struct front *front;
+	struct up *up;       /* to the launcher of our ranks on another host; NULL: that is us */
 	struct hosts *hosts; /* NULL: the ranks are ours */
 	struct job job;      /* if they are */
-	struct rank *rank;   /* our ranks, or the links to the hosts */
+	struct rank *rank;   /* our ranks, or the remote shells that lead to the hosts */
 	uint32_t count, running;
 	struct output output;
 	enum phase phase;
+	bool childless;
 	bool alone;     /* no process of the job is left */
 	int futile;     /* looks that found nobody to kill */
 	int refused;    /* what the launcher returns if a rank could not be started; 0: all were */
@@ -72,6 +76,7 @@ struct keeper {
 	uint64_t over;  /* when the last process had ended, in ms */
 	int signals, timer;
 	struct overdue overdue;
+	struct pollfd *polls;
 	int news; /* readable when a rank may have ended the job; -1: only its own end tells */
 };
 
@@ -192,14 +197,14 @@ static void keeper_report(struct keeper *k, uint32_t rank, pid_t pid, int status
 	if (!k->hosts)
 		output_say(&k->output, "tern run: rank %u (pid %d) %s%s", k->options->first + rank,
 			   (int)pid, what, others);
-	else if (k->count > 1) /* which rank it was, its agent has said */
+	else if (k->count > 1) /* which rank it was, its keeper has said */
 		output_say(&k->output, "tern run: host %s %s%s", k->hosts->host[rank].name, what,
 			   others);
 }
 
 /*
- * DIED and above: shells report so that what they ran was killed, and an agent that all its ranks
- * were.
+ * DIED and above: shells report so that what they ran was killed, and the keeper of a host that all
+ * its ranks were.
  */
 static void keeper_count(struct keeper *k, int code)
 {
@@ -218,8 +223,6 @@ static void keeper_count(struct keeper *k, int code)
 static void keeper_look(struct keeper *k)
 {
 	struct job_end end;
-	if (k->hosts)
-		hosts_serve(k->hosts); /* it comes before the end of its link */
 	if (k->phase != RUNNING ||
 	    !(k->hosts ? job_end_decode(k->hosts->end, k->options->total, &end)
 		       : job_end_read(&k->job, &end)))
@@ -249,21 +252,40 @@ static void keeper_lost(struct keeper *k, uint32_t rank, int status)
 		keeper_end(k);
 }
 
+static void keeper_left(struct keeper *k, pid_t pid, int status)
+{
+	for (uint32_t r = 0; r < k->count; r++)
+		if (k->rank[r].pid == pid) {
+			if (k->hosts)
+				hosts_left(k->hosts, r, status);
+			else
+				keeper_lost(k, r, status);
+			return;
+		}
+}
+
+/* A host is lost when its shell has ended, and what came through it was taken. */
+static void keeper_check(struct keeper *k)
+{
+	int code;
+	for (uint32_t i = 0; k->hosts && i < k->count; i++)
+		if (hosts_ended(k->hosts, i, &code))
+			keeper_lost(k, i, W_EXITCODE(code, 0));
+	if (k->childless)
+		keeper_over(k);
+	else if (!k->running)
+		keeper_end(k);
+}
+
 /* The dead are ranks, or orphans that we have inherited. */
 static void keeper_reap(struct keeper *k)
 {
 	int status;
 	pid_t pid;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		for (uint32_t r = 0; r < k->count; r++)
-			if (k->rank[r].pid == pid) {
-				keeper_lost(k, r, status);
-				break;
-			}
-	if (pid < 0 && errno == ECHILD)
-		keeper_over(k);
-	else if (!k->running)
-		keeper_end(k);
+		keeper_left(k, pid, status);
+	k->childless = pid < 0 && errno == ECHILD;
+	keeper_check(k);
 }
 
 /* -- Signals ------------------------------------------------------------------ */
@@ -282,11 +304,6 @@ static void keeper_pass(struct keeper *k, int signal, bool from_terminal)
 	}
 }
 
-static bool asks_to_end(int signal)
-{
-	return signal == SIGINT || signal == SIGTERM;
-}
-
 /*
  * With no rank left to pass it to, only unread output keeps us, and that is given
  * up; but not for the very signal that ended the ranks, which may reach us last.
@@ -302,28 +319,30 @@ static void keeper_asked(struct keeper *k, int signal)
 		keeper_kill(k);
 }
 
+static void keeper_take(struct keeper *k, int signal, bool from_terminal)
+{
+	if (signal == SIGINT || signal == SIGTERM)
+		keeper_asked(k, signal);
+	keeper_pass(k, signal, from_terminal);
+}
+
+/* Nobody waits for us any more. */
+static void keeper_abandoned(void)
+{
+	tree_end();
+	_exit(1);
+}
+
 static void keeper_signal(struct keeper *k)
 {
 	struct signalfd_siginfo info;
-	while (read(k->signals, &info, sizeof info) == sizeof info) {
-		int signal = (int)info.ssi_signo;
-		if (signal == KEEPER_ALONE) {
-			tree_end();
-			_exit(1);
-		}
-		if (signal == KEEPER_END) {
-			keeper_look(k); /* a rank may have ended the job, which came before */
-			keeper_end(k);
-			continue;
-		}
-		if (signal == SIGCHLD) {
+	while (read(k->signals, &info, sizeof info) == sizeof info)
+		if (info.ssi_signo == (uint32_t)KEEPER_ALONE)
+			keeper_abandoned();
+		else if (info.ssi_signo == SIGCHLD)
 			keeper_reap(k);
-			continue;
-		}
-		if (asks_to_end(signal))
-			keeper_asked(k, signal);
-		keeper_pass(k, signal, info.ssi_int);
-	}
+		else
+			keeper_take(k, (int)info.ssi_signo, info.ssi_int);
 }
 
 /* -- The loop ----------------------------------------------------------------- */
@@ -349,24 +368,66 @@ static void keeper_timer(struct keeper *k)
 		keeper_kill(k);
 }
 
+/* That a rank has ended the job comes before the end of its host. */
+static void keeper_hear(struct keeper *k)
+{
+	hosts_serve(k->hosts);
+	keeper_look(k);
+	keeper_check(k);
+}
+
+static void keeper_obey(struct keeper *k)
+{
+	int signal;
+	if (!up_serve(k->up))
+		keeper_abandoned();
+	while (up_signal(k->up, &signal))
+		if (signal) {
+			keeper_take(k, signal, false);
+		} else {
+			keeper_look(k); /* a rank may have ended the job, which came before */
+			keeper_end(k);
+		}
+}
+
+static int keeper_wait(const struct keeper *k)
+{
+	if (k->hosts)
+		return hosts_wait(k->hosts);
+	if (k->up)
+		return KEEPALIVE_LOOK_MS;
+	return k->phase == RUNNING ? overdue_wait(&k->overdue) : -1;
+}
+
+enum { SIGNALS, TIMER, NEWS, OUTPUT, UP = OUTPUT + OUTPUT_POLLS, HOSTS = UP + UP_POLLS };
+
+static unsigned keeper_polls(const struct keeper *k, struct pollfd *p)
+{
+	p[SIGNALS] = (struct pollfd){ .fd = k->signals, .events = POLLIN };
+	p[TIMER] = (struct pollfd){ .fd = k->timer, .events = POLLIN };
+	p[NEWS] = (struct pollfd){ .fd = k->news, .events = POLLIN };
+	output_polls(&k->output, p + OUTPUT);
+	if (k->up)
+		up_polls(k->up, p + UP);
+	return HOSTS + (k->hosts ? hosts_polls(k->hosts, p + HOSTS) : 0);
+}
+
 static void keeper_loop(struct keeper *k)
 {
+	struct pollfd *p = k->polls;
 	while (!k->alone || !output_finished(&k->output)) {
-		struct pollfd p[4 + OUTPUT_POLLS] = {
-			{ .fd = k->signals, .events = POLLIN },
-			{ .fd = k->timer, .events = POLLIN },
-			{ .fd = k->hosts ? k->hosts->ready : -1, .events = POLLIN },
-			{ .fd = k->news, .events = POLLIN },
-		};
-		output_polls(&k->output, p + 4);
-		poll(p, 4 + OUTPUT_POLLS, k->phase == RUNNING ? overdue_wait(&k->overdue) : -1);
-		if (p[0].revents)
+		poll(p, keeper_polls(k, p), keeper_wait(k));
+		if (p[SIGNALS].revents)
 			keeper_signal(k);
-		if (p[1].revents)
+		if (p[TIMER].revents)
 			keeper_timer(k);
-		if (p[3].revents)
+		if (p[NEWS].revents)
 			loopback_drain(k->news);
-		if (p[2].revents || p[3].revents)
+		if (k->up)
+			keeper_obey(k);
+		if (k->hosts)
+			keeper_hear(k);
+		else if (p[NEWS].revents)
 			keeper_look(k);
 		keeper_overdue(k);
 		output_serve(&k->output);
@@ -377,37 +438,32 @@ static void keeper_loop(struct keeper *k)
 
 static void keeper_cannot_start(struct keeper *k, uint32_t rank, int rc)
 {
-	const char *program = k->options->program[0];
+	char text[512];
+	const char *program = k->hosts ? hosts_shell(k->hosts) : k->options->program[0];
 	k->refused = rc == -ENOENT ? CANNOT_FIND : CANNOT_RUN;
-	if (rc == -ENOENT && !strchr(program, '/'))
-		output_say(&k->output,
-			   "tern run: cannot start '%s': no program of that name is in PATH; "
-			   "write ./%s if it is in this folder",
-			   program, program);
-	else if (rc == -EAGAIN || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
-		output_say(&k->output,
-			   "tern run: cannot start rank %u of %u: %s; start fewer ranks, or raise "
-			   "the limits "
-			   "on processes and files (ulimit -u, ulimit -n, the container's pids)",
-			   rank, k->options->ranks, strerror(-rc));
-	else
-		output_say(&k->output, "tern run: cannot start '%s': %s", program, strerror(-rc));
+	rank_refused(program, rank, k->options->ranks, rc, text, sizeof text);
+	output_say(&k->output, "tern run: cannot start %s", text);
 }
 
-/* In our own group: what the terminal sends reaches the ranks through the wire, and in order. */
-static int keeper_link(struct keeper *k, struct launch *l, uint32_t i)
+/* In a group of its own: what the terminal sends reaches the ranks through the wire, in order. */
+static int keeper_shell(struct keeper *k, struct launch *l, uint32_t i)
 {
-	int pair[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+	int to[2];
+	if (pipe2(to, O_CLOEXEC) != 0)
 		return -errno;
-	l->job_fd = pair[1];
-	l->group = getpgrp();
-	l->program = hosts_command(k->hosts, i, pair[1]);
-	int rc = l->program ? hosts_begin(k->hosts, i, pair[0], k->options) : -ENOMEM;
-	if (!rc)
-		rc = rank_start(l, i, &k->rank[i]);
+	l->input = to[0];
+	l->group = 0;
+	l->program = hosts_command(k->hosts, i);
+	struct rank *r = &k->rank[i];
+	int rc = l->program ? rank_start(l, i, r) : -ENOMEM;
 	free(l->program);
-	close(pair[1]);
+	close(to[0]);
+	if (rc) {
+		close(to[1]);
+		return rc;
+	}
+	rc = hosts_begin(k->hosts, i, r->pid, r->out, to[1], k->options);
+	r->out = -1; /* it is the wire's */
 	return rc;
 }
 
@@ -421,10 +477,12 @@ static int keeper_start(struct keeper *k)
 			    .group = k->front->group,
 			    .mask = k->front->mask };
 	int rc = launch_open(&l, k->count, k->hosts ? BINDING_NONE : o->binding);
+	int input = k->up && !o->first ? up_input(k->up) : STDIN_FILENO;
 	if (rc)
 		return rc;
 	for (uint32_t r = 0; r < k->count; r++) {
-		rc = k->hosts ? keeper_link(k, &l, r) : rank_start(&l, r, &k->rank[r]);
+		l.input = o->first + r ? l.null : input;
+		rc = k->hosts ? keeper_shell(k, &l, r) : rank_start(&l, r, &k->rank[r]);
 		if (rc) {
 			keeper_cannot_start(k, r, rc);
 			keeper_end(k);
@@ -439,9 +497,11 @@ static int keeper_start(struct keeper *k)
 			break;
 		}
 	}
-	dup2(l.null,
-	     STDIN_FILENO); /* it is rank 0's alone: who feeds it must see when that has gone */
+	if (!k->hosts) /* it is rank 0's alone: who feeds it must see when that has gone */
+		dup2(l.null, input);
 	launch_close(&l);
+	if (k->up)
+		up_begin(k->up);
 	keeper_reap(k); /* if nothing started, nothing will wake the loop */
 	return 0;
 }
@@ -451,7 +511,6 @@ static int keeper_watch(struct keeper *k)
 	sigset_t set = k->front->passed;
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, KEEPER_ALONE);
-	sigaddset(&set, KEEPER_END);
 	k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (k->signals < 0)
 		return error_system("listening to signals (signalfd)");
@@ -474,11 +533,10 @@ static int keeper_job(struct keeper *k)
 	int rc = setting_number(SETTING_MEMORY, &budget);
 	if (!rc) /* which one machine does not need, but a mistake is one everywhere */
 		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
-	k->count = k->options->ranks;
-	if (k->options->job_fd) /* an agent has made it */
-		rc = job_map(&k->job, k->options->job_fd);
-	else if (!rc)
+	if (!rc)
 		rc = job_create(&k->job, k->options->total, budget);
+	if (!rc && k->up)
+		rc = up_open(k->up, &k->job, k->options);
 	if (!rc)
 		rc = overdue_open(&k->overdue, &k->job);
 	if (!rc)
@@ -486,25 +544,21 @@ static int keeper_job(struct keeper *k)
 	return rc;
 }
 
-static int keeper_hosts(struct keeper *k)
-{
-	int rc = hosts_open(k->hosts, k->options);
-	k->count = k->hosts->count;
-	return rc;
-}
-
 static int keeper_open(struct keeper *k)
 {
 	const struct run_options *o = k->options;
-	int rc = k->hosts ? keeper_hosts(k) : keeper_job(k);
+	int rc = k->hosts ? hosts_open(k->hosts, k->options, &k->output) : keeper_job(k);
+	k->count = k->hosts ? k->hosts->count : o->ranks;
 	if (!rc)
 		rc = keeper_watch(k);
 	if (!rc)
 		rc = output_open(&k->output, k->count, k->hosts ? 0 : o->first,
-				 o->tag && !k->hosts ? o->total : 0);
-	if (!rc && !(k->rank = calloc(k->count, sizeof *k->rank)))
-		rc = -ENOMEM;
-	return rc;
+				 o->tag && !k->hosts ? o->total : 0, k->up ? &k->up->wire : NULL);
+	if (rc)
+		return rc;
+	k->rank = calloc(k->count, sizeof *k->rank);
+	k->polls = calloc(HOSTS + (k->hosts ? hosts_polls_most(k->hosts) : 0), sizeof *k->polls);
+	return k->rank && k->polls ? 0 : -ENOMEM;
 }
 
 static int keeper_status(const struct keeper *k)
@@ -518,11 +572,12 @@ static int keeper_status(const struct keeper *k)
 	return 1;
 }
 
-int keeper_run(struct run_options *options, const struct front *front)
+int keeper_run(struct run_options *options, const struct front *front, struct up *up)
 {
 	struct hosts hosts;
 	struct keeper k = { .options = options,
 			    .front = front,
+			    .up = up,
 			    .news = -1,
 			    .hosts = run_options_remote(options) ? &hosts : NULL };
 	int rc = keeper_open(&k);
@@ -533,5 +588,8 @@ int keeper_run(struct run_options *options, const struct front *front)
 		return k.hosts && rc == -EINVAL ? MISTAKEN : 1;
 	}
 	keeper_loop(&k);
-	return keeper_status(&k);
+	int status = keeper_status(&k);
+	if (up)
+		up_end(up, status);
+	return status;
 }

@@ -92,8 +92,6 @@ static bool read_env(void *to, char *text)
 
 static bool check_complete(struct run_options *o)
 {
-	if (o->agent || o->link)
-		return true; /* started by another tern run, which has checked */
 	o->total = o->ranks;
 	if (o->hosts && o->hostfile)
 		return option_refuse("--hosts and --hostfile: the hosts are named in one of them");
@@ -146,8 +144,6 @@ bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 		{ .name = "--hostfile", .text = &o->hostfile },
 		{ .name = "--ssh", .text = &o->shell },
 		{ .name = "--help" },
-		{ .name = "--agent", .flag = &o->agent, .hidden = true },
-		{ .name = "--link", .small = &o->link, .most = INT32_MAX, .hidden = true },
 		{ 0 },
 	};
 	const struct options options = {

@@ -21,7 +21,7 @@ enum survive {
 };
 
 struct run_options {
-	uint32_t ranks;        /* that this process starts: all of the job, unless it is an agent */
+	uint32_t ranks;        /* that this process starts: all of the job, or those of a host */
 	uint32_t first, total; /* the lowest of them, and how many the job has on all hosts */
 	enum binding binding;
 	bool tag; /* each line of output carries its rank */
@@ -31,13 +31,10 @@ struct run_options {
 	const char *shell;    /* the command that reaches them, with its options */
 	const char **env; /* NAME or NAME=VALUE, for the ranks; malloced, its strings are argv's */
 	uint32_t env_count;
-	uint32_t host, host_count;      /* for an agent: which host this is of how many */
+	uint32_t host, host_count;      /* on a host: which one this is of how many */
 	uint16_t share[TERN_RANKS_MAX]; /* how many ranks each of them has */
 	uint64_t id;                    /* and what the job is known by on all of them */
 	uint8_t key[JOB_KEY];
-	int job_fd;     /* the job's memory, if it is there already; 0: it is not */
-	bool agent;     /* on another host: the rest comes through standard input */
-	uint32_t link;  /* the descriptor that leads to the launcher; 0: this is no link */
 	char **program; /* with its arguments, up to a NULL; points into argv */
 };
 
@@ -55,7 +52,7 @@ static inline bool run_options_remote(const struct run_options *o)
 
 /*
  * Sets the variables of --env in this process, whose children the ranks are. With hosts only what
- * Tern reads: the rest is for the agents, and would reach the command that reaches them. False
+ * Tern reads: the rest is for the hosts, and would reach the command that reaches them. False
  * without memory.
  */
 bool run_options_environment(const struct run_options *o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes and reads the order that tells an agent what to start. */
+/* Writes and reads the order that tells a host what to start. */
 #include "tools/run/order.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/stamp.h"
 #include "base/text.h"
+#include "tools/run/run.h"
 
 /* -- Writing ---------------------------------------------------------------------------- */
 
@@ -91,8 +92,7 @@ static int misread(const char *word)
 {
 	return error_set(
 		-EPROTO,
-		"the launcher's order has a word '%.40s' that this agent does not understand",
-		word);
+		"the launcher's order has a word '%.40s' that this host does not understand", word);
 }
 
 static int read_version(const char *version)
@@ -216,4 +216,20 @@ int order_read(struct run_options *o, char *text, size_t len)
 	if (!words || !ranks_find(o))
 		return misread("ranks");
 	return 0;
+}
+
+int order_run(struct wire *wire, const struct frame *order, int argc, char **argv)
+{
+	static struct up up; /* and what the options point to, until the process ends */
+	static struct run_options o;
+	char *text = malloc(order->len + 1);
+	if (text)
+		memcpy(text, order->data, order->len);
+	int rc = text ? order_read(&o, text, order->len)
+		      : error_set(-ENOMEM, "reading the launcher's order: no memory");
+	up.wire = *wire;
+	if (!rc)
+		return front_run(&o, &up, argc, argv);
+	fprintf(stderr, "tern-link: %s\n", tern_strerror(rc));
+	return 1;
 }

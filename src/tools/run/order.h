@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an agent is told to start: its ranks, the program, where, and with which
+ * What tern-link is told to start on its host: its ranks, the program, where, and with which
  * variables. It travels as words, `name=value`, each ended by a 0, through the remote shell's
  * input: command lines can be read by everybody on the machine.
  */

@@ -23,7 +23,7 @@
 
 #include "base/error.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, TEXT_AT_ONCE = 32 << 10 };
 
 static int writer_reopen(int fd)
 {
@@ -35,10 +35,12 @@ static int writer_reopen(int fd)
 	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-static void writer_open(struct writer *o, int fd, int tag_digits)
+static void writer_open(struct writer *o, int fd, int tag_digits, struct wire *wire)
 {
-	int own = writer_reopen(fd);
+	int own = wire ? wire->to : writer_reopen(fd);
 	*o = (struct writer){ .fd = own < 0 ? fd : own,
+			      .wire = wire,
+			      .type = fd == STDOUT_FILENO ? FRAME_OUT : FRAME_ERROR,
 			      .careful = own < 0,
 			      .tag_digits = tag_digits,
 			      .begun = WRITER_NOBODY };
@@ -96,10 +98,24 @@ static size_t writer_backlog(const struct writer *o)
 	return buffer_backlog(&o->text);
 }
 
+/* A frame at a time, so that others that have something to say are not behind much text. */
+static ssize_t writer_send(struct writer *o, size_t len)
+{
+	if (wire_backlog(o->wire)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	len = len < TEXT_AT_ONCE ? len : TEXT_AT_ONCE;
+	wire_send(o->wire, o->type, o->text.bytes + o->text.at, len);
+	return (ssize_t)len;
+}
+
 static ssize_t writer_write(struct writer *o)
 {
 	size_t len = writer_backlog(o);
 	struct pollfd room = { .fd = o->fd, .events = POLLOUT };
+	if (o->wire)
+		return writer_send(o, len);
 	if (!o->careful)
 		return write(o->fd, o->text.bytes + o->text.at, len);
 	if (poll(&room, 1, 0) != 1) {
@@ -128,12 +144,12 @@ static bool writer_flush(struct writer *o)
 
 enum { LINE_LONGEST = 65536, BACKLOG = 65536, BATCH = 64 };
 
-static int channel_open(struct channel *c, int fd, int tag_digits)
+static int channel_open(struct channel *c, int fd, int tag_digits, struct wire *wire)
 {
 	*c = (struct channel){ .ready = epoll_create1(EPOLL_CLOEXEC) };
 	if (c->ready < 0)
 		return error_system("watching what the ranks write (epoll_create1)");
-	writer_open(&c->writer, fd, tag_digits);
+	writer_open(&c->writer, fd, tag_digits, wire);
 	return 0;
 }
 
@@ -144,7 +160,8 @@ static bool same_file(int a, int b)
 	       p.st_ino == q.st_ino;
 }
 
-int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged)
+int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged,
+		struct wire *wire)
 {
 	int digits = tagged ? snprintf(NULL, 0, "%u", tagged - 1) : 0;
 	*o = (struct output){ .ranks = ranks, .first = first, .eager = ranks == 1 };
@@ -153,10 +170,10 @@ int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagge
 		return -ENOMEM;
 	for (uint32_t i = 0; i < 2 * ranks; i++)
 		o->stream[i].fd = -1;
-	o->channels = same_file(STDOUT_FILENO, STDERR_FILENO) ? 1 : 2;
-	int rc = channel_open(&o->channel[0], STDOUT_FILENO, digits);
+	o->channels = !wire && same_file(STDOUT_FILENO, STDERR_FILENO) ? 1 : 2;
+	int rc = channel_open(&o->channel[0], STDOUT_FILENO, digits, wire);
 	if (!rc && o->channels == 2)
-		rc = channel_open(&o->channel[1], STDERR_FILENO, digits);
+		rc = channel_open(&o->channel[1], STDERR_FILENO, digits, wire);
 	return rc;
 }
 
@@ -164,7 +181,7 @@ static int stream_open(struct stream *s, struct channel *c, uint32_t rank, int f
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
 	*s = (struct stream){ .fd = fd, .rank = rank, .channel = c };
-	if (epoll_ctl(c->ready, EPOLL_CTL_ADD, fd, &event) != 0)
+	if (fd >= 0 && epoll_ctl(c->ready, EPOLL_CTL_ADD, fd, &event) != 0)
 		return error_system("watching what rank %u writes (epoll_ctl)", rank);
 	c->streams++;
 	return 0;
@@ -174,18 +191,29 @@ int output_add(struct output *o, uint32_t rank, int out, int err)
 {
 	struct stream *s = o->stream + 2 * (size_t)rank;
 	int rc = stream_open(s, &o->channel[0], o->first + rank, out);
-	return rc ? rc : stream_open(s + 1, &o->channel[o->channels - 1], o->first + rank, err);
+	if (!rc)
+		rc = stream_open(s + 1, &o->channel[o->channels - 1], o->first + rank, err);
+	s[0].taken = s[1].taken = out < 0;
+	return rc;
+}
+
+static void stream_unplug(struct stream *s)
+{
+	if (s->fd < 0)
+		return;
+	epoll_ctl(s->channel->ready, EPOLL_CTL_DEL, s->fd, NULL);
+	close(s->fd);
+	s->fd = -1;
 }
 
 /* What an ended rank wrote last may lack its newline; the writer adds it if it must. */
 static void stream_close(struct stream *s)
 {
-	if (s->fd < 0)
+	if (!s->channel)
 		return;
 	writer_put(&s->channel->writer, s->rank, s->text, s->len);
 	s->channel->streams--;
-	epoll_ctl(s->channel->ready, EPOLL_CTL_DEL, s->fd, NULL);
-	close(s->fd);
+	stream_unplug(s);
 	free(s->text);
 	*s = (struct stream){ .fd = -1, .rank = s->rank };
 }
@@ -201,19 +229,16 @@ static size_t stream_cut(const struct stream *s, size_t fresh, bool eager)
 	return s->len == LINE_LONGEST ? s->len : 0;
 }
 
-static void stream_read(struct stream *s, bool eager)
+static bool stream_has_room(struct stream *s)
 {
-	if (s->fd < 0 || (!s->text && !(s->text = malloc(LINE_LONGEST))))
-		return;
-	ssize_t n = read(s->fd, s->text + s->len, LINE_LONGEST - s->len);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		stream_close(s);
-		return;
-	}
-	s->len += (size_t)n;
-	size_t cut = stream_cut(s, (size_t)n, eager);
+	return s->channel && (s->text || (s->text = malloc(LINE_LONGEST)));
+}
+
+/* `fresh` bytes have come behind those that were there. */
+static void stream_pass(struct stream *s, size_t fresh, bool eager)
+{
+	s->len += fresh;
+	size_t cut = stream_cut(s, fresh, eager);
 	writer_put(&s->channel->writer, s->rank, s->text, cut);
 	s->len -= cut;
 	memmove(s->text, s->text + cut, s->len);
@@ -221,6 +246,17 @@ static void stream_read(struct stream *s, bool eager)
 		free(s->text); /* of many ranks few are in the middle of a line */
 		s->text = NULL;
 	}
+}
+
+static void stream_read(struct stream *s, bool eager)
+{
+	if (s->fd < 0 || !stream_has_room(s))
+		return;
+	ssize_t n = read(s->fd, s->text + s->len, LINE_LONGEST - s->len);
+	if (n > 0)
+		stream_pass(s, (size_t)n, eager);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		s->taken ? stream_unplug(s) : stream_close(s);
 }
 
 /* Nobody reads this writer any more: the ranks find out as they would without us, by SIGPIPE. */
@@ -284,6 +320,26 @@ void output_take_last(struct output *o, uint32_t rank)
 		while (reads-- && s[i].fd >= 0 && writer_backlog(&s[i].channel->writer) <= BACKLOG)
 			stream_read(&s[i], o->eager);
 	}
+}
+
+void output_take(struct output *o, uint32_t rank, bool error, const char *text, size_t len)
+{
+	struct stream *s = o->stream + 2 * (size_t)rank + error;
+	while (len && stream_has_room(s)) {
+		size_t n = len < LINE_LONGEST - s->len ? len : LINE_LONGEST - s->len;
+		memcpy(s->text + s->len, text, n);
+		stream_pass(s, n, o->eager);
+		text += n;
+		len -= n;
+	}
+}
+
+bool output_full(const struct output *o)
+{
+	for (unsigned i = 0; i < o->channels; i++)
+		if (writer_backlog(&o->channel[i].writer) > BACKLOG)
+			return true;
+	return false;
 }
 
 void output_say(struct output *o, const char *format, ...)

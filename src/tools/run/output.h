@@ -11,13 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "boot/link/buffer.h"
+#include "boot/link/wire.h"
 
 #define WRITER_NOBODY UINT32_MAX         /* no rank: no line is begun */
 #define WRITER_LAUNCHER (UINT32_MAX - 1) /* writes without a tag */
 
 struct writer {
 	int fd;
+	struct wire *wire; /* not NULL: the text goes there, in frames of this type */
+	enum frame_type type;
 	bool careful;       /* the descriptor may block: write only what poll() promises to take */
 	int tag_digits;     /* 0: no tags */
 	uint32_t begun;     /* the rank whose line has no newline yet, or WRITER_NOBODY */
@@ -27,10 +29,11 @@ struct writer {
 
 /* What one rank writes to one of its two outputs. */
 struct stream {
-	int fd; /* -1: not begun, or ended */
+	int fd;     /* -1: none, or ended */
+	bool taken; /* text comes through output_take(), too */
 	uint32_t rank;
-	struct channel *channel;
-	char *text; /* the line that is not complete; allocated when first needed */
+	struct channel *channel; /* NULL: not begun, or ended */
+	char *text;              /* the line that is not complete; allocated when first needed */
 	size_t len;
 };
 
@@ -54,15 +57,24 @@ enum { OUTPUT_POLLS = 2 };
 
 /*
  * For `ranks` ranks from `first` on; if `tagged` is not 0, lines carry theirs, as wide as a job
- * of so many needs.
+ * of so many needs. The text goes to standard output and error, or over `wire`, if that is not
+ * NULL.
  */
-int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged);
-/* Takes over the reading ends of a rank's pipes, which do not block. */
+int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged,
+		struct wire *wire);
+/*
+ * Takes over the reading ends of a rank's pipes, which do not block. `out` is -1: there is none,
+ * and text for both outputs may come through output_take().
+ */
 int output_add(struct output *o, uint32_t rank, int out, int err);
 
 /* What to poll for, OUTPUT_POLLS entries, before output_serve() has something to do. */
 void output_polls(const struct output *o, struct pollfd *p);
 void output_serve(struct output *o);
+
+/* Text that came without a pipe; whoever has more of it waits while the output is full. */
+void output_take(struct output *o, uint32_t rank, bool error, const char *text, size_t len);
+bool output_full(const struct output *o);
 
 /* Takes in what a rank that has ended wrote last, so that a sentence about it comes after. */
 void output_take_last(struct output *o, uint32_t rank);

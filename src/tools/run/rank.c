@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -87,8 +88,7 @@ __attribute__((noreturn)) static void rank_become(const struct launch *l, const 
 	if (getppid() != b->keeper)
 		_exit(1);
 	setpgid(0, l->group);
-	if (l->first + b->number)
-		dup2(l->null, STDIN_FILENO);
+	dup2(l->input, STDIN_FILENO);
 	dup2(b->out[1], STDOUT_FILENO);
 	dup2(b->err[1], STDERR_FILENO);
 	fcntl(l->job_fd, F_SETFD, 0);
@@ -144,4 +144,21 @@ int rank_start(const struct launch *l, uint32_t number, struct rank *r)
 	fcntl(b.err[0], F_SETFL, O_NONBLOCK);
 	*r = (struct rank){ .pid = pid, .out = b.out[0], .err = b.err[0] };
 	return 0;
+}
+
+void rank_refused(const char *program, uint32_t number, uint32_t ranks, int rc, char *text,
+		  size_t room)
+{
+	if (rc == -ENOENT && !strchr(program, '/'))
+		snprintf(text, room,
+			 "'%s': no program of that name is in PATH; write ./%s if it is in this "
+			 "folder",
+			 program, program);
+	else if (rc == -EAGAIN || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
+		snprintf(text, room,
+			 "rank %u of %u: %s; start fewer ranks, or raise the limits on processes "
+			 "and files (ulimit -u, ulimit -n, the container's pids)",
+			 number, ranks, strerror(-rc));
+	else
+		snprintf(text, room, "'%s': %s", program, strerror(-rc));
 }

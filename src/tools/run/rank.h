@@ -24,6 +24,7 @@ struct launch {
 	pid_t group;    /* the process group they join: the terminal's signals reach it */
 	sigset_t mask;  /* as the launcher found it */
 	struct bind bind;
+	int input;           /* the next one's */
 	int null;            /* /dev/null, the input of all but rank 0 */
 	struct rlimit files; /* as the launcher found it */
 };
@@ -36,5 +37,9 @@ void launch_close(struct launch *l);
 
 /* Returns 0 when the program runs; a negative code when it cannot, and no process is left. */
 int rank_start(const struct launch *l, uint32_t number, struct rank *r);
+
+/* Why the number-th of so many cannot be started, in words: behind "cannot start". */
+void rank_refused(const char *program, uint32_t number, uint32_t ranks, int rc, char *text,
+		  size_t room);
 
 #endif

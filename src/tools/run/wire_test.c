@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames, orders and cards between the launcher and its agents. */
+/* Frames, orders and cards between the launcher and its hosts. */
 #include "boot/link/wire.h"
 
 #include <errno.h>
@@ -220,7 +220,7 @@ static void hosts_of(struct hosts *h, const char *names, uint32_t ranks)
 	struct run_options o = {
 		.total = ranks, .hosts = names, .shell = "ssh  -x", .program = words
 	};
-	REQUIRE(hosts_open(h, &o) == 0);
+	REQUIRE(hosts_open(h, &o, NULL) == 0);
 }
 
 TEST(ranks_are_divided_in_order_and_in_equal_parts)
@@ -295,7 +295,7 @@ TEST(a_list_with_a_hole_an_option_a_name_twice_or_too_few_places_is_refused)
 		struct run_options o = {
 			.total = 4, .hosts = bad[i], .shell = "ssh", .program = words
 		};
-		CHECK_IS(hosts_open(&h, &o), -EINVAL);
+		CHECK_IS(hosts_open(&h, &o, NULL), -EINVAL);
 		hosts_close(&h);
 	}
 }
@@ -304,18 +304,15 @@ TEST(nothing_of_the_job_is_on_the_command_line_of_the_remote_shell)
 {
 	struct hosts h;
 	hosts_of(&h, "a,b", 4);
-	char **word = hosts_command(&h, 1, 42);
-	static const char *const behind[] = { "run", "--link", "42", "--", "b", "ssh", "-x", "b" };
-	for (int i = 0; i < 8; i++)
-		CHECK(strcmp(word[i + 1], behind[i]) == 0);
-	CHECK(word[9][0] == '\'' && strcmp(word[10], "run") == 0 &&
-	      strcmp(word[11], "--agent") == 0);
-	CHECK(word[12] == NULL);
+	char **word = hosts_command(&h, 1);
+	CHECK(strcmp(word[0], "ssh") == 0 && strcmp(word[1], "-x") == 0 &&
+	      strcmp(word[2], "b") == 0);
+	CHECK(word[3][0] == '\'' && strstr(word[3], "/tern-link'") && word[4] == NULL);
 	free(word);
 	hosts_close(&h);
 }
 
-/* The next frame that a host's agent gets. */
+/* The next frame that a host gets. */
 static bool agent_next(struct hosts *h, struct wire *agent, struct frame *f)
 {
 	for (int i = 0; i < 100; i++) {
@@ -337,12 +334,13 @@ static void agents_open(struct hosts *h, struct wire agent[HOSTS])
 	struct run_options o = {
 		.total = RANKS, .hosts = "a,b,c,d", .shell = "ssh", .program = words
 	};
+	static struct output output;
 	struct frame f;
-	REQUIRE(hosts_open(h, &o) == 0);
+	REQUIRE(hosts_open(h, &o, &output) == 0 && output_open(&output, HOSTS, 0, 0, NULL) == 0);
 	for (uint32_t i = 0; i < HOSTS; i++) {
 		int pair[2];
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-		REQUIRE(hosts_begin(h, i, pair[0], &o) == 0);
+		REQUIRE(hosts_begin(h, i, getpid(), pair[0], dup(pair[0]), &o) == 0);
 		wire_open(&agent[i], pair[1], pair[1]);
 		REQUIRE(agent_next(h, &agent[i], &f));
 		CHECK_IS(f.type, FRAME_ORDER);

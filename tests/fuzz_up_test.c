@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an agent of `tern run --hosts` hears from its launcher, once it has started its ranks. */
+/* What tern-link hears from a launcher, `tern run --hosts`, once it has started its ranks. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -9,24 +9,7 @@
 
 #include <tern/tern.h>
 
-/*
- * Where an agent reads and writes, so that the text of an input does not end up on this program's
- * output.
- */
-static int fuzz_null(void)
-{
-	static int fd = -1;
-	if (fd < 0)
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	return fd;
-}
-#undef STDIN_FILENO
-#undef STDOUT_FILENO
-#undef STDERR_FILENO
-#define STDIN_FILENO fuzz_null()
-#define STDOUT_FILENO fuzz_null()
-#define STDERR_FILENO fuzz_null()
-#include "tools/run/agent.c"
+#include "tools/run/up.c"
 
 enum { RANKS = 4 };
 
@@ -54,23 +37,23 @@ static struct job *machine(void)
 /* Whatever the launcher says, ranks of this host are what they are. */
 static void fuzz_one(const uint8_t *bytes, size_t len)
 {
-	int input[2];
+	int input[2], signal;
 	uint64_t told[RANKS / 2] = { 0 };
 	REQUIRE(pipe2(input, O_CLOEXEC | O_NONBLOCK) == 0);
-	struct agent a = { .keeper = -1, .deaths = -1, .out = -1, .err = -1, .input = input[1] };
-	a.relay = (struct status_relay){
-		.job = *machine(), .ranks = RANKS / 2, .told = told, .fd = -1
+	struct up u = {
+		.job = machine(), .ranks = RANKS / 2, .told = told, .notice = -1, .input = input[1]
 	};
-	keepalive_begin(&a.silence, 0);
-	wire_open(&a.wire, bytes_from(bytes, len), dup(fuzz_null()));
-	while (agent_listen(&a))
-		status_relay_tell(&a.relay, &a.wire);
+	keepalive_begin(&u.silence, 0);
+	wire_open(&u.wire, bytes_from(bytes, len), open("/dev/null", O_WRONLY | O_CLOEXEC));
+	while (up_serve(&u))
+		while (up_signal(&u, &signal))
+			REQUIRE(signal >= 0 && signal < SIGRTMIN);
 	for (uint32_t r = 0; r < RANKS / 2; r++)
 		REQUIRE(job_rank_state(machine(), r) == RANK_EXPECTED);
-	wire_close(&a.wire);
-	free(a.pending.bytes);
-	input_close(&a);
+	wire_close(&u.wire);
+	free(u.pending.bytes);
+	input_close(&u);
 	close(input[0]);
 }
 
-FUZZ_TARGET(agent, 1000)
+FUZZ_TARGET(up, 1000)
