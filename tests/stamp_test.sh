@@ -16,7 +16,8 @@ fail() {
 stamp() { # prints it
 	cmake -DROOT="$folder" -DTO="$folder/stamp.c" -P "$script" && grep -o '0x[0-9a-f]*' "$folder/stamp.c"
 }
-for file in include/tern/fast.h src/job/job.h src/job/job.c src/job/job_test.c src/tools/run/run.c; do
+for file in include/tern/fast.h src/job/job.h src/job/job.c src/job/job_test.c \
+	src/tools/run/run.c; do
 	echo "a line of $file" >"$folder/$file"
 done
 first=$(stamp)
