@@ -221,6 +221,7 @@ struct coll {
 	struct early *early, *early_free, *note_free;
 	struct slab *slabs; /* that these lie in */
 	struct desk *desks; /* that no team uses */
+	bool desk_first;    /* this rank has had the one of JOB_DESK */
 	struct {
 		tern_reduce_fn *fn;
 		void *arg;

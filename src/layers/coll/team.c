@@ -150,10 +150,25 @@ static bool desks_shared(const struct coll *c)
 	return false;
 }
 
+_Static_assert(sizeof(struct desk) <= JOB_DESK, "it fits");
+
+/* The first lies beside those of the other ranks. NULL: there is no memory. */
+static struct desk *desk_new(struct coll *c)
+{
+	struct job *job = &c->e->group->job;
+	size_t at = job->desk_at + c->e->t->rank * job->desk_bytes;
+	void *p = job->base + at;
+	if (c->desk_first || job_commit(job, at, job->desk_bytes, "the desk of a team")) {
+		if (tern_alloc(c->e->t, sizeof(struct desk), &p))
+			return NULL;
+	}
+	c->desk_first = true;
+	return memset(p, 0, sizeof(struct desk)); /* others may have used the memory */
+}
+
 struct desk *desk_take(struct coll *c, struct place *place)
 {
 	struct desk *d = c->desks;
-	void *p;
 	*place = (struct place){ DESK_NONE, 0 };
 	if (!desks_shared(c))
 		return NULL;
@@ -161,10 +176,8 @@ struct desk *desk_take(struct coll *c, struct place *place)
 		c->desks = d->next;
 	} else {
 		if (!mem_room(mem_of(c->e->t), sizeof *d + DESK_PLACES * CELL_LONG) ||
-		    tern_alloc(c->e->t, sizeof *d, &p))
+		    !(d = desk_new(c)))
 			return NULL;
-		d = p;
-		memset(d, 0, sizeof *d); /* others may have used the memory */
 	}
 	place->desk = (uint64_t)((char *)d - c->e->group->job.base);
 	place->round = atomic_load(&d->left);
