@@ -402,6 +402,55 @@ TEST(an_answer_without_the_memory_is_refused)
 	check_answered(sizeof said - 1, -ECONNRESET, "cannot get the job's memory");
 }
 
+static void member_gets_no_memory(uint32_t rank)
+{
+	struct job j;
+	int next = dup(door);
+	close(next);
+	CHECK(member_join(rank, &j) < 0);
+	CHECK_IS(dup(door), next); /* what came instead is closed */
+}
+
+TEST(a_descriptor_that_is_no_memory_of_a_job_is_refused_and_closed)
+{
+	struct answer good = { .rc = 0 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} beside = { .head = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec text = { .iov_base = &good, .iov_len = sizeof good };
+	struct msghdr m = { .msg_iov = &text,
+			    .msg_iovlen = 1,
+			    .msg_control = &beside,
+			    .msg_controllen = sizeof beside.room };
+	char hello[64];
+	REQUIRE(leader_listen(&door, &address) == 0);
+	beside.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&beside.head), &door, sizeof door);
+	member_start(member_gets_no_memory, 1);
+	int fd = accept(door, NULL, NULL);
+	REQUIRE(fd >= 0 && recv(fd, hello, sizeof hello, 0) > 0);
+	REQUIRE(sendmsg(fd, &m, 0) == (ssize_t)sizeof good);
+	CHECK_IS(members_failed(), 0);
+}
+
+static void member_waits_in_vain(uint32_t rank)
+{
+	struct job j;
+	CHECK_IS(member_join(rank, &j), -ETIMEDOUT);
+	CHECK(strstr(tern_strerror(-ETIMEDOUT),
+		     "rank 0 has given rank 1 no memory within 1 s (TERN_JOIN)"));
+}
+
+TEST(a_leader_that_does_not_answer_is_waited_for_as_long_as_asked)
+{
+	setenv("TERN_JOIN", "1", 1);
+	REQUIRE(leader_listen(&door, &address) == 0);
+	member_start(member_waits_in_vain, 1);
+	CHECK_IS(members_failed(), 0);
+	unsetenv("TERN_JOIN");
+}
+
 TEST(an_address_that_no_socket_has_is_refused)
 {
 	struct job j;
