@@ -64,12 +64,25 @@ static inline bool pass_up(struct path *p, struct arrival *a, unsigned level)
 	return true;
 }
 
+static inline void end_close(struct end *e)
+{
+	for (unsigned i = 0; e->net && i < e->net->layers; i++) {
+		e->net->layer[i]->close(e->path);
+		free(e->path->state[e->net->layer[i]->kind]);
+	}
+	if (e->net)
+		free(e->net->batch);
+	free(e->net);
+	free(e->path);
+}
+
 static inline void end_open(unsigned which, const struct service *high, const struct service *low)
 {
 	static struct pulse pulse[2];
 	static struct wire wire = { .ops = &ops };
 	static struct site site;
 	struct end *e = &end[which];
+	end_close(e);
 	struct packet_net *n = calloc(1, sizeof *n);
 	struct path *p = calloc(1, sizeof *p);
 	REQUIRE(n && p);

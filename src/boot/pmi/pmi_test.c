@@ -360,8 +360,8 @@ TEST(slurm_says_which_ranks_are_on_this_node_if_there_is_room_for_them)
 /* -- The end of a job ------------------------------------------------------------------------ */
 
 static struct {
-	int status;
-	bool blocked; /* signals, all of them */
+	_Atomic int status; /* it may be written while nobody waits for it any more */
+	bool blocked;       /* signals, all of them */
 	pthread_t thread;
 	bool hangs;
 } abortion;
