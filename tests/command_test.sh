@@ -51,7 +51,7 @@ echo "an unknown name says what there is, and where it was looked for"
 says "no command 'onw'; did you mean 'tern own'?" onw
 says "There are run, info, why, trace, sim, own" onw
 says "tern-perf was looked for in $folder/bin, $folder/bin/../libexec/tern, " perf
-says ", $folder/path, " perf
+says ", and on PATH" perf
 says "no command '../bin/tern-own'" ../bin/tern-own
 "$tern" perf 2>/dev/null
 [[ $? == 2 ]] || fail "the exit status is another than 2"

@@ -119,9 +119,9 @@ static int unknown(const char *word)
 	for (int i = 0; i < f.n; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", f.name[i]);
 	fprintf(stderr, ". " PREFIX "%s was looked for in", word);
-	for (int i = 0; program_folder(i, folder); i++)
-		fprintf(stderr, "%s %s", i ? "," : "", folder);
-	fputs("\n", stderr);
+	for (int i = 0; i < PROGRAM_FOLDERS && program_folder(i, folder); i++)
+		fprintf(stderr, " %s,", folder);
+	fputs(" and on PATH\n", stderr);
 	return 2;
 }
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Relative to the program that asks: bin/tern, or libexec/tern/tern-NAME. */
-static const char *const near[] = { "", "/../libexec/tern", "/../../bin" };
+enum { NEAR = PROGRAM_FOLDERS - 1 };
 
-enum { NEAR = sizeof near / sizeof *near };
+/* Relative to the program that asks: bin/tern, or libexec/tern/tern-NAME. */
+static const char *const near[NEAR] = { "", "/../libexec/tern", "/../../bin" };
 
 static bool own_folder(char folder[PATH_MAX], const char *behind)
 {

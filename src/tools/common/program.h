@@ -10,6 +10,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+enum { PROGRAM_FOLDERS = 4 }; /* before those of PATH */
+
 /* The i-th folder to look in, from 0; false behind the last one. */
 bool program_folder(int i, char folder[PATH_MAX]);
 /* The path of the first program of the name; false: there is none. */
