@@ -123,14 +123,34 @@ static double fetch_play(struct bench_rank *p)
 }
 
 static const struct paper_row rows[] = {
-	{ "send call, page", "5.2", page_play, CALL, 0, 20, 0, 0, 0, 0, 0, 0, 0.7, 0 },
-	{ "preparation after it", "5.2", NULL, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0.3, 0 },
-	{ "page, clean", "5.2", page_play, CLEAN, 0, 20, PAGE, 0, 0, 0, 0, 0, 11, 372 },
-	{ "page, dirty", "5.2", page_play, DIRTY, 0, 20, PAGE, 0, 0, 0, 0, 0, 16.4, 249 },
-	{ "memory copy, clean", "3.5", page_play, COPY | CLEAN, 0, 20, PAGE, 0, 0, 0, 0, 0, 0, 0 },
-	{ "memory copy, dirty", "3.5", page_play, COPY | DIRTY, 0, 20, PAGE, 0, 0, 0, 0, 0, 0, 0 },
-	{ "remote read, 128 bytes", "5.2", read_play, 0, 0, 10, FLASH_LINE, 0, 0, 0, 0, 0, 2, 0 },
-	{ "Fetch-and-Op", "5.3", fetch_play, 0, 0, 10, 0, 0, 0, 0, 0, 0, 2, 0 },
+	{ .name = "send call, page", .play = page_play, .way = CALL, .share = 20 },
+	{ .name = "preparation after it" },
+	{ .name = "page, clean", .play = page_play, .way = CLEAN, .share = 20, .bytes = PAGE },
+	{ .name = "page, dirty", .play = page_play, .way = DIRTY, .share = 20, .bytes = PAGE },
+	{ .name = "memory copy, clean",
+	  .play = page_play,
+	  .way = COPY | CLEAN,
+	  .share = 20,
+	  .bytes = PAGE },
+	{ .name = "memory copy, dirty",
+	  .play = page_play,
+	  .way = COPY | DIRTY,
+	  .share = 20,
+	  .bytes = PAGE },
+	{ .name = "remote read, 128 bytes", .play = read_play, .share = 10, .bytes = FLASH_LINE },
+	{ .name = "Fetch-and-Op", .play = fetch_play, .share = 10 },
+};
+
+static const struct paper_said said[] = {
+	{ "send call, page", "5.2", .other = { 0.7 } },
+	{ "preparation after it", "5.2", .other = { 0.3 } },
+	{ "page, clean", "5.2", .other = { 11, 372 } },
+	{ "page, dirty", "5.2", .other = { 16.4, 249 } },
+	{ "memory copy, clean", "3.5", .other = { 0 } },
+	{ "memory copy, dirty", "3.5", .other = { 0 } },
+	{ "remote read, 128 bytes", "5.2", .other = { 2 } },
+	{ "Fetch-and-Op", "5.3", .other = { 2 } },
+	{ .name = NULL },
 };
 
 static const char *const notes[] = {
@@ -149,6 +169,7 @@ const struct paper_table paper_flash = {
 	.machine = "FLASH",
 	.row = rows,
 	.rows = sizeof rows / sizeof *rows,
+	.said = said,
 	.test = { { .name = "flash" },
 		  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 		  .play.open = flash_open },

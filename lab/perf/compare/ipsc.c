@@ -214,15 +214,28 @@ static double solve_play(struct bench_rank *p)
 }
 
 static const struct paper_row rows[] = {
-	{ "bounce, receive", "4", bounce_sends, SEND, 0, 20, 0, 0, 0, 0, 0, 0, 70, 0 },
-	{ "bounce, it comes early", "4", bounce_sends, PROBE, 0, 20, 0, 0, 0, 0, 0, 0, 130, 0 },
-	{ "bounce, bare message", "4", bounce_messages, 0, 1, 20, 0, 0, 0, 0, 0, 0, 25, 0 },
-	{ "bounce, channel", "4", bounce_channel, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0 },
-	{ "solve, computation", "4", solve_play, NONE, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0 },
-	{ "solve, send and receive", "4", solve_play, SEND, 0, 5, 0, 0, 0, 0, 0, 0, 474, 0 },
-	{ "solve, bare messages", "4", solve_play, MESSAGE, 0, 5, 0, 0, 0, 0, 0, 0, 89, 0 },
-	{ "solve, open channel", "4", solve_play, CHANNEL, 0, 5, 0, 0, 0, 0, 0, 0, 4, 0 },
-	{ "solve, fetch", "4", solve_play, FETCH, 0, 5, 0, 0, 0, 0, 0, 0, 385, 0 },
+	{ .name = "bounce, receive", .play = bounce_sends, .way = SEND, .share = 20 },
+	{ .name = "bounce, it comes early", .play = bounce_sends, .way = PROBE, .share = 20 },
+	{ .name = "bounce, bare message", .play = bounce_messages, .size = 1, .share = 20 },
+	{ .name = "bounce, channel", .play = bounce_channel, .share = 20 },
+	{ .name = "solve, computation", .play = solve_play, .way = NONE, .share = 5 },
+	{ .name = "solve, send and receive", .play = solve_play, .way = SEND, .share = 5 },
+	{ .name = "solve, bare messages", .play = solve_play, .way = MESSAGE, .share = 5 },
+	{ .name = "solve, open channel", .play = solve_play, .way = CHANNEL, .share = 5 },
+	{ .name = "solve, fetch", .play = solve_play, .way = FETCH, .share = 5 },
+};
+
+static const struct paper_said said[] = {
+	{ "bounce, receive", "4", .other = { 70 } },
+	{ "bounce, it comes early", "4", .other = { 130 } },
+	{ "bounce, bare message", "4", .other = { 25 } },
+	{ "bounce, channel", "4", .other = { 0 } },
+	{ "solve, computation", "4", .other = { 5 } },
+	{ "solve, send and receive", "4", .other = { 474 } },
+	{ "solve, bare messages", "4", .other = { 89 } },
+	{ "solve, open channel", "4", .other = { 4 } },
+	{ "solve, fetch", "4", .other = { 385 } },
+	{ .name = NULL },
 };
 
 static const char *const notes[] = {
@@ -243,6 +256,7 @@ const struct paper_table paper_ipsc = {
 	.machine = "iPSC/860",
 	.row = rows,
 	.rows = sizeof rows / sizeof *rows,
+	.said = said,
 	.test = { { .name = "ipsc860" },
 		  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 		  .play.open = ipsc_open },

@@ -24,6 +24,7 @@ enum { TABLES = sizeof tables / sizeof *tables, ROWS_MOST = 64 };
 
 struct line {
 	const struct paper_row *row;
+	const struct paper_said *said;
 	struct series_estimate ns;
 	double cycles, rate; /* NaN, and MB/s */
 };
@@ -34,9 +35,19 @@ struct paper {
 	double ticks; /* of the processor's counter, in a nanosecond; NaN without one */
 };
 
-static struct line line_make(const struct paper_row *row, struct series *s, double ticks)
+static const struct paper_said *said_of(const struct paper_table *t, const char *name)
 {
-	struct line l = { row, series_estimate(s), NAN, NAN };
+	static const struct paper_said none = { .tables = "" };
+	for (const struct paper_said *s = t->said; s->name; s++)
+		if (strcmp(s->name, name) == 0)
+			return s;
+	return &none;
+}
+
+static struct line line_make(const struct paper_table *t, const struct paper_row *row,
+			     struct series *s, double ticks)
+{
+	struct line l = { row, said_of(t, row->name), series_estimate(s), NAN, NAN };
 	l.cycles = l.ns.median * ticks;
 	if (row->bytes > 1)
 		l.rate = 1000 * row->bytes / l.ns.median;
@@ -109,46 +120,46 @@ static void model_print(const struct paper *p, bool bold)
 
 /* -- The tables ------------------------------------------------------------------------ */
 
-static const char *cell_ncube(char *cell, const struct paper_row *row)
+static const char *cell_ncube(char *cell, const struct paper_said *row)
 {
-	if (row->ncube_us == 0)
+	if (row->ncube.us == 0)
 		return "-";
-	if (row->ncube_instructions)
-		snprintf(cell, CELL, "%g us, %u instr", row->ncube_us, row->ncube_instructions);
+	if (row->ncube.instructions)
+		snprintf(cell, CELL, "%g us, %u instr", row->ncube.us, row->ncube.instructions);
 	else
-		snprintf(cell, CELL, "%g us", row->ncube_us);
+		snprintf(cell, CELL, "%g us", row->ncube.us);
 	return cell;
 }
 
-static const char *cell_cm5(char *cell, const struct paper_row *row)
+static const char *cell_cm5(char *cell, const struct paper_said *row)
 {
-	if (row->cm5_us == 0)
+	if (row->cm5.us == 0)
 		return "-";
-	snprintf(cell, CELL, "%.1f us, %.1f cyc", row->cm5_us, row->cm5_cycles);
+	snprintf(cell, CELL, "%.1f us, %.1f cyc", row->cm5.us, row->cm5.cycles);
 	return cell;
 }
 
 /* What the table's machine took, and moved. */
-static const char *cell_other(char *cell, const struct paper_row *row)
+static const char *cell_other(char *cell, const struct paper_said *row)
 {
-	if (row->other_us == 0)
+	if (row->other.us == 0)
 		return "-";
-	if (row->other_rate != 0)
-		snprintf(cell, CELL, "%g us, %g MB/s", row->other_us, row->other_rate);
+	if (row->other.rate != 0)
+		snprintf(cell, CELL, "%g us, %g MB/s", row->other.us, row->other.rate);
 	else
-		snprintf(cell, CELL, "%g us", row->other_us);
+		snprintf(cell, CELL, "%g us", row->other.us);
 	return cell;
 }
 
 /* The last columns: what the papers have. */
-static void theirs_print(const struct paper_table *t, const struct paper_row *row)
+static void theirs_print(const struct paper_table *t, const struct paper_said *row)
 {
 	char ncube[CELL], cm5[CELL], rate[CELL];
 	if (t->machine)
 		printf("  %18s\n", cell_other(cm5, row));
 	else
 		printf("  %16s  %17s  %9s\n", cell_ncube(ncube, row), cell_cm5(cm5, row),
-		       cell_figure(rate, row->cm5_rate == 0 ? NAN : row->cm5_rate, 3, ""));
+		       cell_figure(rate, row->cm5.rate == 0 ? NAN : row->cm5.rate, 3, ""));
 }
 
 static void row_print(const struct paper_table *t, const struct line *l)
@@ -157,10 +168,10 @@ static void row_print(const struct paper_table *t, const struct line *l)
 	if (!isnan(l->ns.median))
 		snprintf(range, sizeof range, "%s %s", cell_figure(low, l->ns.low, 3, ""),
 			 cell_figure(high, l->ns.high, 3, ""));
-	printf("%-25s  %-8s  %8s  %13s  %7s  %6s", l->row->name, l->row->tables,
+	printf("%-25s  %-8s  %8s  %13s  %7s  %6s", l->row->name, l->said->tables,
 	       cell_figure(ns, l->ns.median, 3, ""), range, cell_figure(cycles, l->cycles, 3, ""),
 	       cell_figure(rate, l->rate / 1000, 3, ""));
-	theirs_print(t, l->row);
+	theirs_print(t, l->said);
 }
 
 static void table_print(const struct paper_table *t, const struct line *line, bool bold)
@@ -213,24 +224,24 @@ static void json_some(struct json *j, const char *key, double value)
 
 static void json_line(struct json *j, const struct paper_table *t, const struct line *l)
 {
-	const struct paper_row *row = l->row;
+	const struct paper_said *said = l->said;
 	json_begin(j, NULL, '{');
 	json_text(j, "paper", t->key);
-	json_text(j, "operation", row->name);
-	json_text(j, "tables", *row->tables ? row->tables : NULL);
+	json_text(j, "operation", l->row->name);
+	json_text(j, "tables", *said->tables ? said->tables : NULL);
 	json_real(j, "value", l->ns.median);
 	json_real(j, "low", l->ns.low);
 	json_real(j, "high", l->ns.high);
-	json_text(j, "unit", row->bytes == 1 ? "ns/B" : "ns");
+	json_text(j, "unit", l->row->bytes == 1 ? "ns/B" : "ns");
 	json_real(j, "cycles", l->cycles);
 	json_real(j, "mb_per_s", l->rate);
-	json_some(j, "ncube2_us", row->ncube_us);
-	json_some(j, "ncube2_instructions", row->ncube_instructions);
-	json_some(j, "cm5_us", row->cm5_us);
-	json_some(j, "cm5_cycles", row->cm5_cycles);
-	json_some(j, "cm5_mb_per_s", row->cm5_rate);
-	json_some(j, "theirs_us", row->other_us);
-	json_some(j, "theirs_mb_per_s", row->other_rate);
+	json_some(j, "ncube2_us", said->ncube.us);
+	json_some(j, "ncube2_instructions", said->ncube.instructions);
+	json_some(j, "cm5_us", said->cm5.us);
+	json_some(j, "cm5_cycles", said->cm5.cycles);
+	json_some(j, "cm5_mb_per_s", said->cm5.rate);
+	json_some(j, "theirs_us", said->other.us);
+	json_some(j, "theirs_mb_per_s", said->other.rate);
 	json_end(j, '}');
 }
 
@@ -292,13 +303,14 @@ static int table_play(const struct paper_table *t, uint64_t count, unsigned roun
 	memset(&result, 0, sizeof result);
 	for (unsigned i = 0; i < t->rows; i++) {
 		const struct paper_row *row = &t->row[i];
+		unsigned share = row->share ? row->share : 1;
 		parts[i] = (struct part){ .phase = { .figure = row->play, .way = row->way },
 					  .size = row->size,
-					  .count = count > row->share ? count / row->share : 1 };
+					  .count = count > share ? count / share : 1 };
 	}
 	int rc = ranks_play(&t->test, 0, parts, t->rows, rounds, &result);
 	for (unsigned i = 0; i < t->rows && !rc; i++)
-		line[i] = line_make(&t->row[i], &result.part[i], ticks);
+		line[i] = line_make(t, &t->row[i], &result.part[i], ticks);
 	return rc;
 }
 

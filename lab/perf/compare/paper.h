@@ -5,26 +5,38 @@
 
 #include "lab/bench/test.h"
 
-/* Zero where a paper has no figure. */
+/* What is played here. */
 struct paper_row {
-	const char *name, *tables;
+	const char *name;
 	perf_phase *play; /* NULL: nothing here corresponds to it */
 	int way;
 	uint32_t size;
-	unsigned share; /* a round plays the count over this */
+	unsigned share; /* a round plays the count over this; 0: 1 */
 	uint32_t bytes; /* that one of them moves here; 1: the figure is for each byte */
-	double ncube_us;
-	unsigned ncube_instructions;
-	double cm5_us, cm5_cycles, cm5_rate; /* MB/s */
-	double other_us, other_rate;         /* of the table's machine */
+};
+
+/* What the paper has for the row of that name, and in which of its tables; 0: no figure. */
+struct paper_said {
+	const char *name, *tables;
+	struct {
+		double us;
+		unsigned instructions;
+	} ncube;
+	struct {
+		double us, cycles, rate; /* MB/s */
+	} cm5;
+	struct {
+		double us, rate;
+	} other; /* of the table's machine */
 };
 
 /* Rows that one set of ranks plays in turn, in the same rounds. */
 struct paper_table {
 	const char *title, *key; /* the key is JSON's */
-	const char *machine;     /* of other_us; NULL: the nCUBE/2 and the CM-5 */
+	const char *machine;     /* of `other`; NULL: the nCUBE/2 and the CM-5 */
 	const struct paper_row *row;
 	unsigned rows;
+	const struct paper_said *said; /* up to one without a name */
 	struct test test;
 	const char *const *notes; /* up to a NULL */
 };
