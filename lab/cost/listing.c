@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "lab/cost/study.h"
-#include "tools/common/json.h"
+#include "tools/common/rows.h"
 
 /* An instruction with everything that is known of it. */
 struct entry {
@@ -32,44 +32,37 @@ static void listing_each(const struct cost_study *s, const struct cost_result *r
 	decoder_close(d);
 }
 
-static void entry_text(const struct entry *e, void *arg)
+static void entry_write(const struct entry *e, void *arg)
 {
+	struct rows *w = arg;
 	char where[80];
-	(void)arg;
 	snprintf(where, sizeof where, "%s:%u", e->site.file, e->site.line);
-	printf("%-11s %012llx  %-32s %-44s %-10s %-8s %s\n", cost_side_name[e->side],
-	       (unsigned long long)e->site.at, e->site.library ? "(C library)" : where, e->text,
-	       cost_feature_name[e->site.feature], cost_step_name[e->site.step],
-	       cost_kind_name[e->kind]);
+	rows_text(w, "side", "side", -11, cost_side_name[e->side]);
+	rows_whole(w, "address", "address", -12, e->site.at, "%012llx",
+		   (unsigned long long)e->site.at);
+	rows_text(w, NULL, "place", -32, e->site.library ? "(C library)" : where);
+	rows_text(w, "file", NULL, 0, e->site.library ? NULL : e->site.file);
+	rows_whole(w, "line", NULL, 0, e->site.line, NULL);
+	rows_text(w, "instruction", "instruction", -44, e->text);
+	rows_text(w, "feature", "feature", -10, cost_feature_name[e->site.feature]);
+	rows_text(w, "step", "step", -8, cost_step_name[e->site.step]);
+	rows_text(w, "kind", "kind", 0, cost_kind_name[e->kind]);
+	rows_end_row(w);
 }
 
 void listing_text(const struct cost_study *s, const struct cost_result *r)
 {
-	printf("\n%-11s %-12s  %-32s %-44s %-10s %-8s %s\n", "side", "address", r->op->name,
-	       "instruction", "feature", "step", "kind");
-	listing_each(s, r, entry_text, NULL);
+	struct rows w;
+	printf("\n%s\n", r->op->name);
+	rows_begin(&w, ROWS_TABLE, stdout);
+	listing_each(s, r, entry_write, &w);
 }
 
-static void entry_json(const struct entry *e, void *arg)
+static void listing_json(const struct cost_study *s, const struct cost_result *r, struct rows *w)
 {
-	struct json *j = arg;
-	json_begin(j, NULL, '{');
-	json_text(j, "side", cost_side_name[e->side]);
-	json_whole(j, "address", e->site.at);
-	json_text(j, "file", e->site.library ? NULL : e->site.file);
-	json_whole(j, "line", e->site.line);
-	json_text(j, "instruction", e->text);
-	json_text(j, "feature", cost_feature_name[e->site.feature]);
-	json_text(j, "step", cost_step_name[e->site.step]);
-	json_text(j, "kind", cost_kind_name[e->kind]);
-	json_end(j, '}');
-}
-
-static void listing_json(const struct cost_study *s, const struct cost_result *r, struct json *j)
-{
-	json_begin(j, "listing", '[');
-	listing_each(s, r, entry_json, j);
-	json_end(j, ']');
+	json_begin(&w->json, "listing", '[');
+	listing_each(s, r, entry_write, w);
+	json_end(&w->json, ']');
 }
 
 static const char *const form_name[] = { "packet", "finite", "stream", "other" };
@@ -125,16 +118,17 @@ static void json_result(const struct cost_study *s, const struct cost_result *r,
 
 void cost_json(const struct cost_study *s, bool listing)
 {
-	struct json j = { .to = stdout };
-	json_begin(&j, NULL, '[');
+	struct rows w;
+	struct json *j = &w.json;
+	rows_begin(&w, ROWS_JSON, stdout);
 	for (size_t i = 0; i < operation_count; i++) {
 		if (!s->result[i].op)
 			continue;
-		json_begin(&j, NULL, '{');
-		json_result(s, &s->result[i], &j);
+		json_begin(j, NULL, '{');
+		json_result(s, &s->result[i], j);
 		if (listing)
-			listing_json(s, &s->result[i], &j);
-		json_end(&j, '}');
+			listing_json(s, &s->result[i], &w);
+		json_end(j, '}');
 	}
-	json_end(&j, ']');
+	rows_end(&w);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "tools/common/json.h"
+#include "tools/common/rows.h"
 #include "tools/common/table.h"
 
 enum { THESIS_COLUMNS = 4 };
@@ -212,23 +212,32 @@ static void thesis_table(const struct logp_outcome *o, bool bold)
 
 /* -- Predictions ----------------------------------------------------------------------- */
 
-static void forecast_row(const struct logp_forecast *f)
+static void forecast_write(struct rows *w, const struct logp_forecast *f)
 {
-	char size[CELL], predicted[CELL], measured[CELL], error[CELL] = "-";
-	snprintf(size, sizeof size, "%u %s", f->size, f->pattern->unit);
+	char cell[CELL], error[CELL] = "-";
 	if (isfinite(forecast_error(f)))
 		snprintf(error, sizeof error, "%+.1f %%", forecast_error(f));
-	printf("%-12s  %-12s  %13s  %19s  %9s\n", f->pattern->name, size,
-	       cell_figure(predicted, f->predicted, 4, ""), figure_estimate(measured, &f->measured),
-	       error);
+	snprintf(cell, sizeof cell, "%u %s", f->size, f->pattern->unit);
+	rows_text(w, "pattern", "prediction", -12, f->pattern->name);
+	rows_text(w, NULL, "size", -12, cell);
+	rows_whole(w, "size", NULL, 0, f->size, NULL);
+	rows_text(w, "size_unit", NULL, 0, f->pattern->unit);
+	rows_real(w, "predicted", "predicted, ns", 13, f->predicted, NULL);
+	rows_real(w, "error_percent", NULL, 0, forecast_error(f), NULL);
+	rows_real(w, "value", "measured, ns", 19, f->measured.median, "%s",
+		  figure_estimate(cell, &f->measured));
+	rows_real(w, "low", NULL, 0, f->measured.low, NULL);
+	rows_real(w, "high", NULL, 0, f->measured.high, NULL);
+	rows_text(w, "unit", NULL, 0, "ns");
+	rows_text(w, NULL, "error", 9, error);
+	rows_end_row(w);
 }
 
-static void forecast_table(const struct logp_outcome *o, bool bold)
+static void forecasts_write(struct rows *w, const struct logp_outcome *o, bool bold)
 {
-	table_heading(bold, "%-12s  %-12s  %13s  %19s  %9s", "prediction", "size", "predicted, ns",
-		      "measured, ns", "error");
+	w->bold = bold;
 	for (unsigned i = 0; i < LOGP_PATTERNS; i++)
-		forecast_row(&o->forecast[i]);
+		forecast_write(w, &o->forecast[i]);
 }
 
 static void remarks(const struct logp_outcome *o)
@@ -256,123 +265,98 @@ static void remarks(const struct logp_outcome *o)
 
 void logp_report_tables(const struct logp_outcome *o, bool bold)
 {
+	struct rows w;
 	parameters_table(o, bold);
 	putchar('\n');
 	thesis_table(o, bold);
 	putchar('\n');
-	forecast_table(o, bold);
+	rows_begin(&w, ROWS_TABLE, stdout);
+	forecasts_write(&w, o, bold);
 	remarks(o);
 	fflush(stdout);
 }
 
 /* -- JSON ------------------------------------------------------------------------------- */
 
-static void json_estimate(struct json *j, const struct series_estimate *e, const char *unit)
+static void named_write(struct rows *w, const char *key, const char *name, uint64_t size,
+			const char *size_unit, const struct series_estimate *e, const char *unit)
 {
-	json_real(j, "value", e->median);
-	json_real(j, "low", e->low);
-	json_real(j, "high", e->high);
-	json_text(j, "unit", unit);
-	json_end(j, '}');
+	rows_text(w, key, NULL, 0, name);
+	rows_whole(w, "size", NULL, 0, size, NULL);
+	rows_text(w, "size_unit", NULL, 0, size_unit);
+	rows_real(w, "value", NULL, 0, e->median, NULL);
+	rows_real(w, "low", NULL, 0, e->low, NULL);
+	rows_real(w, "high", NULL, 0, e->high, NULL);
+	rows_text(w, "unit", NULL, 0, unit);
+	rows_end_row(w);
 }
 
-static void json_named(struct json *j, const char *key, const char *name, uint64_t size,
-		       const char *size_unit, const struct series_estimate *e, const char *unit)
+static void json_parameters(struct rows *w, const struct logp_model *m)
 {
-	json_begin(j, NULL, '{');
-	json_text(j, key, name);
-	json_whole(j, "size", size);
-	json_text(j, "size_unit", size_unit);
-	json_estimate(j, e, unit);
-}
-
-static void json_parameter(struct json *j, const char *name, uint64_t size, const char *size_unit,
-			   const struct series_estimate *e, const char *unit)
-{
-	json_named(j, "parameter", name, size, size_unit, e, unit);
-}
-
-static void json_parameters(struct json *j, const struct logp_model *m)
-{
-	json_begin(j, "parameters", '[');
 	for (unsigned i = 0; i < m->n; i++)
 		for (unsigned k = 0; k < LOGP_NAMES; k++)
-			json_parameter(j, logp_names[k], m->size[i].size,
-				       m->size[i].bytes ? "bytes" : "words", &m->size[i].is[k],
-				       "ns");
+			named_write(w, "parameter", logp_names[k], m->size[i].size,
+				    m->size[i].bytes ? "bytes" : "words", &m->size[i].is[k], "ns");
 	for (unsigned i = 0; i < LOGP_BURSTS; i++)
-		json_parameter(j, "g", logp_bursts[i], "messages", &m->burst[i], "ns");
-	json_parameter(j, "L", m->ranks, "ranks", &m->latency, "ns");
-	json_parameter(j, "G", LOGP_LARGE, "bytes", &m->per_byte, "ns/B");
-	json_end(j, ']');
+		named_write(w, "parameter", "g", logp_bursts[i], "messages", &m->burst[i], "ns");
+	named_write(w, "parameter", "L", m->ranks, "ranks", &m->latency, "ns");
+	named_write(w, "parameter", "G", LOGP_LARGE, "bytes", &m->per_byte, "ns/B");
 }
 
 /* Of requests, of requests with a payload, of sends that are received. */
-static void json_phases(struct json *j, const struct logp_outcome *o)
+static void json_phases(struct rows *w, const struct logp_outcome *o)
 {
 	static const char *const units[OVERHEAD_KINDS] = { "words", "bytes", "send&receive" };
-	json_begin(j, "phases", '[');
 	for (unsigned k = 0; k < OVERHEAD_KINDS && o->phases.played; k++) {
 		uint32_t size = k == OVERHEAD_WORDS ? o->model.words : LOGP_LARGE;
-		json_named(j, "phase", "o_s", size, units[k], &o->phases.send[k], "ns");
-		json_named(j, "phase", "o_r", size, units[k], &o->phases.receive[k], "ns");
+		named_write(w, "phase", "o_s", size, units[k], &o->phases.send[k], "ns");
+		named_write(w, "phase", "o_r", size, units[k], &o->phases.receive[k], "ns");
 	}
 	if (o->phases.played) {
 		const char *sends = units[OVERHEAD_SENDS];
-		json_named(j, "phase", "trip", LOGP_LARGE, sends, &o->phases.trip, "ns");
-		json_named(j, "phase", "g", LOGP_LARGE, sends, &o->phases.gap, "ns");
+		named_write(w, "phase", "trip", LOGP_LARGE, sends, &o->phases.trip, "ns");
+		named_write(w, "phase", "g", LOGP_LARGE, sends, &o->phases.gap, "ns");
 	}
-	json_end(j, ']');
 }
 
-static void json_forecasts(struct json *j, const struct logp_outcome *o)
+static void json_thesis(struct rows *w)
 {
-	json_begin(j, "predictions", '[');
-	for (unsigned i = 0; i < LOGP_PATTERNS; i++) {
-		const struct logp_forecast *f = &o->forecast[i];
-		json_begin(j, NULL, '{');
-		json_text(j, "pattern", f->pattern->name);
-		json_whole(j, "size", f->size);
-		json_text(j, "size_unit", f->pattern->unit);
-		json_real(j, "predicted", f->predicted);
-		json_real(j, "error_percent", forecast_error(f));
-		json_estimate(j, &f->measured, "ns");
-	}
-	json_end(j, ']');
-}
-
-static void json_thesis(struct json *j)
-{
-	json_begin(j, "thesis", '[');
 	for (unsigned i = 0; i < THESIS_COLUMNS; i++) {
-		json_begin(j, NULL, '{');
-		json_text(j, "machine", thesis[i].machine);
-		json_text(j, "layer", thesis[i].layer);
-		json_text(j, "message", thesis[i].message);
-		json_real(j, "L", thesis[i].latency);
-		json_real(j, "o", thesis[i].overhead);
-		json_real(j, "g", thesis[i].gap);
-		json_whole(j, "P", thesis[i].processors);
-		json_text(j, "unit", "us");
-		json_end(j, '}');
+		rows_text(w, "machine", NULL, 0, thesis[i].machine);
+		rows_text(w, "layer", NULL, 0, thesis[i].layer);
+		rows_text(w, "message", NULL, 0, thesis[i].message);
+		rows_real(w, "L", NULL, 0, thesis[i].latency, NULL);
+		rows_real(w, "o", NULL, 0, thesis[i].overhead, NULL);
+		rows_real(w, "g", NULL, 0, thesis[i].gap, NULL);
+		rows_whole(w, "P", NULL, 0, thesis[i].processors, NULL);
+		rows_text(w, "unit", NULL, 0, "us");
+		rows_end_row(w);
 	}
-	json_end(j, ']');
 }
 
 void logp_report_json(const struct logp_outcome *o)
 {
-	struct json j = { .to = stdout };
-	json_begin(&j, NULL, '{');
-	json_whole(&j, "ranks", o->model.ranks);
-	json_whole(&j, "cores", cpu_count());
-	json_whole(&j, "words", o->model.words);
-	json_whole(&j, "rounds", o->rounds);
-	json_whole(&j, "disturbed", o->disturbed);
-	json_parameters(&j, &o->model);
-	json_phases(&j, o);
-	json_thesis(&j);
-	json_forecasts(&j, o);
-	json_end(&j, '}');
+	struct rows w = { .as = ROWS_JSON, .json.to = stdout };
+	struct json *j = &w.json;
+	json_begin(j, NULL, '{');
+	json_whole(j, "ranks", o->model.ranks);
+	json_whole(j, "cores", cpu_count());
+	json_whole(j, "words", o->model.words);
+	json_whole(j, "rounds", o->rounds);
+	json_whole(j, "disturbed", o->disturbed);
+	json_begin(j, "parameters", '[');
+	json_parameters(&w, &o->model);
+	json_end(j, ']');
+	json_begin(j, "phases", '[');
+	json_phases(&w, o);
+	json_end(j, ']');
+	json_begin(j, "thesis", '[');
+	json_thesis(&w);
+	json_end(j, ']');
+	json_begin(j, "predictions", '[');
+	forecasts_write(&w, o, false);
+	json_end(j, ']');
+	json_end(j, '}');
 	fflush(stdout);
 }
 

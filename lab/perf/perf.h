@@ -4,7 +4,7 @@
 #define TERN_LAB_PERF_PERF_H
 
 #include "lab/bench/ranks.h"
-#include "tools/common/json.h"
+#include "tools/common/rows.h"
 
 /* Each up to a NULL. */
 typedef const struct test *const test_rows[];
@@ -35,8 +35,8 @@ struct perf_options {
 
 /* What is shown: a table that grows, or records; and how far it is. */
 struct report {
-	struct json json;
-	bool as_json, bold, progress;
+	struct rows rows;
+	bool as_json, progress;
 	unsigned done, all; /* measurements */
 	unsigned remarks, disturbed;
 };

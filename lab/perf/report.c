@@ -61,7 +61,7 @@ void record_fill(struct record *record, struct ranks_result *result)
 	record_crowd(record);
 }
 
-/* -- The table -------------------------------------------------------------------- */
+/* -- A row ------------------------------------------------------------------------- */
 
 /* The unit's place is as wide as the widest, so that numbers stand under each other. */
 static const char *figure_unit(char *cell, double value, const char *unit)
@@ -92,65 +92,42 @@ static const char *figure_size(char *cell, const struct test *test, uint32_t siz
 	return cell;
 }
 
-static void table_row(const struct record *record)
+static void record_write(struct rows *w, const struct record *r)
 {
-	char size[CELL], value[CELL], limit[CELL], ratio[CELL], spread[CELL];
-	const char *unit = record->test->unit;
-	printf("%-17s  %-10s  %13s  %7s  %13s  %6s  %s\n", record->test->name,
-	       figure_size(size, record->test, record->size),
-	       figure_unit(value, record->value, unit),
-	       figure_text(spread, "%.0f %%", 100 * record->spread),
-	       figure_unit(limit, record->limit, unit), figure_text(ratio, "%.2f", record->ratio),
-	       record->bar ? record->bar : "");
-	fflush(stdout);
-}
-
-static void table_begin(const struct report *r)
-{
-	table_heading(r->bold, "%-17s  %-10s  %13s  %7s  %13s  %6s  %s", "test", "size",
-		      "value    ", "spread", "limit    ", "ratio", "bar");
-	fflush(stdout);
-}
-
-/* -- JSON ------------------------------------------------------------------------- */
-
-static void json_record(struct json *j, const struct record *record)
-{
-	const struct test *t = record->test;
-	json_begin(j, NULL, '{');
-	json_text(j, "test", t->name);
-	json_whole(j, "size", record->size);
-	json_text(j, "size_unit", t->size_name);
-	json_whole(j, "ranks", test_ranks(t, record->size));
-	json_real(j, "value", record->value);
-	json_text(j, "unit", t->unit);
-	json_real(j, "limit", record->limit);
-	json_real(j, "ratio", record->ratio);
-	json_text(j, "better", test_is_rate(t) ? "higher" : "lower");
-	json_text(j, "bar", record->bar);
-	json_real(j, "spread", record->spread);
-	json_real(j, "limit_spread", record->limit_spread);
-	json_whole(j, "count", record->count);
-	json_whole(j, "rounds", record->rounds);
-	json_text(j, "limit_name", t->limit_name);
-	json_whole(j, "disturbed", record->disturbed);
-	json_text(j, "crowd", *record->crowd ? record->crowd : NULL);
-	json_text(j, "note", record->note);
-	json_end(j, '}');
-	fflush(j->to);
+	const struct test *t = r->test;
+	char cell[CELL];
+	rows_text(w, "test", "test", -17, t->name);
+	rows_whole(w, "size", "size", -10, r->size, "%s", figure_size(cell, t, r->size));
+	rows_text(w, "size_unit", NULL, 0, t->size_name);
+	rows_whole(w, "ranks", NULL, 0, test_ranks(t, r->size), NULL);
+	rows_real(w, "value", "value    ", 13, r->value, "%s",
+		  figure_unit(cell, r->value, t->unit));
+	rows_text(w, "unit", NULL, 0, t->unit);
+	rows_text(w, NULL, "spread", 7, figure_text(cell, "%.0f %%", 100 * r->spread));
+	rows_real(w, "limit", "limit    ", 13, r->limit, "%s",
+		  figure_unit(cell, r->limit, t->unit));
+	rows_real(w, "ratio", "ratio", 6, r->ratio, "%s", figure_text(cell, "%.2f", r->ratio));
+	rows_text(w, "better", NULL, 0, test_is_rate(t) ? "higher" : "lower");
+	rows_text(w, "bar", "bar", 0, r->bar);
+	rows_real(w, "spread", NULL, 0, r->spread, NULL);
+	rows_real(w, "limit_spread", NULL, 0, r->limit_spread, NULL);
+	rows_whole(w, "count", NULL, 0, r->count, NULL);
+	rows_whole(w, "rounds", NULL, 0, r->rounds, NULL);
+	rows_text(w, "limit_name", NULL, 0, t->limit_name);
+	rows_whole(w, "disturbed", NULL, 0, r->disturbed, NULL);
+	rows_text(w, "crowd", NULL, 0, *r->crowd ? r->crowd : NULL);
+	rows_text(w, "note", NULL, 0, r->note);
+	rows_end_row(w);
 }
 
 /* -- The report ------------------------------------------------------------------- */
 
 void report_begin(struct report *r, bool as_json, bool plain, unsigned all)
 {
-	*r = (struct report){ .json.to = stdout, .as_json = as_json, .all = all };
-	r->bold = !plain && isatty(STDOUT_FILENO);
+	*r = (struct report){ .as_json = as_json, .all = all };
 	r->progress = !plain && isatty(STDERR_FILENO);
-	if (as_json)
-		json_begin(&r->json, NULL, '[');
-	else
-		table_begin(r);
+	rows_begin(&r->rows, as_json ? ROWS_JSON : ROWS_TABLE, stdout);
+	r->rows.bold = !plain && isatty(STDOUT_FILENO);
 }
 
 void report_progress(struct report *r, const struct test *test, uint32_t size)
@@ -164,10 +141,7 @@ void report_add(struct report *r, const struct record *record)
 {
 	progress_end(r->progress);
 	r->disturbed += record->disturbed;
-	if (r->as_json)
-		json_record(&r->json, record);
-	else
-		table_row(record);
+	record_write(&r->rows, record);
 }
 
 void report_remark(struct report *r, const char *name, const char *format, ...)
@@ -185,7 +159,5 @@ void report_remark(struct report *r, const char *name, const char *format, ...)
 void report_end(struct report *r)
 {
 	progress_end(r->progress);
-	if (r->as_json)
-		json_end(&r->json, ']');
-	fflush(stdout);
+	rows_end(&r->rows);
 }

@@ -13,7 +13,6 @@
 #include "lab/bench/words.h"
 #include "lab/perf/perf.h"
 #include "net/udp/udp.h"
-#include "tools/common/json.h"
 #include "tools/common/table.h"
 
 enum {
@@ -173,20 +172,19 @@ static void print(struct point at[STRATEGIES][LOADS])
 
 static void print_json(struct point at[STRATEGIES][LOADS])
 {
-	struct json j = { .to = stdout };
-	json_begin(&j, NULL, '[');
+	struct rows w;
+	rows_begin(&w, ROWS_JSON, stdout);
 	for (unsigned k = 0; k < STRATEGIES * LOADS; k++) {
 		const struct point *p = &at[k / LOADS][k % LOADS];
-		json_begin(&j, NULL, '{');
-		json_text(&j, "strategy", strategies[k / LOADS]);
-		json_text(&j, "load", load_name[k % LOADS]);
-		json_real(&j, "rate", p->rate);
-		json_text(&j, "unit", load_unit[k % LOADS]);
-		json_real(&j, "packets", p->packets);
-		json_real(&j, "again", p->again);
-		json_end(&j, '}');
+		rows_text(&w, "strategy", NULL, 0, strategies[k / LOADS]);
+		rows_text(&w, "load", NULL, 0, load_name[k % LOADS]);
+		rows_real(&w, "rate", NULL, 0, p->rate, NULL);
+		rows_text(&w, "unit", NULL, 0, load_unit[k % LOADS]);
+		rows_real(&w, "packets", NULL, 0, p->packets, NULL);
+		rows_real(&w, "again", NULL, 0, p->again, NULL);
+		rows_end_row(&w);
 	}
-	json_end(&j, ']');
+	rows_end(&w);
 }
 
 int flow_main(const struct perf_options *o)

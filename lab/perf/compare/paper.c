@@ -15,7 +15,6 @@
 #include "lab/bench/pair.h"
 #include "lab/bench/ranks.h"
 #include "lab/perf/perf.h"
-#include "tools/common/json.h"
 #include "tools/common/table.h"
 
 static const struct paper_table *const tables[] = { &paper_thesis, &paper_phases, &paper_flash,
@@ -151,41 +150,60 @@ static const char *cell_other(char *cell, const struct paper_said *row)
 	return cell;
 }
 
-/* The last columns: what the papers have. */
-static void theirs_print(const struct paper_table *t, const struct paper_said *row)
+/* Zero where a paper has no figure. */
+static double some(double figure)
 {
-	char ncube[CELL], cm5[CELL], rate[CELL];
-	if (t->machine)
-		printf("  %18s\n", cell_other(cm5, row));
-	else
-		printf("  %16s  %17s  %9s\n", cell_ncube(ncube, row), cell_cm5(cm5, row),
-		       cell_figure(rate, row->cm5.rate == 0 ? NAN : row->cm5.rate, 3, ""));
+	return figure == 0 ? NAN : figure;
 }
 
-static void row_print(const struct paper_table *t, const struct line *l)
+static const char *cell_range(char cell[2 * CELL], const struct series_estimate *e)
 {
-	char ns[CELL], low[CELL], high[CELL], range[2 * CELL + 4] = "-", cycles[CELL], rate[CELL];
-	if (!isnan(l->ns.median))
-		snprintf(range, sizeof range, "%s %s", cell_figure(low, l->ns.low, 3, ""),
-			 cell_figure(high, l->ns.high, 3, ""));
-	printf("%-25s  %-8s  %8s  %13s  %7s  %6s", l->row->name, l->said->tables,
-	       cell_figure(ns, l->ns.median, 3, ""), range, cell_figure(cycles, l->cycles, 3, ""),
-	       cell_figure(rate, l->rate / 1000, 3, ""));
-	theirs_print(t, l->said);
+	char low[CELL], high[CELL];
+	if (isnan(e->median))
+		return "-";
+	snprintf(cell, 2 * CELL, "%s %s", cell_figure(low, e->low, 3, ""),
+		 cell_figure(high, e->high, 3, ""));
+	return cell;
+}
+
+/* The table of a paper on one machine has that column instead of the thesis' three. */
+static void row_write(struct rows *w, const struct paper_table *t, const struct line *l)
+{
+	const struct paper_said *said = l->said;
+	char cell[2 * CELL];
+	rows_text(w, "paper", NULL, 0, t->key);
+	rows_text(w, "operation", "operation", -25, l->row->name);
+	rows_text(w, "tables", t->machine ? "section" : "table", -8,
+		  *said->tables ? said->tables : NULL);
+	rows_real(w, "value", "ns", 8, l->ns.median, "%s", cell_figure(cell, l->ns.median, 3, ""));
+	rows_text(w, NULL, "95 % interval", 13, cell_range(cell, &l->ns));
+	rows_real(w, "low", NULL, 0, l->ns.low, NULL);
+	rows_real(w, "high", NULL, 0, l->ns.high, NULL);
+	rows_text(w, "unit", NULL, 0, l->row->bytes == 1 ? "ns/B" : "ns");
+	rows_real(w, "cycles", "cycles", 7, l->cycles, "%s", cell_figure(cell, l->cycles, 3, ""));
+	rows_real(w, "mb_per_s", "GB/s", 6, l->rate, "%s",
+		  cell_figure(cell, l->rate / 1000, 3, ""));
+	rows_real(w, "ncube2_us", t->machine ? NULL : "nCUBE/2", 16, some(said->ncube.us), "%s",
+		  cell_ncube(cell, said));
+	rows_real(w, "ncube2_instructions", NULL, 0, some(said->ncube.instructions), NULL);
+	rows_real(w, "cm5_us", t->machine ? NULL : "CM-5", 17, some(said->cm5.us), "%s",
+		  cell_cm5(cell, said));
+	rows_real(w, "cm5_cycles", NULL, 0, some(said->cm5.cycles), NULL);
+	rows_real(w, "cm5_mb_per_s", t->machine ? NULL : "CM-5 MB/s", 9, some(said->cm5.rate), "%s",
+		  cell_figure(cell, some(said->cm5.rate), 3, ""));
+	rows_real(w, "theirs_us", t->machine, 18, some(said->other.us), "%s",
+		  cell_other(cell, said));
+	rows_real(w, "theirs_mb_per_s", NULL, 0, some(said->other.rate), NULL);
+	rows_end_row(w);
 }
 
 static void table_print(const struct paper_table *t, const struct line *line, bool bold)
 {
-	char theirs[2 * CELL];
-	if (t->machine)
-		snprintf(theirs, sizeof theirs, "%18s", t->machine);
-	else
-		snprintf(theirs, sizeof theirs, "%16s  %17s  %9s", "nCUBE/2", "CM-5", "CM-5 MB/s");
+	struct rows w;
 	table_heading(bold, "%s", t->title);
-	printf("%-25s  %-8s  %8s  %13s  %7s  %6s  %s\n", "operation",
-	       t->machine ? "section" : "table", "ns", "95 % interval", "cycles", "GB/s", theirs);
+	rows_begin(&w, ROWS_TABLE, stdout);
 	for (unsigned i = 0; i < t->rows; i++)
-		row_print(t, &line[i]);
+		row_write(&w, t, &line[i]);
 	putchar('\n');
 	for (const char *const *note = t->notes; *note; note++)
 		puts(*note);
@@ -214,45 +232,14 @@ static void paper_print(const struct paper *p, bool bold)
 			     : "cycles: ticks of the processor's counter, at its nominal rate");
 }
 
-/* -- JSON ----------------------------------------------------------------------------- */
-
-/* null where there is no figure. */
-static void json_some(struct json *j, const char *key, double value)
-{
-	json_real(j, key, value == 0 ? NAN : value);
-}
-
-static void json_line(struct json *j, const struct paper_table *t, const struct line *l)
-{
-	const struct paper_said *said = l->said;
-	json_begin(j, NULL, '{');
-	json_text(j, "paper", t->key);
-	json_text(j, "operation", l->row->name);
-	json_text(j, "tables", *said->tables ? said->tables : NULL);
-	json_real(j, "value", l->ns.median);
-	json_real(j, "low", l->ns.low);
-	json_real(j, "high", l->ns.high);
-	json_text(j, "unit", l->row->bytes == 1 ? "ns/B" : "ns");
-	json_real(j, "cycles", l->cycles);
-	json_real(j, "mb_per_s", l->rate);
-	json_some(j, "ncube2_us", said->ncube.us);
-	json_some(j, "ncube2_instructions", said->ncube.instructions);
-	json_some(j, "cm5_us", said->cm5.us);
-	json_some(j, "cm5_cycles", said->cm5.cycles);
-	json_some(j, "cm5_mb_per_s", said->cm5.rate);
-	json_some(j, "theirs_us", said->other.us);
-	json_some(j, "theirs_mb_per_s", said->other.rate);
-	json_end(j, '}');
-}
-
 static void json_print(const struct paper *p)
 {
-	struct json j = { .to = stdout };
-	json_begin(&j, NULL, '[');
+	struct rows w;
+	rows_begin(&w, ROWS_JSON, stdout);
 	for (unsigned t = 0; t < TABLES; t++)
 		for (unsigned i = 0; i < tables[t]->rows; i++)
-			json_line(&j, tables[t], &p->line[t][i]);
-	json_end(&j, ']');
+			row_write(&w, tables[t], &p->line[t][i]);
+	rows_end(&w);
 }
 
 /*

@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "lab/perf/compare/sweep.h"
-#include "tools/common/json.h"
+#include "tools/common/rows.h"
 #include "tools/common/table.h"
 
-/* -- The table ---------------------------------------------------------------------------- */
+/* -- The rows ----------------------------------------------------------------------------- */
 
 static const char *cell_interval(char *cell, unsigned interval)
 {
@@ -33,16 +33,45 @@ static const char *cell_events(char *cell, enum sweep_way way, double events)
 	return cell;
 }
 
-static void table_row(const struct sweep *s, unsigned interval, enum sweep_way way)
+static void row_write(struct rows *w, const struct sweep *s, unsigned interval, enum sweep_way way)
 {
-	const struct sweep_point *p = &s->at[interval][way];
-	char every[CELL], latency[CELL], p99[CELL], events[CELL];
-	printf("%-8s  %-17s  %7.1f %%  %10s  %10s  %11s  %11.0f  %s\n",
-	       way ? "" : cell_interval(every, interval), sweep_way_name[way],
-	       100 * p->is[SWEEP_SLOWDOWN], cell_time(latency, p->is[SWEEP_LATENCY]),
-	       cell_time(p99, p->is[SWEEP_P99]), cell_events(events, way, p->is[SWEEP_EVENTS]),
-	       p->is[SWEEP_RATE],
-	       way == WAY_INTERRUPT ? sweep_regime_name[sweep_regime(s, interval)] : "");
+	static const char *const delivery[WAYS] = { "poll", "poll", "thread", "interrupt" };
+	const double *is = s->at[interval][way].is;
+	const char *regime = sweep_regime_name[sweep_regime(s, interval)];
+	char cell[CELL];
+	rows_text(w, NULL, "interval", -8, way ? "" : cell_interval(cell, interval));
+	rows_real(w, "interval_us", NULL, 0, sweep_interval[interval] / 1e3, NULL);
+	rows_text(w, NULL, "delivery", -17, sweep_way_name[way]);
+	rows_text(w, "delivery", NULL, 0, delivery[way]);
+	rows_real(w, "poll_us", NULL, 0, way == WAY_POLLED ? 10 : NAN, NULL);
+	rows_real(w, "slowdown", "slowdown", 9, is[SWEEP_SLOWDOWN], "%.1f %%",
+		  100 * is[SWEEP_SLOWDOWN]);
+	rows_real(w, "latency_ns", "round trip", 10, is[SWEEP_LATENCY], "%s",
+		  cell_time(cell, is[SWEEP_LATENCY]));
+	rows_real(w, "latency_p99_ns", "99 %", 10, is[SWEEP_P99], "%s",
+		  cell_time(cell, is[SWEEP_P99]));
+	rows_real(w, "calls_per_message", "calls/msg", 11, is[SWEEP_EVENTS], "%s",
+		  cell_events(cell, way, is[SWEEP_EVENTS]));
+	rows_real(w, "messages_per_s", "messages/s", 11, is[SWEEP_RATE], "%.0f", is[SWEEP_RATE]);
+	rows_text(w, NULL, "regime", 0, way == WAY_INTERRUPT ? regime : "");
+	rows_text(w, "regime", NULL, 0, regime);
+	rows_truth(w, "slows_least", NULL, 0, sweep_gentlest(s, interval) >> way & 1);
+	rows_truth(w, "answers_soonest", NULL, 0, sweep_quickest(s, interval) >> way & 1);
+	rows_whole(w, "ms", NULL, 0, s->ms, NULL);
+	rows_whole(w, "rounds", NULL, 0, s->rounds, NULL);
+	rows_whole(w, "cores", NULL, 0, s->cores, NULL);
+	rows_end_row(w);
+}
+
+static void rows_write(const struct sweep *s, bool as_json, bool bold)
+{
+	struct rows w;
+	rows_begin(&w, as_json ? ROWS_JSON : ROWS_TABLE, stdout);
+	w.bold = bold;
+	for (unsigned i = 0; i < INTERVALS; i++)
+		for (int way = 0; way < WAYS; way++)
+			row_write(&w, s, i, way);
+	rows_end(&w);
 }
 
 /* -- Where they cross ----------------------------------------------------------------------- */
@@ -86,11 +115,7 @@ static void stretches_print(const struct sweep *s, const char *title,
 
 void sweep_print(const struct sweep *s, bool bold)
 {
-	table_heading(bold, "%-8s  %-17s  %9s  %10s  %10s  %11s  %11s  %s", "interval", "delivery",
-		      "slowdown", "round trip", "99 %", "calls/msg", "messages/s", "regime");
-	for (unsigned i = 0; i < INTERVALS; i++)
-		for (int w = 0; w < WAYS; w++)
-			table_row(s, i, w);
+	rows_write(s, false, bold);
 	stretches_print(s, "slows the computation least, within 1 % of its time:", sweep_gentlest,
 			ways_print);
 	stretches_print(s, "answers soonest, within 10 %:", sweep_quickest, ways_print);
@@ -110,38 +135,7 @@ void sweep_print(const struct sweep *s, bool bold)
 		       s->cores);
 }
 
-/* -- JSON -------------------------------------------------------------------------------------- */
-
-static void json_point(struct json *j, const struct sweep *s, unsigned interval, enum sweep_way way)
-{
-	const struct sweep_point *p = &s->at[interval][way];
-	json_begin(j, NULL, '{');
-	json_real(j, "interval_us", sweep_interval[interval] / 1e3);
-	json_text(j, "delivery",
-		  way == WAY_THREAD      ? "thread"
-		  : way == WAY_INTERRUPT ? "interrupt"
-					 : "poll");
-	json_real(j, "poll_us", way == WAY_POLLED ? 10 : NAN);
-	json_real(j, "slowdown", p->is[SWEEP_SLOWDOWN]);
-	json_real(j, "latency_ns", p->is[SWEEP_LATENCY]);
-	json_real(j, "latency_p99_ns", p->is[SWEEP_P99]);
-	json_real(j, "calls_per_message", p->is[SWEEP_EVENTS]);
-	json_real(j, "messages_per_s", p->is[SWEEP_RATE]);
-	json_truth(j, "slows_least", sweep_gentlest(s, interval) >> way & 1);
-	json_truth(j, "answers_soonest", sweep_quickest(s, interval) >> way & 1);
-	json_text(j, "regime", sweep_regime_name[sweep_regime(s, interval)]);
-	json_whole(j, "ms", s->ms);
-	json_whole(j, "rounds", s->rounds);
-	json_whole(j, "cores", s->cores);
-	json_end(j, '}');
-}
-
 void sweep_json(const struct sweep *s)
 {
-	struct json j = { .to = stdout };
-	json_begin(&j, NULL, '[');
-	for (unsigned i = 0; i < INTERVALS; i++)
-		for (int w = 0; w < WAYS; w++)
-			json_point(&j, s, i, w);
-	json_end(&j, ']');
+	rows_write(s, true, false);
 }

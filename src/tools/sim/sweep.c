@@ -9,8 +9,8 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
-#include "tools/common/json.h"
 #include "tools/common/option.h"
+#include "tools/common/rows.h"
 #include "tools/common/svg.h"
 
 double sweep_speedup(const struct sweeps *s, unsigned line, unsigned across)
@@ -81,66 +81,46 @@ static int run_one(struct sweeps *s, unsigned line, unsigned across)
 /* -- What they gave ------------------------------------------------------------------------------
  */
 
-static void table_print(const struct sweeps *s)
+/* The first key is a column; the second one too, but the table has lines apart for it. */
+static void row_write(struct rows *w, const struct sweeps *s, unsigned line, unsigned i)
 {
-	const struct sweep *first = &s->o->sweep[0];
+	const struct sweep_run *r = &s->run[line][i];
+	const struct sim_options *o = s->o;
+	const struct sweep *first = &o->sweep[0];
+	rows_text(w, first->key, first->key, 14, first->value[i]);
+	rows_text(w, o->sweeps > 1 ? o->sweep[1].key : NULL, NULL, 0,
+		  o->sweeps > 1 ? o->sweep[1].value[line] : NULL);
+	rows_whole(w, w->as == ROWS_JSON ? "nodes" : NULL, NULL, 0, r->nodes, NULL);
+	rows_real(w, "time_us", "time us", 13, r->time, "%.3f", r->time);
+	rows_real(w, "speed_up", "speed-up", 9, sweep_speedup(s, line, i), "%.2f",
+		  sweep_speedup(s, line, i));
+	rows_whole(w, "packets", "packets", 11, r->packets, NULL);
+	rows_whole(w, "events", NULL, 0, r->events, NULL);
+	rows_real(w, "busiest", "busiest", 8, r->busiest, "%.1f %%", 100 * r->busiest);
+	rows_text(w, "bottleneck", "bottleneck", 0, limit_name[r->limit]);
+	rows_end_row(w);
+}
+
+static void table_write(const struct sweeps *s, enum rows_as as, FILE *to)
+{
+	struct rows w;
 	char name[2 * PROFILE_NAME];
 	for (unsigned line = 0; line < s->lines; line++) {
 		sweep_line_name(s, line, name, sizeof name);
-		if (*name)
-			printf("%s%s\n", line ? "\n" : "", name);
-		printf("%14s %14s %10s %12s %9s  %s\n", first->key, "time us", "speed-up",
-		       "packets", "busiest", "bottleneck");
-		for (unsigned i = 0; i < s->across; i++) {
-			const struct sweep_run *r = &s->run[line][i];
-			printf("%14s %14.3f %10.2f %12llu %7.1f %%  %s\n", first->value[i], r->time,
-			       sweep_speedup(s, line, i), (unsigned long long)r->packets,
-			       100 * r->busiest, limit_name[r->limit]);
-		}
+		if (as == ROWS_TABLE && *name)
+			fprintf(to, "%s%s\n", line ? "\n" : "", name);
+		if (as == ROWS_TABLE || line == 0)
+			rows_begin(&w, as, to);
+		for (unsigned i = 0; i < s->across; i++)
+			row_write(&w, s, line, i);
 	}
+	rows_end(&w);
 }
 
 static int table_csv(const void *sweeps, FILE *to)
 {
-	const struct sweeps *s = sweeps;
-	const struct sim_options *o = s->o;
-	fprintf(to, "%s,%s%stime_us,speed_up,packets,events,busiest,bottleneck\n", o->sweep[0].key,
-		o->sweeps > 1 ? o->sweep[1].key : "", o->sweeps > 1 ? "," : "");
-	for (unsigned line = 0; line < s->lines; line++)
-		for (unsigned i = 0; i < s->across; i++) {
-			const struct sweep_run *r = &s->run[line][i];
-			fprintf(to, "%s,%s%s%.6f,%.4f,%llu,%llu,%.4f,%s\n", o->sweep[0].value[i],
-				o->sweeps > 1 ? o->sweep[1].value[line] : "",
-				o->sweeps > 1 ? "," : "", r->time, sweep_speedup(s, line, i),
-				(unsigned long long)r->packets, (unsigned long long)r->events,
-				r->busiest, limit_name[r->limit]);
-		}
+	table_write(sweeps, ROWS_CSV, to);
 	return ferror(to) ? -EIO : 0;
-}
-
-static void table_json(const struct sweeps *s)
-{
-	const struct sim_options *o = s->o;
-	struct json j = { .to = stdout };
-	json_begin(&j, NULL, '[');
-	for (unsigned line = 0; line < s->lines; line++)
-		for (unsigned i = 0; i < s->across; i++) {
-			const struct sweep_run *r = &s->run[line][i];
-			json_begin(&j, NULL, '{');
-			json_text(&j, o->sweep[0].key, o->sweep[0].value[i]);
-			if (o->sweeps > 1)
-				json_text(&j, o->sweep[1].key, o->sweep[1].value[line]);
-			json_whole(&j, "nodes", r->nodes);
-			json_real(&j, "time_us", r->time);
-			json_real(&j, "speed_up", sweep_speedup(s, line, i));
-			json_whole(&j, "packets", r->packets);
-			json_whole(&j, "events", r->events);
-			json_real(&j, "busiest", r->busiest);
-			json_text(&j, "bottleneck", limit_name[r->limit]);
-			json_end(&j, '}');
-		}
-	json_end(&j, ']');
-	putchar('\n');
 }
 
 int sim_sweep_main(const struct sim_options *o)
@@ -156,10 +136,7 @@ int sim_sweep_main(const struct sim_options *o)
 			if (rc)
 				return rc < 0 ? sim_refuse(rc) : rc;
 		}
-	if (o->json)
-		table_json(&s);
-	else
-		table_print(&s);
+	table_write(&s, o->json ? ROWS_JSON : ROWS_TABLE, stdout);
 	int rc = file_write(o->csv, table_csv, &s);
 	if (!rc)
 		rc = file_write(o->plot, sim_sweep_plot, &s);
