@@ -147,13 +147,7 @@ static const struct test test_ofi_shm_bulk = {
 
 static const struct test test_ofi_parts = {
 	{ "ofi-parts", "a put of runs of 64 bytes, 128 apart, over libfabric's tcp", "us" },
-	{ "runs", 1, 65536, { 1, { 4096 } }, { 0 } },
-	.amount = { .count = 4, .rounds = 21 },
-	.play = { .open = parts_open,
-		  .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_PUT },
-		  .limit = { { .time = PHASE_ACTED, .act = parts_pack } } },
-	.limit_name = PARTS_LIMIT,
-	.bar = { { 4096, "at most 1.20" } },
+	.like = &net_parts,
 	.set = { { "TERN_NET", "ofi/tcp" } },
 	.usable = tcp_here,
 };
@@ -161,7 +155,7 @@ static const struct test test_ofi_parts = {
 static const struct test test_ofi_parts_get = {
 	{ "ofi-parts-get", "a get of as many", NULL },
 	.like = &test_ofi_parts,
-	.play = { .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_GET } },
+	.play.measure.way = PARTS_GET,
 };
 
 const struct test *const ofi_tests[] = {

@@ -159,4 +159,18 @@ static const struct test test_parts_list = {
 	.play = { .measure = { .time = PHASE_FIRST, .act = list_move } },
 };
 
+/* -- Over a network ---------------------------------------------------------------------- */
+
+const struct test net_parts = {
+	{ NULL, NULL, "us" },
+	{ "runs", 1, 65536, { 1, { 4096 } }, { 0 } },
+	.amount = { .count = 4, .rounds = 21 },
+	.play = { .open = parts_open,
+		  .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_PUT },
+		  .limit = { { .time = PHASE_ACTED, .act = parts_pack } } },
+	.limit_name =
+		"as many runs packed by hand into payloads, which a handler lays down and answers",
+	.bar = { { 4096, "at most 1.20" } },
+};
+
 const struct test *const parts_tests[] = { &test_parts, &test_parts_get, &test_parts_list, NULL };

@@ -9,7 +9,6 @@ enum parts_way { PARTS_PUT, PARTS_GET };
 
 phase_act parts_open, parts_move, parts_pack; /* measured by its way, and packed by hand */
 
-#define PARTS_LIMIT \
-	"as many runs packed by hand into payloads, which a handler lays down and answers"
+extern const struct test net_parts; /* a put over a network: what the rows of each inherit */
 
 #endif

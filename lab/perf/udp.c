@@ -272,13 +272,7 @@ static const struct test test_udp_lossy = {
 
 static const struct test test_udp_parts = {
 	{ "udp-parts", "a put of runs of 64 bytes, 128 apart, over UDP", "us" },
-	{ "runs", 1, 65536, { 1, { 4096 } }, { 0 } },
-	.amount = { .count = 4, .rounds = 21 },
-	.play = { .open = parts_open,
-		  .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_PUT },
-		  .limit = { { .time = PHASE_ACTED, .act = parts_pack } } },
-	.limit_name = PARTS_LIMIT,
-	.bar = { { 4096, "at most 1.20" } },
+	.like = &net_parts,
 	.set = { { "TERN_NET", "udp" } },
 	.usable = udp_here,
 };
@@ -286,7 +280,7 @@ static const struct test test_udp_parts = {
 static const struct test test_udp_parts_get = {
 	{ "udp-parts-get", "a get of as many", NULL },
 	.like = &test_udp_parts,
-	.play = { .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_GET } },
+	.play.measure.way = PARTS_GET,
 };
 
 const struct test *const udp_tests[] = { &test_udp_trip,  &test_udp_auth_trip, &test_udp_rate,
