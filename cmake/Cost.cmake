@@ -28,9 +28,11 @@ macro(tern_cost_table files)
 	file(GLOB_RECURSE annotated CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.h
 		${PROJECT_SOURCE_DIR}/src/*.[ch] ${PROJECT_SOURCE_DIR}/lab/cost/*.[ch])
 	set(cost_table ${PROJECT_BINARY_DIR}/cost_marks.c)
+	list(TRANSFORM annotated PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE depends)
 	add_custom_command(OUTPUT ${cost_table} VERBATIM
-		COMMAND ${AWK} -f cmake/cost.awk ${annotated} > ${cost_table}
-		DEPENDS ${annotated} cmake/cost.awk WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+		COMMAND ${AWK} -f cmake/cost.awk lab/cost/marks.txt ${annotated} > ${cost_table}
+		DEPENDS ${depends} ${PROJECT_SOURCE_DIR}/lab/cost/marks.txt ${PROJECT_SOURCE_DIR}/cmake/cost.awk
+		WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
 		COMMENT "Collecting annotations for tern cost")
 	list(APPEND ${files} ${cost_table})
 endmacro()

@@ -193,20 +193,17 @@ int tern_lane_share(struct tern_lane *lane, uint64_t bits,
 void tern_knock(tern *t, struct tern_lane *lane); /* tells a receiver that does not look */
 void tern_look_around(tern *t);                   /* serves what has arrived, and sets `looks` */
 
-/* cost: base read */
 TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m)
 {
 	return (uint32_t)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_SRC_SHIFT) &
 	       0xffff;
 }
 
-/* cost: base read */
 TERN_INLINE_ unsigned tern_msg_words(const tern_msg *m)
 {
 	return (unsigned)atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_WORDS;
 }
 
-/* cost: base read */
 TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
 {
 	/* Behind the sixth word lie the payload's descriptor and the second line's header. */
@@ -214,26 +211,22 @@ TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
 	return word[i < TERN_LINE_WORDS ? i : i + 2];
 }
 
-/* cost: base read */
 TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i)
 {
 	return tern_double_word(tern_msg_arg(m, i));
 }
 
-/* cost: base read */
 TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i)
 {
 	return tern_float_word(tern_msg_arg(m, i));
 }
 
-/* cost: base read */
 TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m)
 {
 	return (unsigned)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_ID_SHIFT) &
 	       (TERN_HANDLER_SLOTS - 1);
 }
 
-/* cost: base read */
 TERN_INLINE_ const void *tern_msg_data(const tern_msg *m, size_t *len)
 {
 	int has = (atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_PAYLOAD) != 0;
@@ -253,7 +246,6 @@ TERN_INLINE_ void tern_signal(tern *t, tern_flag *flag, uint64_t n)
 			      memory_order_release);
 }
 
-/* cost: base setup */
 static inline void tern_prefetch_write(const void *p)
 {
 #if defined(__x86_64__)
@@ -268,7 +260,6 @@ static inline void tern_prefetch_write(const void *p)
  * Writes one message at `p`. ring.R1, release; acquired in inlet_drain(): the words are
  * visible before the header. `n` is a constant in every caller that matters.
  */
-/* cost: base write */
 static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_)
 {
 	tern_msg *m = (tern_msg *)(void *)p;
@@ -303,7 +294,6 @@ static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_
  * before the last look at the ring (sleep_arm() and peers_demote()), which puts
  * the two back in order, so that a send needs only to keep the compiler's hands off.
  */
-/* cost: base status */
 static inline int tern_unheeded(const struct tern_lane *lane)
 {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
@@ -322,7 +312,6 @@ static inline int tern_unheeded(const struct tern_lane *lane)
  * Every send owes a look at one inlet of the poll set. The looks of several sends are taken
  * together, by one of them; see docs/design.md, Who looks at what.
  */
-/* cost: base status */
 static inline void tern_look(tern *t)
 {
 	if (TERN_UNLIKELY(--t->looks == 0))
@@ -425,7 +414,6 @@ static inline const tern_msg *tern_answered(const tern *t)
 int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
 int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_);
 
-/* cost: protection control */
 static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = &t->lane[dst];
@@ -438,7 +426,6 @@ static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigne
 	return 0;
 }
 
-/* cost: protection control */
 static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = t->answer;
@@ -461,14 +448,12 @@ static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsi
 #define tern_release tern_release_inline
 #endif
 
-/* cost: base control */
 static inline int tern_reply_to_words(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_reply_to_array(t, dst, id, n, words);
 }
 
-/* cost: base control */
 static inline int tern_request_list_words(tern *t, const uint32_t *ranks, unsigned count,
 					  unsigned n, unsigned id, TERN_ALL_)
 {
@@ -477,7 +462,6 @@ static inline int tern_request_list_words(tern *t, const uint32_t *ranks, unsign
 }
 
 /* A payload of 0 bytes is none: its words travel by themselves, and cost as much. */
-/* cost: base control */
 static inline int tern_request_data_words(tern *t, uint32_t dst, unsigned id, const void *data,
 					  unsigned n, size_t len, TERN_SIX_)
 {
@@ -485,7 +469,6 @@ static inline int tern_request_data_words(tern *t, uint32_t dst, unsigned id, co
 		   : tern_request_words(t, n, dst, id, TERN_SIX_VALUES_);
 }
 
-/* cost: base control */
 static inline int tern_reply_data_words(tern *t, const tern_msg *m, unsigned id, const void *data,
 					unsigned n, size_t len, TERN_SIX_)
 {
@@ -497,7 +480,6 @@ static inline int tern_reply_data_words(tern *t, const tern_msg *m, unsigned id,
  * Any number of words: more than a line has go by array, out of line. `n` is a constant in what
  * the macros expand to, so one of the two is left.
  */
-/* cost: base control */
 static inline int tern_request_any(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
@@ -506,7 +488,6 @@ static inline int tern_request_any(tern *t, unsigned n, uint32_t dst, unsigned i
 	return tern_request_array(t, dst, id, n, words);
 }
 
-/* cost: base control */
 static inline int tern_reply_any(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
@@ -515,7 +496,6 @@ static inline int tern_reply_any(tern *t, unsigned n, const tern_msg *m, unsigne
 	return tern_reply_array(t, m, id, n, words);
 }
 
-/* cost: base control */
 static inline int tern_request_data_any(tern *t, uint32_t dst, unsigned id, const void *data,
 					unsigned n, size_t len, TERN_ALL_)
 {
@@ -525,7 +505,6 @@ static inline int tern_request_data_any(tern *t, uint32_t dst, unsigned id, cons
 	return tern_request_data_array(t, dst, id, data, len, n, words);
 }
 
-/* cost: base control */
 static inline int tern_reply_data_any(tern *t, const tern_msg *m, unsigned id, const void *data,
 				      unsigned n, size_t len, TERN_ALL_)
 {
@@ -535,7 +514,6 @@ static inline int tern_reply_data_any(tern *t, const tern_msg *m, unsigned id, c
 	return tern_reply_data_array(t, m, id, data, len, n, words);
 }
 
-/* cost: base control */
 static inline int tern_commit_any(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
@@ -544,7 +522,6 @@ static inline int tern_commit_any(tern *t, void *claimed, unsigned n, unsigned i
 	return tern_commit_array(t, claimed, id, n, words);
 }
 
-/* cost: base control */
 static inline int tern_reply_commit_any(tern *t, const tern_msg *m, void *claimed, unsigned n,
 					unsigned id, TERN_ALL_)
 {
@@ -557,5 +534,3 @@ static inline int tern_reply_commit_any(tern *t, const tern_msg *m, void *claime
 TERN_END_
 
 #endif
-
-/* cost: base control */

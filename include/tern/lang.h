@@ -127,5 +127,3 @@ template <unsigned n> struct tern_words_of {
 #endif
 
 #endif
-
-/* cost: base setup */

@@ -515,5 +515,3 @@ TERN_INLINE_ int tern_segment_put4(tern *t, tern_segment s, const uint64_t words
 TERN_END_
 
 #endif
-
-/* cost: base setup */

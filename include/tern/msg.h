@@ -218,5 +218,3 @@ TERN_INLINE_ int tern_recv_double(tern *t, uint32_t src, tern_id id, double *val
 TERN_END_
 
 #endif
-
-/* cost: base setup */

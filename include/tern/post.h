@@ -114,5 +114,3 @@ static inline int tern_post_any(tern *t, unsigned n, uint32_t dst, unsigned id, 
 TERN_END_
 
 #endif
-
-/* cost: base write */

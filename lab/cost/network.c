@@ -47,20 +47,17 @@ static uint64_t taken, answered;    /* by the program's handlers, */
 static int64_t handled[COST_SIDES]; /* by polls, all together, */
 static int64_t wanted[COST_SIDES];  /* and how many that shall be */
 
-/* cost: program */
 static void on_take(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;
 	taken++;
 }
 
-/* cost: program */
 static void on_answer(tern *t, const tern_msg *m)
 {
 	tern_reply(t, m, ANSWERED, tern_msg_arg(m, 0), 2, 3, 4); /* cost: base call */
 }
 
-/* cost: program */
 static void on_answered(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;
@@ -229,7 +226,6 @@ enum { CROSSINGS = sizeof crossings / sizeof *crossings };
 static const struct world *real;
 static uint64_t even_time = UINT64_C(1000000000);
 
-/* cost: flow status */
 static uint64_t even_now(void)
 {
 	return even_time += STEP_NS;

@@ -38,14 +38,12 @@ static struct bench *receiver; /* handlers have nothing else to go by */
 
 /* -- Handlers ----------------------------------------------------------------------------- */
 
-/* cost: program */
 static void handler_take(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;
 }
 
 /* The next words of a sequence: order is kept, so their place follows from those before. */
-/* cost: base read */
 static void handler_store(tern *t, const tern_msg *m)
 {
 	(void)t;
@@ -54,7 +52,6 @@ static void handler_store(tern *t, const tern_msg *m)
 	receiver->taken += 4 * sizeof m->word[0];
 }
 
-/* cost: base read */
 static void handler_copy(tern *t, const tern_msg *m)
 {
 	size_t len;
@@ -63,13 +60,11 @@ static void handler_copy(tern *t, const tern_msg *m)
 	memcpy(into, data, len);
 }
 
-/* cost: base call */
 static void handler_answer(tern *t, const tern_msg *m)
 {
 	tern_reply(t, m, ANSWERED, tern_msg_arg(m, 0), 2, 3, 4);
 }
 
-/* cost: program */
 static size_t segment_again(tern *t, void *base, void *info)
 {
 	(void)t, (void)base;
@@ -156,7 +151,6 @@ static void send_answered(struct bench *b)
  */
 static uint64_t even_time = 1;
 
-/* cost: flow status */
 static uint64_t even_now(void)
 {
 	return ++even_time;
@@ -580,5 +574,3 @@ void bench_align(struct bench *b)
 		tern_look_around(b->t[COST_DESTINATION]);
 	}
 }
-
-/* cost: base call */

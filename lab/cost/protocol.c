@@ -19,20 +19,17 @@ enum { KIND = 1, BYTES_MOST = 4096, ROUND = TERN_STREAM_WINDOW / 2 };
 
 static _Alignas(64) char from[BYTES_MOST], into[BYTES_MOST];
 
-/* cost: program */
 static void *block_accept(tern *t, uint32_t rank, unsigned id, size_t len, void *arg)
 {
 	(void)t, (void)rank, (void)id, (void)len, (void)arg;
 	return into;
 }
 
-/* cost: program */
 static void block_end(tern *t, uint32_t rank, unsigned id, void *data, size_t len, void *arg)
 {
 	(void)t, (void)rank, (void)id, (void)data, (void)len, (void)arg;
 }
 
-/* cost: program */
 static void stream_take(tern *t, uint32_t rank, unsigned id, unsigned n, const uint64_t *words,
 			void *arg)
 {
@@ -189,5 +186,3 @@ void stream_puts(struct bench *b)
 	}
 	COST_MARK();
 }
-
-/* cost: base call */

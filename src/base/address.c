@@ -220,5 +220,3 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 	address->sin6_port = 0;
 	return 0;
 }
-
-/* cost: base setup */

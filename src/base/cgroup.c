@@ -193,5 +193,3 @@ void cgroup_find(struct cgroup *c)
 {
 	cgroup_find_in(c, "/proc/self/cgroup", "/sys/fs/cgroup");
 }
-
-/* cost: base setup */

@@ -58,5 +58,3 @@ static inline double tick_length(struct moment then)
 }
 
 #endif
-
-/* cost: statistics control */

@@ -34,13 +34,11 @@ int error_system(const char *format, ...)
 	return error_set(-error, "%s: %s", done, strerror(error));
 }
 
-/* cost: base setup */
 void error_keep(struct error_kept *kept)
 {
 	*kept = last;
 }
 
-/* cost: base setup */
 void error_restore(const struct error_kept *kept)
 {
 	last = *kept;

@@ -73,5 +73,3 @@ ssize_t file_append(int fd, const void *bytes, size_t len)
 	errno = why;
 	return n;
 }
-
-/* cost: base setup */

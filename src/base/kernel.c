@@ -125,7 +125,6 @@ bool barrier_register(void)
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-/* cost: fault status */
 void barrier_all(void)
 {
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
@@ -141,7 +140,6 @@ void barrier_process(void)
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
-/* cost: protection status */
 int32_t thread_id(void)
 {
 	return (int32_t)syscall(SYS_gettid);
@@ -158,7 +156,6 @@ uint64_t thread_ran(int32_t thread)
 	return (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
 }
 
-/* cost: base call */
 void thread_signal(int32_t process, int32_t thread, int signal)
 {
 	syscall(SYS_tgkill, process, thread, signal);

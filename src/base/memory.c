@@ -52,5 +52,3 @@ void memory_bury(void *p, bool mapped)
 	else
 		free(old);
 }
-
-/* cost: buffer setup */

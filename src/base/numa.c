@@ -38,5 +38,3 @@ static int real_prefer(int node)
 }
 
 int (*numa_prefer)(int node) = real_prefer;
-
-/* cost: base setup */

@@ -16,5 +16,3 @@ int numa_node(void);
 extern int (*numa_prefer)(int node);
 
 #endif
-
-/* cost: base setup */

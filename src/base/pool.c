@@ -75,5 +75,3 @@ void pool_free(struct pool_of *p)
 	for (uint32_t i = 0; i < p->made; i += POOL_BATCH)
 		memory_free(p->batch[i / POOL_BATCH]);
 }
-
-/* cost: buffer control */

@@ -73,5 +73,3 @@ const char *nearest_name(const char *word, const char *const *names, size_t n)
 	}
 	return nearest;
 }
-
-/* cost: base setup */

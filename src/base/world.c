@@ -9,7 +9,6 @@
 
 enum { FALLBACK_NAP_NS = 1000000 };
 
-/* cost: flow status */
 static uint64_t real_now(void)
 {
 	struct timespec now;

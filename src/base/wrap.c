@@ -60,5 +60,3 @@ uint64_t wrap_clock(uint64_t now)
 	return distance ? (UINT64_C(1) << 32) - distance * TICKS - began : 0;
 }
 #endif
-
-/* cost: base setup */

@@ -43,5 +43,3 @@ static inline uint64_t wrap_clock(uint64_t now)
 int wrap_judge(void);
 
 #endif
-
-/* cost: base setup */

@@ -453,5 +453,3 @@ void share_breathe(struct endpoint *e, uint64_t ns)
 	share_take(s);
 	s->depth = depth;
 }
-
-/* cost: protection control */

@@ -267,5 +267,3 @@ int quiesce_end(struct endpoint *e, int rc)
 	e->quiescing = false;
 	return rc;
 }
-
-/* cost: base control */

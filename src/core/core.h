@@ -186,5 +186,3 @@ int stats_open(struct endpoint *e);   /* begins to count, if TERN_STATS says so 
 void stats_close(struct endpoint *e); /* prints, if TERN_STATS says so */
 
 #endif
-
-/* cost: base control */

@@ -50,5 +50,3 @@ int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 	stats_most(&e->pulse->count[PULSE_DEFERRED], e->deferred_count);
 	return 0;
 }
-
-/* cost: base control */

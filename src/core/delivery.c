@@ -239,5 +239,3 @@ int tern_delivery_set(tern *t, enum tern_delivery d)
 	int rc = delivery_allowed(t->own, d);
 	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
 }
-
-/* cost: protection control */

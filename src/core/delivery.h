@@ -72,5 +72,3 @@ bool interrupt_active(void);
 bool interrupt_runs(uint32_t *rank, unsigned *handler);
 
 #endif
-
-/* cost: protection control */

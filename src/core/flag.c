@@ -93,5 +93,3 @@ int tern_wait_until_for(tern *t, tern_condition *holds, void *arg, uint64_t ns)
 	int rc = rules_wait(t->own, w.rule);
 	return rc ? rc : wait_until_limit(t->own, condition_holds, &c, &w, ns);
 }
-
-/* cost: base control */

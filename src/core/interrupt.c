@@ -97,7 +97,6 @@ static void tick_due(struct interrupt *i, uint64_t due)
 	i->ticking = false;
 }
 
-/* cost: base setup */
 static bool interrupt_arm(struct interrupt *i)
 {
 	struct endpoint *e = i->e;
@@ -117,7 +116,6 @@ static bool interrupt_arm(struct interrupt *i)
  * an end is left after a while, to the timer, so that the program gets on too; and so is work that
  * waits for something which rings no bell.
  */
-/* cost: base control */
 static void interrupt_serve(struct interrupt *i)
 {
 	struct endpoint *e = i->e;
@@ -156,7 +154,6 @@ static bool tick_found_calls(struct interrupt *i)
  * Interrupts that come one after another leave the program nothing. When they have taken so much
  * more time than it had, senders are told not to call, and the timer comes in their place.
  */
-/* cost: flow control */
 static void interrupt_rest(struct interrupt *i, uint64_t began)
 {
 	struct endpoint *e = i->e;
@@ -241,7 +238,6 @@ bool interrupt_runs(uint32_t *rank, unsigned *handler)
  * As if it had never been: what the program was doing keeps errno, and the sentence of its last
  * error.
  */
-/* cost: base setup */
 static void interrupt_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -382,5 +378,3 @@ void interrupt_close(struct endpoint *e)
 	interrupt_give(e->interrupt);
 	e->interrupt = NULL;
 }
-
-/* cost: protection control */

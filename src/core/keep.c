@@ -92,5 +92,3 @@ int tern_msg_drop(tern *t, const tern_msg *kept)
 	e->kept_free[e->kept_left++] = slot;
 	return 0;
 }
-
-/* cost: buffer control */

@@ -130,5 +130,3 @@ int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w
 	tern_knock(t, t->answer);
 	return 0;
 }
-
-/* cost: base control */

@@ -225,7 +225,6 @@ static inline int layer_words(struct endpoint *e, uint32_t dst, unsigned id, TER
  * message goes into, if this is the common case; and its header, `bits` of which are the handler's
  * and the number of words. The caller has seen `reach`.
  */
-/* cost: base setup */
 static inline bool layer_line(const struct tern_lane *lane, tern_msg **m)
 {
 	char *p = lane->tail;
@@ -233,7 +232,6 @@ static inline bool layer_line(const struct tern_lane *lane, tern_msg **m)
 	return TERN_LIKELY(p < lane->limit); /* cost: flow status */
 }
 
-/* cost: base write */
 static inline void layer_line_send(struct tern_lane *lane, tern_msg *m, uint64_t bits)
 {
 	/* ring.R1, release; acquired in inlet_drain(). */
@@ -254,14 +252,12 @@ static inline uint64_t layer_bits(unsigned id, unsigned n)
  * Only what is next in the inlet is, so their order stays. The inlet is open if something was sent
  * to that rank.
  */
-/* cost: protection status */
 static inline bool layer_may_take(const tern *t)
 {
 	return TERN_LIKELY(t->reach && !t->own->stats);
 }
 
 /* Whether the message at the cursor is there and has this header: what is expected ^ the bits. */
-/* cost: base status */
 static inline bool layer_is(const tern_msg *m, uint64_t head)
 {
 	/* ring.R1, acquire; released in tern_line_write(): the words follow the header. */
@@ -269,7 +265,6 @@ static inline bool layer_is(const tern_msg *m, uint64_t head)
 }
 
 /* Goes on behind the `n` messages that were taken; their words stay until a poll. */
-/* cost: base read */
 static inline void layer_pass(struct endpoint *e, struct tern_inlet *in, uint64_t n)
 {
 	in->cursor += n * TERN_LINE;
@@ -277,7 +272,6 @@ static inline void layer_pass(struct endpoint *e, struct tern_inlet *in, uint64_
 }
 
 /* Passes the end of a leaf, if that is there instead. */
-/* cost: flow control */
 static inline bool layer_turn(struct tern_inlet *in)
 {
 	uint64_t head = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed);
@@ -285,7 +279,6 @@ static inline bool layer_turn(struct tern_inlet *in)
 }
 
 /* tern_look(), for calls that end with it: true if this one looks, by tern_look_around(). */
-/* cost: base status */
 static inline bool layer_looks(tern *t)
 {
 	return --t->looks == 0;
@@ -298,7 +291,6 @@ static inline bool layer_looks(tern *t)
 int layer_sent_knock(tern *t, struct tern_lane *lane);
 int layer_sent_look(tern *t);
 
-/* cost: base status */
 static inline int layer_sent(tern *t, struct tern_lane *lane)
 {
 	if (TERN_UNLIKELY(tern_unheeded(lane)))
@@ -312,7 +304,6 @@ static inline int layer_sent(tern *t, struct tern_lane *lane)
  */
 enum layer_answered { ANSWER_WRITTEN, ANSWER_KNOCK, ANSWER_RARE };
 
-/* cost: base write */
 static inline enum layer_answered layer_answer_write(tern *t, unsigned id, uint64_t w0, uint64_t w1)
 {
 	struct tern_lane *lane = t->answer;
@@ -324,7 +315,6 @@ static inline enum layer_answered layer_answer_write(tern *t, unsigned id, uint6
 
 int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w0, uint64_t w1);
 
-/* cost: base write */
 static inline int layer_answer(tern *t, unsigned id, uint64_t w0, uint64_t w1)
 {
 	struct tern_lane *lane = t->answer;
@@ -337,5 +327,3 @@ static inline int layer_answer(tern *t, unsigned id, uint64_t w0, uint64_t w1)
 }
 
 #endif
-
-/* cost: base control */

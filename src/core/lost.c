@@ -168,5 +168,3 @@ unsigned lost_drain(struct endpoint *e)
 	}
 	return done;
 }
-
-/* cost: fault control */

@@ -229,5 +229,3 @@ int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n)
 	}
 	return first;
 }
-
-/* cost: base status */

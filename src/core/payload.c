@@ -30,7 +30,6 @@ static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t 
  * one, and is handled wherever somebody waits. So no circle of ranks that wait for large blocks is
  * closed, however few there are. models/flood.pml has them.
  */
-/* cost: buffer setup */
 static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
 	struct net *net = e->site.peer[dst].net;
@@ -63,7 +62,6 @@ static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block
 	return rc;
 }
 
-/* cost: buffer setup */
 static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
 	struct block *b;
@@ -89,7 +87,6 @@ static enum block_state block_sent(const struct parcel *p)
  * handlers and deferred functions run meanwhile, and must not commit it again, nor may it be
  * taken back from its receiver, should that leave.
  */
-/* cost: buffer setup */
 static int block_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
 	block_set(b, BLOCK_KEPT);
@@ -261,7 +258,6 @@ int tern_abandon(tern *t, void *claimed)
  * through the gate only with a reserve free. Taking that closes the gate
  * until the peer has given it back.
  */
-/* cost: buffer setup */
 static struct block *reply_block(struct endpoint *e)
 {
 	struct peer *p = &e->site.peer[e->inlet->peer];
@@ -274,7 +270,6 @@ static struct block *reply_block(struct endpoint *e)
 	return b;
 }
 
-/* cost: buffer control */
 void payload_forget_reply(struct endpoint *e)
 {
 	if (!e->reply_claim || e->inlet->kind != TERN_KIND_REQUEST)
@@ -283,7 +278,6 @@ void payload_forget_reply(struct endpoint *e)
 	e->reply_claim = NULL;
 }
 
-/* cost: buffer setup */
 static int reply_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
 	block_set(b, block_sent(p));
@@ -527,5 +521,3 @@ int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, u
 	layer_payload(&p, b, data, len);
 	return reply_send(e, b, &p);
 }
-
-/* cost: base setup */

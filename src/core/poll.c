@@ -34,7 +34,6 @@ struct frame {
 	uint32_t reach;
 };
 
-/* cost: protection setup */
 static struct frame frame_enter(struct endpoint *e, struct tern_inlet *in)
 {
 	tern *t = e->t;
@@ -47,7 +46,6 @@ static struct frame frame_enter(struct endpoint *e, struct tern_inlet *in)
 	return f;
 }
 
-/* cost: protection setup */
 static void frame_leave(struct endpoint *e, const struct frame *f)
 {
 	e->inlet = f->inlet;
@@ -60,7 +58,6 @@ static void frame_leave(struct endpoint *e, const struct frame *f)
 }
 
 /* Opens the gate if a reply, payload included, could be sent now, however long it is. */
-/* cost: flow status */
 static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 {
 	struct peer *p = &e->site.peer[in->peer];
@@ -88,7 +85,6 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
  * Whether the payload of a message that is not the usual one lies where it may. Only requests of a
  * program are longer than a short block.
  */
-/* cost: protection control */
 static __attribute__((noinline)) bool payload_fair(const struct endpoint *e,
 						   const struct tern_inlet *in, uint64_t difference)
 {
@@ -101,7 +97,6 @@ static __attribute__((noinline)) bool payload_fair(const struct endpoint *e,
 }
 
 /* `lines` is a constant: how many the message has. */
-/* cost: protection control */
 static inline __attribute__((always_inline)) void drain_payload(struct endpoint *e,
 								struct tern_inlet *in,
 								uint64_t difference,
@@ -295,7 +290,6 @@ unsigned inlet_handle(struct endpoint *e, struct tern_inlet *in)
 	return drain_loop(e, in, e->stats ? &y : NULL, 0, 1);
 }
 
-/* cost: fault status */
 static void bell_answer(struct endpoint *e)
 {
 	pulse_add(e, PULSE_BELLS, 1);
@@ -313,7 +307,6 @@ static void poll_ended(struct endpoint *e)
 	asking->ops->knock(asking, NULL);
 }
 
-/* cost: base status */
 static unsigned poll_circle(struct endpoint *e, unsigned kinds)
 {
 	unsigned handled = 0;
@@ -465,7 +458,6 @@ static __attribute__((noinline)) int poll_rare(tern *t, unsigned kinds, const ch
 	return rc ? rc : poll_serve(t->own, kinds);
 }
 
-/* cost: protection control */
 int poll_kinds(tern *t, unsigned kinds, const char *what)
 {
 	if (TERN_UNLIKELY(!t->reach))
@@ -507,5 +499,3 @@ void handler_unknown(tern *t, const tern_msg *m)
 				       "which is not registered here; it was dropped",
 				       t->rank, tern_msg_src(m), label));
 }
-
-/* cost: base control */

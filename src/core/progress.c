@@ -483,5 +483,3 @@ void progress_close(struct endpoint *e)
 	progress_free(e->progress);
 	e->progress = NULL;
 }
-
-/* cost: protection control */

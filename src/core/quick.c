@@ -9,7 +9,6 @@
 #include "core/wait.h"
 #include "endpoint/count.h"
 
-/* cost: protection setup */
 static inline void quick_enter(tern *t, struct endpoint *e, struct tern_inlet *in)
 {
 	e->inlet = in;
@@ -17,7 +16,6 @@ static inline void quick_enter(tern *t, struct endpoint *e, struct tern_inlet *i
 	t->answer = in->answer;
 }
 
-/* cost: protection setup */
 static inline void quick_leave(tern *t, struct endpoint *e, struct tern_inlet *in, uint64_t handled)
 {
 	e->inlet = NULL;
@@ -48,7 +46,6 @@ static __attribute__((noinline)) int quick_rest(tern *t, struct tern_inlet *in, 
 }
 
 /* ring.R1, acquire; released in tern_line_write(): the words follow the header. */
-/* cost: base status */
 static inline uint64_t quick_head(const char *at)
 {
 	const tern_msg *m = (const tern_msg *)(const void *)at;
@@ -238,5 +235,3 @@ void tern_look_around(tern *t)
 	INSIDE struct scope scope = scope_open(t);
 	look_around(t);
 }
-
-/* cost: base control */

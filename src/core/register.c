@@ -92,5 +92,3 @@ int tern_on_range(tern *t, unsigned n, unsigned *first)
 	*first = left - n;
 	return 0;
 }
-
-/* cost: base setup */

@@ -259,5 +259,3 @@ int rules_wait(struct endpoint *e, const char *what)
 				   "%s was called under a hold, where nothing is handled", what);
 	return rc;
 }
-
-/* cost: protection control */

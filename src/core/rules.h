@@ -38,5 +38,3 @@ extern const struct rule_text rule_table[RULES];
 int rule_broken(enum rule r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
-
-/* cost: protection control */

@@ -333,5 +333,3 @@ void tern_release(tern *t)
 {
 	tern_release_inline(given(t));
 }
-
-/* cost: protection control */

@@ -140,5 +140,3 @@ static inline void library_release(struct endpoint *e)
 int hold_mend(struct endpoint *e);
 
 #endif
-
-/* cost: protection control */

@@ -9,7 +9,6 @@
 #include "endpoint/trace.h"
 
 /* By the owner. */
-/* cost: base status */
 static void send_knock(struct endpoint *e, struct tern_lane *lane)
 {
 	struct net *net = e->site.peer[lane->peer].net;
@@ -22,7 +21,6 @@ static void send_knock(struct endpoint *e, struct tern_lane *lane)
 	}
 }
 
-/* cost: base status */
 void tern_knock(tern *t, struct tern_lane *lane)
 {
 	INSIDE struct scope scope = scope_given(t);
@@ -37,7 +35,6 @@ static void send_put(struct endpoint *e, struct tern_lane *lane, const struct pa
 		send_knock(e, lane);
 }
 
-/* cost: fault status */
 int send_reachable(struct endpoint *e, uint32_t dst)
 {
 	struct peer *p = &e->site.peer[dst];
@@ -46,7 +43,6 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 	return e->t->lane[dst].base ? 0 : p->net->ops->connect(p->net, dst);
 }
 
-/* cost: flow status */
 int send_room(struct endpoint *e, uint32_t dst)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
@@ -103,14 +99,12 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 	return 0;
 }
 
-/* cost: base status */
 bool send_reply_expected(struct endpoint *e, uint32_t dst)
 {
 	const struct tern_inlet *in = &e->site.peer[dst].requests;
 	return in->base && (inlet_handled(in) || inlet_has(in));
 }
 
-/* cost: flow status */
 bool send_reply_ready(struct endpoint *e, uint32_t dst)
 {
 	struct peer *to = &e->site.peer[dst];
@@ -131,7 +125,6 @@ int send_reply_to(struct endpoint *e, uint32_t dst, const struct parcel *p)
 	return 0;
 }
 
-/* cost: protection control */
 static int request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_ALL_)
 {
 	INSIDE struct scope scope = scope_open(t);
@@ -150,7 +143,6 @@ int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 	return request_rare(t, dst, id, n, TERN_SIX_VALUES_, 0, 0);
 }
 
-/* cost: protection control */
 static int reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_ALL_)
 {
 	struct endpoint *e = t->own;
@@ -170,13 +162,11 @@ int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SI
 
 /* -- The inline sends as functions: for TERN_NO_INLINE, arrays of words, other languages -- */
 
-/* cost: base call */
 int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
 	return tern_request_inline(given(t), n, dst, id, TERN_SIX_VALUES_);
 }
 
-/* cost: base call */
 int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
 {
 	return tern_reply_inline(given(t), n, m, id, TERN_SIX_VALUES_);
@@ -226,7 +216,6 @@ static __attribute__((noinline)) int reply_double(tern *t, const tern_msg *m, un
 	return 0;
 }
 
-/* cost: base call */
 int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
 {
 	if (TERN_UNLIKELY(words_double(n)))
@@ -235,7 +224,6 @@ int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uin
 }
 
 /* All ranks are checked before the first is sent to; one that is lost does not stop the others. */
-/* cost: base call */
 int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsigned id, unsigned n,
 			    const uint64_t *words)
 {
@@ -252,7 +240,6 @@ int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsi
 	return rc;
 }
 
-/* cost: base call */
 int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words)
 {
 	t = given(t);
@@ -261,7 +248,6 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 	return tern_reply_inline(t, n, m, id, WORDS_AT(words, n));
 }
 
-/* cost: base call */
 int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
 			    unsigned n, const uint64_t *words)
 {
@@ -273,7 +259,6 @@ int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data
 	return tern_request_payload(t, dst, id, data, n, len, WORDS_AT(words, n));
 }
 
-/* cost: base call */
 int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
 			  unsigned n, const uint64_t *words)
 {
@@ -285,17 +270,13 @@ int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *d
 	return tern_reply_payload(t, m, id, data, n, len, WORDS_AT(words, n));
 }
 
-/* cost: base call */
 int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words)
 {
 	return payload_commit(given(t), claimed, n, id, WORDS_ALL(words, n));
 }
 
-/* cost: base call */
 int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
 			    const uint64_t *words)
 {
 	return payload_reply_commit(given(t), m, claimed, n, id, WORDS_ALL(words, n));
 }
-
-/* cost: base write */

@@ -107,5 +107,3 @@ unsigned served_poll(struct endpoint *e, bool look)
 	e->site.serving = false;
 	return served;
 }
-
-/* cost: base control */

@@ -518,5 +518,3 @@ void stats_close(struct endpoint *e)
 	stats_set(&e->pulse->inlet_at, 0);
 	atomic_store_explicit(&e->pulse->counting, 0, memory_order_relaxed);
 }
-
-/* cost: statistics control */

@@ -584,5 +584,3 @@ int tern_forgive(tern *t, uint32_t rank)
 		t->own->site.peer[rank].forgiven = true;
 	return rc;
 }
-
-/* cost: base control */

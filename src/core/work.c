@@ -44,5 +44,3 @@ int tern_sim_work(tern *t, const tern_work *work)
 		}
 	}
 }
-
-/* cost: base control */

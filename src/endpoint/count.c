@@ -46,5 +46,3 @@ void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what)
 	if (e->stats)
 		pulse_add(e, what + 1, count_tick(e) - s->tick);
 }
-
-/* cost: statistics control */

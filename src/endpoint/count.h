@@ -64,7 +64,6 @@ void stall_begin(struct endpoint *e, struct stall *s);
 void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what);
 
 /* Messages of an inlet were handled, in any rank. */
-/* cost: statistics control */
 static inline void poll_note(struct endpoint *e, struct tern_inlet *in, uint64_t handled)
 {
 	in->handled += handled;
@@ -72,5 +71,3 @@ static inline void poll_note(struct endpoint *e, struct tern_inlet *in, uint64_t
 }
 
 #endif
-
-/* cost: statistics control */

@@ -249,5 +249,3 @@ static inline bool in_handler(const struct endpoint *e)
 }
 
 #endif
-
-/* cost: protection control */

@@ -38,5 +38,3 @@ const char *tern_stats_handler_name(tern *t, unsigned id)
 {
 	return id < TERN_STATS_HANDLERS ? given(t)->own->name[id] : NULL;
 }
-
-/* cost: base setup */

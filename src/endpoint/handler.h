@@ -34,5 +34,3 @@ const char *handler_label_of(unsigned id, const char *name, char text[LABEL_ROOM
 void handler_number(unsigned id, char *text, size_t room);
 
 #endif
-
-/* cost: base setup */

@@ -37,5 +37,3 @@ const char *handler_label_of(unsigned id, const char *name, char text[LABEL_ROOM
 		 number, name ? " (" : "", name ? name : "", name ? ")" : "");
 	return text;
 }
-
-/* cost: base setup */

@@ -108,5 +108,3 @@ void misuse_watch(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, null_watch);
 }
-
-/* cost: protection control */

@@ -43,5 +43,3 @@ static inline tern *given_to(const tern *t, const char *call)
 }
 
 #endif
-
-/* cost: protection control */

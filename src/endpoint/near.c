@@ -43,5 +43,3 @@ uint64_t tern_time(const tern *t)
 	const struct world *w = given(t)->own->world;
 	return w ? w->now() : 0;
 }
-
-/* cost: base control */

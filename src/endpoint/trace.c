@@ -442,5 +442,3 @@ void trace_close(struct endpoint *e)
 	e->trace = NULL;
 	trace_free(r);
 }
-
-/* cost: statistics control */

@@ -47,5 +47,3 @@ void trace_step(struct endpoint *e, enum wait_what what, const char *call, bool 
 void trace_stepped(struct endpoint *e);
 
 #endif
-
-/* cost: statistics control */

@@ -255,5 +255,3 @@ void watchdog_close(struct endpoint *e)
 	free(w);
 	e->watchdog = NULL;
 }
-
-/* cost: fault status */

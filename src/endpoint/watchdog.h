@@ -33,5 +33,3 @@ tern_handler *watchdog_behind(const struct endpoint *e, unsigned id);
 void watchdog_hold(struct endpoint *e);
 
 #endif
-
-/* cost: fault status */

@@ -179,7 +179,6 @@ static void ask_down(struct path *p, struct packet *k)
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
 }
 
-/* cost: protection control */
 static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint32_t blocks)
 {
 	struct out *o = &p->out[stream];
@@ -192,7 +191,6 @@ static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint3
 	return true;
 }
 
-/* cost: protection control */
 static bool ask_take(struct path *p, unsigned stream, uint32_t want, uint32_t blocks)
 {
 	struct ask_state *s = ask_of(p, stream);
@@ -251,5 +249,3 @@ const struct service flow_reserve = {
 	.up = ask_up,
 	.tick = reserve_tick,
 };
-
-/* cost: flow control */

@@ -78,7 +78,6 @@ static uint64_t leaf_unacked(struct path *p, unsigned stream)
  * acknowledged: those may be sent again. It is further where acknowledgements came later, or
  * packets in another order.
  */
-/* cost: protection control */
 static void leaves_free(struct path *p, unsigned stream)
 {
 	struct out *o = &p->out[stream];
@@ -93,7 +92,6 @@ static void leaves_free(struct path *p, unsigned stream)
 		atomic_store_explicit(o->freed, freed, memory_order_release);
 }
 
-/* cost: protection control */
 static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t allowed)
 {
 	struct out *o = &p->out[stream];
@@ -166,5 +164,3 @@ const struct service flow_credit = {
 	.up = credit_up,
 	.tick = credit_tick,
 };
-
-/* cost: flow control */

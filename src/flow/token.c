@@ -92,7 +92,6 @@ static void token_down(struct path *p, struct packet *k)
 	memcpy(header_push(k, sizeof c), &c, sizeof c);
 }
 
-/* cost: protection control */
 static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint32_t allowed)
 {
 	struct tokens *s = tokens_of(p, stream);
@@ -178,5 +177,3 @@ const struct service flow_token = {
 	.up = token_up,
 	.tick = token_tick,
 };
-
-/* cost: flow control */

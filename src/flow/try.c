@@ -132,7 +132,6 @@ static void out_forget(struct path *p, unsigned stream, uint32_t messages)
 	}
 }
 
-/* cost: protection control */
 static bool taken_note(struct path *p, unsigned stream, uint32_t taken)
 {
 	struct attempt *s = &attempts_of(p)->stream[stream];
@@ -309,5 +308,3 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 const struct service flow_return = { .name = "return", .number = 1, TRIES };
 const struct service flow_drop = { .name = "drop", .number = 2, TRIES };
 const struct service flow_nack = { .name = "nack", .number = 3, TRIES };
-
-/* cost: flow control */

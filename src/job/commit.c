@@ -129,5 +129,3 @@ int job_commit_near(struct job *j, size_t at, size_t bytes, uint32_t rank, const
 		numa_prefer(-1);
 	return rc;
 }
-
-/* cost: base setup */

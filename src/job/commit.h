@@ -19,5 +19,3 @@ int commit_core(bool *all);
 void commit_dump(struct job *j, size_t front, bool all);
 
 #endif
-
-/* cost: base setup */

@@ -54,5 +54,3 @@ void job_end_write(struct job *j, uint32_t rank, int status, struct job_end *end
 	if (!job_end_read(j, end)) /* the memory was written over */
 		*end = (struct job_end){ .rank = rank, .status = status };
 }
-
-/* cost: base setup */

@@ -133,5 +133,3 @@ void rank_status_lost(struct rank_status *n, uint32_t rank)
 		.rank = rank, .session = UINT64_MAX >> 8, .state = RANK_DEAD, .status = STATUS_LOST
 	};
 }
-
-/* cost: base setup */

@@ -569,5 +569,3 @@ bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME])
 	text[JOB_NAME - 1] = '\0';
 	return job_name_in(text) == text; /* the memory may have been written over */
 }
-
-/* cost: base setup */

@@ -281,7 +281,6 @@ bool job_renewing(const struct job *j);              /* the memory is being made
 uint32_t job_renewer(const struct job *j);           /* by this rank, plus 1; 0: it is not */
 void job_renewed(struct job *j);                     /* waits until it is not */
 /* Ranks that have closed, are gone or dead in this session. */
-/* cost: fault status */
 static inline uint32_t job_left(const struct job *j)
 {
 	return (uint32_t)(atomic_load_explicit(&j->head->phase, memory_order_relaxed) &
@@ -353,7 +352,6 @@ uint32_t job_member_rank(const struct job *j, uint32_t member);
 _Atomic uint64_t *job_bell(const struct job *j, uint32_t member);
 struct pulse *job_pulse(const struct job *j, uint32_t member);
 /* Ranks, and the seats that have been taken. */
-/* cost: base status */
 static inline uint32_t job_members(const struct job *j)
 {
 	return j->size + atomic_load_explicit(&j->head->seats_used, memory_order_relaxed);

@@ -79,5 +79,3 @@ int job_pair_commit(struct job *j, uint32_t a, uint32_t b, const char *what)
 		atomic_fetch_sub(&j->head->committed, PAGE);
 	return rc;
 }
-
-/* cost: base setup */

@@ -82,5 +82,3 @@ void job_ring_all(struct job *j)
 		if (atomic_load(&j->owner[m - j->size]))
 			job_ring(j, m);
 }
-
-/* cost: base setup */

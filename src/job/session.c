@@ -238,5 +238,3 @@ uint64_t job_rank_passed(const struct job *j, uint32_t rank)
 		return atomic_load(&j->rank[rank].passed);
 	return theirs > session ? atomic_load(&j->rank[rank].passed_before) : 0;
 }
-
-/* cost: base setup */

@@ -43,5 +43,3 @@ void job_heap_withdraw(struct job *j, uint32_t rank)
 		if (atomic_load(&j->spanned[m]))
 			job_span_clear(&spans_of(j, m)[rank]);
 }
-
-/* cost: base setup */

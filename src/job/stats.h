@@ -204,5 +204,3 @@ void pulse_go(struct pulse *p); /* it does not wait any more */
 extern const char *const pulse_names[PULSE_COUNTS];
 
 #endif
-
-/* cost: statistics control */

@@ -82,5 +82,3 @@ static inline int pool_has(const struct pool *pool, const struct block *b)
 }
 
 #endif
-
-/* cost: buffer control */

@@ -31,7 +31,6 @@ void talk_serve(struct site *site, const struct rings *k, uint32_t member, uint3
 }
 
 /* The first that is free: the caches have it most likely, and few are ever touched. */
-/* cost: buffer setup */
 static int large_take(struct net *net, struct block **out)
 {
 	unsigned own = 0; /* that only this endpoint can give back */
@@ -121,13 +120,11 @@ void pool_reclaim(struct net *net, uint32_t rank)
 		block_reclaim(large_at(net, i), rank);
 }
 
-/* cost: protection control */
 static bool range_holds(const struct block_range *x, const struct block *b, size_t len)
 {
 	return len <= x->most && range_has(x, b);
 }
 
-/* cost: protection control */
 bool net_owns(const struct net *net, uint32_t rank, const char *data, size_t len)
 {
 	const struct peer *p = &net->site->peer[rank];
@@ -139,7 +136,6 @@ bool net_owns(const struct net *net, uint32_t rank, const char *data, size_t len
 
 /* -- The poll set: a circle of inlets that begins with the bell ------------------------------ */
 
-/* cost: base status */
 void pollset_begin(struct site *site, _Atomic uint64_t *bell)
 {
 	site->bell = (struct tern_inlet){
@@ -152,7 +148,6 @@ void pollset_begin(struct site *site, _Atomic uint64_t *bell)
 	site->pollset = 0;
 }
 
-/* cost: base status */
 void pollset_join(struct site *site, struct tern_inlet *in)
 {
 	in->hot = 1;
@@ -162,7 +157,6 @@ void pollset_join(struct site *site, struct tern_inlet *in)
 	site->pollset++;
 }
 
-/* cost: base status */
 void pollset_remove(struct site *site, struct tern_inlet *in)
 {
 	if (!in->hot)
@@ -174,5 +168,3 @@ void pollset_remove(struct site *site, struct tern_inlet *in)
 	in->hot = 0;
 	site->pollset--;
 }
-
-/* cost: buffer setup */

@@ -310,7 +310,6 @@ static inline struct block_range blocks_large(const void *at, size_t n)
 				     sizeof(struct large_block), TERN_REQUEST_MAX };
 }
 
-/* cost: protection control */
 static inline bool range_has(const struct block_range *x, const struct block *b)
 {
 	uintptr_t offset = (uintptr_t)b - x->at;
@@ -394,5 +393,3 @@ int pool_take(struct net *net, size_t len, struct block **out);
 void pool_reclaim(struct net *net, uint32_t rank);
 
 #endif
-
-/* cost: base status */

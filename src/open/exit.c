@@ -65,5 +65,3 @@ int tern_abort(tern *t, const char *sentence)
 		   sentence ? sentence : "it does not say why");
 	job_exit(t, ABORTED);
 }
-
-/* cost: base control */

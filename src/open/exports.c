@@ -8,5 +8,3 @@
 #include <tern/mem.h>
 #include <tern/msg.h>
 #include <tern/post.h>
-
-/* cost: base call */

@@ -44,5 +44,3 @@ bool nets_fabric_here(void)
 		return strstr(text, fabric->network);
 	return device_here(fabric) && fabric->usable(why, sizeof why);
 }
-
-/* cost: base setup */

@@ -183,5 +183,3 @@ void nets_close(struct endpoint *e)
 	for (; e->nets; e->nets--)
 		e->net[e->nets - 1]->ops->close(e->net[e->nets - 1]);
 }
-
-/* cost: base setup */

@@ -315,5 +315,3 @@ int tern_open_worker(tern *t, tern **worker)
 		worker_close(w);
 	return rc;
 }
-
-/* cost: base setup */

@@ -89,5 +89,3 @@ uint64_t inlet_lying(const struct tern_inlet *in)
 	}
 	return n;
 }
-
-/* cost: flow control */

@@ -41,7 +41,6 @@ static void head_clear(char *at)
  * is. Ahead is right for a stream alone. The receiver of anything else looks at the next lines, so
  * they would go to the sender, back to the receiver, and to the sender again.
  */
-/* cost: flow setup */
 static void lane_pace(struct tern_lane *lane)
 {
 	uint16_t now = (uint16_t)(tick_now() / STREAM_TICKS);
@@ -50,7 +49,6 @@ static void lane_pace(struct tern_lane *lane)
 	lane->ahead = (uint16_t)(streams * (TERN_PREFETCH + 1) * TERN_LINE); /* without a branch */
 }
 
-/* cost: flow setup */
 static void lane_enter(struct tern_lane *lane, uint64_t leaf)
 {
 	lane->leaf = leaf;
@@ -78,7 +76,6 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 	lane_enter(lane, lane->leaf);
 }
 
-/* cost: flow status */
 static bool lane_stuck(const struct tern_lane *lane)
 {
 	return lane->tail > lane->end;
@@ -96,7 +93,6 @@ static __attribute__((noinline)) void leaf_clear(const struct tern_lane *lane, u
 }
 
 /* From the end of one leaf into the larger ring. */
-/* cost: flow setup */
 static void lane_move(struct tern_lane *lane, const struct ring_memory *m)
 {
 	char *at = lane->tail;
@@ -114,7 +110,6 @@ static void lane_move(struct tern_lane *lane, const struct ring_memory *m)
 }
 
 /* Moves if it is time, and there is memory; asked once. */
-/* cost: flow status */
 static __attribute__((noinline)) bool lane_grow(struct tern_lane *lane)
 {
 	const struct ring_growth *growth = lane->growth;
@@ -132,7 +127,6 @@ static __attribute__((noinline)) bool lane_grow(struct tern_lane *lane)
 }
 
 /* From the end of one leaf into the next, if the consumer has given that back. */
-/* cost: flow setup */
 static bool lane_turn(struct tern_lane *lane)
 {
 	if (TERN_UNLIKELY(lane->growth) && lane_grow(lane))
@@ -153,7 +147,6 @@ static bool lane_turn(struct tern_lane *lane)
 	return true;
 }
 
-/* cost: flow status */
 bool lane_ready(struct tern_lane *lane)
 {
 	return lane->piece || !lane_stuck(lane) || lane_turn(lane);
@@ -252,7 +245,6 @@ static void put_line(struct tern_lane *lane, const struct parcel *p)
 		lane->gate->accept = 0;
 }
 
-/* cost: base control */
 void lane_put(struct tern_lane *lane, const struct parcel *p)
 {
 	bool small = p->n < 2 && !(p->bits & TERN_HEAD_PAYLOAD);
@@ -301,5 +293,3 @@ uint64_t lane_sent(const struct tern_lane *lane)
 {
 	return lane_count(lane) - ring_first_message();
 }
-
-/* cost: base write */

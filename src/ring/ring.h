@@ -254,5 +254,3 @@ static inline bool ring_wrapped(uint64_t head, uint64_t leaf)
 }
 
 #endif
-
-/* cost: base status */

@@ -131,5 +131,3 @@ const struct service order_service = {
 	.up = order_up,
 	.tick = order_tick,
 };
-
-/* cost: order control */

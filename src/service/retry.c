@@ -498,5 +498,3 @@ const struct service retry_service = {
 	.hear = retry_hear,
 	.tick = retry_tick,
 };
-
-/* cost: fault control */

@@ -40,5 +40,3 @@ int stack_open(struct packet_net *n, const struct net_ops *ops, const struct sta
 	card_publish(s->job, s->site->rank, s->card, s->card_bytes);
 	return 0;
 }
-
-/* cost: base setup */

@@ -61,5 +61,3 @@ void seal_end(struct seal *s)
 {
 	sodium_memzero(s->key, sizeof s->key);
 }
-
-/* cost: protection setup */

@@ -35,5 +35,3 @@ void seal_end(struct seal *s)
 {
 	(void)s;
 }
-
-/* cost: protection setup */

@@ -178,5 +178,3 @@ int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const ui
 		memcpy(p.word, words, n * sizeof *words);
 	return send_reply_to(e, dst, &p);
 }
-
-/* cost: base control */

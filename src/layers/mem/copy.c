@@ -113,5 +113,3 @@ void copy_register(struct endpoint *e)
 	layer_on(e, MEM_COPY, on_copy);
 	layer_on(e, MEM_COPY_DONE, on_copy_done);
 }
-
-/* cost: base control */

@@ -474,5 +474,3 @@ int tern_put_request_start_array(tern *t, const tern_long *what)
 	bool here = what->len <= START_IN_ONE_GO && mem_reach(m, what->dst, what->len);
 	return !what->len || here ? start_now(t, what, rank) : start_far(t, what, rank);
 }
-
-/* cost: base control */

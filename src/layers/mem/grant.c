@@ -278,5 +278,3 @@ void grant_register(struct endpoint *e)
 {
 	layer_on(e, MEM_GRANT, on_grant);
 }
-
-/* cost: protection control */

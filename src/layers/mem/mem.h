@@ -130,7 +130,6 @@ static inline struct mem *mem_of(tern *t)
 	return t->own->layer[LAYER_MEM];
 }
 
-/* cost: protection control */
 static inline uint64_t addr_offset(tern_addr a)
 {
 	return a & ((UINT64_C(1) << ADDR_SEGMENT_SHIFT) - 1);
@@ -150,7 +149,6 @@ static inline tern_addr addr_make(uint32_t rank, unsigned segment, uint64_t offs
  * The bytes [a, a + len) of a heap, else NULL. What a rank has committed only grows until it dies,
  * so a copy of it answers nearly always; span_look() brings the copy up to date.
  */
-/* cost: protection control */
 static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
@@ -174,7 +172,6 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
  */
 enum span_size { SPAN_WORD, SPAN_LINE, SPAN_WIDE };
 
-/* cost: protection control */
 __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern *t, tern_addr a,
 								      enum span_size size)
 {
@@ -196,7 +193,6 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern
 }
 
 /* The same for any number of bytes; heap_reach() brings the span up to date where it has to. */
-/* cost: protection control */
 __attribute__((no_sanitize("thread"))) static inline char *span_holds(const tern *t, tern_addr a,
 								      size_t len)
 {
@@ -214,7 +210,6 @@ __attribute__((no_sanitize("thread"))) static inline char *span_holds(const tern
 /* -- mem.c: what an address reaches -- */
 char *region_reach(struct mem *m, tern_addr a, size_t len); /* mem_reach() for a region */
 /* The bytes [a, a + len) if this process can touch them, else NULL. No sentence. */
-/* cost: protection control */
 static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
 {
 	return addr_segment(a) == SEGMENT_HEAP ? heap_reach(m, a, len) : region_reach(m, a, len);
@@ -227,7 +222,6 @@ char *grant_read(const struct mem *m, tern_addr a, size_t len);  /* NULL: not ev
 void grant_register(struct endpoint *e);
 
 /* heap_reach() for bytes that are only read. */
-/* cost: protection control */
 static inline char *heap_read(struct mem *m, tern_addr a, size_t len)
 {
 	char *p = heap_reach(m, a, len);
@@ -362,5 +356,3 @@ int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t
 		 uint32_t slot);
 
 #endif
-
-/* cost: base setup */

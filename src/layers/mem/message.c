@@ -253,5 +253,3 @@ void message_register(struct endpoint *e)
 	layer_serve(e, MEM_GET);
 	layer_serve(e, MEM_AMO);
 }
-
-/* cost: fault control */

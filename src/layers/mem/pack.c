@@ -168,7 +168,6 @@ static uint64_t unpack_word(struct unpack *u)
 }
 
 /* Whether the next part is whole, and has the bytes that it is said to. */
-/* cost: protection control */
 static bool unpack_part(struct unpack *u)
 {
 	size_t total;
@@ -194,7 +193,6 @@ static bool unpack_part(struct unpack *u)
 }
 
 /* Finds the memory that it covers: all of it is this rank's, or none is used. */
-/* cost: protection control */
 static bool unpack_reach(struct mem *m, struct unpack *u)
 {
 	int64_t before, beyond;
@@ -288,5 +286,3 @@ void pack_register(struct endpoint *e)
 	layer_serve(e, MEM_PUT_PARTS);
 	layer_serve(e, MEM_GET_PARTS);
 }
-
-/* cost: fault control */

@@ -17,7 +17,6 @@ static bool part_empty(const tern_part *p)
 	return empty;
 }
 
-/* cost: protection control */
 bool part_bytes(const tern_part *p, size_t *bytes)
 {
 	*bytes = 0;
@@ -217,5 +216,3 @@ size_t parts_passed(const struct run_walk *w)
 		runs = runs * w->part->count[d - 1] + w->index[d - 1];
 	return runs * w->len + w->done;
 }
-
-/* cost: base control */

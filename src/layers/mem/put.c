@@ -116,7 +116,6 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 /* -- Split-phase: complete on return where this process can touch the memory ------------- */
 
 /* op_silent() of a handle that there is. */
-/* cost: base control */
 static inline bool handle_silent(const tern_op *op)
 {
 	return !((uintptr_t)op->flag | (uintptr_t)op->done);
@@ -311,5 +310,3 @@ int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
 	return begin_parts(mem_of(t), (struct list){ src, srcs }, (struct list){ dst, dsts }, false,
 			   op);
 }
-
-/* cost: base control */

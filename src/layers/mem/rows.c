@@ -41,7 +41,6 @@ static bool part_alike(const tern_part *p, const tern_part *shape)
 			 __atomic_load_n((const type *)(const void *)from, __ATOMIC_RELAXED), \
 			 __ATOMIC_RELAXED)
 
-/* cost: base write */
 static void row_move(char *to, ptrdiff_t there, const char *from, ptrdiff_t here, size_t run,
 		     size_t n)
 {
@@ -146,5 +145,3 @@ size_t rows_next(struct mem *m, const struct runs *r, bool put, size_t most)
 	word_after_get();
 	return runs * len;
 }
-
-/* cost: base control */

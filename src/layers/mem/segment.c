@@ -46,7 +46,6 @@ static size_t segment_offset(tern_segment s)
 	return s & 0xffffffff;
 }
 
-/* cost: protection control */
 static struct segment *segment_search(struct mem *m, tern_segment s)
 {
 	struct segment *g = &m->segments->segment[s >> 32 & 0xff];
@@ -57,7 +56,6 @@ static struct segment *segment_search(struct mem *m, tern_segment s)
 	return g;
 }
 
-/* cost: protection control */
 static struct segment *segment_find(struct mem *m, tern_segment s)
 {
 	if (!m->segments)
@@ -108,7 +106,6 @@ static void segment_shut(struct mem *m, struct segment *g)
 /*
  * All has come: the end function says how much more there will be. It may close the segment itself.
  */
-/* cost: buffer control */
 static void segment_end(struct mem *m, struct segment *g)
 {
 	uint8_t generation = g->generation;
@@ -177,7 +174,6 @@ static int segment_take(struct mem *m, tern_segment s, const void *data, size_t 
 	return 0;
 }
 
-/* cost: fault control */
 static void on_xfer(tern *t, const tern_msg *msg)
 {
 	size_t len;
@@ -219,7 +215,6 @@ static void on_reply_xfer4(tern *t, const tern_msg *msg)
 
 /* -- Sending --------------------------------------------------------------------------- */
 
-/* cost: fault setup */
 static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *data, size_t len,
 		     const uint64_t *four, tern_op *op)
 {
@@ -234,7 +229,6 @@ static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *dat
 	return slot_request(m, slot, op, id, data, len, four ? 6 : 2, words);
 }
 
-/* cost: protection control */
 int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
@@ -309,5 +303,3 @@ void segment_register(struct endpoint *e)
 	layer_on(e, MEM_REPLY_XFER, on_reply_xfer);
 	layer_on(e, MEM_REPLY_XFER4, on_reply_xfer4);
 }
-
-/* cost: base read */

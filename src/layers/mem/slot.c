@@ -241,5 +241,3 @@ bool slot_lost(struct mem *m)
 	}
 	return owed;
 }
-
-/* cost: fault control */

@@ -90,5 +90,3 @@ bool slots_quiet(const struct mem *m); /* nothing quick waits for its answer */
 bool slot_lost(struct mem *m);
 
 #endif
-
-/* cost: fault control */

@@ -172,5 +172,3 @@ int tern_put_local_start(tern *t, tern_addr dst, const void *src, size_t len, te
 		return tern_put_handle(t, dst, src, len, op);
 	return put_local_far(t, dst, src, len, local, op);
 }
-
-/* cost: base control */

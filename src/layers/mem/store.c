@@ -108,5 +108,3 @@ int tern_store_sync_all(tern *t)
 	atomic_store(stored_at(m, m->rank), 0);
 	return tern_barrier(t); /* nobody stores anew before all counts are cleared */
 }
-
-/* cost: base status */

@@ -16,7 +16,6 @@ static __attribute__((constructor)) void wide_look(void)
 		wide_more = WIDE_MOST - WIDE_LEAST + 1;
 }
 
-/* cost: base write */
 static inline void two_lines(char *to, const char *from)
 {
 	struct lines {
@@ -36,7 +35,6 @@ static inline void two_lines(char *to, const char *from)
 }
 
 /* The last two lines may have been copied in part before. */
-/* cost: base write */
 void wide_long(char *to, const char *from, size_t len)
 {
 	if (len > WIDE_LONG || len <= WIDE_MOST || !wide_more) {
@@ -52,5 +50,3 @@ void wide_long(char *to, const char *from, size_t len)
 }
 
 #endif
-
-/* cost: base setup */

@@ -22,13 +22,11 @@ extern __attribute__((visibility("hidden"))) size_t wide_more;
 /* More than WIDE_MOST bytes: memcpy(), or two lines at a time up to WIDE_LONG. */
 __attribute__((visibility("hidden"))) void wide_long(char *to, const char *from, size_t len);
 
-/* cost: base control */
 static inline bool wide_fits(size_t len)
 {
 	return len - WIDE_LEAST < wide_more;
 }
 
-/* cost: base write */
 static inline void wide_line(char *to, const char *from)
 {
 	struct line {
@@ -44,7 +42,6 @@ static inline void wide_line(char *to, const char *from)
 }
 
 /* The last 64 bytes may have been copied in part before. */
-/* cost: base write */
 static inline void wide_copy(char *to, const char *from, size_t len)
 {
 	char *last = to + len - TERN_LINE;

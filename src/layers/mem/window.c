@@ -59,7 +59,6 @@ static void pane_ask(struct mem *m, uint32_t rank)
 }
 
 /* The half of `rank`'s heap that has it, and where in it that is; NULL if it is not known to. */
-/* cost: protection control */
 static const struct half *pane_find(const struct mem *m, tern_addr a, size_t len, uint64_t *at)
 {
 	const struct pane *p = &m->windows->of[tern_addr_rank(a)];
@@ -129,7 +128,6 @@ unsigned window_progress(struct mem *m)
  * The provider may still write to memory of an operation that ends, so it is given time to say that
  * it will not.
  */
-/* cost: fault control */
 bool window_owed(const struct mem *m, struct slot *s)
 {
 	uint64_t now = m->e->world->now();
@@ -194,5 +192,3 @@ void window_register(struct endpoint *e)
 	layer_on(e, MEM_WINDOW, on_window_query);
 	layer_on(e, MEM_WINDOW_IS, on_window_reply);
 }
-
-/* cost: base control */

@@ -26,13 +26,11 @@ union word {
 };
 
 /* Whether `len` bytes at `p` are a word. */
-/* cost: base control */
 static inline bool word_is(const void *p, size_t len)
 {
 	return len - 1 < WORD_MOST && !(len & (len - 1)) && !((uintptr_t)p & (len - 1));
 }
 
-/* cost: base read */
 static inline void word_load(union word *w, const void *from, size_t len)
 {
 	if (len == 8)
@@ -45,7 +43,6 @@ static inline void word_load(union word *w, const void *from, size_t len)
 		w->of1 = __atomic_load_n((const uint8_t *)from, __ATOMIC_RELAXED);
 }
 
-/* cost: base write */
 static inline void word_store(void *to, const union word *w, size_t len)
 {
 	if (len == 8)
@@ -62,7 +59,6 @@ static inline void word_store(void *to, const union word *w, size_t len)
  * memcpy(), but a word at either side is one access there. Memory that is not aligned may be of
  * this rank alone.
  */
-/* cost: base write */
 static inline void word_copy(void *to, const void *from, size_t len)
 {
 	union word w;
@@ -95,7 +91,6 @@ static inline void word_copy(void *to, const void *from, size_t len)
  * 8 bytes at any address, with one load and one store where the machine has those for addresses
  * that are not aligned.
  */
-/* cost: base write */
 static inline void word8_copy(void *to, const void *from)
 {
 #if defined(WORD_SANITIZED)
@@ -128,7 +123,6 @@ static inline void word_after_get(void)
 }
 
 /* Bytes to send: of a word a copy in `w`, which one load has taken. */
-/* cost: base control */
 static inline const void *word_value(union word *w, const void *from, size_t len)
 {
 	if (!word_is(from, len))

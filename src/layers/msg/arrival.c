@@ -359,5 +359,3 @@ void arrival_register(struct endpoint *e)
 	layer_on(e, MSG_EACH, on_send_each);
 	layer_on(e, MSG_RTS, on_send_rts);
 }
-
-/* cost: base control */

@@ -103,7 +103,6 @@ bool flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
 	return true;
 }
 
-/* cost: base control */
 void flow_pull_end(struct msg *m, struct receiving *r)
 {
 	if (!r->pulling)

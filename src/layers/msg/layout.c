@@ -101,5 +101,3 @@ void walk_scatter(struct walk *w, const char *bytes, size_t len)
 {
 	walk_copy(w, (char *)(uintptr_t)bytes, len, false);
 }
-
-/* cost: base control */

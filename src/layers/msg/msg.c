@@ -216,5 +216,3 @@ const struct layer msg_layer = { .open = msg_open,
 				 .lost = msg_lost,
 				 .needs_anyone = msg_needs_anyone,
 				 .report = msg_report };
-
-/* cost: base control */

@@ -292,5 +292,3 @@ void block_register(struct endpoint *e);
 void block_agreed(struct msg *m, uint32_t from, tern_id id, int error);
 
 #endif
-
-/* cost: base control */

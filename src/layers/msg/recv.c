@@ -14,7 +14,6 @@ static struct receiving *of_node(struct node *n)
 
 /* -- The table ---------------------------------------------------------------------------- */
 
-/* cost: buffer setup */
 static int recv_add(struct msg *m, struct receiving *r)
 {
 	r->seq = ++m->seq;
@@ -27,7 +26,6 @@ static int recv_add(struct msg *m, struct receiving *r)
 	return table_add(&m->recv_table, &r->node);
 }
 
-/* cost: buffer control */
 static void recv_remove(struct msg *m, struct receiving *r)
 {
 	if (r->masked) {
@@ -77,7 +75,6 @@ bool recv_busy(struct msg *m, uint32_t src, tern_id id)
 	return recv_in(m, src, id, TERN_STATE_IN_PROGRESS) != NULL;
 }
 
-/* cost: protection control */
 int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len)
 {
 	r->state = TERN_STATE_IN_PROGRESS;
@@ -125,7 +122,6 @@ struct recv_args {
 	tern_op *op; /* NULL: listed */
 };
 
-/* cost: protection control */
 static int recv_check(struct msg *m, const struct recv_args *w)
 {
 	/* `reach` says that this is the program. */
@@ -155,7 +151,6 @@ static int recv_refuse(const struct msg *m)
 			 m->e->t->rank, m->recvs.used);
 }
 
-/* cost: buffer setup */
 static int recv_new(struct msg *m, const struct recv_args *w, struct receiving **out)
 {
 	struct receiving *r = record_take(&m->recvs);
@@ -477,5 +472,3 @@ int tern_probe_wait(tern *t, const tern_match *match, tern_envelope *env)
 		rc = wait_until(m->e, probe_found, &p, &w);
 	return rc ? rc : tern_probe(t, match, env);
 }
-
-/* cost: base control */

@@ -14,7 +14,6 @@ static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
 /* -- Small messages ------------------------------------------------------------------------ */
 
 /* Up to 32 bytes as words; the commonest length without a call. */
-/* cost: base write */
 static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 			     const void *data, size_t len)
 {
@@ -35,7 +34,6 @@ static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 	return words_send(m, dst, id, meta, bytes, l->total);
 }
 
-/* cost: base setup */
 static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 			 const struct layout *l)
 {
@@ -53,7 +51,6 @@ static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 /*
  * Sends a small message whole. In ready mode it needs no cells: it is taken at once, or discarded.
  */
-/* cost: flow control */
 static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
 		      unsigned flags, uint32_t name)
 {
@@ -71,7 +68,6 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
  * Whether a message can go whole, and now: it is small, nothing is before it, and its receiver has
  * room.
  */
-/* cost: flow status */
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct correspondent *p = &m->peer[dst];
@@ -267,7 +263,6 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 
 /* -- Starting ---------------------------------------------------------------------------------- */
 
-/* cost: protection control */
 int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 {
 	const unsigned known =
@@ -367,7 +362,6 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
  * 33 to 48 bytes: a message of eight words, which the ring keeps whole. Where it has no room for
  * two lines the bytes go as a payload. As send_quick().
  */
-/* cost: base write */
 static __attribute__((noinline)) int send_eight(struct msg *m, uint32_t dst, tern_id id,
 						const void *data, size_t len, unsigned flags)
 {
@@ -578,5 +572,3 @@ int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_p
 		rc = each_begin(msg_of(t), dst, ids, parts, n, flags, op);
 	return op == &own ? op_finish(t, NULL, &own, rc) : rc;
 }
-
-/* cost: base control */

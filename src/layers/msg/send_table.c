@@ -185,5 +185,3 @@ void send_register(struct endpoint *e)
 {
 	layer_on(e, MSG_CANCEL, on_send_cancel);
 }
-
-/* cost: base control */

@@ -39,5 +39,3 @@ void table_free(struct table *t)
 {
 	memory_free(t->bucket);
 }
-
-/* cost: base control */

@@ -54,5 +54,3 @@ static inline struct node *table_find(const struct table *t, uint32_t rank, tern
 }
 
 #endif
-
-/* cost: base control */

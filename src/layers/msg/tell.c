@@ -142,5 +142,3 @@ void tell_register(struct endpoint *e)
 {
 	layer_on(e, MSG_TELL, on_send_status);
 }
-
-/* cost: flow control */

@@ -214,5 +214,3 @@ void batch_register(struct endpoint *e)
 	layer_on(e, POST_SLOT, on_slot);
 	layer_on(e, POST_PACE, on_pace);
 }
-
-/* cost: base call */

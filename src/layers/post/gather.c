@@ -261,5 +261,3 @@ unsigned gather_send_all(struct post *p)
 	}
 	return sent;
 }
-
-/* cost: base write */

@@ -384,5 +384,3 @@ const struct layer post_layer = { .open = post_open,
 				  .reply = post_reply,
 				  .flush = post_flush,
 				  .report = post_report };
-
-/* cost: base control */

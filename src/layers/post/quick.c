@@ -50,5 +50,3 @@ bool post_quick(struct post *p, uint32_t rank)
 	gather_again(p, rank);
 	return true;
 }
-
-/* cost: base write */

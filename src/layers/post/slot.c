@@ -209,5 +209,3 @@ void post_slot_give(const uint64_t *word)
 		(struct post_slot *)((uintptr_t)word - offsetof(struct post_slot, word));
 	atomic_store_explicit(&s->busy, 0, memory_order_release); /* slot.R7 */
 }
-
-/* cost: base write */

@@ -30,7 +30,6 @@ static struct outbound *outbound_of(struct sequence *q, const tern_msg *m)
 	return out && out->busy && out->number == tern_msg_arg(m, 0) ? out : NULL;
 }
 
-/* cost: buffer control */
 static void on_sequence_verdict(tern *t, const tern_msg *m)
 {
 	struct outbound *out = outbound_of(sequence_of(t), m);
@@ -40,7 +39,6 @@ static void on_sequence_verdict(tern *t, const tern_msg *m)
 	out->verdict = layer_error(tern_msg_arg(m, 1));
 }
 
-/* cost: fault control */
 static void on_sequence_done(tern *t, const tern_msg *m)
 {
 	struct outbound *out = outbound_of(sequence_of(t), m);
@@ -50,7 +48,6 @@ static void on_sequence_done(tern *t, const tern_msg *m)
 	out->answered = 1;
 }
 
-/* cost: fault control */
 static void on_sequence_missing(tern *t, const tern_msg *m)
 {
 	struct outbound *out = outbound_of(sequence_of(t), m);
@@ -110,7 +107,6 @@ void shipment_number(struct shipment *s)
 	s->number = s->out->number += BLOCK_STEP;
 }
 
-/* cost: base control */
 int shipment_say(const struct shipment *s, unsigned handler)
 {
 	/* A plain block has no packets to be told of. */
@@ -120,7 +116,6 @@ int shipment_say(const struct shipment *s, unsigned handler)
 	return layer_request(s->t->own, s->dst, handler, NULL, 0, 3, words);
 }
 
-/* cost: base control */
 int shipment_ask(const struct shipment *s)
 {
 	tern *t = s->t;
@@ -162,7 +157,6 @@ static __attribute__((noinline)) int done_behind(const struct shipment *s)
  * The answer is taken where it lies. A poll would find it by the circle of inlets and call a
  * handler that has to find the block: for one message that is waited for by name, thrice as much.
  */
-/* cost: base control */
 static inline __attribute__((always_inline)) int
 answer_take(const struct shipment *s, unsigned handler, int (*behind)(const struct shipment *s))
 {
@@ -257,7 +251,6 @@ static int line_any(const struct shipment *s, uint64_t i)
 	return layer_write(s->q->e, s->dst, SEQUENCE_LINE2, 3, s->number + i, w[0], w[1], 0, 0, 0);
 }
 
-/* cost: base write */
 int shipment_packet(const struct shipment *s, uint64_t i)
 {
 	if (s->shift != SHIFT_PAYLOAD)
@@ -269,7 +262,6 @@ int shipment_packet(const struct shipment *s, uint64_t i)
 }
 
 /* Whole lines of a constant length, from the i-th on, into the ring up to `stop`. */
-/* cost: base write */
 static inline __attribute__((always_inline)) void lines_send(const struct shipment *s, uint64_t i,
 							     uintptr_t stop, unsigned shift)
 {
@@ -325,7 +317,6 @@ static __attribute__((noinline)) int packets_rare(const struct shipment *s, uint
  * The receiver sees each line as soon as its header is there, and is knocked for when all are. They
  * are one send as far as looks go: whoever has sent a block waits next.
  */
-/* cost: base write */
 int shipment_packets(const struct shipment *s, uint64_t n)
 {
 	tern *t = s->t;
@@ -343,7 +334,6 @@ int shipment_packets(const struct shipment *s, uint64_t n)
 }
 
 /* Those that are missing, as many as may be sent at once. */
-/* cost: fault control */
 static int missing_send(const struct shipment *s, unsigned burst)
 {
 	int rc = 0;
@@ -378,7 +368,6 @@ static int send_full(const struct shipment *s)
 	return rc == -ENXIO ? nobody(s) : rc;
 }
 
-/* cost: base write */
 int shipment_piece(const struct shipment *s, size_t at)
 {
 	size_t len = s->len - at < PACKET ? s->len - at : PACKET;
@@ -492,5 +481,3 @@ void finite_close(struct sequence *q)
 {
 	memory_free(q->out);
 }
-
-/* cost: base control */

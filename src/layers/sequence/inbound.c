@@ -92,7 +92,6 @@ static inline void incoming_drop(struct inbound *in)
 }
 
 /* Notes a block that is new, and asks for memory for it. */
-/* cost: buffer setup */
 static inline void incoming_begin(tern *t, struct inbound *in, const struct kind *k, uint32_t from,
 				  uint64_t number, size_t len, uint64_t shape)
 {
@@ -103,7 +102,6 @@ static inline void incoming_begin(tern *t, struct inbound *in, const struct kind
 }
 
 /* The block is there: it is the program's. */
-/* cost: buffer control */
 static inline void incoming_end(tern *t, const tern_msg *m, struct inbound *in)
 {
 	unsigned id = shape_id(in->shape);
@@ -115,7 +113,6 @@ static inline void incoming_end(tern *t, const tern_msg *m, struct inbound *in)
 }
 
 /* The same, acknowledged to the packet that has completed it. */
-/* cost: fault write */
 static inline void incoming_done(tern *t, const tern_msg *m, struct inbound *in)
 {
 	incoming_end(t, m, in);
@@ -171,7 +168,6 @@ static int incoming_announced(tern *t, const tern_msg *m, bool lines)
 }
 
 /* A block was announced, in full or plain: takes it or refuses it, and says which. */
-/* cost: buffer control */
 static __attribute__((noinline)) void on_sequence_head(tern *t, const tern_msg *m)
 {
 	bool lines;
@@ -188,7 +184,6 @@ static __attribute__((noinline)) void ask_refuse(tern *t, struct inbound *in)
 }
 
 /* The common case: a block in lines from a rank that has none under way. */
-/* cost: buffer control */
 static void on_sequence_ask(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
@@ -215,14 +210,12 @@ static void on_sequence_ask(tern *t, const tern_msg *m)
 
 /* -- Packets --------------------------------------------------------------------------------- */
 
-/* cost: order status */
 static inline bool packet_came(const struct inbound *in, uint64_t i)
 {
 	return i < in->next || (in->came && in->came[i / 64] >> i % 64 & 1);
 }
 
 /* Memory for what comes early; without, such packets are as good as lost. */
-/* cost: order setup */
 static bool early_begin(struct inbound *in)
 {
 	uint64_t packets = inbound_packets(in);
@@ -231,7 +224,6 @@ static bool early_begin(struct inbound *in)
 	return in->came;
 }
 
-/* cost: order control */
 static void packet_early(struct inbound *in, uint64_t i)
 {
 	in->came[i / 64] |= UINT64_C(1) << i % 64;
@@ -241,7 +233,6 @@ static void packet_early(struct inbound *in, uint64_t i)
 }
 
 /* A packet in its place, unless it has come before; true: it completes the block. */
-/* cost: order control */
 static bool packet_take(struct inbound *in, uint64_t i, const void *data, size_t len)
 {
 	uint64_t packets = inbound_packets(in);
@@ -261,7 +252,6 @@ static bool packet_take(struct inbound *in, uint64_t i, const void *data, size_t
 	return in->next == packets;
 }
 
-/* cost: order control */
 static void on_sequence_packet(tern *t, const tern_msg *m)
 {
 	struct inbound *in = incoming_of(t, m);
@@ -326,7 +316,6 @@ static __attribute__((noinline)) void line4_last(tern *t, const tern_msg *m, str
 }
 
 /* A line of a constant length: the common case is that it is the next one. */
-/* cost: base read */
 static inline __attribute__((always_inline)) void
 line_take(tern *t, const tern_msg *m, unsigned shift,
 	  void (*last)(tern *t, const tern_msg *m, struct inbound *in))
@@ -357,7 +346,6 @@ static void on_sequence_line4(tern *t, const tern_msg *m)
 }
 
 /* The packets that are missing, from the first one on. */
-/* cost: fault control */
 static uint64_t missing_of(struct inbound *in, uint64_t *missing)
 {
 	uint64_t packets = inbound_packets(in);
@@ -369,7 +357,6 @@ static uint64_t missing_of(struct inbound *in, uint64_t *missing)
 	return in->next;
 }
 
-/* cost: fault control */
 static void on_sequence_end(tern *t, const tern_msg *m)
 {
 	struct inbound *in = incoming_from(t, m);
@@ -383,7 +370,6 @@ static void on_sequence_end(tern *t, const tern_msg *m)
 	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 3 + MISSING_WORDS, words);
 }
 
-/* cost: base read */
 static void on_sequence_piece(tern *t, const tern_msg *m)
 {
 	struct inbound *in = incoming_of(t, m);
@@ -412,5 +398,3 @@ void inbound_close(struct sequence *q)
 		incoming_drop(&q->in[r]);
 	memory_free(q->in);
 }
-
-/* cost: base control */

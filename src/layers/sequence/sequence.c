@@ -36,7 +36,6 @@ enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way)
 	return sequence_way(given(t), rank, way);
 }
 
-/* cost: fault status */
 bool patience_over(struct endpoint *e, struct patience *p)
 {
 	uint64_t now = e->world->now();
@@ -89,5 +88,3 @@ const struct layer sequence_layer = {
 	.progress = sequence_progress,
 	.lost = sequence_lost,
 };
-
-/* cost: base control */

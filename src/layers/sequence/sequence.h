@@ -192,5 +192,3 @@ unsigned stream_progress(struct sequence *q); /* sends again what was not acknow
 void stream_close_all(struct sequence *q);
 
 #endif
-
-/* cost: base control */

@@ -20,7 +20,6 @@ static inline struct tern_stream *stream_to(const struct sequence *q, uint32_t d
 }
 
 /* Nothing of a stream is under way any more: polls have nothing to do for it. */
-/* cost: fault control */
 static void stream_rests(struct sequence *q)
 {
 	if (q->waiting && --q->waiting == 0)
@@ -28,7 +27,6 @@ static void stream_rests(struct sequence *q)
 }
 
 /* A stream has its first packet under way: polls see to it. */
-/* cost: fault control */
 static void stream_begins(struct sequence *q)
 {
 	q->waiting++;
@@ -36,7 +34,6 @@ static void stream_begins(struct sequence *q)
 }
 
 /* All below `key` has come; false: it is not of this stream, or nothing new. */
-/* cost: fault control */
 static inline bool ack_take(struct tern_stream *s, uint64_t key)
 {
 	uint64_t more = key - s->acked;
@@ -47,7 +44,6 @@ static inline bool ack_take(struct tern_stream *s, uint64_t key)
 	return true;
 }
 
-/* cost: fault control */
 static void on_stream_ack(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
@@ -63,7 +59,6 @@ static __attribute__((noinline)) bool settle_more(struct tern_stream *s);
  * Takes the acknowledgements that lie first among the replies, as answer_take() in finite.c does;
  * whether nothing is under way any more.
  */
-/* cost: fault control */
 static inline __attribute__((always_inline)) bool stream_settle(struct tern_stream *s)
 {
 	tern *t = s->t;
@@ -91,7 +86,6 @@ static inline __attribute__((always_inline)) bool stream_settle(struct tern_stre
 }
 
 /* Where a leaf of the ring ends, they go on behind it. */
-/* cost: fault control */
 static bool settle_more(struct tern_stream *s)
 {
 	while (layer_turn(s->replies))
@@ -100,7 +94,6 @@ static bool settle_more(struct tern_stream *s)
 	return false;
 }
 
-/* cost: base write */
 static int piece_send(struct tern_stream *s, uint64_t key, bool asks)
 {
 	const struct piece *p = piece_at(s->kept, key);
@@ -113,7 +106,6 @@ static int piece_send(struct tern_stream *s, uint64_t key, bool asks)
  * Sends again what is not acknowledged, as far as the ring has room: a layer's turn must not wait.
  * The last packet asks for an acknowledgement.
  */
-/* cost: fault control */
 static unsigned stream_again(struct tern_stream *s)
 {
 	unsigned sent = 0;
@@ -122,14 +114,12 @@ static unsigned stream_again(struct tern_stream *s)
 	return sent;
 }
 
-/* cost: fault status */
 static bool stream_waits(const struct tern_stream *s)
 {
 	return s->next != s->acked && !s->q->e->site.peer[s->dst].lost;
 }
 
 /* Whether it is time to send again. */
-/* cost: fault status */
 static bool stream_late(struct tern_stream *s)
 {
 	if (s->tried != s->acked) {
@@ -141,7 +131,6 @@ static bool stream_late(struct tern_stream *s)
 }
 
 /* A send of a turn polls, too, and that poll must not begin another turn. */
-/* cost: fault control */
 unsigned stream_progress(struct sequence *q)
 {
 	unsigned sent = 0;
@@ -175,7 +164,6 @@ static bool stream_has_room(struct endpoint *e, void *arg)
 }
 
 /* Until at most `most` are under way. */
-/* cost: fault status */
 static int stream_wait(struct tern_stream *s, uint64_t most)
 {
 	struct stream_room room = { s, most };
@@ -245,7 +233,6 @@ static __attribute__((noinline)) int put_rare(struct tern_stream *s, unsigned n,
  * The common case, where a program that polls puts `n` words, a constant, into a stream with room,
  * and the ring has room. The copy is what is sent again if need be.
  */
-/* cost: base write */
 static inline __attribute__((always_inline)) int put_quick(tern_stream *s, unsigned n,
 							   const uint64_t *words)
 {
@@ -280,7 +267,6 @@ static __attribute__((noinline)) int put_more(tern_stream *s, unsigned n, const 
 	return n == 4 ? put_quick(s, 4, words) : put_rare(s, n, words);
 }
 
-/* cost: base control */
 int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words)
 {
 	return TERN_LIKELY(n == 2) ? put_quick(s, 2, words) : put_more(s, n, words);
@@ -306,7 +292,6 @@ static __attribute__((noinline)) int flush_rare(struct tern_stream *s)
 	return rc ? rc : stream_flush(s);
 }
 
-/* cost: fault control */
 int tern_stream_flush(tern_stream *s)
 {
 	const tern *t = s->t;
@@ -419,5 +404,3 @@ void stream_close_all(struct sequence *q)
 	for (unsigned id = 0; id < TERN_SEQUENCES_MAX; id++)
 		memory_free(q->stream_out[id]);
 }
-
-/* cost: base control */

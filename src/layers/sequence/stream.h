@@ -36,7 +36,6 @@ struct piece {
 };
 _Static_assert(sizeof(struct piece) == 64, "a place is a line");
 
-/* cost: order setup */
 static inline struct piece *piece_at(struct piece *window, uint64_t key)
 {
 	return &window[key / KEY_STEP % WINDOW];
@@ -78,5 +77,3 @@ struct tern_stream {
 int stream_id_check(unsigned id, const char *call);
 
 #endif
-
-/* cost: base control */

@@ -24,14 +24,12 @@ struct stream_in {
 };
 _Static_assert(sizeof(struct stream_in) == 64 && WINDOW <= 64, "one bit for each of a window");
 
-/* cost: fault write */
 static inline int ack_reply(tern *t, const struct stream_in *in)
 {
 	return layer_answer(t, STREAM_ACK, in->expected, 0);
 }
 
 /* Passes a packet of `words` up. */
-/* cost: base call */
 static inline void packet_pass(tern *t, const struct stream_in *in, uint64_t n,
 			       const uint64_t *words)
 {
@@ -39,7 +37,6 @@ static inline void packet_pass(tern *t, const struct stream_in *in, uint64_t n,
 }
 
 /* The stream that a packet is of, if somebody has registered for it. */
-/* cost: base read */
 static inline struct stream_in *packet_stream(tern *t, const tern_msg *m)
 {
 	struct stream_in *in = sequence_of(t)->stream_in[key_id(tern_msg_arg(m, 0))];
@@ -50,7 +47,6 @@ static inline struct stream_in *packet_stream(tern *t, const tern_msg *m)
  * Keeps a packet that is the `place`-th behind the next one; false: there is no such place, or it
  * has come before.
  */
-/* cost: order write */
 static inline bool early_keep(struct stream_in *in, uint64_t place, unsigned n, bool asks,
 			      uint64_t key, const uint64_t *words)
 {
@@ -69,7 +65,6 @@ static inline bool early_keep(struct stream_in *in, uint64_t place, unsigned n, 
  * Passes up the packet whose turn it is, and the early ones behind it. They are acknowledged
  * together, if one of them asks.
  */
-/* cost: order control */
 static inline __attribute__((always_inline)) void
 packet_run(tern *t, struct stream_in *in, unsigned n, bool asks, const uint64_t *words)
 {
@@ -87,13 +82,11 @@ packet_run(tern *t, struct stream_in *in, unsigned n, bool asks, const uint64_t 
 		ack_reply(t, in); /* cost: fault write */
 }
 
-/* cost: order control */
 static __attribute__((noinline)) void run_two(tern *t, const tern_msg *m, struct stream_in *in)
 {
 	packet_run(t, in, 2, false, m->word + 1);
 }
 
-/* cost: order control */
 static __attribute__((noinline)) void run_two_asks(tern *t, const tern_msg *m, struct stream_in *in)
 {
 	packet_run(t, in, 2, true, m->word + 1);
@@ -131,7 +124,6 @@ static __attribute__((noinline)) void packet_rest(tern *t, const tern_msg *m,
  * function, which then nothing follows: it can neither send nor fail, and runs before anything else
  * that the sender sends later.
  */
-/* cost: base read */
 static inline __attribute__((always_inline)) void
 packet_take(tern *t, const tern_msg *m, unsigned n, bool asks,
 	    void (*run)(tern *t, const tern_msg *m, struct stream_in *in))
@@ -178,13 +170,11 @@ static void on_stream_two_asks(tern *t, const tern_msg *m)
 	packet_take(t, m, 2, true, run_two_asks);
 }
 
-/* cost: order control */
 static __attribute__((noinline)) void run_four(tern *t, const tern_msg *m, struct stream_in *in)
 {
 	packet_run(t, in, 4, false, m->word + 1);
 }
 
-/* cost: order control */
 static __attribute__((noinline)) void run_four_asks(tern *t, const tern_msg *m,
 						    struct stream_in *in)
 {
@@ -201,7 +191,6 @@ static void on_stream_four_asks(tern *t, const tern_msg *m)
 	packet_take(t, m, 4, true, run_four_asks);
 }
 
-/* cost: base read */
 static void on_stream_packet(tern *t, const tern_msg *m)
 {
 	struct stream_in *in = packet_stream(t, m);
@@ -210,7 +199,6 @@ static void on_stream_packet(tern *t, const tern_msg *m)
 		packet_any(t, m, in, (unsigned)n, shape & SHAPE_ASKS, m->word + 2);
 }
 
-/* cost: fault control */
 static void on_stream_ask(tern *t, const tern_msg *m)
 {
 	const struct stream_in *in = packet_stream(t, m);
@@ -218,7 +206,6 @@ static void on_stream_ask(tern *t, const tern_msg *m)
 		ack_reply(t, in);
 }
 
-/* cost: base read */
 static void on_stream_plain(tern *t, const tern_msg *m)
 {
 	const struct stream_in *in = packet_stream(t, m);
@@ -271,5 +258,3 @@ void stream_in_close(struct sequence *q)
 		memory_free(q->stream_in[id]);
 	}
 }
-
-/* cost: base control */

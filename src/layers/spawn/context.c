@@ -370,5 +370,3 @@ static const struct scheduler scheduler = { .idle = scheduler_idle,
 					    .bounded = scheduler_bounded,
 					    .over = scheduler_over,
 					    .pass = context_pass };
-
-/* cost: base control */

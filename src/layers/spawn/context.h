@@ -54,5 +54,3 @@ void context_pass(struct endpoint *e, struct wait *l, unsigned handled);
 void context_free(struct spawn *s);
 
 #endif
-
-/* cost: base control */

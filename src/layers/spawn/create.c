@@ -515,5 +515,3 @@ int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result)
 		*result = thread->result;
 	return 0;
 }
-
-/* cost: base control */

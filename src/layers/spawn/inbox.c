@@ -98,5 +98,3 @@ void inbox_answer(struct spawn *s, struct creation *c, int rc, uint64_t result)
 		layer_words(s->e, c->from, SPAWN_DONE, label_word(c->label), (uint64_t)rc, result,
 			    0, 0, 0);
 }
-
-/* cost: base control */

@@ -204,5 +204,3 @@ void portable_switch(struct machine *from, const struct machine *to)
 	from->sp = &here;
 	swapcontext(&here, to->sp);
 }
-
-/* cost: base control */

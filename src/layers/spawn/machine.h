@@ -43,5 +43,3 @@ void portable_switch(struct machine *from, const struct machine *to);
 #endif
 
 #endif
-
-/* cost: base control */

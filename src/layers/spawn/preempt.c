@@ -190,5 +190,3 @@ void preempt_end(struct spawn *s)
 	slices.home = NULL;
 	timer_delete(slices.timer);
 }
-
-/* cost: base control */

@@ -34,5 +34,3 @@ void preempt_watch(struct spawn *s);
 void preempt_end(struct spawn *s);
 
 #endif
-
-/* cost: base control */

@@ -238,5 +238,3 @@ unsigned tern_thread_limit(const tern *t)
 {
 	return spawn_of(given(t))->limit;
 }
-
-/* cost: base control */

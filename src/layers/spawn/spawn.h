@@ -162,5 +162,3 @@ bool inbox_take(struct spawn *s, struct creation *c);
 void inbox_answer(struct spawn *s, struct creation *c, int rc, uint64_t result);
 
 #endif
-
-/* cost: base control */

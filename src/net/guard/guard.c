@@ -318,5 +318,3 @@ const struct guard_ops guard_ops = {
 	.unseal = guard_unseal,
 	.close = guard_close,
 };
-
-/* cost: protection control */

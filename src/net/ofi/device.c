@@ -37,5 +37,3 @@ static const char *const devices[] = { "/sys/class/infiniband", "/sys/class/cxi"
 				       NULL };
 
 const struct net_device ofi_device = { "ofi", devices, ofi_usable };
-
-/* cost: base setup */

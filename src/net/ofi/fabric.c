@@ -162,7 +162,6 @@ void fabric_close(struct fabric *f)
 /*
  * Whoever can reach the endpoint and has the key can reach the memory, so it must not be guessed.
  */
-/* cost: protection setup */
 static uint64_t key_new(const struct fabric *f)
 {
 	uint64_t key = 0;
@@ -185,5 +184,3 @@ int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access,
 		fi_close(&(*out)->fid);
 	return rc;
 }
-
-/* cost: base setup */

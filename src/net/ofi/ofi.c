@@ -69,5 +69,3 @@ const struct net_ops ofi_ops = {
 	.usable = ofi_usable,
 	PACKET_OPERATIONS,
 };
-
-/* cost: base setup */

@@ -35,7 +35,6 @@ static void *desc_of(struct fid_mr *mr)
  * A letter that failed is lost, and those behind it are sent all the same: the provider may have
  * connected again. Where nothing is sent again, who gets them sees the gap, see silence_missed().
  */
-/* cost: fault control */
 static void letter_lost(struct correspondent *c, struct letter *l, int error)
 {
 	failure_note(&c->failure, error, clock_ns());
@@ -75,7 +74,6 @@ static void letters_post(struct port *p, struct correspondent *c)
 }
 
 /* Those that found no room, in their order. */
-/* cost: flow control */
 static void port_push(struct port *p)
 {
 	uint32_t still = 0;
@@ -110,7 +108,6 @@ static bool port_inject(struct port *p, struct correspondent *c, const struct ou
 /*
  * Some providers write to memory of their peers, which is not there any more when those have left.
  */
-/* cost: fault status */
 static bool port_gone(const struct port *p, uint32_t rank)
 {
 	return job_rank_state(p->job, rank) > RANK_OPEN;
@@ -137,7 +134,6 @@ static void port_send(struct wire *w, const struct outgoing *o, unsigned n)
 		send_one(port_of(w), &o[i]);
 }
 
-/* cost: flow status */
 static bool port_room(struct wire *w, uint32_t rank)
 {
 	const struct correspondent *c = &port_of(w)->to[rank];
@@ -145,7 +141,6 @@ static bool port_room(struct wire *w, uint32_t rank)
 }
 
 /* Whether its address means anything to our provider. */
-/* cost: base setup */
 static bool card_ours(const struct port *p, const struct ofi_card *card)
 {
 	char net[TERMS_NET_MOST];
@@ -155,7 +150,6 @@ static bool card_ours(const struct port *p, const struct ofi_card *card)
 }
 
 /* Puts a rank into the provider's table of addresses; false if its card is not there yet. */
-/* cost: base setup */
 static bool correspondent_meet(struct port *p, uint32_t rank)
 {
 	struct correspondent *c = &p->to[rank];
@@ -221,7 +215,6 @@ static void port_ended(struct port *p, struct work *w, int error)
 	}
 }
 
-/* cost: fault control */
 static bool port_error(struct port *p)
 {
 	struct fi_cq_err_entry e = { .err_data_size = 0 };
@@ -256,7 +249,6 @@ static struct datagram datagram_of(const struct port *p, const struct fi_cq_data
 }
 
 /* Makes the provider know all who can send by now. */
-/* cost: protection control */
 static void port_meet(struct port *p)
 {
 	if (p->looks++ % LOOKS != 0)
@@ -269,7 +261,6 @@ static void port_meet(struct port *p)
  * While the rank is awake nobody need be told of what comes: each message would cost its sender a
  * wake-up.
  */
-/* cost: base status */
 static void port_unwatch(struct port *p)
 {
 	epoll_ctl(p->sleep_fd, EPOLL_CTL_DEL, p->fabric.wait_fd, NULL);
@@ -337,7 +328,6 @@ static uint64_t port_due(struct wire *w)
 	return asks ? clock_ns() + NAP_NS : DUE_NEVER;
 }
 
-/* cost: base setup */
 static int wake_open(struct port *p)
 {
 	p->sleep_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -355,7 +345,6 @@ static void *port_pages(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* cost: base setup */
 static bool letters_make(struct port *p, uint32_t rank)
 {
 	struct correspondent *c = &p->to[rank];
@@ -388,7 +377,6 @@ static void letters_free(struct port *p, struct correspondent *c)
 	free(c->letter);
 }
 
-/* cost: base setup */
 static size_t port_most(struct wire *w, uint32_t rank)
 {
 	struct port *p = port_of(w);
@@ -396,7 +384,6 @@ static size_t port_most(struct wire *w, uint32_t rank)
 	return c->letter || (correspondent_meet(p, rank) && letters_make(p, rank)) ? p->most : 0;
 }
 
-/* cost: base setup */
 static int inboxes_make(struct port *p)
 {
 	p->inboxes = p->many ? INBOXES : INBOXES_SINGLE;
@@ -421,7 +408,6 @@ static int inboxes_make(struct port *p)
 	return 0;
 }
 
-/* cost: base setup */
 static void port_close(struct wire *w)
 {
 	struct port *p = port_of(w);
@@ -449,7 +435,6 @@ static void port_close(struct wire *w)
 	free(p);
 }
 
-/* cost: fault status */
 static void port_failed(struct wire *w, uint32_t rank, struct failure *f)
 {
 	const struct port *p = port_of(w);
@@ -475,7 +460,6 @@ static const struct wire_ops port_ops = {
  * again, the buffer is written over. The version of a provider counts libfabric's as 117.0 and so
  * on.
  */
-/* cost: base setup */
 static bool port_many(const struct fi_info *i)
 {
 	const char *name = i->fabric_attr->prov_name;
@@ -484,7 +468,6 @@ static bool port_many(const struct fi_info *i)
 	return i->caps & FI_MULTI_RECV && !early;
 }
 
-/* cost: base setup */
 static int port_settle(struct port *p)
 {
 	const struct fi_info *i = p->fabric.info;
@@ -513,7 +496,6 @@ static int port_settle(struct port *p)
  * libfabric's reliable messages over UDP (ofi_rxd, as of 1.17) deliver nothing any more once three
  * endpoints talk. A job over them would hang at one of its first barriers.
  */
-/* cost: base setup */
 static int provider_refuse(const struct port *p)
 {
 	if (p->size <= 2 || !strstr(fabric_name(&p->fabric), "ofi_rxd"))
@@ -526,7 +508,6 @@ static int provider_refuse(const struct port *p)
 		fabric_name(&p->fabric), p->size);
 }
 
-/* cost: base setup */
 int port_open(struct port **out, struct job *job, uint32_t size, const char *name)
 {
 	struct port *p = calloc(1, sizeof *p);
@@ -550,7 +531,6 @@ int port_open(struct port **out, struct job *job, uint32_t size, const char *nam
 	return 0;
 }
 
-/* cost: base setup */
 int port_address(struct port *p, unsigned char *address, size_t most)
 {
 	size_t len = most;
@@ -562,5 +542,3 @@ int port_address(struct port *p, unsigned char *address, size_t most)
 			fabric_name(&p->fabric), len, most);
 	return (int)len;
 }
-
-/* cost: base write */

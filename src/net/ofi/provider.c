@@ -171,5 +171,3 @@ int provider_find(const struct library *l, const char *name, uint64_t also, stru
 		}
 	return *out ? 0 : provider_none(l, name);
 }
-
-/* cost: base setup */

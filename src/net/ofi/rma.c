@@ -110,5 +110,3 @@ static unsigned rma_ended(struct net *net, struct moved *m, unsigned n)
 }
 
 const struct net_rma ofi_rma = { .expose = rma_expose, .move = rma_move, .ended = rma_ended };
-
-/* cost: base write */

@@ -218,5 +218,3 @@ bool packet_passed(struct net *net, uint64_t ticket, uint32_t rank)
 	barrier_tell(n);
 	return n->barrier.told >= ticket;
 }
-
-/* cost: base control */

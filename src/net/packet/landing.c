@@ -33,7 +33,6 @@ static bool get16(struct arrival *a, unsigned *value)
 	return true;
 }
 
-/* cost: protection control */
 static bool news_read(struct arrival *a, unsigned kind, struct record *r)
 {
 	unsigned round;
@@ -48,14 +47,12 @@ static bool news_read(struct arrival *a, unsigned kind, struct record *r)
 }
 
 /* The bytes that its payload may have: only requests of a program are longer than a short block. */
-/* cost: protection control */
 static unsigned record_most(const struct record *r)
 {
 	bool request = r->stream == STREAM_REQUESTS && r->id < TERN_HANDLER_MAX;
 	return request ? TERN_REQUEST_MAX : TERN_PAYLOAD_MAX;
 }
 
-/* cost: protection control */
 static bool payload_read(struct arrival *a, struct record *r)
 {
 	unsigned gap;
@@ -69,7 +66,6 @@ static bool payload_read(struct arrival *a, struct record *r)
 }
 
 /* The words of a message, and how many there are. */
-/* cost: protection control */
 static bool words_read(struct arrival *a, unsigned field, struct record *r)
 {
 	r->n = field;
@@ -80,7 +76,6 @@ static bool words_read(struct arrival *a, unsigned field, struct record *r)
 }
 
 /* The next record; false if the bytes are none. */
-/* cost: protection control */
 static bool record_read(struct arrival *a, struct record *r)
 {
 	unsigned head;
@@ -111,7 +106,6 @@ struct need {
 	uint32_t len, got;
 };
 
-/* cost: protection control */
 static bool need_add(struct need *need, const struct record *r)
 {
 	bool first = !need->present;
@@ -166,7 +160,6 @@ unsigned landing_lines(const struct in *in)
 	return others + (unsigned)((in->fill.end - in->fill.tail) / TERN_LINE);
 }
 
-/* cost: flow status */
 static bool need_met(const struct path *p, const struct need *need, unsigned stream)
 {
 	const struct in *in = &p->in[stream];
@@ -180,7 +173,6 @@ static bool need_met(const struct path *p, const struct need *need, unsigned str
 	return !need->lines || (flow && flow->grants) || need->lines <= landing_lines(in);
 }
 
-/* cost: protection control */
 static bool packet_good(struct path *p, struct arrival a, struct need *need)
 {
 	struct record r;
@@ -317,7 +309,6 @@ static void news_take(struct path *p, const struct record *r)
  * A packet that makes no sense. Sending it again would not make it better; where nobody does, what
  * was in it is lost, and whoever waits for it must hear of that.
  */
-/* cost: fault status */
 static __attribute__((noinline)) void packet_bad(struct path *p)
 {
 	packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
@@ -413,5 +404,3 @@ struct landing landing_take_each(struct path *p, const struct arrival *a, unsign
 	packet_put(p, *a, l.taken);
 	return l;
 }
-
-/* cost: base read */

@@ -266,5 +266,3 @@ uint64_t pace_patience(const struct pace *p)
 	uint64_t ns = p->smooth + (more > p->smooth ? more : p->smooth);
 	return ns < LEAST_NS ? LEAST_NS : ns;
 }
-
-/* cost: fault control */

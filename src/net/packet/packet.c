@@ -132,7 +132,6 @@ static void look_in_passing(struct packet_net *n)
  * datagram, so whoever polls turns it off first, and whoever goes turns it on: a burst costs one
  * signal, or a few.
  */
-/* cost: base setup */
 static bool call_whom(struct packet_net *n, int fd, const struct sleep *s)
 {
 	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = s->thread };
@@ -145,7 +144,6 @@ static bool call_whom(struct packet_net *n, int fd, const struct sleep *s)
 	return true;
 }
 
-/* cost: base setup */
 static bool call_set(int fd, bool on)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -153,7 +151,6 @@ static bool call_set(int fd, bool on)
 }
 
 /* False if that cannot be done. */
-/* cost: base setup */
 static bool call_on(struct packet_net *n, const struct sleep *s)
 {
 	int fd = n->wire->ops->descriptor(n->wire);
@@ -161,7 +158,6 @@ static bool call_on(struct packet_net *n, const struct sleep *s)
 	return n->call.on;
 }
 
-/* cost: base setup */
 static void call_off(struct packet_net *n)
 {
 	if (!n->call.on)
@@ -193,7 +189,6 @@ void packet_answer(struct net *net)
 /* -- Payloads ---------------------------------------------------------------------------- */
 
 /* Whether what is sent is away for so long that few blocks keep their sender waiting. */
-/* cost: buffer setup */
 static bool any_far(const struct packet_net *n)
 {
 	for (uint32_t i = 0; i < n->actives; i++)
@@ -206,7 +201,6 @@ static bool any_far(const struct packet_net *n)
  * For the thread that serves memory: a block that the program takes inside a call alone. Sends that
  * need no call take those of the pool at the same moment.
  */
-/* cost: buffer setup */
 static int serving_take(struct net *net, struct block **out)
 {
 	for (unsigned i = TERN_POOL_BLOCKS; i < POOL_LONG; i++) {
@@ -221,7 +215,6 @@ static int serving_take(struct net *net, struct block **out)
 }
 
 /* Near peers give blocks back so soon that more would only be colder. */
-/* cost: buffer setup */
 int packet_take(struct net *net, size_t len, struct block **out)
 {
 	if (TERN_UNLIKELY(net->site->serving))
@@ -251,7 +244,6 @@ void packet_reclaim(struct net *net, uint32_t rank)
  * Whether what a rank that has ended sent before has been taken in: once a look finds nothing any
  * more.
  */
-/* cost: fault status */
 static bool last_words(struct path *p)
 {
 	const struct packet_net *n = p->net;
@@ -263,7 +255,6 @@ static bool last_words(struct path *p)
 }
 
 /* Ranks that are there, and yet lost to this one. The job counts those that have left since. */
-/* cost: fault status */
 static uint32_t lost_though_there(struct packet_net *n)
 {
 	uint32_t lost = 0;
@@ -274,14 +265,12 @@ static uint32_t lost_though_there(struct packet_net *n)
 	return lost;
 }
 
-/* cost: fault status */
 static uint32_t packet_left(struct packet_net *n)
 {
 	uint32_t left = n->local ? 0 : job_left(n->job);
 	return n->strangers + n->unreachable ? left + lost_though_there(n) : left;
 }
 
-/* cost: fault status */
 int packet_check(struct net *net, uint32_t rank)
 {
 	struct packet_net *n = packet_of(net);
@@ -604,5 +593,3 @@ void packet_close(struct net *net)
 	packet_leave(packet_of(net));
 	packet_dispose(packet_of(net));
 }
-
-/* cost: base status */

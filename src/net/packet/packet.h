@@ -373,7 +373,6 @@ static inline struct packet_net *packet_of(struct net *net)
 	return (struct packet_net *)(void *)net;
 }
 
-/* cost: statistics control */
 static inline void packet_count(struct packet_net *n, enum pulse_count what, uint64_t packets)
 {
 	stats_add(&n->pulse->count[what], packets);
@@ -395,7 +394,6 @@ static inline uint64_t payload_first(void)
 const tern_msg *place_look_on(const struct out *o, struct place *p); /* over control lines */
 
 /* Whether the ring goes on there, be it with a control line. */
-/* cost: base read */
 static inline bool place_has(const struct place *p)
 {
 	const tern_msg *m = (const tern_msg *)(const void *)p->cursor;
@@ -404,7 +402,6 @@ static inline bool place_has(const struct place *p)
 }
 
 /* The message there; NULL if there is none. */
-/* cost: base read */
 static inline const tern_msg *place_look(const struct out *o, struct place *p)
 {
 	const tern_msg *m = (const tern_msg *)(const void *)p->cursor;
@@ -415,14 +412,12 @@ static inline const tern_msg *place_look(const struct out *o, struct place *p)
 }
 
 /* Over a turn, if there is one: the line that it lies in may be given back. */
-/* cost: base read */
 static inline void place_settle(const struct out *o, struct place *p)
 {
 	if (place_has(p))
 		place_look(o, p);
 }
 
-/* cost: base read */
 static inline void place_pass(struct place *p, const tern_msg *m)
 {
 	p->cursor += head_bytes(atomic_load_explicit(&m->head, memory_order_relaxed));
@@ -561,5 +556,3 @@ void barrier_tell(struct packet_net *n); /* after a flush: whether our part in i
 	.close = packet_close
 
 #endif
-
-/* cost: base setup */

@@ -295,5 +295,3 @@ void path_mind(struct path *p, bool all)
 	if (news || path_restless(p))
 		path_mark_dirty(p);
 }
-
-/* cost: base setup */

@@ -202,5 +202,3 @@ uint64_t post_due(struct packet_net *n)
 		due = n->now + CARD_NS;
 	return due < wire ? due : wire;
 }
-
-/* cost: base control */

@@ -20,7 +20,6 @@ enum {
 /* -- Walking along a ring over its control lines -------------------------------------------- */
 
 /* Over a turn, or the rest of a line that is padded, as the ring's consumer would go. */
-/* cost: base read */
 static bool place_control(const struct out *o, struct place *p, uint64_t difference)
 {
 	/* Nobody asks which leaves this has passed: an acknowledgement frees them. */
@@ -39,7 +38,6 @@ static bool place_control(const struct out *o, struct place *p, uint64_t differe
 	return true;
 }
 
-/* cost: base read */
 const tern_msg *place_look_on(const struct out *o, struct place *p)
 {
 	for (;;) {
@@ -236,7 +234,6 @@ static bool message_put(struct path *p, struct packet *k, unsigned stream, struc
 }
 
 /* Whether a message, and a payload, may be begun at its receiver. */
-/* cost: flow status */
 static bool message_allowed(struct out *o, const struct place *at, const tern_msg *m)
 {
 	if (at->offset)
@@ -366,7 +363,6 @@ void record_again(struct path *p, struct packet *k)
  * Gives back the blocks of messages that end in the packet: of those that also begin in it, or of
  * the one that does not.
  */
-/* cost: fault control */
 static void blocks_free(struct path *p, const struct slice *s, unsigned stream, bool whole)
 {
 	const struct out *o = &p->out[stream];
@@ -381,7 +377,6 @@ static void blocks_free(struct path *p, const struct slice *s, unsigned stream, 
 	}
 }
 
-/* cost: fault control */
 void record_landed(struct path *p, const struct slice *s)
 {
 	const struct service *flow = p->net->flow;
@@ -391,7 +386,6 @@ void record_landed(struct path *p, const struct slice *s)
 		blocks_free(p, s, stream, true);
 }
 
-/* cost: fault control */
 void record_acked(struct path *p, const struct slice *s)
 {
 	const struct service *flow = p->net->flow;
@@ -406,5 +400,3 @@ void record_acked(struct path *p, const struct slice *s)
 			atomic_store_explicit(o->freed, s->to[stream].leaf, memory_order_release);
 	}
 }
-
-/* cost: base write */

@@ -211,5 +211,3 @@ uint64_t service_tick(struct path *p, uint64_t now)
 	}
 	return first;
 }
-
-/* cost: base control */

@@ -298,5 +298,3 @@ void silence_told(struct path *p)
 	if (p->net->confirms && !p->silence.lossy)
 		p->silence.lossy = p->net->now;
 }
-
-/* cost: fault status */

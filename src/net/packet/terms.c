@@ -25,7 +25,6 @@ enum { PROTECTIONS = sizeof protections / sizeof *protections };
 
 enum meeting { MEETING_NOT_YET, MEETING_FITS, MEETING_STRANGE };
 
-/* cost: protection control */
 int guard_mode_read(enum guard_mode *mode)
 {
 	const char *text = setting_text(SETTING_PROTECT);
@@ -148,5 +147,3 @@ int terms_check(const struct packet_net *n, uint32_t rank)
 	return strange(rank, t, "the protection", protections[t->protects % PROTECTIONS],
 		       protections[n->terms.protects % PROTECTIONS], "TERN_PROTECT");
 }
-
-/* cost: base setup */

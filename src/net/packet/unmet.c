@@ -111,5 +111,3 @@ void unmet_close(struct packet_net *n)
 {
 	unmet_free(n->unmets);
 }
-
-/* cost: protection control */

@@ -38,7 +38,6 @@ struct outgoing {
 };
 
 /* Copies what it carries to `to`; how many bytes. */
-/* cost: base write */
 static inline size_t outgoing_copy(unsigned char *to, const struct outgoing *o)
 {
 	size_t len = 0;
@@ -109,7 +108,6 @@ struct wire_ops {
 	void (*close)(struct wire *w);
 };
 
-/* cost: fault status */
 static inline void failure_note(struct failure *f, int error, uint64_t now)
 {
 	f->error = error;

@@ -150,5 +150,3 @@ const struct net_ops self_ops = {
 	.passed = self_passed,
 	.close = self_close,
 };
-
-/* cost: fault status */

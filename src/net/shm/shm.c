@@ -177,7 +177,6 @@ static void knock_hard(struct shm *s, uint32_t rank)
 	job_ring(s->job, rank);
 }
 
-/* cost: base status */
 static void shm_knock(struct net *net, struct tern_lane *lane)
 {
 	struct shm *s = shm_of(net);
@@ -258,7 +257,6 @@ static void shm_answer(struct net *net)
 /* -- Payloads ------------------------------------------------------------------- */
 
 /* One more, if there is room for it. */
-/* cost: buffer setup */
 static int large_make(struct shm *s)
 {
 	uint32_t me = s->net.site->member;
@@ -275,7 +273,6 @@ static int large_make(struct shm *s)
 }
 
 /* Whoever has one waits for it when there is no memory for another. */
-/* cost: buffer setup */
 static int large_take(struct shm *s, struct block **out)
 {
 	int rc = pool_take(&s->net, TERN_REQUEST_MAX, out);
@@ -287,7 +284,6 @@ static int large_take(struct shm *s, struct block **out)
 	return pool_take(&s->net, TERN_REQUEST_MAX, out);
 }
 
-/* cost: buffer setup */
 static int shm_take(struct net *net, size_t len, struct block **out)
 {
 	struct shm *s = shm_of(net);
@@ -584,5 +580,3 @@ const struct net_ops shm_ops = {
 	.passed = shm_passed,
 	.close = shm_close,
 };
-
-/* cost: base setup */

@@ -25,7 +25,6 @@
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 
-/* cost: base setup */
 static bool is_loopback(const struct sockaddr_in6 *a)
 {
 	const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)a;
@@ -34,7 +33,6 @@ static bool is_loopback(const struct sockaddr_in6 *a)
 }
 
 /* Where the kernel does not say, it is taken to be up. */
-/* cost: base setup */
 static bool interface_down(const char *name)
 {
 	struct ifreq r = { 0 };
@@ -46,7 +44,6 @@ static bool interface_down(const char *name)
 	return down;
 }
 
-/* cost: base setup */
 /* 0, or -ENETDOWN with a sentence if `address` is one of loopback and that interface is down. */
 static int loopback_check(const struct sockaddr_in6 *address)
 {
@@ -65,7 +62,6 @@ static int loopback_check(const struct sockaddr_in6 *address)
  * Warns if `rank` has an address of loopback on another machine. Processes of one host may stand
  * for several machines; those reach each other by loopback.
  */
-/* cost: base setup */
 static void loopback_warn(const struct job *job, uint32_t rank, const struct card *card,
 			  const struct sockaddr_in6 *own)
 {
@@ -199,7 +195,6 @@ static void socket_join(struct socket *s)
 		s->joins = true;
 }
 
-/* cost: base setup */
 static size_t socket_most(struct wire *w, uint32_t rank)
 {
 	struct socket *s = socket_of(w);
@@ -218,7 +213,6 @@ static size_t socket_most(struct wire *w, uint32_t rank)
  * The kernel may have heard from a router that the path is narrower than the route; what is too
  * long already goes in fragments. Where such news do not come through, IPv4 routers may cut.
  */
-/* cost: fault control */
 static size_t socket_narrow(struct wire *w, uint32_t rank, size_t had, bool dark)
 {
 	struct socket *s = socket_of(w);
@@ -247,7 +241,6 @@ static struct msghdr header_for(const struct socket *s, const struct outgoing *o
  * What the kernel has no room for, or refuses, is lost, as a router would lose it. Retry sends it
  * again, and whoever wonders why nothing is acknowledged asks what went wrong.
  */
-/* cost: fault status */
 static __attribute__((noinline)) void send_failed(struct socket *s, uint32_t rank)
 {
 	failure_note(&s->failure[rank], errno, clock_ns());
@@ -512,7 +505,6 @@ static uint64_t socket_due(struct wire *w)
 	return s->next < s->full ? 1 : DUE_NEVER;
 }
 
-/* cost: fault status */
 static void socket_failed(struct wire *w, uint32_t rank, struct failure *f)
 {
 	const struct socket *s = socket_of(w);
@@ -615,5 +607,3 @@ int socket_open(struct wire **out, struct job *job, uint32_t size, struct sockad
 	*out = &s->wire;
 	return 0;
 }
-
-/* cost: base write */

@@ -57,5 +57,3 @@ const struct net_ops udp_ops = {
 	.usable = udp_usable,
 	PACKET_OPERATIONS,
 };
-
-/* cost: base setup */
