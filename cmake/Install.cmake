@@ -7,7 +7,11 @@ install(TARGETS tern tern_static EXPORT tern)
 install(TARGETS tern_command)
 install(TARGETS tern_link RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
 install(PROGRAMS scripts/tern-machines DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+set(headers_left_out ${layer_names})
+list(REMOVE_ITEM headers_left_out ${layers_built})
+list(JOIN headers_left_out "|" headers_left_out)
+install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h
+	REGEX "/(${headers_left_out})\\.h$" EXCLUDE)
 
 # Relative to the file itself, so that an installed tree can be moved.
 file(RELATIVE_PATH TERN_PC_PREFIX

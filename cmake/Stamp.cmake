@@ -1,8 +1,9 @@
 # Writes to TO, as C, a number of all that the library below ROOT is made of: base/stamp.h says for
 # what. Headers that a build leaves out count, too: builds with other options share a job's memory.
+# LAYERS are those that the build has: ranks of a job have the same.
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/include/*.h ${ROOT}/src/*.c ${ROOT}/src/*.h)
 list(FILTER files EXCLUDE REGEX "_test\\.c$|^src/tools/|^src/check/")
-set(sums "")
+set(sums "${LAYERS}\n")
 foreach(file ${files})
 	file(SHA256 ${ROOT}/${file} sum)
 	string(APPEND sums "${file} ${sum}\n")

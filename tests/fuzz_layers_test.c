@@ -80,7 +80,7 @@ struct message {
 
 static struct message message_make(void)
 {
-	struct message m = { .id = byte() % (LAYERS * LAYER_HANDLERS) };
+	struct message m = { .id = byte() % HANDLERS_OWN };
 	unsigned n = byte();
 	m.n = n % (TERN_WORDS_MAX + 1);
 	for (unsigned i = 0; i < m.n; i++)

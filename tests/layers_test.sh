@@ -30,7 +30,7 @@ done >"$work/objects"
 
 # FILE:LINE I HEADER, of the sources in every folder of the table but tests.
 find src -name '*.[ch]' ! -name '*_test.c' ! -path 'src/tools/*' ! -path 'src/check/*' -print0 |
-	xargs -0 awk '/^[ \t]*#[ \t]*include[ \t]*"/ {
+	xargs -0 awk '/^[ \t]*#[ \t]*include[ \t]*"[^"]*\// {
 		split($0, part, "\"")
 		print FILENAME ":" FNR, "I", "src/" part[2]
 	}' >>"$work/symbols"

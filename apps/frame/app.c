@@ -68,8 +68,8 @@ struct kinds {
 
 static struct kinds kinds_handled(struct app_job *j)
 {
-	struct kinds k;
-	for (unsigned i = 0; i < TERN_STATS_LAYERS; i++) {
+	struct kinds k = { 0 };
+	for (unsigned i = 0; tern_stats_layer_name(i); i++) {
 		tern_stats_handler_data d;
 		app_must(j, tern_stats_layer(j->t, i, &d));
 		k.messages[i] = d.count;
@@ -83,7 +83,7 @@ static void kinds_report(struct app_job *j, const struct kinds *before)
 {
 	static char name[TERN_STATS_LAYERS][2][32];
 	struct kinds now = kinds_handled(j);
-	for (unsigned i = 0; i < TERN_STATS_LAYERS; i++) {
+	for (unsigned i = 0; tern_stats_layer_name(i); i++) {
 		uint64_t sum[2] = { now.messages[i] - before->messages[i],
 				    now.bytes[i] - before->bytes[i] };
 		app_must(j, tern_team_allreduce(j->team, sum, sum, 2, TERN_TYPE_UINT64,

@@ -54,6 +54,8 @@ enum { TERN_LINE = 64, TERN_PIECE = 16, TERN_LINE_WORDS = 6 };
 
 struct ring_growth;
 
+enum { TERN_LANE_LAYERS = 16 }; /* bytes of a lane that are layers' */
+
 /* The sending end of a ring. The first line is all that a send touches. */
 struct tern_lane {
 	char *tail;    /* the next line to write */
@@ -73,10 +75,7 @@ struct tern_lane {
 	uint64_t shared;                  /* lines that pieces share, opened so far */
 	uint64_t padded;                  /* pieces of those that were left empty */
 	const struct ring_growth *growth; /* of a ring that begins small; else NULL */
-	/* Of tern_post(): where the next item goes, the low half of its end, the kind of item. */
-	uint64_t *post;
-	uint32_t post_end;
-	uint32_t post_kind;
+	uint64_t layers[TERN_LANE_LAYERS / 8];
 };
 
 /* The receiving end of a ring. */

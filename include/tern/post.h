@@ -57,6 +57,17 @@ int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64
 int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
 int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
 
+/* What a lane has of posts: where the next item goes, the low half of its end, its kind. */
+struct tern_post_lane {
+	uint64_t *next;
+	uint32_t end, kind;
+};
+
+static inline struct tern_post_lane *tern_post_lane_(struct tern_lane *lane)
+{
+	return (struct tern_post_lane *)(void *)lane->layers;
+}
+
 /* Items of one kind follow each other without headers. 0 is none. */
 static inline uint64_t tern_post_kind(unsigned id, unsigned n)
 {
@@ -64,9 +75,9 @@ static inline uint64_t tern_post_kind(unsigned id, unsigned n)
 }
 
 /* Whether the place for the next item is behind the last one that has room. */
-static inline int tern_post_full(const struct tern_lane *lane)
+static inline int tern_post_full(const struct tern_post_lane *lane)
 {
-	return (int32_t)((uint32_t)(uintptr_t)lane->post - lane->post_end) > 0;
+	return (int32_t)((uint32_t)(uintptr_t)lane->next - lane->end) > 0;
 }
 
 /* An item without words takes one, so that there is something to count. */
@@ -90,11 +101,11 @@ static inline uint64_t *tern_post_write(uint64_t *p, unsigned n, TERN_SIX_)
 /* The rank, the handler and the number of words were checked when the kind was begun. */
 static inline int tern_post_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
-	struct tern_lane *lane = &t->lane[dst];
-	if (TERN_UNLIKELY(dst >= t->reach || lane->post_kind != tern_post_kind(id, n) ||
+	struct tern_post_lane *lane = tern_post_lane_(&t->lane[dst]);
+	if (TERN_UNLIKELY(dst >= t->reach || lane->kind != tern_post_kind(id, n) ||
 			  tern_post_full(lane)))
 		return tern_post_rare(t, dst, id, n, TERN_SIX_VALUES_);
-	lane->post = tern_post_write(lane->post, n, TERN_SIX_VALUES_);
+	lane->next = tern_post_write(lane->next, n, TERN_SIX_VALUES_);
 	return 0;
 }
 

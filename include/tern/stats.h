@@ -72,7 +72,7 @@ typedef struct tern_stats_net_data {
 enum {
 	TERN_STATS_HANDLERS =
 		1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
-	TERN_STATS_LAYERS = 10, /* 0 are the program's own messages */
+	TERN_STATS_LAYERS = 17, /* at most; 0 are the program's own messages */
 	TERN_STATS_TIMES = 160,
 };
 
@@ -91,10 +91,7 @@ int tern_stats_net(tern *t, tern_stats_net_data *out);
  */
 const char *tern_stats_handler_name(tern *t, unsigned id);
 
-/*
- * "user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence", "coll", "post"; NULL if
- * there is no such layer.
- */
+/* "user" for 0, then the name of a layer of this build, such as "mem"; NULL if there is none. */
 const char *tern_stats_layer_name(unsigned layer);
 
 TERN_END_

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "core/core.h"
 #include "core/delivery.h"
-#include "core/layer.h"
+#include "core/layers.h"
 
 /* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
 static _Thread_local struct group *opened;

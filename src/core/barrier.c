@@ -4,7 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "core/layer.h"
+#include "core/layers.h"
 #include "core/wait.h"
 #include "endpoint/trace.h"
 

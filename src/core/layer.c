@@ -1,13 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs through the layers of an endpoint. */
-#include "core/layer.h"
+#include "core/direct.h"
+#include "core/layers.h"
 
 #include "endpoint/handler.h"
 
+/* Counts `i` through the layers of this build. */
+static unsigned layer_from(unsigned i)
+{
+	while (i < LAYERS_MOST && !layer_table[i])
+		i++;
+	return i;
+}
+
+static void on_served(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m; /* what it asked for was done before its turn; see served_poll() */
+}
+
+static void on_ask(tern *t, const tern_msg *m)
+{
+	(void)m;
+	layer_reply(t->own, CORE_TOLD, NULL, 0, 0, NULL);
+}
+
 int layers_open(struct endpoint *e)
 {
-	for (int i = 0; i < LAYERS; i++) {
-		int rc = e->layers[i]->open(e, &e->layer[i]);
+	layer_on(e, CORE_SERVED, on_served);
+	layer_on(e, CORE_ASK, on_ask);
+	layer_serve(e, CORE_ASK, NULL);
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1)) {
+		int rc = layer_table[i]->open(e, &e->layer[i]);
 		if (rc)
 			return rc;
 	}
@@ -16,9 +39,9 @@ int layers_open(struct endpoint *e)
 
 void layers_close(struct endpoint *e)
 {
-	for (int i = LAYERS - 1; i >= 0; i--)
+	for (unsigned i = LAYERS_MOST; i-- > 0;)
 		if (e->layer[i])
-			e->layers[i]->close(e->layer[i]);
+			layer_table[i]->close(e->layer[i]);
 }
 
 unsigned layers_progress(struct endpoint *e)
@@ -30,17 +53,26 @@ unsigned layers_progress(struct endpoint *e)
 	if (TERN_UNLIKELY(e->work & 1u << LAYERS_BARRIER) && !held(e) && !in_handler(e))
 		done += barrier_progress(e);
 	e->inner++;
-	for (int i = 0; i < LAYERS; i++)
+	for (uint32_t left = e->work & ((1u << LAYERS_MOST) - 1); left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
 		if (e->work & 1u << i)
-			done += e->layers[i]->progress(e->layer[i]);
+			done += layer_table[i]->progress(e->layer[i]);
+	}
 	e->inner--;
 	return done;
 }
 
+void layers_lost(struct endpoint *e, uint32_t rank)
+{
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (e->layer[i])
+			layer_table[i]->lost(e->layer[i], rank);
+}
+
 bool layers_need_anyone(const struct endpoint *e, const tern_op *op)
 {
-	for (int i = 0; i < LAYERS; i++)
-		if (e->layers[i]->needs_anyone && e->layers[i]->needs_anyone(e->layer[i], op))
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (layer_table[i]->needs_anyone && layer_table[i]->needs_anyone(e->layer[i], op))
 			return true;
 	return false;
 }
@@ -49,8 +81,8 @@ bool layers_busy(const struct endpoint *e, uint32_t but)
 {
 	if (e->work & ~(1u << but) || e->deferred_count)
 		return true;
-	for (int i = 0; i < LAYERS; i++)
-		if (e->layers[i]->busy && e->layers[i]->busy(e->layer[i]))
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (layer_table[i]->busy && layer_table[i]->busy(e->layer[i]))
 			return true;
 	return false;
 }
@@ -58,54 +90,63 @@ bool layers_busy(const struct endpoint *e, uint32_t but)
 int layers_flush(struct endpoint *e)
 {
 	int rc = 0;
-	for (int i = 0; i < LAYERS && !rc; i++)
-		if (e->work & 1u << i && e->layers[i]->flush)
-			rc = e->layers[i]->flush(e->layer[i]);
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (!rc && e->work & 1u << i && layer_table[i]->flush)
+			rc = layer_table[i]->flush(e->layer[i]);
 	return rc;
 }
 
 int layers_closing(struct endpoint *e)
 {
 	int rc = 0;
-	for (int i = 0; i < LAYERS && !rc; i++)
-		if (e->layers[i]->closing)
-			rc = e->layers[i]->closing(e->layer[i]);
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (!rc && layer_table[i]->closing)
+			rc = layer_table[i]->closing(e->layer[i]);
 	return rc;
 }
 
 void layers_leave(struct endpoint *e)
 {
-	for (int i = 0; i < LAYERS; i++)
-		if (e->layer[i] && e->layers[i]->leave)
-			e->layers[i]->leave(e->layer[i]);
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (e->layer[i] && layer_table[i]->leave)
+			layer_table[i]->leave(e->layer[i]);
 }
 
 void layers_disown(struct endpoint *e)
 {
-	for (int i = 0; i < LAYERS; i++)
-		if (e->layer[i] && e->layers[i]->disown)
-			e->layers[i]->disown(e->layer[i]);
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (e->layer[i] && layer_table[i]->disown)
+			layer_table[i]->disown(e->layer[i]);
 }
 
 void layers_report(const struct endpoint *e, int fd)
 {
-	for (int i = 0; i < LAYERS; i++)
-		if (e->layer[i] && e->layers[i]->report)
-			e->layers[i]->report(e->layer[i], fd);
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (e->layer[i] && layer_table[i]->report)
+			layer_table[i]->report(e->layer[i], fd);
 }
 
 const char *layers_await(const struct endpoint *e, uint64_t *set)
 {
 	const char *words = NULL;
-	for (int i = 0; i < LAYERS && !words; i++)
-		if (e->layer[i] && e->layers[i]->awaits)
-			words = e->layers[i]->awaits(e->layer[i], set);
+	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+		if (!words && e->layer[i] && layer_table[i]->awaits)
+			words = layer_table[i]->awaits(e->layer[i], set);
 	return words;
 }
 
 void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name)
 {
 	handler_set(e, TERN_HANDLER_MAX + id, fn, name);
+}
+
+void layer_serve(struct endpoint *e, unsigned id, bool (*may)(tern *t, const tern_msg *m))
+{
+	e->servable[id / 64] |= UINT64_C(1) << id % 64;
+	if (may) {
+		e->serve_asks = id;
+		e->serve_may = may;
+	}
 }
 
 int layer_sent_knock(tern *t, struct tern_lane *lane)

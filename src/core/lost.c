@@ -3,7 +3,7 @@
  * Ranks that have left. They are sent nothing any more; layers hear of them when what they had sent
  * is handled; and the program is told in a deferred function, which may send and wait.
  */
-#include "core/layer.h"
+#include "core/layers.h"
 
 /* -- Telling the program ----------------------------------------------------------------------- */
 
@@ -142,9 +142,7 @@ static bool peer_drain(struct endpoint *e, uint32_t rank)
 	if (--p->draining)
 		return true;
 	e->inner++;
-	for (int i = 0; i < LAYERS; i++)
-		if (e->layer[i])
-			e->layers[i]->lost(e->layer[i], rank);
+	layers_lost(e, rank);
 	e->inner--;
 	return true;
 }

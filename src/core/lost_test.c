@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "../../tests/local.h"
-#include "core/layer.h"
+#include "core/layers.h"
 
 enum { ASK };
 enum { RANKS = 4 };

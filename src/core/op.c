@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles of operations under way: testing them, waiting for them. */
-#include "core/layer.h"
+#include "core/layers.h"
 
 #include <errno.h>
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/layer.h"
+#include "core/layers.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/layer.h"
+#include "core/layers.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
 #include "endpoint/handler.h"

@@ -5,7 +5,7 @@
  * handlers, so nothing is saved and restored; and few registers are in use while handlers run.
  * Everything else is core/poll.c's.
  */
-#include "core/layer.h"
+#include "core/layers.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
 

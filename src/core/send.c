@@ -86,7 +86,7 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 int send_reply(struct endpoint *e, const struct parcel *p)
 {
 	if (TERN_UNLIKELY(e->item != NULL))
-		return e->layers[LAYER_POST]->reply(e->layer[LAYER_POST], p);
+		return layer_table[e->item_layer]->reply(e->layer[e->item_layer], p);
 	/* Not the head's, which refuses while sends are traced. */
 	struct tern_lane *lane = e->inlet->answer;
 	struct peer *to = &e->site.peer[lane->peer];

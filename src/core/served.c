@@ -5,9 +5,11 @@
  * sends of the program go on: they write to lanes and take blocks of the pool, and read `reach`,
  * so nothing here touches these three.
  */
-#include "core/layer.h"
+#include "core/layers.h"
 #include "endpoint/count.h"
 #include "endpoint/handler.h"
+
+#define SERVED (UINT64_C(0) + TERN_HANDLER_MAX + CORE_SERVED)
 
 /* The handler that a header names, by how it differs from what was expected. */
 static unsigned difference_id(uint64_t difference)
@@ -18,7 +20,7 @@ static unsigned difference_id(uint64_t difference)
 static bool served_may(const struct endpoint *e, uint64_t difference, const tern_msg *m)
 {
 	unsigned id = difference_id(difference) - TERN_HANDLER_MAX;
-	return id < LAYER_HANDLERS && e->servable >> id & 1 &&
+	return id < HANDLERS_OWN && e->servable[id / 64] >> id % 64 & 1 &&
 	       (id != e->serve_asks || !e->serve_may || e->serve_may(e->t, m));
 }
 
@@ -48,7 +50,7 @@ static bool served_message(struct endpoint *e, struct tern_inlet *in, const stru
 	if (!handled)
 		return false;
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	atomic_store_explicit(&m->head, (head & ~what) | (uint64_t)HANDLER_SERVED << TERN_ID_SHIFT,
+	atomic_store_explicit(&m->head, (head & ~what) | SERVED << TERN_ID_SHIFT,
 			      memory_order_relaxed);
 	return true;
 }
@@ -62,7 +64,7 @@ static void served_pass(struct endpoint *e, struct tern_inlet *in)
 			     in->expect;
 		if (inlet_control(in, x))
 			continue;
-		if (difference_id(x) != HANDLER_SERVED)
+		if (difference_id(x) != SERVED)
 			break;
 		in->cursor += head_bytes(x);
 		passed++;

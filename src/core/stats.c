@@ -17,7 +17,7 @@
 #include "endpoint/handler.h"
 
 _Static_assert(TERN_STATS_HANDLERS == TERN_HANDLER_SLOTS, "every handler has its counts");
-_Static_assert((int)TERN_STATS_LAYERS == (int)LAYERS + 1, "every layer, and the program");
+
 _Static_assert((int)TERN_STATS_TIMES == (int)TIME_BUCKETS, "every bucket can be asked for");
 
 /* Of what tern_stats_net() writes: its first version, and what no version will have. */
@@ -106,7 +106,7 @@ static void data_of_pulse(const struct endpoint *e, tern_stats_data *out)
 static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
 {
 	tern_stats_handler_data sum;
-	for (unsigned i = 0; i < TERN_STATS_LAYERS; i++) {
+	for (unsigned i = 0; tern_stats_layer_name(i); i++) {
 		tern_stats_layer(e->t, i, &sum);
 		out->bytes += sum.bytes;
 		out->timed += sum.timed;
@@ -240,11 +240,15 @@ static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_d
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = stats_index(t->own, "layer", layer, TERN_STATS_LAYERS);
+	unsigned layers = 1;
+	while (tern_stats_layer_name(layers))
+		layers++;
+	int rc = stats_index(t->own, "layer", layer, layers);
 	if (rc)
 		return rc;
-	unsigned first = layer ? TERN_HANDLER_MAX + (layer - 1) * LAYER_HANDLERS : 0;
-	unsigned end = layer ? first + LAYER_HANDLERS : TERN_HANDLER_MAX;
+	const struct layer_place *place = layer ? &layer_places[layer - 1] : NULL;
+	unsigned first = place ? TERN_HANDLER_MAX + place->first_handler : 0;
+	unsigned end = place ? first + place->handlers : TERN_HANDLER_MAX;
 	*out = (tern_stats_handler_data){ 0 };
 	for (unsigned id = first; id < end; id++) {
 		tern_stats_handler_data one;

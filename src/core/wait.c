@@ -9,7 +9,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "core/delivery.h"
-#include "core/layer.h"
+#include "core/layers.h"
 #include "endpoint/count.h"
 #include "endpoint/trace.h"
 

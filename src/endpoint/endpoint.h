@@ -21,18 +21,20 @@
 #include "job/job.h"
 #include "net/net.h"
 
-enum { NETS_MAX = 3, LAYERS_MAX = 9 };
+enum { NETS_MAX = 3, LAYERS_MOST = 16 };
 
-/* A layer's handlers are numbered from its index times this, behind the program's. */
-enum { LAYER_HANDLERS = 28 };
-
-/* Stands for a message that was served before its turn: the last of the first layer. */
-enum { HANDLER_SERVED = TERN_HANDLER_MAX + LAYER_HANDLERS - 1 };
+/* Numbers of handlers behind the program's. */
+enum { HANDLERS_OWN = TERN_HANDLER_SLOTS - TERN_HANDLER_MAX };
 
 /* In endpoint.forked: there is none, because it is closed or was never opened. */
 enum { NO_ENDPOINT = -1 };
 
-struct layer;
+/* Every layer (core/layer.h) in the order of their numbers; ends with a NULL name. */
+struct layer_place {
+	const char *name;
+	uint16_t first_handler, handlers;
+};
+extern const struct layer_place layer_places[];
 
 /* A message beyond its handler. */
 struct kept {
@@ -61,8 +63,9 @@ struct group {
 struct endpoint {
 	tern *t;
 	struct tern_inlet *inlet; /* whose message is being handled */
-	/* The posted item whose handler runs, in the handler of its batch; else NULL. */
+	/* The item of a batch whose handler runs, in the handler of the batch; else NULL. */
 	const tern_msg *item;
+	unsigned item_layer;       /* whose batch that is */
 	struct block *block;       /* the payload being handled, if it has one */
 	struct block *reply_claim; /* a fresh block, composed for the request being handled */
 	size_t reply_len;
@@ -130,10 +133,9 @@ struct endpoint {
 	/* Not 0: this process, which is a child of the endpoint's, or NO_ENDPOINT; every call is
 	   refused. See core/attach.c and endpoint/misuse.c. */
 	pid_t forked;
-	const struct layer *const *layers; /* the table of them; see core/layer.h */
-	void *layer[LAYERS_MAX];           /* and the state of each */
-	/* Handlers of the first layer that may run while the program computes, a bit each. */
-	uint32_t servable;
+	void *layer[LAYERS_MOST]; /* the state of each; see core/layer.h */
+	/* Handlers of layers that may run while the program computes, a bit each. */
+	uint64_t servable[HANDLERS_OWN / 64];
 	unsigned serve_asks; /* the one of them that may only if */
 	bool (*serve_may)(tern *t, const tern_msg *m);
 	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */

@@ -9,20 +9,21 @@
 
 const char *tern_stats_layer_name(unsigned layer)
 {
-	static const char *const names[TERN_STATS_LAYERS] = { "user", "mem",   "msg",   "typed",
-							      "chan", "async", "spawn", "sequence",
-							      "coll", "post" };
-	return layer < TERN_STATS_LAYERS ? names[layer] : NULL;
+	if (layer >= TERN_STATS_LAYERS)
+		return NULL;
+	return layer ? layer_places[layer - 1].name : "user";
 }
 
 void handler_number(unsigned id, char *text, size_t room)
 {
+	const struct layer_place *place = layer_places;
 	unsigned own = id - TERN_HANDLER_MAX;
+	while (place->name && own >= (unsigned)place->first_handler + place->handlers)
+		place++;
 	if (id < TERN_HANDLER_MAX)
-		snprintf(text, room, "%s %u", tern_stats_layer_name(0), id);
-	else if (own / LAYER_HANDLERS < TERN_STATS_LAYERS - 1)
-		snprintf(text, room, "%s %u", tern_stats_layer_name(1 + own / LAYER_HANDLERS),
-			 own % LAYER_HANDLERS);
+		snprintf(text, room, "user %u", id);
+	else if (place->name && own >= place->first_handler)
+		snprintf(text, room, "%s %u", place->name, own - place->first_handler);
 	else
 		snprintf(text, room, "tern %u", own);
 }

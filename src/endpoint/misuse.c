@@ -23,7 +23,7 @@ struct endpoint misuse_endpoint = { .t = &no_head,
 				    .forked = NO_ENDPOINT,
 				    .guard = &misuse_endpoint.scratch,
 				    .attached = UINTPTR_MAX - 1, /* nobody's */
-				    .layer = { [0 ... LAYERS_MAX - 1] = &misuse_state },
+				    .layer = { [0 ... LAYERS_MOST - 1] = &misuse_state },
 				    .delivery = TERN_DELIVERY_POLL,
 				    .guarded = true };
 

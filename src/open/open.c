@@ -4,54 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async/async.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/wrap.h"
 #include "boot/boot.h"
-#include "chan/chan.h"
-#include "coll/coll.h"
 #include "core/core.h"
 #include "core/delivery.h"
+#include "core/layers.h"
 #include "core/rules.h"
 #include "core/scope.h"
 #include "core/wait.h"
 #include "endpoint/trace.h"
 #include "endpoint/watchdog.h"
-#include "mem/mem.h"
-#include "msg/msg.h"
 #include "open/exit.h"
 #include "open/nets.h"
 #include "open/worker.h"
-#include "post/post.h"
-#include "sequence/sequence.h"
-#include "spawn/spawn.h"
-#include "typed/typed.h"
 
 enum {
 	SESSION_NAP_NS = 100000,
 	CLOSE_S = 30, /* in which tern_close() sends again where TERN_KEEPALIVE is 0 */
 	ASKS = 32,    /* looks at rings that take as long as asking a network */
 };
-
-/* An endpoint gets this table when it is opened, so the core knows no layer. */
-static const struct layer *const layer_table[LAYERS] = {
-	[LAYER_MEM] = &mem_layer,           [LAYER_MSG] = &msg_layer,
-	[LAYER_TYPED] = &typed_layer,       [LAYER_CHAN] = &chan_layer,
-	[LAYER_ASYNC] = &async_layer,       [LAYER_SPAWN] = &spawn_layer,
-	[LAYER_SEQUENCE] = &sequence_layer, [LAYER_COLL] = &coll_layer,
-	[LAYER_POST] = &post_layer,
-};
-
-_Static_assert(sizeof(struct mem) <= MISUSE_STATE && sizeof(struct msg) <= MISUSE_STATE &&
-		       sizeof(struct typed) <= MISUSE_STATE &&
-		       sizeof(struct chans) <= MISUSE_STATE &&
-		       sizeof(struct async) <= MISUSE_STATE &&
-		       sizeof(struct spawn) <= MISUSE_STATE &&
-		       sizeof(struct sequence) <= MISUSE_STATE &&
-		       sizeof(struct coll) <= MISUSE_STATE && sizeof(struct post) <= MISUSE_STATE,
-	       "misuse_state can stand for the state of each layer");
 
 static void *aligned_zero(size_t bytes)
 {
@@ -93,7 +67,6 @@ struct endpoint *endpoint_new(uint32_t rank, uint32_t size, uint32_t member, uin
 	for (uint32_t r = 0; r < size; r++)
 		e->t->lane[r].peer = r; /* known before it is connected */
 	e->world = world_used();
-	e->layers = layer_table;
 	return e;
 }
 

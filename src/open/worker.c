@@ -18,16 +18,12 @@
 #include "base/error.h"
 #include "core/core.h"
 #include "core/delivery.h"
-#include "core/layer.h"
+#include "core/layers.h"
 #include "core/scope.h"
 #include "endpoint/trace.h"
 #include "endpoint/watchdog.h"
-#include "mem/mem.h"
 
 enum { SPIN_LESS = 64 };
-
-/* Names no slot: the answer to it is the last reply of its rank. */
-#define LAST_ANSWER UINT64_MAX
 
 /* The network among the ranks of a machine, if it reaches every rank; else NULL. */
 static struct net *worker_net(const struct endpoint *main)
@@ -60,15 +56,14 @@ static void on_dropped(tern *t, const tern_msg *m)
 
 static void on_last_answer(tern *t, const tern_msg *m)
 {
-	if (tern_msg_arg(m, 0) == LAST_ANSWER)
-		t->own->owes[tern_msg_src(m)] = 0;
+	t->own->owes[tern_msg_src(m)] = 0;
 }
 
 static void handlers_drop(struct endpoint *w)
 {
 	for (unsigned id = 0; id < TERN_HANDLER_SLOTS; id++)
 		w->t->handler[id] = on_dropped;
-	w->t->handler[TERN_HANDLER_MAX + MEM_DONE] = on_last_answer;
+	w->t->handler[TERN_HANDLER_MAX + CORE_TOLD] = on_last_answer;
 }
 
 /* -- Closing ------------------------------------------------------------------------------------
@@ -98,16 +93,15 @@ static void worker_empty(struct endpoint *w)
 	w->work &= 1u << LAYERS_DRAINING;
 }
 
-/* Asks for the last replies, as far as there is room: an unknown atomic operation is answered. */
+/* Asks for a reply behind the last ones, as far as there is room. */
 static void worker_ask(struct endpoint *w)
 {
-	const uint64_t words[] = { 0, amo_code(AMO_U64, UINT8_MAX), 0, 0, LAST_ANSWER };
 	for (; w->asked < w->t->size; w->asked++) {
 		uint32_t r = w->asked;
 		if (!w->t->lane[r].base || w->site.peer[r].lost)
 			continue;
 		library_hold(w); /* so that nothing waits */
-		int rc = layer_request(w, r, MEM_AMO, NULL, 0, 5, words);
+		int rc = layer_request(w, r, CORE_ASK, NULL, 0, 0, NULL);
 		library_release(w);
 		if (rc == -EAGAIN)
 			return;

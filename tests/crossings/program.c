@@ -6,6 +6,12 @@
 
 #include "base/chance.h"
 #include "base/threshold.h"
+#include "chan/threshold.h"
+#include "coll/threshold.h"
+#include "mem/threshold.h"
+#include "msg/threshold.h"
+#include "spawn/threshold.h"
+#include "typed/threshold.h"
 
 const char *const kind_names[KINDS] = { "send", "put",   "get",     "amo",   "store", "request",
 					"post", "typed", "chan",    "async", "spawn", "call",
@@ -19,7 +25,10 @@ const char *const lost_names[LOST_WAYS] = { "leaves", "dies before", "dies in", 
 
 /* The lengths of the library's own table. */
 #define BYTES(name, bytes, what) bytes,
-static const size_t thresholds[] = { THRESHOLDS(BYTES) };
+static const size_t thresholds[] = { CORE_THRESHOLDS(BYTES) MSG_THRESHOLDS(BYTES)
+					     MEM_THRESHOLDS(BYTES) COLL_THRESHOLDS(BYTES)
+						     TYPED_THRESHOLDS(BYTES) CHAN_THRESHOLDS(BYTES)
+							     SPAWN_THRESHOLDS(BYTES) };
 #undef BYTES
 enum { LENGTHS = sizeof thresholds / sizeof *thresholds };
 

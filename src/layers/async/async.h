@@ -21,15 +21,16 @@
 #include "base/pool.h"
 #include "chan/chan.h"
 #include "core/layer.h"
+#include "layers.h"
 
 extern const struct layer async_layer;
 
 /* Tern's own handlers of this layer. */
 enum async_handler {
-	ASYNC_OPEN = LAYER_ASYNC * LAYER_HANDLERS, /* a chain to drain */
-	ASYNC_OPENED,                              /* the reply: 0, or why not */
-	ASYNC_BEGUN,                               /* a message has begun in the chain */
-	ASYNC_RAISE, /* what was written has landed: raise your flag */
+	ASYNC_OPEN = ASYNC_HANDLERS, /* a chain to drain */
+	ASYNC_OPENED,                /* the reply: 0, or why not */
+	ASYNC_BEGUN,                 /* a message has begun in the chain */
+	ASYNC_RAISE,                 /* what was written has landed: raise your flag */
 };
 
 enum { CHAIN_NAME = 0 }; /* that errors give a chain: it is no name of the program's */

@@ -8,14 +8,15 @@
 
 #include "chan/pipe.h"
 #include "core/layer.h"
+#include "layers.h"
 
 extern const struct layer chan_layer;
 
 /* Tern's own handlers of this layer. */
 enum chan_handler {
-	CHAN_OFFER = LAYER_CHAN * LAYER_HANDLERS, /* a ring to read from */
-	CHAN_WITHDRAW,                            /* and not any more */
-	CHAN_RELAY, /* pass on what comes in a ring, in one of your own */
+	CHAN_OFFER = CHAN_HANDLERS, /* a ring to read from */
+	CHAN_WITHDRAW,              /* and not any more */
+	CHAN_RELAY,                 /* pass on what comes in a ring, in one of your own */
 	CHAN_ANSWER,
 	CHAN_STREAM, /* what was put, for a mirror */
 	CHAN_TELL,   /* how far a mirror's reader is */

@@ -9,18 +9,19 @@
 #include <tern/coll.h>
 
 #include "base/cpu.h"
-#include "base/threshold.h"
+#include "coll/threshold.h"
 #include "core/layer.h"
 #include "core/wait.h"
+#include "layers.h"
 
 extern const struct layer coll_layer;
 
 enum coll_handler {
-	COLL_DATA = LAYER_COLL * LAYER_HANDLERS, /* team, call, tag, place, total; and bytes */
-	COLL_READY,                              /* team, call, tag: a long message may come */
-	COLL_MARK,                               /* team, pass */
-	COLL_MARKED,                             /* the same */
-	COLL_VIEW,   /* of a team of survivors: team, leader; and a set of members */
+	COLL_DATA = COLL_HANDLERS, /* team, call, tag, place, total; and bytes */
+	COLL_READY,                /* team, call, tag: a long message may come */
+	COLL_MARK,                 /* team, pass */
+	COLL_MARKED,               /* the same */
+	COLL_VIEW,                 /* of a team of survivors: team, leader; and a set of members */
 	COLL_FAILED, /* team, call; and struct failure: the call failed at the sender */
 };
 

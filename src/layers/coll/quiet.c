@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "coll/coll.h"
+#include "core/layers.h"
 #include "core/rules.h"
 
 static void on_mark(tern *t, const tern_msg *m)

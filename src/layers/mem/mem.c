@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layer itself, the heap as programs see it, and what an address reaches. */
 #include "mem/mem.h"
-#include "base/threshold.h"
+#include "mem/threshold.h"
 #include "mem/wide.h"
 
 #include <errno.h>

@@ -5,11 +5,12 @@
 
 #include <tern/mem.h>
 
-#include "base/threshold.h"
 #include "core/layer.h"
+#include "layers.h"
 #include "mem/follow.h"
 #include "mem/heap.h"
 #include "mem/slot.h"
+#include "mem/threshold.h"
 #include "mem/transfer.h"
 
 extern const struct layer mem_layer;
@@ -34,7 +35,7 @@ _Static_assert(SEGMENT_LENT + LENT_GENERATIONS * JOB_REGIONS_LENT <= 256,
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
 enum mem_handler {
-	MEM_PUT,
+	MEM_PUT = MEM_HANDLERS,
 	MEM_MOVE, /* between memory of the one asked and a bounce of the one who asks */
 	MEM_GET,
 	MEM_AMO,

@@ -175,12 +175,6 @@ static void on_amo(tern *t, const tern_msg *msg)
 	message_answer(t, tern_msg_arg(msg, 4), error, error ? 0 : amo_apply(at, what, operand));
 }
 
-/* What it asked for was done before its turn; see served_poll(). */
-static void on_served(tern *t, const tern_msg *msg)
-{
-	(void)t, (void)msg;
-}
-
 void message_answer(tern *t, uint64_t slot, int error, uint64_t word)
 {
 	uint64_t words[] = { slot, (uint64_t)error, word };
@@ -248,8 +242,7 @@ void message_register(struct endpoint *e)
 	layer_on(e, MEM_MOVE, on_move);
 	layer_on(e, MEM_AMO, on_amo);
 	layer_on(e, MEM_DONE, on_mem_answer);
-	layer_on(e, HANDLER_SERVED - TERN_HANDLER_MAX, on_served);
-	layer_serve(e, MEM_PUT);
-	layer_serve(e, MEM_GET);
-	layer_serve(e, MEM_AMO);
+	layer_serve(e, MEM_PUT, NULL);
+	layer_serve(e, MEM_GET, NULL);
+	layer_serve(e, MEM_AMO, NULL);
 }

@@ -283,6 +283,6 @@ void pack_register(struct endpoint *e)
 {
 	layer_on(e, MEM_PUT_PARTS, on_put_parts);
 	layer_on(e, MEM_GET_PARTS, on_get_parts);
-	layer_serve(e, MEM_PUT_PARTS);
-	layer_serve(e, MEM_GET_PARTS);
+	layer_serve(e, MEM_PUT_PARTS, NULL);
+	layer_serve(e, MEM_GET_PARTS, NULL);
 }

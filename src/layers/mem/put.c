@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/threshold.h"
 #include "mem/mem.h"
+#include "mem/threshold.h"
 #include "mem/wide.h"
 #include "mem/word.h"
 

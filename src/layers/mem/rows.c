@@ -3,9 +3,9 @@
  * Runs with gaps between them, moved in a loop: where this process can touch both sides, and both
  * are cut alike, or one of them is a single piece. What else there is walks run by run, as parts.
  */
-#include "base/threshold.h"
 #include "mem/mem.h"
 #include "mem/parts.h"
+#include "mem/threshold.h"
 #include "mem/wide.h"
 #include "mem/word.h"
 

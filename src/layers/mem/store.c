@@ -90,7 +90,7 @@ static void on_stored(tern *t, const tern_msg *msg)
 void store_register(struct endpoint *e)
 {
 	layer_on(e, MEM_STORED, on_stored);
-	layer_serve(e, MEM_STORED);
+	layer_serve(e, MEM_STORED, NULL);
 }
 
 int tern_store_sync_all(tern *t)

@@ -214,5 +214,5 @@ void when_register(struct endpoint *e)
 {
 	layer_on(e, MEM_WHEN, on_when);
 	layer_on(e, MEM_WHEN_DONE, on_when_done);
-	layer_serve_if(e, MEM_WHEN, when_serves);
+	layer_serve(e, MEM_WHEN, when_serves);
 }

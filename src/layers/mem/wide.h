@@ -12,7 +12,7 @@
 
 #include <tern/tern.h>
 
-#include "base/threshold.h"
+#include "mem/threshold.h"
 
 #if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(__SANITIZE_ADDRESS__)
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/threshold.h"
+#include "mem/threshold.h"
 
 union word {
 	uint8_t of1;

@@ -358,4 +358,5 @@ void arrival_register(struct endpoint *e)
 	layer_on(e, MSG_EAGER, on_send_eager);
 	layer_on(e, MSG_EACH, on_send_each);
 	layer_on(e, MSG_RTS, on_send_rts);
+	role_set(MSG_RTS, ROLE_RTS);
 }

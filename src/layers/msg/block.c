@@ -113,4 +113,5 @@ int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id)
 void block_register(struct endpoint *e)
 {
 	layer_on(e, MSG_BLOCK, on_ask_block);
+	role_set(MSG_BLOCK, ROLE_SEND);
 }

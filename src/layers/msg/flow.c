@@ -362,4 +362,6 @@ void flow_register(struct endpoint *e)
 {
 	layer_on(e, MSG_DATA, on_send_data);
 	layer_on(e, MSG_FIN, on_send_fin);
+	role_set(MSG_DATA, ROLE_DATA);
+	role_set(MSG_FIN, ROLE_SEND);
 }

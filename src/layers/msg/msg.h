@@ -21,26 +21,28 @@
 #include <tern/msg.h>
 
 #include "base/pool.h"
-#include "base/threshold.h"
+#include "base/role.h"
 #include "core/layer.h"
 #include "core/wait.h"
+#include "layers.h"
 #include "msg/layout.h"
 #include "msg/table.h"
+#include "msg/threshold.h"
 
 extern const struct layer msg_layer;
 
 #define MSG_ID_EXACT (~UINT64_C(0)) /* the mask under which an id is itself */
 
 enum msg_handler {
-	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 48 bytes of it */
-	MSG_EAGER,                              /* id, meta; bytes in the payload */
-	MSG_EACH,   /* meta, parts; an id, a length and bytes for each */
-	MSG_RTS,    /* id, meta, total, the data's address or TERN_ADDR_NONE */
-	MSG_DATA,   /* the receive's name; bytes */
-	MSG_FIN,    /* the receive's name, error */
-	MSG_CANCEL, /* the send's name */
-	MSG_BLOCK,  /* name, offset, stride, run, count, id */
-	MSG_TELL,   /* kind and send's name, error or share, cells, receive's name, address, id */
+	MSG_WORDS = MSG_HANDLERS, /* id, meta, up to 48 bytes of it */
+	MSG_EAGER,                /* id, meta; bytes in the payload */
+	MSG_EACH,                 /* meta, parts; an id, a length and bytes for each */
+	MSG_RTS,                  /* id, meta, total, the data's address or TERN_ADDR_NONE */
+	MSG_DATA,                 /* the receive's name; bytes */
+	MSG_FIN,                  /* the receive's name, error */
+	MSG_CANCEL,               /* the send's name */
+	MSG_BLOCK,                /* name, offset, stride, run, count, id */
+	MSG_TELL, /* kind and send's name, error or share, cells, receive's name, address, id */
 };
 
 enum tell {

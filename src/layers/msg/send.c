@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "core/direct.h"
 #include "msg/msg.h"
 
 static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)

@@ -184,4 +184,5 @@ static void on_send_cancel(tern *t, const tern_msg *msg)
 void send_register(struct endpoint *e)
 {
 	layer_on(e, MSG_CANCEL, on_send_cancel);
+	role_set(MSG_CANCEL, ROLE_SEND);
 }

@@ -141,4 +141,5 @@ static void on_send_status(tern *t, const tern_msg *msg)
 void tell_register(struct endpoint *e)
 {
 	layer_on(e, MSG_TELL, on_send_status);
+	role_set(MSG_TELL, ROLE_CTS);
 }

@@ -114,6 +114,7 @@ bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end
 	tern_msg item = { .payload = 0 };
 	source_note(post_of(t), src);
 	e->item = &item;
+	e->item_layer = LAYER_POST;
 	t->answer = &e->refuse; /* a reply comes to send_reply(), and from there back here */
 	while (at && at < end)
 		at = run_take(t, &item, at, end, src);

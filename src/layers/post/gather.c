@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "post/post.h"
 
-static struct tern_lane *lane_of(const struct post *p, uint32_t rank)
+static struct tern_post_lane *lane_of(const struct post *p, uint32_t rank)
 {
-	return &p->e->t->lane[rank];
+	return tern_post_lane_(&p->e->t->lane[rank]);
 }
 
 void gather_work(struct post *p)
@@ -54,39 +54,39 @@ void gather_free(struct post *p)
 /* -- The open buffer --------------------------------------------------------------------------- */
 
 /* Writes the header of the run, now that its length is known; an empty one disappears. */
-static void run_close(struct tern_lane *lane, const struct gather *b)
+static void run_close(struct tern_post_lane *lane, const struct gather *b)
 {
-	uint32_t kind = lane->post_kind;
+	uint32_t kind = lane->kind;
 	if (!kind)
 		return;
-	uint64_t words = (uint64_t)(lane->post - b->run) - 1;
+	uint64_t words = (uint64_t)(lane->next - b->run) - 1;
 	if (words)
 		*b->run = words / post_stride(kind) << RUN_COUNT_SHIFT | kind;
 	else
-		lane->post = b->run;
-	lane->post_kind = 0;
+		lane->next = b->run;
+	lane->kind = 0;
 }
 
 bool gather_run(struct post *p, uint32_t rank, uint32_t kind)
 {
 	struct gather *b = p->out[rank].open;
-	struct tern_lane *lane = lane_of(p, rank);
+	struct tern_post_lane *lane = lane_of(p, rank);
 	uint64_t *end = b ? b->word + p->room : NULL;
 	uint32_t stride = post_stride(kind);
 	if (!b)
 		return false;
 	run_close(lane, b);
-	if (end - lane->post < 1 + (ptrdiff_t)stride)
+	if (end - lane->next < 1 + (ptrdiff_t)stride)
 		return false;
-	b->run = lane->post++;
-	lane->post_kind = kind;
-	lane->post_end = (uint32_t)(uintptr_t)(end - stride);
+	b->run = lane->next++;
+	lane->kind = kind;
+	lane->end = (uint32_t)(uintptr_t)(end - stride);
 	return true;
 }
 
 int gather_open(struct post *p, uint32_t rank)
 {
-	struct tern_lane *lane = lane_of(p, rank);
+	struct tern_post_lane *lane = lane_of(p, rank);
 	int rc = p->free ? 0 : buffers_make(p);
 	if (rc)
 		return rc;
@@ -104,29 +104,29 @@ int gather_open(struct post *p, uint32_t rank)
 	if (!p->opened++)
 		/* the first poll that handles nothing lets it leave */
 		p->served = endpoint_served(p->e);
-	lane->post = b->word;
-	lane->post_kind = 0;
+	lane->next = b->word;
+	lane->kind = 0;
 	gather_work(p);
 	return 0;
 }
 
 uint32_t gather_head(struct post *p, uint32_t rank)
 {
-	const struct tern_lane *lane = lane_of(p, rank);
+	const struct tern_post_lane *lane = lane_of(p, rank);
 	const struct gather *b = p->out[rank].open;
-	uint32_t kind = lane->post_kind;
-	*b->run = (uint64_t)(lane->post - b->run - 1) / post_stride(kind) << RUN_COUNT_SHIFT | kind;
-	return (uint32_t)(lane->post - b->word);
+	uint32_t kind = lane->kind;
+	*b->run = (uint64_t)(lane->next - b->run - 1) / post_stride(kind) << RUN_COUNT_SHIFT | kind;
+	return (uint32_t)(lane->next - b->word);
 }
 
 void gather_again(struct post *p, uint32_t rank)
 {
-	struct tern_lane *lane = lane_of(p, rank);
+	struct tern_post_lane *lane = lane_of(p, rank);
 	struct gather *b = p->out[rank].open;
 	uint64_t *end = b->word + p->room;
 	b->run = b->word;
-	lane->post = b->word + 1;
-	lane->post_end = (uint32_t)(uintptr_t)(end - post_stride(lane->post_kind));
+	lane->next = b->word + 1;
+	lane->end = (uint32_t)(uintptr_t)(end - post_stride(lane->kind));
 }
 
 struct gather *gather_swap(struct post *p, uint32_t rank)
@@ -149,11 +149,11 @@ struct gather *gather_swap(struct post *p, uint32_t rank)
 static struct gather *buffer_detach(struct post *p, uint32_t rank)
 {
 	struct gather *b = p->out[rank].open;
-	struct tern_lane *lane = lane_of(p, rank);
+	struct tern_post_lane *lane = lane_of(p, rank);
 	run_close(lane, b);
-	b->words = (uint32_t)(lane->post - b->word);
-	lane->post = NULL;
-	lane->post_kind = 0;
+	b->words = (uint32_t)(lane->next - b->word);
+	lane->next = NULL;
+	lane->kind = 0;
 	*(b->before ? &b->before->next : &p->oldest) = b->next;
 	*(b->next ? &b->next->before : &p->newest) = b->before;
 	b->next = NULL;
@@ -219,7 +219,7 @@ static int buffer_send(struct post *p, const struct gather *b)
 {
 	struct endpoint *e = p->e;
 	if (!e->site.peer[b->rank].lost && e->t->lane[b->rank].base &&
-	    !lane_ready(lane_of(p, b->rank)))
+	    !lane_ready(&e->t->lane[b->rank]))
 		return -EAGAIN; /* without the sentence that layer_request() would make */
 	if (post_slots_serve(p, b->rank))
 		return post_slot_send(p, b);

@@ -150,7 +150,7 @@ static uint64_t open_items(const struct post *p)
 {
 	uint64_t items = 0;
 	for (const struct gather *b = p->oldest; b; b = b->next)
-		items += (uint64_t)(p->e->t->lane[b->rank].post - b->run) - 1;
+		items += (uint64_t)(tern_post_lane_(&p->e->t->lane[b->rank])->next - b->run) - 1;
 	return items;
 }
 

@@ -90,14 +90,14 @@ static int post_prepare(struct post *p, uint32_t rank, uint32_t kind)
 
 static int post_item(struct post *p, uint32_t rank, uint32_t kind, TERN_SIX_)
 {
-	struct tern_lane *lane = &p->e->t->lane[rank];
+	struct tern_post_lane *lane = tern_post_lane_(&p->e->t->lane[rank]);
 	unsigned n = kind & TERN_HEAD_WORDS;
-	while (lane->post_kind != kind || tern_post_full(lane)) {
+	while (lane->kind != kind || tern_post_full(lane)) {
 		int rc = post_prepare(p, rank, kind);
 		if (rc)
 			return rc;
 	}
-	lane->post = tern_post_write(lane->post, n, TERN_SIX_VALUES_);
+	lane->next = tern_post_write(lane->next, n, TERN_SIX_VALUES_);
 	return 0;
 }
 
@@ -114,10 +114,10 @@ static __attribute__((noinline)) int post_rare(tern *t, uint32_t dst, unsigned i
 }
 
 /* Whether the rank, the handler and the number of words were checked when the kind was begun. */
-static bool post_is_open(const tern *t, uint32_t dst, unsigned id, unsigned n)
+static bool post_is_open(tern *t, uint32_t dst, unsigned id, unsigned n)
 {
 	return dst < t->size && n <= TERN_LINE_WORDS && id < TERN_HANDLER_MAX &&
-	       t->lane[dst].post_kind == tern_post_kind(id, n);
+	       tern_post_lane_(&t->lane[dst])->kind == tern_post_kind(id, n);
 }
 
 /*
@@ -132,17 +132,17 @@ static bool post_in_handler(const struct endpoint *e)
 /* `reach` says that this is the program, outside handlers, and that nobody else delivers. */
 int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 {
-	struct tern_lane *lane = &t->lane[dst];
+	struct tern_post_lane *lane = tern_post_lane_(&t->lane[dst]);
 	bool program = dst < t->reach;
 	int rc = 0;
 	if (TERN_UNLIKELY(!(program || post_in_handler(t->own)) || !post_is_open(t, dst, id, n) ||
 			  (program && !post_quick(post_of(t), dst))))
 		return post_rare(t, dst, id, n, TERN_SIX_VALUES_);
 	/* Handlers of this rank's own items may have posted to it. */
-	if (TERN_UNLIKELY(lane->post_kind != tern_post_kind(id, n) || tern_post_full(lane)))
+	if (TERN_UNLIKELY(lane->kind != tern_post_kind(id, n) || tern_post_full(lane)))
 		rc = post_rare(t, dst, id, n, TERN_SIX_VALUES_);
 	else
-		lane->post = tern_post_write(lane->post, n, TERN_SIX_VALUES_);
+		lane->next = tern_post_write(lane->next, n, TERN_SIX_VALUES_);
 	if (program && ++post_of(t)->looks % LOOK_EVERY == 0)
 		tern_look(t);
 	return rc;

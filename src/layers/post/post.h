@@ -5,7 +5,7 @@
  * the design.
  *
  * A batch is a list of runs. A run is a header (how many items, which handler, how many words), and
- * the words of its items. What is open is known by the lane's `post`, `post_end` and `post_kind`,
+ * the words of its items. What is open is known by the struct tern_post_lane in its lane,
  * which the inline path moves; everything else is here.
  */
 #ifndef TERN_POST_POST_H
@@ -15,9 +15,13 @@
 #include <tern/post.h>
 
 #include "core/layer.h"
+#include "layers.h"
+
+_Static_assert((int)POST_LANE == 0 && sizeof(struct tern_post_lane) <= TERN_LANE_LAYERS,
+	       "the inline path knows where in a lane it has its place");
 
 enum post_handler {
-	POST_BATCH = LAYER_POST * LAYER_HANDLERS,
+	POST_BATCH = POST_HANDLERS,
 	POST_SLOT, /* the same, in the sender's heap: where, and how many words */
 	POST_PACE, /* whether the sender's queues are too long: 1, or short again: 0 */
 };

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "core/direct.h"
 #include "core/wait.h"
 #include "sequence/sequence.h"
 

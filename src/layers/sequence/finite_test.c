@@ -5,6 +5,7 @@
 #include <tern/sequence.h>
 
 #include "../../../tests/local.h"
+#include "core/direct.h"
 #include "core/layer.h"
 #include "sequence/sequence.h"
 

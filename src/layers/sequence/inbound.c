@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/direct.h"
 #include "sequence/sequence.h"
 
 _Static_assert(sizeof(struct inbound) == 128 && sizeof(struct kind) == 32, "found by shifts");

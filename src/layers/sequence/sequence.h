@@ -22,21 +22,22 @@
 #include <tern/sequence.h>
 
 #include "core/layer.h"
+#include "layers.h"
 
 extern const struct layer sequence_layer;
 
 /* A block's number comes first in each message of it; see enum block_key. */
 enum sequence_handler {
-	SEQUENCE_ASK = LAYER_SEQUENCE * LAYER_HANDLERS, /* length, shape: is there room? */
-	SEQUENCE_VERDICT,                               /* the reply: code */
-	SEQUENCE_PACKET,                                /* index, bytes */
-	SEQUENCE_LINE2,                                 /* 16 bytes; the index is in the number */
-	SEQUENCE_LINE4,                                 /* 32 bytes */
-	SEQUENCE_DONE,                                  /* the reply to the last one of them: 0 */
-	SEQUENCE_END,                                   /* has all of it come? */
-	SEQUENCE_MISSING, /* the reply: code, packets from the first missing on */
-	SEQUENCE_HEAD,    /* plain: length, shape */
-	SEQUENCE_PIECE,   /* plain: bytes */
+	SEQUENCE_ASK = SEQUENCE_HANDLERS, /* length, shape: is there room? */
+	SEQUENCE_VERDICT,                 /* the reply: code */
+	SEQUENCE_PACKET,                  /* index, bytes */
+	SEQUENCE_LINE2,                   /* 16 bytes; the index is in the number */
+	SEQUENCE_LINE4,                   /* 32 bytes */
+	SEQUENCE_DONE,                    /* the reply to the last one of them: 0 */
+	SEQUENCE_END,                     /* has all of it come? */
+	SEQUENCE_MISSING,                 /* the reply: code, packets from the first missing on */
+	SEQUENCE_HEAD,                    /* plain: length, shape */
+	SEQUENCE_PIECE,                   /* plain: bytes */
 	/* A packet's key comes first in those of a stream; see stream.h. */
 	STREAM_TWO, /* two words; */
 	STREAM_TWO_ASKS,

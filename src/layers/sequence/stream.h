@@ -3,6 +3,7 @@
 #ifndef TERN_SEQUENCE_STREAM_H
 #define TERN_SEQUENCE_STREAM_H
 
+#include "core/direct.h"
 #include "core/wait.h"
 #include "sequence/sequence.h"
 

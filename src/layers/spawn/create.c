@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/wrap.h"
+#include "core/direct.h"
 #include "core/scope.h"
 #include "core/wait.h"
 #include "spawn/preempt.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "core/direct.h"
 #include "spawn/context.h"
 
 int inbox_open(struct spawn *s)

@@ -48,6 +48,8 @@ static int spawn_open(struct endpoint *e, void **state)
 	e->site.context = context_number;
 	layer_on(e, SPAWN_CREATE, on_thread_create);
 	layer_on(e, SPAWN_DONE, on_thread_done);
+	role_set(SPAWN_CREATE, ROLE_THREAD);
+	role_set(SPAWN_DONE, ROLE_THREAD_ENDS);
 	return spawn_settle(s);
 }
 

@@ -19,7 +19,9 @@
 #include <string.h>
 #include <tern/spawn.h>
 
+#include "base/role.h"
 #include "core/layer.h"
+#include "layers.h"
 #include "spawn/machine.h"
 #include "spawn/stack.h"
 
@@ -27,9 +29,9 @@ extern const struct layer spawn_layer;
 
 /* Tern's own handlers of this layer. */
 enum spawn_handler {
-	SPAWN_CREATE = LAYER_SPAWN * LAYER_HANDLERS, /* label, five words; other words, then data,
+	SPAWN_CREATE = SPAWN_HANDLERS, /* label, five words; other words, then data,
 							are the payload */
-	SPAWN_DONE,                                  /* label, code, result */
+	SPAWN_DONE,                    /* label, code, result */
 };
 
 enum { SPAWN_LINE = TERN_LINE_WORDS - 1 }; /* words beside the label */

@@ -259,7 +259,7 @@ TEST(data_that_is_changed_and_changed_back_is_noticed_by_what_landed)
 	while (typed_of(local[0])
 		       ->outgoing[0]
 		       .op.pending) /* the data moves, and the notice is not sent */
-		e->layers[LAYER_MEM]->progress(e->layer[LAYER_MEM]);
+		layer_table[LAYER_MEM]->progress(e->layer[LAYER_MEM]);
 	data[LONG - 1] ^= 1;
 	CHECK_IS(until_done(&op), -EBADMSG);
 	local_close();

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "core/layers.h"
 #include "core/wait.h"
 #include "typed/send.h"
 

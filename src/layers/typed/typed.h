@@ -24,18 +24,19 @@
 #include <tern/mem.h>
 #include <tern/typed.h>
 
-#include "base/threshold.h"
 #include "core/layer.h"
+#include "layers.h"
 #include "typed/bufpool.h"
+#include "typed/threshold.h"
 
 extern const struct layer typed_layer;
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
 enum typed_handler {
-	TYPED_LOOKUP = LAYER_TYPED * LAYER_HANDLERS, /* where is your pool? */
-	TYPED_FOUND,                                 /* the reply */
-	TYPED_ARRIVED,                               /* a notice */
-	TYPED_ASK,                                   /* a buffer for one message, please */
+	TYPED_LOOKUP = TYPED_HANDLERS, /* where is your pool? */
+	TYPED_FOUND,                   /* the reply */
+	TYPED_ARRIVED,                 /* a notice */
+	TYPED_ASK,                     /* a buffer for one message, please */
 	TYPED_ANSWER, /* the reply, if it is no: the type is closed, or all buffers are too short */
 	TYPED_CREDIT, /* buffers, from the owner */
 	TYPED_RETURN, /* one that is not used */

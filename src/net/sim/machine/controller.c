@@ -29,12 +29,12 @@ static void processor_sends(struct machine *m, const struct travel *t, uint64_t 
 	use_serve(use_node(m, t->src, USE_SEND), 0, cost);
 }
 
-enum travel_type controller_type(unsigned handler)
+enum travel_type controller_type(enum role role)
 {
-	return handler == HANDLER_THREADS ? TYPE_THREAD
-	       : handler == HANDLER_RTS   ? TYPE_RTS
-	       : handler == HANDLER_CTS   ? TYPE_CTS
-					  : TYPE_DATA;
+	return role == ROLE_THREAD ? TYPE_THREAD
+	       : role == ROLE_RTS  ? TYPE_RTS
+	       : role == ROLE_CTS  ? TYPE_CTS
+				   : TYPE_DATA;
 }
 
 uint32_t controller_words(const struct machine *m, const struct travel *t)

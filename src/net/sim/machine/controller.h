@@ -12,21 +12,10 @@
 #include <stdio.h>
 #include <tern/tern.h>
 
+#include "base/role.h"
 #include "net/sim/machine/machine.h"
 
-/* Numbers of handlers that create threads and tell of their end (src/layers/spawn). */
-enum { HANDLER_THREADS = TERN_HANDLER_MAX + 5 * 28, HANDLER_THREADS_END = HANDLER_THREADS + 28 };
-/*
- * Those of a request to send, of the data that follow, and of what a receiver tells its sender
- * (layers/msg). The words of an RTS are its id, the send's name (in the upper half), and the
- * length; those of a CTS TOLD_CLEAR with the send's name (as above), two others, and the receive's
- * name, which is the word of the data. From TOLD_CLEAR to TOLD_LAST an RTS is answered.
- */
-enum {
-	HANDLER_RTS = TERN_HANDLER_MAX + 28 + 3,
-	HANDLER_DATA = HANDLER_RTS + 1,
-	HANDLER_CTS = HANDLER_RTS + 5
-};
+/* Kinds of ROLE_CTS: from TOLD_CLEAR to TOLD_LAST a ROLE_RTS is answered. */
 enum { TOLD_CLEAR = 1, TOLD_LAST = 4, NAME_SHIFT = 32 };
 
 struct sim_controller {
@@ -56,7 +45,7 @@ struct sim_controller {
 extern const struct sim_controller *const controller_table[]; /* ends with NULL */
 const struct sim_controller *controller_named(const char *name);
 
-enum travel_type controller_type(unsigned handler);
+enum travel_type controller_type(enum role role);
 /* The words of 4 bytes that a packet has in the simulated network besides its header. */
 uint32_t controller_words(const struct machine *m, const struct travel *t);
 
@@ -74,7 +63,7 @@ extern const struct sim_controller niu_controller;
 size_t niu_bytes(const struct profile *p, uint32_t nodes);
 /* Whether the last message of a thread has no room in its queue. */
 bool niu_full(const struct machine *m, uint32_t node, uint64_t thread);
-/* What it knows of a message from its handler and its words. */
-void niu_read(struct travel *t, unsigned handler, const unsigned char *words);
+/* What it knows of a message from its role and its words. */
+void niu_read(struct travel *t, enum role role, const unsigned char *words);
 
 #endif

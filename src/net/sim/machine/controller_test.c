@@ -8,7 +8,14 @@
 
 #include "../../../../tests/sim_play.h"
 
-enum { LIBRARY = TERN_HANDLER_MAX + 3 };
+enum {
+	LIBRARY = TERN_HANDLER_MAX + 3,
+	CREATES,
+	ENDS,
+	RTS,
+	CTS,
+	DATA,
+};
 
 enum { CYCLE = 2000 }; /* ps, of SCMP */
 
@@ -48,6 +55,11 @@ static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
 
 static void begin_nodes(const char *profile, uint32_t nodes)
 {
+	role_set(CREATES - TERN_HANDLER_MAX, ROLE_THREAD);
+	role_set(ENDS - TERN_HANDLER_MAX, ROLE_THREAD_ENDS);
+	role_set(RTS - TERN_HANDLER_MAX, ROLE_RTS);
+	role_set(CTS - TERN_HANDLER_MAX, ROLE_CTS);
+	role_set(DATA - TERN_HANDLER_MAX, ROLE_DATA);
 	begin_with(profile, nodes);
 	turn_join(&m, 0);
 	m.arrived = play_note;
@@ -89,10 +101,10 @@ TEST(messages_of_scmp_have_the_flits_of_the_thesis)
 		CHECK_IS(flits(0, 0, 0), 2); /* head, handler */
 		CHECK_IS(flits(0, 3, 0), 2 + 2 * 3);
 		CHECK_IS(flits(0, 8, 0), 2 + 2 * 8);
-		CHECK_IS(flits(LIBRARY, 4, 0), 2);                 /* RTS, CTS: head, message ID */
-		CHECK_IS(flits(LIBRARY, 2, 64), 2 + 16);           /* data */
-		CHECK_IS(flits(LIBRARY, 2, 61), 2 + 16);           /* whole flits */
-		CHECK_IS(flits(HANDLER_THREADS, 3, 0), 2 + 2 * 2); /* the first word is a label */
+		CHECK_IS(flits(LIBRARY, 4, 0), 2);         /* RTS, CTS: head, message ID */
+		CHECK_IS(flits(LIBRARY, 2, 64), 2 + 16);   /* data */
+		CHECK_IS(flits(LIBRARY, 2, 61), 2 + 16);   /* whole flits */
+		CHECK_IS(flits(CREATES, 3, 0), 2 + 2 * 2); /* the first word is a label */
 	}
 }
 
@@ -167,7 +179,7 @@ static uint64_t ask(const char *profile)
 	sender = 1;
 	word[1] = UINT64_C(7) << NAME_SHIFT; /* the send's name */
 	word[2] = 64;
-	sent(HANDLER_RTS, 4, 0);
+	sent(RTS, 4, 0);
 	sender = 2;
 	uint64_t enters = sent(LIBRARY, 2, 64)->sent;
 	play();
@@ -183,7 +195,7 @@ static uint64_t clear(uint32_t kind)
 	to = 0;
 	word[0] = kind | UINT64_C(7) << NAME_SHIFT;
 	word[3] = 9; /* the receive's name */
-	sent(HANDLER_CTS, 6, 0);
+	sent(CTS, 6, 0);
 	play();
 	return came[0][count[0] - 1] - CYCLE; /* the NIU takes a cycle */
 }
@@ -207,7 +219,7 @@ TEST(with_one_queue_a_message_waits_for_the_rendezvous_of_another_thread)
 	m.serving = true;
 	m.served = cleared;
 	word[0] = 9;
-	uint64_t data = sent(HANDLER_DATA, 1, 64)->sent;
+	uint64_t data = sent(DATA, 1, 64)->sent;
 	m.serving = false;
 	play();
 	CHECK_IS(count[1], 3);
@@ -224,7 +236,7 @@ TEST(a_rendezvous_of_several_packets_has_its_queue_until_the_last_of_them_has_le
 	for (sender = 1; sender <= 2; sender++) {
 		word[1] = (sender + 6) << NAME_SHIFT;
 		word[2] = PACKETS * 128;
-		sent(HANDLER_RTS, 4, 0);
+		sent(RTS, 4, 0);
 	}
 	play();
 	uint64_t cleared = clear(TOLD_CLEAR);
@@ -236,7 +248,7 @@ TEST(a_rendezvous_of_several_packets_has_its_queue_until_the_last_of_them_has_le
 	for (int i = 0; i < PACKETS; i++) {
 		m.serving = true;
 		m.served = cleared;
-		sent(HANDLER_DATA, 1, 128);
+		sent(DATA, 1, 128);
 	}
 	m.serving = false;
 	play();
@@ -258,9 +270,9 @@ static void crowd(const char *profile, unsigned n)
 {
 	begin_nodes(profile, 3);
 	for (unsigned i = 0; i < n; i++)
-		sent(HANDLER_THREADS, 3, 0);
+		sent(CREATES, 3, 0);
 	to = 2;
-	sent(HANDLER_THREADS, 3, 0);
+	sent(CREATES, 3, 0);
 	play();
 }
 
@@ -281,7 +293,7 @@ TEST(a_thread_message_that_finds_no_context_blocks_those_behind_it)
 	now();
 	from = 1;
 	to = 0;
-	uint64_t ends = sent(HANDLER_THREADS + 1, 3, 0)->sent;
+	uint64_t ends = sent(ENDS, 3, 0)->sent;
 	play();
 	CHECK_IS(came[1][17], ends + (5 + 1) * CYCLE);
 	CHECK_IS(count[2], 1);
@@ -320,7 +332,7 @@ TEST(a_thread_has_its_context_until_its_last_message_lies_in_the_queue)
 		from = sender = 1;
 		to = 0;
 		uint64_t enters = sent(LIBRARY, 2, 4096)->sent;
-		uint64_t ends = sent(HANDLER_THREADS + 1, 3, 0)->sent;
+		uint64_t ends = sent(ENDS, 3, 0)->sent;
 		play();
 		/* With the block in the queue, behind its last flit. */
 		CHECK_IS(came[1][1],

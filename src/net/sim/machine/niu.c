@@ -59,11 +59,11 @@ static uint64_t word_at(const unsigned char *words, unsigned i)
 	return w;
 }
 
-void niu_read(struct travel *t, unsigned handler, const unsigned char *words)
+void niu_read(struct travel *t, enum role role, const unsigned char *words)
 {
-	t->niu.own = t->type == TYPE_THREAD || (handler > HANDLER_RTS && handler <= HANDLER_CTS);
-	t->niu.data = handler == HANDLER_DATA;
-	t->niu.ends = handler == HANDLER_THREADS + 1;
+	t->niu.own = role == ROLE_THREAD || role >= ROLE_CTS;
+	t->niu.data = role == ROLE_DATA;
+	t->niu.ends = role == ROLE_THREAD_ENDS;
 	if (t->niu.data) {
 		t->niu.name = (uint32_t)word_at(words, 0);
 	} else if (t->type == TYPE_RTS) {

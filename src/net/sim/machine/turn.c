@@ -534,10 +534,11 @@ static void travel_read(struct travel *t, const struct outgoing *o)
 	t->library = id >= TERN_HANDLER_MAX;
 	t->args = n;
 	t->registers = t->library ? 0 : n;
-	t->type = controller_type(id);
-	if (id >= HANDLER_THREADS && id < HANDLER_THREADS_END)
+	enum role role = t->library ? role_of(id - TERN_HANDLER_MAX) : ROLE_NONE;
+	t->type = controller_type(role);
+	if (role == ROLE_THREAD || role == ROLE_THREAD_ENDS)
 		t->registers = n - 1;
-	niu_read(t, id, at);
+	niu_read(t, role, at);
 	if (!(head & RECORD_HAS_PAYLOAD))
 		return;
 	memcpy(field, at + n * sizeof(uint64_t), sizeof field);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The calls that programs have inline, as functions of the library; see open/exports.c. */
+#include <tern/op.h>
+#include <tern/tern.h>
+
+#undef TERN_INLINE_
+#define TERN_INLINE_
+#include <tern/mem.h>

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The lengths from which on this layer moves data in another way; see base/threshold.h. */
+#ifndef TERN_MEM_THRESHOLD_H
+#define TERN_MEM_THRESHOLD_H
+
+#include "base/threshold.h"
+
+#define MEM_THRESHOLDS(X)                                                     \
+	X(WORD_MOST, 8, "copied as a word")                                   \
+	X(WIDE_LEAST, 64, "copied in wide registers")                         \
+	X(WIDE_MOST, 1024, "copied in wide registers without a loop")         \
+	X(WIDE_LONG, 4096, "copied in wide registers at all")                 \
+	X(LONG_RUN, 4096, "runs that are packed in rows")                     \
+	X(ASK_WORTH, 16 << 10, "the kernel is asked whether pages are there") \
+	X(START_IN_ONE_GO, 64 << 10, "a split-phase copy in the call itself") \
+	X(BOUNCE_BYTES, 64 << 10, "a bounce buffer")                          \
+	X(IN_ONE_GO, 256 << 10, "a blocking copy without a look at messages")
+
+enum mem_threshold { MEM_THRESHOLDS(THRESHOLD_NAME) };
+
+#endif
