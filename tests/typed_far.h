@@ -9,11 +9,11 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "chance.h"
 #include "handed.h"
 #include "local.h"
-#include "typed/send.h"
+#include "typed/typed.h"
+#include "typed_pool.h"
 
 enum { TYPE = 4, OTHER = 5, BYTES = 20000, COUNT = 8, OWNER = 1, NEAR = 2, SECOND = 3, RANKS = 4 };
 
@@ -41,14 +41,6 @@ static inline void open_far(void)
 	far_away(0);
 	far_away(OWNER);
 	far_away(SECOND);
-	for (uint32_t r = 0; r < RANKS; r++)
-		typed_of(local[r])->idle_ns = UINT64_MAX; /* not by the clock */
-}
-
-/* From now on `rank` returns at once what it does not use. */
-static inline void far_hasty(uint32_t rank)
-{
-	typed_of(local[rank])->idle_ns = 0;
 }
 
 static inline struct type_queue *type_queue_at(unsigned type)
@@ -77,16 +69,6 @@ static inline int send_tried(uint32_t from, unsigned type, size_t len)
 	return rc;
 }
 
-/* The same, long enough for others to give back what they do not use. */
-static inline int send_urged(uint32_t from, unsigned type, size_t len)
-{
-	uint64_t until = clock_ns() + UINT64_C(100000000000);
-	int rc = -EAGAIN;
-	while (rc == -EAGAIN && clock_ns() < until)
-		rc = send_tried(from, type, len);
-	return rc;
-}
-
 /* The length of the next message, or -1. */
 static inline long long next(unsigned type)
 {
@@ -98,34 +80,21 @@ static inline long long next(unsigned type)
 	return (long long)len;
 }
 
-/* What `from` has of the type of the owner; NULL if it has not asked. */
-static inline struct far_target *far_at(uint32_t from, unsigned type)
+/* Starts a send with a handle, which is not over yet. */
+static inline void send_waits(uint32_t from, unsigned type, size_t len, tern_op *op)
 {
-	const struct route *r = typed_of(local[from])->route[OWNER];
-	return r && r->target[type] ? &r->target[type]->far : NULL;
+	CHECK_IS(tern_buf_send_start(local[from], OWNER, type, data, len, 0, op), 0);
+	local_settle();
+	CHECK_IS(op->pending, 1);
 }
 
-/* Sends a while, and stops; it has its share then. */
-static inline void stream(uint32_t from, unsigned type)
+/* The code that it ends with, or 1. */
+static inline int send_ends(uint32_t from, tern_op *op)
 {
-	for (int i = 0; i < 20; i++) {
-		CHECK_IS(tern_buf_send(local[from], OWNER, type, data, 1), 0);
+	int rc;
+	while ((rc = tern_op_test(local[from], op)) == 0)
 		local_settle();
-		CHECK_IS(next(type), 1);
-	}
-	local_settle();
-	CHECK(far_at(from, type)->credits > 0);
-	CHECK_IS(type_queue_at(type)->far[from].credits, far_at(from, type)->credits);
-}
-
-/* Lets `from` have what it asked for, and not use it. */
-static inline void ask_only(uint32_t from, unsigned type, size_t len)
-{
-	if (!far_at(from, type))
-		CHECK_IS(send_now(from, type, len), -EAGAIN); /* for the type, for a buffer */
-	local_settle();
-	CHECK_IS(send_now(from, type, len), -EAGAIN);
-	local_settle();
+	return rc;
 }
 
 #endif

@@ -21,8 +21,8 @@ struct kind {
 static const struct kind kind[TYPES] = {
 	{ 3000, 5, TERN_BUF_WAIT },
 	{ BYTES, 3, TERN_BUF_WAIT | TERN_BUF_ORDER },
-	{ BYTES, 2, TERN_BUF_WAIT | TERN_BUF_ORDER_ALL },
-	{ 9000, 2, TERN_BUF_SPILL | TERN_BUF_ORDER_ALL },
+	{ BYTES, 2, TERN_BUF_WAIT | TERN_BUF_ORDER },
+	{ 9000, 2, TERN_BUF_SPILL | TERN_BUF_ORDER },
 	{ 400, 1, TERN_BUF_SPILL },
 	{ 100000, 2, TERN_BUF_REFUSE | TERN_BUF_ORDER },
 };
@@ -33,7 +33,7 @@ struct head {
 	uint16_t type;
 	uint16_t unused;
 	uint32_t number; /* of the messages of this sender and type */
-	uint32_t all;    /* and of those of all types that are ordered together */
+	uint32_t zero;
 };
 
 _Static_assert(sizeof(struct head) == HEAD, "the head has no gaps");
@@ -52,7 +52,6 @@ struct sender {
 	tern *t;
 	struct chance c;
 	struct head next[TYPES];
-	uint32_t all;
 	struct {
 		tern_op op;
 		unsigned char *data;
@@ -72,7 +71,6 @@ static unsigned char *compose(struct sender *s, unsigned type, size_t len)
 	REQUIRE(data);
 	h->src = tern_rank(s->t);
 	h->type = (uint16_t)type;
-	h->all = s->all;
 	chance_fill(data, len, content(h));
 	memcpy(data, h, HEAD);
 	return data;
@@ -94,6 +92,14 @@ static unsigned a_place(struct sender *s)
 	}
 }
 
+/* A rank of another machine may tell the handle that it refuses. */
+static int send_try(tern *t, unsigned type, const void *data, size_t len, unsigned flags,
+		    tern_op *op, bool refuses)
+{
+	int rc = tern_buf_send_start(t, 0, type, data, len, flags, op);
+	return !rc && op && refuses ? tern_op_wait(t, op) : rc;
+}
+
 static void send_one(struct sender *s, unsigned type)
 {
 	const struct kind *k = &kind[type];
@@ -101,19 +107,19 @@ static void send_one(struct sender *s, unsigned type)
 	unsigned char *data = compose(s, type, len);
 	unsigned flags = chance_one_in(&s->c, 2) ? TERN_BUF_NOWAIT : 0, i = a_place(s);
 	bool started = chance_one_in(&s->c, 2);
+	bool refuses = k->flags & TERN_BUF_REFUSE;
+	tern_op *op = started ? &s->under_way[i].op : NULL;
 	int rc;
-	while ((rc = tern_buf_send_start(s->t, 0, type, data, len, flags,
-					 started ? &s->under_way[i].op : NULL)) == -EAGAIN ||
-	       (rc == -ENOBUFS && k->flags & TERN_BUF_REFUSE))
+	while ((rc = send_try(s->t, type, data, len, flags, op, refuses)) == -EAGAIN ||
+	       (rc == -ENOBUFS && refuses))
 		tern_poll(s->t);
 	if (!CHECK_IS(rc, 0))
 		printf("    %s\n", tern_strerror(rc));
-	if (started)
+	if (started && !refuses)
 		s->under_way[i].data = data;
 	else
 		free(data);
 	s->next[type].number++;
-	s->all += (k->flags & TERN_BUF_ORDER_ALL) != 0;
 }
 
 static void send_all(tern *t)
@@ -137,7 +143,6 @@ struct receiver {
 	tern *t;
 	struct chance c;
 	uint32_t came[SENDERS_MOST + 1][TYPES];
-	uint32_t all[SENDERS_MOST + 1];
 	unsigned char *seen[SENDERS_MOST + 1]; /* by type and number, where order is not promised */
 	void *held[6];
 };
@@ -148,10 +153,8 @@ static void check_order(struct receiver *r, const struct head *h)
 	unsigned char *seen = &r->seen[h->src][h->type * rounds + h->number];
 	CHECK(h->number < rounds && !*seen);
 	*seen = 1;
-	if (flags & (TERN_BUF_ORDER | TERN_BUF_ORDER_ALL))
+	if (flags & TERN_BUF_ORDER)
 		CHECK_IS(h->number, r->came[h->src][h->type]);
-	if (flags & TERN_BUF_ORDER_ALL)
-		CHECK_IS(h->all, r->all[h->src]++);
 	r->came[h->src][h->type]++;
 }
 

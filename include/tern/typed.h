@@ -34,9 +34,6 @@ enum tern_buf_flags {
 	TERN_BUF_REFUSE = 1,
 	TERN_BUF_SPILL = 2,
 	TERN_BUF_ORDER = 4, /* messages of this type from one rank are received in the order sent */
-	/* ... and those of all types that have this flag, among each other: sent first, received
-	   first */
-	TERN_BUF_ORDER_ALL = 8,
 	TERN_BUF_NOWAIT = 16, /* of tern_buf_send_start() and tern_buf_recv() */
 };
 
@@ -62,8 +59,8 @@ int tern_buf_close(tern *t, unsigned type);
  * it can: -ENXIO, the rank has given no buffers for that type; -EMSGSIZE, they are shorter than
  * that; -ENOBUFS, none is free and the type's policy is to refuse; -ERANGE; -EOWNERDEAD,
  * -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way. In a handler: -EPERM. Where
- * it would have to wait under a hold: -EDEADLK. To a rank whose memory cannot be mapped it is the
- * same; tern_typed(7) says what shows of that.
+ * it would have to wait under a hold: -EDEADLK. To a rank whose memory cannot be mapped it takes a
+ * round trip; tern_typed(7) says what else shows of that.
  */
 int tern_buf_send(tern *t, uint32_t dst, unsigned type, const void *data, size_t len);
 
@@ -73,7 +70,8 @@ enum { TERN_BUF_SENDS_MAX = 256 };
  * The same in two steps. 0: accepted; `data` belongs to the message until `op` says that it has
  * landed at its receiver. With TERN_BUF_NOWAIT the call does not wait to be accepted: -EAGAIN,
  * retry, when there is no buffer, or TERN_BUF_SENDS_MAX sends are under way. Without `op` it waits
- * until `data` is free.
+ * until `data` is free. To a rank whose memory cannot be mapped a send with `op` is accepted before
+ * it has a buffer, and `op` says if it is refused.
  */
 int tern_buf_send_start(tern *t, uint32_t dst, unsigned type, const void *data, size_t len,
 			unsigned flags, tern_op *op);

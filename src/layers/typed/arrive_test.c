@@ -2,9 +2,9 @@
 /* Messages that no good peer sends are refused, whatever they name, and harm nothing. */
 #include <errno.h>
 
-#include "../../../tests/chance.h"
 #include "../../../tests/handed.h"
 #include "../../../tests/local.h"
+#include "../../../tests/typed_pool.h"
 #include "typed/typed.h"
 
 enum { TYPE = 4, ORDERLY = 5, BYTES = 100, COUNT = 3 };
@@ -23,7 +23,7 @@ static void open_three(void)
 static int arrives(const struct notice *n)
 {
 	uint64_t words[NOTICE_WORDS];
-	notice_write(n, words);
+	memcpy(words, n, sizeof *n);
 	CHECK_IS(layer_request(local[0]->own, 1, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words), 0);
 	return tern_poll(local[1]);
 }
@@ -39,11 +39,10 @@ static uint32_t taken(struct type_queue *s)
 static struct notice good(unsigned type)
 {
 	struct type_queue *s = typed_of(local[1])->queue[type];
-	struct notice n = { .type = (uint16_t)type,
+	struct notice n = { .type = (uint8_t)type,
 			    .key = (uint16_t)type,
 			    .generation = s->pool.generation,
-			    .len = 10,
-			    .order = s->flags & ORDERED };
+			    .len = 10 };
 	n.index = taken(s);
 	return n;
 }
@@ -57,30 +56,6 @@ static void check_refused(const struct notice *n, const char *why)
 	CHECK_IS(tern_poll(local[1]), 0);
 	CHECK(handed_buf(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL) == NULL);
 	CHECK(handed_buf(local[1], ORDERLY, TERN_BUF_NOWAIT, NULL, NULL) == NULL);
-}
-
-TEST(a_notice_says_what_was_written_into_it)
-{
-	struct chance c = { check_seed() };
-	for (int i = 0; i < 1000; i++) {
-		struct notice n = { .type = chance_below(&c, 256) & 0xff,
-				    .key = (uint16_t)chance_below(&c, KEYS),
-				    .order = chance_below(&c, 4) << 2 & 0xff,
-				    .cancelled = chance_one_in(&c, 2),
-				    .spoiled = chance_one_in(&c, 2),
-				    .index = (uint32_t)chance_next(&c),
-				    .generation = (uint32_t)chance_next(&c),
-				    .len = chance_next(&c),
-				    .number = chance_next(&c) };
-		uint64_t words[NOTICE_WORDS], again[NOTICE_WORDS];
-		notice_write(&n, words);
-		struct notice r = notice_read(words);
-		notice_write(&r, again);
-		CHECK(memcmp(words, again, sizeof words) == 0);
-		CHECK(r.type == n.type && r.key == n.key && r.order == n.order &&
-		      r.cancelled == n.cancelled && r.spoiled == n.spoiled && r.index == n.index &&
-		      r.generation == n.generation && r.len == n.len && r.number == n.number);
-	}
 }
 
 TEST(a_good_notice_is_taken_and_the_same_again_is_not)
@@ -127,11 +102,6 @@ TEST(what_a_notice_names_is_checked)
 	check_refused(&bad, "longer");
 	bad.len = UINT64_MAX;
 	check_refused(&bad, "longer");
-	bad = n;
-	bad.order = TERN_BUF_ORDER;
-	check_refused(&bad, "order");
-	bad.order = TERN_BUF_ORDER_ALL;
-	check_refused(&bad, "order");
 	CHECK_IS(arrives(&n), 1); /* and the good one still is */
 	CHECK(handed_buf(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL) != NULL);
 	local_close();
@@ -147,23 +117,6 @@ TEST(a_buffer_that_another_has_taken_is_not_announced_for_it)
 	local_close();
 }
 
-TEST(a_number_is_not_used_twice)
-{
-	open_three();
-	struct notice n = good(ORDERLY), again;
-	CHECK_IS(arrives(&n), 1);
-	CHECK(handed_buf(local[1], ORDERLY, TERN_BUF_NOWAIT, NULL, NULL) != NULL);
-	again = good(ORDERLY);
-	check_refused(&again, "number");
-	n = good(ORDERLY);
-	n.number = 5;
-	CHECK_IS(arrives(&n), 1); /* early */
-	again = good(ORDERLY);
-	again.number = 5;
-	check_refused(&again, "number");
-	local_close();
-}
-
 TEST(a_cell_of_the_spill_is_only_for_types_that_spill)
 {
 	open_three();
@@ -171,20 +124,15 @@ TEST(a_cell_of_the_spill_is_only_for_types_that_spill)
 	struct notice n = { .type = ORDERLY,
 			    .key = KEY_SPILL,
 			    .len = 10,
-			    .order = TERN_BUF_ORDER,
 			    .generation = typed_of(local[1])->queue[ORDERLY]->pool.generation };
 	n.index = taken(spill);
 	check_refused(&n, "not open");
 	n.type = TYPE;
-	n.order = 0;
 	n.generation = queue->pool.generation;
 	n.len = BYTES + 1; /* fits the cell, but not the type */
 	check_refused(&n, "longer");
-	n.generation--; /* of a type that is not open any more, in an order that nobody has */
+	n.generation--; /* of a type that is not open any more */
 	n.len = 10;
-	n.order = TERN_BUF_ORDER_ALL;
-	check_refused(&n, "order");
-	n.order = 0;
 	CHECK_IS(arrives(&n), 1); /* dropped, and the cell is free again */
 	CHECK_IS(bufpool_count_free(&spill->pool), spill->pool.count);
 	local_close();

@@ -16,10 +16,10 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 		return error_set(-EINVAL,
 				 "tern_buf_alloc() was asked for %u buffers; a type has 1 to %d",
 				 count, TERN_BUFS_MAX);
-	if (flags & ~(unsigned)(POLICIES | ORDERED) || (flags & POLICIES) == POLICIES)
+	if (flags & ~(unsigned)(POLICIES | TERN_BUF_ORDER) || (flags & POLICIES) == POLICIES)
 		return error_set(-EINVAL,
 				 "tern_buf_alloc() was given flags %#x; "
-				 "it takes one policy of enum tern_buf_flags, and orders",
+				 "it takes one policy of enum tern_buf_flags, and TERN_BUF_ORDER",
 				 flags);
 	if (y->queue[type] && y->queue[type]->flags != flags)
 		return error_set(-EEXIST,
@@ -36,7 +36,6 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
 	if (forked)
 		return forked;
 	struct typed *y = typed_here(t);
-	struct type_queue *s;
 	int rc = rules_rank(t->own, "tern_buf_alloc()");
 	if (!rc)
 		rc = alloc_check(y, type, count, flags);
@@ -50,42 +49,28 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
 			bytes, spill_most(y));
 	if (!rc && y->queue[type])
 		return type_queue_more(y, y->queue[type], bytes, count);
-	return rc ? rc : type_queue_make(y, type, bytes, count, flags, &s);
+	return rc ? rc : type_queue_make(y, type, bytes, count, flags);
 }
 
 /* -- Closing ---------------------------------------------------------------------------------- */
 
-static void close_drop(struct typed *y, struct type_queue *s)
-{
-	order_close(y, s);
-	while (s->first) {
-		struct buf_slot *l = buf_slot_pop(s);
-		if (s->flags & TERN_BUF_ORDER_ALL)
-			order_received(y, l);
-		buf_slot_drop(y, l);
-	}
-}
-
 static int close_queue(struct typed *y, struct type_queue *s)
 {
-	const char *why =
-		s->held ? "the program has one of its buffers: tern_buf_free() it first"
-		: !order_can_close(y, s)
-			? "a message before one of its own is just landing: poll, and try again"
-		: !type_queue_shut(s) ? "a message is just landing: poll, and try again"
-				      : NULL;
+	const char *why = s->held ? "the program has one of its buffers: tern_buf_free() it first"
+			  : !type_queue_shut(s) ? "a message is just landing: poll, and try again"
+						: NULL;
 	if (why)
 		return error_set(-EBUSY, "type %u of rank %u cannot be closed: %s", s->type,
 				 y->e->t->rank, why);
-	for (struct type_queue *m = s; m; m = m->more)
+	for (struct type_queue *m = s; m; m = type_queue_next(m))
 		m->closing = true;
-	close_drop(y, s);
+	while (s->first)
+		buf_slot_drop(y, buf_slot_pop(s));
 	for (struct type_queue *m = s, *more; m; m = more) {
-		more = m->more;
+		more = type_queue_next(m);
 		type_queue_unmake(y, m);
 	}
-	credit_progress(y); /* before this rank says anything else: whoever hears that may know of
-			     the closing */
+	offer_progress(y);
 	return 0;
 }
 
@@ -121,11 +106,9 @@ static __attribute__((noinline)) int free_any(tern *t, void *buffer)
 			"tern_buf_free() was given %p, which is not a buffer that tern_buf_recv() "
 			"gave and rank %u still has",
 			buffer, t->rank);
-	struct type_queue *s = y->queue[l->type];
-	s->held--;
+	y->queue[l->type]->held--;
 	buf_slot_drop(y, l);
-	if (y->due || s->shared)
-		credit_freed(y, s);
+	offer_progress(y);
 	return 0;
 }
 
@@ -138,7 +121,7 @@ int tern_buf_free(tern *t, void *buffer)
 	struct typed *y = typed_of(t);
 	struct buf_slot *l = y->given;
 	if (TERN_UNLIKELY(!l || l->data != buffer || l->state != BUF_SLOT_HELD || !t->reach ||
-			  l->queue->key != l->type || l->queue->shared || y->due || y->check))
+			  l->queue->key != l->type || y->waiting || y->check))
 		return free_any(t, buffer);
 	l->queue->held--;
 	buf_slot_free(l->queue, l);
@@ -153,14 +136,8 @@ enum { PATTERN = 0xb5 };
 
 uint64_t check_sum(const char *data, size_t len)
 {
-	uint64_t sum = len, word;
-	size_t i = 0;
-	for (; i + sizeof word <= len; i += sizeof word) {
-		memcpy(&word, data + i, sizeof word);
-		sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		sum ^= sum >> 29;
-	}
-	for (; i < len; i++)
+	uint64_t sum = len;
+	for (size_t i = 0; i < len; i++)
 		sum = (sum ^ (unsigned char)data[i]) * UINT64_C(0x100000001b3);
 	return sum;
 }
@@ -172,8 +149,5 @@ void check_fill(char *buffer, size_t len)
 
 bool check_filled(const char *buffer, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)buffer[i] != PATTERN)
-			return false;
-	return true;
+	return !len || ((unsigned char)*buffer == PATTERN && !memcmp(buffer, buffer + 1, len - 1));
 }

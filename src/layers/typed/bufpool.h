@@ -147,15 +147,6 @@ static inline uint32_t bufpool_step(const struct bufpool *k, uint32_t at)
 	return at + 1 < k->words ? at + 1 : 0;
 }
 
-/* How many buffers are free. */
-static inline uint32_t bufpool_count_free(const struct bufpool *k)
-{
-	uint32_t n = 0;
-	for (uint32_t at = 0; at < k->words; at++)
-		n += bufpool_is(k, bufpool_read(k, at), BUFPOOL_FREE);
-	return n;
-}
-
 /* Takes the buffer in the next word for `rank`, if that is free. */
 static inline bool bufpool_take_next(struct bufpool *k, uint32_t rank, struct bufpool_claim *c)
 {

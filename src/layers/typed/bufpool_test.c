@@ -6,6 +6,7 @@
 
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
+#include "../../../tests/typed_pool.h"
 #include "typed/typed.h"
 
 enum { MOST = 4096, BYTES = 40, NONE = -1 };

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long messages under way. The memory layer moves the data into the buffer, in pieces; when it has,
- * the notice is sent from this layer's progress, now or in a later poll if there is no room.
+ * Messages under way. The memory layer moves the data into the buffer, in pieces; when it has, the
+ * notice is sent from this layer's progress, now or in a later poll if there is no room.
+ *
+ * Where a type has order, its messages to a rank are announced in the order in which they were
+ * accepted: a short one whose bytes are in place waits here for the long one before it. So the
+ * receiver finds them in order in its ring, and has nothing to sort.
  */
 #include <errno.h>
 
@@ -14,22 +18,30 @@ struct outgoing *outgoing_new(struct typed *y)
 	if (!y->outgoing)
 		y->outgoing = memory_new(TERN_BUF_SENDS_MAX, sizeof *y->outgoing);
 	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
-		if (y->outgoing[i].state == OUTGOING_FREE)
+		if (y->outgoing[i].state == OUTGOING_FREE) {
+			y->outgoing[i].id = y->sends++ * TERN_BUF_SENDS_MAX + i;
 			return &y->outgoing[i];
+		}
 	return NULL;
 }
 
-void outgoing_moves(struct typed *y, struct outgoing *o)
+static void order_push(struct target *to, struct outgoing *o)
 {
-	o->state = OUTGOING_MOVING;
-	y->moving++;
-	typed_busy(y);
+	*(to->first ? &to->last->next : &to->first) = o;
+	to->last = o;
+	target_quick(to);
 }
 
-static int outgoing_sentence(struct typed *y, const struct outgoing *o)
+static void order_pop(struct target *to)
+{
+	to->first = to->first->next;
+	target_quick(to);
+}
+
+static int outgoing_sentence(struct typed *y, const struct outgoing *o, int error)
 {
 	struct net *net = y->e->site.peer[o->rank].net;
-	if (o->error == -EBADMSG)
+	if (error == -EBADMSG)
 		return error_set(
 			-EBADMSG,
 			"the %llu bytes of a message of type %u to rank %u were changed before "
@@ -37,68 +49,136 @@ static int outgoing_sentence(struct typed *y, const struct outgoing *o)
 			(unsigned long long)o->notice.len, o->notice.type, o->rank);
 	int rc = net->ops->check(net, o->rank);
 	return rc ? rc
-		  : error_set(o->error, "a message of type %u to rank %u could not be moved",
+		  : error_set(error, "a message of type %u to rank %u could not be moved",
 			      o->notice.type, o->rank);
 }
 
-/* It moves no more. Its place is free at once if a handle takes the result. */
+/* Its place is free, and whoever waits for the end is told. */
 static void outgoing_over(struct typed *y, struct outgoing *o, int error)
 {
-	tern_op *told = o->told;
-	o->error = error;
-	o->state = o->forgotten || told ? OUTGOING_FREE : OUTGOING_OVER;
-	if (told)
-		op_end(y->e, told, error ? outgoing_sentence(y, o) : 0);
+	o->state = OUTGOING_FREE;
+	if (o->told)
+		op_end(y->e, o->told, error);
 }
 
 /* Whether the data stayed what it was: at the sender, and on its way. */
-static bool outgoing_changed(const struct outgoing *o)
+static bool outgoing_changed(const struct typed *y, const struct outgoing *o)
 {
-	return check_sum(o->data, o->notice.len) != o->sum ||
-	       (o->landed && check_sum(o->landed, o->notice.len) != o->sum);
+	return y->check && o->data &&
+	       (check_sum(o->data, o->notice.len) != o->sum ||
+		(o->landed && check_sum(o->landed, o->notice.len) != o->sum));
 }
 
-bool outgoing_finish(struct typed *y, struct outgoing *o)
+/* Announces it if the data is in place and there is room; true when it is over. */
+static bool outgoing_finish(struct typed *y, struct outgoing *o)
 {
 	uint64_t words[NOTICE_WORDS];
-	if (o->op.pending)
+	if (o->op.pending || (o->order && o->order->first != o))
 		return false;
 	int lost = send_reachable(y->e, o->rank);
 	if (!lost && !lane_ready(&y->e->t->lane[o->rank]))
 		return false;
 	int rc = o->op.error ? o->op.error : lost;
-	if (!rc && y->check && outgoing_changed(o))
+	if (!rc && outgoing_changed(y, o))
 		rc = -EBADMSG;
-	o->state = OUTGOING_STARTING; /* first: the notice may serve others, who carry on what moves
-				       */
+	o->state = OUTGOING_STARTING; /* first: the notice may serve others, who carry on */
 	y->moving--;
 	typed_busy(y);
 	if (!lost) {
-		o->notice.cancelled = rc != 0;
-		notice_write(&o->notice, words);
+		o->notice.flags |= rc ? NOTICE_CANCELLED : 0;
+		memcpy(words, &o->notice, sizeof o->notice);
 		int failed =
 			layer_request(y->e, o->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
 		rc = failed ? failed : rc;
 	}
-	outgoing_over(y, o, rc);
+	if (o->order)
+		order_pop(o->order);
+	outgoing_over(y, o, rc ? outgoing_sentence(y, o, rc) : 0);
 	return true;
+}
+
+void outgoing_moves(struct typed *y, struct outgoing *o)
+{
+	o->state = OUTGOING_MOVING;
+	y->moving++;
+	typed_busy(y);
+	if (o->order)
+		order_push(o->order, o);
+	outgoing_finish(y, o);
+}
+
+/* -- To a far rank ----------------------------------------------------------------------------- */
+
+/* Under a hold no transfer to a far rank starts. Without a transfer the place goes back. */
+static void outgoing_put(struct typed *y, struct outgoing *o)
+{
+	o->state = OUTGOING_STARTING;
+	int rc = held(y->e) ? -EAGAIN
+			    : tern_put_start(y->e->t, o->at, o->data, o->notice.len, &o->op);
+	if (rc && rc != -EAGAIN)
+		o->op.error = rc;
+	o->state = rc == -EAGAIN ? OUTGOING_PLACED : OUTGOING_MOVING;
+}
+
+static void answer_take(struct typed *y, struct outgoing *o, const struct answer_msg *a)
+{
+	if (a->error || !a->placed) {
+		outgoing_over(y, o,
+			      a->error ? send_refused(layer_error((uint64_t)(int64_t)a->error),
+						      o->rank, o->notice.type, o->notice.len, a->at,
+						      NULL)
+				       : 0);
+		return;
+	}
+	o->notice.generation = a->generation;
+	o->notice.key = a->key;
+	o->notice.index = (uint32_t)a->index;
+	o->at = a->at;
+	o->state = OUTGOING_PLACED;
+	y->moving++;
+	typed_busy(y);
+}
+
+static void on_answer(tern *t, const tern_msg *m)
+{
+	struct typed *y = typed_of(t);
+	uint32_t rank = tern_msg_src(m);
+	struct answer_msg a;
+	memcpy(&a, m->word, sizeof a);
+	struct outgoing *o = y->outgoing ? &y->outgoing[a.id % TERN_BUF_SENDS_MAX] : NULL;
+	if (tern_msg_words(m) != ANSWER_WORDS || !o || o->state != OUTGOING_OFFERED ||
+	    o->id != a.id || o->rank != rank || (a.placed && tern_addr_rank(a.at) != rank))
+		typed_refuse(y, rank, "that answers what was not asked");
+	else
+		answer_take(y, o, &a);
+}
+
+void outgoing_register(struct endpoint *e)
+{
+	layer_on(e, TYPED_ANSWER, on_answer);
+}
+
+void outgoing_lost(struct typed *y, uint32_t rank)
+{
+	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
+		if (y->outgoing[i].state == OUTGOING_OFFERED && y->outgoing[i].rank == rank)
+			outgoing_over(y, &y->outgoing[i],
+				      outgoing_sentence(y, &y->outgoing[i], -EOWNERDEAD));
 }
 
 unsigned outgoing_progress(struct typed *y)
 {
 	unsigned over = 0;
-	if (y->finishing)
+	if (y->finishing || in_handler(y->e))
 		return 0;
 	y->finishing = true;
-	for (unsigned i = 0; y->moving && i < TERN_BUF_SENDS_MAX; i++)
-		if (y->outgoing[i].state == OUTGOING_MOVING)
-			over += outgoing_finish(y, &y->outgoing[i]);
+	for (unsigned i = 0; y->moving && i < TERN_BUF_SENDS_MAX; i++) {
+		struct outgoing *o = &y->outgoing[i];
+		if (o->state == OUTGOING_PLACED)
+			outgoing_put(y, o);
+		if (o->state == OUTGOING_MOVING)
+			over += outgoing_finish(y, o);
+	}
 	y->finishing = false;
 	return over;
-}
-
-int outgoing_end(struct typed *y, struct outgoing *o)
-{
-	o->state = OUTGOING_FREE;
-	return o->error ? outgoing_sentence(y, o) : 0;
 }

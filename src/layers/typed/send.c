@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending. A try does everything that can be done without waiting, or nothing: it finds the pool,
- * sees that there is room for the notice, and takes a buffer, in this order, so that from then on
- * nothing can fail but what ends the receiver. A call that may wait tries again after serving what
- * has arrived.
+ * Sending. A try does everything that can be done without waiting, or nothing. To a near rank it
+ * finds the pool, sees that there is room for the notice, and takes a buffer, in this order, so
+ * that from then on nothing can fail but what ends the receiver. To a far rank it makes a record
+ * and offers the message. A call that may wait tries again after serving what has arrived.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,81 +11,80 @@
 #include "base/error.h"
 #include "core/layers.h"
 #include "core/wait.h"
-#include "typed/send.h"
+#include "typed/typed.h"
 
-static int send_find(struct typed *y, struct sending *s)
+/* A message on its way out of tern_buf_send_start(). */
+struct sending {
+	uint32_t rank;
+	unsigned type;
+	const char *data;
+	size_t len;
+	unsigned flags;        /* of tern_buf_send_start() */
+	tern_op *op;           /* the program's, or NULL */
+	tern_op own;           /* for the call itself, which waits for it without `op` */
+	const char *why;       /* it cannot be sent yet */
+	struct target *target; /* the type's pool */
+	struct target *where;  /* the pool in which a buffer was taken: that, or the spill's */
+	struct bufpool_claim claim;
+	struct notice notice;
+	struct outgoing *outgoing; /* its record, if it has one */
+	int rc;                    /* of the last try */
+};
+
+static int sending_later(struct sending *s, const char *why)
 {
-	int rc = s->type < TERN_BUF_TYPES_MAX ? target_find(y, s->rank, s->type, &s->target)
-					      : -ENXIO;
-	if (rc == -ENXIO)
-		return error_set(
-			-ENXIO,
-			"a message of type %u was sent to rank %u, which has set no buffers aside "
-			"for that: it calls tern_buf_alloc() first",
-			s->type, s->rank);
-	if (rc == -EAGAIN)
-		return sending_later(s, "it is being asked for its buffers");
-	return rc;
+	s->why = why; /* the sentence is made when somebody wants it */
+	return -EAGAIN;
 }
 
-static bool send_take(struct typed *y, struct sending *s, struct target *where, unsigned key)
+int send_refused(int code, uint32_t rank, unsigned type, size_t len, size_t bytes, const char *why)
 {
-	if (!bufpool_take(&where->pool, y->e->t->rank, &s->claim))
+	if (code == -EMSGSIZE)
+		return error_set(code,
+				 "%zu bytes were sent to rank %u, whose buffers for type %u are "
+				 "shorter: the first it set aside have %zu",
+				 len, rank, type, bytes);
+	if (code == -ENXIO)
+		why = "it has set no buffers aside for that type: it calls tern_buf_alloc() first";
+	if (code == -ENOBUFS)
+		why = "it has no buffer free, and the type refuses messages then";
+	return error_set(code, "a message of type %u cannot be sent to rank %u now: %s", type, rank,
+			 why ? why : "it has no buffer or memory for it");
+}
+
+static int sending_refused(const struct sending *s, int code)
+{
+	return send_refused(code, s->rank, s->type, s->len, s->target ? s->target->pool.bytes : 0,
+			    s->why);
+}
+
+/* -- To a near rank: taking a buffer ----------------------------------------------------------- */
+
+static bool send_take(struct typed *y, struct sending *s, struct target *where)
+{
+	if (s->len > where->pool.bytes || !bufpool_take(&where->pool, y->e->t->rank, &s->claim))
 		return false;
 	s->where = where;
-	s->notice.index = s->claim.index;
-	s->notice.key = (uint16_t)key;
+	s->notice = (struct notice){ .type = (uint8_t)s->type,
+				     .key = where->key,
+				     .index = s->claim.index,
+				     .generation = s->target->pool.generation,
+				     .len = s->len };
 	return true;
 }
 
-/* A cell of the spill: a small one if that will do and one is free, else a large one. */
-static int send_spill(struct typed *y, struct sending *s)
-{
-	for (unsigned i = 0; i < SPILL_POOLS; i++) {
-		struct target *spill;
-		int rc = target_find(y, s->rank, KEY_SPILL + i, &spill);
-		if (rc == -ENXIO)
-			continue; /* it has none of those */
-		if (rc)
-			return rc == -EAGAIN ? sending_later(s, "it is being asked for its spill")
-					     : rc;
-		if (s->len > spill->pool.bytes)
-			continue;
-		if (send_take(y, s, spill, KEY_SPILL + i))
-			return 0;
-	}
-	return sending_later(s, "its spill is full too");
-}
-
-int sending_full(const struct sending *s)
-{
-	return error_set(-ENOBUFS,
-			 "rank %u has no buffer free for type %u, which refuses messages then",
-			 s->rank, s->type);
-}
-
-int sending_too_long(const struct sending *s)
-{
-	return error_set(
-		-EMSGSIZE,
-		"%zu bytes were sent to rank %u, whose buffers for type %u are shorter: the "
-		"first it set aside have %zu",
-		s->len, s->rank, s->type, s->target->pool.bytes);
-}
-
-/* Takes a buffer of the type, from any of its pools: -ENOBUFS without a sentence if none is free.
- */
-static int send_buffer(struct typed *y, struct sending *s)
+/* Takes a buffer from any of the type's pools, of which those of the spill are the last. */
+static int send_place(struct typed *y, struct sending *s)
 {
 	struct target *to = s->target;
-	bool fits = false;
-	unsigned key = s->type;
-	for (unsigned n = 0; n <= TERN_BUF_MORE_MAX; n++) {
-		if (s->len <= to->pool.bytes && send_take(y, s, to, key))
+	unsigned flags = to->flags, key;
+	size_t most = 0;
+	for (unsigned n = 0; n < KEYS; n++) {
+		most = to->pool.bytes > most && s->len > most ? to->pool.bytes : most;
+		if (send_take(y, s, to))
 			return 0;
-		fits |= s->len <= to->pool.bytes;
 		key = bufpool_more(&to->pool);
-		if (key < KEY_MORE || key >= KEYS)
+		if (key < KEY_SPILL || key >= KEYS || (key < KEY_MORE && s->len > most))
 			break;
 		int rc = target_find(y, s->rank, key, &to);
 		if (rc)
@@ -93,34 +92,30 @@ static int send_buffer(struct typed *y, struct sending *s)
 				       ? sending_later(s, "it is being asked for its buffers")
 				       : rc;
 	}
-	return fits ? -ENOBUFS : sending_too_long(s);
-}
-
-/* Takes a buffer, by whatever the type's policy allows. */
-static int send_place(struct typed *y, struct sending *s)
-{
-	struct target *to = s->target;
-	int rc = send_buffer(y, s);
-	if (rc != -ENOBUFS)
-		return rc;
 	atomic_thread_fence(memory_order_acquire); /* released in pool_shut(): why none is free */
-	if (!bufpool_open(&to->pool))
+	if (!bufpool_open(&s->target->pool))
 		return sending_later(s, "it has just closed the type");
-	if (to->flags & TERN_BUF_REFUSE)
-		return sending_full(s);
-	if (to->flags & TERN_BUF_SPILL && s->len <= SPILL_MOST)
-		return send_spill(y, s);
-	return sending_later(s, "no buffer of the type is free");
+	if (s->len > most || flags & TERN_BUF_REFUSE)
+		return sending_refused(s, s->len > most ? -EMSGSIZE : -ENOBUFS);
+	return sending_later(s, flags & TERN_BUF_SPILL ? "its buffers and its spill are full"
+						       : "no buffer of the type is free");
 }
 
-void sending_number(struct sending *s)
+/* -- To a near rank: filling and announcing it ------------------------------------------------- */
+
+static void send_record(struct typed *y, struct sending *s, tern_op *told)
 {
-	struct notice *n = &s->notice;
-	n->type = (uint8_t)s->type;
-	n->generation = s->target->pool.generation;
-	n->len = s->len;
-	n->order = s->target->flags & ORDERED;
-	n->number = (*s->target->counter)++;
+	*s->outgoing = (struct outgoing){ .state = OUTGOING_STARTING,
+					  .rank = s->rank,
+					  .id = s->outgoing->id,
+					  .notice = s->notice,
+					  .told = told,
+					  .data = s->data,
+					  .sum = y->check ? check_sum(s->data, s->len) : 0 };
+	if (s->target && s->target->flags & TERN_BUF_ORDER)
+		s->outgoing->order = s->target;
+	if (told)
+		told->pending++;
 }
 
 static int send_short(struct typed *y, struct sending *s, char *buffer)
@@ -128,89 +123,120 @@ static int send_short(struct typed *y, struct sending *s, char *buffer)
 	uint64_t words[NOTICE_WORDS];
 	if (s->len)
 		memcpy(buffer, s->data, s->len);
-	sending_number(s);
-	notice_write(&s->notice, words);
+	if (s->outgoing) { /* behind others */
+		send_record(y, s, s->op);
+		s->outgoing->data = NULL;
+		outgoing_moves(y, s->outgoing);
+		return 0;
+	}
+	memcpy(words, &s->notice, sizeof s->notice);
 	/* There is room, and it was reachable: nothing has been served since. */
 	return layer_request(y->e, s->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
-}
-
-int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *landed)
-{
-	struct outgoing *o = s->outgoing;
-	*o = (struct outgoing){ .state = OUTGOING_STARTING,
-				.rank = s->rank,
-				.data = s->data,
-				.landed = landed,
-				.told = s->op,
-				.sum = y->check ? check_sum(s->data, s->len) : 0 };
-	int rc = tern_put_start(y->e->t, at, s->data, s->len, &o->op);
-	if (!rc)
-		return 0;
-	o->state = OUTGOING_FREE;
-	return rc == -EAGAIN ? sending_later(s, "too many transfers are under way") : rc;
-}
-
-void sending_moves(struct typed *y, struct sending *s)
-{
-	sending_number(s);
-	s->outgoing->notice = s->notice;
-	if (s->op)
-		s->op->pending++;
-	outgoing_moves(y, s->outgoing);
-	outgoing_finish(y, s->outgoing);
 }
 
 static int send_long(struct typed *y, struct sending *s, char *buffer)
 {
 	tern_addr at = s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer);
-	struct bufpool taken =
-		s->where->pool; /* starting may serve others, and what is known may change */
+	/* Starting may serve others, and what is known may change. */
+	struct bufpool taken = s->where->pool;
 	bool checks = s->where->checks;
-	int rc = sending_start(y, s, at, buffer);
+	tern_op *told = s->op ? s->op : &s->own;
+	uint32_t before = told->pending;
+	send_record(y, s, told);
+	s->outgoing->landed = buffer;
+	int rc = tern_put_start(y->e->t, at, s->data, s->len, &s->outgoing->op);
 	if (!rc) {
-		sending_moves(y, s);
+		outgoing_moves(y, s->outgoing);
 		return 0;
 	}
+	s->outgoing->state = OUTGOING_FREE;
+	op_withdraw(y->e, told, before);
 	if (checks)
 		check_fill(buffer, taken.bytes);
 	bufpool_put(&taken, s->claim.at, s->claim.index);
-	return rc;
+	return rc == -EAGAIN ? sending_later(s, "too many transfers are under way") : rc;
 }
 
-static int send_try(struct typed *y, struct sending *s)
+static int send_near(struct typed *y, struct sending *s)
 {
-	struct endpoint *e = y->e;
-	int rc = send_reachable(e, s->rank);
-	if (!rc)
-		rc = send_find(y, s);
+	int rc = s->type < TERN_BUF_TYPES_MAX ? target_find(y, s->rank, s->type, &s->target)
+					      : -ENXIO;
+	if (rc == -EAGAIN)
+		return sending_later(s, "it is being asked for its buffers");
 	if (rc)
-		return rc;
-	if (s->far)
-		return far_try(y, s);
-	bool is_long = s->len > LONG_BYTES;
-	s->outgoing = is_long ? outgoing_new(y) : NULL;
-	if (is_long && !s->outgoing)
+		return rc == -ENXIO ? sending_refused(s, rc) : rc;
+	bool is_long = s->len > LONG_BYTES, recorded = is_long || s->target->first;
+	s->outgoing = recorded ? outgoing_new(y) : NULL;
+	if (recorded && !s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
-	if (!lane_ready(&e->t->lane[s->rank]))
+	if (!lane_ready(&y->e->t->lane[s->rank]))
 		return sending_later(s, "the ring to it is full");
 	rc = send_place(y, s);
 	if (rc)
 		return rc;
 	char *buffer = bufpool_buffer(&s->where->pool, s->notice.index);
-	s->notice.spoiled = s->where->checks && !check_filled(buffer, s->where->pool.bytes);
+	if (s->where->checks && !check_filled(buffer, s->where->pool.bytes))
+		s->notice.flags = NOTICE_SPOILED;
 	return is_long ? send_long(y, s, buffer) : send_short(y, s, buffer);
 }
 
-static int send_not_now(const struct sending *s)
+/* -- To a far rank ----------------------------------------------------------------------------- */
+
+/* Whether a payload can be sent without waiting for a block. */
+static bool block_any(struct net *net)
 {
-	return error_set(-EAGAIN, "a message of type %u cannot be sent to rank %u now: %s", s->type,
-			 s->rank, s->why);
+	struct block *b;
+	if (!net->pool)
+		return true;
+	if (net->ops->take(net, 0, &b) != 0) /* which may find more, for a peer that is far */
+		return false;
+	block_set(b, BLOCK_FREE);
+	return true;
 }
+
+static int send_far(struct typed *y, struct sending *s)
+{
+	bool brings = s->len && s->len <= TERN_PAYLOAD_MAX;
+	tern_op *told = s->op ? s->op : &s->own;
+	uint32_t before = told->pending;
+	uint64_t words[OFFER_WORDS];
+	if (s->type >= TERN_BUF_TYPES_MAX)
+		return sending_refused(s, -ENXIO);
+	if (!s->op && held(y->e))
+		return sending_later(s, "under a hold its answer would not be heard");
+	s->outgoing = outgoing_new(y);
+	if (!s->outgoing)
+		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
+	if (!lane_ready(&y->e->t->lane[s->rank]))
+		return sending_later(s, "the ring to it is full");
+	if (brings && !block_any(y->e->site.peer[s->rank].net))
+		return sending_later(s, "no payload block is free");
+	s->notice = (struct notice){ .type = (uint8_t)s->type, .len = s->len };
+	send_record(y, s, told);
+	struct offer_msg w = { .id = s->outgoing->id,
+			       .type = (uint8_t)s->type,
+			       .now = s->flags & TERN_BUF_NOWAIT && !s->op,
+			       .len = s->len };
+	memcpy(words, &w, sizeof w);
+	s->outgoing->state = OUTGOING_OFFERED; /* before: the answer may come while it is sent */
+	int rc = layer_request(y->e, s->rank, TYPED_OFFER, brings ? s->data : NULL,
+			       brings ? s->len : 0, OFFER_WORDS, words);
+	if (rc) {
+		s->outgoing->state = OUTGOING_FREE;
+		op_withdraw(y->e, told, before);
+	}
+	return rc;
+}
+
+/* -- Waiting ----------------------------------------------------------------------------------- */
 
 static bool accept_over(struct endpoint *e, void *arg)
 {
 	struct sending *s = arg;
-	s->rc = send_try(typed_of(e->t), s);
+	struct typed *y = typed_of(e->t);
+	s->rc = send_reachable(e, s->rank);
+	if (!s->rc)
+		s->rc = layer_maps(e, s->rank) ? send_near(y, s) : send_far(y, s);
 	return s->rc != -EAGAIN;
 }
 
@@ -223,89 +249,64 @@ static int accept_stop(struct endpoint *e, struct wait *w)
 }
 
 /* Buffers are freed without a bell, so the wait for one naps. */
-static int send_wait(struct endpoint *e, struct sending *s)
+static struct wait send_wait(const struct sending *s)
 {
-	struct wait w = { .bounded = true,
-			  .call = "tern_buf_send",
-			  .way = "to",
-			  .whom = s->rank + 1,
-			  .lack = "no free buffer",
-			  .rule = "a tern_buf_send() that has to wait",
-			  .stop = accept_stop };
-	int rc = wait_until(e, accept_over, s, &w);
-	return rc ? rc : s->rc;
+	return (struct wait){ .bounded = true,
+			      .call = "tern_buf_send",
+			      .way = "to",
+			      .whom = s->rank + 1,
+			      .lack = "no free buffer",
+			      .rule = "a tern_buf_send() that has to wait",
+			      .stop = accept_stop };
 }
 
-static int send_accept(struct typed *y, struct sending *s)
+static int send_accept(struct endpoint *e, struct sending *s)
 {
-	struct endpoint *e = y->e;
-	if (accept_over(e, s))
-		return s->rc;
-	if (!(s->flags & TERN_BUF_NOWAIT))
-		return send_wait(e, s);
-	if (!held(e)) {
+	struct wait w = send_wait(s);
+	if (!(s->flags & TERN_BUF_NOWAIT)) {
+		int rc = wait_until(e, accept_over, s, &w);
+		return rc ? rc : s->rc;
+	}
+	if (!accept_over(e, s) && !held(e)) {
 		poll_once(e, KINDS_BOTH);
 		accept_over(e, s);
 	}
-	return s->rc == -EAGAIN ? send_not_now(s) : s->rc;
+	return s->rc == -EAGAIN ? sending_refused(s, s->rc) : s->rc;
 }
 
-/* A handler has left a hold, and a far receiver's answers are not heard. */
-static int send_leave(struct outgoing *o)
+static bool own_over(struct endpoint *e, void *arg)
 {
-	o->forgotten = true;
-	return error_set(
-		-EDEADLK,
-		"a handler has left a hold while a message of type %u moved to rank %u: it moves "
-		"on after tern_release(), and its data must stay until then",
-		o->notice.type, o->rank);
+	(void)e;
+	return !((struct sending *)arg)->own.pending;
 }
 
 /*
- * Until `data` is free again. Where its own processor moves it, no other rank can delay that for
- * ever; a far receiver has to answer.
+ * Until `data` is free again. Under a hold nothing is served, but this rank's own processor moves
+ * the data to a near rank. To a far one the hold was left by a handler, and begins after the wait.
  */
-static int send_complete(struct typed *y, const struct sending *s)
+static int send_complete(struct endpoint *e, struct sending *s)
 {
-	struct wait l = { .bounded = true, .call = "tern_buf_send" };
-	struct outgoing *o = s->outgoing;
-	while (o->state != OUTGOING_OVER) {
-		lost_look(y->e);
-		if (!held(y->e))
-			wait_step(y->e, &l);
-		else if (s->far)
-			return send_leave(o);
-		else
-			layers_progress(y->e); /* a handler has left a hold: nothing is served, but
-						  the data moves on */
-	}
-	return outgoing_end(y, o);
+	struct wait w = send_wait(s);
+	while (held(e) && s->own.pending && layer_maps(e, s->rank))
+		layers_progress(e);
+	wait_through(e, own_over, s, &w);
+	return s->own.error;
 }
 
-static int send_check(struct typed *y, uint32_t rank, unsigned flags)
+/* -- The calls --------------------------------------------------------------------------------- */
+
+static int send_check(struct endpoint *e, const struct sending *s)
 {
-	int rc = rules_rank(y->e, "tern_buf_send()");
+	int rc = rules_rank(e, "tern_buf_send()");
 	if (!rc)
-		rc = rules_program(y->e, "tern_buf_send()");
+		rc = rules_program(e, "tern_buf_send()");
 	if (!rc)
-		rc = rules_destination(y->e, rank);
-	if (!rc && flags & ~(unsigned)TERN_BUF_NOWAIT)
+		rc = rules_destination(e, s->rank);
+	if (!rc && s->flags & ~(unsigned)TERN_BUF_NOWAIT)
 		rc = error_set(-EINVAL,
 			       "tern_buf_send_start() was given flags %#x; it takes "
 			       "TERN_BUF_NOWAIT",
-			       flags);
-	return rc;
-}
-
-/* To a rank whose memory is not mapped. */
-static int send_far(struct typed *y, struct sending *s)
-{
-	int rc = s->len > TERN_PAYLOAD_MAX ? far_long_rule(y, s) : 0;
-	far_listen(y, s->rank);
-	s->far = true;
-	if (!rc)
-		rc = send_accept(y, s);
-	far_end(s);
+			       s->flags);
 	return rc;
 }
 
@@ -326,8 +327,8 @@ static inline bool send_quick(tern *t, uint32_t rank, unsigned type, const void 
 		return false;
 	memcpy(bufpool_buffer(&to->pool, c.index), data, len);
 	tern_lane_write(lane, TERN_HANDLER_MAX + TYPED_ARRIVED, NOTICE_WORDS,
-			(uint64_t)c.index << 32 | to->head, to->pool.generation, len,
-			(*to->counter)++, 0, 0);
+			(uint64_t)c.index << 32 | notice_head(type, type), to->pool.generation, len,
+			0, 0, 0);
 	if (TERN_UNLIKELY(tern_unheeded(lane)))
 		tern_knock(t, lane);
 	tern_look(t);
@@ -337,17 +338,18 @@ static inline bool send_quick(tern *t, uint32_t rank, unsigned type, const void 
 static __attribute__((noinline)) int send_any(tern *t, struct sending s)
 {
 	INSIDE struct scope scope = scope_of_op(&t, s.op, "tern_buf_send_start");
-	struct typed *y = typed_of(t);
-	int rc = send_check(y, s.rank, s.flags);
+	struct endpoint *e = t->own;
+	int rc = send_check(e, &s);
 	if (!rc)
-		rc = layer_maps(y->e, s.rank) ? send_accept(y, &s) : send_far(y, &s);
+		rc = send_accept(e, &s);
 	if (rc)
 		return rc;
-	y->recent = s.target;
+	if (s.target)
+		typed_of(t)->recent = s.target;
 	if (!s.op)
-		return s.outgoing ? send_complete(y, &s) : 0;
-	if (!s.outgoing && !s.far)
-		op_over(y->e, s.op);
+		return send_complete(e, &s);
+	if (!s.outgoing)
+		op_over(e, s.op);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "mem/mem.h"
 #include "typed/typed.h"
 
-enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16, CREDITS_SHIFT = 32 };
+enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16 };
 
 /* -- At the owner ------------------------------------------------------------------------------ */
 
@@ -20,7 +20,7 @@ static void on_pool_lookup(tern *t, const tern_msg *m)
 	struct type_queue *s = key < KEYS ? y->queue[key] : NULL;
 	uint64_t words[FOUND_WORDS] = { key & 0xffff };
 	if (s) {
-		words[0] |= FOUND | (uint64_t)credit_known(y, s, tern_msg_src(m)) << CREDITS_SHIFT;
+		words[0] |= FOUND;
 		words[1] = mem_addr(mem_of(t), s->words);
 		words[2] = mem_addr(mem_of(t), s->pool.buffer);
 		words[3] = (uint64_t)s->pool.generation << 32 | s->pool.count;
@@ -63,20 +63,12 @@ static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const u
 	return at && buffers;
 }
 
-/* A far pool cannot be seen; its owner will check what is put there. */
-static bool found_far(struct typed *y, struct target *to, struct bufpool *k, const uint64_t *words)
+void target_quick(struct target *to)
 {
-	struct far_target *h = &to->far;
-	if (tern_addr_rank(words[2]) != to->rank)
-		return false;
-	if (to->pool.generation != k->generation)
-		far_forget(h);
-	atomic_store_explicit(&h->now, k->generation, memory_order_relaxed);
-	h->credits += words[0] >> CREDITS_SHIFT;
-	k->now = &h->now;
-	if (h->credits)
-		far_watch(y, to);
-	return true;
+	size_t bytes = to->pool.bytes;
+	to->quick = to->checks || !to->pool.count || to->first ? 0
+		    : bytes < LONG_BYTES                       ? bytes
+							       : LONG_BYTES;
 }
 
 /* Takes the answer, if everything it names is there and the rank's own. */
@@ -89,21 +81,15 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 	if (!k.generation || (!k.count && !(words[5] & TERN_BUF_SPILL)) || k.count > BUFPOOL_MOST ||
 	    !bufpool_sizes(k.bytes, k.count, &k.stride, &all))
 		return false;
-	if (to->is_far ? !found_far(y, to, &k, words) : !found_see(y, rank, &k, words, all))
+	if (!found_see(y, rank, &k, words, all))
 		return false;
 	k.next = (uint32_t)((uint64_t)y->e->t->rank * WORDS_OF_LINE %
 			    (k.words ? k.words : 1)); /* not all at one end */
-	if (to->pool.generation != k.generation)
-		to->number = 0;
 	to->pool = k;
 	to->buffers = words[2];
 	to->flags = words[5] & 0xffff;
 	to->checks = words[5] & FOUND_CHECKS;
-	to->head = notice_head(to->key, to->key, to->flags & ORDERED);
-	to->counter = to->flags & TERN_BUF_ORDER_ALL ? &y->route[rank]->number : &to->number;
-	to->quick = k.bytes < LONG_BYTES ? k.bytes : LONG_BYTES;
-	if (to->is_far || to->checks || !k.count)
-		to->quick = 0;
+	target_quick(to);
 	return true;
 }
 
@@ -132,7 +118,6 @@ static int target_ask(struct typed *y, uint32_t rank, unsigned key, struct targe
 	uint64_t word = key;
 	if (!lane_ready(&y->e->t->lane[rank]))
 		return -EAGAIN;
-	to->is_far = !layer_maps(y->e, rank);
 	to->state = TARGET_ASKED; /* before: the answer of this very rank may come while it sends */
 	int rc = layer_request(y->e, rank, TYPED_LOOKUP, NULL, 0, 1, &word);
 	if (rc)
@@ -152,9 +137,7 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 		*out = to;
 		return 0;
 	case TARGET_NONE:
-		if (key < KEY_SPILL || key >= KEY_MORE) /* a spill is made before the first type
-							   that has it, or never */
-			to->state = TARGET_UNKNOWN;     /* whoever sends next may be luckier */
+		to->state = TARGET_UNKNOWN; /* whoever sends next may be luckier */
 		return -ENXIO;
 	case TARGET_ASKED:
 		return -EAGAIN;

@@ -24,9 +24,9 @@ static struct type_queue *type_queue_take(struct typed *y, uint32_t count)
 	uint32_t room = room_for(count);
 	struct type_queue **at = &y->spare, *s;
 	while ((s = *at) && s->room != room)
-		at = &s->spare;
+		at = &s->next;
 	if (s) {
-		*at = s->spare;
+		*at = s->next;
 		return s;
 	}
 	void *words;
@@ -40,27 +40,10 @@ static struct type_queue *type_queue_take(struct typed *y, uint32_t count)
 	return s;
 }
 
-void type_queue_spare(struct typed *y, struct type_queue *s)
+static void type_queue_spare(struct typed *y, struct type_queue *s)
 {
-	memory_free(s->far);
-	memory_free(s->stream);
-	s->far = NULL;
-	s->stream = NULL;
-	s->spare = y->spare;
+	s->next = y->spare;
 	y->spare = s;
-}
-
-static int type_queue_streams(struct typed *y, struct type_queue *s)
-{
-	s->stream = NULL;
-	if (s->flags & TERN_BUF_ORDER_ALL && !y->all) {
-		y->all = memory_new(y->e->t->size, sizeof *y->all);
-		return y->all ? 0 : -ENOMEM;
-	}
-	if (!(s->flags & TERN_BUF_ORDER) || s->flags & TERN_BUF_ORDER_ALL)
-		return 0;
-	s->stream = memory_new(y->e->t->size, sizeof *s->stream);
-	return s->stream ? 0 : -ENOMEM;
 }
 
 /* Sets the type queue up for a type that does not exist yet for others. */
@@ -81,25 +64,7 @@ static void type_queue_begin(struct typed *y, struct type_queue *s, char *buffer
 		bufpool_put(k, i, i);
 		atomic_store_explicit(&k->word[k->count + i], 0, memory_order_relaxed);
 	}
-	atomic_store_explicit(k->now + 1, 0, memory_order_relaxed);
 	atomic_store_explicit(k->now, k->generation, memory_order_relaxed);
-}
-
-static void type_queue_list(struct typed *y, struct type_queue *s)
-{
-	unsigned i = y->queues++;
-	for (; i && y->sorted[i - 1]->pool.buffer > s->pool.buffer; i--)
-		y->sorted[i] = y->sorted[i - 1];
-	y->sorted[i] = s;
-}
-
-static void type_queue_unlist(struct typed *y, const struct type_queue *s)
-{
-	unsigned i = 0;
-	while (y->sorted[i] != s)
-		i++;
-	for (y->queues--; i < y->queues; i++)
-		y->sorted[i] = y->sorted[i + 1];
 }
 
 static int type_queue_no_room(struct typed *y, size_t bytes, uint32_t count)
@@ -111,47 +76,50 @@ static int type_queue_no_room(struct typed *y, size_t bytes, uint32_t count)
 		count, bytes, y->e->t->rank);
 }
 
-int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags,
-		    struct type_queue **out)
+/* Senders find the next pool through the words of the one before. */
+static void type_queue_link(struct type_queue *s, struct type_queue *more)
+{
+	s->more = more;
+	atomic_store_explicit(s->pool.now + 1, more ? more->key : 0, memory_order_relaxed);
+}
+
+int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags)
 {
 	size_t stride, all;
+	void *buffers;
 	bool possible = bufpool_sizes(bytes, count, &stride, &all);
 	struct type_queue *s = possible ? type_queue_take(y, count) : NULL;
 	if (!s)
 		return type_queue_no_room(y, bytes, count);
-	s->pool.count = count;
-	s->pool.bytes = bytes;
-	s->pool.stride = stride;
-	s->type = s->key = key;
-	s->flags = flags;
-	s->more = NULL;
-	s->most = bytes;
-	void *buffers = NULL;
-	if (tern_alloc(y->e->t, all ? all : BUFPOOL_ALIGN, &buffers) || type_queue_streams(y, s) ||
-	    credit_open(y, s)) {
-		tern_free(y->e->t, buffers);
+	if (tern_alloc(y->e->t, all ? all : BUFPOOL_ALIGN, &buffers)) {
 		type_queue_spare(y, s);
 		return type_queue_no_room(y, bytes, count);
 	}
+	s->pool.count = count;
+	s->pool.bytes = s->most = bytes;
+	s->pool.stride = stride;
+	s->type = s->key = key;
+	s->flags = flags;
 	type_queue_begin(y, s, buffers);
-	type_queue_list(y, s);
-	y->queue[key] = s;
-	*out = s;
+	type_queue_link(s, flags & TERN_BUF_SPILL ? y->spill : NULL);
+	s->next = y->open;
+	y->open = y->queue[key] = s;
 	return 0;
 }
 
 void type_queue_unmake(struct typed *y, struct type_queue *s)
 {
+	struct type_queue **at = &y->open;
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
 	y->queue[s->key] = NULL;
-	type_queue_unlist(y, s);
 	tern_free(y->e->t, s->pool.buffer);
-	credit_closed(y, s);
+	type_queue_spare(y, s);
 }
 
-/* Senders find it through the words of the pool before it. */
 int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_t count)
 {
-	struct type_queue *last = s, *m;
 	unsigned key = KEY_MORE;
 	while (key < KEYS && y->queue[key])
 		key++;
@@ -160,60 +128,44 @@ int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_
 				 "rank %u has called tern_buf_alloc() for types that there were "
 				 "%d times: that is the most",
 				 y->e->t->rank, TERN_BUF_MORE_MAX);
-	int rc = type_queue_make(y, key, bytes, count, 0, &m);
+	int rc = type_queue_make(y, key, bytes, count, s->flags);
 	if (rc)
 		return rc;
-	while (last->more)
-		last = last->more;
-	m->type = s->type;
-	last->more = m;
 	s->most = bytes > s->most ? bytes : s->most;
-	atomic_store_explicit(last->pool.now + 1, key, memory_order_relaxed);
+	y->queue[key]->type = s->type;
+	while (type_queue_next(s))
+		s = s->more;
+	type_queue_link(s, y->queue[key]);
 	return 0;
 }
 
 struct buf_slot *buf_slot_at(const struct typed *y, const void *p)
 {
-	unsigned low = 0, high = y->queues; /* those below `low` begin at or before p */
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-		if ((uintptr_t)y->sorted[middle]->pool.buffer <= (uintptr_t)p)
-			low = middle + 1;
-		else
-			high = middle;
+	for (struct type_queue *s = y->open; s; s = s->next) {
+		size_t i = ((uintptr_t)p - (uintptr_t)s->pool.buffer) / s->pool.stride;
+		if (i < s->pool.count)
+			return s->slot[i].data == p ? &s->slot[i] : NULL;
 	}
-	struct type_queue *s = low ? y->sorted[low - 1] : NULL;
-	size_t i = s ? ((uintptr_t)p - (uintptr_t)s->pool.buffer) / s->pool.stride : 0;
-	return s && i < s->pool.count && s->slot[i].data == p ? &s->slot[i] : NULL;
+	return NULL;
 }
 
 void type_queues_free(struct typed *y)
 {
-	while (y->queues)
-		type_queue_spare(y, y->sorted[--y->queues]);
-	for (struct type_queue *s; (s = y->closed);) {
-		y->closed = s->spare;
-		type_queue_spare(y, s);
-	}
-	for (struct type_queue *s; (s = y->spare);) {
-		y->spare = s->spare;
-		memory_free(s);
-	}
+	struct type_queue *lists[] = { y->open, y->spare };
+	for (int i = 0; i < 2; i++)
+		for (struct type_queue *s = lists[i], *next; s; s = next) {
+			next = s->next;
+			memory_free(s);
+		}
 }
 
 /* -- What has landed, and the way of a buffer back to its pool --------------------------------- */
 
-struct buf_slot *buf_slot_take(struct type_queue *of, unsigned type, uint32_t src,
-			       enum buf_slot_state state)
+struct buf_slot *buf_slot_take(struct type_queue *s, size_t len, uint32_t src)
 {
 	struct bufpool_claim c;
-	if (!bufpool_take(&of->pool, src, &c))
-		return NULL;
-	struct buf_slot *l = &of->slot[c.index];
-	l->src = src;
-	l->type = (uint16_t)type;
-	l->state = state;
-	return l;
+	bool taken = len <= s->pool.bytes && bufpool_take(&s->pool, src, &c);
+	return taken ? &s->slot[c.index] : NULL;
 }
 
 uint32_t buf_word_unused(const struct type_queue *s, uint32_t at, uint32_t but)
@@ -226,16 +178,13 @@ uint32_t buf_word_unused(const struct type_queue *s, uint32_t at, uint32_t but)
 void buf_slot_drop(struct typed *y, struct buf_slot *l)
 {
 	struct type_queue *s = l->queue;
-	if (!s) { /* it stood for a number only */
-		y->late[l->src]--;
-		memory_free(l);
-	} else if (s->closing) { /* its memory is not the type's any more, or not for long */
+	if (s->closing) { /* its memory is not the type's any more, or not for long */
 		l->state = BUF_SLOT_NONE;
-	} else {
-		if (y->check)
-			check_fill(l->data, s->pool.bytes);
-		buf_slot_free(s, l);
+		return;
 	}
+	if (y->check)
+		check_fill(l->data, s->pool.bytes);
+	buf_slot_free(s, l);
 }
 
 /* -- Claims of others -------------------------------------------------------------------------- */
@@ -243,7 +192,7 @@ void buf_slot_drop(struct typed *y, struct buf_slot *l)
 bool buf_slot_claimed(const struct buf_slot *l, uint32_t rank)
 {
 	const struct bufpool *k = &l->queue->pool;
-	return buf_slot_open(l) &&
+	return l->state == BUF_SLOT_NONE &&
 	       bufpool_read(k, l->at) == bufpool_word(k, buf_slot_index(l), rank);
 }
 
@@ -266,7 +215,7 @@ static bool pool_shut(struct type_queue *s)
 	atomic_store_explicit(k->now, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); /* before the words; acquired in send_place() */
 	for (uint32_t i = 0; i < k->count; i++)
-		if (buf_slot_open(&s->slot[i]) &&
+		if (s->slot[i].state == BUF_SLOT_NONE &&
 		    !bufpool_claim(k, s->slot[i].at, BUFPOOL_SHUT, &c))
 			return false;
 	return true;
@@ -276,12 +225,10 @@ bool type_queue_shut(struct type_queue *s)
 {
 	struct type_queue *m = s;
 	while (m && pool_shut(m))
-		m = m->more;
-	if (!m)
-		return true;
-	for (; s != m->more; s = s->more)
-		pool_reopen(&s->pool);
-	return false;
+		m = type_queue_next(m);
+	for (struct type_queue *r = s; m && r != m->more; r = r->more)
+		pool_reopen(&r->pool);
+	return !m;
 }
 
 void type_queue_reclaim(struct typed *y, struct type_queue *s, uint32_t rank)
@@ -301,23 +248,21 @@ void type_queue_reclaim(struct typed *y, struct type_queue *s, uint32_t rank)
  * have to be looked for.
  */
 
-enum { CELLS_MOST = BUFPOOL_MOST };
-
-const size_t spill_cell[SPILL_POOLS] = { SMALL_CELL, TERN_PAYLOAD_MAX, SPILL_MOST };
-
 int spill_make(struct typed *y)
 {
+	static const size_t cell[SPILL_POOLS] = { SMALL_CELL, TERN_PAYLOAD_MAX, LONG_BYTES };
 	size_t rest = y->spill_bytes;
 	for (unsigned i = SPILL_POOLS; i-- > 0;) { /* half of what is left, of the smallest all */
-		struct type_queue *s;
-		size_t count = (i ? rest / 2 : rest) / spill_cell[i];
-		uint32_t cells = count < CELLS_MOST ? (uint32_t)count : CELLS_MOST;
-		rest -= count * spill_cell[i];
-		int rc = cells && !y->queue[KEY_SPILL + i]
-				 ? type_queue_make(y, KEY_SPILL + i, spill_cell[i], cells, 0, &s)
+		struct type_queue **made = &y->queue[KEY_SPILL + i];
+		size_t count = (i ? rest / 2 : rest) / cell[i];
+		uint32_t cells = count < BUFPOOL_MOST ? (uint32_t)count : BUFPOOL_MOST;
+		rest -= count * cell[i];
+		int rc = cells && !*made
+				 ? type_queue_make(y, KEY_SPILL + i, cell[i], cells, TERN_BUF_SPILL)
 				 : 0;
 		if (rc)
 			return rc;
+		y->spill = *made ? *made : y->spill;
 	}
 	return 0;
 }
@@ -325,7 +270,7 @@ int spill_make(struct typed *y)
 size_t spill_most(const struct typed *y)
 {
 	size_t most = 0;
-	for (unsigned i = 0; i < SPILL_POOLS; i++)
-		most = y->queue[KEY_SPILL + i] ? spill_cell[i] : most;
+	for (const struct type_queue *s = y->spill; s; s = s->more)
+		most = s->pool.bytes;
 	return most;
 }
