@@ -83,7 +83,8 @@ nothing_left
 
 if ((EUID == 0)); then
 	echo "who is not root can do the same"
-	cp "$tern" "$TERN_BIN/hello" "$TERN_BIN"/../lib/libtern.so.0* "$machines" "$folder"
+	cp "$tern" "$TERN_BIN/hello" "$TERN_BIN"/../lib/libtern.so.0* "$machines" \
+		"$TERN_BIN/../libexec/tern-link" "$folder"
 	chmod -R a+rX "$folder"
 	cd "$folder" || exit 1
 	other=(setpriv --reuid 65534 --regid 65534 --clear-groups env LD_LIBRARY_PATH="$folder")

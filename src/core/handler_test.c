@@ -130,7 +130,7 @@ TEST(a_handler_is_named_as_the_call_names_it_and_any_expression_can_be_registere
 			CHECK(tern_stats_handler_name(local[0], id) == NULL);
 	CHECK(strcmp(tern_stats_handler_name(local[0], 6), "another") == 0);
 	CHECK(tern_stats_handler_name(local[0], TERN_STATS_HANDLERS) == NULL);
-	CHECK(strcmp(tern_stats_handler_name(local[0], TERN_HANDLER_MAX), "on_put") == 0);
+	CHECK(strcmp(tern_stats_handler_name(local[0], TERN_HANDLER_MAX), "on_served") == 0);
 	local_close();
 }
 

@@ -350,7 +350,7 @@ TEST(handlers_are_named_in_the_file_and_a_name_that_was_cut_off_is_none)
 	local_close();
 	REQUIRE(track_read(&track[0], path_of(0)) == 0);
 	CHECK(strcmp(track[0].name[TAKE], "on_nothing") == 0);
-	CHECK(strcmp(track[0].name[TERN_HANDLER_MAX], "on_put") == 0);
+	CHECK(strcmp(track[0].name[TERN_HANDLER_MAX], "on_served") == 0);
 	CHECK(!*track[0].name[TERN_HANDLER_MAX - 1]);
 	CHECK_IS(track[0].records, 1); /* that it has closed */
 	track_free(&track[0]);
