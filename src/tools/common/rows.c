@@ -102,11 +102,12 @@ void rows_whole(struct rows *r, const char *key, const char *head, int width, ui
 void rows_real(struct rows *r, const char *key, const char *head, int width, double value,
 	       const char *format, ...)
 {
-	char text[TEXT], cell[CELL];
+	char text[TEXT] = "", cell[CELL];
 	va_list args;
 	if (cell_begin(r, key))
 		json_real(&r->json, key, value);
-	snprintf(text, sizeof text, isnan(value) ? "" : "%.6g", value);
+	if (!isnan(value))
+		snprintf(text, sizeof text, "%.6g", value);
 	if (r->as == ROWS_TABLE && !format)
 		snprintf(text, sizeof text, "%s", cell_figure(cell, value, 4, ""));
 	va_start(args, format);
