@@ -142,14 +142,14 @@ static const struct paper_row rows[] = {
 };
 
 static const struct paper_said said[] = {
-	{ "send call, page", "5.2", .other = { 0.7 } },
-	{ "preparation after it", "5.2", .other = { 0.3 } },
+	{ "send call, page", "5.2", .other = { .us = 0.7 } },
+	{ "preparation after it", "5.2", .other = { .us = 0.3 } },
 	{ "page, clean", "5.2", .other = { 11, 372 } },
 	{ "page, dirty", "5.2", .other = { 16.4, 249 } },
-	{ "memory copy, clean", "3.5", .other = { 0 } },
-	{ "memory copy, dirty", "3.5", .other = { 0 } },
-	{ "remote read, 128 bytes", "5.2", .other = { 2 } },
-	{ "Fetch-and-Op", "5.3", .other = { 2 } },
+	{ "memory copy, clean", "3.5", .other = { .us = 0 } },
+	{ "memory copy, dirty", "3.5", .other = { .us = 0 } },
+	{ "remote read, 128 bytes", "5.2", .other = { .us = 2 } },
+	{ "Fetch-and-Op", "5.3", .other = { .us = 2 } },
 	{ .name = NULL },
 };
 

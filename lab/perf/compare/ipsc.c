@@ -226,15 +226,15 @@ static const struct paper_row rows[] = {
 };
 
 static const struct paper_said said[] = {
-	{ "bounce, receive", "4", .other = { 70 } },
-	{ "bounce, it comes early", "4", .other = { 130 } },
-	{ "bounce, bare message", "4", .other = { 25 } },
-	{ "bounce, channel", "4", .other = { 0 } },
-	{ "solve, computation", "4", .other = { 5 } },
-	{ "solve, send and receive", "4", .other = { 474 } },
-	{ "solve, bare messages", "4", .other = { 89 } },
-	{ "solve, open channel", "4", .other = { 4 } },
-	{ "solve, fetch", "4", .other = { 385 } },
+	{ "bounce, receive", "4", .other = { .us = 70 } },
+	{ "bounce, it comes early", "4", .other = { .us = 130 } },
+	{ "bounce, bare message", "4", .other = { .us = 25 } },
+	{ "bounce, channel", "4", .other = { .us = 0 } },
+	{ "solve, computation", "4", .other = { .us = 5 } },
+	{ "solve, send and receive", "4", .other = { .us = 474 } },
+	{ "solve, bare messages", "4", .other = { .us = 89 } },
+	{ "solve, open channel", "4", .other = { .us = 4 } },
+	{ "solve, fetch", "4", .other = { .us = 385 } },
 	{ .name = NULL },
 };
 
