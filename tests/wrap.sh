@@ -18,7 +18,7 @@ few=("${lap/8/4}" "order_test order_is_kept_between_processes" \
 	"flood_test two_processes_flood_each_other" msg_mix_test)
 
 shm=("$lap" order_test flood_test "${layers[@]}" typed_mix_test)
-udp=("$lap" order_test flood_test "${layers[@]}" far_test credit_test flow_test \
+udp=("$lap" order_test flood_test "${layers[@]}" far_test flow_test \
 	"net_traffic_test ${flows[*]}
 	what_is_sent_in_packets_arrives_when_packets_are_lost")
 ofi=("${few[@]}")
