@@ -96,7 +96,7 @@ launch_survivors() { # NAME
 	local plain=("${launcher[@]}") victim again
 	launcher+=($survive)
 	for victim in 0 1 3; do
-		# Slurm's plugin for PMIx ends all ranks when it notices a death, which may be early.
+		# Slurm's plugin for PMIx ends all ranks when it notices a death: early at times.
 		for again in 1 2 3 4 5 6; do
 			launch 4 "$bin/fail_ranks" survive $victim
 			grep -q 'CANCELLED' "$err" || break

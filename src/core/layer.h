@@ -45,12 +45,14 @@ struct layer {
 	int (*flush)(void *state);
 	/* Writes what is under way to `fd`, for a job that is stuck. */
 	void (*report)(const void *state, int fd);
-	/*
-	 * Of what has a handle: sets the bits of the ranks that it waits for, and returns in words
-	 * what it is, or NULL if there is none.
+	/* Of what has a handle: sets the bits of whom it waits for; what it is, in words, or NULL.
 	 */
 	const char *(*awaits)(void *state, uint64_t *set);
 };
+
+/* The refusing endpoint has room for its state, and its last handler is below the end it has. */
+#define LAYER_FITS(state, last, end) \
+	_Static_assert(sizeof(state) <= MISUSE_STATE && (int)(last) < (int)(end), #state)
 
 /* Those of this build, by their numbers; NULL: left out. */
 extern const struct layer *const layer_table[];

@@ -107,6 +107,7 @@ static void async_report(const void *state, int fd)
 		a->e->t->rank, a->works, a->tasks.used, a->orders.used, a->writes.used);
 }
 
+LAYER_FITS(struct async, ASYNC_RAISE, ASYNC_HANDLERS_END);
 const struct layer async_layer = { .open = async_open,
 				   .close = async_close,
 				   .progress = async_progress,

@@ -173,6 +173,7 @@ static void chans_leave(void *state)
 	wait_until(s->e, chans_owe_nothing, s, &w);
 }
 
+LAYER_FITS(struct chans, CHAN_TELL, CHAN_HANDLERS_END);
 const struct layer chan_layer = { .open = chans_open,
 				  .close = chans_close,
 				  .progress = chans_progress,

@@ -125,6 +125,7 @@ static const char *coll_awaits(void *state, uint64_t *set)
 	return c->words;
 }
 
+LAYER_FITS(struct coll, COLL_FAILED, COLL_HANDLERS_END);
 const struct layer coll_layer = { .open = coll_open,
 				  .close = coll_close,
 				  .progress = coll_progress,

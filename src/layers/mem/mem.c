@@ -145,6 +145,7 @@ static void mem_leave(void *state)
 	wait_until(m->e, leave_over, m, &w);
 }
 
+LAYER_FITS(struct mem, MEM_GRANT, MEM_HANDLERS_END);
 const struct layer mem_layer = { .open = mem_open,
 				 .close = mem_close,
 				 .progress = mem_progress,

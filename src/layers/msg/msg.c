@@ -210,6 +210,7 @@ static void msg_report(const void *state, int fd)
 		msg_print(m, fd);
 }
 
+LAYER_FITS(struct msg, MSG_TELL, MSG_HANDLERS_END);
 const struct layer msg_layer = { .open = msg_open,
 				 .close = msg_close,
 				 .progress = msg_progress,

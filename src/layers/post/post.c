@@ -376,6 +376,7 @@ static void post_report(const void *state, int fd)
 			p->e->t->rank, p->opened, p->queued);
 }
 
+LAYER_FITS(struct post, POST_PACE, POST_HANDLERS_END);
 const struct layer post_layer = { .open = post_open,
 				  .close = post_close,
 				  .progress = post_progress,

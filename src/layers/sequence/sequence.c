@@ -82,6 +82,7 @@ static void sequence_lost(void *state, uint32_t rank)
 	(void)state, (void)rank; /* who waits for it sees that */
 }
 
+LAYER_FITS(struct sequence, STREAM_PLAIN, SEQUENCE_HANDLERS_END);
 const struct layer sequence_layer = {
 	.open = sequence_open,
 	.close = sequence_close,

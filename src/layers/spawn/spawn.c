@@ -145,6 +145,7 @@ static void spawn_report(const void *state, int fd)
 		s->e->threads, s->limit, s->inbox_count, s->under_way, s->queued);
 }
 
+LAYER_FITS(struct spawn, SPAWN_DONE, SPAWN_HANDLERS_END);
 const struct layer spawn_layer = { .open = spawn_open,
 				   .close = spawn_close,
 				   .progress = spawn_progress,

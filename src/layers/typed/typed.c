@@ -82,6 +82,7 @@ static unsigned typed_progress(void *state)
 	return offer_progress(y) + outgoing_progress(y);
 }
 
+LAYER_FITS(struct typed, TYPED_ANSWER, TYPED_HANDLERS_END);
 const struct layer typed_layer = {
 	.open = typed_open, .close = typed_close, .progress = typed_progress, .lost = typed_lost
 };
