@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 #include <tern/chan.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 enum { SEND, MESSAGE, CHANNEL, FETCH, INTERRUPT };
 enum { ON_PRODUCT };
@@ -143,8 +143,8 @@ static void solve(struct app_job *j)
 		}
 	}
 	if (j->size > 1) {
-		tern_in_back(&in);
-		tern_out_back(&out);
+		tern_chan_in_back(&in);
+		tern_chan_out_back(&out);
 	}
 }
 

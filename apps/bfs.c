@@ -94,13 +94,13 @@ static void search_deferred(tern *t, void *arg)
 
 static void on_visit(tern *t, const tern_msg *m)
 {
-	uint64_t l = tern_msg_arg(m, 0) - first;
-	uint32_t deep = (uint32_t)tern_msg_arg(m, 2);
+	uint64_t l = tern_msg_word(m, 0) - first;
+	uint32_t deep = (uint32_t)tern_msg_word(m, 2);
 	if (deep >= depth[l])
 		return;
 	depth[l] = deep;
-	parent[l] = (uint32_t)tern_msg_arg(m, 1);
-	found_put((uint32_t)tern_msg_arg(m, 0));
+	parent[l] = (uint32_t)tern_msg_word(m, 1);
+	found_put((uint32_t)tern_msg_word(m, 0));
 	if (job->variant == LEVELS || searching || deferred)
 		return;
 	deferred = 1;

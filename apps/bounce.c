@@ -6,7 +6,7 @@
 #include "frame/app.h"
 
 #include <tern/chan.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 enum { RECEIVE, PROBE, MESSAGE, CHANNEL, INTERRUPT };
 enum { ON_NUMBER };
@@ -37,7 +37,7 @@ static tern_in in;
 static void on_number(tern *t, const tern_msg *m)
 {
 	(void)t;
-	number = tern_msg_arg(m, 0);
+	number = tern_msg_word(m, 0);
 	atomic_fetch_add(&arrived, 1);
 }
 
@@ -150,8 +150,8 @@ static void close(struct app_job *j)
 {
 	if (!pairs(j))
 		return;
-	tern_out_back(&out);
-	tern_in_back(&in);
+	tern_chan_out_back(&out);
+	tern_chan_in_back(&in);
 	app_must(j, tern_chan_close(to));
 	app_must(j, tern_chan_close(from));
 }

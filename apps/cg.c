@@ -9,7 +9,7 @@
 
 #include <math.h>
 #include <string.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 enum { ACTIVE, SEND, COLLECTIVE };
 

@@ -8,7 +8,7 @@
 #include "frame/app.h"
 
 #include <string.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 enum { ACTIVE, SEND, BROADCAST };
 

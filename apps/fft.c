@@ -43,7 +43,7 @@ static double computed, remapped; /* seconds of the last round */
 /* Words: the place in the block, and the point. */
 static void on_point(tern *t, const tern_msg *m)
 {
-	blocked[tern_msg_arg(m, 0)] = tern_msg_double(m, 1) + I * tern_msg_double(m, 2);
+	blocked[tern_msg_word(m, 0)] = tern_msg_double(m, 1) + I * tern_msg_double(m, 2);
 	tern_signal(t, &arrived, 1);
 }
 

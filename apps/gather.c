@@ -53,13 +53,13 @@ static uint64_t place(uint32_t rank, uint64_t k)
 /* Words: which of its words the owner is asked for, and where the asker wants it. */
 static void on_ask(tern *t, const tern_msg *m)
 {
-	if (tern_reply(t, m, ON_WORD, table[tern_msg_arg(m, 0)], tern_msg_arg(m, 1)))
+	if (tern_reply(t, m, ON_WORD, table[tern_msg_word(m, 0)], tern_msg_word(m, 1)))
 		tern_abort(t, "a word cannot be sent");
 }
 
 static void on_word(tern *t, const tern_msg *m)
 {
-	result[tern_msg_arg(m, 1)] = tern_msg_arg(m, 0);
+	result[tern_msg_word(m, 1)] = tern_msg_word(m, 0);
 	tern_signal(t, &answered, 1);
 }
 

@@ -48,7 +48,7 @@ static struct app_update update_make(uint32_t rank, uint64_t k)
 static void on_update(tern *t, const tern_msg *m)
 {
 	(void)t;
-	table[tern_msg_arg(m, 0)] += tern_msg_arg(m, 1);
+	table[tern_msg_word(m, 0)] += tern_msg_word(m, 1);
 }
 
 static void run_atomic(struct app_job *j)

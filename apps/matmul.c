@@ -64,8 +64,8 @@ static tern_addr column_at(struct app_job *j, uint64_t k)
 /* At the owner: the words say which of its columns, and where it goes. */
 static void on_get(tern *t, const tern_msg *m)
 {
-	const double *column = a + tern_msg_arg(m, 0) * rows;
-	if (tern_put_reply(t, m, tern_msg_arg(m, 1), ON_COLUMN, column, rows * sizeof *a, NULL))
+	const double *column = a + tern_msg_word(m, 0) * rows;
+	if (tern_put_reply(t, m, tern_msg_word(m, 1), ON_COLUMN, column, rows * sizeof *a, NULL))
 		tern_abort(t, "a column cannot be sent");
 }
 

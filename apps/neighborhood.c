@@ -9,8 +9,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <tern/msg.h>
-#include <tern/spawn.h>
+#include <tern/send.h>
+#include <tern/thread.h>
 
 enum { ACTIVE, SEND };
 enum { SENDER = 1 }; /* thread function; that of requests is 0 */

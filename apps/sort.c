@@ -36,7 +36,7 @@ static void on_key(tern *t, const tern_msg *m)
 {
 	if (bucket_count == bucket_room)
 		tern_abort(t, "a bucket has more keys than all ranks together have for it");
-	bucket[bucket_count++] = tern_msg_arg(m, 0);
+	bucket[bucket_count++] = tern_msg_word(m, 0);
 }
 
 static void run_messages(struct app_job *j)

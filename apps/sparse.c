@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tern/msg.h>
-#include <tern/spawn.h>
+#include <tern/send.h>
+#include <tern/thread.h>
 
 #include "frame/triangle.h"
 

@@ -21,15 +21,15 @@ static struct fetch {
 
 static void on_add(tern *t, const tern_msg *m)
 {
-	uint64_t which = tern_msg_arg(m, 0), before = counter[which];
-	counter[which] += tern_msg_arg(m, 1); /* handlers run one after another: no lock */
-	tern_reply(t, m, ADDED, tern_msg_arg(m, 2), before);
+	uint64_t which = tern_msg_word(m, 0), before = counter[which];
+	counter[which] += tern_msg_word(m, 1); /* handlers run one after another: no lock */
+	tern_reply(t, m, ADDED, tern_msg_word(m, 2), before);
 }
 
 static void on_added(tern *t, const tern_msg *m)
 {
-	struct fetch *f = &fetches[tern_msg_arg(m, 0)];
-	f->before = tern_msg_arg(m, 1);
+	struct fetch *f = &fetches[tern_msg_word(m, 0)];
+	f->before = tern_msg_word(m, 1);
 	tern_signal(t, &f->done, 1);
 }
 

@@ -42,14 +42,14 @@ static double value_of(uint64_t bits)
 /* Arguments: the side that it comes from, the step, the value. */
 static void on_edge(tern *t, const tern_msg *m)
 {
-	unsigned side = (unsigned)tern_msg_arg(m, 0);
-	edge[side][tern_msg_arg(m, 1) % 2] = value_of(tern_msg_arg(m, 2));
+	unsigned side = (unsigned)tern_msg_word(m, 0);
+	edge[side][tern_msg_word(m, 1) % 2] = value_of(tern_msg_word(m, 2));
 	tern_signal(t, &arrived[side], 1);
 }
 
 static void on_sum(tern *t, const tern_msg *m)
 {
-	total += value_of(tern_msg_arg(m, 0));
+	total += value_of(tern_msg_word(m, 0));
 	tern_signal(t, &summed, 1);
 }
 

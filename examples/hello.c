@@ -8,13 +8,13 @@ static tern_flag answers;
 
 static void on_greeting(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, ANSWER, tern_msg_arg(m, 0) + 1);
+	tern_reply(t, m, ANSWER, tern_msg_word(m, 0) + 1);
 }
 
 static void on_answer(tern *t, const tern_msg *m)
 {
 	printf("rank %u: rank %u says %u\n", tern_rank(t), tern_msg_src(m),
-	       (unsigned)tern_msg_arg(m, 0));
+	       (unsigned)tern_msg_word(m, 0));
 	tern_signal(t, &answers, 1);
 }
 

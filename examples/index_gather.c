@@ -38,19 +38,19 @@ static void add_one(tern *t, const tern_msg *m, const uint64_t *word, size_t cou
 static void add(tern *t, const tern_msg *m)
 {
 	(void)t;
-	table[tern_msg_arg(m, 0)] += tern_msg_arg(m, 1);
+	table[tern_msg_word(m, 0)] += tern_msg_word(m, 1);
 }
 
 static void ask(tern *t, const tern_msg *m)
 {
-	must(tern_reply(t, m, ANSWER, table[tern_msg_arg(m, 0)]));
+	must(tern_reply(t, m, ANSWER, table[tern_msg_word(m, 0)]));
 }
 
 static void on_answer(tern *t, const tern_msg *m)
 {
 	(void)t;
 	uint32_t from = tern_msg_src(m);
-	answer[asked[from][answered_n[from]++]] = tern_msg_arg(m, 0);
+	answer[asked[from][answered_n[from]++]] = tern_msg_word(m, 0);
 }
 
 static uint64_t word_next(uint64_t *random)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 #include <time.h>
 
 enum { PING = 100, PONG };

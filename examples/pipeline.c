@@ -57,9 +57,9 @@ static void solve(tern *t, tern_chan *west, tern_chan *east, double y[ROWS])
 		y[row] = south;
 	}
 	if (west)
-		tern_in_back(&in);
+		tern_chan_in_back(&in);
 	if (east)
-		tern_out_back(&out);
+		tern_chan_out_back(&out);
 }
 
 /* The same by one rank alone, column after column: what is not equal is wrong. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <tern/mem.h>
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 enum { NUMBERS = 200000, FEW = 256, SORT = 0, SORTED = 0 };
 
@@ -26,7 +26,7 @@ static void must(int rc)
 
 static void on_sorted(tern *t, const tern_msg *m)
 {
-	tern_signal(t, &sorted, tern_msg_arg(m, 0));
+	tern_signal(t, &sorted, tern_msg_word(m, 0));
 }
 
 static int compare(const void *a, const void *b)

@@ -22,12 +22,12 @@ static uint64_t before; /* our last request: what the counter was */
 static void on_add(tern *t, const tern_msg *m)
 {
 	tern_reply(t, m, ADDED, counter);
-	counter += tern_msg_arg(m, 0);
+	counter += tern_msg_word(m, 0);
 }
 
 static void on_added(tern *t, const tern_msg *m)
 {
-	before = tern_msg_arg(m, 0);
+	before = tern_msg_word(m, 0);
 	tern_signal(t, &added, 1);
 }
 

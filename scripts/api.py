@@ -12,7 +12,7 @@ import textwrap
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-HEADERS = "tern op mem msg typed chan async spawn sequence coll post stats sim".split()
+HEADERS = "tern op mem send buf chan async thread sequence coll post stats sim".split()
 OWN = r"""tern_(open|open_local)_layout
 tern_(word|double|float)_(double|float|integer|word|of)
 tern_(request|reply)_(payload|rare|call|inline)

@@ -5,10 +5,10 @@
  * error that names the dead rank, and can be repeated when that rank is forgiven. Over each
  * network.
  */
+#include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
-#include <tern/typed.h>
+#include <tern/send.h>
 
 #include "handed.h"
 #include "net_traffic.h"

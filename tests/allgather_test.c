@@ -58,7 +58,7 @@ static tern_flag got, never;
 
 static void on_token(tern *t, const tern_msg *m)
 {
-	tern_signal(t, &got, tern_msg_arg(m, 0));
+	tern_signal(t, &got, tern_msg_word(m, 0));
 }
 
 static tern *member_open(struct member *m)

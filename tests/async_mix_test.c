@@ -172,7 +172,7 @@ static void ask_around(struct chance *c, tern_op *op)
 	*w = (struct round_robin){ chance_below(c, tern_size(me)), 1 + chance_below(c, 50),
 				   rounds };
 	rounds = w;
-	int rc = tern_queue_start(me, asking_turn, w, op);
+	int rc = tern_async_start(me, asking_turn, w, op);
 	CHECK(rc == 0 || rc == -EAGAIN);
 }
 

@@ -31,7 +31,7 @@ static void next(tern *t, const tern_msg *m)
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
 	(void)t;
-	wrong += tern_msg_arg(m, 0) != came;
+	wrong += tern_msg_word(m, 0) != came;
 	for (size_t i = 0; i < len; i++)
 		wrong += data[i] != (unsigned char)came;
 	came++;
@@ -39,7 +39,7 @@ static void next(tern *t, const tern_msg *m)
 
 static void last(tern *t, const tern_msg *m)
 {
-	wrong += tern_msg_arg(m, 0) != came;
+	wrong += tern_msg_word(m, 0) != came;
 	tern_signal(t, &lasts, 1);
 }
 

@@ -203,10 +203,10 @@ static void message_check(const struct message *l, const tern_msg *m, bool asks)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = l->asks == asks && tern_msg_words(m) == l->n && (data != NULL) == (len > 0) &&
+	bool good = l->asks == asks && tern_msg_count(m) == l->n && (data != NULL) == (len > 0) &&
 		    len == (l->payload ? l->len : 0);
 	for (unsigned k = 0; good && k < l->n; k++)
-		good = tern_msg_arg(m, k) == l->word[k];
+		good = tern_msg_word(m, k) == l->word[k];
 	if (!good || (data && !chance_filled(data, len, l->number)))
 		broken("%s %u from rank %u is not what was sent: lost, doubled, out of order "
 		       "or changed",
@@ -262,10 +262,10 @@ static void on_answer(tern *t, const tern_msg *m)
 	struct message l = message_of(way, me, from, *answered);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_words(m) == l.answer_n && (data != NULL) == (len > 0) &&
+	bool good = tern_msg_count(m) == l.answer_n && (data != NULL) == (len > 0) &&
 		    len == (l.answer_payload ? l.answer_len : 0);
 	for (unsigned k = 0; good && k < l.answer_n; k++)
-		good = tern_msg_arg(m, k) == answer_word(&l, *answered, k);
+		good = tern_msg_word(m, k) == answer_word(&l, *answered, k);
 	if (!good || (data && !chance_filled(data, len, l.number + 1)))
 		broken("the answer of rank %u to %s %u is not what was sent", from, way_names[way],
 		       *answered);

@@ -18,7 +18,7 @@
 
 #include <tern/chan.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "chan/pipe.h"
 #include "handed.h"
@@ -225,7 +225,7 @@ __attribute__((noinline)) static void loop_chan_put(uint32_t n)
 		if (tern_chan_put8(&out, i))
 			_exit(1);
 	mark();
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 }
 
 __attribute__((noinline)) static void loop_chan_get(uint32_t n)
@@ -239,7 +239,7 @@ __attribute__((noinline)) static void loop_chan_get(uint32_t n)
 		__asm__ volatile("" : : "r"(value));
 	}
 	mark();
-	tern_in_back(&in);
+	tern_chan_in_back(&in);
 }
 
 static void handle_all(void)

@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tern/spawn.h>
 #include <tern/tern.h>
+#include <tern/thread.h>
 
 enum { EXIT, LIGHT, NOTHING, STUCK, SLOW, STOPPED, BUSY, SLOW_S = 4 };
 

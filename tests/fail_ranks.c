@@ -46,7 +46,7 @@ static void count(tern *t, const tern_msg *m)
 static void note(tern *t, const tern_msg *m)
 {
 	(void)t;
-	stopped[stops++] = (pid_t)tern_msg_arg(m, 0);
+	stopped[stops++] = (pid_t)tern_msg_word(m, 0);
 }
 
 static void say(const tern *t, const char *call, int rc)

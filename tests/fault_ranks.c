@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tern/msg.h>
+#include <tern/send.h>
 #include <tern/tern.h>
 
 enum { ASK, TELL, DONE, VICTIM = 1, ID = 7 };

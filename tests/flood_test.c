@@ -51,7 +51,7 @@ static struct rank *rank_note(const tern *t)
 static void answer(tern *t, const tern_msg *m)
 {
 	rank_note(t)->served++;
-	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0), 7), 0);
+	CHECK_IS(tern_reply(t, m, TELL, tern_msg_word(m, 0), 7), 0);
 }
 
 static void answer_data(tern *t, const tern_msg *m)
@@ -59,8 +59,8 @@ static void answer_data(tern *t, const tern_msg *m)
 	size_t len;
 	rank_note(t)->served++;
 	const unsigned char *data = tern_msg_data(m, &len);
-	CHECK(len == BYTES && chance_filled(data, 16, tern_msg_arg(m, 0)));
-	CHECK_IS(tern_reply_data(t, m, TELL, data, len, tern_msg_arg(m, 0)), 0);
+	CHECK(len == BYTES && chance_filled(data, 16, tern_msg_word(m, 0)));
+	CHECK_IS(tern_reply_data(t, m, TELL, data, len, tern_msg_word(m, 0)), 0);
 }
 
 static void take_answer(tern *t, const tern_msg *m)
@@ -68,7 +68,7 @@ static void take_answer(tern *t, const tern_msg *m)
 	size_t len;
 	struct rank *rank = rank_note(t);
 	const unsigned char *data = tern_msg_data(m, &len);
-	CHECK(!data || (len == BYTES && chance_filled(data, 16, tern_msg_arg(m, 0))));
+	CHECK(!data || (len == BYTES && chance_filled(data, 16, tern_msg_word(m, 0))));
 	tern_signal(t, &rank->answered, 1);
 }
 

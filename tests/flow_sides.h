@@ -217,7 +217,7 @@ static inline void check_message(struct side *s, unsigned stream, const tern_msg
 	uint64_t i = s->next[stream]++;
 	if (mixed)
 		return;
-	CHECK_IS(tern_msg_arg(m, 0), i);
+	CHECK_IS(tern_msg_word(m, 0), i);
 	CHECK_IS(data != NULL, i % 7 == 0 && !plain);
 	if (!data)
 		return;

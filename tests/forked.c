@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include <tern/async.h>
+#include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 #include <tern/sequence.h>
-#include <tern/spawn.h>
 #include <tern/stats.h>
-#include <tern/typed.h>
+#include <tern/thread.h>
 
 #include "handed.h"
 
@@ -148,7 +148,7 @@ static void memory(void)
 	REFUSED(tern_free(t, heap));
 	REFUSED(tern_free_all(t, heap));
 	REFUSED(tern_fence(t));
-	REFUSED(tern_quiet(t));
+	REFUSED(tern_flush(t));
 }
 
 static void layers(void)
@@ -178,7 +178,7 @@ static void layers(void)
 	REFUSED(tern_buf_close(t, 0));
 	REFUSED(tern_chan_to(t, next, 77, &c));
 	REFUSED(tern_chan_from(t, next, 77, &c));
-	REFUSED(tern_queue_start(t, turn, NULL, &op));
+	REFUSED(tern_async_start(t, turn, NULL, &op));
 	REFUSED(tern_chan_internal(t, &c, &d));
 	REFUSED(tern_async_get_start(t, &word, there, 8, &op));
 	REFUSED(tern_mutex_try(t, &mutex));
@@ -255,8 +255,8 @@ static void round_of(int round)
 		must(tern_chan_get8(&in, &v));
 		failures += v != (uint64_t)i;
 	}
-	tern_out_back(&out);
-	tern_in_back(&in);
+	tern_chan_out_back(&out);
+	tern_chan_in_back(&in);
 	*heap = (uint64_t)round;
 	waitpid(pid, &status, 0);
 	failures += status != 0 || *heap != (uint64_t)round;

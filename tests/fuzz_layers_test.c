@@ -8,12 +8,12 @@
 #include "handed.h"
 
 #include <tern/async.h>
+#include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 #include <tern/sequence.h>
-#include <tern/spawn.h>
-#include <tern/typed.h>
+#include <tern/thread.h>
 
 #include "base/memory.h"
 #include "chan/pipe.h"

@@ -109,7 +109,7 @@ static void inlet_drink(struct tern_inlet *in)
 			continue;
 		uint64_t flags = TERN_HEAD_PAYLOAD | (head_double(x) ? TERN_HEAD_CONTROL : 0);
 		REQUIRE((x & ~flags) >> TERN_ID_SHIFT < TERN_HANDLER_SLOTS);
-		REQUIRE(tern_msg_words(m) <= TERN_WORDS_MAX && tern_msg_src(m) == PEER);
+		REQUIRE(tern_msg_count(m) <= TERN_WORDS_MAX && tern_msg_src(m) == PEER);
 		const char *data = tern_msg_data(m, &len);
 		in->cursor += head_bytes(x);
 		if (!data)

@@ -39,8 +39,8 @@ static tern_flag answers;
 static void on_ask(tern *t, const tern_msg *m)
 {
 	if (tern_rank(t) == RECEIVER && tern_msg_src(m) == SENDER)
-		CHECK_IS(tern_msg_arg(m, 0), atomic_fetch_add(&board->taken, 1));
-	int rc = tern_reply(t, m, TELL, tern_msg_arg(m, 0), 1, 2);
+		CHECK_IS(tern_msg_word(m, 0), atomic_fetch_add(&board->taken, 1));
+	int rc = tern_reply(t, m, TELL, tern_msg_word(m, 0), 1, 2);
 	CHECK(!rc || (rc == -EOWNERDEAD && tern_msg_src(m) == victim));
 }
 

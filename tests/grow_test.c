@@ -24,7 +24,7 @@ static bool poor; /* there is no memory after the first words */
 static void on_ask(tern *t, const tern_msg *m)
 {
 	uint64_t expected = streams[tern_rank(t)].asked[tern_msg_src(m)]++;
-	CHECK_IS(tern_msg_arg(m, 0), expected);
+	CHECK_IS(tern_msg_word(m, 0), expected);
 	if (expected % 5 == 0)
 		CHECK_IS(tern_reply_data(t, m, TELL, &expected, sizeof expected, expected), 0);
 	else if (expected % 2)
@@ -36,7 +36,7 @@ static void on_ask(tern *t, const tern_msg *m)
 static void on_tell(tern *t, const tern_msg *m)
 {
 	struct stream *s = &streams[tern_rank(t)];
-	CHECK_IS(tern_msg_arg(m, 0), s->told[tern_msg_src(m)]++);
+	CHECK_IS(tern_msg_word(m, 0), s->told[tern_msg_src(m)]++);
 	tern_signal(t, &s->answers, 1);
 }
 

@@ -6,8 +6,8 @@
 #define TERN_HANDED_H
 
 #include <errno.h>
+#include <tern/buf.h>
 #include <tern/mem.h>
-#include <tern/typed.h>
 
 static inline void *handed(int rc, void *p)
 {

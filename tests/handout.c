@@ -45,23 +45,23 @@ static void must(int rc)
 
 static void on_use(tern *e, const tern_msg *m)
 {
-	if (!given[tern_msg_arg(m, 0)])
+	if (!given[tern_msg_word(m, 0)])
 		early++;
 	else
-		*given[tern_msg_arg(m, 0)] += 1;
+		*given[tern_msg_word(m, 0)] += 1;
 	tern_signal(e, &used, 1);
 }
 
 static void on_got(tern *e, const tern_msg *m)
 {
-	early += !(tern_msg_arg(m, 1) ? from : to)[tern_msg_arg(m, 0)];
+	early += !(tern_msg_word(m, 1) ? from : to)[tern_msg_word(m, 0)];
 	tern_signal(e, &used, 1);
 }
 
 static void on_plain(tern *e, const tern_msg *m)
 {
 	(void)e;
-	for (volatile uint64_t i = tern_msg_arg(m, 1); i > PLAINLY; i--)
+	for (volatile uint64_t i = tern_msg_word(m, 1); i > PLAINLY; i--)
 		;
 }
 

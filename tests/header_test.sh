@@ -10,12 +10,12 @@ cat >"$folder/self.c" <<'END'
 #include <tern/async.h>
 #include <tern/chan.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 #include <tern/sequence.h>
 #include <tern/sim.h>
-#include <tern/spawn.h>
+#include <tern/thread.h>
 #include <tern/stats.h>
-#include <tern/typed.h>
+#include <tern/buf.h>
 
 static tern_flag got;
 static double half;
@@ -25,12 +25,12 @@ static void on_answer(tern *t, const tern_msg *m)
 {
 	half = tern_msg_double(m, 1);
 	quarter = tern_msg_float(m, 2);
-	tern_signal(t, &got, tern_msg_arg(m, 0));
+	tern_signal(t, &got, tern_msg_word(m, 0));
 }
 
 static void on_question(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, 1, tern_msg_arg(m, 0) + tern_msg_arg(m, 1), tern_msg_double(m, 2) * 2,
+	tern_reply(t, m, 1, tern_msg_word(m, 0) + tern_msg_word(m, 1), tern_msg_double(m, 2) * 2,
 		   tern_msg_float(m, 3));
 }
 
@@ -118,7 +118,7 @@ compile() { # COMPILER WORDS TYPE...: every call with these words, of each type
 	local compiler=$1 words=$2 call type
 	shift 2
 	{
-		printf '#include <%s>\n' stdbool.h tern/mem.h tern/post.h tern/spawn.h
+		printf '#include <%s>\n' stdbool.h tern/mem.h tern/post.h tern/thread.h
 		echo 'struct bits { unsigned low : 3; };'
 		for type; do
 			echo "static inline void give_${type//[^a-z0-9]/_}(tern *t, const tern_msg *m,"

@@ -12,7 +12,7 @@ static _Atomic uint64_t got;
 
 static void ask(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, 1, tern_msg_arg(m, 0), 0, 0);
+	tern_reply(t, m, 1, tern_msg_word(m, 0), 0, 0);
 }
 
 static void answer(tern *t, const tern_msg *m)

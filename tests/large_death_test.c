@@ -19,7 +19,7 @@ static bool whole(const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	return len == tern_msg_arg(m, 1) && chance_filled(data, len, tern_msg_arg(m, 0));
+	return len == tern_msg_word(m, 1) && chance_filled(data, len, tern_msg_word(m, 0));
 }
 
 /* The victim dies with some blocks of both others kept, and some not even looked at. */

@@ -22,7 +22,7 @@ static _Atomic uint64_t never;
 static void on_words(tern *t, const tern_msg *m)
 {
 	(void)t;
-	words += tern_msg_arg(m, 0) + tern_msg_src(m);
+	words += tern_msg_word(m, 0) + tern_msg_src(m);
 }
 
 static void on_bytes(tern *t, const tern_msg *m)

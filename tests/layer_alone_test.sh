@@ -32,8 +32,8 @@ cat >"$folder/core.c" <<'END'
 #include <stdlib.h>
 #include <tern/tern.h>
 static int told;
-static void on_ask(tern *t, const tern_msg *m) { tern_reply(t, m, 1, tern_msg_arg(m, 0) + 1); }
-static void on_told(tern *t, const tern_msg *m) { (void)t; told = (int)tern_msg_arg(m, 0); }
+static void on_ask(tern *t, const tern_msg *m) { tern_reply(t, m, 1, tern_msg_word(m, 0) + 1); }
+static void on_told(tern *t, const tern_msg *m) { (void)t; told = (int)tern_msg_word(m, 0); }
 int main(void)
 {
 	tern *t;

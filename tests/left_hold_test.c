@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <tern/async.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "local.h"
 
@@ -62,7 +62,7 @@ static int call_block_get(void)
 
 static int call_queue(void)
 {
-	return tern_queue_start(local[0], end_when_held, NULL, NULL);
+	return tern_async_start(local[0], end_when_held, NULL, NULL);
 }
 
 static int call_async_send(void)

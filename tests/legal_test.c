@@ -80,7 +80,7 @@ static void call_from(enum place place)
 			tern_poll(here);
 		break;
 	case TURN:
-		CHECK_IS(tern_queue_start(here, in_turn, NULL, &turn), 0);
+		CHECK_IS(tern_async_start(here, in_turn, NULL, &turn), 0);
 		while (code == 1)
 			tern_poll(here);
 		break;

@@ -276,7 +276,7 @@ static void do_fence(const struct turn *u)
 
 static void do_quiet(const struct turn *u)
 {
-	CHECK_IS(tern_quiet(u->t), 0);
+	CHECK_IS(tern_flush(u->t), 0);
 }
 
 static void do_barrier(const struct turn *u)
@@ -415,7 +415,7 @@ static void finals_get(tern *t)
 
 static void on_request(tern *t, const tern_msg *m)
 {
-	unsigned cell = (unsigned)tern_msg_arg(m, 0);
+	unsigned cell = (unsigned)tern_msg_word(m, 0);
 	steps_run(t, handler, cell, m);
 	atomic_fetch_add(&heard[cell], 1);
 }
@@ -423,7 +423,7 @@ static void on_request(tern *t, const tern_msg *m)
 static void on_reply(tern *t, const tern_msg *m)
 {
 	(void)t;
-	atomic_fetch_add(&answered[tern_msg_arg(m, 0)], 1);
+	atomic_fetch_add(&answered[tern_msg_word(m, 0)], 1);
 }
 
 /* Who plays what in this batch: every rank computes the same. Returns the role of this one. */

@@ -148,9 +148,9 @@ static inline void arrival_write(struct noted *a, tern *t, const tern_msg *m)
 {
 	a->rank = tern_rank(t);
 	a->src = tern_msg_src(m);
-	a->words = tern_msg_words(m);
+	a->words = tern_msg_count(m);
 	for (unsigned i = 0; i < a->words; i++)
-		a->word[i] = tern_msg_arg(m, i);
+		a->word[i] = tern_msg_word(m, i);
 	const void *data = tern_msg_data(m, &a->len);
 	a->has_payload = data != NULL;
 	if (data)

@@ -48,8 +48,8 @@ functions_of() {
 	} | sort -u
 }
 # Each header, the page with its table, and how many functions it has at least.
-headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 msg:tern_msg:24 typed:tern_typed:6 \
-	chan:tern_chan:31 coll:tern_coll:35 async:tern_async:7 spawn:tern_spawn:18 \
+headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 send:tern_msg:24 buf:tern_typed:6 \
+	chan:tern_chan:31 coll:tern_coll:35 async:tern_async:7 thread:tern_spawn:18 \
 	post:tern_post:2 sequence:tern_sequence:8 stats:tern:6 sim:tern-sim:1)
 functions=
 for header in "${headers[@]}"; do

@@ -178,7 +178,7 @@ static int after_a_fence(tern *t, tern_addr a)
 static int before_quiet(tern *t, tern_addr a)
 {
 	int rc = tern_amo64(t, a, TERN_AMO_ADD, 1, NULL);
-	return rc ? rc : tern_quiet(t);
+	return rc ? rc : tern_flush(t);
 }
 
 static int region_put(tern *t, tern_addr a)
@@ -296,7 +296,7 @@ static void rank_main(void)
 	if (me == VICTIM)
 		victim_main(t);
 	if (now.worker)
-		REQUIRE(tern_open_worker(t, &w) == 0);
+		REQUIRE(tern_worker_open(t, &w) == 0);
 	living_main(now.worker ? w : t);
 	if (now.worker)
 		CHECK_IS(tern_close(w), 0);

@@ -135,7 +135,7 @@ static void go_on_until_it_dies(tern *t)
 	for (int i = 0; i < 3; i++) /* and it stays so */
 		check_error(some(t, 200));
 	CHECK_IS(tern_put(t, board->at[LIVING], room, AREA), 0); /* the rest works */
-	CHECK_IS(tern_quiet(t), 0);
+	CHECK_IS(tern_flush(t), 0);
 	atomic_store(&board->done, 1);
 }
 
@@ -219,7 +219,7 @@ static void attack(tern *t)
 		if (start(t, &op) == 0)
 			atomic_store(&board->under_way, 1);
 		if (form != WHEN && chance_one_in(&c, 20))
-			tern_quiet(t);
+			tern_flush(t);
 		tern_poll(t);
 	}
 }
@@ -241,7 +241,7 @@ static void survive(void)
 			 0); /* values it waited for are ready */
 	for (int i = 0; i < 1000; i++)
 		CHECK(tern_poll(t) >= 0);
-	CHECK_IS(tern_quiet(t), 0);
+	CHECK_IS(tern_flush(t), 0);
 	CHECK_IS(tern_unregister(t, board->at[me]), 0);
 	memset(bytes, 0x55, AREA);
 	atomic_fetch_add(&board->done, 1);

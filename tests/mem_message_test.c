@@ -49,8 +49,8 @@ static void take(tern *t, const tern_msg *m)
 
 static void look(tern *t, const tern_msg *m)
 {
-	size_t at = tern_msg_arg(m, 0), len = tern_msg_arg(m, 1);
-	CHECK(memcmp(area[tern_msg_arg(m, 2)] + at, board->image[1][tern_msg_arg(m, 2)] + at,
+	size_t at = tern_msg_word(m, 0), len = tern_msg_word(m, 1);
+	CHECK(memcmp(area[tern_msg_word(m, 2)] + at, board->image[1][tern_msg_word(m, 2)] + at,
 		     len) == 0);
 	CHECK_IS(tern_reply(t, m, TELL), 0);
 }

@@ -106,14 +106,14 @@ static void on_told(tern *t, const tern_msg *m)
 
 static void on_pull(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_put_reply(t, m, tern_msg_arg(m, 0), PULLED, source + tern_msg_arg(m, 1),
-				tern_msg_arg(m, 2), NULL, 1, 2, 3, 4, 5, 6),
+	CHECK_IS(tern_put_reply(t, m, tern_msg_word(m, 0), PULLED, source + tern_msg_word(m, 1),
+				tern_msg_word(m, 2), NULL, 1, 2, 3, 4, 5, 6),
 		 0);
 }
 
 static void on_pulled(tern *t, const tern_msg *m)
 {
-	CHECK(tern_msg_words(m) == 6 && tern_msg_arg(m, 5) == 6);
+	CHECK(tern_msg_count(m) == 6 && tern_msg_word(m, 5) == 6);
 	tern_signal(t, &pulled, 1);
 }
 
@@ -285,7 +285,7 @@ static void mix(void)
 		if (!wakes || me % 2)
 			zones_fill(t, &op);
 		CHECK_IS(tern_op_wait(t, &op), 0);
-		CHECK_IS(tern_quiet(t), 0); /* messages may follow their data later */
+		CHECK_IS(tern_flush(t), 0); /* messages may follow their data later */
 		CHECK_IS(freed.pending, 0);
 		CHECK_IS(tern_barrier(t), 0);
 		CHECK_IS(atomic_load(&told), atomic_load(&board->told[me]));

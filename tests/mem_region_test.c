@@ -41,7 +41,7 @@ static void copies(void)
 		if (tern_rank(t) == n % RANKS) {
 			copy_among_all(t, &c, &op);
 			if (n % 2) {
-				CHECK_IS(tern_quiet(t), 0);
+				CHECK_IS(tern_flush(t), 0);
 				CHECK_IS(op.pending, 0);
 			}
 			CHECK_IS(tern_op_wait(t, &op), 0);

@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 #include <tern/async.h>
+#include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/coll.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
 #include <tern/post.h>
+#include <tern/send.h>
 #include <tern/sequence.h>
 #include <tern/sim.h>
-#include <tern/spawn.h>
 #include <tern/stats.h>
-#include <tern/typed.h>
+#include <tern/thread.h>
 
 #undef tern_on
 #undef tern_hold
@@ -323,7 +323,7 @@ static int handles_null(void)
 	tern_op *none = NULL;
 	tern *worker;
 	objects_open();
-	must(tern_open_worker(g.t, &worker));
+	must(tern_worker_open(g.t, &worker));
 	must(tern_close(worker));
 	const struct {
 		const char *call;
@@ -340,7 +340,7 @@ static int handles_null(void)
 		{ "tern_request_data of 8 words",
 		  tern_request_data(g.t, 0, 0, NULL, 10, 1, 2, 3, 4, 5, 6, 7, 8) },
 		{ "tern_request at a closed worker", tern_request(worker, 0, 0, 1) },
-		{ "tern_quiet at a closed worker", tern_quiet(worker) },
+		{ "tern_flush at a closed worker", tern_flush(worker) },
 		{ "tern_close of a closed worker", tern_close(worker) },
 	};
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)

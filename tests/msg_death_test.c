@@ -6,7 +6,7 @@
  * received first.
  */
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "chance.h"
 #include "msg/msg.h"

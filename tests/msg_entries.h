@@ -5,7 +5,7 @@
 #define TERN_TESTS_MSG_ENTRIES_H
 
 #include <errno.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "chance.h"
 #include "local.h"

@@ -4,7 +4,7 @@
  * Floods of messages that nobody receives yet: the receiver's memory stays within its bounds, what
  * others want of it is not delayed, and later all of them are received, in order.
  */
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "chance.h"
 #include "msg/msg.h"

@@ -7,7 +7,7 @@
  * id, what the one got, in the order in which it posted its receives, is what the other sent and
  * did not take back, in the order in which it did: nothing is lost, doubled, changed or overtaken.
  */
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "chance.h"
 #include "mem_model.h"

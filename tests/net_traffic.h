@@ -75,10 +75,10 @@ static inline bool message_is(const struct message *l, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_words(m) == l->n && (data != NULL) == (len > 0) &&
+	bool good = tern_msg_count(m) == l->n && (data != NULL) == (len > 0) &&
 		    len == (l->payload ? l->len : 0);
 	for (unsigned k = 0; good && k < l->n; k++)
-		good = tern_msg_arg(m, k) == l->word[k];
+		good = tern_msg_word(m, k) == l->word[k];
 	return good && (!data || chance_filled(data, len, l->number));
 }
 
@@ -117,10 +117,10 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 		return;
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_words(m) == l.answer_n && (data != NULL) == (len > 0) &&
+	bool good = tern_msg_count(m) == l.answer_n && (data != NULL) == (len > 0) &&
 		    len == (l.answer_payload ? l.answer_len : 0);
 	for (unsigned k = 0; good && k < l.answer_n; k++)
-		good = tern_msg_arg(m, k) == answer_word(&l, traffic.answered[from], k);
+		good = tern_msg_word(m, k) == answer_word(&l, traffic.answered[from], k);
 	CHECK(good && (!data || chance_filled(data, len, l.number + 1)));
 	traffic.answered[from]++;
 	tern_signal(t, &traffic.all_answered, 1);

@@ -27,7 +27,7 @@ static void serve(tern *t, const tern_msg *m)
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
 	uint32_t from = tern_msg_src(m);
-	uint64_t i = tern_msg_arg(m, 0);
+	uint64_t i = tern_msg_word(m, 0);
 	wrong += i != asked[from] || len != length_of(i);
 	for (size_t k = 0; k < len; k++)
 		wrong += data[k] != (unsigned char)i;
@@ -39,14 +39,14 @@ static void take(tern *t, const tern_msg *m)
 {
 	(void)t;
 	uint32_t from = tern_msg_src(m);
-	wrong += tern_msg_arg(m, 0) != told[from];
+	wrong += tern_msg_word(m, 0) != told[from];
 	told[from]++;
 }
 
 /* How many the sender has sent. */
 static void last(tern *t, const tern_msg *m)
 {
-	wrong += tern_msg_arg(m, 0) != asked[tern_msg_src(m)];
+	wrong += tern_msg_word(m, 0) != asked[tern_msg_src(m)];
 	tern_signal(t, &lasts, 1);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <tern/async.h>
 #include <tern/coll.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "handed.h"
 #include "local.h"
@@ -126,7 +126,7 @@ TEST(barriers_typed_messages_and_queued_work_are_complete_on_return)
 	CHECK_IS(b.len, LONG);
 	CHECK_IS(tern_buf_free(t, b.data), 0);
 	turns = 0;
-	CHECK_IS(tern_queue_start(t, three_turns, NULL, NULL), 0);
+	CHECK_IS(tern_async_start(t, three_turns, NULL, NULL), 0);
 	CHECK_IS(turns, 3);
 	local_close();
 }
@@ -233,7 +233,7 @@ TEST(where_waiting_is_not_allowed_it_is_refused)
 	alone();
 	tern_hold(local[0]);
 	CHECK_IS(tern_barrier_start(local[0], NULL), -EDEADLK);
-	CHECK_IS(tern_queue_start(local[0], three_turns, NULL, NULL), -EDEADLK);
+	CHECK_IS(tern_async_start(local[0], three_turns, NULL, NULL), -EDEADLK);
 	CHECK_IS(tern_send_start(local[0], 0, MESSAGE, data, LONG, 0, NULL), -EDEADLK);
 	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 0, .id = MESSAGE }, heap, 8, NULL,
 				 NULL),

@@ -31,7 +31,7 @@ static void on_ask(tern *t, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	must(tern_reply_data(t, m, TELL, data, len, tern_msg_arg(m, 0), 2));
+	must(tern_reply_data(t, m, TELL, data, len, tern_msg_word(m, 0), 2));
 }
 
 static void on_tell(tern *t, const tern_msg *m)
@@ -42,7 +42,7 @@ static void on_tell(tern *t, const tern_msg *m)
 
 static void on_pid(tern *t, const tern_msg *m)
 {
-	pids[tern_msg_src(m)] = (long)tern_msg_arg(m, 0);
+	pids[tern_msg_src(m)] = (long)tern_msg_word(m, 0);
 	tern_signal(t, &known, 1);
 }
 

@@ -75,7 +75,7 @@ static void check_pages(size_t at, size_t len, uint32_t rank)
 
 static void ask(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0), 1, 2), 0);
+	CHECK_IS(tern_reply(t, m, TELL, tern_msg_word(m, 0), 1, 2), 0);
 }
 
 static void tell(tern *t, const tern_msg *m)

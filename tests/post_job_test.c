@@ -21,7 +21,7 @@ static uint64_t phase, items, seed, steps;
 static void take(tern *t, const tern_msg *m)
 {
 	(void)t;
-	if (tern_msg_arg(m, 0) != next_in[tern_msg_src(m)]++)
+	if (tern_msg_word(m, 0) != next_in[tern_msg_src(m)]++)
 		CHECK(!"items of one rank come in order");
 	atomic_fetch_add(&came, 1);
 }
@@ -38,14 +38,14 @@ static void take_many(tern *t, const tern_msg *m, const uint64_t *number, size_t
 
 static void ask(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_reply(t, m, ANSWER, tern_msg_arg(m, 0), tern_msg_arg(m, 1)), 0);
+	CHECK_IS(tern_reply(t, m, ANSWER, tern_msg_word(m, 0), tern_msg_word(m, 1)), 0);
 }
 
 static void answer(tern *t, const tern_msg *m)
 {
 	(void)t;
 	uint32_t src = tern_msg_src(m);
-	if (tern_msg_arg(m, 0) != next_answer[src]++ || tern_msg_arg(m, 1) != src)
+	if (tern_msg_word(m, 0) != next_answer[src]++ || tern_msg_word(m, 1) != src)
 		CHECK(!"answers come in order");
 	atomic_fetch_add(&answers, 1);
 }
@@ -53,7 +53,7 @@ static void answer(tern *t, const tern_msg *m)
 /* Goes on to a random rank as often as its word says, and then ends. */
 static void walk(tern *t, const tern_msg *m)
 {
-	uint64_t left = tern_msg_arg(m, 0), dice = tern_msg_arg(m, 1);
+	uint64_t left = tern_msg_word(m, 0), dice = tern_msg_word(m, 1);
 	atomic_fetch_add(&walked, 1);
 	if (!left)
 		return;
@@ -64,7 +64,7 @@ static void walk(tern *t, const tern_msg *m)
 static void note_phase(tern *t, const tern_msg *m)
 {
 	(void)t;
-	if (tern_msg_arg(m, 0) != phase)
+	if (tern_msg_word(m, 0) != phase)
 		atomic_fetch_add(&early, 1);
 	atomic_fetch_add(&came, 1);
 }
@@ -150,11 +150,11 @@ static void lone_walk(tern *t, tern_team *team)
 /* Handlers post in phases that end with tern_team_quiet(): no item is handled in a later one. */
 static void phase_walk(tern *t, const tern_msg *m)
 {
-	uint64_t left = tern_msg_arg(m, 1);
+	uint64_t left = tern_msg_word(m, 1);
 	note_phase(t, m);
 	if (left)
 		CHECK_IS(tern_post(t, (tern_rank(t) + 1) % tern_size(t), PHASE_WALK,
-				   tern_msg_arg(m, 0), left - 1),
+				   tern_msg_word(m, 0), left - 1),
 			 0);
 }
 

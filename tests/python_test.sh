@@ -39,7 +39,7 @@ fi
 echo "structures and numbers are those of the headers"
 python3 >"$folder/layout.c" - <<'PYTHON'
 import tern, tern_chan, tern_coll
-print("#include <tern/chan.h>\n#include <tern/coll.h>\n#include <tern/msg.h>")
+print("#include <tern/chan.h>\n#include <tern/coll.h>\n#include <tern/send.h>")
 def same(c, python):
     print(f'_Static_assert({c} == {python}, "{c}");')
 for name in ("Options", "Match", "Envelope", "Op"):

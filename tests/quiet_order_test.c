@@ -6,7 +6,7 @@
  */
 #include <string.h>
 #include <tern/coll.h>
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 #include "chance.h"
 #include "far.h"
@@ -43,7 +43,7 @@ static void hop(tern *t, void *arg)
 
 static void on_hop(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_defer(t, hop, (void *)(uintptr_t)tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_defer(t, hop, (void *)(uintptr_t)tern_msg_word(m, 0)), 0);
 }
 
 static void go(tern *t, void *arg)

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <tern/async.h>
 #include <tern/coll.h>
-#include <tern/msg.h>
 #include <tern/post.h>
-#include <tern/spawn.h>
+#include <tern/send.h>
+#include <tern/thread.h>
 
 #include "net_traffic.h"
 
@@ -108,17 +108,17 @@ static void run_later(tern *t, uint64_t life)
 
 static void on_request(tern *t, const tern_msg *m)
 {
-	run_later(t, tern_msg_arg(m, 0));
+	run_later(t, tern_msg_word(m, 0));
 }
 
 static void on_ask(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_reply(t, m, ON_ANSWER, tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_reply(t, m, ON_ANSWER, tern_msg_word(m, 0)), 0);
 }
 
 static void on_answer(tern *t, const tern_msg *m)
 {
-	run_later(t, tern_msg_arg(m, 0));
+	run_later(t, tern_msg_word(m, 0));
 }
 
 /* An item that is a piece: up to two others come of it, as items of this handler. */
@@ -133,7 +133,7 @@ static void item_run(tern *t, uint64_t life)
 
 static void on_item(tern *t, const tern_msg *m)
 {
-	item_run(t, tern_msg_arg(m, 0));
+	item_run(t, tern_msg_word(m, 0));
 }
 
 static void on_items(tern *t, const tern_msg *m, const uint64_t *life, size_t count)
@@ -228,7 +228,7 @@ static int start(tern *t, struct piece *p, uint64_t *count)
 	p->op.arg = p;
 	switch (throw_dice(5)) {
 	case 0:
-		return tern_queue_start(t, turn, p, &p->op);
+		return tern_async_start(t, turn, p, &p->op);
 	case 1:
 		return tern_put_start(t, there, local, len, &p->op);
 	case 2:

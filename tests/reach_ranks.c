@@ -19,13 +19,13 @@ static int stop;
 
 static void ask(tern *t, const tern_msg *m)
 {
-	uint64_t i = tern_msg_arg(m, 0);
+	uint64_t i = tern_msg_word(m, 0);
 	stop |= i == UINT64_MAX;
 	if (!stop && i != expected)
 		printf("request %llu was handled, %llu is missing\n", (unsigned long long)i,
 		       (unsigned long long)expected);
 	expected = i + 1;
-	(void)!tern_reply(t, m, ANSWER, tern_msg_arg(m, 0));
+	(void)!tern_reply(t, m, ANSWER, tern_msg_word(m, 0));
 }
 
 static void answer(tern *t, const tern_msg *m)

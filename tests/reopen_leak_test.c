@@ -7,11 +7,11 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <string.h>
+#include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/coll.h>
-#include <tern/msg.h>
 #include <tern/post.h>
-#include <tern/typed.h>
+#include <tern/send.h>
 
 #include "net_traffic.h"
 
@@ -148,7 +148,7 @@ static void opens_channels(tern *t)
 static void opens_workers(tern *t)
 {
 	tern *worker;
-	REQUIRE(tern_open_worker(t, &worker) == 0);
+	REQUIRE(tern_worker_open(t, &worker) == 0);
 	CHECK_IS(tern_close(worker), 0);
 }
 

@@ -106,7 +106,7 @@ static void greet_all(void)
 static void on_more(tern *e, const tern_msg *m)
 {
 	(void)e;
-	own[1] = tern_msg_arg(m, 0);
+	own[1] = tern_msg_word(m, 0);
 }
 
 /* -- The calls --------------------------------------------------------------------------------- */

@@ -4,9 +4,9 @@
  * Operations on memory over UDP at a rank that computes: a thread serves them, whatever
  * else lies before them, and runs none of the program's handlers.
  */
-#include <tern/msg.h>
+#include <tern/buf.h>
 #include <tern/post.h>
-#include <tern/typed.h>
+#include <tern/send.h>
 
 #include "chance.h"
 #include "far.h"
@@ -174,7 +174,7 @@ static void on_told(tern *t, const tern_msg *m)
 	const char *data = tern_msg_data(m, &len);
 	CHECK(!data || (len == PAYLOAD && data[0] == data[PAYLOAD - 1]));
 	told++;
-	CHECK_IS(tern_reply(t, m, HEARD, tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_reply(t, m, HEARD, tern_msg_word(m, 0)), 0);
 }
 
 static void on_heard(tern *t, const tern_msg *m)

@@ -13,13 +13,13 @@ static uint64_t seed;
 
 static void answer(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_msg_arg(m, 0), session); /* nothing of an older session */
+	CHECK_IS(tern_msg_word(m, 0), session); /* nothing of an older session */
 	CHECK_IS(tern_reply(t, m, TELL, session), 0);
 }
 
 static void take(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_msg_arg(m, 0), session);
+	CHECK_IS(tern_msg_word(m, 0), session);
 	tern_signal(t, &told, 1);
 }
 

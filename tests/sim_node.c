@@ -26,10 +26,10 @@
 #include <string.h>
 
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 #include <tern/sim.h>
-#include <tern/spawn.h>
 #include <tern/stats.h>
+#include <tern/thread.h>
 
 enum { PAGE, COMPUTE = 0, BLOCKS = 1, MEET = 2, ID = 7, PAGE_MOST = 8192 };
 
@@ -92,7 +92,7 @@ static void amo(tern *t, bool computing)
 
 static void on_page(tern *t, const tern_msg *m)
 {
-	say(tern_time(t) - tern_msg_arg(m, 0));
+	say(tern_time(t) - tern_msg_word(m, 0));
 	tern_signal(t, &came, 1);
 }
 

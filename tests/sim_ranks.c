@@ -48,8 +48,8 @@ static void note(tern *t, const tern_msg *m)
 static void on_ask(tern *t, const tern_msg *m)
 {
 	note(t, m);
-	if (tern_msg_words(m))
-		tern_reply(t, m, ANSWER, tern_msg_arg(m, 0));
+	if (tern_msg_count(m))
+		tern_reply(t, m, ANSWER, tern_msg_word(m, 0));
 	else
 		tern_reply(t, m, ANSWER);
 }

@@ -7,8 +7,8 @@
 #include <errno.h>
 
 #include <tern/chan.h>
-#include <tern/msg.h>
-#include <tern/spawn.h>
+#include <tern/send.h>
+#include <tern/thread.h>
 
 #include "chance.h"
 #include "core/core.h"
@@ -194,7 +194,7 @@ static uint64_t get_one(tern *t, const uint64_t word[TERN_WORDS_MAX])
 	CHECK_IS(tern_chan_from(t, 0, word[0], &c), 0);
 	tern_in in = tern_chan_in(c);
 	CHECK_IS(tern_chan_get8(&in, &value), 0);
-	tern_in_back(&in);
+	tern_chan_in_back(&in);
 	CHECK_IS(tern_chan_close(c), 0);
 	return value;
 }
@@ -219,7 +219,7 @@ static void channel_among_sleepers(void)
 		ranks_nap(50000000);
 		tern_out out = tern_chan_out(c);
 		CHECK_IS(tern_chan_put8(&out, 42), 0);
-		tern_out_back(&out);
+		tern_chan_out_back(&out);
 		CHECK_IS(tern_thread_join(t, &channel, &value), 0);
 		CHECK_IS(value, 42);
 		CHECK_IS(tern_send_word(t, 1, 5, 1), 0);

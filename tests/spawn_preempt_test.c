@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fenv.h>
 
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 #include "ranks.h"
 #include "spawn/preempt.h"
@@ -187,14 +187,14 @@ TEST(errno_and_the_sentence_of_an_error_survive_a_preemption)
 
 static void answer(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, 2, tern_msg_arg(m, 0));
+	tern_reply(t, m, 2, tern_msg_word(m, 0));
 }
 
 static _Atomic uint64_t answers;
 
 static void on_answer(tern *t, const tern_msg *m)
 {
-	tern_signal(t, &answers, tern_msg_arg(m, 0));
+	tern_signal(t, &answers, tern_msg_word(m, 0));
 }
 
 static void lower(tern *t, const tern_msg *m)

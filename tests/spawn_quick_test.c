@@ -5,7 +5,7 @@
  */
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 #include "local.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "handed.h"
 
@@ -101,7 +101,7 @@ static void calls(tern_addr there, tern_addr far)
 	COUNT(tern_put_start(t, there, private, BIG, &op), BIG / share);
 	COUNT(tern_op_wait(t, &op), BIG / share);
 	COUNT(tern_put_parts_start(t, &to, 1, &from, 1, &op), BIG / share);
-	COUNT(tern_quiet(t), BIG / share);
+	COUNT(tern_flush(t), BIG / share);
 	COUNT(tern_put(t, far, private, BIG), BIG / share);
 	COUNT(tern_store(t, there, private, BIG), BIG / share);
 	COUNT(tern_fence(t), 0);

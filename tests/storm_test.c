@@ -44,7 +44,7 @@ static void total_add(struct rank *r, uint64_t n)
 static void on_add(tern *t, const tern_msg *m)
 {
 	struct rank *r = &ranks[tern_rank(t)];
-	total_add(r, tern_msg_arg(m, 0));
+	total_add(r, tern_msg_word(m, 0));
 	int rc = tern_reply(t, m, SUM);
 	if (!mortal || (rc != -EOWNERDEAD && rc != -ESHUTDOWN))
 		CHECK_IS(rc, 0);

@@ -188,9 +188,9 @@ static void on_ask(tern *t, const tern_msg *m)
 	struct rank *self = rank_of(t);
 	uint32_t src = tern_msg_src(m);
 	struct shape s = shape_of(src, tern_rank(t), self->next_request[src]++);
-	CHECK_IS(tern_msg_words(m), s.words);
+	CHECK_IS(tern_msg_count(m), s.words);
 	for (unsigned i = 0; i < s.words; i++)
-		CHECK(tern_msg_arg(m, i) == s.hash + i);
+		CHECK(tern_msg_word(m, i) == s.hash + i);
 	check_payload(m, s.payload);
 	if (s.keep)
 		keep_some(t, m);
@@ -208,13 +208,13 @@ static void on_tell(tern *t, const tern_msg *m)
 	do
 		s = shape_of(tern_rank(t), src, self->next_reply[src]++);
 	while (s.answer == ANSWER_NONE);
-	CHECK(tern_msg_arg(m, 0) == s.hash);
-	for (unsigned i = 2; i < tern_msg_words(m); i++)
-		CHECK_IS(tern_msg_arg(m, i), i);
+	CHECK(tern_msg_word(m, 0) == s.hash);
+	for (unsigned i = 2; i < tern_msg_count(m); i++)
+		CHECK_IS(tern_msg_word(m, i), i);
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
 	CHECK((data != NULL) == (len > 0));
-	if (CHECK(len == (s.answer == ANSWER_WORDS ? 0 : tern_msg_arg(m, 1))))
+	if (CHECK(len == (s.answer == ANSWER_WORDS ? 0 : tern_msg_word(m, 1))))
 		CHECK(chance_filled(data, len, s.hash));
 	tern_signal(t, &self->replies, 1);
 }
@@ -222,7 +222,7 @@ static void on_tell(tern *t, const tern_msg *m)
 static void on_extra(tern *t, const tern_msg *m)
 {
 	struct rank *self = rank_of(t);
-	CHECK_IS(tern_msg_arg(m, 0), self->next_extra[tern_msg_src(m)]++);
+	CHECK_IS(tern_msg_word(m, 0), self->next_extra[tern_msg_src(m)]++);
 }
 
 /* -- Posted items ------------------------------------------------------------------- */
@@ -232,11 +232,11 @@ enum { ANSWERED_EVERY = 3, HOP_EVERY = 5 };
 static void on_item(tern *t, const tern_msg *m)
 {
 	struct rank *self = rank_of(t);
-	uint64_t i = tern_msg_arg(m, 0);
+	uint64_t i = tern_msg_word(m, 0);
 	uint32_t to = (uint32_t)(i / HOP_EVERY % tern_size(t));
 	CHECK_IS(i, self->next_item[tern_msg_src(m)]++);
-	for (unsigned k = 1; k < tern_msg_words(m); k++)
-		CHECK_IS(tern_msg_arg(m, k), k);
+	for (unsigned k = 1; k < tern_msg_count(m); k++)
+		CHECK_IS(tern_msg_word(m, k), k);
 	if (i % ANSWERED_EVERY == 0)
 		CHECK_IS(tern_reply(t, m, ITEM_ANSWER, i), 0);
 	if (i % HOP_EVERY == 0)
@@ -246,13 +246,13 @@ static void on_item(tern *t, const tern_msg *m)
 static void on_item_answer(tern *t, const tern_msg *m)
 {
 	uint64_t *next = &rank_of(t)->next_answer[tern_msg_src(m)];
-	CHECK_IS(tern_msg_arg(m, 0), *next);
+	CHECK_IS(tern_msg_word(m, 0), *next);
 	*next += ANSWERED_EVERY;
 }
 
 static void on_hop(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_msg_arg(m, 0), rank_of(t)->next_hop[tern_msg_src(m)]++);
+	CHECK_IS(tern_msg_word(m, 0), rank_of(t)->next_hop[tern_msg_src(m)]++);
 }
 
 /* Of one to three words, to ranks at random. */

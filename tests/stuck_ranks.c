@@ -24,7 +24,7 @@
 #include <string.h>
 #include <tern/coll.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -137,7 +137,7 @@ static int lost(tern *t)
 static void *send_for_ever(void *t)
 {
 	tern *worker;
-	int rc = tern_open_worker(t, &worker);
+	int rc = tern_worker_open(t, &worker);
 	while (!rc)
 		rc = tern_request(worker, 1, NOTE, 1, 2);
 	fprintf(stderr, "stuck_ranks: %s\n", tern_strerror(rc));

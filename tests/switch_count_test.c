@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 #include "spawn/machine.h"
 

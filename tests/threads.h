@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 #include "local.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tern/spawn.h>
 #include <tern/tern.h>
+#include <tern/thread.h>
 
 #include "check.h"
 #include "open/nets.h"
@@ -23,7 +23,7 @@ static void on_ask(tern *e, const tern_msg *m)
 	size_t len = 0;
 	const void *data = tern_msg_data(m, &len);
 	asked++;
-	CHECK_IS(tern_reply_data(e, m, TELL, data, len, tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_reply_data(e, m, TELL, data, len, tern_msg_word(m, 0)), 0);
 }
 
 static void on_tell(tern *e, const tern_msg *m)
@@ -32,7 +32,7 @@ static void on_tell(tern *e, const tern_msg *m)
 	(void)e;
 	tern_msg_data(m, &len);
 	told++;
-	words += tern_msg_arg(m, 0);
+	words += tern_msg_word(m, 0);
 	bytes += len;
 }
 

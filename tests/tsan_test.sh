@@ -26,13 +26,13 @@ static uint64_t sum;
 
 static void on_take(tern *t, const tern_msg *m)
 {
-	sum += workers[tern_msg_arg(m, 0)].value;
-	tern_reply(t, m, TAKEN, tern_msg_arg(m, 0));
+	sum += workers[tern_msg_word(m, 0)].value;
+	tern_reply(t, m, TAKEN, tern_msg_word(m, 0));
 }
 
 static void on_taken(tern *t, const tern_msg *m)
 {
-	tern_signal(t, &workers[tern_msg_arg(m, 0)].taken, 1);
+	tern_signal(t, &workers[tern_msg_word(m, 0)].taken, 1);
 }
 
 static void *work(void *arg)
@@ -60,7 +60,7 @@ int main(void)
 	if (tern_open(&t, NULL) || tern_on(t, TAKE, on_take) || tern_on(t, TAKEN, on_taken))
 		return 1;
 	for (int i = 0; i < WORKERS; i++)
-		if (tern_open_worker(t, &workers[i].t) ||
+		if (tern_worker_open(t, &workers[i].t) ||
 		    pthread_create(&thread[i], NULL, work, &workers[i]))
 			return 1;
 	int rc = tern_wait_until(t, all_taken, NULL);

@@ -4,7 +4,7 @@
  * Ranks that are killed while they send, or are sent to: buffers that they had taken come back,
  * sends end with an error that names them, and nobody hangs.
  */
-#include <tern/typed.h>
+#include <tern/buf.h>
 
 #include "chance.h"
 #include "handed.h"

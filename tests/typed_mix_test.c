@@ -5,7 +5,7 @@
  * model: each message says who sent it and which it is, so the receiver knows what it may be, and
  * at the end what is missing.
  */
-#include <tern/typed.h>
+#include <tern/buf.h>
 
 #include "chance.h"
 #include "handed.h"

@@ -9,7 +9,7 @@
 #include "handed.h"
 #include "job/exchange.h"
 #include "net/udp/socket.h"
-#include "tern/spawn.h"
+#include "tern/thread.h"
 #include "udp_ranks.h"
 
 enum { MANY = 64 };

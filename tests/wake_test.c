@@ -176,7 +176,7 @@ static void *send_one_by_one(void *arg)
 
 static void take(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_msg_arg(m, 0), atomic_load(&taken));
+	CHECK_IS(tern_msg_word(m, 0), atomic_load(&taken));
 	(void)t;
 	atomic_fetch_add(&taken, 1);
 }

@@ -26,18 +26,18 @@ static void on_ask(tern *t, const tern_msg *m)
 	const void *data = tern_msg_data(m, &len);
 	if (++handled == fatal)
 		raise(SIGKILL);
-	int rc = data ? tern_reply_data(t, m, TELL, data, len, tern_msg_arg(m, 0),
-					tern_msg_arg(m, 1))
-		      : tern_reply(t, m, TELL, tern_msg_arg(m, 0), tern_msg_arg(m, 1));
+	int rc = data ? tern_reply_data(t, m, TELL, data, len, tern_msg_word(m, 0),
+					tern_msg_word(m, 1))
+		      : tern_reply(t, m, TELL, tern_msg_word(m, 0), tern_msg_word(m, 1));
 	CHECK(rc == 0 || rc == -EOWNERDEAD);
 }
 
 static void on_tell(tern *t, const tern_msg *m)
 {
-	struct hand *h = (struct hand *)(uintptr_t)tern_msg_arg(m, 0);
+	struct hand *h = (struct hand *)(uintptr_t)tern_msg_word(m, 0);
 	uint32_t from = tern_msg_src(m);
 	CHECK(t == h->worker);
-	CHECK_IS(tern_msg_arg(m, 1), h->told[from]++);
+	CHECK_IS(tern_msg_word(m, 1), h->told[from]++);
 	tern_signal(t, &h->answered[from], 1);
 }
 
@@ -88,7 +88,7 @@ static void hand_turn(struct hand *h, uint32_t rank, uint64_t i)
 static void *hand_main(void *t)
 {
 	struct hand h = { 0 };
-	int rc = tern_open_worker(t, &h.worker);
+	int rc = tern_worker_open(t, &h.worker);
 	CHECK_IS(rc, 0);
 	for (uint64_t i = 0; !rc && i < rounds; i++)
 		for (uint32_t r = 0; r < RANKS; r++)

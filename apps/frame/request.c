@@ -8,7 +8,7 @@
 #include "frame/app.h"
 
 #include <tern/mem.h>
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 enum { REQUEST, DATA = TERN_HANDLER_MAX - 1 };
 

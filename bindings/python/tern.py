@@ -90,7 +90,7 @@ _FUNCTIONS = """tern_open i pp  tern_close i p  tern_exit i pi  tern_abort i ps
 tern_strerror s i  tern_rank u p  tern_size u p
 tern_delivery_get i p  tern_delivery_set i pi  tern_on_named i pups  tern_request_array i puuup
 tern_reply_array i ppuup  tern_request_data_array i puupzup  tern_reply_data_array i ppupzup
-tern_msg_src u p  tern_msg_words u p  tern_msg_arg q pu  tern_msg_double d pu  tern_msg_data p pp
+tern_msg_src u p  tern_msg_count u p  tern_msg_word q pu  tern_msg_double d pu  tern_msg_data p pp
 tern_defer i ppp  tern_poll i p  tern_wait i ppq  tern_signal - ppq  tern_hold - p  tern_release - p
 tern_barrier i p  tern_op_test i pp  tern_op_wait_any i ppzp  tern_addr_of i ppp  tern_addr_at q qu
 tern_addr_local i pqzp  tern_alloc i pzp  tern_free i pp  tern_alloc_all i pzp  tern_free_all i pp
@@ -205,7 +205,7 @@ class Message:
         """Its words, as unsigned numbers."""
         if self._words is None:
             m = self._here()
-            self._words = tuple(_tern.tern_msg_arg(m, i) for i in range(_tern.tern_msg_words(m)))
+            self._words = tuple(_tern.tern_msg_word(m, i) for i in range(_tern.tern_msg_count(m)))
         return self._words
 
     def signed(self, i: int) -> int:

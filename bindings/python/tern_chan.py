@@ -23,7 +23,7 @@ class _End(Structure):
 
 
 tern._declare("""tern_chan_to i puqp  tern_chan_to_list i ppuqp  tern_chan_from i puqp
-tern_chan_close i p  tern_out_back - p  tern_in_back - p  tern_chan_put8 i pq
+tern_chan_close i p  tern_chan_out_back - p  tern_chan_in_back - p  tern_chan_put8 i pq
 tern_chan_put_block i ppz  tern_chan_try_put8 i pq  tern_chan_room i pz  tern_chan_end i p
 tern_chan_call i pu  tern_chan_get8 i pp  tern_chan_get_block i ppz  tern_chan_try_get8 i pp
 tern_chan_ready i pz  tern_chan_next i p  tern_chan_run i p  tern_chan_on i pupp
@@ -95,7 +95,7 @@ class Out(_Side):
 
     def close(self) -> None:
         """What was put still arrives."""
-        self._close(_tern.tern_out_back)
+        self._close(_tern.tern_chan_out_back)
 
     def put_word(self, value: Word) -> None:
         self._do(_tern.tern_chan_put8, _word(value))
@@ -139,7 +139,7 @@ class In(_Side):
 
     def close(self) -> None:
         """What was not got is dropped."""
-        self._close(_tern.tern_in_back)
+        self._close(_tern.tern_chan_in_back)
 
     def get_word(self) -> int:
         value = c_uint64()

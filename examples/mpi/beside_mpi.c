@@ -21,7 +21,7 @@ static uint64_t bin[BINS]; /* of which this rank counts some */
 static void on_count(tern *t, const tern_msg *m)
 {
 	(void)t;
-	bin[tern_msg_arg(m, 0) % BINS]++;
+	bin[tern_msg_word(m, 0) % BINS]++;
 }
 
 static int gather(void *comm, const void *mine, void *all, size_t len)

@@ -33,10 +33,10 @@ static unsigned args_pack(uint64_t *words, unsigned n, const uint32_t *args)
 static void handler_run(const tern_msg *m, unsigned first, const void *data, size_t len)
 {
 	rt_token token = { m, tern_msg_src(m) };
-	unsigned number = tern_msg_handler(m) - rt.first, n = tern_msg_words(m) - first;
+	unsigned number = tern_msg_handler(m) - rt.first, n = tern_msg_count(m) - first;
 	uint32_t args[RT_ARGS_MAX];
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t word = tern_msg_arg(m, first + i);
+		uint64_t word = tern_msg_word(m, first + i);
 		args[2 * i] = (uint32_t)word;
 		args[2 * i + 1] = (uint32_t)(word >> 32);
 	}
@@ -56,7 +56,7 @@ static void on_long(tern *t, const tern_msg *m)
 {
 	size_t payload;
 	const char *data = tern_msg_data(m, &payload);
-	uint64_t place[2] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1) };
+	uint64_t place[2] = { tern_msg_word(m, 0), tern_msg_word(m, 1) };
 	(void)t;
 	if (data)
 		memcpy(place, data, PLACE);

@@ -46,9 +46,9 @@ static void tern_echo(tern *t, const tern_msg *m)
 	size_t len;
 	const void *p = tern_msg_data(m, &len);
 	uint64_t words[TERN_WORDS_MAX];
-	unsigned n = tern_msg_words(m);
+	unsigned n = tern_msg_count(m);
 	for (unsigned i = 0; i < n; i++)
-		words[i] = tern_msg_arg(m, i);
+		words[i] = tern_msg_word(m, i);
 	rt_must(tern_reply_data_array(t, m, DONE, p, len, n, words));
 }
 
@@ -61,7 +61,7 @@ static void tern_done(tern *t, const tern_msg *m)
 static void tern_note(tern *t, const tern_msg *m)
 {
 	(void)t;
-	word += tern_msg_arg(m, 0);
+	word += tern_msg_word(m, 0);
 }
 
 /* -- Rows: both do the same, and return how many operations that were ----------------------- */

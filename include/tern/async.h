@@ -37,7 +37,7 @@ typedef int tern_turn(tern *t, void *arg);
  * when TERN_QUEUE_MAX functions are in the queue. What is not over when the endpoint is closed is
  * dropped.
  */
-int tern_queue_start(tern *t, tern_turn *fn, void *arg, tern_op *op);
+int tern_async_start(tern *t, tern_turn *fn, void *arg, tern_op *op);
 
 /* -- Asynchronous sends --------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
  *     tern_out out = tern_chan_out(c);
  *     for (...)
  *             rc = tern_chan_put8(&out, value);
- *     tern_out_back(&out);
+ *     tern_chan_out_back(&out);
  *
  * Everything put so far is one message until tern_chan_end(); it may be written in pieces,
  * at any distance in time, and arrives uninterrupted, since every producer has a ring of
@@ -110,8 +110,8 @@ enum { TERN_CHANS_MAX = 1024, TERN_PROCS_MAX = 256 };
  */
 TERN_INLINE_ tern_out tern_chan_out(tern_chan *c);
 TERN_INLINE_ tern_in tern_chan_in(tern_chan *c);
-TERN_INLINE_ void tern_out_back(const tern_out *o);
-TERN_INLINE_ void tern_in_back(const tern_in *i);
+TERN_INLINE_ void tern_chan_out_back(const tern_out *o);
+TERN_INLINE_ void tern_chan_in_back(const tern_in *i);
 
 /* -- Putting and getting ------------------------------------------------------------- */
 
@@ -333,14 +333,14 @@ TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_chan_information kind)
 	return what == kind ? 1 : what == TERN_CHAN_NOTHING ? 0 : -ENOMSG;
 }
 
-TERN_INLINE_ void tern_out_back(const tern_out *o)
+TERN_INLINE_ void tern_chan_out_back(const tern_out *o)
 {
 	/* By numbers: an end that was never taken has no line, and none lies before NULL. */
 	uintptr_t line = (uintptr_t)o->next - sizeof *o->next;
 	tern_chan_stand(o->chan, (struct tern_chan_line *)line, o->at);
 }
 
-TERN_INLINE_ void tern_in_back(const tern_in *i)
+TERN_INLINE_ void tern_chan_in_back(const tern_in *i)
 {
 	tern_chan_stand(i->chan, i->line, i->at);
 }

@@ -198,12 +198,12 @@ TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m)
 	       0xffff;
 }
 
-TERN_INLINE_ unsigned tern_msg_words(const tern_msg *m)
+TERN_INLINE_ unsigned tern_msg_count(const tern_msg *m)
 {
 	return (unsigned)atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_WORDS;
 }
 
-TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
+TERN_INLINE_ uint64_t tern_msg_word(const tern_msg *m, unsigned i)
 {
 	/* Behind the sixth word lie the payload's descriptor and the second line's header. */
 	const uint64_t *word = (const uint64_t *)(const void *)m + 1;
@@ -212,12 +212,12 @@ TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
 
 TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i)
 {
-	return tern_double_word(tern_msg_arg(m, i));
+	return tern_double_word(tern_msg_word(m, i));
 }
 
 TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i)
 {
-	return tern_float_word(tern_msg_arg(m, i));
+	return tern_float_word(tern_msg_word(m, i));
 }
 
 TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m)

@@ -370,7 +370,7 @@ int tern_fence(tern *t);
  * Serves messages until every operation of this endpoint but tern_get_when_start() has completed;
  * handles have the errors.
  */
-int tern_quiet(tern *t);
+int tern_flush(tern *t);
 
 /* -- The inline path ----------------------------------------------------------------- */
 

@@ -92,9 +92,9 @@ int tern_close(tern *t);
  * A worker: an endpoint of its own for one thread of this rank, with lanes of its own. It sends
  * requests as the rank and handles the replies; it puts, gets and does atomics. What it knows of
  * handlers is copied here. Any thread may call this. tern_close(*worker) comes before that of `t`.
- * See tern_open_worker(3).
+ * See tern_worker_open(3).
  */
-int tern_open_worker(tern *t, tern **worker);
+int tern_worker_open(tern *t, tern **worker);
 
 /*
  * Ends the whole job with `status`, 0 to 255, without closing anything: the launcher ends the other
@@ -155,7 +155,7 @@ const char *tern_strerror(int rc);
  */
 int tern_on(tern *t, unsigned id, tern_handler *fn);
 int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name);
-/* With a pointer for the handler, which finds it with tern_msg_own(). */
+/* With a pointer for the handler, which finds it with tern_msg_handler_arg(). */
 int tern_on_arg(tern *t, unsigned id, tern_handler *fn, void *arg);
 /*
  * `n` numbers from *first on, for a library that shares the endpoint with others: every rank makes
@@ -278,14 +278,15 @@ int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned 
 /* -- Reading a message -------------------------------------------------------- */
 
 TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m);
-TERN_INLINE_ unsigned tern_msg_words(const tern_msg *m);           /* how many words it carries */
-TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i); /* i below that number */
+TERN_INLINE_ unsigned tern_msg_count(const tern_msg *m);            /* how many words it carries */
+TERN_INLINE_ uint64_t tern_msg_word(const tern_msg *m, unsigned i); /* i below that number */
+#define tern_msg_arg tern_msg_word /* its name in programs written against 0.1 */
 /* A word that was given as a double, or as a float. */
 TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i);
 TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i);
 TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m); /* the number it was sent to */
 /* What tern_on_arg() was given with the handler; NULL without it. */
-void *tern_msg_own(const tern *t, const tern_msg *m);
+void *tern_msg_handler_arg(const tern *t, const tern_msg *m);
 /* The payload and, unless `len` is NULL, its length; NULL and 0 without one. */
 TERN_INLINE_ const void *tern_msg_data(const tern_msg *m, size_t *len);
 

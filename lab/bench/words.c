@@ -13,7 +13,7 @@ static inline void words_take(const tern_msg *m, unsigned words)
 {
 	uint64_t sum = 1;
 	for (unsigned i = 0; i < words; i++)
-		sum += tern_msg_arg(m, i);
+		sum += tern_msg_word(m, i);
 	raw_sink += sum;
 }
 
@@ -110,13 +110,13 @@ static void ask_6(tern *t, const tern_msg *m)
 static void ask_7(tern *t, const tern_msg *m)
 {
 	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
-		   m->word[5], tern_msg_arg(m, 6));
+		   m->word[5], tern_msg_word(m, 6));
 }
 
 static void ask_8(tern *t, const tern_msg *m)
 {
 	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
-		   m->word[5], tern_msg_arg(m, 6), tern_msg_arg(m, 7));
+		   m->word[5], tern_msg_word(m, 6), tern_msg_word(m, 7));
 }
 
 static void words_answer(tern *t, const tern_msg *m)

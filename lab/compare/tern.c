@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <tern/coll.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
 #include <tern/post.h>
+#include <tern/send.h>
 
 #include "peer.h"
 
@@ -27,19 +27,19 @@ static void must(int rc)
 
 static void on_ask(tern *at, const tern_msg *m)
 {
-	tern_reply(at, m, ANSWER, tern_msg_arg(m, 0) + 1);
+	tern_reply(at, m, ANSWER, tern_msg_word(m, 0) + 1);
 	tern_signal(at, &asked, 1);
 }
 
 static void on_answer(tern *at, const tern_msg *m)
 {
-	answers += tern_msg_arg(m, 0);
+	answers += tern_msg_word(m, 0);
 	tern_signal(at, &answered, 1);
 }
 
 static void on_word(tern *at, const tern_msg *m)
 {
-	words += tern_msg_arg(m, 0);
+	words += tern_msg_word(m, 0);
 	tern_signal(at, &taken, 1);
 }
 

@@ -55,7 +55,7 @@ static void on_take(tern *t, const tern_msg *m)
 
 static void on_answer(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, ANSWERED, tern_msg_arg(m, 0), 2, 3, 4); /* cost: base call */
+	tern_reply(t, m, ANSWERED, tern_msg_word(m, 0), 2, 3, 4); /* cost: base call */
 }
 
 static void on_answered(tern *t, const tern_msg *m)

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "endpoint/endpoint.h"
 #include "lab/cost/counter.h"
@@ -62,7 +62,7 @@ static void handler_copy(tern *t, const tern_msg *m)
 
 static void handler_answer(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, ANSWERED, tern_msg_arg(m, 0), 2, 3, 4);
+	tern_reply(t, m, ANSWERED, tern_msg_word(m, 0), 2, 3, 4);
 }
 
 static size_t segment_again(tern *t, void *base, void *info)

@@ -3,7 +3,7 @@
 #include "lab/logp/overhead.h"
 
 #include <string.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "base/clock.h"
 #include "base/setting.h"

@@ -27,7 +27,7 @@ static void block_come(tern *t, const tern_msg *m)
 
 static void stamp_come(tern *t, const tern_msg *m)
 {
-	stamp = tern_msg_arg(m, 0);
+	stamp = tern_msg_word(m, 0);
 	tern_signal(t, &stamped, 1);
 }
 

@@ -73,7 +73,7 @@ static int turn_open(struct bench_rank *p)
 static int turns_take(struct bench_rank *p)
 {
 	uint64_t left = p->count;
-	return tern_queue_start(alone, turn_one, &left, NULL);
+	return tern_async_start(alone, turn_one, &left, NULL);
 }
 
 static int polls_make(struct bench_rank *p)

@@ -38,8 +38,8 @@ static int chan_trips(struct bench_rank *p)
 			p->rc = tern_chan_get8(&in, &value);
 	}
 	raw_sink += value;
-	tern_out_back(&out);
-	tern_in_back(&in);
+	tern_chan_out_back(&out);
+	tern_chan_in_back(&in);
 	return p->rc;
 }
 
@@ -68,8 +68,8 @@ static int chan_stream(struct bench_rank *p)
 		raw_sink += sum;
 		if (!p->rc)
 			p->rc = tern_chan_put8(&out, sum);
-		tern_in_back(&in);
-		tern_out_back(&out);
+		tern_chan_in_back(&in);
+		tern_chan_out_back(&out);
 	} else {
 		tern_out out = tern_chan_out(there);
 		tern_in in = tern_chan_in(back);
@@ -77,8 +77,8 @@ static int chan_stream(struct bench_rank *p)
 			p->rc = tern_chan_put8(&out, i);
 		if (!p->rc)
 			p->rc = tern_chan_get8(&in, &value);
-		tern_out_back(&out);
-		tern_in_back(&in);
+		tern_chan_out_back(&out);
+		tern_chan_in_back(&in);
 	}
 	return p->rc;
 }
@@ -134,7 +134,7 @@ static void many_receive(struct bench_rank *p, tern_chan *c)
 		mine->word[0] = clock_ns();
 		atomic_store_explicit(&mine->head, ++p->raw.laps, memory_order_release);
 	}
-	tern_in_back(&in);
+	tern_chan_in_back(&in);
 }
 
 /* When the last of ranks 1 to `n` had the value. */
@@ -160,7 +160,7 @@ static double many_send(struct bench_rank *p, tern_chan *c, uint32_t n)
 		p->raw.laps++;
 		sum += many_last(p, n) - began;
 	}
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	return (double)sum / (double)p->count;
 }
 

@@ -81,7 +81,7 @@ static void bare_handler(int number)
 
 static void on_pid(tern *t, const tern_msg *m)
 {
-	bare_other = (int32_t)tern_msg_arg(m, 0);
+	bare_other = (int32_t)tern_msg_word(m, 0);
 	tern_signal(t, &bare_known, 1);
 }
 

@@ -121,7 +121,7 @@ static unsigned read_places(const struct bench_rank *p)
 
 static void take(tern *t, const tern_msg *m)
 {
-	raw_sink += raw_sum(place.own + tern_msg_arg(m, 0), tern_msg_arg(m, 1));
+	raw_sink += raw_sum(place.own + tern_msg_word(m, 0), tern_msg_word(m, 1));
 	tern_reply(t, m, HANDLER_TAKEN);
 }
 

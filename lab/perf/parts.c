@@ -29,7 +29,7 @@ static _Atomic uint64_t laid;
 
 static void lay(tern *t, const tern_msg *m)
 {
-	size_t len, at = tern_msg_arg(m, 0);
+	size_t len, at = tern_msg_word(m, 0);
 	const char *from = tern_msg_data(m, &len);
 	for (size_t i = 0; i < len / RUN; i++)
 		memcpy(heap + (at + i) * APART, from + i * RUN, RUN);

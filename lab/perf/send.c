@@ -3,7 +3,7 @@
  * Sends and receives between two processes, beside the messages and the puts that they are made
  * of.
  */
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "lab/bench/place.h"
 #include "lab/bench/words.h"

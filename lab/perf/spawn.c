@@ -3,7 +3,7 @@
  * Threads that messages start: how long one takes from its creation to its end, and how many a
  * second.
  */
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 #include "base/clock.h"
 #include "lab/bench/words.h"

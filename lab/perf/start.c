@@ -23,14 +23,14 @@ static _Atomic uint64_t came; /* answers */
 /* Puts as much back, and answers. */
 static void handler_put(tern *t, const tern_msg *m)
 {
-	tern_put(t, place.addr, place.own + SOURCE_AT, tern_msg_arg(m, 0));
+	tern_put(t, place.addr, place.own + SOURCE_AT, tern_msg_word(m, 0));
 	tern_reply(t, m, HANDLER_BACK);
 }
 
 /* Answers with so many bytes, in place. */
 static void handler_ask(tern *t, const tern_msg *m)
 {
-	tern_put_reply(t, m, place.addr, HANDLER_BACK, place.own + SOURCE_AT, tern_msg_arg(m, 0),
+	tern_put_reply(t, m, place.addr, HANDLER_BACK, place.own + SOURCE_AT, tern_msg_word(m, 0),
 		       NULL);
 }
 

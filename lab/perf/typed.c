@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Typed messages beside memory copy: the receiver chooses the place, or the sender knows it. */
 #include <errno.h>
-#include <tern/typed.h>
+#include <tern/buf.h>
 
 #include "base/clock.h"
 #include "lab/bench/place.h"

@@ -31,19 +31,19 @@ static void take(tern *t, const tern_msg *m)
 /* The word is where the sender waits. */
 static void ask(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, HANDLER_BACK, tern_msg_arg(m, 0));
+	tern_reply(t, m, HANDLER_BACK, tern_msg_word(m, 0));
 }
 
 static void back(tern *t, const tern_msg *m)
 {
-	tern_flag *flag = (tern_flag *)(uintptr_t)tern_msg_arg(m, 0);
+	tern_flag *flag = (tern_flag *)(uintptr_t)tern_msg_word(m, 0);
 	tern_signal(t, flag, 1);
 }
 
 static void core_is(tern *t, const tern_msg *m)
 {
 	(void)t;
-	core[tern_msg_src(m)] = (int)tern_msg_arg(m, 0);
+	core[tern_msg_src(m)] = (int)tern_msg_word(m, 0);
 }
 
 static void is_over(tern *t, const tern_msg *m)
@@ -146,7 +146,7 @@ static void *hand_main(void *arg)
 	struct hand *h = arg;
 	tern *worker;
 	hand_bind(h);
-	int rc = tern_open_worker(h->crew->p->t, &worker);
+	int rc = tern_worker_open(h->crew->p->t, &worker);
 	if (!rc)
 		rc = hand_act(h, worker);
 	else

@@ -191,7 +191,7 @@ static void try_turn(void)
 	static tern_op turn;
 	ranks_open();
 	happened = 0;
-	CHECK_IS(tern_queue_start(local[0], wait_in_turn, &turn, &turn), 0);
+	CHECK_IS(tern_async_start(local[0], wait_in_turn, &turn, &turn), 0);
 	while (broken_code == 1)
 		tern_poll(local[0]);
 	happened = 1;

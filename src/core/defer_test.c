@@ -19,8 +19,8 @@ static void note_run(tern *t, void *arg)
 static void defer_words(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	CHECK_IS(tern_defer(t, note_run, (void *)(uintptr_t)tern_msg_arg(m, 0)), 0);
-	CHECK_IS(tern_defer(t, note_run, (void *)(uintptr_t)(tern_msg_arg(m, 0) + 1)), 0);
+	CHECK_IS(tern_defer(t, note_run, (void *)(uintptr_t)tern_msg_word(m, 0)), 0);
+	CHECK_IS(tern_defer(t, note_run, (void *)(uintptr_t)(tern_msg_word(m, 0) + 1)), 0);
 	CHECK_IS(ran, 0);
 }
 
@@ -57,7 +57,7 @@ static void send_many(tern *t, void *arg)
 static void defer_send(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	CHECK_IS(tern_defer(t, send_many, (void *)(uintptr_t)tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_defer(t, send_many, (void *)(uintptr_t)tern_msg_word(m, 0)), 0);
 }
 
 TEST(deferred_work_may_send_and_poll)
@@ -91,7 +91,7 @@ static void defer_again(tern *t, void *arg)
 
 static void defer_chain(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_defer(t, defer_again, (void *)(uintptr_t)tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_defer(t, defer_again, (void *)(uintptr_t)tern_msg_word(m, 0)), 0);
 }
 
 TEST(deferred_work_may_defer_again)

@@ -2,7 +2,7 @@
 /* Waits with a limit, and waits for conditions of the program's. */
 #include <errno.h>
 #include <pthread.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../tests/threads.h"
 #include "base/clock.h"

@@ -50,7 +50,7 @@ static void *found;
 
 static void find_own(tern *t, const tern_msg *m)
 {
-	found = tern_msg_own(t, m);
+	found = tern_msg_handler_arg(t, m);
 }
 
 TEST(a_handler_finds_what_it_was_registered_with)

@@ -289,7 +289,7 @@ static uint64_t due;
 static void in_order(tern *t, const tern_msg *m)
 {
 	(void)t;
-	CHECK_IS(tern_msg_arg(m, 0), due % MANY);
+	CHECK_IS(tern_msg_word(m, 0), due % MANY);
 	due++;
 	atomic_fetch_add(&came, 1);
 }

@@ -26,11 +26,11 @@ static int keep_slots(struct endpoint *e)
 static void keep_copy(tern_msg *to, const tern_msg *m)
 {
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	unsigned n = tern_msg_words(m);
+	unsigned n = tern_msg_count(m);
 	for (unsigned i = 0; i < n && i < TERN_LINE_WORDS; i++)
 		to->word[i] = m->word[i];
 	for (unsigned i = TERN_LINE_WORDS; i < n; i++)
-		to[1].word[i - TERN_LINE_WORDS] = tern_msg_arg(m, i);
+		to[1].word[i - TERN_LINE_WORDS] = tern_msg_word(m, i);
 	if (head & TERN_HEAD_PAYLOAD) {
 		size_t len;
 		const char *data = tern_msg_data(m, &len);

@@ -46,11 +46,11 @@ TEST(a_kept_message_stays_as_it_was_while_its_ring_is_used_again)
 	local_settle();
 	traffic();
 	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++) {
-		CHECK_IS(tern_msg_words(kept[n]), n);
+		CHECK_IS(tern_msg_count(kept[n]), n);
 		CHECK_IS(tern_msg_src(kept[n]), 0);
 		CHECK(!tern_msg_data(kept[n], NULL));
 		for (unsigned i = 0; i < n; i++)
-			CHECK_IS(tern_msg_arg(kept[n], i), words[i]);
+			CHECK_IS(tern_msg_word(kept[n], i), words[i]);
 		CHECK_IS(tern_msg_drop(local[1], kept[n]), 0);
 	}
 	local_close();
@@ -75,8 +75,8 @@ TEST(a_kept_payload_stays_where_it_lies)
 		const unsigned char *data = tern_msg_data(kept[i], &len);
 		CHECK_IS(len, 1 + 1000 * (i % 8));
 		CHECK(data && chance_filled(data, len, 1));
-		CHECK_IS(tern_msg_arg(kept[i], 0), i % 8);
-		CHECK_IS(tern_msg_arg(kept[i], 7), i % 8 + 7);
+		CHECK_IS(tern_msg_word(kept[i], 0), i % 8);
+		CHECK_IS(tern_msg_word(kept[i], 7), i % 8 + 7);
 		CHECK_IS(tern_msg_drop(local[1], kept[i]), 0);
 	}
 	local_close();
@@ -94,7 +94,7 @@ TEST(what_is_dropped_is_dropped_once)
 	CHECK_IS(tern_msg_drop(local[1], kept[0]), 0);
 	CHECK_IS(tern_msg_drop(local[1], kept[0]), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "rank 1"));
-	CHECK_IS(tern_msg_arg(kept[1], 0), 2);
+	CHECK_IS(tern_msg_word(kept[1], 0), 2);
 	CHECK_IS(tern_msg_drop(local[1], kept[1]), 0);
 	local_close();
 }
@@ -115,7 +115,7 @@ TEST(so_many_messages_are_kept_and_no_more)
 	CHECK_IS(tern_request(local[0], 1, ASK, 1234), 0);
 	local_settle();
 	CHECK_IS(keeps, TERN_KEEP_MAX + 1);
-	CHECK_IS(tern_msg_arg(kept[TERN_KEEP_MAX], 0), 1234);
+	CHECK_IS(tern_msg_word(kept[TERN_KEEP_MAX], 0), 1234);
 	local_close();
 }
 
@@ -233,7 +233,7 @@ TEST(a_message_is_kept_once_and_also_after_its_reply)
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1), 0);
 	local_settle();
 	CHECK_IS(keeps, 3);
-	CHECK_IS(tern_msg_arg(kept[1], 1), 4);
+	CHECK_IS(tern_msg_word(kept[1], 1), 4);
 	CHECK(!handed_keep(local[1], kept[0])); /* and not by the program */
 	CHECK_IS(errno, EPERM);
 	CHECK_IS(replies.count, 3);

@@ -87,7 +87,7 @@ static void echo_beginning(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
 	CHECK_IS(tern_reply_data(t, m, TELL, tern_msg_data(m, NULL), TERN_PAYLOAD_MAX,
-				 tern_msg_words(m)),
+				 tern_msg_count(m)),
 		 0);
 }
 
@@ -153,8 +153,8 @@ static void check_sum(tern *t, const tern_msg *m)
 {
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
-	CHECK(sum_of(data, len) == tern_msg_arg(m, 0));
-	if (tern_msg_arg(m, 1) % 2)
+	CHECK(sum_of(data, len) == tern_msg_word(m, 0));
+	if (tern_msg_word(m, 1) % 2)
 		CHECK_IS(tern_reply_data(t, m, TELL, data, TERN_PAYLOAD_MAX), 0);
 	atomic_fetch_add(&requests.count, 1);
 }
@@ -205,7 +205,7 @@ static void send_on(tern *t, void *arg)
 static void pass_on(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	uint64_t left = tern_msg_arg(m, 0);
+	uint64_t left = tern_msg_word(m, 0);
 	if (left)
 		CHECK_IS(tern_defer(t, send_on, (void *)(uintptr_t)(left - 1)), 0);
 }

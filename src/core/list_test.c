@@ -13,8 +13,8 @@ static uint64_t sum[RANKS];
 static void on_ask(tern *t, const tern_msg *m)
 {
 	got[tern_rank(t)]++;
-	for (unsigned i = 0; i < tern_msg_words(m); i++)
-		sum[tern_rank(t)] += tern_msg_arg(m, i);
+	for (unsigned i = 0; i < tern_msg_count(m); i++)
+		sum[tern_rank(t)] += tern_msg_word(m, i);
 }
 
 static void ranks_open(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles that call a function when nothing is pending any more. */
 #include <errno.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../tests/local.h"
 

@@ -20,7 +20,7 @@ static void echo(tern *t, const tern_msg *m)
 	size_t len;
 	arrival_note(&requests, t, m);
 	const void *data = tern_msg_data(m, &len);
-	CHECK_IS(tern_reply_data(t, m, TELL, data, len, tern_msg_words(m)), 0);
+	CHECK_IS(tern_reply_data(t, m, TELL, data, len, tern_msg_count(m)), 0);
 }
 
 static void ranks_open(tern_handler *ask)
@@ -101,10 +101,10 @@ static void echo_array(tern *t, const tern_msg *m)
 {
 	size_t len;
 	uint64_t word[TERN_WORDS_MAX];
-	unsigned n = tern_msg_words(m);
+	unsigned n = tern_msg_count(m);
 	const void *data = tern_msg_data(m, &len);
 	for (unsigned i = 0; i < n; i++)
-		word[i] = tern_msg_arg(m, i) + 1;
+		word[i] = tern_msg_word(m, i) + 1;
 	arrival_note(&requests, t, m);
 	void *claimed = n % 2 ? handed_reply_claim(t, m, len) : NULL;
 	if (!claimed)
@@ -138,7 +138,7 @@ static void answer_without_bytes(tern *t, const tern_msg *m)
 {
 	static const uint64_t words[2] = { 8, 9 };
 	arrival_note(&requests, t, m);
-	uint64_t how = tern_msg_words(m) ? tern_msg_arg(m, 0) : 0;
+	uint64_t how = tern_msg_count(m) ? tern_msg_word(m, 0) : 0;
 	if (how == 0)
 		CHECK_IS(tern_reply_data(t, m, TELL, NULL, 0, 8, 9), 0);
 	else if (how == 1)

@@ -11,7 +11,7 @@ enum { ASK, TELL, ONE_WAY };
 static void answer(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_reply(t, m, TELL, tern_msg_word(m, 0)), 0);
 }
 
 static void ranks_open(uint32_t n)
@@ -80,13 +80,13 @@ static unsigned depth, deepest, inner;
 static void outer(tern *t, const tern_msg *m)
 {
 	deepest = ++depth > deepest ? depth : deepest;
-	uint64_t word = tern_msg_arg(m, 0);
+	uint64_t word = tern_msg_word(m, 0);
 	size_t len;
 	const char *data = tern_msg_data(m, &len);
 	int rc = tern_poll_replies(t);
 	inner += rc > 0 ? (unsigned)rc : 0;
 	CHECK(rc >= 0);
-	CHECK_IS(tern_msg_arg(m, 0), word);
+	CHECK_IS(tern_msg_word(m, 0), word);
 	CHECK(tern_msg_data(m, NULL) == data);
 	CHECK_IS(tern_reply_data(t, m, TELL, data, len, word), 0);
 	depth--;

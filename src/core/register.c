@@ -58,7 +58,7 @@ int tern_on(tern *t, unsigned id, tern_handler *fn)
 	return tern_on_named(t, id, fn, NULL);
 }
 
-void *tern_msg_own(const tern *t, const tern_msg *m)
+void *tern_msg_handler_arg(const tern *t, const tern_msg *m)
 {
 	unsigned id = m ? tern_msg_handler(m) : TERN_HANDLER_MAX;
 	return id < TERN_HANDLER_MAX ? given(t)->own->handler_arg[id] : NULL;

@@ -12,9 +12,9 @@ static void echo(tern *t, const tern_msg *m)
 {
 	uint64_t words[TERN_WORDS_MAX];
 	arrival_note(&requests, t, m);
-	for (unsigned i = 0; i < tern_msg_words(m); i++)
-		words[i] = ~tern_msg_arg(m, i);
-	CHECK_IS(tern_reply_array(t, m, ECHOED, tern_msg_words(m), words), 0);
+	for (unsigned i = 0; i < tern_msg_count(m); i++)
+		words[i] = ~tern_msg_word(m, i);
+	CHECK_IS(tern_reply_array(t, m, ECHOED, tern_msg_count(m), words), 0);
 }
 
 static void ranks_open(uint32_t n)
@@ -76,7 +76,7 @@ TEST(a_request_carries_none_to_eight_words)
 
 static void reply_by_count(tern *t, const tern_msg *m)
 {
-	switch (tern_msg_arg(m, 0)) {
+	switch (tern_msg_word(m, 0)) {
 	case 0:
 		CHECK_IS(tern_reply(t, m, TELL), 0);
 		break;
@@ -154,9 +154,9 @@ static void check_next(tern *t, const tern_msg *m)
 {
 	(void)t;
 	unsigned n = (unsigned)(next_word % (TERN_WORDS_MAX + 1));
-	CHECK_IS(tern_msg_words(m), n);
+	CHECK_IS(tern_msg_count(m), n);
 	for (unsigned i = 0; i < n; i++)
-		CHECK_IS(tern_msg_arg(m, i), chance_of(next_word, i));
+		CHECK_IS(tern_msg_word(m, i), chance_of(next_word, i));
 	next_word++;
 }
 

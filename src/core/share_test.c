@@ -15,12 +15,12 @@ static unsigned rounds;
 
 static void answer(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_reply(t, m, TELL, tern_msg_word(m, 0)), 0);
 }
 
 static void take_answer(tern *t, const tern_msg *m)
 {
-	tern_signal(t, &answered[tern_msg_arg(m, 0)], 1);
+	tern_signal(t, &answered[tern_msg_word(m, 0)], 1);
 }
 
 /* Interrupts and threads that share do not go together: polls, then. */

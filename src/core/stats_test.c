@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 #include <tern/stats.h>
 #include <time.h>
 

@@ -15,7 +15,7 @@ static _Atomic uint64_t flag;
 static void signal_flag(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	tern_signal(t, &flag, tern_msg_words(m) ? tern_msg_arg(m, 0) : 1);
+	tern_signal(t, &flag, tern_msg_count(m) ? tern_msg_word(m, 0) : 1);
 }
 
 static void ranks_open(uint32_t n)

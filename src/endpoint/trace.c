@@ -317,7 +317,7 @@ static struct delivery trace_arrival(struct trace *r, const tern_msg *m, bool re
 	*trace_next(r, now) = (struct trace_record){
 		.time = now,
 		.sequence = d.sequence,
-		.bytes = (uint32_t)(tern_msg_words(m) * sizeof(uint64_t) + len),
+		.bytes = (uint32_t)(tern_msg_count(m) * sizeof(uint64_t) + len),
 		.peer = d.peer,
 		.handler = d.handler,
 		.kind = reply ? RECORD_HANDLE_RE : RECORD_HANDLE,

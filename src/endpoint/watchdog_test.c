@@ -31,7 +31,7 @@ static void sleep_ms(long ms)
 static void be_slow(tern *t, const tern_msg *m)
 {
 	(void)t;
-	sleep_ms((long)tern_msg_arg(m, 0));
+	sleep_ms((long)tern_msg_word(m, 0));
 	slow_done++;
 }
 
@@ -162,7 +162,7 @@ static uint64_t on_core_ms(void)
 
 static void be_busy(tern *t, const tern_msg *m)
 {
-	uint64_t until = on_core_ms() + tern_msg_arg(m, 0);
+	uint64_t until = on_core_ms() + tern_msg_word(m, 0);
 	(void)t;
 	(void)!write(STDERR_FILENO, "busy\n", 5);
 	while (on_core_ms() < until)

@@ -214,8 +214,8 @@ static uint64_t heard_now(struct end *e, enum tern_kind kind)
 			if (inlet_control(in, x) || inlet_grown(in, x))
 				continue;
 			in->cursor += head_bytes(x);
-			CHECK_IS(tern_msg_arg(m, 1), ~tern_msg_arg(m, 0));
-			return tern_msg_arg(m, 0);
+			CHECK_IS(tern_msg_word(m, 1), ~tern_msg_word(m, 0));
+			return tern_msg_word(m, 0);
 		}
 	}
 	return 0;

@@ -12,12 +12,12 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <tern/async.h>
+#include <tern/buf.h>
 #include <tern/chan.h>
-#include <tern/msg.h>
 #include <tern/post.h>
+#include <tern/send.h>
 #include <tern/sequence.h>
-#include <tern/spawn.h>
-#include <tern/typed.h>
+#include <tern/thread.h>
 
 #include "../../tests/local.h"
 #include "net/udp/udp.h"

@@ -279,7 +279,7 @@ static int worker_allowed(const struct endpoint *main)
 {
 	int rc = rules_forked(main);
 	if (!rc)
-		rc = rules_rank(main, "tern_open_worker()");
+		rc = rules_rank(main, "tern_worker_open()");
 	if (!rc && main->trace)
 		rc = error_set(
 			-ENOTSUP,
@@ -289,7 +289,7 @@ static int worker_allowed(const struct endpoint *main)
 	return rc;
 }
 
-int tern_open_worker(tern *t, tern **worker)
+int tern_worker_open(tern *t, tern **worker)
 {
 	struct endpoint *main = given(t)->own;
 	int rc = worker_allowed(main);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Workers: threads of a rank that send through lanes of their own. */
 #include <errno.h>
+#include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/coll.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
 #include <tern/post.h>
+#include <tern/send.h>
 #include <tern/sequence.h>
-#include <tern/spawn.h>
-#include <tern/typed.h>
+#include <tern/thread.h>
 
 #include "../../tests/local.h"
 #include "net/udp/udp.h"
@@ -38,18 +38,18 @@ static _Atomic unsigned done;
 /* The words: which worker, and the how manieth request from it to this rank. */
 static void on_ask(tern *t, const tern_msg *m)
 {
-	struct hand *h = &hand[tern_msg_arg(m, 0)];
+	struct hand *h = &hand[tern_msg_word(m, 0)];
 	uint32_t me = tern_rank(t);
-	hand_wrong(h, tern_msg_arg(m, 1) != h->next_asked[me]++);
+	hand_wrong(h, tern_msg_word(m, 1) != h->next_asked[me]++);
 	hand_wrong(h, tern_msg_src(m) != tern_rank(h->worker) || t == h->worker);
-	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0), tern_msg_arg(m, 1)), 0);
+	CHECK_IS(tern_reply(t, m, TELL, tern_msg_word(m, 0), tern_msg_word(m, 1)), 0);
 }
 
 static void on_tell(tern *t, const tern_msg *m)
 {
-	struct hand *h = &hand[tern_msg_arg(m, 0)];
+	struct hand *h = &hand[tern_msg_word(m, 0)];
 	hand_wrong(h, t != h->worker);
-	hand_wrong(h, tern_msg_arg(m, 1) != h->next_told[tern_msg_src(m)]++);
+	hand_wrong(h, tern_msg_word(m, 1) != h->next_told[tern_msg_src(m)]++);
 	tern_signal(t, &h->told, 1);
 }
 
@@ -57,16 +57,16 @@ static void on_data(tern *t, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	CHECK_IS(tern_reply_data(t, m, DATA_BACK, data, len, tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_reply_data(t, m, DATA_BACK, data, len, tern_msg_word(m, 0)), 0);
 }
 
 static void on_data_back(tern *t, const tern_msg *m)
 {
-	struct hand *h = &hand[tern_msg_arg(m, 0)];
+	struct hand *h = &hand[tern_msg_word(m, 0)];
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
 	for (size_t i = 0; i < len; i++)
-		hand_wrong(h, data[i] != (unsigned char)(tern_msg_arg(m, 0) + len + i));
+		hand_wrong(h, data[i] != (unsigned char)(tern_msg_word(m, 0) + len + i));
 	tern_signal(t, &h->told, 1);
 }
 
@@ -97,7 +97,7 @@ static void together(void *(*fn)(void *))
 
 static struct hand *hand_open(uintptr_t i)
 {
-	CHECK_IS(tern_open_worker(local[i % RANKS], &hand[i].worker), 0);
+	CHECK_IS(tern_worker_open(local[i % RANKS], &hand[i].worker), 0);
 	CHECK_IS(tern_rank(hand[i].worker), i % RANKS);
 	return &hand[i];
 }
@@ -270,12 +270,12 @@ static _Atomic unsigned late;
 
 static void on_token(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_reply(t, m, TELL, tern_msg_word(m, 0)), 0);
 }
 
 static void on_token_back(tern *t, const tern_msg *m)
 {
-	if (tern_msg_arg(m, 0) != generation)
+	if (tern_msg_word(m, 0) != generation)
 		late++;
 	else
 		tern_signal(t, &hand[0].told, 1);
@@ -290,7 +290,7 @@ TEST(a_worker_is_opened_again_in_its_place_and_gets_no_reply_of_the_one_before)
 	local_on(TELL, on_token_back);
 	for (generation = 0; generation < 200; generation++) {
 		tern *w = NULL;
-		CHECK_IS(tern_open_worker(local[0], &w), 0);
+		CHECK_IS(tern_worker_open(local[0], &w), 0);
 		REQUIRE(w != NULL);
 		for (int i = 0; i < 3; i++)
 			CHECK_IS(tern_request(w, 1, ASK, generation), 0);
@@ -310,9 +310,9 @@ TEST(a_machine_has_as_many_workers_as_the_setting_says)
 	tern *w[3];
 	setenv("TERN_WORKERS", "2", 1);
 	open_ranks();
-	CHECK_IS(tern_open_worker(local[0], &w[0]), 0);
-	CHECK_IS(tern_open_worker(local[1], &w[1]), 0);
-	int rc = tern_open_worker(local[1], &w[2]);
+	CHECK_IS(tern_worker_open(local[0], &w[0]), 0);
+	CHECK_IS(tern_worker_open(local[1], &w[1]), 0);
+	int rc = tern_worker_open(local[1], &w[2]);
 	CHECK_IS(rc, -ENOSPC);
 	CHECK(sentence_has(rc, "TERN_WORKERS"));
 	rc = tern_close(local[0]);
@@ -338,7 +338,7 @@ TEST(what_a_worker_cannot_do_is_refused_with_a_sentence)
 	tern_stream *stream;
 	tern_team *team;
 	open_ranks();
-	REQUIRE(tern_open_worker(local[0], &w) == 0);
+	REQUIRE(tern_worker_open(local[0], &w) == 0);
 	int rc[] = {
 		tern_barrier_start(w, &op),
 		tern_free(w, &word),
@@ -367,7 +367,7 @@ TEST(what_a_worker_cannot_do_is_refused_with_a_sentence)
 		tern_chan_to(w, 1, 1, &c),
 		tern_chan_from(w, 1, 1, &c),
 		tern_delivery_set(w, TERN_DELIVERY_THREAD),
-		tern_open_worker(w, &other),
+		tern_worker_open(w, &other),
 	};
 	for (unsigned i = 0; i < sizeof rc / sizeof *rc; i++)
 		if (!CHECK_IS(rc[i], -ENOTSUP))
@@ -382,9 +382,9 @@ static int segment_codes[2];
 static void on_fill(tern *t, const tern_msg *m)
 {
 	static const uint64_t words[4] = { 1, 2, 3, 4 };
-	segment_codes[0] = tern_segment_reply(t, m, tern_msg_arg(m, 0), words, 8);
+	segment_codes[0] = tern_segment_reply(t, m, tern_msg_word(m, 0), words, 8);
 	CHECK(sentence_has(segment_codes[0], "a reply transfer to a worker of rank 0"));
-	segment_codes[1] = tern_segment_reply4(t, m, tern_msg_arg(m, 0), words);
+	segment_codes[1] = tern_segment_reply4(t, m, tern_msg_word(m, 0), words);
 	CHECK_IS(tern_reply(t, m, TELL, 0, 0), 0);
 }
 
@@ -397,7 +397,7 @@ TEST(a_reply_into_a_segment_is_refused_where_a_worker_asked_for_it)
 	local_on(FILL, on_fill);
 	hand[0] = (struct hand){ .told = 0 };
 	REQUIRE(tern_segment_open(local[0], area, sizeof area, NULL, NULL, &s) == 0);
-	REQUIRE(tern_open_worker(local[0], &hand[0].worker) == 0);
+	REQUIRE(tern_worker_open(local[0], &hand[0].worker) == 0);
 	CHECK_IS(tern_request(hand[0].worker, 1, FILL, s), 0);
 	while (!hand[0].told)
 		CHECK(tern_poll(local[1]) >= 0 && tern_poll(hand[0].worker) >= 0);
@@ -471,7 +471,7 @@ TEST(a_forked_child_cannot_use_its_parents_worker)
 	if (!child) {
 		tern *w;
 		bool refused = tern_request(h->worker, 1, ASK, 0, 0) == -EPERM &&
-			       tern_open_worker(local[0], &w) == -EPERM;
+			       tern_worker_open(local[0], &w) == -EPERM;
 		_exit(refused ? 0 : 1);
 	}
 	int status = -1;
@@ -487,7 +487,7 @@ static void *ask_shared(void *arg)
 {
 	uintptr_t me = (uintptr_t)arg;
 	tern *w;
-	CHECK_IS(tern_open_worker(local[0], &w), 0);
+	CHECK_IS(tern_worker_open(local[0], &w), 0);
 	for (unsigned i = 0; i < rounds; i++) {
 		CHECK_IS(tern_request(w, 1, DATA, me), 0);
 		CHECK_IS(tern_wait(w, &hand[me].told, 1), 0);
@@ -499,12 +499,12 @@ static void *ask_shared(void *arg)
 
 static void answer_shared(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0)), 0);
+	CHECK_IS(tern_reply(t, m, TELL, tern_msg_word(m, 0)), 0);
 }
 
 static void told_shared(tern *t, const tern_msg *m)
 {
-	tern_signal(t, &hand[tern_msg_arg(m, 0)].told, 1);
+	tern_signal(t, &hand[tern_msg_word(m, 0)].told, 1);
 }
 
 TEST(over_a_network_workers_share_the_endpoint_of_the_rank)
@@ -517,7 +517,7 @@ TEST(over_a_network_workers_share_the_endpoint_of_the_rank)
 	local_polled();
 	setenv("TERN_NET", "udp", 1);
 	open_ranks();
-	int rc = tern_open_worker(local[0], &w);
+	int rc = tern_worker_open(local[0], &w);
 	CHECK_IS(rc, -ENOTSUP);
 	CHECK(sentence_has(rc, "TERN_SHARED"));
 	local_close();

@@ -107,10 +107,10 @@ static bool message_is(const tern_msg *m, unsigned kind, uint64_t number)
 	struct parcel p = parcel_of(kind, number);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_words(m) == p.n && tern_msg_src(m) == SOURCE && data == p.payload &&
+	bool good = tern_msg_count(m) == p.n && tern_msg_src(m) == SOURCE && data == p.payload &&
 		    len == p.len;
 	for (unsigned i = 0; i < p.n; i++)
-		good = good && tern_msg_arg(m, i) == p.word[i];
+		good = good && tern_msg_word(m, i) == p.word[i];
 	return good;
 }
 
@@ -388,7 +388,7 @@ TEST(words_are_never_mistaken_for_headers)
 		p.bits = HANDLER << TERN_ID_SHIFT | p.n;
 		REQUIRE(ring_send_parcel(&p));
 		const tern_msg *m = ring_take();
-		REQUIRE(m && tern_msg_words(m) == p.n);
+		REQUIRE(m && tern_msg_count(m) == p.n);
 		REQUIRE(!ring_take());
 	}
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "program.h"
 

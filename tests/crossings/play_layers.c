@@ -3,9 +3,9 @@
 #include <stdatomic.h>
 
 #include <tern/async.h>
+#include <tern/buf.h>
 #include <tern/chan.h>
-#include <tern/spawn.h>
-#include <tern/typed.h>
+#include <tern/thread.h>
 
 #include "play.h"
 
@@ -98,7 +98,7 @@ static void chan_send(const struct step *s)
 	for (unsigned i = 0; i < s->count; i++)
 		code_is(s, "a put into a channel", chan_put_one(s, &o, i), 0);
 	code_is(s, "tern_chan_end()", tern_chan_end(&o), 0);
-	tern_out_back(&o);
+	tern_chan_out_back(&o);
 	code_is(s, "tern_chan_close()", tern_chan_close(c), 0);
 }
 
@@ -114,7 +114,7 @@ static void chan_recv(const struct step *s)
 	code_is(s, "a get behind the message", tern_chan_get8(&in, &word), -ENODATA);
 	code_is(s, "tern_chan_next()", tern_chan_next(&in), 0);
 	code_is(s, "a get behind the end", tern_chan_get8(&in, &word), -EPIPE);
-	tern_in_back(&in);
+	tern_chan_in_back(&in);
 	code_is(s, "tern_chan_close()", tern_chan_close(c), 0);
 }
 
@@ -238,7 +238,7 @@ static void async_start(const struct step *s, unsigned i)
 	if (s->form != 2)
 		return;
 	w = pending_new(s, TURNS, 0, handed_over);
-	pending_begun(w, tern_queue_start(t, count_down, w, &w->op), true);
+	pending_begun(w, tern_async_start(t, count_down, w, &w->op), true);
 }
 
 void async_play(const struct step *s)

@@ -54,13 +54,13 @@ static void put_again(struct pending *w, int rc)
 
 static void on_put(tern *own, const tern_msg *m)
 {
-	const struct step *s = &program.step[tern_msg_arg(m, 0) % program.steps];
+	const struct step *s = &program.step[tern_msg_word(m, 0) % program.steps];
 	static char copy[LONGEST]; /* an interrupt may have come in the middle of malloc() */
 	size_t len = s->len;
 	(void)own;
 	memcpy(copy, mine->of[tern_msg_src(m)].bytes, len);
 	bytes_are(s, "what was put before a request", copy, 0, len,
-		  message_number(s, (unsigned)tern_msg_arg(m, 1)));
+		  message_number(s, (unsigned)tern_msg_word(m, 1)));
 	code_is(s, "a reply", tern_reply(t, m, ON_PUT_SEEN, 0), 0);
 }
 

@@ -57,9 +57,9 @@ static void message_check(const struct step *s, const tern_msg *m, unsigned i, u
 	static char copy[TERN_REQUEST_MAX]; /* which a planted fault may change */
 	size_t got_len;
 	const void *data = tern_msg_data(m, &got_len);
-	number_is(s, "the number of words", tern_msg_words(m), words);
-	for (unsigned k = 0; k < words && k < tern_msg_words(m); k++)
-		number_is(s, "a word", tern_msg_arg(m, k), word_of(s, i, k));
+	number_is(s, "the number of words", tern_msg_count(m), words);
+	for (unsigned k = 0; k < words && k < tern_msg_count(m); k++)
+		number_is(s, "a word", tern_msg_word(m, k), word_of(s, i, k));
 	if (number_is(s, "the length of the payload", got_len, len) && len) {
 		memcpy(copy, data, len);
 		bytes_are(s, "a payload", copy, 0, len, number);
@@ -200,16 +200,16 @@ static void on_post(tern *own, const tern_msg *m)
 {
 	uint64_t word[TERN_WORDS_MAX];
 	(void)own;
-	for (unsigned k = 0; k < tern_msg_words(m); k++)
-		word[k] = tern_msg_arg(m, k);
-	item_check(tern_msg_src(m), tern_msg_words(m), word);
+	for (unsigned k = 0; k < tern_msg_count(m); k++)
+		word[k] = tern_msg_word(m, k);
+	item_check(tern_msg_src(m), tern_msg_count(m), word);
 }
 
 static void on_posts(tern *own, const tern_msg *m, const uint64_t *words, size_t count)
 {
 	(void)own;
 	for (size_t i = 0; i < count; i++)
-		item_check(tern_msg_src(m), tern_msg_words(m), words + i * tern_msg_words(m));
+		item_check(tern_msg_src(m), tern_msg_count(m), words + i * tern_msg_count(m));
 }
 
 void post_play(const struct step *s)

@@ -39,7 +39,7 @@ static void must(const char *what, int rc)
 
 static void on_token(tern *e, const tern_msg *m)
 {
-	tern_signal(e, &got, tern_msg_arg(m, 0) == 7);
+	tern_signal(e, &got, tern_msg_word(m, 0) == 7);
 }
 
 /* Around a ring of those who are in the job. */

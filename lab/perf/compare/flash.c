@@ -5,8 +5,8 @@
  * that were written by hand.
  */
 #include <string.h>
+#include <tern/buf.h>
 #include <tern/mem.h>
-#include <tern/typed.h>
 
 #include "base/clock.h"
 #include "lab/bench/words.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <tern/chan.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "base/clock.h"
 #include "lab/bench/words.h"
@@ -116,8 +116,8 @@ static double bounce_channel(struct bench_rank *p)
 			p->rc = tern_chan_get8(&in, &value);
 	}
 	uint64_t ended = clock_ns();
-	tern_out_back(&out);
-	tern_in_back(&in);
+	tern_chan_out_back(&out);
+	tern_chan_in_back(&in);
 	return each_ns(p, ended - began) / 2;
 }
 
@@ -185,9 +185,9 @@ static void solve(struct bench_rank *p, uint64_t n)
 	}
 	raw_sink += (uint64_t)(y > 0);
 	if (channel && p->rank)
-		tern_in_back(&in);
+		tern_chan_in_back(&in);
 	if (channel && !p->rank)
-		tern_out_back(&out);
+		tern_chan_out_back(&out);
 }
 
 /* Ns for one value, until the last rank has told that it is done, less the computation. */

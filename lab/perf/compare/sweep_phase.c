@@ -23,7 +23,7 @@ enum {
 
 static void on_ask(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, HANDLER_ANSWER, tern_msg_arg(m, 0));
+	tern_reply(t, m, HANDLER_ANSWER, tern_msg_word(m, 0));
 }
 
 /*
@@ -93,17 +93,17 @@ static struct {
 static void on_answer(tern *t, const tern_msg *m)
 {
 	(void)t;
-	times_add(&times, clock_ns() - tern_msg_arg(m, 0));
+	times_add(&times, clock_ns() - tern_msg_word(m, 0));
 	answered++;
 }
 
 static void on_report(tern *t, const tern_msg *m)
 {
 	report.answered = answered;
-	report.pieces = tern_msg_arg(m, 0);
-	report.core = tern_msg_arg(m, 1);
-	report.ns = tern_msg_arg(m, 2);
-	report.events = tern_msg_arg(m, 3);
+	report.pieces = tern_msg_word(m, 0);
+	report.core = tern_msg_word(m, 1);
+	report.ns = tern_msg_word(m, 2);
+	report.events = tern_msg_word(m, 3);
 	tern_signal(t, &report.come, 1);
 }
 

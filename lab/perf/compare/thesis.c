@@ -52,14 +52,14 @@ static void ask_xfer(tern *t, const tern_msg *m)
 
 static void fetch(tern *t, const tern_msg *m)
 {
-	uint64_t *at = &counter + tern_msg_arg(m, 0), was = *at;
-	*at = was + tern_msg_arg(m, 1);
+	uint64_t *at = &counter + tern_msg_word(m, 0), was = *at;
+	*at = was + tern_msg_word(m, 1);
 	tern_reply(t, m, PAPER_FETCHED, was);
 }
 
 static void fetch_answer(tern *t, const tern_msg *m)
 {
-	fetched = tern_msg_arg(m, 0);
+	fetched = tern_msg_word(m, 0);
 	tern_signal(t, &fetches, 1);
 }
 

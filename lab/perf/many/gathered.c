@@ -57,7 +57,7 @@ static double gathered_rate(struct bench_rank *p, phase_act *act)
 static void take(tern *t, const tern_msg *m)
 {
 	(void)t;
-	sum += tern_msg_arg(m, 0) ^ tern_msg_arg(m, 1);
+	sum += tern_msg_word(m, 0) ^ tern_msg_word(m, 1);
 	taken++;
 }
 

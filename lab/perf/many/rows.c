@@ -25,13 +25,13 @@ static uint64_t hand_answers;
 static void take(tern *t, const tern_msg *m)
 {
 	(void)t;
-	sum += tern_msg_arg(m, 0) ^ tern_msg_arg(m, 3);
+	sum += tern_msg_word(m, 0) ^ tern_msg_word(m, 3);
 	taken++;
 }
 
 static void ask(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, HANDLER_BACK, tern_msg_arg(m, 0));
+	tern_reply(t, m, HANDLER_BACK, tern_msg_word(m, 0));
 }
 
 static void back(tern *t, const tern_msg *m)

@@ -40,7 +40,7 @@ int tern_async_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op 
 static void on_raise(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	tern_addr flag = tern_msg_arg(msg, 0);
+	tern_addr flag = tern_msg_word(msg, 0);
 	void *at = tern_addr_rank(flag) == m->rank ? mem_reach(m, flag, sizeof(uint64_t)) : NULL;
 	if (at &&
 	    (uintptr_t)at % sizeof(uint64_t) == 0) /* it may have been unregistered meanwhile */

@@ -203,7 +203,7 @@ TEST(a_transfer_handed_over_and_the_queue_advance_together)
 	tern_hold(local[0]);
 	CHECK_IS(tern_async_get_start(local[0], here, theirs, BYTES, &op), 0);
 	tern_op walk = TERN_OP;
-	CHECK_IS(tern_queue_start(local[0], walk_turn, &count, &walk), 0);
+	CHECK_IS(tern_async_start(local[0], walk_turn, &count, &walk), 0);
 	tern_release(local[0]);
 	CHECK_IS(tern_op_wait(local[0], &walk), 0);
 	CHECK(count >= BYTES / (256 << 10)); /* a turn of each in every poll */

@@ -70,7 +70,7 @@ static void on_chain_opened(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct chain *c = &a->chain[tern_msg_src(m)];
-	int code = layer_error(tern_msg_arg(m, 0));
+	int code = layer_error(tern_msg_word(m, 0));
 	if (c->state != CHAIN_OFFERED)
 		return;
 	if (code) {
@@ -78,7 +78,7 @@ static void on_chain_opened(tern *t, const tern_msg *m)
 		return;
 	}
 	c->state = CHAIN_OPEN;
-	out_expect(c->chan, 0, tern_msg_arg(m, 1));
+	out_expect(c->chan, 0, tern_msg_word(m, 1));
 	queue_push(a, &c->work);
 }
 
@@ -128,7 +128,7 @@ static int order_turn(struct chain *c)
 	int rc;
 	while ((rc = stage_try(c, &out)) == 0 && c->stage != STAGE_END)
 		c->stage++;
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	tern_out after = chain_place(c, &out);
 	c->a->moved += after.next != before.next || after.at != before.at;
 	if (rc)

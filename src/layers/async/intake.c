@@ -134,7 +134,7 @@ static int intake_turn(tern *t, void *arg)
 	int rc = intake_step(n, &in);
 	if (rc == 1 && n->running && n->message.in == NULL)
 		rc = intake_step(n, &in);
-	tern_in_back(&in);
+	tern_chan_in_back(&in);
 	if (rc >= 0 || rc == -EAGAIN)
 		return rc;
 	if (rc == -EBADMSG)
@@ -197,7 +197,7 @@ static int open_checked(struct async *a, uint32_t src, const struct ring *ring, 
 
 static void on_chain_open(tern *t, const tern_msg *m)
 {
-	const struct ring ring = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), 0 };
+	const struct ring ring = { tern_msg_word(m, 0), tern_msg_word(m, 1), 0 };
 	uint64_t words[] = { 0, 0 };
 	words[0] = (uint64_t)open_checked(async_of(t), tern_msg_src(m), &ring, &words[1]);
 	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 2, words);

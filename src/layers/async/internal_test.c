@@ -28,7 +28,7 @@ TEST(the_processor_drains_what_the_program_sends_it_whatever_the_length)
 		CHECK_IS(tern_chan_put8(&out, i),
 			 0); /* serves messages, and the processor, when it is full */
 	CHECK_IS(tern_chan_end(&out), 0);
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	CHECK_IS(mail.words, MORE_THAN_A_BUFFER);
@@ -52,7 +52,7 @@ TEST(the_buffer_is_bounded_and_under_a_hold_its_room_ends)
 	CHECK_IS(tern_chan_try_put8(&out, n), -EAGAIN);
 	tern_release(local[0]);
 	CHECK_IS(tern_chan_end(&out), 0); /* serves until there is room */
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	CHECK_IS(mail.words, n);
@@ -77,7 +77,7 @@ static int square(tern *t, tern_incoming *m, void *arg)
 	CHECK_IS(tern_chan_call(&out, RESULT), 0);
 	CHECK_IS(tern_chan_put8(&out, x * x), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	return 0;
 }
 
@@ -108,16 +108,16 @@ TEST(data_and_procedures_go_both_ways)
 		CHECK_IS(tern_chan_run(&in), 0);
 		CHECK_IS(tern_chan_is(&in, TERN_CHAN_END), 1);
 		CHECK_IS(tern_chan_next(&in), 0);
-		tern_in_back(&in);
+		tern_chan_in_back(&in);
 	}
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	tern_in in = tern_chan_in(from);
 	for (int i = 0; i < 20; i++) {
 		CHECK_IS(tern_chan_run(&in), 0);
 		CHECK_IS(tern_chan_next(&in), 0);
 	}
 	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
-	tern_in_back(&in);
+	tern_chan_in_back(&in);
 	CHECK_IS(sum, want);
 	local_close();
 }
@@ -130,7 +130,7 @@ static int fetch_turn(tern *t, void *arg)
 	int rc = tern_chan_get8(&in, arg);
 	if (rc == -ENODATA)
 		rc = tern_chan_next(&in);
-	tern_in_back(&in);
+	tern_chan_in_back(&in);
 	return rc;
 }
 
@@ -143,10 +143,10 @@ TEST(data_without_a_procedure_is_for_turns_and_procedures_behind_it_wait)
 	CHECK_IS(tern_chan_end(&out), 0);
 	CHECK_IS(tern_chan_call(&out, MESSAGE), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	turns_settle();
 	CHECK_IS(mail.messages, 0);
-	CHECK_IS(tern_queue_start(local[0], fetch_turn, &value, NULL), 0);
+	CHECK_IS(tern_async_start(local[0], fetch_turn, &value, NULL), 0);
 	CHECK_IS(value, 77);
 	turns_settle();
 	CHECK_IS(mail.messages, 1);
@@ -184,7 +184,7 @@ TEST(figure_3_can_be_written_with_it)
 	CHECK_IS(tern_chan_put8(&out, MESSAGE), 0);
 	CHECK_IS(tern_chan_put8(&out, (uintptr_t)&l), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	while (!mail.messages)
 		turns_settle();
 	CHECK_IS(mail.first, 9);
@@ -219,7 +219,7 @@ TEST(a_procedure_of_the_program_is_not_the_processors)
 	tern_out out = tern_chan_out(to);
 	CHECK_IS(tern_chan_call(&out, PLAIN), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
-	tern_out_back(&out);
+	tern_chan_out_back(&out);
 	int rc;
 	while ((rc = tern_poll(local[0])) >= 0)
 		;

@@ -121,7 +121,7 @@ static int task_turn(tern *t, void *arg)
 static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
 {
 	if (!fn)
-		return error_set(-EINVAL, "tern_queue_start() was given no function");
+		return error_set(-EINVAL, "tern_async_start() was given no function");
 	struct task *k = record_take(&a->tasks);
 	if (!k)
 		return error_set(-EAGAIN,
@@ -137,11 +137,11 @@ static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
 	return 0;
 }
 
-int tern_queue_start(tern *t, tern_turn *fn, void *arg, tern_op *op)
+int tern_async_start(tern *t, tern_turn *fn, void *arg, tern_op *op)
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;
-	int rc = async_enter(t->own, op, "tern_queue_start() without a handle");
+	int rc = async_enter(t->own, op, "tern_async_start() without a handle");
 	if (!rc)
 		rc = task_add(async_of(t), fn, arg, op ? op : &own);
 	return op_finish(t, op, &own, rc);

@@ -38,7 +38,7 @@ TEST(everything_in_the_queue_has_one_turn_after_the_other_in_a_circle)
 	tern_hold(local[0]);
 	for (unsigned i = 0; i < 10; i++) {
 		chore[i] = (struct chore){ .id = i, .left = 100 };
-		CHECK_IS(tern_queue_start(local[0], chore_turn, &chore[i], &op), 0);
+		CHECK_IS(tern_async_start(local[0], chore_turn, &chore[i], &op), 0);
 	}
 	CHECK_IS(turns, 0);
 	tern_release(local[0]);
@@ -57,7 +57,7 @@ TEST(those_with_less_to_do_leave_the_circle_and_the_others_go_on)
 	local_open(1);
 	tern_hold(local[0]);
 	for (unsigned i = 0; i < 3; i++)
-		CHECK_IS(tern_queue_start(local[0], chore_turn, &chore[i], &op), 0);
+		CHECK_IS(tern_async_start(local[0], chore_turn, &chore[i], &op), 0);
 	tern_release(local[0]);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	CHECK_IS(turns, 6);
@@ -89,7 +89,7 @@ TEST(a_stream_of_messages_does_not_starve_the_queue)
 	tern_op op = TERN_OP;
 	local_open(2);
 	local_on(ASK, count_message);
-	CHECK_IS(tern_queue_start(local[0], count_turn, &left, &op), 0);
+	CHECK_IS(tern_async_start(local[0], count_turn, &left, &op), 0);
 	for (unsigned i = 0; i < MESSAGES; i++)
 		CHECK_IS(tern_request(local[1], 0, ASK, i, i),
 			 0); /* serves rank 0 when the ring is full */
@@ -121,7 +121,7 @@ TEST(a_long_queue_does_not_starve_messages_what_one_turn_sent_is_handled_before_
 	local_on(ASK, count_message);
 	for (unsigned i = 0; i < 100; i++) {
 		left[i] = 50;
-		CHECK_IS(tern_queue_start(local[0], ask_turn, &left[i], &op), 0);
+		CHECK_IS(tern_async_start(local[0], ask_turn, &left[i], &op), 0);
 	}
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	local_settle();
@@ -140,7 +140,7 @@ TEST(a_full_queue_refuses_and_takes_again_when_something_is_over)
 		tern_hold(local[0]);
 		for (unsigned i = 0; i <= TERN_QUEUE_MAX; i++) {
 			chore[i] = (struct chore){ .id = i, .left = 1 };
-			CHECK_IS(tern_queue_start(local[0], chore_turn, &chore[i], &op),
+			CHECK_IS(tern_async_start(local[0], chore_turn, &chore[i], &op),
 				 i < TERN_QUEUE_MAX ? 0 : -EAGAIN);
 		}
 		CHECK(sentence_has(-EAGAIN, "256 functions are in the queue of rank 0"));
@@ -157,8 +157,8 @@ TEST(the_handle_has_the_error_of_the_last_turn_and_signals_its_flag)
 	_Atomic uint64_t flag = 0;
 	tern_op op = { .flag = &flag };
 	local_open(1);
-	CHECK_IS(tern_queue_start(local[0], chore_turn, &good, &op), 0);
-	CHECK_IS(tern_queue_start(local[0], chore_turn, &bad, &op), 0);
+	CHECK_IS(tern_async_start(local[0], chore_turn, &good, &op), 0);
+	CHECK_IS(tern_async_start(local[0], chore_turn, &bad, &op), 0);
 	CHECK_IS(tern_wait(local[0], &flag, 2), 0);
 	CHECK_IS(tern_op_test(local[0], &op), -EILSEQ);
 	CHECK_IS(tern_op_test(local[0], &op), 1);
@@ -169,12 +169,12 @@ TEST(without_a_handle_the_call_waits_until_all_turns_are_over)
 {
 	struct chore chore = { .left = 7, .result = -EILSEQ };
 	local_open(1);
-	CHECK_IS(tern_queue_start(local[0], chore_turn, &chore, NULL), -EILSEQ);
+	CHECK_IS(tern_async_start(local[0], chore_turn, &chore, NULL), -EILSEQ);
 	CHECK_IS(turns, 7);
 	tern_hold(local[0]);
-	CHECK_IS(tern_queue_start(local[0], chore_turn, &chore, NULL), -EDEADLK);
+	CHECK_IS(tern_async_start(local[0], chore_turn, &chore, NULL), -EDEADLK);
 	tern_release(local[0]);
-	CHECK_IS(tern_queue_start(local[0], NULL, NULL, NULL), -EINVAL);
+	CHECK_IS(tern_async_start(local[0], NULL, NULL, NULL), -EINVAL);
 	local_close();
 }
 
@@ -190,7 +190,7 @@ TEST(what_is_not_over_when_the_endpoint_closes_is_dropped)
 	static _Atomic unsigned count;
 	static tern_op op;
 	local_open(1);
-	CHECK_IS(tern_queue_start(local[0], never, (void *)&count, &op), 0);
+	CHECK_IS(tern_async_start(local[0], never, (void *)&count, &op), 0);
 	while (count < 10)
 		tern_poll(local[0]);
 	local_close();
@@ -209,7 +209,7 @@ TEST(a_rank_whose_turns_can_do_nothing_naps)
 	tern_op op = TERN_OP;
 	local_open(1);
 	for (int i = 0; i < 5; i++)
-		CHECK_IS(tern_queue_start(local[0], until, NULL, &op), 0);
+		CHECK_IS(tern_async_start(local[0], until, NULL, &op), 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0); /* or for ever */
 	local_close();
 }
@@ -229,21 +229,21 @@ static int answer_turn(tern *t, void *arg)
 	if (rc)
 		return rc;
 	sent++;
-	return sent < tern_msg_arg(m, 0) ? 1 : tern_msg_drop(t, m);
+	return sent < tern_msg_word(m, 0) ? 1 : tern_msg_drop(t, m);
 }
 
 static void hand_over(tern *t, const tern_msg *m)
 {
 	kept = handed_keep(t, m);
-	CHECK_IS(tern_queue_start(t, answer_turn, (void *)(uintptr_t)kept, NULL),
+	CHECK_IS(tern_async_start(t, answer_turn, (void *)(uintptr_t)kept, NULL),
 		 -EPERM); /* it cannot wait */
-	CHECK_IS(tern_queue_start(t, answer_turn, (void *)(uintptr_t)kept, &work), 0);
+	CHECK_IS(tern_async_start(t, answer_turn, (void *)(uintptr_t)kept, &work), 0);
 }
 
 static void count_told(tern *t, const tern_msg *m)
 {
 	(void)t;
-	CHECK_IS(tern_msg_arg(m, 0), told);
+	CHECK_IS(tern_msg_word(m, 0), told);
 	told++;
 }
 
@@ -273,7 +273,7 @@ static int waits_turn(tern *t, void *arg)
 	CHECK(sentence_has(-EDEADLK, "in a turn"));
 	CHECK_IS(tern_barrier(t), -EDEADLK);
 	CHECK_IS(tern_op_wait(t, &mine), -EDEADLK);
-	CHECK_IS(tern_queue_start(t, never, NULL, NULL), -EDEADLK);
+	CHECK_IS(tern_async_start(t, never, NULL, NULL), -EDEADLK);
 	CHECK_IS(tern_async_send_start(t, 0, 0, NULL, NULL, NULL), -EDEADLK);
 	CHECK_IS(tern_async_get_start(t, &byte, 0, 1, NULL), -EDEADLK);
 	CHECK_IS(tern_close(t), -EPERM);
@@ -286,7 +286,7 @@ static int waits_turn(tern *t, void *arg)
 TEST(in_a_turn_nothing_waits_and_nothing_closes)
 {
 	local_open(2);
-	CHECK_IS(tern_queue_start(local[0], waits_turn, NULL, NULL), 0);
+	CHECK_IS(tern_async_start(local[0], waits_turn, NULL, NULL), 0);
 	CHECK_IS(refused, 1);
 	local_close();
 }
@@ -314,7 +314,7 @@ TEST(in_a_turn_a_send_without_room_comes_back_and_is_tried_again)
 	local_open(2);
 	local_on(ASK, count_message);
 	tern_hold(local[1]);
-	CHECK_IS(tern_queue_start(local[0], flood_turn, &messages, &op), 0);
+	CHECK_IS(tern_async_start(local[0], flood_turn, &messages, &op), 0);
 	while (!refused)
 		tern_poll(local[0]);
 	CHECK(sent < messages);
@@ -329,14 +329,14 @@ TEST(in_a_turn_a_send_without_room_comes_back_and_is_tried_again)
 
 static int nests_turn(tern *t, void *arg)
 {
-	return tern_queue_start(t, chore_turn, arg, &work);
+	return tern_async_start(t, chore_turn, arg, &work);
 }
 
 TEST(a_turn_may_hand_over_more)
 {
 	struct chore chore = { .left = 5 };
 	local_open(1);
-	CHECK_IS(tern_queue_start(local[0], nests_turn, &chore, &work), 0);
+	CHECK_IS(tern_async_start(local[0], nests_turn, &chore, &work), 0);
 	CHECK_IS(tern_op_wait(local[0], &work), 0);
 	CHECK_IS(turns, 5);
 	local_close();

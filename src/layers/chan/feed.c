@@ -203,19 +203,19 @@ static struct tern_chan *feed_named(struct chans *s, uint64_t serial)
 /* The listener that the message is from; NULL if it makes no sense, or comes too late. */
 static struct listener *feed_teller(struct tern_chan *c, const tern_msg *m)
 {
-	uint64_t i = tern_msg_arg(m, 1);
+	uint64_t i = tern_msg_word(m, 1);
 	struct listener *l = c && i < c->listeners ? &c->listener[i] : NULL;
 	if (!l || !l->far || l->rank != tern_msg_src(m))
 		return NULL;
-	return !l->mirror || l->mirror == tern_msg_arg(m, 4) ? l : NULL;
+	return !l->mirror || l->mirror == tern_msg_word(m, 4) ? l : NULL;
 }
 
 static void on_mirror_status(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
-	struct tern_chan *c = feed_named(s, tern_msg_arg(m, 0));
+	struct tern_chan *c = feed_named(s, tern_msg_word(m, 0));
 	struct listener *l = feed_teller(c, m);
-	uint64_t freed = tern_msg_arg(m, 2), state = tern_msg_arg(m, 3);
+	uint64_t freed = tern_msg_word(m, 2), state = tern_msg_word(m, 3);
 	if (!l || freed >= c->leaf || state < READER_OPEN || state > READER_LEFT)
 		return;
 	struct reader *r = &c->pipe->reader[l - c->listener];
@@ -224,7 +224,7 @@ static void on_mirror_status(tern *t, const tern_msg *m)
 	reader_set(r, (enum reader_state)state);
 	if (!l->mirror)
 		c->owes = s->owes = true;
-	l->mirror = tern_msg_arg(m, 4);
+	l->mirror = tern_msg_word(m, 4);
 	chans_work(s);
 }
 

@@ -254,7 +254,7 @@ static void mirror_feed(struct mirror *m, const uint64_t *word, size_t n)
 
 static void on_mirror_data(tern *t, const tern_msg *m)
 {
-	struct mirror *mirror = mirror_named(chans_of(t), tern_msg_arg(m, 0), tern_msg_src(m));
+	struct mirror *mirror = mirror_named(chans_of(t), tern_msg_word(m, 0), tern_msg_src(m));
 	uint64_t args[TERN_WORDS_MAX];
 	size_t len, n = 0;
 	const uint64_t *word = tern_msg_data(m, &len);
@@ -264,8 +264,8 @@ static void on_mirror_data(tern *t, const tern_msg *m)
 		mirror_feed(mirror, word, len / sizeof *word);
 		return;
 	}
-	for (; n + 1 < tern_msg_words(m); n++)
-		args[n] = tern_msg_arg(m, (unsigned)n + 1);
+	for (; n + 1 < tern_msg_count(m); n++)
+		args[n] = tern_msg_word(m, (unsigned)n + 1);
 	mirror_feed(mirror, args, n);
 }
 

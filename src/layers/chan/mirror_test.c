@@ -135,7 +135,7 @@ static int put_rc;
 static void put_here(tern *t, const tern_msg *m)
 {
 	(void)t;
-	put_rc = tern_chan_put8(&out, tern_msg_arg(m, 0));
+	put_rc = tern_chan_put8(&out, tern_msg_word(m, 0));
 }
 
 TEST(what_a_handler_puts_leaves_at_the_end_of_its_poll)

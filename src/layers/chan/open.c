@@ -55,16 +55,16 @@ static struct ask *opening_ask(struct opening *o, uint64_t index)
 static void on_offer_answer(tern *t, const tern_msg *m)
 {
 	struct opening *o = chans_of(t)->openings;
-	while (o && o->ticket != tern_msg_arg(m, 0))
+	while (o && o->ticket != tern_msg_word(m, 0))
 		o = o->next;
-	struct ask *a = o ? opening_ask(o, tern_msg_arg(m, 1)) : NULL;
+	struct ask *a = o ? opening_ask(o, tern_msg_word(m, 1)) : NULL;
 	if (!a || !a->sent || a->answered || a->rank != tern_msg_src(m))
 		return; /* nobody wants it any more */
 	a->answered = true;
-	a->code = layer_error(tern_msg_arg(m, 2));
-	a->made = (struct ring){ tern_msg_arg(m, 3), tern_msg_arg(m, 4), 0 };
+	a->code = layer_error(tern_msg_word(m, 2));
+	a->made = (struct ring){ tern_msg_word(m, 3), tern_msg_word(m, 4), 0 };
 	if (!a->code && tern_addr_rank(a->ring.pipe) == t->rank)
-		out_expect(o->c, (unsigned)a->ring.reader, tern_msg_arg(m, 5));
+		out_expect(o->c, (unsigned)a->ring.reader, tern_msg_word(m, 5));
 }
 
 /* To an offer, or to what a relay was asked for: then `made` is its ring. */
@@ -72,8 +72,8 @@ static void answer(tern *t, const tern_msg *m, int code, const struct offer *o,
 		   const struct ring *made)
 {
 	uint64_t mirror = !code && o->mirror ? mirror_number(o->mirror) : 0;
-	uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), (uint64_t)code,
-			     made->pipe,         made->serial,       mirror };
+	uint64_t words[] = { tern_msg_word(m, 0), tern_msg_word(m, 1), (uint64_t)code,
+			     made->pipe,          made->serial,        mirror };
 	layer_reply(t->own, CHAN_ANSWER, NULL, 0, 6, words);
 }
 
@@ -419,7 +419,7 @@ static int offer_keep(struct chans *s, const struct ring *ring, struct offer *o)
 /* An offer, or what a relay is to read from. */
 static struct ring ring_of(const tern_msg *m)
 {
-	return (struct ring){ tern_msg_arg(m, 3), tern_msg_arg(m, 4), tern_msg_arg(m, 5) };
+	return (struct ring){ tern_msg_word(m, 3), tern_msg_word(m, 4), tern_msg_word(m, 5) };
 }
 
 static void awaits_serve(struct chans *s);
@@ -428,7 +428,7 @@ static void on_offer(tern *t, const tern_msg *m)
 {
 	static const struct ring none = { .pipe = TERN_ADDR_NONE };
 	const struct ring ring = ring_of(m);
-	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m) };
+	struct offer o = { .name = tern_msg_word(m, 2), .from = tern_msg_src(m) };
 	int code = offer_keep(chans_of(t), &ring, &o);
 	answer(t, m, code, &o, &none);
 	awaits_serve(chans_of(t));
@@ -445,8 +445,9 @@ static void on_offer_withdrawn(tern *t, const tern_msg *m)
 	struct chans *s = chans_of(t);
 	for (unsigned i = 0; i < s->offers; i++) {
 		struct offer *o = &s->offer[i];
-		if (o->from == tern_msg_src(m) && o->ring.pipe == tern_msg_arg(m, 0) &&
-		    o->ring.serial == tern_msg_arg(m, 1) && o->ring.reader == tern_msg_arg(m, 2)) {
+		if (o->from == tern_msg_src(m) && o->ring.pipe == tern_msg_word(m, 0) &&
+		    o->ring.serial == tern_msg_word(m, 1) &&
+		    o->ring.reader == tern_msg_word(m, 2)) {
 			offer_leave(o, READER_CLOSED);
 			offer_drop(s, o);
 			return;
@@ -576,7 +577,7 @@ static void on_relay_request(tern *t, const tern_msg *m)
 	size_t len;
 	const uint32_t *rank = tern_msg_data(m, &len);
 	const struct ring ring = ring_of(m);
-	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m) };
+	struct offer o = { .name = tern_msg_word(m, 2), .from = tern_msg_src(m) };
 	struct ring made = { .pipe = TERN_ADDR_NONE };
 	int code = relay_check(s, rank, len);
 	if (!code)

@@ -258,7 +258,7 @@ TEST(an_end_that_was_given_back_goes_on_where_it_stood)
 		if (tern_chan_try_put8(&out, put) == 0)
 			put++;
 		if (chance_one_in(&c, 3)) {
-			tern_out_back(&out);
+			tern_chan_out_back(&out);
 			memset(&out, 0, sizeof out);
 			out = tern_chan_out(pair_to);
 		}
@@ -267,7 +267,7 @@ TEST(an_end_that_was_given_back_goes_on_where_it_stood)
 		else if (chance_one_in(&c, 2) || put - got > PIPE_WORDS)
 			CHECK_IS(pair_get(), got), got++;
 		if (chance_one_in(&c, 3)) {
-			tern_in_back(&in);
+			tern_chan_in_back(&in);
 			memset(&in, 0, sizeof in);
 			in = tern_chan_in(pair_from);
 		}

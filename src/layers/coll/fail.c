@@ -153,7 +153,7 @@ static void made_fail(struct coll *c, uint64_t parent, uint64_t call, uint32_t s
 static void on_failed(tern *t, const tern_msg *m)
 {
 	struct coll *c = coll_of(t);
-	uint64_t id = tern_msg_arg(m, 0), call = tern_msg_arg(m, 1);
+	uint64_t id = tern_msg_word(m, 0), call = tern_msg_word(m, 1);
 	tern_team *team = team_find(c, id);
 	struct failure why;
 	size_t len;

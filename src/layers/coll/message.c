@@ -95,9 +95,9 @@ static void early_keep(struct coll *c, const tern_msg *m, enum early_kind kind, 
 						  c->e->t->rank));
 		return;
 	}
-	*one = (struct early){ .team = tern_msg_arg(m, 0),
-			       .call = tern_msg_arg(m, 1),
-			       .tag = (uint16_t)tern_msg_arg(m, 2),
+	*one = (struct early){ .team = tern_msg_word(m, 0),
+			       .call = tern_msg_word(m, 1),
+			       .tag = (uint16_t)tern_msg_word(m, 2),
 			       .src = tern_msg_src(m),
 			       .kind = (uint16_t)kind,
 			       .len = len };
@@ -234,14 +234,14 @@ static void on_data(tern *t, const tern_msg *m)
 	struct coll *c = coll_of(t);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	tern_team *team = team_find(c, tern_msg_arg(m, 0));
+	tern_team *team = team_find(c, tern_msg_word(m, 0));
 	c->handled++;
-	if (message_stale(c, team, tern_msg_arg(m, 0), tern_msg_arg(m, 1)))
+	if (message_stale(c, team, tern_msg_word(m, 0), tern_msg_word(m, 1)))
 		return;
-	struct run *r = team ? run_find(team, tern_msg_arg(m, 1)) : NULL;
-	struct step *s = r ? recv_find(r, tern_msg_src(m), (unsigned)tern_msg_arg(m, 2)) : NULL;
+	struct run *r = team ? run_find(team, tern_msg_word(m, 1)) : NULL;
+	struct step *s = r ? recv_find(r, tern_msg_src(m), (unsigned)tern_msg_word(m, 2)) : NULL;
 	if (s)
-		recv_take(r, s, tern_msg_arg(m, 3), data, data ? len : 0);
+		recv_take(r, s, tern_msg_word(m, 3), data, data ? len : 0);
 	else
 		early_keep(c, m, EARLY_DATA, data, data ? len : 0);
 }
@@ -249,9 +249,9 @@ static void on_data(tern *t, const tern_msg *m)
 static void on_ready(tern *t, const tern_msg *m)
 {
 	struct coll *c = coll_of(t);
-	tern_team *team = team_find(c, tern_msg_arg(m, 0));
+	tern_team *team = team_find(c, tern_msg_word(m, 0));
 	c->handled++;
-	if (!message_stale(c, team, tern_msg_arg(m, 0), tern_msg_arg(m, 1)))
+	if (!message_stale(c, team, tern_msg_word(m, 0), tern_msg_word(m, 1)))
 		early_keep(c, m, EARLY_READY, NULL, 0);
 }
 

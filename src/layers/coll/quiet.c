@@ -11,7 +11,7 @@
 
 static void on_mark(tern *t, const tern_msg *m)
 {
-	const uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1) };
+	const uint64_t words[] = { tern_msg_word(m, 0), tern_msg_word(m, 1) };
 	coll_of(t)->handled++;
 	layer_reply(t->own, COLL_MARKED, NULL, 0, 2, words);
 }
@@ -20,9 +20,9 @@ static void on_mark(tern *t, const tern_msg *m)
 static void on_marked(tern *t, const tern_msg *m)
 {
 	struct coll *c = coll_of(t);
-	tern_team *team = team_find(c, tern_msg_arg(m, 0));
+	tern_team *team = team_find(c, tern_msg_word(m, 0));
 	c->handled++;
-	if (team && team->pass == tern_msg_arg(m, 1))
+	if (team && team->pass == tern_msg_word(m, 1))
 		team->marked++;
 }
 

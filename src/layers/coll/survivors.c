@@ -70,17 +70,17 @@ static void view_take(tern_team *team, uint64_t leader, const struct view *v)
 static void on_view(tern *t, const tern_msg *m)
 {
 	struct coll *c = coll_of(t);
-	struct view v = { .place = { tern_msg_arg(m, 2), tern_msg_arg(m, 3) }, .told = true };
+	struct view v = { .place = { tern_msg_word(m, 2), tern_msg_word(m, 3) }, .told = true };
 	size_t len;
 	const void *alive = tern_msg_data(m, &len);
-	tern_team *team = team_find(c, tern_msg_arg(m, 0));
+	tern_team *team = team_find(c, tern_msg_word(m, 0));
 	c->handled++;
 	if (!alive || len > sizeof v.alive)
 		return;
 	memcpy(v.alive, alive, len);
 	if (team)
-		view_take(team, tern_msg_arg(m, 1), &v);
-	else if (!team_over(c, tern_msg_arg(m, 0)))
+		view_take(team, tern_msg_word(m, 1), &v);
+	else if (!team_over(c, tern_msg_word(m, 0)))
 		early_keep_view(c, m, &v, sizeof v);
 }
 

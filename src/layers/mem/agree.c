@@ -41,7 +41,7 @@ static void on_agree(tern *t, const tern_msg *msg)
 {
 	struct agreement *a = agreement_of(mem_of(t));
 	if (a)
-		agree_note(a, tern_msg_arg(msg, 0) % AGREE_ROUNDS, tern_msg_arg(msg, 1));
+		agree_note(a, tern_msg_word(msg, 0) % AGREE_ROUNDS, tern_msg_word(msg, 1));
 }
 
 static bool agree_heard(struct endpoint *e, void *arg)

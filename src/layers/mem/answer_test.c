@@ -65,21 +65,21 @@ static atomic_bool answering; /* a long reply has been started */
 
 static void on_ask(tern *t, const tern_msg *m)
 {
-	int rc = answer(t, m, tern_msg_arg(m, 0), tern_msg_arg(m, 1), tern_msg_arg(m, 2),
-			(unsigned)tern_msg_arg(m, 3));
+	int rc = answer(t, m, tern_msg_word(m, 0), tern_msg_word(m, 1), tern_msg_word(m, 2),
+			(unsigned)tern_msg_word(m, 3));
 	atomic_store(&answering, true);
 	CHECK_IS(rc, 0);
 	CHECK_IS(tern_reply(t, m, GOT), -EALREADY);
-	CHECK_IS(answer(t, m, tern_msg_arg(m, 0), 1, 0, 0), -EALREADY);
+	CHECK_IS(answer(t, m, tern_msg_word(m, 0), 1, 0, 0), -EALREADY);
 }
 
 static void on_got(tern *t, const tern_msg *m)
 {
 	CHECK_IS(tern_msg_handler(m), GOT);
-	CHECK_IS(tern_msg_words(m), expected.n);
+	CHECK_IS(tern_msg_count(m), expected.n);
 	CHECK(tern_msg_data(m, NULL) == NULL);
 	for (unsigned i = 0; i < expected.n; i++)
-		CHECK_IS(tern_msg_arg(m, i), word_of(expected.len, i));
+		CHECK_IS(tern_msg_word(m, i), word_of(expected.len, i));
 	CHECK(memcmp(expected.to, source + expected.from, expected.len) == 0);
 	CHECK_IS(tern_request(t, tern_msg_src(m), PLAIN), -EPERM);
 	tern_signal(t, &got, 1);
@@ -111,7 +111,7 @@ static void any_length(void)
 				ask(t, k, 8 - n % 3, lengths[i] - (lengths[i] > 65536 ? n : 0), n);
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_op_wait(t, &local), 0);
-	CHECK_IS(tern_quiet(t), 0);
+	CHECK_IS(tern_flush(t), 0);
 	CHECK_IS(atomic_load(&freed), 2 * ((TERN_WORDS_MAX + 1) * (LENGTHS - 1) + 2));
 	end(t);
 }
@@ -156,7 +156,7 @@ static void in_order(void)
 
 static void on_bad(tern *t, const tern_msg *m)
 {
-	tern_addr a = tern_msg_arg(m, 0);
+	tern_addr a = tern_msg_word(m, 0);
 	const tern_long unknown = { a, 500, 0, source, 8, NULL, NULL, NULL };
 	CHECK_IS(answer(t, m, tern_addr_at(a, t->rank), 8, 0, 0), -EINVAL);
 	CHECK(strstr(tern_strerror(-EINVAL), "whoever sent the request"));
@@ -169,7 +169,7 @@ static void on_bad(tern *t, const tern_msg *m)
 
 static void on_told(tern *t, const tern_msg *m)
 {
-	CHECK(tern_msg_words(m) == 1 && tern_msg_double(m, 0) == 2.5);
+	CHECK(tern_msg_count(m) == 1 && tern_msg_double(m, 0) == 2.5);
 	CHECK_IS(tern_put_reply(t, m, at[0], TOLD, source, 3, NULL), -EPERM);
 	const tern_msg *kept = handed_keep(t, m);
 	CHECK(kept && tern_msg_double(kept, 0) == 2.5 && tern_msg_handler(kept) == TOLD);
@@ -225,16 +225,16 @@ static tern_op mixed;
 
 static void on_mixed(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_put_reply(t, m, tern_msg_arg(m, 0), ARRIVED, source + tern_msg_arg(m, 2),
-				tern_msg_arg(m, 1), &mixed, tern_msg_arg(m, 3), 2, 3, 4, 5, 6),
+	CHECK_IS(tern_put_reply(t, m, tern_msg_word(m, 0), ARRIVED, source + tern_msg_word(m, 2),
+				tern_msg_word(m, 1), &mixed, tern_msg_word(m, 3), 2, 3, 4, 5, 6),
 		 0);
 }
 
 static void on_arrived(tern *t, const tern_msg *m)
 {
-	unsigned k = (unsigned)tern_msg_arg(m, 0) / SLOTS_EACH,
-		 s = (unsigned)tern_msg_arg(m, 0) % SLOTS_EACH;
-	CHECK(tern_msg_words(m) == 6 && tern_msg_arg(m, 5) == 6);
+	unsigned k = (unsigned)tern_msg_word(m, 0) / SLOTS_EACH,
+		 s = (unsigned)tern_msg_word(m, 0) % SLOTS_EACH;
+	CHECK(tern_msg_count(m) == 6 && tern_msg_word(m, 5) == 6);
 	CHECK(turn[k][s].busy);
 	CHECK(memcmp((k ? private : heap) + s * SLOT, source + turn[k][s].from, turn[k][s].len) ==
 	      0);
@@ -277,8 +277,8 @@ static void flood(void)
 
 static void on_ask_dying(tern *t, const tern_msg *m)
 {
-	int rc = answer(t, m, tern_msg_arg(m, 0), tern_msg_arg(m, 1), tern_msg_arg(m, 2),
-			(unsigned)tern_msg_arg(m, 3));
+	int rc = answer(t, m, tern_msg_word(m, 0), tern_msg_word(m, 1), tern_msg_word(m, 2),
+			(unsigned)tern_msg_word(m, 3));
 	CHECK(rc == 0 || (tern_msg_src(m) == 1 && rc == -EOWNERDEAD));
 }
 

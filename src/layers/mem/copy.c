@@ -79,17 +79,17 @@ int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *
 static void on_copy(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	tern_addr dst = tern_msg_arg(msg, 0), src = tern_msg_arg(msg, 1);
-	size_t len = tern_msg_arg(msg, 2);
+	tern_addr dst = tern_msg_word(msg, 0), src = tern_msg_word(msg, 1);
+	size_t len = tern_msg_word(msg, 2);
 	char *from = tern_addr_rank(src) == m->rank ? mem_reach(m, src, len) : NULL;
 	struct runs r;
 	int rc = from ? mem_check(m, dst, len, "a memory copy") : -EFAULT;
 	if (!rc) {
 		runs_of_block(&r, dst, from, len);
-		rc = transfer_for(m, &r, src, tern_msg_src(msg), (uint32_t)tern_msg_arg(msg, 3));
+		rc = transfer_for(m, &r, src, tern_msg_src(msg), (uint32_t)tern_msg_word(msg, 3));
 	}
 	if (rc)
-		message_answer(t, tern_msg_arg(msg, 3), -rc, 0);
+		message_answer(t, tern_msg_word(msg, 3), -rc, 0);
 }
 
 void copy_done(struct mem *m, const struct transfer *x)
@@ -101,11 +101,11 @@ void copy_done(struct mem *m, const struct transfer *x)
 
 static void on_copy_done(tern *t, const tern_msg *msg)
 {
-	int why = -layer_error(tern_msg_arg(msg, 1));
+	int why = -layer_error(tern_msg_word(msg, 1));
 	if (why)
 		error_set(-why, "rank %u could not copy its memory to where it was asked to: %s",
 			  tern_msg_src(msg), strerror(why));
-	slot_answer(mem_of(t), tern_msg_arg(msg, 0), -why, tern_msg_src(msg), NULL, 0);
+	slot_answer(mem_of(t), tern_msg_word(msg, 0), -why, tern_msg_src(msg), NULL, 0);
 }
 
 void copy_register(struct endpoint *e)

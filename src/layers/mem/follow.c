@@ -298,15 +298,15 @@ static void on_then(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const char *data = tern_msg_data(msg, &len);
-	uint64_t meta = tern_msg_arg(msg, 0), words[TERN_WORDS_MAX];
+	uint64_t meta = tern_msg_word(msg, 0), words[TERN_WORDS_MAX];
 	unsigned n = (unsigned)(meta >> META_WORDS_SHIFT) & META_WORDS;
 	unsigned id = (unsigned)(meta >> META_ID_SHIFT) % TERN_HANDLER_SLOTS;
 	tern_addr a = tern_addr_at(meta & ((UINT64_C(1) << ADDR_RANK_SHIFT) - 1), t->rank);
 	bool more = n == META_MORE;
 	bool fits = more || n <= TERN_LINE_WORDS ||
-		    (n <= TERN_WORDS_MAX && tern_msg_words(msg) == TERN_WORDS_MAX);
+		    (n <= TERN_WORDS_MAX && tern_msg_count(msg) == TERN_WORDS_MAX);
 	for (unsigned i = 0; fits && !more && i < words_ahead(n); i++)
-		words[i] = tern_msg_arg(msg, 1 + i);
+		words[i] = tern_msg_word(msg, 1 + i);
 	size_t tail = more || !fits ? 0 : piece_tail(n);
 	if (len >= tail && tail) {
 		len -= tail;

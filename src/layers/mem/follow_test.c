@@ -40,14 +40,14 @@ static bool landed(const unsigned char *p, size_t len, unsigned char salt)
 /* Words: which memory, offset, length and salt; then as many as there are. */
 static void on_take(tern *t, const tern_msg *m)
 {
-	size_t len = tern_msg_words(m) > 3 ? tern_msg_arg(m, 2) : 0;
+	size_t len = tern_msg_count(m) > 3 ? tern_msg_word(m, 2) : 0;
 	CHECK_IS(tern_msg_handler(m), TAKE);
 	CHECK(tern_msg_data(m, NULL) == NULL);
 	if (len)
-		CHECK(landed(area[tern_msg_arg(m, 0)] + tern_msg_arg(m, 1), len,
-			     (unsigned char)tern_msg_arg(m, 3)));
-	for (unsigned i = 4; i < tern_msg_words(m); i++)
-		CHECK_IS(tern_msg_arg(m, i), i * 11);
+		CHECK(landed(area[tern_msg_word(m, 0)] + tern_msg_word(m, 1), len,
+			     (unsigned char)tern_msg_word(m, 3)));
+	for (unsigned i = 4; i < tern_msg_count(m); i++)
+		CHECK_IS(tern_msg_word(m, i), i * 11);
 	CHECK_IS(tern_reply(t, m, TAKEN, len), 0);
 	CHECK_IS(tern_reply(t, m, TAKEN, len), -EALREADY);
 	tern_signal(t, &there, 1);
@@ -141,7 +141,7 @@ static void many(void)
 			CHECK_IS(tern_put_request_start(t, board->at[1] + (size_t)i * 8, TAKE,
 							source, len, &local, i % 2 ? &op : NULL, 1),
 				 0);
-		CHECK_IS(tern_quiet(t), 0);
+		CHECK_IS(tern_flush(t), 0);
 		CHECK(local.pending == 0 && op.pending == 0);
 		CHECK(atomic_load(&freed) == MANY && atomic_load(&there) == MANY / 2);
 		CHECK_IS(tern_wait(t, &taken, MANY), 0);
@@ -299,7 +299,7 @@ static uint64_t heard[RANKS];
 
 static void on_hello(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_msg_arg(m, 0), heard[tern_msg_src(m)]++);
+	CHECK_IS(tern_msg_word(m, 0), heard[tern_msg_src(m)]++);
 	CHECK_IS(tern_request(t, 0, ASK), -EPERM);
 	CHECK_IS(tern_reply(t, m, HELLO, 0), -EPERM);
 	CHECK_IS(tern_reply_to(t, 0, HELLO, 0), -EPERM);
@@ -332,7 +332,7 @@ static void flood(void)
 
 static void on_sole(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_msg_words(m), 0);
+	CHECK_IS(tern_msg_count(m), 0);
 	tern_signal(t, &taken, 1);
 }
 

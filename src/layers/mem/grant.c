@@ -131,14 +131,14 @@ static int grant_remove(struct mem *m, tern_addr a, uint64_t bytes, uint64_t *ha
 static void on_grant(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	tern_addr a = tern_msg_arg(msg, 0);
-	uint64_t bytes = tern_msg_arg(msg, 1);
+	tern_addr a = tern_msg_word(msg, 0);
+	uint64_t bytes = tern_msg_word(msg, 1);
 	uint64_t had = 1;
 	int why = EFAULT;
 	if (m->guarded && tern_addr_rank(a) == tern_msg_src(msg) && heap_range(m, a, bytes))
-		why = tern_msg_arg(msg, 2) ? grant_add(m, a, bytes)
-					   : grant_remove(m, a, bytes, &had);
-	message_answer(t, tern_msg_arg(msg, 3), why, had);
+		why = tern_msg_word(msg, 2) ? grant_add(m, a, bytes)
+					    : grant_remove(m, a, bytes, &had);
+	message_answer(t, tern_msg_word(msg, 3), why, had);
 }
 
 char *grant_reach(const struct mem *m, tern_addr a, size_t len)

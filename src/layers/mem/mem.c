@@ -314,12 +314,12 @@ static bool quiet_over(struct endpoint *e, void *arg)
 	return m->transfers.active == 0 && !m->follows.first && slots_quiet(m);
 }
 
-int tern_quiet(tern *t)
+int tern_flush(tern *t)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
-	struct wait w = { .call = "tern_quiet" };
-	int rc = quiet_over(t->own, m) ? rules_forked(t->own) : rules_wait(t->own, "tern_quiet()");
+	struct wait w = { .call = "tern_flush" };
+	int rc = quiet_over(t->own, m) ? rules_forked(t->own) : rules_wait(t->own, "tern_flush()");
 	if (!rc)
 		rc = wait_until(t->own, quiet_over, m, &w);
 	atomic_thread_fence(memory_order_seq_cst);
@@ -330,7 +330,7 @@ int tern_fence(tern *t)
 {
 	INSIDE struct scope scope = scope_given(t);
 	/* Data that this process moves lands in order; what travels otherwise must have landed. */
-	return tern_quiet(t);
+	return tern_flush(t);
 }
 
 /* -- Addresses: what they name, who can touch it, and why not -----------------------------------

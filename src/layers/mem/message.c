@@ -129,28 +129,28 @@ static void on_put(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len);
-	message_answer(t, tern_msg_arg(msg, 1),
-		       own_move(mem_of(t), tern_msg_arg(msg, 0), data, len, true), 0);
+	message_answer(t, tern_msg_word(msg, 1),
+		       own_move(mem_of(t), tern_msg_word(msg, 0), data, len, true), 0);
 }
 
 static void on_get(tern *t, const tern_msg *msg)
 {
 	char bytes[TERN_PAYLOAD_MAX];
-	size_t len = tern_msg_arg(msg, 2);
-	int error = len <= sizeof bytes ? message_read(mem_of(t), tern_msg_arg(msg, 0), bytes, len)
+	size_t len = tern_msg_word(msg, 2);
+	int error = len <= sizeof bytes ? message_read(mem_of(t), tern_msg_word(msg, 0), bytes, len)
 					: EFAULT;
-	message_answer_data(t, tern_msg_arg(msg, 1), error ? NULL : bytes, len);
+	message_answer_data(t, tern_msg_word(msg, 1), error ? NULL : bytes, len);
 }
 
 static void on_move(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	size_t len = tern_msg_arg(msg, 2);
-	char *bounce = heap_reach(m, tern_msg_arg(msg, 1), len);
-	bool theirs = bounce && tern_addr_rank(tern_msg_arg(msg, 1)) == tern_msg_src(msg);
-	int error = theirs ? own_move(m, tern_msg_arg(msg, 0), bounce, len, tern_msg_arg(msg, 3))
+	size_t len = tern_msg_word(msg, 2);
+	char *bounce = heap_reach(m, tern_msg_word(msg, 1), len);
+	bool theirs = bounce && tern_addr_rank(tern_msg_word(msg, 1)) == tern_msg_src(msg);
+	int error = theirs ? own_move(m, tern_msg_word(msg, 0), bounce, len, tern_msg_word(msg, 3))
 			   : EFAULT;
-	message_answer(t, tern_msg_arg(msg, 4), error, 0);
+	message_answer(t, tern_msg_word(msg, 4), error, 0);
 }
 
 /* Where an atomic operation shall be done; memory that is not aligned is not touched. */
@@ -166,13 +166,13 @@ static int amo_place(struct mem *m, tern_addr a, size_t width, char **at)
 
 static void on_amo(tern *t, const tern_msg *msg)
 {
-	unsigned what = (unsigned)tern_msg_arg(msg, 1);
-	const uint64_t operand[2] = { tern_msg_arg(msg, 2), tern_msg_arg(msg, 3) };
+	unsigned what = (unsigned)tern_msg_word(msg, 1);
+	const uint64_t operand[2] = { tern_msg_word(msg, 2), tern_msg_word(msg, 3) };
 	char *at = NULL;
 	int error = EINVAL;
 	if (amo_known(what))
-		error = amo_place(mem_of(t), tern_msg_arg(msg, 0), amo_width(what), &at);
-	message_answer(t, tern_msg_arg(msg, 4), error, error ? 0 : amo_apply(at, what, operand));
+		error = amo_place(mem_of(t), tern_msg_word(msg, 0), amo_width(what), &at);
+	message_answer(t, tern_msg_word(msg, 4), error, error ? 0 : amo_apply(at, what, operand));
 }
 
 void message_answer(tern *t, uint64_t slot, int error, uint64_t word)
@@ -191,7 +191,7 @@ void message_answer_data(tern *t, uint64_t slot, const void *data, size_t len)
 
 static int answer_error(const tern_msg *msg)
 {
-	int why = -layer_error(tern_msg_arg(msg, 1));
+	int why = -layer_error(tern_msg_word(msg, 1));
 	if (!why)
 		return 0;
 	return error_set(-why, "rank %u refused what was asked: %s", tern_msg_src(msg),
@@ -207,13 +207,13 @@ static void on_mem_answer(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
-	uint64_t word = tern_msg_arg(msg, 2);
+	uint64_t word = tern_msg_word(msg, 2);
 	if (!data) {
 		/* An operation without data has no use for it: its slot expects other bytes. */
 		data = &word;
 		len = sizeof word;
 	}
-	slot_answer(mem_of(t), tern_msg_arg(msg, 0), answer_error(msg), tern_msg_src(msg), data,
+	slot_answer(mem_of(t), tern_msg_word(msg, 0), answer_error(msg), tern_msg_src(msg), data,
 		    len);
 }
 

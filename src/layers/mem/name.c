@@ -52,16 +52,16 @@ char *name_reach(const struct mem *m, const struct named_cut *c)
 static void on_get_block(tern *t, const tern_msg *msg)
 {
 	char packed[TERN_PAYLOAD_MAX];
-	struct named_cut c = { tern_msg_arg(msg, 0), tern_msg_arg(msg, 1), tern_msg_arg(msg, 2),
-			       tern_msg_arg(msg, 3), tern_msg_arg(msg, 4) };
+	struct named_cut c = { tern_msg_word(msg, 0), tern_msg_word(msg, 1), tern_msg_word(msg, 2),
+			       tern_msg_word(msg, 3), tern_msg_word(msg, 4) };
 	const char *base = name_reach(mem_of(t), &c);
 	if (!base || cut_bytes(&c) > sizeof packed) {
-		message_answer(t, tern_msg_arg(msg, 5), ENOENT, 0);
+		message_answer(t, tern_msg_word(msg, 5), ENOENT, 0);
 		return;
 	}
 	for (uint64_t i = 0; i < c.count; i++)
 		word_copy(packed + i * c.run, base + i * c.stride, c.run);
-	message_answer_data(t, tern_msg_arg(msg, 5), packed, cut_bytes(&c));
+	message_answer_data(t, tern_msg_word(msg, 5), packed, cut_bytes(&c));
 }
 
 static int block_ask(struct mem *m, uint32_t rank, const struct named_cut *c, char *dst,

@@ -260,23 +260,23 @@ static int unpack_move(struct mem *m, const char *words, size_t n, char *bytes, 
 
 static void on_put_parts(tern *t, const tern_msg *msg)
 {
-	size_t len, n = tern_msg_arg(msg, 1), most;
+	size_t len, n = tern_msg_word(msg, 1), most;
 	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len);
 	most = data ? len / sizeof(uint64_t) : 0;
 	size_t head = n * sizeof(uint64_t);
 	int error = n && n <= most ? unpack_move(mem_of(t), data, n, data + head, len - head, true)
 				   : EFAULT;
-	message_answer(t, tern_msg_arg(msg, 0), error, 0);
+	message_answer(t, tern_msg_word(msg, 0), error, 0);
 }
 
 static void on_get_parts(tern *t, const tern_msg *msg)
 {
 	char bytes[TERN_PAYLOAD_MAX];
-	size_t len, n = tern_msg_arg(msg, 1), wanted = tern_msg_arg(msg, 2);
+	size_t len, n = tern_msg_word(msg, 1), wanted = tern_msg_word(msg, 2);
 	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len);
 	bool good = data && n && n <= len / sizeof(uint64_t) && wanted <= sizeof bytes;
 	int error = good ? unpack_move(mem_of(t), data, n, bytes, wanted, false) : EFAULT;
-	message_answer_data(t, tern_msg_arg(msg, 0), error ? NULL : bytes, wanted);
+	message_answer_data(t, tern_msg_word(msg, 0), error ? NULL : bytes, wanted);
 }
 
 void pack_register(struct endpoint *e)

@@ -178,16 +178,16 @@ static void on_xfer(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
-	message_answer(t, tern_msg_arg(msg, 1),
-		       segment_take(mem_of(t), tern_msg_arg(msg, 0), data, len), 0);
+	message_answer(t, tern_msg_word(msg, 1),
+		       segment_take(mem_of(t), tern_msg_word(msg, 0), data, len), 0);
 }
 
 static void on_xfer4(tern *t, const tern_msg *msg)
 {
-	uint64_t words[4] = { tern_msg_arg(msg, 2), tern_msg_arg(msg, 3), tern_msg_arg(msg, 4),
-			      tern_msg_arg(msg, 5) };
-	message_answer(t, tern_msg_arg(msg, 1),
-		       segment_take(mem_of(t), tern_msg_arg(msg, 0), words, sizeof words), 0);
+	uint64_t words[4] = { tern_msg_word(msg, 2), tern_msg_word(msg, 3), tern_msg_word(msg, 4),
+			      tern_msg_word(msg, 5) };
+	message_answer(t, tern_msg_word(msg, 1),
+		       segment_take(mem_of(t), tern_msg_word(msg, 0), words, sizeof words), 0);
 }
 
 static void reply_refused(tern *t, const tern_msg *msg, int why)
@@ -203,14 +203,14 @@ static void on_reply_xfer(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
-	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_arg(msg, 0), data, len));
+	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_word(msg, 0), data, len));
 }
 
 static void on_reply_xfer4(tern *t, const tern_msg *msg)
 {
-	uint64_t words[4] = { tern_msg_arg(msg, 1), tern_msg_arg(msg, 2), tern_msg_arg(msg, 3),
-			      tern_msg_arg(msg, 4) };
-	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_arg(msg, 0), words, sizeof words));
+	uint64_t words[4] = { tern_msg_word(msg, 1), tern_msg_word(msg, 2), tern_msg_word(msg, 3),
+			      tern_msg_word(msg, 4) };
+	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_word(msg, 0), words, sizeof words));
 }
 
 /* -- Sending --------------------------------------------------------------------------- */

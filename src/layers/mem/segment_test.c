@@ -367,16 +367,17 @@ static int reply_codes[4];
 
 static void reply_block(tern *t, const tern_msg *m)
 {
-	size_t at = tern_msg_arg(m, 1), len = tern_msg_arg(m, 2);
-	reply_codes[0] = tern_segment_reply(t, m, tern_msg_arg(m, 0) + at, data + at, len);
+	size_t at = tern_msg_word(m, 1), len = tern_msg_word(m, 2);
+	reply_codes[0] = tern_segment_reply(t, m, tern_msg_word(m, 0) + at, data + at, len);
 	if (!reply_codes[0])
-		reply_codes[1] = tern_segment_reply(t, m, tern_msg_arg(m, 0), data, 1);
+		reply_codes[1] = tern_segment_reply(t, m, tern_msg_word(m, 0), data, 1);
 }
 
 static void reply_four(tern *t, const tern_msg *m)
 {
 	const uint64_t words[4] = { 1, 2, 3, 4 };
-	reply_codes[0] = tern_segment_reply4(t, m, tern_msg_arg(m, 0) + tern_msg_arg(m, 1), words);
+	reply_codes[0] =
+		tern_segment_reply4(t, m, tern_msg_word(m, 0) + tern_msg_word(m, 1), words);
 }
 
 TEST(a_request_handler_fills_the_segment_of_whoever_asked)

@@ -84,7 +84,7 @@ int tern_store_sync_for(tern *t, uint64_t bytes, uint64_t ns)
 static void on_stored(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	atomic_fetch_add(stored_at(m, m->rank), tern_msg_arg(msg, 0));
+	atomic_fetch_add(stored_at(m, m->rank), tern_msg_word(msg, 0));
 }
 
 void store_register(struct endpoint *e)
@@ -99,7 +99,7 @@ int tern_store_sync_all(tern *t)
 	struct mem *m = mem_of(t);
 	int rc = barrier_busy(t->own, "tern_store_sync_all()");
 	if (!rc)
-		rc = tern_quiet(t);
+		rc = tern_flush(t);
 	/* Every store is a put that had ended, or was counted, before this. */
 	if (!rc)
 		rc = tern_barrier(t);

@@ -155,10 +155,10 @@ static _Atomic uint64_t told[RANKS];
 /* What its sender wrote before the message, by whatever means, is seen here. */
 static void look(tern *t, const tern_msg *m)
 {
-	uint64_t *there = handed_local(t, tern_msg_arg(m, 0), 3 * SLOT);
-	CHECK(there && there[0] == tern_msg_arg(m, 1));
-	CHECK(there && there[SLOT / 8] == tern_msg_arg(m, 1));
-	CHECK(there && there[2 * SLOT / 8] == tern_msg_arg(m, 1));
+	uint64_t *there = handed_local(t, tern_msg_word(m, 0), 3 * SLOT);
+	CHECK(there && there[0] == tern_msg_word(m, 1));
+	CHECK(there && there[SLOT / 8] == tern_msg_word(m, 1));
+	CHECK(there && there[2 * SLOT / 8] == tern_msg_word(m, 1));
 	CHECK_IS(tern_reply(t, m, TELL), 0);
 }
 

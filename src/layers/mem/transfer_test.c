@@ -187,7 +187,7 @@ TEST(more_than_the_most_operations_are_under_way_after_the_call_has_made_room)
 	tern_op again = TERN_OP; /* and none is lost */
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK_IS(tern_put_start(local[0], at[0], here, LONG, &again), 0);
-	CHECK_IS(tern_quiet(local[0]), 0);
+	CHECK_IS(tern_flush(local[0]), 0);
 	CHECK_IS(again.pending, 0);
 	CHECK_IS(tern_put(local[0], at[0], here, AREA), 0);
 	memcpy(image[0], here_image, AREA);
@@ -289,11 +289,11 @@ static size_t long_len;
 
 static void look_at_data(tern *t, const tern_msg *m)
 {
-	size_t offset = tern_msg_arg(m, 0);
+	size_t offset = tern_msg_word(m, 0);
 	CHECK_IS(tern_rank(t), 1);
 	CHECK(memcmp(area[0] + offset, here_image, long_len) == 0);
 	requests.count++;
-	requests.words = tern_msg_words(m);
+	requests.words = tern_msg_count(m);
 }
 
 TEST(the_handler_of_a_long_message_finds_the_data_in_place)
@@ -336,12 +336,12 @@ TEST(quiet_ends_every_transfer_and_fence_orders_puts_to_one_rank)
 	areas_open(1);
 	tern_op first = TERN_OP, second = TERN_OP;
 	CHECK_IS(tern_fence(local[0]), 0);
-	CHECK_IS(tern_quiet(local[0]), 0);
+	CHECK_IS(tern_flush(local[0]), 0);
 	CHECK_IS(tern_put_start(local[0], at[0], here, AREA, &first), 0);
 	CHECK(first.pending == 1);
 	CHECK_IS(tern_fence(local[0]), 0);
 	CHECK_IS(tern_put_start(local[0], at[0] + 1000, here, 10, &second), 0);
-	CHECK_IS(tern_quiet(local[0]), 0);
+	CHECK_IS(tern_flush(local[0]), 0);
 	CHECK_IS(first.pending + second.pending, 0);
 	memcpy(image[0], here_image, AREA);
 	memcpy(image[0] + 1000, here_image, 10); /* after the fence, so on top */
@@ -427,7 +427,7 @@ TEST(under_a_hold_memory_moves_at_once_and_waits_are_refused)
 	CHECK_IS(tern_put_start(local[0], at[0], here, AREA, &queued), 0);
 	tern_hold(local[0]);
 	CHECK_IS(tern_op_wait(local[0], &queued), -EDEADLK);
-	CHECK_IS(tern_quiet(local[0]), -EDEADLK);
+	CHECK_IS(tern_flush(local[0]), -EDEADLK);
 	CHECK_IS(tern_op_test(local[0], &queued), 0); /* nothing moves */
 	CHECK_IS(tern_put(local[0], at[1], here, AREA), 0);
 	CHECK_IS(tern_put_start(local[0], at[1], here, AREA, &op), 0);
@@ -467,7 +467,7 @@ TEST(messages_are_served_while_a_long_transfer_is_under_way)
 	printf("    %u round trips during transfers of %d bytes\n", during, 8 * AREA);
 	CHECK(during > 10);
 	CHECK(together > 0); /* they advance together */
-	CHECK_IS(tern_quiet(local[0]), 0);
+	CHECK_IS(tern_flush(local[0]), 0);
 	local_settle();
 	CHECK_IS(replies.count, during);
 	memcpy(image[0], here_image, AREA);

@@ -106,11 +106,11 @@ static bool when_of(struct mem *m, const tern_msg *msg, struct when *w)
 	*w = (struct when){
 		.used = true,
 		.asker = tern_msg_src(msg),
-		.slot = (uint32_t)tern_msg_arg(msg, 4),
-		.src = tern_msg_arg(msg, 0),
-		.len = tern_msg_arg(msg, 3),
-		.flag = tern_msg_arg(msg, 1),
-		.least = tern_msg_arg(msg, 2),
+		.slot = (uint32_t)tern_msg_word(msg, 4),
+		.src = tern_msg_word(msg, 0),
+		.len = tern_msg_word(msg, 3),
+		.flag = tern_msg_word(msg, 1),
+		.least = tern_msg_word(msg, 2),
 	};
 	char *at =
 		tern_addr_rank(w->flag) == m->rank ? mem_reach(m, w->flag, sizeof(uint64_t)) : NULL;
@@ -146,7 +146,7 @@ static void on_when_done(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
-	slot_answer(mem_of(t), tern_msg_arg(msg, 0), layer_error(tern_msg_arg(msg, 1)),
+	slot_answer(mem_of(t), tern_msg_word(msg, 0), layer_error(tern_msg_word(msg, 1)),
 		    tern_msg_src(msg), data, len);
 }
 

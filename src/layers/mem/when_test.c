@@ -159,7 +159,7 @@ TEST(a_rank_waits_for_so_many_values_at_a_time_and_does_other_things_meanwhile)
 	CHECK_IS(tern_segment_open(local[1], here + 64, 10, NULL, NULL, &s), 0);
 	CHECK_IS(tern_segment_put_start(local[0], s, bytes, 10, &other), 0);
 	CHECK_IS(tern_op_wait(local[0], &other), 0);
-	CHECK_IS(tern_quiet(local[0]), 0); /* does not wait for them */
+	CHECK_IS(tern_flush(local[0]), 0); /* does not wait for them */
 	memcpy(image + 64, bytes, 10);
 	check_here();
 	CHECK_IS(op.pending, TERN_WHEN_MAX);

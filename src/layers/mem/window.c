@@ -182,9 +182,9 @@ static void on_window_reply(tern *t, const tern_msg *msg)
 		return;
 	p->asked = false;
 	for (unsigned i = 0; i < HALVES; i++)
-		p->half[i] = (struct half){ tern_msg_arg(msg, 3 * i),
-					    { tern_msg_arg(msg, 3 * i + 1),
-					      tern_msg_arg(msg, 3 * i + 2) } };
+		p->half[i] = (struct half){ tern_msg_word(msg, 3 * i),
+					    { tern_msg_word(msg, 3 * i + 1),
+					      tern_msg_word(msg, 3 * i + 2) } };
 }
 
 void window_register(struct endpoint *e)

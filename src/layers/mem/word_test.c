@@ -201,8 +201,8 @@ static int put_pack(size_t len)
 
 static void segment_asked(tern *t, const tern_msg *m)
 {
-	if (tern_msg_words(m))
-		tern_segment_reply(t, m, tern_msg_arg(m, 0), &local_word, tern_msg_arg(m, 1));
+	if (tern_msg_count(m))
+		tern_segment_reply(t, m, tern_msg_word(m, 0), &local_word, tern_msg_word(m, 1));
 }
 
 static int reply_xfer(size_t len)

@@ -269,10 +269,10 @@ static void incoming_answer(struct msg *m, const struct incoming *l, struct verd
 
 static struct incoming incoming_of(const tern_msg *msg)
 {
-	uint64_t meta = tern_msg_arg(msg, 1);
+	uint64_t meta = tern_msg_word(msg, 1);
 	return (struct incoming){ .src = tern_msg_src(msg),
 				  .name = (uint32_t)(meta >> META_NAME_SHIFT),
-				  .id = tern_msg_arg(msg, 0),
+				  .id = tern_msg_word(msg, 0),
 				  .flags = (uint8_t)(meta >> META_FLAGS_SHIFT),
 				  .len = meta & 0xffff };
 }
@@ -282,16 +282,16 @@ static __attribute__((noinline)) void send_eight_arrived(struct msg *m, const te
 							 struct incoming *l)
 {
 	uint64_t words[EIGHT_MOST / sizeof(uint64_t)];
-	if (l->len > EIGHT_MOST || tern_msg_words(msg) != TERN_WORDS_MAX) {
+	if (l->len > EIGHT_MOST || tern_msg_count(msg) != TERN_WORDS_MAX) {
 		poll_trouble_warn(m->e, error_set(-EBADMSG,
 						  "a message from rank %u says that %u words hold "
 						  "%zu bytes: it was discarded",
-						  l->src, tern_msg_words(msg), l->len));
+						  l->src, tern_msg_count(msg), l->len));
 		return;
 	}
 	memcpy(words, &msg->word[2], WORDS_MOST);
-	words[4] = tern_msg_arg(msg, 6);
-	words[5] = tern_msg_arg(msg, 7);
+	words[4] = tern_msg_word(msg, 6);
+	words[5] = tern_msg_word(msg, 7);
 	l->bytes = (const char *)words;
 	incoming_answer(m, l, incoming_arrived(m, l));
 }
@@ -317,8 +317,8 @@ static void on_send_eager(tern *t, const tern_msg *msg)
 static void on_send_rts(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg);
-	l.len = tern_msg_arg(msg, 2);
-	l.source = tern_msg_arg(msg, 3);
+	l.len = tern_msg_word(msg, 2);
+	l.source = tern_msg_word(msg, 3);
 	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
 }
 

@@ -10,8 +10,8 @@
 /* Found at its owner: how the memory is sent, or a code without a sentence. */
 static int block_layout(struct msg *m, const tern_msg *msg, struct layout *l)
 {
-	struct named_cut c = { tern_msg_arg(msg, 0), tern_msg_arg(msg, 1), tern_msg_arg(msg, 2),
-			       tern_msg_arg(msg, 3), tern_msg_arg(msg, 4) };
+	struct named_cut c = { tern_msg_word(msg, 0), tern_msg_word(msg, 1), tern_msg_word(msg, 2),
+			       tern_msg_word(msg, 3), tern_msg_word(msg, 4) };
 	char *base = name_reach(mem_of(m->e->t), &c);
 	if (!base)
 		return -ENOENT;
@@ -27,8 +27,8 @@ static void on_ask_block(tern *t, const tern_msg *msg)
 	struct layout l;
 	int rc = block_layout(m, msg, &l);
 	if (!rc)
-		rc = send_for(m, from, tern_msg_arg(msg, 5), &l);
-	tell_words(m, words, from, TELL_AGREED, 0, rc, tern_msg_arg(msg, 5));
+		rc = send_for(m, from, tern_msg_word(msg, 5), &l);
+	tell_words(m, words, from, TELL_AGREED, 0, rc, tern_msg_word(msg, 5));
 	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
 }
 

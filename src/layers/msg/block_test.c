@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../../tests/chance.h"
 #include "../../../tests/local.h"
@@ -386,7 +386,7 @@ static int printed_in_handler, waited_in_handler[3];
 
 static void print(tern *t, const tern_msg *m)
 {
-	printed_in_handler = tern_table_print(t, (int)tern_msg_arg(m, 0));
+	printed_in_handler = tern_table_print(t, (int)tern_msg_word(m, 0));
 	waited_in_handler[0] = tern_send_wait(t, 0, 1);
 	waited_in_handler[1] = tern_recv_wait(t, 1, 2);
 	waited_in_handler[2] = tern_send_wait(t, 0, 3);

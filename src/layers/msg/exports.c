@@ -4,4 +4,4 @@
 
 #undef TERN_INLINE_
 #define TERN_INLINE_
-#include <tern/msg.h>
+#include <tern/send.h>

@@ -180,7 +180,7 @@ static unsigned pull_progress(struct msg *m)
 
 static struct receiving *recv_named(struct msg *m, const tern_msg *msg)
 {
-	struct receiving *r = record_named(&m->recvs, (uint32_t)tern_msg_arg(msg, 0));
+	struct receiving *r = record_named(&m->recvs, (uint32_t)tern_msg_word(msg, 0));
 	return r && r->state == TERN_STATE_IN_PROGRESS && r->got.src == tern_msg_src(msg) ? r
 											  : NULL;
 }
@@ -201,7 +201,7 @@ static void on_send_data(tern *t, const tern_msg *msg)
 static void on_send_fin(tern *t, const tern_msg *msg)
 {
 	struct receiving *r = recv_named(msg_of(t), msg);
-	int why = -layer_error(tern_msg_arg(msg, 1));
+	int why = -layer_error(tern_msg_word(msg, 1));
 	if (!r)
 		return;
 	r->finned = true;

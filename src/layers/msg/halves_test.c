@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../../tests/chance.h"
 #include "../../../tests/local.h"

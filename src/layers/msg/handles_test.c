@@ -2,7 +2,7 @@
 /* Waiting for one of several handles, and for all, with sends and receives. */
 #include <errno.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../../tests/local.h"
 

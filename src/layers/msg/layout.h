@@ -4,7 +4,7 @@
 #define TERN_MSG_LAYOUT_H
 
 #include <stdbool.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "mem/parts.h"
 

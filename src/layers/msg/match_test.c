@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which receive takes which message: ranks, ids, masks, and above all order. */
 #include <errno.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../../tests/chance.h"
 #include "../../../tests/local.h"

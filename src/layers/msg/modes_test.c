@@ -4,7 +4,7 @@
  * what.
  */
 #include <errno.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../../tests/chance.h"
 #include "../../../tests/local.h"

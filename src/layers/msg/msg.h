@@ -18,7 +18,7 @@
 #define TERN_MSG_STATE_H
 
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "base/pool.h"
 #include "base/role.h"

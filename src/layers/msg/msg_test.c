@@ -3,7 +3,7 @@
 /* Sends and receives between two ranks that one thread plays. */
 #include <errno.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../../tests/local.h"
 

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 #include "../../../tests/chance.h"
 #include "../../../tests/local.h"

@@ -172,12 +172,12 @@ int tern_op_cancel(tern *t, tern_op *op)
 static void on_send_cancel(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
-	uint32_t from = tern_msg_src(msg), name = (uint32_t)tern_msg_arg(msg, 0);
+	uint32_t from = tern_msg_src(msg), name = (uint32_t)tern_msg_word(msg, 0);
 	struct arrival *a = arrival_named(m, from, name);
 	uint64_t words[TELL_WORDS];
 	if (a)
 		arrival_drop(m, a);
-	tell_words(m, words, from, a ? TELL_CANCELLED : TELL_KEPT, name, 0, tern_msg_arg(msg, 1));
+	tell_words(m, words, from, a ? TELL_CANCELLED : TELL_KEPT, name, 0, tern_msg_word(msg, 1));
 	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
 }
 

@@ -7,7 +7,7 @@
 #define TERN_MSG_TABLE_H
 
 #include <stdbool.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 struct node {
 	struct node *next, *prev;

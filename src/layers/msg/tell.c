@@ -44,9 +44,9 @@ static const char *refusal(int why)
 
 static void refused(struct msg *m, const tern_msg *msg, struct sending *s)
 {
-	int why = -layer_error(tern_msg_arg(msg, 1));
+	int why = -layer_error(tern_msg_word(msg, 1));
 	int error = error_set(-why, "message %#llx to rank %u was refused there: %s",
-			      (unsigned long long)tern_msg_arg(msg, 5), tern_msg_src(msg),
+			      (unsigned long long)tern_msg_word(msg, 5), tern_msg_src(msg),
 			      refusal(why));
 	if (s)
 		send_over(m, s, error);
@@ -61,9 +61,9 @@ static void cleared(struct msg *m, const tern_msg *msg, struct sending *s)
 	if (s->state != TERN_STATE_IN_USE)
 		return;
 	s->state = TERN_STATE_IN_PROGRESS;
-	s->recv_name = (uint32_t)tern_msg_arg(msg, 3);
-	s->to = tern_msg_arg(msg, 4);
-	s->share = tern_msg_arg(msg, 1);
+	s->recv_name = (uint32_t)tern_msg_word(msg, 3);
+	s->to = tern_msg_word(msg, 4);
+	s->share = tern_msg_word(msg, 1);
 	if (s->share >= s->layout.total) {
 		s->share = s->layout.total;
 		s->read = true;
@@ -81,10 +81,10 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 		cleared(m, msg, s);
 		break;
 	case TELL_TAKEN:
-		flow_taken(m, s, layer_error(tern_msg_arg(msg, 1)));
+		flow_taken(m, s, layer_error(tern_msg_word(msg, 1)));
 		break;
 	case TELL_READ:
-		flow_read(m, s, layer_error(tern_msg_arg(msg, 1)));
+		flow_read(m, s, layer_error(tern_msg_word(msg, 1)));
 		break;
 	case TELL_CANCELLED:
 		send_cancelled(m, s);
@@ -122,12 +122,12 @@ static void on_send_status(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg);
-	enum tell kind = (enum tell)(uint32_t)tern_msg_arg(msg, 0);
+	enum tell kind = (enum tell)(uint32_t)tern_msg_word(msg, 0);
 	struct sending *s =
-		record_named(&m->sends, (uint32_t)(tern_msg_arg(msg, 0) >> META_NAME_SHIFT));
-	m->peer[from].cells += (uint32_t)tern_msg_arg(msg, 2);
+		record_named(&m->sends, (uint32_t)(tern_msg_word(msg, 0) >> META_NAME_SHIFT));
+	m->peer[from].cells += (uint32_t)tern_msg_word(msg, 2);
 	if (kind == TELL_AGREED)
-		block_agreed(m, from, tern_msg_arg(msg, 5), layer_error(tern_msg_arg(msg, 1)));
+		block_agreed(m, from, tern_msg_word(msg, 5), layer_error(tern_msg_word(msg, 1)));
 	if (s && (s->node.rank != from || !told_in_time(s, kind)))
 		s = NULL; /* of another, or long past that */
 	if (s && kind != TELL_KEPT)

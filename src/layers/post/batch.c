@@ -29,7 +29,7 @@ items_handle(tern *t, tern_msg *item, const uint64_t *at, uint64_t count, unsign
 
 static void run_handle(tern *t, tern_msg *item, const uint64_t *at, uint64_t count)
 {
-	switch (tern_msg_words(item)) {
+	switch (tern_msg_count(item)) {
 	case 0:
 		items_handle(t, item, at, count, 0);
 		break;
@@ -67,7 +67,7 @@ void batch_one(tern *t, const tern_msg *m)
 /* `current` is none: a handler of many answers by posting. */
 static void run_hand_over(tern *t, tern_msg *item, const uint64_t *at, uint64_t count)
 {
-	for (unsigned i = 0; i < tern_msg_words(item); i++)
+	for (unsigned i = 0; i < tern_msg_count(item); i++)
 		item->word[i] = at[i];
 	t->current = NULL;
 	if (count)
@@ -155,8 +155,8 @@ static bool batch_next(tern *t, const struct tern_inlet *in)
 static void on_slot(tern *t, const tern_msg *m)
 {
 	uint32_t src = tern_msg_src(m);
-	uint64_t words = tern_msg_arg(m, 1);
-	tern_addr a = tern_msg_arg(m, 0);
+	uint64_t words = tern_msg_word(m, 1);
+	tern_addr a = tern_msg_word(m, 0);
 	const uint64_t *at = tern_addr_rank(a) == src ? post_slot_reach(t, a, words) : NULL;
 	const struct tern_inlet *in = t->own->inlet;
 	if (BATCH_AHEAD && !batch_next(t, in))
@@ -177,7 +177,7 @@ static void on_slot(tern *t, const tern_msg *m)
  */
 static void on_pace(tern *t, const tern_msg *m)
 {
-	post_of(t)->out[tern_msg_src(m)].overloaded = tern_msg_arg(m, 0) != 0;
+	post_of(t)->out[tern_msg_src(m)].overloaded = tern_msg_word(m, 0) != 0;
 }
 
 unsigned pace_tell(struct post *p)

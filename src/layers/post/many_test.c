@@ -26,14 +26,14 @@ static void note(tern *t, uint32_t src, uint64_t number)
 
 static void take(tern *t, const tern_msg *m)
 {
-	note(t, tern_msg_src(m), tern_msg_arg(m, 0));
+	note(t, tern_msg_src(m), tern_msg_word(m, 0));
 }
 
 /* Items of two words: a number that counts up, by sender and receiver, and its complement. */
 static void take_many(tern *t, const tern_msg *m, const uint64_t *words, size_t count)
 {
-	unsigned n = tern_msg_words(m);
-	if (tern_msg_arg(m, 0) != words[0])
+	unsigned n = tern_msg_count(m);
+	if (tern_msg_word(m, 0) != words[0])
 		atomic_fetch_add(&wrong, 1);
 	for (size_t i = 0; i < count; i++, words += n) {
 		note(t, tern_msg_src(m), words[0]);
@@ -65,7 +65,7 @@ static void flush_all(void)
 /* Posts to itself behind its own items: with another kind, and the same. */
 static void take_and_pass(tern *t, const tern_msg *m)
 {
-	uint64_t i = tern_msg_arg(m, 0);
+	uint64_t i = tern_msg_word(m, 0);
 	take(t, m);
 	if (i < MANY)
 		return;
@@ -75,7 +75,7 @@ static void take_and_pass(tern *t, const tern_msg *m)
 static void count_other(tern *t, const tern_msg *m)
 {
 	(void)t;
-	if (tern_msg_arg(m, 0) != next_of[1][0]++)
+	if (tern_msg_word(m, 0) != next_of[1][0]++)
 		atomic_fetch_add(&wrong, 1);
 }
 
@@ -96,7 +96,7 @@ TEST(a_ranks_own_items_are_handled_in_order_though_their_handlers_post_to_it)
 static void tell(tern *t, const tern_msg *m)
 {
 	(void)t;
-	if (tern_msg_arg(m, 0) != atomic_load(&came))
+	if (tern_msg_word(m, 0) != atomic_load(&came))
 		atomic_fetch_add(&wrong, 1);
 	atomic_fetch_add(&calls, 1);
 }
@@ -197,7 +197,7 @@ TEST(a_wrong_limit_is_refused_with_a_sentence)
 	CHECK_IS(tern_post(local[0], 1, TELL), 0);
 	flush_all();
 	CHECK_IS(code, -EPERM);
-	REQUIRE(tern_open_worker(local[0], &worker) == 0);
+	REQUIRE(tern_worker_open(local[0], &worker) == 0);
 	if (worker != local[0])
 		CHECK_IS(tern_post_limit(worker, 100), -ENOTSUP);
 	CHECK_IS(tern_close(worker), 0);
@@ -258,7 +258,7 @@ static void pass_many(tern *t, const tern_msg *m, const uint64_t *words, size_t 
 	const tern_msg *kept;
 	atomic_store(&code, tern_reply(t, m, TAKE, 1));
 	CHECK_IS(tern_msg_keep(t, m, &kept), 0);
-	CHECK(tern_msg_arg(kept, 0) == words[0] && tern_msg_src(kept) == tern_msg_src(m));
+	CHECK(tern_msg_word(kept, 0) == words[0] && tern_msg_src(kept) == tern_msg_src(m));
 	CHECK_IS(tern_msg_drop(t, kept), 0);
 	for (size_t i = 0; i < count; i++)
 		CHECK_IS(tern_post(t, tern_msg_src(m), TAKE, words[i]), 0);
@@ -297,7 +297,7 @@ static unsigned char next_out[CROWD][CROWD], next_in[CROWD][CROWD];
 static void count_item(tern *t, const tern_msg *m)
 {
 	unsigned char *next = &next_in[tern_rank(t)][tern_msg_src(m)];
-	if (tern_msg_arg(m, 0) != (*next)++)
+	if (tern_msg_word(m, 0) != (*next)++)
 		atomic_fetch_add(&wrong, 1);
 	atomic_fetch_add(&came, 1);
 }

@@ -21,15 +21,15 @@ static uint64_t next_of[LOCAL_MOST][LOCAL_MOST]; /* [receiver][sender] */
 static void take(tern *t, const tern_msg *m)
 {
 	uint64_t *next = &next_of[tern_rank(t)][tern_msg_src(m)];
-	if (tern_msg_words(m) != 2 || tern_msg_arg(m, 0) != (*next)++ ||
-	    tern_msg_arg(m, 1) != ~tern_msg_arg(m, 0) || tern_msg_data(m, NULL))
+	if (tern_msg_count(m) != 2 || tern_msg_word(m, 0) != (*next)++ ||
+	    tern_msg_word(m, 1) != ~tern_msg_word(m, 0) || tern_msg_data(m, NULL))
 		atomic_fetch_add(&wrong, 1);
 	atomic_fetch_add(&came, 1);
 }
 
 static void ask(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_reply(t, m, ANSWER, tern_msg_arg(m, 0), tern_msg_arg(m, 1)), 0);
+	CHECK_IS(tern_reply(t, m, ANSWER, tern_msg_word(m, 0), tern_msg_word(m, 1)), 0);
 	int rc = tern_reply(t, m, ANSWER, 0);
 	if (rc != -EALREADY)
 		atomic_store(&code, rc);
@@ -38,7 +38,7 @@ static void ask(tern *t, const tern_msg *m)
 static void answer(tern *t, const tern_msg *m)
 {
 	uint64_t *next = &next_of[tern_rank(t)][tern_msg_src(m)];
-	if (tern_msg_arg(m, 0) != (*next)++)
+	if (tern_msg_word(m, 0) != (*next)++)
 		atomic_fetch_add(&wrong, 1);
 	atomic_fetch_add(&answered, 1);
 }
@@ -100,9 +100,9 @@ static _Atomic unsigned kinds[8];
 static void count_kind(tern *t, const tern_msg *m)
 {
 	(void)t;
-	unsigned n = tern_msg_words(m);
+	unsigned n = tern_msg_count(m);
 	for (unsigned i = 0; i < n; i++)
-		if (tern_msg_arg(m, i) != tern_msg_handler(m) + i)
+		if (tern_msg_word(m, i) != tern_msg_handler(m) + i)
 			atomic_fetch_add(&wrong, 1);
 	if (tern_msg_handler(m) == 10 + n)
 		atomic_fetch_add(&kinds[n], 1);
@@ -127,7 +127,7 @@ TEST(items_of_several_kinds_travel_together)
 static void take_any(tern *t, const tern_msg *m)
 {
 	uint64_t *next = &next_of[tern_rank(t)][tern_msg_src(m)];
-	if (tern_msg_arg(m, 0) != (*next)++ || tern_msg_words(m) != 1 + tern_msg_handler(m) % 6)
+	if (tern_msg_word(m, 0) != (*next)++ || tern_msg_count(m) != 1 + tern_msg_handler(m) % 6)
 		atomic_fetch_add(&wrong, 1);
 	atomic_fetch_add(&came, 1);
 }
@@ -213,7 +213,7 @@ static void note_order(tern *t, const tern_msg *m)
 	(void)t;
 	if (atomic_load(&came) != MANY)
 		atomic_fetch_add(&wrong, 1);
-	if (tern_msg_arg(m, 0) != 1)
+	if (tern_msg_word(m, 0) != 1)
 		atomic_fetch_add(&wrong, 1);
 	atomic_fetch_add(&answered, 1);
 }
@@ -314,7 +314,7 @@ TEST(posts_to_1024_ranks_take_bounded_memory)
 
 static void pass_on(tern *t, const tern_msg *m)
 {
-	int rc = tern_post(t, 2, TAKE, tern_msg_arg(m, 0), ~tern_msg_arg(m, 0));
+	int rc = tern_post(t, 2, TAKE, tern_msg_word(m, 0), ~tern_msg_word(m, 0));
 	if (rc)
 		atomic_store(&code, rc);
 }
@@ -401,7 +401,7 @@ static void try_odd(tern *t, const tern_msg *m)
 	CHECK_IS(tern_reply_claim(t, m, 8, TERN_CLAIM_ANY, &claimed), -ENOTSUP);
 	CHECK_IS(tern_reply(t, m, ANSWER, 1, 2, 3, 4, 5, 6, 7), -ENOTSUP);
 	CHECK_IS(tern_msg_keep(t, m, &kept), 0);
-	CHECK(tern_msg_arg(kept, 0) == tern_msg_arg(m, 0) && tern_msg_src(kept) == 0);
+	CHECK(tern_msg_word(kept, 0) == tern_msg_word(m, 0) && tern_msg_src(kept) == 0);
 	CHECK_IS(tern_msg_drop(t, kept), 0);
 	CHECK_IS(tern_poll_replies(t), 0);
 	CHECK_IS(tern_reply(t, m, ANSWER, atomic_load(&came)), 0);
@@ -467,7 +467,7 @@ TEST(a_worker_does_not_post)
 	local_open(2);
 	local_on(TAKE, take);
 	tern *worker;
-	REQUIRE(tern_open_worker(local[0], &worker) == 0);
+	REQUIRE(tern_worker_open(local[0], &worker) == 0);
 	if (worker != local[0])
 		CHECK_IS(tern_post(worker, 1, TAKE, 1, 2), -ENOTSUP);
 	CHECK_IS(tern_close(worker), 0);

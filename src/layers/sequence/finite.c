@@ -28,7 +28,7 @@ enum {
 static struct outbound *outbound_of(struct sequence *q, const tern_msg *m)
 {
 	struct outbound *out = q->out ? &q->out[tern_msg_src(m)] : NULL;
-	return out && out->busy && out->number == tern_msg_arg(m, 0) ? out : NULL;
+	return out && out->busy && out->number == tern_msg_word(m, 0) ? out : NULL;
 }
 
 static void on_sequence_verdict(tern *t, const tern_msg *m)
@@ -37,7 +37,7 @@ static void on_sequence_verdict(tern *t, const tern_msg *m)
 	if (!out || out->question == SEQUENCE_END)
 		return;
 	out->answered = 1;
-	out->verdict = layer_error(tern_msg_arg(m, 1));
+	out->verdict = layer_error(tern_msg_word(m, 1));
 }
 
 static void on_sequence_done(tern *t, const tern_msg *m)
@@ -55,10 +55,10 @@ static void on_sequence_missing(tern *t, const tern_msg *m)
 	if (!out || out->question != SEQUENCE_END)
 		return;
 	out->answered = 1;
-	out->verdict = layer_error(tern_msg_arg(m, 1));
-	out->first = tern_msg_arg(m, 2);
+	out->verdict = layer_error(tern_msg_word(m, 1));
+	out->first = tern_msg_word(m, 2);
 	for (unsigned i = 0; i < MISSING_WORDS; i++)
-		out->missing[i] = tern_msg_arg(m, 3 + i);
+		out->missing[i] = tern_msg_word(m, 3 + i);
 }
 
 /* Waits for as long as the receiver can still answer. */

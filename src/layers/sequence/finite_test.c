@@ -30,14 +30,14 @@ static void end(tern *t, uint32_t from, unsigned id, void *data, size_t len, voi
 
 static void answer_ask(tern *t, const tern_msg *m)
 {
-	const uint64_t words[] = { tern_msg_arg(m, 0), said };
+	const uint64_t words[] = { tern_msg_word(m, 0), said };
 	layer_reply(t->own, SEQUENCE_VERDICT, NULL, 0, 2, words);
 }
 
 static void answer_end(tern *t, const tern_msg *m)
 {
-	const uint64_t words[] = { tern_msg_arg(m, 0), said,       UINT64_MAX,
-				   UINT64_MAX,         UINT64_MAX, UINT64_MAX };
+	const uint64_t words[] = { tern_msg_word(m, 0), said,       UINT64_MAX,
+				   UINT64_MAX,          UINT64_MAX, UINT64_MAX };
 	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 6, words);
 }
 

@@ -40,7 +40,7 @@ static inline uint64_t shape_shift(uint64_t shape)
 
 static inline uint64_t number_of(const tern_msg *m)
 {
-	return tern_msg_arg(m, 0) & ~(uint64_t)BLOCK_INDEX;
+	return tern_msg_word(m, 0) & ~(uint64_t)BLOCK_INDEX;
 }
 
 static inline unsigned inbound_shift(const struct inbound *in)
@@ -146,19 +146,19 @@ static inline bool shape_good(uint64_t shape, size_t len, bool *lines)
 static int incoming_announced(tern *t, const tern_msg *m, bool lines)
 {
 	struct sequence *q = sequence_of(t);
-	uint64_t shape = tern_msg_arg(m, 2), number = number_of(m);
+	uint64_t shape = tern_msg_word(m, 2), number = number_of(m);
 	const struct kind *k = &q->kind[shape_id(shape)];
 	struct inbound *in = incoming_from(t, m);
 	if (in && (number <= in->finished || (number == in->number && in->data)))
 		return 0; /* it is asked again because the answer was lost */
 	if (!k->accept)
 		return -ENXIO;
-	if (tern_msg_arg(m, 1) > PTRDIFF_MAX)
+	if (tern_msg_word(m, 1) > PTRDIFF_MAX)
 		return -EAGAIN; /* no memory has that length */
 	incoming_drop(in);
 	in->got = 0;
 	in->next = 0;
-	incoming_begin(t, in, k, tern_msg_src(m), number, (size_t)tern_msg_arg(m, 1), shape);
+	incoming_begin(t, in, k, tern_msg_src(m), number, (size_t)tern_msg_word(m, 1), shape);
 	if (!in->data)
 		return -EAGAIN;
 	if (!in->len)
@@ -172,10 +172,10 @@ static int incoming_announced(tern *t, const tern_msg *m, bool lines)
 static __attribute__((noinline)) void on_sequence_head(tern *t, const tern_msg *m)
 {
 	bool lines;
-	if (tern_msg_words(m) < 3 || !shape_good(tern_msg_arg(m, 2), tern_msg_arg(m, 1), &lines))
+	if (tern_msg_count(m) < 3 || !shape_good(tern_msg_word(m, 2), tern_msg_word(m, 1), &lines))
 		return;
 	int rc = incoming_announced(t, m, lines);
-	layer_answer(t, SEQUENCE_VERDICT, tern_msg_arg(m, 0), (uint64_t)-rc);
+	layer_answer(t, SEQUENCE_VERDICT, tern_msg_word(m, 0), (uint64_t)-rc);
 }
 
 static __attribute__((noinline)) void ask_refuse(tern *t, struct inbound *in)
@@ -188,7 +188,7 @@ static __attribute__((noinline)) void ask_refuse(tern *t, struct inbound *in)
 static void on_sequence_ask(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
-	uint64_t shape = tern_msg_arg(m, 2), len = tern_msg_arg(m, 1), number = number_of(m);
+	uint64_t shape = tern_msg_word(m, 2), len = tern_msg_word(m, 1), number = number_of(m);
 	const struct kind *k = &q->kind[shape_id(shape)];
 	struct inbound *in = k->accept ? q->in + tern_msg_src(m) : NULL;
 	uint64_t shift = shape_shift(shape), kind = shift - SHIFT_LINE2;
@@ -259,7 +259,7 @@ static void on_sequence_packet(tern *t, const tern_msg *m)
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	if (in && inbound_shift(in) == SHIFT_PAYLOAD &&
-	    packet_take(in, tern_msg_arg(m, 1), data, len))
+	    packet_take(in, tern_msg_word(m, 1), data, len))
 		incoming_done(t, m, in);
 }
 
@@ -267,7 +267,7 @@ static void on_sequence_packet(tern *t, const tern_msg *m)
 static __attribute__((noinline)) void line_rare(tern *t, const tern_msg *m, unsigned shift)
 {
 	struct inbound *in = incoming_of(t, m);
-	uint64_t i = tern_msg_arg(m, 0) & BLOCK_INDEX;
+	uint64_t i = tern_msg_word(m, 0) & BLOCK_INDEX;
 	if (!in || inbound_shift(in) != shift || i >= inbound_packets(in))
 		return;
 	lines_settle(in);
@@ -322,7 +322,7 @@ line_take(tern *t, const tern_msg *m, unsigned shift,
 	  void (*last)(tern *t, const tern_msg *m, struct inbound *in))
 {
 	struct inbound *in = sequence_of(t)->in + tern_msg_src(m);
-	uint64_t key = tern_msg_arg(m, 0); /* cost: order read */
+	uint64_t key = tern_msg_word(m, 0); /* cost: order read */
 	/* No block has the number 0, which stands for none in `key`. */
 	if (TERN_UNLIKELY(!key || key != in->key[line_kind(shift)])) {
 		line_rare(t, m, shift); /* cost: order control */
@@ -361,7 +361,7 @@ static uint64_t missing_of(struct inbound *in, uint64_t *missing)
 static void on_sequence_end(tern *t, const tern_msg *m)
 {
 	struct inbound *in = incoming_from(t, m);
-	uint64_t words[3 + MISSING_WORDS] = { tern_msg_arg(m, 0), EAGAIN };
+	uint64_t words[3 + MISSING_WORDS] = { tern_msg_word(m, 0), EAGAIN };
 	if (in && number_of(m) <= in->finished)
 		words[1] = 0;
 	else if (incoming_of(t, m) && inbound_shift(in))

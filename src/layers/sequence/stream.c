@@ -47,7 +47,7 @@ static inline bool ack_take(struct tern_stream *s, uint64_t key)
 static void on_stream_ack(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
-	uint64_t key = tern_msg_arg(m, 0);
+	uint64_t key = tern_msg_word(m, 0);
 	struct tern_stream *s = stream_to(q, tern_msg_src(m), key_id(key));
 	if (s && ack_take(s, key) && s->acked == s->next)
 		stream_rests(q);

@@ -39,7 +39,7 @@ static inline void packet_pass(tern *t, const struct stream_in *in, uint64_t n,
 /* The stream that a packet is of, if somebody has registered for it. */
 static inline struct stream_in *packet_stream(tern *t, const tern_msg *m)
 {
-	struct stream_in *in = sequence_of(t)->stream_in[key_id(tern_msg_arg(m, 0))];
+	struct stream_in *in = sequence_of(t)->stream_in[key_id(tern_msg_word(m, 0))];
 	return TERN_LIKELY(in != NULL) ? in + tern_msg_src(m) : NULL;
 }
 
@@ -96,7 +96,7 @@ static __attribute__((noinline)) void run_two_asks(tern *t, const tern_msg *m, s
 static __attribute__((noinline)) void packet_any(tern *t, const tern_msg *m, struct stream_in *in,
 						 unsigned n, bool asks, const uint64_t *words)
 {
-	uint64_t key = tern_msg_arg(m, 0), ahead = key - in->expected;
+	uint64_t key = tern_msg_word(m, 0), ahead = key - in->expected;
 	if (!ahead) {
 		packet_run(t, in, n, asks, words);
 		return;
@@ -128,7 +128,7 @@ static inline __attribute__((always_inline)) void
 packet_take(tern *t, const tern_msg *m, unsigned n, bool asks,
 	    void (*run)(tern *t, const tern_msg *m, struct stream_in *in))
 {
-	uint64_t key = tern_msg_arg(m, 0); /* cost: order read */
+	uint64_t key = tern_msg_word(m, 0); /* cost: order read */
 	struct stream_in *in = packet_stream(t, m);
 	if (TERN_UNLIKELY(!in))
 		return;
@@ -194,8 +194,8 @@ static void on_stream_four_asks(tern *t, const tern_msg *m)
 static void on_stream_packet(tern *t, const tern_msg *m)
 {
 	struct stream_in *in = packet_stream(t, m);
-	uint64_t shape = tern_msg_arg(m, 1), n = shape & SHAPE_WORDS;
-	if (in && tern_msg_words(m) == 2 + TERN_STREAM_WORDS && n <= TERN_STREAM_WORDS)
+	uint64_t shape = tern_msg_word(m, 1), n = shape & SHAPE_WORDS;
+	if (in && tern_msg_count(m) == 2 + TERN_STREAM_WORDS && n <= TERN_STREAM_WORDS)
 		packet_any(t, m, in, (unsigned)n, shape & SHAPE_ASKS, m->word + 2);
 }
 
@@ -209,8 +209,8 @@ static void on_stream_ask(tern *t, const tern_msg *m)
 static void on_stream_plain(tern *t, const tern_msg *m)
 {
 	const struct stream_in *in = packet_stream(t, m);
-	uint64_t n = tern_msg_arg(m, 1);
-	if (in && tern_msg_words(m) == 2 + TERN_STREAM_WORDS && n <= TERN_STREAM_WORDS)
+	uint64_t n = tern_msg_word(m, 1);
+	if (in && tern_msg_count(m) == 2 + TERN_STREAM_WORDS && n <= TERN_STREAM_WORDS)
 		packet_pass(t, in, n, m->word + 2);
 }
 

@@ -19,11 +19,11 @@
 
 int create_open(struct spawn *s)
 {
-	s->ticket = calloc(TERN_SPAWNS_MAX, sizeof *s->ticket);
+	s->ticket = calloc(TERN_THREADS_MAX, sizeof *s->ticket);
 	s->party = calloc(s->e->t->size, sizeof *s->party);
 	if (!s->ticket || !s->party)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < TERN_SPAWNS_MAX && wrap_distance(); i++)
+	for (uint32_t i = 0; i < TERN_THREADS_MAX && wrap_distance(); i++)
 		s->ticket[i].label.generation = (uint32_t)wrap_first(32, 0);
 	for (uint32_t r = 0; r < s->e->t->size; r++)
 		s->party[r].credits = TERN_SPAWN_CREDITS;
@@ -51,7 +51,7 @@ void create_close(struct spawn *s)
 
 static bool tickets_left(const struct spawn *s, uint32_t n)
 {
-	return TERN_SPAWNS_MAX - s->under_way >= n;
+	return TERN_THREADS_MAX - s->under_way >= n;
 }
 
 /* The caller has seen that there is one. */
@@ -233,7 +233,7 @@ static int tickets_stop(struct endpoint *e, struct wait *wait)
 		return 0;
 	return error_set(-EAGAIN,
 			 "rank %u has created %u threads that have not ended, of %d at most",
-			 e->t->rank, w->s->under_way, TERN_SPAWNS_MAX);
+			 e->t->rank, w->s->under_way, TERN_THREADS_MAX);
 }
 
 static int tickets_wait(struct spawn *s, uint32_t n)
@@ -258,9 +258,9 @@ static int create_check(struct spawn *s, unsigned id, unsigned n)
 	if (n > TERN_WORDS_MAX)
 		return error_set(-E2BIG, "a thread was given %u words; it gets at most %d", n,
 				 TERN_WORDS_MAX);
-	if (id >= TERN_THREADS_MAX)
+	if (id >= TERN_THREAD_IDS_MAX)
 		return error_set(-ERANGE, "thread function %u was named; they are numbered 0 to %d",
-				 id, TERN_THREADS_MAX - 1);
+				 id, TERN_THREAD_IDS_MAX - 1);
 	if (!s->fn[id])
 		return error_set(
 			-ENXIO,
@@ -434,16 +434,16 @@ int tern_spawn_all_array(tern *t, unsigned id, tern_thread_done *done, void *arg
 void on_thread_done(tern *t, const tern_msg *m)
 {
 	struct spawn *s = spawn_of(t);
-	struct label l = word_label(tern_msg_arg(m, 0));
+	struct label l = word_label(tern_msg_word(m, 0));
 	uint32_t rank = tern_msg_src(m);
-	struct ticket *k = l.ticket < TERN_SPAWNS_MAX && s->ticket ? &s->ticket[l.ticket] : NULL;
+	struct ticket *k = l.ticket < TERN_THREADS_MAX && s->ticket ? &s->ticket[l.ticket] : NULL;
 	if (!k || !k->used || k->queued || k->label.generation != l.generation || k->rank != rank)
 		return; /* not one of ours: too late, or garbage */
 	struct party *p = &s->party[rank];
 	p->credits++;
 	if (p->queued.first)
 		layer_work(s->e, LAYER_SPAWN, true);
-	ticket_end(s, k, layer_error(tern_msg_arg(m, 1)), tern_msg_arg(m, 2));
+	ticket_end(s, k, layer_error(tern_msg_word(m, 1)), tern_msg_word(m, 2));
 }
 
 void create_end_lost(struct spawn *s, uint32_t rank)

@@ -32,7 +32,7 @@ static int inbox_put(struct spawn *s, const tern_msg *m, struct label l)
 	size_t len, words = label_more(l) * sizeof(uint64_t);
 	const unsigned char *payload = tern_msg_data(m, &len);
 	for (unsigned i = 0; i < SPAWN_LINE; i++)
-		c.word[i] = tern_msg_arg(m, i + 1);
+		c.word[i] = tern_msg_word(m, i + 1);
 	if (words && len >= words)
 		memcpy(&c.word[SPAWN_LINE], payload, words);
 	if (len > words) {
@@ -57,7 +57,7 @@ static void inbox_refuse(struct spawn *s, struct label l, int rc)
 void on_thread_create(tern *t, const tern_msg *m)
 {
 	struct spawn *s = spawn_of(t);
-	struct label l = word_label(tern_msg_arg(m, 0));
+	struct label l = word_label(tern_msg_word(m, 0));
 	uint32_t from = tern_msg_src(m);
 	if (s->leaving)
 		return; /* its creator will know that this rank has left */

@@ -179,10 +179,10 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 	if (forked)
 		return forked;
 	struct spawn *s = spawn_of(t);
-	if (id >= TERN_THREADS_MAX)
+	if (id >= TERN_THREAD_IDS_MAX)
 		return error_set(-ERANGE,
 				 "thread function %u was registered; they are numbered 0 to %d", id,
-				 TERN_THREADS_MAX - 1);
+				 TERN_THREAD_IDS_MAX - 1);
 	if (!fn)
 		return error_set(-EINVAL, "thread function %u was registered without a function",
 				 id);

@@ -6,7 +6,7 @@
  * Nothing holds a ring up. A CREATE is taken off its ring at once and written into the inbox, which
  * has room for it: a creator has TERN_SPAWN_CREDITS for each target, a CREATE takes one and DONE
  * brings it back. Creations beyond that wait at their creator (create.c), in order, and so does
- * whoever would create more than TERN_SPAWNS_MAX. So the messages that a rank's threads wait for
+ * whoever would create more than TERN_THREADS_MAX. So the messages that a rank's threads wait for
  * get through however many threads others create there, which is what SCMP needs a virtual channel
  * of its own for (3.3).
  *
@@ -17,7 +17,7 @@
 #define TERN_SPAWN_STATE_H
 
 #include <string.h>
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 #include "base/role.h"
 #include "core/layer.h"
@@ -46,7 +46,7 @@ struct label {
 };
 
 _Static_assert(sizeof(struct label) == sizeof(uint64_t), "a label is a word");
-_Static_assert(TERN_SPAWNS_MAX <= UINT16_MAX && TERN_THREADS_MAX <= UINT8_MAX + 1,
+_Static_assert(TERN_THREADS_MAX <= UINT16_MAX && TERN_THREAD_IDS_MAX <= UINT8_MAX + 1,
 	       "a label has room");
 
 /* A thread that has been created here and not started. */
@@ -93,7 +93,7 @@ struct party {
 
 struct spawn {
 	struct endpoint *e;
-	tern_thread_fn *fn[TERN_THREADS_MAX];
+	tern_thread_fn *fn[TERN_THREAD_IDS_MAX];
 
 	/* What follows has memory from the first tern_thread_on() on. */
 	struct party *party;

@@ -221,7 +221,8 @@ static int rc_in_handler;
 
 static void spawn_in_handler(tern *t, const tern_msg *m)
 {
-	rc_in_handler = tern_spawn(t, (uint32_t)tern_msg_arg(m, 0), ADD, note_ending, &ended, 3, 4);
+	rc_in_handler =
+		tern_spawn(t, (uint32_t)tern_msg_word(m, 0), ADD, note_ending, &ended, 3, 4);
 }
 
 TEST(a_handler_may_create_a_thread)
@@ -251,7 +252,7 @@ TEST(the_most_that_can_be_under_way_is_an_error_only_where_waiting_is_not_allowe
 {
 	open_all(2);
 	local_on(0, spawn_in_handler);
-	for (unsigned i = 0; i < TERN_SPAWNS_MAX; i++)
+	for (unsigned i = 0; i < TERN_THREADS_MAX; i++)
 		CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, i), 0);
 	tern_hold(local[0]);
 	CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, 0), -EAGAIN);
@@ -262,10 +263,10 @@ TEST(the_most_that_can_be_under_way_is_an_error_only_where_waiting_is_not_allowe
 	CHECK_IS(rc_in_handler, -EAGAIN);
 	CHECK_IS(tern_spawn_all(local[1], ADD, note_ending, &ended, 1),
 		 0); /* another creator's are its own */
-	tern_signal(local[1], &gate, TERN_SPAWNS_MAX + 1);
+	tern_signal(local[1], &gate, TERN_THREADS_MAX + 1);
 	CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, 0),
 		 0); /* waits until one has ended */
-	await(&ended, TERN_SPAWNS_MAX + 3);
+	await(&ended, TERN_THREADS_MAX + 3);
 	local_close();
 }
 
@@ -344,7 +345,7 @@ TEST(a_thread_knows_its_number_and_its_creator)
 TEST(what_is_not_registered_is_named)
 {
 	threads_open(2);
-	CHECK_IS(tern_thread_on(local[0], TERN_THREADS_MAX, add), -ERANGE);
+	CHECK_IS(tern_thread_on(local[0], TERN_THREAD_IDS_MAX, add), -ERANGE);
 	CHECK_IS(tern_thread_on(local[0], 0, NULL), -EINVAL);
 	CHECK_IS(tern_spawn(local[0], 1, 5, NULL, NULL), -ENXIO);
 	CHECK(sentence_has(-ENXIO, "function 5"));

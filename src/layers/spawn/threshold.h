@@ -3,7 +3,7 @@
 #ifndef TERN_SPAWN_THRESHOLD_H
 #define TERN_SPAWN_THRESHOLD_H
 
-#include <tern/spawn.h>
+#include <tern/thread.h>
 
 #include "base/threshold.h"
 

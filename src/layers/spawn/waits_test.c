@@ -4,7 +4,7 @@
 
 #include <tern/chan.h>
 #include <tern/mem.h>
-#include <tern/msg.h>
+#include <tern/send.h>
 
 enum { RECEIVE, GET, COUNT, LOCK, JOIN, BARRIER, REQUESTER };
 
@@ -45,7 +45,7 @@ static uint64_t get(tern *t, const uint64_t word[TERN_WORDS_MAX])
 		CHECK_IS(tern_chan_get8(&in, &value), 0);
 		sum += value;
 	}
-	tern_in_back(&in);
+	tern_chan_in_back(&in);
 	CHECK_IS(tern_chan_close(c), 0);
 	return sum;
 }
@@ -73,7 +73,7 @@ TEST(a_thread_waits_for_a_channel)
 	await(&ended, 4);
 	CHECK_IS(ended.result, 45);
 	for (uint64_t i = 0; i < 4; i++) {
-		tern_out_back(&out[i]);
+		tern_chan_out_back(&out[i]);
 		CHECK_IS(tern_chan_close(c[i]), 0);
 	}
 	local_close();

@@ -59,7 +59,7 @@ static __attribute__((noinline)) void notice_any(struct typed *y, const tern_msg
 	uint32_t src = tern_msg_src(m);
 	struct notice n;
 	memcpy(&n, m->word, sizeof n);
-	const char *wrong = tern_msg_words(m) == NOTICE_WORDS ? notice_wrong(y, &n, src)
+	const char *wrong = tern_msg_count(m) == NOTICE_WORDS ? notice_wrong(y, &n, src)
 							      : "that says too little";
 	if (wrong) {
 		typed_refuse(y, src, wrong);
@@ -87,7 +87,7 @@ static void on_notice(tern *t, const tern_msg *m)
 	const uint64_t *w = m->word;
 	struct type_queue *s = y->queue[w[0] & 0xff];
 	uint32_t index = (uint32_t)(w[0] >> 32), src = tern_msg_src(m);
-	if (TERN_UNLIKELY(tern_msg_words(m) != NOTICE_WORDS || !s ||
+	if (TERN_UNLIKELY(tern_msg_count(m) != NOTICE_WORDS || !s ||
 			  (uint32_t)w[0] != notice_head(s->type, s->type) ||
 			  w[1] != s->pool.generation || w[2] > s->pool.bytes ||
 			  index >= s->pool.count || s->slot[index].state != BUF_SLOT_NONE ||

@@ -98,7 +98,7 @@ static void on_offer(tern *t, const tern_msg *m)
 	const void *data = tern_msg_data(m, &bytes);
 	memcpy(&o.msg, m->word, sizeof o.msg);
 	bool is_short = o.msg.len <= TERN_PAYLOAD_MAX;
-	if (tern_msg_words(m) != OFFER_WORDS || (data ? bytes : 0) != (is_short ? o.msg.len : 0)) {
+	if (tern_msg_count(m) != OFFER_WORDS || (data ? bytes : 0) != (is_short ? o.msg.len : 0)) {
 		typed_refuse(y, o.rank, "that is not as long as it says");
 		return;
 	}

@@ -146,7 +146,7 @@ static void on_answer(tern *t, const tern_msg *m)
 	struct answer_msg a;
 	memcpy(&a, m->word, sizeof a);
 	struct outgoing *o = y->outgoing ? &y->outgoing[a.id % TERN_BUF_SENDS_MAX] : NULL;
-	if (tern_msg_words(m) != ANSWER_WORDS || !o || o->state != OUTGOING_OFFERED ||
+	if (tern_msg_count(m) != ANSWER_WORDS || !o || o->state != OUTGOING_OFFERED ||
 	    o->id != a.id || o->rank != rank || (a.placed && tern_addr_rank(a.at) != rank))
 		typed_refuse(y, rank, "that answers what was not asked");
 	else

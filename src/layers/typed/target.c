@@ -16,7 +16,7 @@ enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16 };
 static void on_pool_lookup(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
-	uint64_t key = tern_msg_words(m) ? tern_msg_arg(m, 0) : KEYS;
+	uint64_t key = tern_msg_count(m) ? tern_msg_word(m, 0) : KEYS;
 	struct type_queue *s = key < KEYS ? y->queue[key] : NULL;
 	uint64_t words[FOUND_WORDS] = { key & 0xffff };
 	if (s) {
@@ -97,14 +97,14 @@ static void on_pool_found(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint32_t rank = tern_msg_src(m);
-	unsigned key = tern_msg_words(m) == FOUND_WORDS ? tern_msg_arg(m, 0) & 0xffff : KEYS;
+	unsigned key = tern_msg_count(m) == FOUND_WORDS ? tern_msg_word(m, 0) & 0xffff : KEYS;
 	struct target *to = key < KEYS && y->route[rank] ? target_of(y, rank, key) : NULL;
 	if (!to || to->state != TARGET_ASKED) {
 		typed_refuse(y, rank, "that answers what was not asked");
 		return;
 	}
 	to->state = TARGET_NONE;
-	if (!(tern_msg_arg(m, 0) & FOUND) ||
+	if (!(tern_msg_word(m, 0) & FOUND) ||
 	    y->e->site.peer[rank].lost) /* its heap is out of reach then */
 		return;
 	if (found_take(y, rank, to, m->word))

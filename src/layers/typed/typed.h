@@ -7,8 +7,8 @@
 #define TERN_TYPED_STATE_H
 
 #include <string.h>
+#include <tern/buf.h>
 #include <tern/mem.h>
-#include <tern/typed.h>
 
 #include "core/layer.h"
 #include "layers.h"

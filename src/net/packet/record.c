@@ -199,7 +199,7 @@ static void words_put(struct packet *k, unsigned stream, const tern_msg *m, unsi
 static bool plain_put(struct packet *k, unsigned stream, struct place *at, const tern_msg *m,
 		      size_t left)
 {
-	unsigned n = tern_msg_words(m);
+	unsigned n = tern_msg_count(m);
 	if (left < words_need(n))
 		return false;
 	words_put(k, stream, m, n, 0);
@@ -219,7 +219,7 @@ static bool message_put(struct path *p, struct packet *k, unsigned stream, struc
 	w.data = tern_msg_data(m, &w.len);
 	if (!w.data)
 		return plain_put(k, stream, at, m, left);
-	unsigned n = at->offset ? 0 : tern_msg_words(m);
+	unsigned n = at->offset ? 0 : tern_msg_count(m);
 	if (!payload_fit(p, k, &w, words_need(n) + PAYLOAD_HEAD, left))
 		return false;
 	if (w.follows)
@@ -240,7 +240,7 @@ static bool message_allowed(struct out *o, const struct place *at, const tern_ms
 		return true;
 	if (o->sent >= o->may)
 		return false;
-	if (TERN_UNLIKELY(o->by_line) && words_double(tern_msg_words(m)) && o->sent >= --o->may)
+	if (TERN_UNLIKELY(o->by_line) && words_double(tern_msg_count(m)) && o->sent >= --o->may)
 		return false;
 	if (!tern_msg_data(m, NULL))
 		return true;
@@ -331,7 +331,7 @@ bool record_write(struct path *p, struct packet *k, size_t most)
 static size_t record_until(const struct packet *k, const struct place *at, const tern_msg *m,
 			   uint32_t offset)
 {
-	unsigned n = at->offset ? 0 : tern_msg_words(m);
+	unsigned n = at->offset ? 0 : tern_msg_count(m);
 	return record_used(k) + words_need(n) + PAYLOAD_HEAD + offset - at->offset;
 }
 

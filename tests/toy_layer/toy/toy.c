@@ -22,7 +22,7 @@ static struct toy *toy_of(tern *t)
 
 static void on_word(tern *t, const tern_msg *m)
 {
-	toy_of(t)->heard += tern_msg_arg(m, 0);
+	toy_of(t)->heard += tern_msg_word(m, 0);
 }
 
 static int toy_open(struct endpoint *e, void **state)

@@ -5,19 +5,19 @@
  * Threads are light: a rank's run in turn on the kernel thread that has its endpoint, and whenever
  * one waits, in whatever call of Tern's, another runs. tern_spawn(7) has the model.
  *
- * Conventions are those of <tern/tern.h>. -EAGAIN: TERN_SPAWNS_MAX threads that this rank has
+ * Conventions are those of <tern/tern.h>. -EAGAIN: TERN_THREADS_MAX threads that this rank has
  * created have not ended; returned only where waiting is not allowed.
  */
-#ifndef TERN_SPAWN_H
-#define TERN_SPAWN_H
+#ifndef TERN_THREAD_H
+#define TERN_THREAD_H
 
 #include <tern/tern.h>
 
 TERN_BEGIN_
 
 enum {
-	TERN_THREADS_MAX = 256,  /* functions are numbered 0 .. TERN_THREADS_MAX - 1 */
-	TERN_SPAWNS_MAX = 4096,  /* threads that a rank has created and that have not ended */
+	TERN_THREAD_IDS_MAX = 256, /* functions are numbered 0 .. TERN_THREAD_IDS_MAX - 1 */
+	TERN_THREADS_MAX = 4096,   /* threads that a rank has created and that have not ended */
 	TERN_SPAWN_CREDITS = 64, /* of those, the ones that one target knows of; the others wait at
 			      their creator */
 	TERN_SPAWN_DATA_MAX = TERN_PAYLOAD_MAX - 64, /* bytes that a creation carries besides */

@@ -9,8 +9,8 @@
  * Within a type a short message may overtake a long one that was sent before it by the same
  * rank, unless the type asks for order. Conventions are those of <tern/tern.h>.
  */
-#ifndef TERN_TYPED_H
-#define TERN_TYPED_H
+#ifndef TERN_BUF_H
+#define TERN_BUF_H
 
 #include <tern/op.h>
 #include <tern/tern.h>

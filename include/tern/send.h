@@ -21,8 +21,8 @@
  * waits for what is complete are allowed. A receive from any rank fails when no other rank is left;
  * calls that wait for one also give up as tern_wait() does.
  */
-#ifndef TERN_MSG_H
-#define TERN_MSG_H
+#ifndef TERN_SEND_H
+#define TERN_SEND_H
 
 #include <tern/mem.h>
 
