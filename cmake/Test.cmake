@@ -22,8 +22,10 @@ if(TERN_SANITIZE OR CMAKE_CROSSCOMPILING)
 	set(test_timeout_factor 10)
 endif()
 
-# What tests link: everything that has a library.
-set(test_libraries tern_tools tern_screen)
+# What tests link: everything that has a library; and "lib/NAME.h" is what they share, tests/lib.
+add_library(test_headers INTERFACE)
+target_include_directories(test_headers INTERFACE ${PROJECT_SOURCE_DIR}/tests)
+set(test_libraries test_headers tern_tools tern_screen)
 if(TERN_LAB)
 	list(APPEND test_libraries tern_lab tern_cost_count)
 endif()

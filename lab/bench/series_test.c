@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/check.h"
+#include "lib/chance.h"
+#include "lib/check.h"
 
 static struct series series;
 

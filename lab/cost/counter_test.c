@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 static char shared[256], private[256];
 

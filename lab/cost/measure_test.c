@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-#include "../../tests/check.h"
 #include "lab/cost/study.h"
+#include "lib/check.h"
 
 static struct cost_map *map;
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 static bool close_to(double got, double want)
 {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 static struct series_estimate estimate(double median)
 {

@@ -7,7 +7,7 @@
 
 #include <tern/tern.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 static struct series_estimate estimate(double median)
 {

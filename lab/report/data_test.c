@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 /* Reads the text as a file; the result of `add`. */
 static int read_text(struct data *d, const char *text, int (*add)(struct data *, const char *))

@@ -7,7 +7,7 @@
 #include <tern/tern.h>
 #include <unistd.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 static const char *chosen(const char *setting, bool several)
 {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 static char folder[] = "/tmp/cgroup_test.XXXXXX";
 

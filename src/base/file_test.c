@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 static char folder[] = "/tmp/tern-file-XXXXXX";
 static char path[80], other[80];

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 enum { KNOCKS = 100, DRAINS_MOST = 1000 };
 

@@ -2,8 +2,8 @@
 /* Records, their names, and the memory that they are made of. */
 #include "base/pool.h"
 
-#include "../../tests/check.h"
 #include "base/memory.h"
+#include "lib/check.h"
 
 enum { MOST = 3 * POOL_BATCH };
 

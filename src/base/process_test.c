@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "../../tests/check.h"
 #include "base/process.h"
+#include "lib/check.h"
 
 /* A child that ends as told once a byte comes; not reaped. */
 static pid_t child_that(int pipe_end[2], int exit_status, int signal_number)

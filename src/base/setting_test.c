@@ -6,7 +6,7 @@
 
 #include <tern/tern.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 static uint64_t number_of(const char *text)
 {

@@ -2,7 +2,7 @@
 /* Hexadecimal digits, and the nearest of several names. */
 #include "base/text.h"
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 TEST(bytes_are_written_as_digits_and_read_again)
 {

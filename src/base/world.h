@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The one place for time and for waiting. A simulated network brings a world of its own, and the
- * library asks no other clock and waits nowhere else (tests/world_test.sh). Two timers stay
+ * library asks no other clock and waits nowhere else (tests/docs/world_test.sh). Two timers stay
  * outside, those that raise signals for delivery by interrupt and for time slices: a simulation has
  * neither.
  */

@@ -5,10 +5,10 @@
  */
 #include <tern/tern.h>
 
-#include "../../tests/check.h"
 #include "base/clock.h"
 #include "base/world.h"
 #include "core/wait.h"
+#include "lib/check.h"
 
 enum { ASK, TELL };
 

@@ -13,10 +13,10 @@
 
 #include <tern/tern.h>
 
-#include "../../tests/local.h"
 #include "boot/join.h"
 #include "boot/link/connection.h"
 #include "job/job.h"
+#include "lib/local.h"
 
 static void environment_clear(void)
 {

@@ -7,8 +7,8 @@
 
 #include <tern/tern.h>
 
-#include "../../tests/check.h"
 #include "base/error.h"
+#include "lib/check.h"
 
 static struct manager {
 	uint32_t rank, size; /* that it says */

@@ -10,10 +10,10 @@
 
 #include <tern/tern.h>
 
-#include "../../tests/check.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "lib/check.h"
 
 /* All on one machine. */
 static const struct leader_plan *plan_of(uint32_t size)

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 
 enum { ALLOCATE, SIGNAL = 41 };
 

@@ -4,9 +4,9 @@
 #include <tern/async.h>
 #include <tern/mem.h>
 
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
 #include "core/rules.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK = 3, TELL = 4, UNKNOWN = 99, BREAK = 12, BREAK_REPLY = 13 };
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 
 enum { ASK, ANSWER };
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <tern/op.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 
 enum { ASK, TELL, REQUESTS = 480, RANKS = 4 };
 

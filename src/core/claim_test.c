@@ -2,9 +2,9 @@
 /* Claims that are shortened before they are committed. */
 #include <errno.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 #include "net/block.h"
 
 enum { ASK, TELL, CLAIMED = 1000 };

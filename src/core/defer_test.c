@@ -2,7 +2,7 @@
 /* Functions that handlers put off: when they run, in which order, and how many there may be. */
 #include <errno.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 
 enum { ASK, TELL };
 

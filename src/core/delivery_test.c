@@ -3,9 +3,9 @@
 /* How delivery is chosen, when it begins, how it is changed, and by whom. */
 #include <errno.h>
 
-#include "../../tests/visitor.h"
 #include "base/clock.h"
 #include "endpoint/endpoint.h"
+#include "lib/visitor.h"
 
 static const char *const ways[] = { "poll", "thread", "interrupt" };
 static const enum tern_delivery delivery[] = { TERN_DELIVERY_POLL, TERN_DELIVERY_THREAD,

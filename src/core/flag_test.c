@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <tern/send.h>
 
-#include "../../tests/threads.h"
 #include "base/clock.h"
+#include "lib/threads.h"
 
 enum { ASK, WAITER };
 

@@ -2,7 +2,7 @@
 /* Registering handlers, their names, and messages for one that is not registered. */
 #include <errno.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 
 enum { ASK = 3, TELL = 4 };
 

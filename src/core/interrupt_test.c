@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <fenv.h>
 
-#include "../../tests/visitor.h"
 #include "base/kernel.h"
 #include "endpoint/endpoint.h"
+#include "lib/visitor.h"
 
 static void interrupted_open(tern_handler *fn)
 {

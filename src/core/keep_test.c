@@ -2,10 +2,10 @@
 /* Messages kept beyond their handlers. */
 #include <errno.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
 #include "endpoint/endpoint.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK, TELL };
 

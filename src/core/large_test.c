@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
 #include "endpoint/endpoint.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 #include "open/nets.h"
 
 enum { ASK, TELL, DROP, FLOOD = 5 * TERN_POOL_BLOCKS, KEPT = TERN_POOL_BLOCKS + 1 };

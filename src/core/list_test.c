@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <tern/tern.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 
 enum { ASK, UNKNOWN, RANKS = 4 };
 

@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 
-#include "../../tests/local.h"
 #include "core/layers.h"
+#include "lib/local.h"
 
 enum { ASK };
 enum { RANKS = 4 };

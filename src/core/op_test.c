@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <tern/send.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 
 enum { ASK, MANY = 3 * TERN_DEFER_MAX };
 

@@ -2,10 +2,10 @@
 /* Payloads: sent, composed in place, returned in place; and the blocks they lie in. */
 #include <errno.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
 #include "endpoint/endpoint.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK, TELL, ECHO };
 

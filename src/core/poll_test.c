@@ -2,9 +2,9 @@
 /* Polling: which kinds, how many, and what a hold keeps away. */
 #include <errno.h>
 
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
 #include "endpoint/endpoint.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK, TELL, ONE_WAY };
 

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "../../tests/visitor.h"
 #include "base/kernel.h"
 #include "endpoint/endpoint.h"
+#include "lib/visitor.h"
 
 static void progress_opened(tern_handler *fn)
 {

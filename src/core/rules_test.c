@@ -2,12 +2,12 @@
 /*
  * A broken rule returns a code and a sentence with the rule, the handler and the
  * rank; nothing is sent, nothing is harmed. advice_test.c does what the sentences advise;
- * tests/legal_test.c has what is legal where, as a table.
+ * tests/core/legal_test.c has what is legal where, as a table.
  */
 #include <errno.h>
 
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK = 3, TELL = 4, UNKNOWN = 99, BREAK = 12, BREAK_REPLY = 13 };
 

@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/visitor.h"
 #include "core/scope.h"
+#include "lib/chance.h"
+#include "lib/visitor.h"
 
 static _Atomic uint64_t flag; /* that nobody raises */
 

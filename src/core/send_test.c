@@ -2,9 +2,9 @@
 /* Requests and replies of every size, through rings of every state. */
 #include <errno.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/local.h"
 #include "endpoint/endpoint.h"
+#include "lib/chance.h"
+#include "lib/local.h"
 
 enum { ASK, TELL, ECHO, ECHOED };
 

@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "../../tests/visitor.h"
 #include "endpoint/endpoint.h"
+#include "lib/visitor.h"
 
 enum { ASK = 2, TELL, THREADS = 5 };
 

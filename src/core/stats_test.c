@@ -7,8 +7,8 @@
 #include <tern/stats.h>
 #include <time.h>
 
-#include "../../tests/local.h"
 #include "endpoint/endpoint.h"
+#include "lib/local.h"
 
 enum { ASK, TELL, BUSY };
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
 #include "base/clock.h"
 #include "core/wait.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK, TELL };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an endpoint says of its surroundings. */
-#include "../../tests/local.h"
 #include "base/clock.h"
+#include "lib/local.h"
 
 TEST(all_ranks_of_a_process_are_near_unless_a_network_parts_them)
 {

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
 #include "endpoint/record.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 #include "tools/trace/file.h"
 
 enum { ASK, ANSWER, TAKE };

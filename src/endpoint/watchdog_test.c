@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 
 enum {
 	SLOW,

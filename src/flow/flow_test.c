@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each strategy of flow promises, between two ends in one thread whose wire is a queue. */
-#include "../../tests/flow_sides.h"
+#include "lib/flow_sides.h"
 #include "service/order.h"
 
 static void all_arrive_in_order(const char *strategy, unsigned lose)

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <tern/tern.h>
 
-#include "../../tests/check.h"
+#include "lib/check.h"
 
 enum { RANKS = 4, FAR = 2, CARD = 40 };
 

@@ -10,8 +10,8 @@
 
 #include <tern/tern.h>
 
-#include "../../tests/check.h"
 #include "base/world.h"
+#include "lib/check.h"
 
 static struct job job;
 

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "../../tests/check.h"
 #include "base/clock.h"
 #include "base/world.h"
+#include "lib/check.h"
 #include "net/ofi/ofi.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"

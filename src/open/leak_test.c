@@ -4,7 +4,7 @@
  * Memory of sessions that use a layer. Where there is none, a call says so, and nothing else
  * breaks. What an endpoint has taken it gives back when it closes: the process has no more after
  * many sessions than after some. The first sessions fill the ring of what was freed and can still
- * be read (memory_bury()). tests/reopen_leak_test.c does the same with processes.
+ * be read (memory_bury()). tests/launch/reopen_leak_test.c does the same with processes.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -19,7 +19,7 @@
 #include <tern/sequence.h>
 #include <tern/thread.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 #include "net/udp/udp.h"
 
 enum { WARM = 40, SESSIONS = 20, PAGE = 4096, FEW = 100, LONG = 100000, TYPE = 3, KIND = 4 };

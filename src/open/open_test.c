@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening and closing inside one process. Launched ranks: tests/session_test.c. */
+/* Opening and closing inside one process. Launched ranks: tests/launch/session_test.c. */
 #include <dirent.h>
 #include <errno.h>
 
-#include "../../tests/handed.h"
-#include "../../tests/local.h"
 #include "endpoint/endpoint.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK, TELL };
 

@@ -10,7 +10,7 @@
 #include <tern/sequence.h>
 #include <tern/thread.h>
 
-#include "../../tests/local.h"
+#include "lib/local.h"
 #include "net/udp/udp.h"
 #include "tools/watch/watch.h"
 

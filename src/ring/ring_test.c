@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 
-#include "../../tests/chance.h"
-#include "../../tests/check.h"
+#include "lib/chance.h"
+#include "lib/check.h"
 
 enum { SOURCE = 0x1234, PEER = 7, HANDLER = 5 };
 

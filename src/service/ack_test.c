@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is acknowledged, when, and what is sent again; then retry below order. */
-#include "../../tests/ends.h"
 #include "base/chance.h"
+#include "lib/ends.h"
 
 /* As in retry.c. */
 enum {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets that come early, twice or not at all, and what is passed up of them. */
-#include "../../tests/ends.h"
 #include "base/chance.h"
 #include "base/threshold.h"
+#include "lib/ends.h"
 
 static void order_begin(unsigned packets)
 {

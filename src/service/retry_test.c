@@ -7,9 +7,9 @@
 
 #include <tern/tern.h>
 
-#include "../../tests/check.h"
 #include "base/clock.h"
 #include "core/scope.h"
+#include "lib/check.h"
 #include "net/packet/packet.h"
 #include "net/udp/udp.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the sweep concludes from its figures. */
-#include "../../../tests/check.h"
 #include "lab/perf/compare/sweep.h"
+#include "lib/check.h"
 
 static struct sweep s;
 

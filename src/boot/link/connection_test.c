@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/check.h"
 #include "base/stamp.h"
+#include "lib/chance.h"
+#include "lib/check.h"
 
 enum { CALLER = 3, CALLED = 1, MANY = 500 };
 

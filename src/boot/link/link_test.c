@@ -8,9 +8,9 @@
 
 #include <fcntl.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/ranks.h"
 #include "base/process.h"
+#include "lib/chance.h"
+#include "lib/ranks.h"
 
 enum { ASK, TELL };
 

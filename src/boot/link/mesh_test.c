@@ -11,9 +11,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "../../../tests/local.h"
 #include "base/clock.h"
 #include "base/stamp.h"
+#include "lib/local.h"
 
 enum { RANKS = 3, MACHINES = 2 };
 

@@ -8,12 +8,12 @@
 
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "boot/pmi/liveness.h"
 #include "boot/pmi/mpi.h"
+#include "lib/check.h"
 
 enum { RANKS = 5, LEN = 3, SECONDS_6 = 6 };
 

@@ -6,8 +6,8 @@
 
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
 #include "boot/pmi/pmi.h"
+#include "lib/check.h"
 
 enum { SIZE = 6, ME = 4 };
 

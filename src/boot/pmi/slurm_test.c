@@ -5,8 +5,8 @@
 
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
 #include "boot/pmi/pmi.h"
+#include "lib/check.h"
 
 enum { INIT, RANK, SIZE, NAME, PUT, COMMIT, BARRIER, GET, CALLS };
 

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <tern/async.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
 #include "core/layer.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK };
 enum { BYTES = 3 << 20 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: MODES */
 /* Asynchronous sends: what is filled is drained, in order, and nobody waits for anybody. */
-#include "../../../tests/async_pair.h"
-#include "../../../tests/chance.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/ranks.h"
 #include "async/async.h"
+#include "lib/async_pair.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/ranks.h"
 
 enum { MESSAGE, BLOCK, ANSWER, OTHER };
 enum { MORE_THAN_A_CHAIN = 10000 }; /* words */

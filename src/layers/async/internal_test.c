@@ -3,7 +3,7 @@
 /*
  * The internal buffer: the program and the processor of one endpoint, with the calls of channels.
  */
-#include "../../../tests/async_pair.h"
+#include "lib/async_pair.h"
 
 enum { MESSAGE, SQUARE, RESULT, ORDER, PLAIN };
 enum { MORE_THAN_A_BUFFER = 20000 };

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <tern/async.h>
 
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
 #include "core/core.h"
 #include "endpoint/endpoint.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 
 enum { ASK, TELL };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages, procedures, and what waits at an end. */
-#include "../../../tests/chan_pair.h"
-#include "../../../tests/chance.h"
+#include "lib/chan_pair.h"
+#include "lib/chance.h"
 
 enum { LINES = 3 * PIPE_LEAVES * LEAF_LINES };
 

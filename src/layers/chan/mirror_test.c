@@ -3,8 +3,8 @@
  * Channels whose ends have no memory in common: when what is put leaves, and what a mirror does
  * with what comes.
  */
-#include "../../../tests/chan_pair.h"
-#include "../../../tests/far.h"
+#include "lib/chan_pair.h"
+#include "lib/far.h"
 
 static void far_start(uint32_t n)
 {

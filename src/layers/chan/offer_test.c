@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening and closing, in every order, and what is told to the other side. */
-#include "../../../tests/chan_pair.h"
-#include "../../../tests/handed.h"
+#include "lib/chan_pair.h"
+#include "lib/handed.h"
 #include "mem/mem.h"
 
 TEST(a_rank_or_a_list_that_does_not_exist_is_refused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Putting and getting, by one thread that has both ends. */
-#include "../../../tests/chan_pair.h"
-#include "../../../tests/chance.h"
+#include "lib/chan_pair.h"
+#include "lib/chance.h"
 
 enum { RING_MOST = PIPE_LEAVES * LEAF_WORDS, LAPS = 5 };
 

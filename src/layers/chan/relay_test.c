@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One sender, many readers: in one ring, and through relays. One thread plays all ranks. */
-#include "../../../tests/chan_pair.h"
-#include "../../../tests/chance.h"
+#include "lib/chan_pair.h"
+#include "lib/chance.h"
 #include "mem/mem.h"
 
 enum { MOST = 200 };

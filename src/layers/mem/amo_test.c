@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Atomics: what each does, what is refused, and that many at once add up. Between processes:
- * tests/mem_region_test.c.
+ * tests/layers/mem_region_test.c.
  */
 #include <errno.h>
 #include <math.h>
 
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
-#include "../../../tests/ranks.h"
+#include "lib/handed.h"
+#include "lib/local.h"
+#include "lib/ranks.h"
 #include "mem/mem.h"
 
 /* Eight words of rank 1, in its heap and registered. */

@@ -6,10 +6,10 @@
  */
 #include <errno.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/far.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/ranks.h"
+#include "lib/chance.h"
+#include "lib/far.h"
+#include "lib/handed.h"
+#include "lib/ranks.h"
 #include "mem/mem.h"
 
 enum { AREA = 1 << 20, SOURCE = AREA + (64 << 10), SHORT = TERN_PAYLOAD_MAX };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory copy between what this process can touch. Between others' private memory:
- * tests/mem_region_test.c.
+ * tests/layers/mem_region_test.c.
  */
 #include <errno.h>
 
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
-#include "../../../tests/mem_model.h"
+#include "lib/handed.h"
+#include "lib/local.h"
+#include "lib/mem_model.h"
 #include "mem/mem.h"
 
 enum { RANKS = 3, AREA = 1 << 20, MOST = 256 << 10 };

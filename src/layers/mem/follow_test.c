@@ -6,9 +6,9 @@
  */
 #include <errno.h>
 
-#include "../../../tests/far.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/ranks.h"
+#include "lib/far.h"
+#include "lib/handed.h"
+#include "lib/ranks.h"
 #include "mem/mem.h"
 
 enum { AREA = 1 << 20, SHORT = TERN_PAYLOAD_MAX, RANKS = 4, MANY = 300 };

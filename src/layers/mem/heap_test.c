@@ -4,10 +4,10 @@
 
 #include <errno.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
-#include "../../../tests/ranks.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
+#include "lib/ranks.h"
 #include "mem/mem.h"
 
 enum { START = 4096, LIMIT = START + (64 << 10), THINGS = 200 };

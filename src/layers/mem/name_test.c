@@ -2,8 +2,8 @@
 /* Strided blocks that are found at their owner through a named pointer. */
 #include <errno.h>
 
-#include "../../../tests/local.h"
-#include "../../../tests/mem_model.h"
+#include "lib/local.h"
+#include "lib/mem_model.h"
 #include "mem/mem.h"
 
 enum { BYTES = 60000, HERE = 100000 };

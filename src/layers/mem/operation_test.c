@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <math.h>
 
-#include "../../../tests/far.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/ranks.h"
+#include "lib/far.h"
+#include "lib/handed.h"
+#include "lib/ranks.h"
 #include "mem/mem.h"
 
 enum type { U64, U32, F64, F32, TYPES };

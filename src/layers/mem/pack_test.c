@@ -2,7 +2,7 @@
 /* Descriptions of scattered memory in messages: good ones move bytes, bad ones none. */
 #include <errno.h>
 
-#include "../../../tests/mem_areas.h"
+#include "lib/mem_areas.h"
 
 enum { NO_SLOT = 0xffff, BYTES = 16 };
 

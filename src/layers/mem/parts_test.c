@@ -2,7 +2,7 @@
 /* Put and get of scattered memory that this process can touch. */
 #include <errno.h>
 
-#include "../../../tests/mem_areas.h"
+#include "lib/mem_areas.h"
 
 static int move(bool put, const tern_part *dst, size_t dsts, const tern_part *src, size_t srcs,
 		tern_op *op)

@@ -2,8 +2,8 @@
 /* Communication segments: filling, ending, and everything that is refused. */
 #include <errno.h>
 
-#include "../../../tests/local.h"
-#include "../../../tests/mem_model.h"
+#include "lib/local.h"
+#include "lib/mem_model.h"
 #include "mem/mem.h"
 
 enum { ASK, TELL, ASK4, RANKS = 4, BYTES = 100000, GUARD = 64 };

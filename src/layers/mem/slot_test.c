@@ -2,7 +2,7 @@
 /* Slots: requests for memory that wait for their answers. */
 #include "mem/slot.h"
 
-#include "../../../tests/check.h"
+#include "lib/check.h"
 #include "mem/mem.h"
 
 /* A network may tell of a move that was given up when its slot has been taken many times since. */

@@ -8,9 +8,9 @@
 
 #include <tern/stats.h>
 
-#include "../../../tests/far.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/ranks.h"
+#include "lib/far.h"
+#include "lib/handed.h"
+#include "lib/ranks.h"
 #include "mem/mem.h"
 
 enum { AREA = 1 << 20, MANY = 200, SHORT = TERN_PAYLOAD_MAX };

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
-#include "../../../tests/ranks.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
+#include "lib/ranks.h"
 #include "mem/mem.h"
 
 enum { RANKS = 4, SLOT = 64, ROUNDS = 50 };

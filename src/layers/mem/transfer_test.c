@@ -2,8 +2,8 @@
 /* Contiguous put and get, on memory that this process can touch; handles, order, rules. */
 #include <errno.h>
 
-#include "../../../tests/handed.h"
-#include "../../../tests/mem_areas.h"
+#include "lib/handed.h"
+#include "lib/mem_areas.h"
 
 enum { ASK, TELL, GO };
 

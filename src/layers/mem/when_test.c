@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Getting a value when it is ready. Owners that die: tests/mem_death_test.c. */
+/* Getting a value when it is ready. Owners that die: tests/death/mem_death_test.c. */
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
-#include "../../../tests/mem_model.h"
+#include "lib/handed.h"
+#include "lib/local.h"
+#include "lib/mem_model.h"
 #include "mem/mem.h"
 
 enum { RANKS = 5, BYTES = 10000 };

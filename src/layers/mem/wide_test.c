@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Proves that puts and gets of a few hundred bytes move those bytes and no other. */
-#include "../../../tests/local.h"
+#include "lib/local.h"
 #include "mem/mem.h"
 #include "mem/wide.h"
 

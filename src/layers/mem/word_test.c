@@ -14,8 +14,8 @@
 
 #include <tern/async.h>
 
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 #include "mem/mem.h"
 #include "mem/word.h"
 

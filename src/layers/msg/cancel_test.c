@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Taking back sends and receives: until when it is possible, and that both sides agree on it. */
-#include "../../../tests/msg_entries.h"
+#include "lib/msg_entries.h"
 
 TEST(a_send_that_nobody_knows_of_is_taken_back_here)
 {

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <tern/send.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/local.h"
+#include "lib/chance.h"
+#include "lib/local.h"
 #include "msg/msg.h"
 
 enum { ID = 5, LARGE = 100000, PAGE = 4096, PAGES = 16 };

@@ -4,7 +4,7 @@
 #include <tern/mem.h>
 #include <tern/send.h>
 
-#include "../../../tests/local.h"
+#include "lib/local.h"
 
 static uint64_t words[8];
 

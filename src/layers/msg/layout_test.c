@@ -8,11 +8,11 @@
 #include <tern/mem.h>
 #include <tern/send.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
-#include "../../../tests/mem_model.h"
-#include "../../../tests/rows.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
+#include "lib/mem_model.h"
+#include "lib/rows.h"
 #include "msg/msg.h"
 
 enum { ID = 3, ARENA = 1 << 20, PARTS = 12 };

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <tern/send.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/local.h"
+#include "lib/chance.h"
+#include "lib/local.h"
 #include "msg/msg.h"
 
 enum { ID = 5, LARGE = 100000 };

@@ -5,7 +5,7 @@
 #include <tern/mem.h>
 #include <tern/send.h>
 
-#include "../../../tests/local.h"
+#include "lib/local.h"
 
 static unsigned char out[1 << 20], in[1 << 20];
 

@@ -6,9 +6,9 @@
 #include <tern/mem.h>
 #include <tern/send.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/local.h"
-#include "../../../tests/rows.h"
+#include "lib/chance.h"
+#include "lib/local.h"
+#include "lib/rows.h"
 #include "msg/msg.h"
 
 enum { ID = 0xab, LARGE = 50000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The two tables: every state that an entry can be in, and what leads from one to the next. */
-#include "../../../tests/msg_entries.h"
+#include "lib/msg_entries.h"
 
 /* -- Sends ----------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 #include "post/post.h"
 
-#include "../../../tests/local.h"
+#include "lib/local.h"
 
 enum { TAKE, OTHER, TELL, MANY_TAKE, PASS, PLAIN };
 enum { SIZE = 4, MANY = 5000 };

@@ -8,7 +8,7 @@
 
 #include "post/post.h"
 
-#include "../../../tests/local.h"
+#include "lib/local.h"
 
 enum { TAKE, ASK, ANSWER, PASS, ODD, TELL };
 enum { SIZE = 4, MANY = 5000 };

@@ -4,9 +4,9 @@
 
 #include <tern/sequence.h>
 
-#include "../../../tests/local.h"
 #include "core/direct.h"
 #include "core/layer.h"
+#include "lib/local.h"
 #include "sequence/sequence.h"
 
 enum { KIND = 2, FIRST = BLOCK_STEP /* the number of the first block */ };

@@ -5,8 +5,8 @@
  */
 #include <tern/sequence.h>
 
-#include "../../../tests/local.h"
 #include "core/layer.h"
+#include "lib/local.h"
 #include "sequence/stream.h"
 
 enum { STREAM = 3, PACKETS = 20, POLLS_MOST = 1000000, BEHIND = 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads with more arguments than their words hold. */
-#include "../../../tests/threads.h"
+#include "lib/threads.h"
 
 enum { SUM, STAY };
 

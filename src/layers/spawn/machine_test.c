@@ -5,7 +5,7 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-#include "../../../tests/check.h"
+#include "lib/check.h"
 
 enum { STACK = 65536 };
 

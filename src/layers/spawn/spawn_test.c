@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Creating threads, their ends, their limits; by one kernel thread that plays all ranks. */
-#include "../../../tests/threads.h"
+#include "lib/threads.h"
 
 #include "core/scope.h"
 #include "spawn/context.h"

@@ -2,7 +2,7 @@
 /* Stacks: their size, their guards, and what is said when one overflows. */
 #include "spawn/stack.h"
 
-#include "../../../tests/threads.h"
+#include "lib/threads.h"
 
 enum { DEEP, FAULT, TOUCH };
 

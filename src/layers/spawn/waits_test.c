@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that wait: for whatever can be waited for, in any order, while others run. */
-#include "../../../tests/threads.h"
+#include "lib/threads.h"
 
 #include <tern/chan.h>
 #include <tern/mem.h>

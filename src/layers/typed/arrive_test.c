@@ -2,9 +2,9 @@
 /* Messages that no good peer sends are refused, whatever they name, and harm nothing. */
 #include <errno.h>
 
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
-#include "../../../tests/typed_pool.h"
+#include "lib/handed.h"
+#include "lib/local.h"
+#include "lib/typed_pool.h"
 #include "typed/typed.h"
 
 enum { TYPE = 4, ORDERLY = 5, BYTES = 100, COUNT = 3 };

@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 #include "typed/typed.h"
 
 enum { TYPE = 7, BYTES = 1000, COUNT = 4 };

@@ -4,9 +4,9 @@
 
 #include <pthread.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/check.h"
-#include "../../../tests/typed_pool.h"
+#include "lib/chance.h"
+#include "lib/check.h"
+#include "lib/typed_pool.h"
 #include "typed/typed.h"
 
 enum { MOST = 4096, BYTES = 40, NONE = -1 };

@@ -3,8 +3,8 @@
  * Offers of senders who cannot map their receiver's memory, at the receiver: those that wait for a
  * buffer, their order, closing a type, and ranks that leave.
  */
-#include "../../../tests/handed.h"
-#include "../../../tests/typed_far.h"
+#include "lib/handed.h"
+#include "lib/typed_far.h"
 
 /* -- What waits for a buffer ------------------------------------------------------------------- */
 

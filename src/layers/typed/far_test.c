@@ -3,8 +3,8 @@
  * Sends to a rank whose memory the sender cannot map: what they promise, and many senders at once.
  * offer_test.c tests the receiver's side.
  */
-#include "../../../tests/handed.h"
-#include "../../../tests/typed_far.h"
+#include "lib/handed.h"
+#include "lib/typed_far.h"
 
 /* -- What a send does -------------------------------------------------------------------------- */
 

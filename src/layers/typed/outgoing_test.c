@@ -3,9 +3,9 @@
  */
 #include <errno.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 #include "typed/typed.h"
 
 enum { TYPE = 3, LONG = 4 << 20, COUNT = 4 };

@@ -2,9 +2,9 @@
 /* What happens when no buffer is free: each policy, and the spill. */
 #include <errno.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
+#include "lib/chance.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 #include "typed/typed.h"
 
 enum { TYPE = 9, OTHER = 10, BYTES = 20000, COUNT = 2 };

@@ -2,8 +2,8 @@
 /* What order promises. */
 #include <errno.h>
 
-#include "../../../tests/handed.h"
-#include "../../../tests/local.h"
+#include "lib/handed.h"
+#include "lib/local.h"
 #include "typed/typed.h"
 
 enum { ONE, TWO, LONG = 4 << 20, COUNT = 8 };

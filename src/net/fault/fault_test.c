@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
 #include "base/world.h"
+#include "lib/check.h"
 
 enum { RANKS = 3, MANY = 200, LEN = 100 };
 

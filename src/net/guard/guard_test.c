@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/check.h"
 #include "job/exchange.h"
+#include "lib/chance.h"
+#include "lib/check.h"
 
 enum { RANKS = 3, BODY = 300, BRIEF_BODY = 50 };
 

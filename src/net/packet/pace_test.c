@@ -5,8 +5,8 @@
  */
 #include "net/packet/pace.h"
 
-#include "../../../tests/check.h"
 #include "base/chance.h"
+#include "lib/check.h"
 
 enum { PACKET = 1472, PACKETS = 1 << 13, FLOWS = 2, STEP_NS = 5000 };
 static const uint64_t MS = 1000000, SECOND = 1000000000;

@@ -6,8 +6,8 @@
 
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
 #include "job/exchange.h"
+#include "lib/check.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 #include "service/service.h"

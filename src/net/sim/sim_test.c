@@ -8,9 +8,9 @@
 #include <tern/sim.h>
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
 #include "base/world.h"
 #include "job/job.h"
+#include "lib/check.h"
 #include "net/packet/packet.h"
 
 enum { NODES = 2 };

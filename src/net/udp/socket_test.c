@@ -12,9 +12,9 @@
 
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
 #include "base/chance.h"
 #include "job/exchange.h"
+#include "lib/check.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../tests/check.h"
+#include "lib/check.h"
 
 static void row_write(struct rows *w, const char *name, uint64_t size, double ns)
 {

@@ -8,9 +8,9 @@
 
 #include <tern/tern.h>
 
-#include "../../../tests/chance.h"
-#include "../../../tests/check.h"
 #include "job/exchange.h"
+#include "lib/chance.h"
+#include "lib/check.h"
 #include "tools/run/hosts.h"
 #include "tools/run/order.h"
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
+#include "lib/check.h"
 
 enum { RANKS = 3, MOST = 32 };
 

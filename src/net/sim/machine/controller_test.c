@@ -6,7 +6,7 @@
 
 #include "net/packet/packet.h"
 
-#include "../../../../tests/sim_play.h"
+#include "lib/sim_play.h"
 
 enum {
 	LIBRARY = TERN_HANDLER_MAX + 3,

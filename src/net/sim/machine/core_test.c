@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "../../../../tests/check.h"
 #include "base/world.h"
+#include "lib/check.h"
 #include "net/sim/machine/machine.h"
 
 enum { MANY = 1024 }; /* switches, of which one at least is looked at */

@@ -4,8 +4,8 @@
 
 #include <tern/tern.h>
 
-#include "../../../../tests/sim_play.h"
 #include "base/chance.h"
+#include "lib/sim_play.h"
 
 enum { NODES = 4, EVENTS = 5000 };
 

@@ -4,8 +4,8 @@
 
 #include <tern/tern.h>
 
-#include "../../../../tests/sim_play.h"
 #include "base/chance.h"
+#include "lib/sim_play.h"
 
 #define BARE "cluster,latency=1us,hop=100ns,gap=0,gap_byte=1ns,"
 enum { LATENCY = 1000000, HOP = 100000, BYTE = 1000 };

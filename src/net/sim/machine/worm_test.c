@@ -4,8 +4,8 @@
 
 #include <tern/tern.h>
 
-#include "../../../../tests/sim_play.h"
 #include "base/chance.h"
+#include "lib/sim_play.h"
 
 #define BARE "cluster,network=mesh,flit=1ns,flit_bytes=1,"
 enum { CYCLE = 1000 };

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES TIMEOUT 60 LABELS perf */
+/*
+ * A rank that waits uses next to no CPU. The bounds are for a busy machine; the exact figures are
+ * printed.
+ */
+#include <sys/resource.h>
+
+#include "lib/ranks.h"
+
+enum { ASK };
+
+static _Thread_local _Atomic uint64_t flag;
+static bool at_a_barrier;
+
+static void signal_flag(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &flag, 1);
+}
+
+/* CPU time of this thread, or of this process's children. */
+static double cpu_seconds(int who)
+{
+	struct rusage u;
+	CHECK_IS(getrusage(who, &u), 0);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* The last rank does nothing for a second, then ends the others' wait. */
+static void wait_a_second(tern *t)
+{
+	uint32_t last = tern_size(t) - 1;
+	CHECK_IS(tern_barrier(t), 0); /* everybody is here: starting is not counted */
+	double before = cpu_seconds(RUSAGE_THREAD);
+	if (tern_rank(t) == last)
+		ranks_nap(1000000000);
+	if (at_a_barrier)
+		CHECK_IS(tern_barrier(t), 0);
+	else if (tern_rank(t) != last)
+		CHECK_IS(tern_wait(t, &flag, 1), 0);
+	else
+		for (uint32_t r = 0; r < last; r++)
+			CHECK_IS(tern_request(t, r, ASK), 0);
+	double used = cpu_seconds(RUSAGE_THREAD) - before;
+	if (tern_rank(t) == 0)
+		printf("    rank 0 of %u waited for a second and used %.2f%% of a core\n",
+		       tern_size(t), used * 100);
+	CHECK(used < 0.10);
+}
+
+static void prepare(tern *t)
+{
+	CHECK_IS(tern_on(t, ASK, signal_flag), 0);
+}
+
+static void wait_process(void)
+{
+	tern *t = ranks_open();
+	prepare(t);
+	wait_a_second(t);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_rank_that_waits_for_a_second_is_idle)
+{
+	ranks_run(2, wait_process);
+}
+
+TEST(a_rank_that_waits_at_a_barrier_is_idle)
+{
+	at_a_barrier = true;
+	ranks_run(2, wait_process);
+}
+
+TEST(a_thread_that_waits_is_idle)
+{
+	ranks_run_threads(2, prepare, wait_a_second);
+}
+
+TEST(sixty_four_ranks_that_wait_leave_the_machine_idle)
+{
+	double before = cpu_seconds(RUSAGE_CHILDREN);
+	ranks_run(64, wait_process);
+	double used = cpu_seconds(RUSAGE_CHILDREN) - before;
+	printf("    64 ranks used %.2f%% of a core, starting and ending included\n", used * 100);
+	CHECK(used < 1.0);
+}

@@ -1,0 +1,397 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What `tern perf` prints; never how fast it was.
+command=perf
+keys=(test size ranks value unit limit ratio spread better bar)
+. tests/lib/frame.sh
+
+sentence "--list names every test with its unit and sizes"
+run --list
+check_status 0
+tests=(round-trip reply-to rate payload memcpy send-overhead handling-overhead two-receivers \
+	two-senders payload-trip injection poll poll-one
+	barrier idle start memory trace)
+bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private \
+	chunk chunk-trip
+	copy-clean copy-dirty put-start get-start put-local put-value get-value add
+	put-request put-reply block-get parts parts-get parts-list)
+upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
+	no-overlap spawn-trip spawn-rate block stream stream-group)
+team=(team-barrier team-allreduce team-broadcast team-broadcast-long team-allreduce-long)
+gathered=(gathered updates)
+alone=(yield) # there is no limit to compare it with
+# want nine cores, or have more ranks than most machines
+many=(all-to-all random fan-in fan-out flooding-trip flooding-trip-99 flooded-trip flooded-trip-99 \
+	among-trip among-trip-99 burst multicast worker-rate worker-trip team-broadcast-16 \
+	team-allreduce-16)
+# left out of a build without libsodium
+udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy udp-parts udp-parts-get)
+# and of one without libfabric
+ofi=(ofi-trip ofi-wait-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk ofi-parts \
+	ofi-parts-get)
+delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread \
+	hold-interrupt barrier-thread)
+# left out where the kernel does not copy between processes
+kernel=(private-put private-get rendezvous)
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" \
+	"${team[@]}" "${gathered[@]}" "${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
+	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
+done
+count_out \
+	$((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + \
+	${#delivery[@]} + ${#team[@]} + ${#gathered[@]} + ${#kernel[@]} + \
+	${#udp[@]} + ${#ofi[@]})) .
+
+sentence "every test runs, and --json prints an array of records and nothing else"
+# --count is milliseconds for `idle`.
+run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
+check_status 0
+check_quiet
+check_records 45
+for name in "${tests[@]}"; do
+	check_out "\"test\": \"$name\""
+done
+count_out 0 '"value": null'
+
+sentence "so does every test of the memory layer"
+run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
+check_status 0
+check_quiet
+check_records 99
+for name in "${bulk[@]}"; do
+	check_out "\"test\": \"$name\""
+done
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so do those of workers"
+run --json --repeat 1 --count 20 --size 1,4 --test worker-rate,worker-trip
+check_status 0
+check_quiet
+check_records 4
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so does every test of many ranks"
+run --json --repeat 1 --count 20 --size 3,16 --test all-to-all,random,fan-in,fan-out,flooding-trip \
+	--test flooding-trip-99,flooded-trip,flooded-trip-99,among-trip,among-trip-99,burst
+check_status 0
+check_quiet
+check_records 22
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so does every test of collectives"
+run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${team[*]}")"
+check_status 0
+check_quiet
+check_records 15
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so do those of gathered messages"
+run --json --repeat 1 --count 2000 --size 2,4 --test "$(IFS=, && echo "${gathered[*]}")"
+check_status 0
+check_quiet
+check_records 4
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so does every test of sends, typed messages, channels, what is handed over, and threads"
+run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
+check_status 0
+check_quiet
+check_records 29
+for name in "${upper[@]}"; do
+	check_out "\"test\": \"$name\""
+done
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+run --json --repeat 1 --count 20 --test multicast --size 3
+check_status 0
+check_records 1
+
+sentence "so does every test of the ways of delivery"
+run --json --repeat 1 --count 3 --test "$(IFS=, && echo "${delivery[*]}")"
+check_status 0
+check_quiet
+check_records 14
+for name in "${delivery[@]}"; do
+	check_out "\"test\": \"$name\""
+done
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+if [[ $("$tern" info) == *"udp            usable"* ]]; then
+	sentence "so does every test over UDP"
+	run --json --repeat 1 --count 128 --test "$(IFS=, && echo "${udp[*]}")"
+	check_status 0
+	sed -i '/things go wrong on purpose/d' "$err"
+	check_quiet
+	check_records 12
+	count_out 0 '"value": null'
+	count_out 0 '"limit": null'
+fi
+
+if [[ $("$tern" info) == *"ofi            usable"* ]]; then
+	sentence "so does every test over libfabric"
+	run --json --repeat 1 --count 16 --test "$(IFS=, && echo "${ofi[*]}")"
+	check_status 0
+	check_quiet
+	check_records 16
+	count_out 0 '"value": null'
+	count_out 0 '"limit": null'
+fi
+
+sentence "what needs the kernel's copy between processes is left out without it, and it says why"
+if [[ $("$tern" info --json) == *'"single_copy": true'* ]]; then
+	run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${kernel[*]}")"
+	check_status 0
+	check_quiet
+	check_records 14
+	count_out 0 '"value": null'
+fi
+TERN_SINGLE_COPY=0 run --repeat 1 --count 2 --test private-put,atomic
+check_status 0
+check_out '^private-put +left out: TERN_SINGLE_COPY is 0'
+count_out 1 '^atomic +2 ranks '
+
+sentence "bytes are shown in KiB and MiB when they are many"
+run --repeat 1 --count 1 --test put --size 4096,65536,1048576
+count_out 1 '^put +4096 bytes .* at least 0.91$'
+count_out 1 '^put +64 KiB .* at least 0.95$'
+count_out 1 '^put +1 MiB .* at least 0.95$'
+
+sentence "sizes, counts and repeats are honoured"
+run --json --test round-trip,payload --size 3,4000 --count 7 --repeat 5
+check_status 0
+check_quiet
+check_records 3
+count_out 3 '"count": 7, "rounds": 5,'
+count_out 1 '"test": "round-trip", "size": 3, "size_unit": "words"'
+count_out 1 '"test": "payload", "size": 4000, "size_unit": "bytes"'
+
+sentence "a size goes to every test that it fits"
+run --json --size 256 --count 2 --repeat 1 --test round-trip,payload,memory
+check_status 0
+check_records 2
+
+sentence "figures stand beside their limit, and a bar is shown where there is one"
+run --json --test round-trip --size 4 --count 100 --repeat 4
+check_out \
+	'"unit": "ns", "limit": [0-9.e+]+, "ratio": [0-9.e+-]+, "better": "lower", "bar": "at most 1.10"'
+run --json --test memory --size 10
+check_out '"limit": null, "ratio": null, "better": "lower", "bar": null'
+
+sentence "--quick is a table with a line for each figure, and says what the limits are"
+run --quick --count 50 --repeat 3
+check_status 0
+check_quiet
+check_out '^test +size +value +spread +limit +ratio +bar$'
+for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 bytes' \
+	'barrier +8 ranks' 'start +2 ranks' 'put +4096 bytes' 'put +1 MiB'; do
+	count_out 1 \
+		"^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
+done
+count_out 11 '  limit: '
+grep -q $'\033' "$out" && fail "there are terminal codes in a file"
+
+sentence "--paper has every row of the thesis' tables 4-1, 4-7 and 4-8, and the cost of words"
+run --paper --count 40 --repeat 3
+check_status 0
+check_quiet
+check_out '^operation +table +ns +95 % interval +cycles +GB/s +nCUBE/2 +CM-5 +CM-5 MB/s$'
+check_out '^send request, 4 words +4-1, 4-7 .* 13.1 us, 24 instr +1.5 us, 50.7 cyc +10.6$'
+check_out '^handle xfer, 2 segments +4-7 .* 2.2 us, 71.1 cyc +7.40$'
+check_out '^latency of a hop +4-1, 4-7( +-){4} +2.2 us +0.8 us, 8.0 cyc +-$'
+count_out 3 '^fetch&add, .* 4-8 '
+count_out 14 '^(send|handle) [0-6] words?  '
+
+sentence "its phases are played between processes, for messages and for send&receive"
+check_out '^send, to two ranks +4-1, 4-7 +[0-9.]+ .* 13.1 us +1.5 us, 50.7 cyc +10.6$'
+check_out '^handle, from two ranks +4-7 +[0-9.]+ .* 1.6 us, 52.2 cyc +10.0$'
+check_out '^send&receive, send +4-1 +[0-9.]+ .* 92 us +- +-$'
+check_out '^send&receive, receive +4-1 +[0-9.]+ .* 102 us +- +-$'
+check_out '^send&receive, round trip +4-1 +[0-9.]+ .* 328 us +- +-$'
+
+sentence "alpha, beta, R-infinity, N-half and cycles per message stand beside the thesis' figures"
+check_out '^alpha, start-up +us +[0-9.]+ +[0-9.]+ +28.0 +15.5$'
+check_out '^beta, each byte +ns +[0-9.]+ +[0-9.]+ +450 +100$'
+check_out '^R-infinity, 1 / beta +MB/s +[0-9.]+ +[0-9.]+ +2.20 +10.0$'
+check_out '^N-half, alpha / beta +bytes +[0-9.]+ +[0-9.]+ +62.0 +155$'
+check_out '^cycles per message +cycles +([0-9.]+|-) +- +700 +100$'
+
+sentence "section 5 of FLASH and section 4 of Rosing and Saltz have a table each"
+check_out '^operation +section +ns +95 % interval +cycles +GB/s +FLASH$'
+check_out '^page, clean +5.2 +[0-9.]+ .* 11 us, 372 MB/s$'
+check_out '^page, dirty +5.2 +[0-9.]+ .* 16.4 us, 249 MB/s$'
+check_out '^Fetch-and-Op +5.3 +[0-9.]+ .* 2 us$'
+check_out '^operation +section +ns +95 % interval +cycles +GB/s +iPSC/860$'
+check_out '^solve, send and receive +4 +[0-9.]+ .* 474 us$'
+check_out '^solve, open channel +4 +[0-9.]+ .* 4 us$'
+
+sentence "it says what an interval is, which medians are independent, and what o leaves out"
+check_out '^ns: the median over rounds. 95 % interval: between two'
+check_out 'Tables are played one after another, independently'
+check_out "^overheads are the processor's part alone"
+
+sentence "its figures lie in their intervals, and --json has them all"
+paper_keys=(paper operation tables value low high unit cycles mb_per_s ncube2_us \
+	ncube2_instructions cm5_us cm5_cycles cm5_mb_per_s theirs_us theirs_mb_per_s)
+run --paper --json --count 40 --repeat 5
+check_status 0
+check_quiet
+[[ $("$check" "${paper_keys[@]}" <"$out" 2>>"$err") == 60 ]] || fail "there are not 60 records"
+count_out 2 '"value": null'
+sed -nE 's/.*"value": ([^,]*), "low": ([^,]*), "high": ([^,]*),.*/\2 \1 \3/p' "$out" |
+	grep -v null |
+	awk '!($1 <= $2 && $2 <= $3) { bad++ } END { exit bad || NR != 58 }' || fail "one does not"
+
+sentence "--delivery has every way at every interval, and says where they cross"
+run --delivery --count 2 --repeat 1 --plot "$folder/delivery.svg"
+check_status 0
+check_quiet
+check_out '^interval +delivery +slowdown +round trip +99 % +calls/msg +messages/s +regime$'
+for way in 'poll, each 10 us' 'poll, never' 'thread' 'interrupt'; do
+	count_out 8 \
+		"^[^:]{10}$way +-?[0-9.]+ %( +[0-9.]+ [num]s){2} +(-|[0-9.]+) +[0-9]+ +(infrequent|moderate|frequent|)$"
+done
+for title in 'slows the computation least' 'answers soonest' \
+	'communication, as interrupts see it'; do
+	count_out 1 "^$title"
+done
+[[ $(head -c 4 "$folder/delivery.svg") == "<svg" && $(tail -1 "$folder/delivery.svg") == "</svg>" \
+	]] || fail "the picture is not whole"
+[[ $(grep -c '<polyline' "$folder/delivery.svg") == 14 ]] ||
+	fail "the picture has not ten lines and four in its key"
+
+if [[ $("$TERN_BIN/tern" info) == *"udp            usable"* ]]; then
+	sentence "--flow has every strategy under every load"
+	run --flow --count 50 --repeat 1
+	check_status 0
+	check_quiet
+	for strategy in credit return drop nack token permit reserve; do
+		count_out 1 "^\\| $strategy \\|( [0-9.]+ \\|){9}$"
+	done
+	run --flow --count 50 --repeat 1 --json
+	check_status 0
+	check_quiet
+	[[ $("$check" strategy load rate unit packets again <"$out" 2>>"$err") == 21 ]] ||
+		fail "there are not 21 records"
+fi
+
+sentence "--collectives has the barrier, broadcast and allreduce beside their limits"
+run --collectives --quick --count 2 --repeat 1
+check_status 0
+check_quiet
+check_out '^test +size +value +spread +limit +ratio +bar$'
+figures='[0-9.]+ (us|GB/s) +- +[0-9.]+ (us|GB/s) +[0-9.]+'
+count_out 1 "^barrier-trip +2 ranks +$figures +at most 0.90$"
+count_out 1 "^barrier-lap +8 ranks +$figures +at most 0.40$"
+for ranks in 2 8; do
+	count_out 1 "^broadcast/$ranks +8 bytes +$figures +$"
+	count_out 1 "^broadcast/$ranks +1 MiB +$figures +at least 0.50$"
+	count_out 1 "^allreduce/$ranks +8 bytes +$figures +at most 1.50$"
+	count_out 1 "^allreduce/$ranks +1 MiB +$figures +at least 0.25$"
+done
+count_out 4 '(  |; )limit: |  limit of '
+
+sentence "its records are whole at every number of ranks and every size"
+run --collectives --json --count 1 --repeat 1
+check_status 0
+check_quiet
+check_records 69
+for ranks in 2 4 8 16; do
+	count_out 1 "\"test\": \"barrier-lap\", \"size\": $ranks, .*\"ranks\": $ranks,"
+	for size in 8 64 512 4096 32768 262144 1048576 4194304; do
+		count_out 2 \
+			"\"test\": \"(broadcast|allreduce)/$ranks\", \"size\": $size, .*\"ranks\": $ranks,"
+	done
+done
+count_out 0 '"(value|limit|ratio)": null'
+
+sentence "--scale has every row of many ranks at every number of ranks, and draws them"
+run --scale --count 20 --repeat 1 --plot "$folder/scale.svg"
+check_status 0
+check_quiet
+steps=2 && for ((ranks = 4; ranks < $(nproc); ranks *= 2)); do ((steps++)); done
+for row in all-to-all random fan-in fan-out; do
+	count_out "$steps" "^$row +[0-9]+ ranks +[0-9.]+ M/s +- +[0-9.]+ M/s +[0-9.]+ "
+done
+for row in flooding-trip flooded-trip among-trip; do
+	count_out "$((steps - 1))" "^$row +[0-9]+ ranks +[0-9.]+ ns +- +[0-9.]+ ns +[0-9.]+ "
+	count_out "$((steps - 1))" "^$row-99 +[0-9]+ ranks +[0-9.]+ ns +- +[0-9.]+ ns +[0-9.]+ "
+done
+[[ $(head -c 4 "$folder/scale.svg") == "<svg" && $(tail -1 "$folder/scale.svg") == "</svg>" ]] ||
+	fail "the picture is not whole"
+[[ $(grep -o '<polyline' "$folder/scale.svg" | wc -l) == 24 ]] ||
+	fail "the picture has not twenty lines and four in its key"
+[[ $(grep -o '<circle' "$folder/scale.svg" | wc -l) == $((8 * steps + 12 * (steps - 1))) ]] ||
+	fail "the picture has not a dot for each figure and each limit"
+run --scale --json --count 20 --repeat 1
+check_status 0
+check_quiet
+check_records $((4 * steps + 6 * (steps - 1)))
+count_out 0 '"(value|limit|ratio)": null'
+
+sentence "the records of --delivery are whole, and one way at least is the best at each interval"
+sweep_keys=(interval_us delivery poll_us slowdown latency_ns latency_p99_ns calls_per_message \
+	messages_per_s
+	slows_least answers_soonest regime ms rounds cores)
+run --delivery --json --count 2 --repeat 1
+check_status 0
+check_quiet
+[[ $("$check" "${sweep_keys[@]}" <"$out" 2>>"$err") == 32 ]] || fail "there are not 32 records"
+for interval in 1000 300 100 30 10 3 1 0; do
+	count_out 4 "\"interval_us\": $interval,"
+	for best in slows_least answers_soonest; do
+		grep -qE "\"interval_us\": $interval,.*\"$best\": true" "$out" ||
+			fail "at $interval us nothing is $best"
+	done
+done
+count_out 0 '"(slowdown|latency_ns|latency_p99_ns|calls_per_message|messages_per_s)": null'
+count_out 0 '"delivery": "poll", "poll_us": null,.*(slows_least|answers_soonest)": true'
+
+sentence "what it cannot do it refuses with one sentence and status 2"
+refused "'--quik'.*--quick" --quik
+refused "no such test.*did you mean rate" --test rte
+refused "no such test" --test rate,
+refused "whole number" --size four
+refused "whole number" --size 1,,2
+refused "round-trip takes 0 to 8 words" --test round-trip --size 9
+refused "none of the tests takes that size" --test round-trip,rate --size 9
+refused "whole number" --count 0
+refused "whole number" --repeat 1001
+refused "whole number" --repeat -1
+refused "needs a value" --size
+refused "is not an option" rate
+refused "cannot stand beside it" --paper --test rate
+refused "cannot stand beside it" --paper --size 4
+refused "cannot stand beside it" --delivery --test rate
+refused "cannot stand beside it" --delivery --paper
+refused "--collectives.* cannot stand beside it" --collectives --size 8
+refused "--scale.* cannot stand beside it" --scale --size 8
+refused "cannot stand beside it" --scale --delivery
+refused "cannot be used without" --plot x.svg
+
+sentence "--help helps"
+run --help
+check_status 0
+check_out '^usage: tern perf'
+
+sentence "too little memory is an error with a sentence, not a crash"
+TERN_MEMORY=8K run --test payload --size 64 --count 10 --repeat 1
+check_status 1
+check_err '^tern perf: .*memory'
+
+sentence "it works inside a job, and with a warning for a variable that nothing reads"
+TERN_SPINN=1 run --test round-trip --size 1 --count 10 --repeat 1
+check_status 0
+[[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") warnings"
+timeout 300 "$tern" run -n 1 "$tern" perf --json --test rate,start --size 2 --count 10 --repeat 1 \
+	>"$out" 2>"$err"
+status=$?
+check_status 0
+check_records 2
+
+finish

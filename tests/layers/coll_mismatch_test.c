@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Members that do not make the same call, with TERN_CHECK: it fails at every member, with a
+ * sentence that has both ranks and both calls, and the next call on the team succeeds.
+ */
+#include <string.h>
+#include <tern/coll.h>
+
+#include "lib/coll_calls.h"
+#include "lib/ranks.h"
+
+enum { MEMBERS = 4, ODD = 2 };
+
+static tern *t;
+static tern_team *all;
+static bool split; /* _start and a wait, at every second member */
+
+/* Of rank 0 and of rank ODD. */
+static void told(int rc, const char *first, const char *odd)
+{
+	const char *said = tern_strerror(rc);
+	CHECK_IS(rc, -EINVAL);
+	const char *between = strstr(said, ", rank 2 ");
+	if (!CHECK(strncmp(said, "rank 0 calls ", 13) == 0 && between && strstr(said, first) &&
+		   strstr(said, first) < between && strstr(between, odd)))
+		printf("    '%s'\n    should have '%s' and '%s'\n", said, first, odd);
+	CHECK_IS(tern_team_barrier(all), 0);
+}
+
+static bool odd(void)
+{
+	return tern_rank(t) == ODD;
+}
+
+/* -- Calls ------------------------------------------------------------------------------------- */
+
+static void try_calls(void)
+{
+	for (unsigned a = 0; a < CALLS; a++)
+		for (unsigned b = 0; b < CALLS; b++) {
+			char name[2][40];
+			unsigned which = odd() ? b : a;
+			bool start = split && tern_rank(t) % 2;
+			snprintf(name[0], sizeof name[0], "tern_team_%s", call_name[a]);
+			snprintf(name[1], sizeof name[1], "tern_team_%s", call_name[b]);
+			int rc = call_whole(t, all, (enum coll_call)which, 1, 64, start);
+			if (a == b)
+				CHECK_IS(rc, 0);
+			else
+				told(rc, name[0], name[1]);
+		}
+}
+
+/* -- Arguments --------------------------------------------------------------------------------- */
+
+static void try_arguments(void)
+{
+	double x[8] = { 1 }, y[8] = { 0 };
+	bool o = odd();
+	told(tern_team_broadcast(all, 0, x, o ? 16 : 8), "of 8 bytes from member 0",
+	     "of 16 bytes from member 0");
+	told(tern_team_broadcast(all, o ? 1 : 0, x, 8), "of 8 bytes from member 0",
+	     "of 8 bytes from member 1");
+	told(tern_team_gather(all, o ? 3 : 0, x, call_out, 8), "to member 0", "to member 3");
+	told(tern_team_allreduce(all, x, y, o ? 4 : 1, TERN_TYPE_DOUBLE, TERN_REDUCE_SUM),
+	     "of 1 elements (double, SUM)", "of 4 elements (double, SUM)");
+	told(tern_team_scan(all, x, y, 1, o ? TERN_TYPE_INT64 : TERN_TYPE_DOUBLE, TERN_REDUCE_SUM),
+	     "(double, SUM)", "(int64, SUM)");
+	told(tern_team_reduce(all, 0, x, y, 1, TERN_TYPE_DOUBLE,
+			      o ? TERN_REDUCE_MAX : TERN_REDUCE_SUM | TERN_REDUCE_EXACT),
+	     "(double, SUM | EXACT) to member 0", "(double, MAX) to member 0");
+}
+
+/* -- Teams ------------------------------------------------------------------------------------- */
+
+static void try_teams(void)
+{
+	tern_team *team = NULL;
+	uint32_t here[] = { 0, 1 }, there[] = { 0, 3 };
+	told(odd() ? tern_team_split(all, 0, 0, &team) : tern_team_machine(all, &team),
+	     "tern_team_machine", "tern_team_split");
+	told(tern_team_list(all, odd() ? there : here, 2, &team), "of 2 ranks 0, 1",
+	     "of 2 ranks 0, 3");
+	told(odd() ? tern_team_quiet(all) : tern_team_barrier(all), "tern_team_barrier",
+	     "tern_team_quiet");
+	CHECK(team == NULL);
+	CHECK_IS(tern_team_split(all, 0, 0, &team), 0); /* is checked like the one that it is of */
+	told(odd() ? tern_team_barrier(team) : tern_team_free(team), "tern_team_free",
+	     "tern_team_barrier");
+	CHECK_IS(tern_team_free(team), 0);
+}
+
+/* A member that has made one call less, whatever comes then. */
+static void try_order(void)
+{
+	uint64_t x = 1, y = 0;
+	if (!odd())
+		told(tern_team_broadcast(all, 0, &x, 8), "tern_team_broadcast",
+		     "tern_team_allgather");
+	else
+		told(tern_team_allgather(all, &x, call_out, 8), "tern_team_broadcast",
+		     "tern_team_allgather");
+	for (int i = 0; i < 200; i++) /* members count the same calls, and meet in the same ones */
+		CHECK_IS(tern_team_scan(all, &x, &y, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM), 0);
+	CHECK_IS(y, tern_rank(t) + 1);
+}
+
+static void rank_main(void)
+{
+	atomic_store(&check_failures, 0);
+	t = ranks_open();
+	REQUIRE(tern_team_all(t, &all) == 0);
+	try_calls();
+	split = true;
+	try_calls();
+	try_arguments();
+	try_teams();
+	try_order();
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+/* One rank does not check: nobody does, and no call waits for words that never come. */
+static void rank_unlike(void)
+{
+	if (strcmp(getenv("TERN_RANK"), "1") == 0)
+		setenv("TERN_CHECK", "0", 1);
+	atomic_store(&check_failures, 0);
+	t = ranks_open();
+	REQUIRE(tern_team_all(t, &all) == 0);
+	for (unsigned which = 0; which < CALLS; which++)
+		CHECK_IS(call_whole(t, all, (enum coll_call)which, 1, 64, which % 2), 0);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(calls_that_do_not_match_fail_at_every_member_in_words)
+{
+	setenv("TERN_CHECK", "1", 1);
+	ranks_run(MEMBERS, rank_main);
+}
+
+TEST(over_a_network_too)
+{
+	setenv("TERN_CHECK", "1", 1);
+	setenv("TERN_NET", "udp", 1);
+	ranks_run(MEMBERS, rank_main);
+	unsetenv("TERN_NET");
+}
+
+TEST(a_team_is_checked_if_all_members_check)
+{
+	setenv("TERN_CHECK", "1", 1);
+	ranks_run(3, rank_unlike);
+}

@@ -1,3 +1,0 @@
-# SPDX-License-Identifier: BSD-3-Clause
-# A layer outside of the tree of layers, for tests/layer_alone_test.sh.
-tern_layer(toy HANDLERS 1)
