@@ -17,7 +17,7 @@
  * in it; a member whose death was known to everybody before the call is not; everybody who lives
  * ends.
  *
- * Left out: desks and their places, ids, the messages of other calls. There is one message from one
+ * Left out: outboxes and their places, ids, the messages of other calls. There is one message from one
  * member to another, so their order is no question.
  *
  * Ways to break it: REMAKE (a leader makes its view anew of what it knows), GUESS (a living leader

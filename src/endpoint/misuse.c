@@ -52,7 +52,8 @@ int misuse_error(const char *call)
 	last.call = NULL;
 	if (named)
 		return error_set(-EINVAL, "%s%s was given %s", named,
-				 strncmp(named, "tern_", 5) ? "" : "()", last.what);
+				 strncmp(named, "tern_", 5) || strchr(named, '(') ? "" : "()",
+				 last.what);
 	return error_set(-EINVAL, "%s was given an endpoint that is closed",
 			 call ? call : "a call");
 }

@@ -43,7 +43,7 @@ struct plan {
 		name_at, front;
 	size_t heed_row, knocker_row;
 	size_t seat_at, seat_bytes, pool_at, pool_bytes, large_at, large_bytes, stats_at,
-		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, desk_at, desk_bytes,
+		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes,
 		pair_at, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
 
@@ -76,9 +76,9 @@ static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
 	p.spare_at = p.stats_at + size * p.stats_bytes;
 	p.span_bytes = round_up(size * sizeof(struct job_span), PAGE);
 	p.span_at = p.spare_at + size * p.spare_bytes;
-	p.desk_bytes = round_up(JOB_DESK, PAGE);
-	p.desk_at = p.span_at + members * p.span_bytes;
-	p.pair_at = round_up(p.desk_at + size * p.desk_bytes, HUGE_PAGE);
+	p.outbox_bytes = round_up(JOB_OUTBOX, PAGE);
+	p.outbox_at = p.span_at + members * p.span_bytes;
+	p.pair_at = round_up(p.outbox_at + size * p.outbox_bytes, HUGE_PAGE);
 	p.talk_at = p.pair_at + pair_area(size, (uint32_t)members);
 	p.heap_at = p.talk_at + talk_area(size, (uint32_t)members);
 	p.heap_bytes = round_up(heap, HUGE_PAGE);
@@ -112,8 +112,8 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->spare_bytes = p->spare_bytes;
 	j->span_at = p->span_at;
 	j->span_bytes = p->span_bytes;
-	j->desk_at = p->desk_at;
-	j->desk_bytes = p->desk_bytes;
+	j->outbox_at = p->outbox_at;
+	j->outbox_bytes = p->outbox_bytes;
 	j->pair_at = p->pair_at;
 	j->talk_at = p->talk_at;
 	j->talk_bytes = p->talk_bytes;

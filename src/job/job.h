@@ -127,10 +127,10 @@ struct job_rank {
 };
 
 /*
- * Bytes for the first desk of a rank (coll/desk.c), committed with its first team. Those of all
+ * Bytes for the first outbox of a rank (coll/near.c), committed with its first team. Those of all
  * ranks lie side by side, so that a rank that looks at all of them needs few page tables.
  */
-enum { JOB_DESK = 24 << 10 };
+enum { JOB_OUTBOX = 24 << 10 };
 
 /* What a rank tells the others of itself when it opens; see job/exchange.h. */
 enum { JOB_CARD_BYTES = 312 };
@@ -207,7 +207,7 @@ struct job {
 	_Atomic uint64_t trusted;
 	size_t seat_at, seat_bytes;
 	size_t pool_at, pool_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, stats_at,
-		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, desk_at, desk_bytes;
+		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes;
 	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
 	size_t large_at, large_bytes;
 	/*

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <tern/coll.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "lib/chance.h"
 #include "lib/ranks.h"
 

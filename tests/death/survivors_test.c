@@ -7,7 +7,7 @@
 #include <string.h>
 #include <tern/coll.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "lib/chance.h"
 #include "lib/ranks.h"
 
@@ -56,17 +56,17 @@ static uint64_t members_of(const tern_team *team)
 	return set;
 }
 
-/* The desk of the team that was left is used again, whatever is in its cells. */
-static void desk_again(tern *t, tern_team *left, const struct desk *old)
+/* The outbox of the team that was left is used again, whatever is in its cells. */
+static void outbox_again(tern *t, tern_team *left, const struct outbox *old)
 {
 	tern_team *half;
 	uint64_t one = 1, sum = 0;
 	CHECK_IS(tern_team_split(left, (int)tern_team_rank(left) % 2, 0, &half), 0);
-	bool again = half->own_desk == old || left->own_desk == old;
-	for (const struct desk *d = coll_of(t)->desks; d; d = d->next)
+	bool again = half->own_outbox == old || left->own_outbox == old;
+	for (const struct outbox *d = coll_of(t)->outboxes; d; d = d->next)
 		again |= d == old;
 	CHECK(again);
-	for (int i = 0; i < 2 * DESK_CELLS; i++) {
+	for (int i = 0; i < 2 * OUTBOX_CELLS; i++) {
 		CHECK_IS(
 			tern_team_allreduce(half, &one, &sum, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM),
 			0);
@@ -96,10 +96,10 @@ static void lose_one(void)
 		(void)!tern_team_survivors(all, &left);
 		raise(SIGKILL);
 	}
-	const struct desk *old = all->own_desk;
+	const struct outbox *old = all->own_outbox;
 	if (!CHECK_IS(tern_team_survivors(all, &left), 0))
 		printf("    %s\n", tern_strerror(rc));
-	CHECK(!all->own_desk);
+	CHECK(!all->own_outbox);
 	CHECK_IS(tern_team_barrier(all), -ESTALE);
 	atomic_store(&board->members[tern_rank(t)], members_of(left));
 	CHECK(!(members_of(left) >> victim & 1));
@@ -115,7 +115,7 @@ static void lose_one(void)
 	CHECK_IS(sum, tern_team_size(left));
 	for (int i = 0; i < 100; i++)
 		CHECK_IS(tern_team_barrier(left), 0);
-	desk_again(t, left, old);
+	outbox_again(t, left, old);
 	CHECK_IS(tern_team_quiet(left), 0);
 	CHECK_IS(tern_team_free(left), 0);
 	CHECK_IS(tern_team_free(all), 0);

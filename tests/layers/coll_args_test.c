@@ -4,7 +4,7 @@
 #include <string.h>
 #include <tern/coll.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "lib/check.h"
 
 static tern *t;

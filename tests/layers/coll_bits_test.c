@@ -2,8 +2,8 @@
 /*
  * Reductions of reals, bit by bit: NaNs of every kind, infinities and zeros of both signs. All
  * members get the same bits. MIN and MAX, and with TERN_REDUCE_EXACT also sums, products and scans,
- * give what a plain loop over the members gives, through desks, by messages, without the right to
- * each other's memory, and on several machines.
+ * give what a plain loop over the members gives, through outboxes, by messages, without the right
+ * to each other's memory, and on several machines.
  */
 #include <math.h>
 #include <string.h>
@@ -207,7 +207,7 @@ static void try_sizes(void)
 		ranks_run(sizes[i], rank_main);
 }
 
-TEST(members_have_the_same_bits_through_desks)
+TEST(members_have_the_same_bits_through_outboxes)
 {
 	try_sizes();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long blocks of an all-to-all on one machine: the kernel copies them, in one round of the desks.
- * Where it may not at one member, or a member's data is in place, all members use the desks.
+ * Long blocks of an all-to-all on one machine: the kernel copies them, in one round of the
+ * outboxes. Where it may not at one member, or a member's data is in place, all members use the
+ * outboxes.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -11,7 +12,7 @@
 #include <sys/syscall.h>
 #include <tern/coll.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "lib/chance.h"
 #include "lib/ranks.h"
 
@@ -103,18 +104,18 @@ TEST(the_kernel_copies_long_blocks_in_one_round)
 	try_with(NONE);
 }
 
-TEST(blocks_in_place_go_through_the_desks)
+TEST(blocks_in_place_go_through_the_outboxes)
 {
 	try_with(ALL_IN_PLACE);
 	try_with(ONE_IN_PLACE);
 }
 
-TEST(blocks_go_through_the_desks_where_one_member_does_not_read)
+TEST(blocks_go_through_the_outboxes_where_one_member_does_not_read)
 {
 	try_with(ONE_UNWILLING);
 }
 
-TEST(blocks_go_through_the_desks_where_one_member_may_not_read)
+TEST(blocks_go_through_the_outboxes_where_one_member_may_not_read)
 {
 	try_with(ONE_REFUSED);
 }

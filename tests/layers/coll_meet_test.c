@@ -8,7 +8,7 @@
 #include <string.h>
 #include <tern/coll.h>
 
-#include "coll/desk.h"
+#include "coll/cell.h"
 #include "lib/ranks.h"
 
 enum { ROUNDS = 40, WORDS = CELL_LINE / 8 };
@@ -16,7 +16,7 @@ enum { ROUNDS = 40, WORDS = CELL_LINE / 8 };
 /* Until `n` members sleep. They say so once their calls have become runs. */
 static void sleepers_wait(const tern_team *team, uint32_t n)
 {
-	while (atomic_load(&team->desk[0]->sleepers) < n)
+	while (atomic_load(&team->outbox[0]->sleepers) < n)
 		ranks_nap(50000);
 }
 
@@ -46,7 +46,7 @@ static void late_rank(void)
 			CHECK_IS(tern_team_barrier(all), 0);
 		else
 			sum_one(all, i, i % 3 == 1 ? 1 : WORDS);
-		/* One round of the desks, and one call, whoever has completed it. */
+		/* One round of the outboxes, and one call, whoever has completed it. */
 		CHECK_IS(all->round, round + 1);
 		CHECK_IS(all->calls, calls + 1);
 		for (uint64_t k = 0; k < 3; k++)
@@ -67,7 +67,7 @@ static void full_rank(void)
 		CHECK_IS(tern_team_barrier(all), 0);
 		if (tern_rank(t) == 1)
 			sleepers_wait(all, 1);
-		for (uint64_t i = 0; i < DESK_CELLS; i++) {
+		for (uint64_t i = 0; i < OUTBOX_CELLS; i++) {
 			uint64_t word = tern_rank(t) ? 0 : i;
 			CHECK_IS(tern_team_broadcast(all, 0, &word, sizeof word), 0);
 			CHECK_IS(word, i);

@@ -2,7 +2,7 @@
 /*
  * Reductions whose order matters: an operation of the program that does not commute, and sums that
  * round, with TERN_REDUCE_EXACT. Both combine the members from the first one on, at every root, in
- * place and not, through desks and by messages.
+ * place and not, through outboxes and by messages.
  */
 #include <string.h>
 #include <tern/coll.h>
@@ -131,7 +131,7 @@ static void try_sizes(const char *net)
 	unsetenv("TERN_NET");
 }
 
-TEST(members_are_combined_in_their_order_through_desks)
+TEST(members_are_combined_in_their_order_through_outboxes)
 {
 	try_sizes(NULL);
 }

@@ -7,7 +7,7 @@
  */
 #include <tern/coll.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "lib/chance.h"
 #include "lib/net_traffic.h"
 #include "lib/ranks.h"
@@ -145,7 +145,7 @@ static void try_grids(const char *net, const char *delivery)
 	unsetenv("TERN_DELIVERY");
 }
 
-TEST(teams_at_once_through_desks)
+TEST(teams_at_once_through_outboxes)
 {
 	try_grids(NULL, "poll");
 	try_grids(NULL, "thread");
@@ -191,9 +191,9 @@ static void frugal_rank(void)
 	REQUIRE(tern_team_split(all, (int)tern_rank(t) % 2, 0, &half) == 0);
 	for (uint32_t r = 0; r < tern_size(t); r++)
 		CHECK(r == tern_rank(t) || !t->lane[r].base);
-	CHECK(heap_bytes(t) <= 2 * (sizeof(struct desk) + (64 << 10)));
+	CHECK(heap_bytes(t) <= 2 * (sizeof(struct outbox) + (64 << 10)));
 	CHECK_IS(tern_team_allreduce(all, in, out, 1000, TERN_TYPE_UINT64, TERN_REDUCE_SUM), 0);
-	CHECK(heap_bytes(t) >= DESK_PLACES * CELL_LONG);
+	CHECK(heap_bytes(t) >= OUTBOX_PLACES * CELL_LONG);
 	CHECK_IS(tern_team_free(half), 0);
 	CHECK_IS(tern_team_free(all), 0);
 	CHECK_IS(tern_close(t), 0);
@@ -215,7 +215,7 @@ static void narrow_rank(void)
 	if (tern_rank(t) == 1)
 		CHECK_IS(tern_alloc(t, 600 << 10, &p), 0);
 	REQUIRE(tern_team_all(t, &all) == 0);
-	CHECK(!all->desk);
+	CHECK(!all->outbox);
 	in[999] = tern_rank(t);
 	CHECK_IS(tern_team_allreduce(all, in, out, 1000, TERN_TYPE_UINT64, TERN_REDUCE_SUM), 0);
 	CHECK_IS(out[999], 0 + 1 + 2);

@@ -2,13 +2,13 @@
 /* ctest: TIMEOUT 300 */
 /*
  * Every collective against a reference: each type with each operation, counts of 0 and counts that
- * do not divide, in place and not, on teams of several shapes, by desks and by messages, with ranks
- * that come early and late.
+ * do not divide, in place and not, on teams of several shapes, by outboxes and by messages, with
+ * ranks that come early and late.
  */
 #include <string.h>
 #include <tern/coll.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "lib/chance.h"
 #include "lib/net_traffic.h"
 #include "lib/ranks.h"
@@ -423,8 +423,8 @@ static void rank_main(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* More than all places of a desk hold, several times. */
-enum { DOUBLES = 3 * DESK_PLACES * CELL_LONG / 8 + 100 };
+/* More than all places of an outbox hold, several times. */
+enum { DOUBLES = 3 * OUTBOX_PLACES * CELL_LONG / 8 + 100 };
 
 static void long_rank(void)
 {
@@ -484,17 +484,17 @@ static void try_jobs(const char *net, const char *delivery)
 	unsetenv("TERN_DELIVERY");
 }
 
-TEST(collectives_through_desks)
+TEST(collectives_through_outboxes)
 {
 	try_jobs(NULL, "poll");
 }
 
-TEST(collectives_through_desks_by_a_thread)
+TEST(collectives_through_outboxes_by_a_thread)
 {
 	try_jobs(NULL, "thread");
 }
 
-TEST(collectives_through_desks_by_interrupt)
+TEST(collectives_through_outboxes_by_interrupt)
 {
 	try_jobs(NULL, "interrupt");
 }

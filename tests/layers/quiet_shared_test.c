@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <tern/coll.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "lib/ranks.h"
 
 static tern *t;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "coll/coll.h"
+#include "coll/run.h"
 
 enum { WORDS = 128 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The exchange of the call that makes a team of all ranks, where they are on one machine and have
- * no desks yet: each has a place in the job's memory, writes what it offers, then a number, and
+ * no outboxes yet: each has a place in the job's memory, writes what it offers, then a number, and
  * reads the places of all. So no pair of ranks has to begin to talk.
  *
  * A rank has two places, which calls use in turn. It writes to one again two calls later: by then
@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 
 static struct job_offer *offer_of(const struct run *r, uint32_t rank)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "coll/coll.h"
+#include "coll/far.h"
 
 enum { AHEAD_MOST = 64 }; /* calls in which a member may be ahead of another */
 
@@ -478,6 +478,7 @@ static int move(tern_team *team, enum moving what, uint32_t root, const void *in
 {
 	static const enum near_kind near[] = { NEAR_GATHER, NEAR_ALLGATHER, NEAR_SCATTER,
 					       NEAR_ALLTOALL };
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
 	struct run *r;
 	int rc = moving_check(team, what, root, in, out, len, name);
 	if (!rc && team->is_near)
@@ -499,50 +500,42 @@ static int move(tern_team *team, enum moving what, uint32_t root, const void *in
 
 int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
 {
-	INSIDE struct scope scope = team_scope(&team, __func__);
 	return move(team, GATHER, root, in, out, len, NULL, "tern_team_gather()");
 }
 
 int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			   tern_op *op)
 {
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
 }
 
 int tern_team_allgather(tern_team *team, const void *in, void *out, size_t len)
 {
-	INSIDE struct scope scope = team_scope(&team, __func__);
 	return move(team, ALLGATHER, 0, in, out, len, NULL, "tern_team_allgather()");
 }
 
 int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
 }
 
 int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
 {
-	INSIDE struct scope scope = team_scope(&team, __func__);
 	return move(team, SCATTER, root, in, out, len, NULL, "tern_team_scatter()");
 }
 
 int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			    tern_op *op)
 {
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
 }
 
 int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
 {
-	INSIDE struct scope scope = team_scope(&team, __func__);
 	return move(team, ALLTOALL, 0, in, out, len, NULL, "tern_team_alltoall()");
 }
 
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
 }

@@ -2,7 +2,7 @@
 /* What goes into the cells of a round, and out of them: copying and combining, without waiting. */
 #include <string.h>
 
-#include "coll/desk.h"
+#include "coll/cell.h"
 
 /* -- Writing ----------------------------------------------------------------------------------- */
 

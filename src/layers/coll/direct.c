@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A long all-to-all of members that share memory: the kernel copies each block from where its
- * sender has it to where its receiver wants it, once. In one round of the desks members say where
- * their data is, read what is for them, and say that they have; nobody leaves before all have.
+ * sender has it to where its receiver wants it, once. In one round of the outboxes members say
+ * where their data is, read what is for them, and say that they have; nobody leaves before all
+ * have.
  *
  * Where a member cannot read, or its data is in place, all of them see that in the cells, and the
- * blocks go through the desks instead.
+ * blocks go through the outboxes instead.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#include "coll/desk.h"
+#include "coll/cell.h"
 #include "mem/mem.h"
 
 enum refusal { REFUSED_NOT, REFUSED_NOW, REFUSED_ALWAYS };
@@ -60,7 +61,7 @@ static enum refusal refusal_look(const tern_team *team, const struct near_step *
 	return (enum refusal)most;
 }
 
-/* Leaves the round; the step begins again, by the desks. */
+/* Leaves the round; the step begins again, by the outboxes. */
 static void direct_give_up(tern_team *team, struct near_step *s, enum refusal why)
 {
 	if (why == REFUSED_ALWAYS)

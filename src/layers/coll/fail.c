@@ -4,9 +4,9 @@
  *
  * To leave is not to die. A member that closes its endpoint has done its part of the calls that it
  * made: what it sent is handled before this layer hears that it has left, and what it wrote in its
- * desk stays. So a call goes on, and fails only when it waits for something that the member has not
- * sent (run_needs()). That means that the member has left before its part was done: every message
- * has a receive that its call waits for, so a member that has left needs nothing any more.
+ * outbox stays. So a call goes on, and fails only when it waits for something that the member has
+ * not sent (run_needs()). That means that the member has left before its part was done: every
+ * message has a receive that its call waits for, so a member that has left needs nothing any more.
  *
  * A death is told to every rank of the job, and a member that dies may have sent any part of
  * anything. So all calls on its teams that cannot complete at once fail, at each member by itself.
@@ -26,7 +26,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "coll/coll.h"
+#include "coll/message.h"
 
 /* -- Failing ----------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "coll/coll.h"
+#include "coll/far.h"
 
 /* A member, counted from the root on. */
 static uint32_t rank_at(const struct members *p, uint32_t root, uint32_t place)

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "coll/coll.h"
+#include "coll/far.h"
 
 static uint32_t group_size(const tern_team *team, uint32_t machine)
 {

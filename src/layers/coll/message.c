@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "coll/coll.h"
+#include "coll/message.h"
 
 /* A message whose team, call or step has not come here yet. */
 struct early {

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "core/layers.h"
 #include "core/rules.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "coll/coll.h"
+#include "coll/run.h"
 #include "core/scope.h"
 
 /*

@@ -8,7 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "coll/coll.h"
+#include "coll/message.h"
 #include "endpoint/trace.h"
 
 struct scratch {
@@ -318,7 +318,7 @@ static int run_lasts(struct endpoint *e, struct wait *w)
 		run_words(rw->run, rw->words, sizeof rw->words);
 		w->call = rw->words;
 	}
-	if (!rw->dozes && rw->run->team->desk) {
+	if (!rw->dozes && rw->run->team->outbox) {
 		rw->dozes = true;
 		near_doze(rw->run->team, true);
 	}
@@ -334,7 +334,7 @@ static void wait_awaits(struct endpoint *e, struct wait *w, uint64_t *set)
 		run_awaits(rw->run->team->first, set);
 }
 
-/* On the desks a moment decides: looks there before it waits as all calls do. */
+/* On the outboxes a moment decides: looks there before it waits as all calls do. */
 static bool run_look(struct endpoint *e, struct run_wait *rw)
 {
 	for (uint32_t i = 0; i < e->spin && i < LOOKS_MOST; i++) {

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "coll/coll.h"
+#include "coll/message.h"
 
 enum { VIEW_WORDS = TERN_RANKS_MAX / 64 };
 
@@ -123,7 +123,7 @@ unsigned survivors_dies_at = UINT32_MAX; /* messages that a test lets a rank sen
 static int view_tell(tern_team *team, const struct view *v)
 {
 	struct endpoint *e = team->coll->e;
-	const uint64_t words[] = { team->id, team->all.me, v->place.desk, v->place.round };
+	const uint64_t words[] = { team->id, team->all.me, v->place.outbox, v->place.round };
 	size_t bytes = (team->all.n + 63) / 64 * sizeof(uint64_t);
 	for (uint32_t i = 0; i < team->all.n; i++) {
 		if (i == team->all.me)
@@ -211,21 +211,21 @@ static int rounds_pass(tern_team *team, struct say *say)
 }
 
 /*
- * All members of the new team have called this, so none of them uses a desk of the old one any
+ * All members of the new team have called this, so none of them uses an outbox of the old one any
  * more. Numbers of rounds that were not left may be in its cells: it goes on behind them.
  */
-static void desk_reclaim(tern_team *team)
+static void outbox_reclaim(tern_team *team)
 {
-	struct desk *d = team->own_desk;
+	struct outbox *d = team->own_outbox;
 	if (!d)
 		return;
-	atomic_store(&d->left, team->round + DESK_CELLS);
+	atomic_store(&d->left, team->round + OUTBOX_CELLS);
 	atomic_store(&d->sleepers, 0);
-	desk_give(team->coll, d);
-	team->own_desk = NULL;
+	outbox_give(team->coll, d);
+	team->own_outbox = NULL;
 }
 
-static int survivors_make(tern_team *team, const struct view *view, struct desk *own,
+static int survivors_make(tern_team *team, const struct view *view, struct outbox *own,
 			  tern_team **out)
 {
 	struct coll *c = team->coll;
@@ -282,14 +282,14 @@ int tern_team_survivors(tern_team *team, tern_team **out)
 		return rc;
 	team_fail_told(team, "tern_team_survivors()");
 	lost_look(team->coll->e);
-	struct desk *own = desk_take(team->coll, &say.view.place);
+	struct outbox *own = outbox_take(team->coll, &say.view.place);
 	rc = rounds_pass(team, &say);
 	if (!rc && (rc = survivors_make(team, &say.view, own, out))) {
 		team_fail(team, team->calls, team->coll->e->t->rank, rc);
 		team_fail_tell(team, CALL_SURVIVORS);
 	}
 	if (!rc)
-		desk_reclaim(team);
+		outbox_reclaim(team);
 	team->retired = !rc;
 	return rc;
 }

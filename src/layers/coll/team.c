@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "coll/coll.h"
+#include "coll/far.h"
+#include "coll/message.h"
 #include "mem/mem.h"
 
 /* -- The layer --------------------------------------------------------------------------------- */
@@ -36,7 +37,7 @@ static void team_drop(tern_team *team)
 	free(team->group);
 	free(team->group_at);
 	free(team->agents.rank);
-	free(team->desk);
+	free(team->outbox);
 	views_free(team);
 	*team = (tern_team){ .coll = (struct coll *)&misuse_state };
 	memory_bury(team, false);
@@ -143,7 +144,7 @@ tern_team *team_find(const struct coll *c, uint64_t id)
 }
 
 /* Whether ranks of this machine map each other's heaps: not under TERN_GRANT. */
-static bool desks_shared(const struct coll *c)
+static bool outboxes_shared(const struct coll *c)
 {
 	for (unsigned i = 0; i < c->e->nets; i++)
 		if (c->e->net[i]->ops->span == SPAN_MACHINE)
@@ -151,44 +152,44 @@ static bool desks_shared(const struct coll *c)
 	return false;
 }
 
-_Static_assert(sizeof(struct desk) <= JOB_DESK, "it fits");
+_Static_assert(sizeof(struct outbox) <= JOB_OUTBOX, "it fits");
 
 /* The first lies beside those of the other ranks. NULL: there is no memory. */
-static struct desk *desk_new(struct coll *c)
+static struct outbox *outbox_new(struct coll *c)
 {
 	struct job *job = &c->e->group->job;
-	size_t at = job->desk_at + c->e->t->rank * job->desk_bytes;
+	size_t at = job->outbox_at + c->e->t->rank * job->outbox_bytes;
 	void *p = job->base + at;
-	if (c->desk_first || job_commit(job, at, job->desk_bytes, "the desk of a team")) {
-		if (tern_alloc(c->e->t, sizeof(struct desk), &p))
+	if (c->outbox_first || job_commit(job, at, job->outbox_bytes, "the outbox of a team")) {
+		if (tern_alloc(c->e->t, sizeof(struct outbox), &p))
 			return NULL;
 	}
-	c->desk_first = true;
-	return memset(p, 0, sizeof(struct desk)); /* others may have used the memory */
+	c->outbox_first = true;
+	return memset(p, 0, sizeof(struct outbox)); /* others may have used the memory */
 }
 
-struct desk *desk_take(struct coll *c, struct place *place)
+struct outbox *outbox_take(struct coll *c, struct place *place)
 {
-	struct desk *d = c->desks;
-	*place = (struct place){ DESK_NONE, 0 };
-	if (!desks_shared(c))
+	struct outbox *d = c->outboxes;
+	*place = (struct place){ OUTBOX_NONE, 0 };
+	if (!outboxes_shared(c))
 		return NULL;
 	if (d) {
-		c->desks = d->next;
+		c->outboxes = d->next;
 	} else {
-		if (!mem_room(mem_of(c->e->t), sizeof *d + DESK_PLACES * CELL_LONG) ||
-		    !(d = desk_new(c)))
+		if (!mem_room(mem_of(c->e->t), sizeof *d + OUTBOX_PLACES * CELL_LONG) ||
+		    !(d = outbox_new(c)))
 			return NULL;
 	}
-	place->desk = (uint64_t)((char *)d - c->e->group->job.base);
+	place->outbox = (uint64_t)((char *)d - c->e->group->job.base);
 	place->round = atomic_load(&d->left);
 	return d;
 }
 
-void desk_give(struct coll *c, struct desk *d)
+void outbox_give(struct coll *c, struct outbox *d)
 {
-	d->next = c->desks;
-	c->desks = d;
+	d->next = c->outboxes;
+	c->outboxes = d;
 }
 
 /* Which machine a rank is on; where ranks of one do not share memory, each is its own. */
@@ -247,8 +248,8 @@ static void team_group(tern_team *team)
 }
 
 /*
- * Whether there is something to gain from a level of desks below one of messages. All members come
- * to the same: everybody who is not alone on its machine has a desk, or none is used.
+ * Whether there is something to gain from a level of outboxes below one of messages. All members
+ * come to the same: everybody who is not alone on its machine has an outbox, or none is used.
  */
 static bool team_levels(const tern_team *team, const struct place *places)
 {
@@ -256,34 +257,35 @@ static bool team_levels(const tern_team *team, const struct place *places)
 		return false;
 	for (uint32_t i = 0; i < team->all.n; i++) {
 		uint32_t m = team->machine[i];
-		if (team->group_at[m + 1] - team->group_at[m] > 1 && places[i].desk == DESK_NONE)
+		if (team->group_at[m + 1] - team->group_at[m] > 1 &&
+		    places[i].outbox == OUTBOX_NONE)
 			return false;
 	}
 	return true;
 }
 
-/* False: no memory. The desk of a member that has left is there: the job's memory keeps it. */
-static bool team_desks(tern_team *team, const struct place *places)
+/* False: no memory. The outbox of a member that has left is there: the job's memory keeps it. */
+static bool team_outboxes(tern_team *team, const struct place *places)
 {
 	const struct job *job = &team->coll->e->group->job;
 	uint32_t near = 0;
 	if (!team->two_levels || team->near.n < 2)
 		return true;
-	struct desk **desk = calloc(team->near.n, sizeof *desk);
-	for (uint32_t i = 0; desk && i < team->all.n; i++) {
+	struct outbox **outbox = calloc(team->near.n, sizeof *outbox);
+	for (uint32_t i = 0; outbox && i < team->all.n; i++) {
 		if (team->machine[i] != team->machine[team->all.me])
 			continue;
 		if (places[i].round > team->round)
 			team->round = places[i].round;
-		desk[near++] = (struct desk *)(void *)(job->base + places[i].desk);
+		outbox[near++] = (struct outbox *)(void *)(job->base + places[i].outbox);
 	}
-	team->desk = desk;
+	team->outbox = outbox;
 	team->all_left = team->round;
-	return desk != NULL;
+	return outbox != NULL;
 }
 
 int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
-	      const struct place *places, struct desk *own, tern_team **out)
+	      const struct place *places, struct outbox *own, tern_team **out)
 {
 	tern_team *team = calloc(1, sizeof *team);
 	if (team)
@@ -305,13 +307,13 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	team_sort(team);
 	team_group(team);
 	team->two_levels = team_levels(team, places);
-	if (!team_desks(team, places)) {
+	if (!team_outboxes(team, places)) {
 		team_drop(team);
 		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
 				 n);
 	}
-	team->is_near = team->near.n == n && team->desk;
-	team->own_desk = own;
+	team->is_near = team->near.n == n && team->outbox;
+	team->own_outbox = own;
 	team->next = c->teams;
 	c->teams = team;
 	for (uint32_t i = 0; i < n; i++)
@@ -357,7 +359,7 @@ static uint32_t offers_pick(const struct offer *offers, uint32_t n, int32_t colo
 }
 
 static int team_from_offers(tern_team *parent, const struct offer *offers, int32_t colour,
-			    struct desk *own, tern_team **out)
+			    struct outbox *own, tern_team **out)
 {
 	struct coll *c = parent->coll;
 	uint32_t n = parent->all.n, *place = malloc(2 * n * sizeof *place), *rank = place + n;
@@ -384,7 +386,7 @@ static int team_from_offers(tern_team *parent, const struct offer *offers, int32
 /* `words`: what must be the same at all members besides the call. */
 _Static_assert(sizeof(struct offer) <= sizeof((struct job_offer *)0)->words, "it fits");
 
-/* The team of all ranks is the one without desks: see tern_team_all(). */
+/* The team of all ranks is the one without outboxes: see tern_team_all(). */
 static void offers_exchange(struct run *r, const struct offer *mine, struct offer *offers)
 {
 	const tern_team *team = r->team;
@@ -412,14 +414,14 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 	struct offer mine = { .next_id = c->next_id, .colour = colour, .key = key };
 	mine.checked = c->e->checked;
 	struct offer *offers = malloc(n * sizeof *offers);
-	struct desk *own = NULL;
+	struct outbox *own = NULL;
 	struct run *r;
 	if (!offers)
 		return error_set(-ENOMEM, "%s: no memory", name);
 	uint64_t call = parent->calls;
 	int rc = run_begin(parent, name, &r);
 	if (!rc) {
-		own = colour == TERN_COLOUR_NONE ? NULL : desk_take(c, &mine.place);
+		own = colour == TERN_COLOUR_NONE ? NULL : outbox_take(c, &mine.place);
 		run_agree(r, "%s", words);
 		offers_exchange(r, &mine, offers);
 		r->meets = true;
@@ -445,11 +447,12 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 			team->parent = parent->id;
 			team->maker = call;
 		}
-	} else if (parent->calls > call && rc != -EINVAL) { /* others may have it, with the desk */
+	} else if (parent->calls > call &&
+		   rc != -EINVAL) { /* others may have it, with the outbox */
 		team_fail(parent, call, c->e->t->rank, rc);
 		team_fail_tell(parent, call);
 	} else if (own) {
-		desk_give(c, own);
+		outbox_give(c, own);
 	}
 	return rc;
 }
@@ -468,7 +471,7 @@ int tern_team_all(tern *t, tern_team **team)
 		return error_set(-ENOMEM, "tern_team_all(): no memory");
 	for (uint32_t i = 0; i < t->size; i++)
 		ranks[i] = i;
-	/* Id 1 is a team without desks, on which this call alone is made. */
+	/* Id 1 is a team without outboxes, on which this call alone is made. */
 	tern_team *base = team_find(c, TEAM_FIRST);
 	if (!base)
 		rc = team_make(c, TEAM_FIRST, ranks, t->size, NULL, NULL, &base);
@@ -548,7 +551,7 @@ int tern_team_free(tern_team *team)
 	if (team->first)
 		return error_set(-EBUSY, "tern_team_free() was called while %s is under way",
 				 team->first->name);
-	/* Others may still read data in our desk: all say that they do not. */
+	/* Others may still read data in our outbox: all say that they do not. */
 	bool whole = !team_fails(team, team->calls) && !team->retired;
 	rc = whole ? call_barrier(team, NULL, "tern_team_free()") : 0;
 	if (rc == -EINVAL) /* others call something else: see agree.c */
@@ -557,9 +560,9 @@ int tern_team_free(tern_team *team)
 	team_fail_told(team, "tern_team_free()");
 	team_unlink(team);
 	early_forget(team->coll, team->id);
-	/* Of a team that has lost a member the desk stays: who is still in a call may read it. */
-	if (team->own_desk && whole)
-		desk_give(team->coll, team->own_desk);
+	/* Of a team that has lost a member the outbox stays: who is still in a call may read it. */
+	if (team->own_outbox && whole)
+		outbox_give(team->coll, team->own_outbox);
 	team_drop(team);
 	return 0;
 }

@@ -16,7 +16,7 @@
 	X(SLICED_LEAST, 32 << 10, "sliced, in one piece")                                 \
 	X(DIRECT_LEAST, 32 << 10, "the kernel moves it")                                  \
 	X(DIRECT_FEW, 64 << 10, "the kernel moves it between few members")                \
-	X(CELL_LONG, 64 << 10, "a place of the desk")                                     \
+	X(CELL_LONG, 64 << 10, "a place of the outbox")                                   \
 	X(DIRECT_TURN, 256 << 10, "moved by the kernel in one turn")
 
 enum coll_threshold { COLL_THRESHOLDS(THRESHOLD_NAME) };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "coll/coll.h"
+#include "coll/far.h"
 #include "mem/parts.h"
 
 static size_t shorter(size_t a, uint64_t b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Steps among members that share memory: each writes into cells of its own desk and reads those of
- * the others, round by round. A cell is written again when all have left the round that used it.
+ * Steps among members that share memory: each writes into cells of its own outbox and reads those
+ * of the others, round by round. A cell is written again when all have left the round that used it.
  * Writing may be ahead of reading, within a step.
  *
  * The number of a cell is stored with release after the data and loaded with acquire before it. It
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "coll/desk.h"
+#include "coll/cell.h"
 
 /*
  * Rounds that a member writes before it reads the first of them. Few where the members have a core
@@ -127,12 +127,12 @@ static size_t near_bytes(const tern_team *team, const struct near_step *s)
 int near_places(tern_team *team, const struct near_step *s)
 {
 	struct endpoint *e = team->coll->e;
-	struct desk *own = team->desk[team->near.me];
+	struct outbox *own = team->outbox[team->near.me];
 	void *p;
 	if (own->places || near_bytes(team, s) <= CELL_SHORT ||
 	    !near_writes(team, s, team->near.me))
 		return 0;
-	int rc = tern_alloc(e->t, (size_t)DESK_PLACES * CELL_LONG, &p);
+	int rc = tern_alloc(e->t, (size_t)OUTBOX_PLACES * CELL_LONG, &p);
 	if (rc) {
 		team_fail(team, team->calls, e->t->rank, rc);
 		team_fail_tell(team, team->calls);
@@ -149,7 +149,7 @@ static uint32_t near_back(const tern_team *team, const struct near_step *s)
 {
 	bool pieces =
 		s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL || s->kind == NEAR_ALLTOALLV;
-	return (pieces ? team->near.n : 1) * s->chunk > CELL_SHORT ? DESK_PLACES : DESK_CELLS;
+	return (pieces ? team->near.n : 1) * s->chunk > CELL_SHORT ? OUTBOX_PLACES : OUTBOX_CELLS;
 }
 
 /* Whether this member's cell of a round may be written: all others have left that of `back` ago. */
@@ -161,7 +161,7 @@ static bool cell_free(const tern_team *team, uint64_t round, uint32_t back, uint
 	for (uint32_t i = 0; i < team->near.n; i++) {
 		if (i == team->near.me)
 			continue;
-		uint64_t left = atomic_load_explicit(&team->desk[i]->left, memory_order_acquire);
+		uint64_t left = atomic_load_explicit(&team->outbox[i]->left, memory_order_acquire);
 		least = left < least ? left : least;
 	}
 	*all_left = least;
@@ -178,7 +178,7 @@ static uint32_t numbers_look(const tern_team *team, bool combined, uint32_t firs
 {
 	uint64_t want = team->round + 1;
 	for (; first < end; first++) {
-		const struct desk_cell *c = cell_of(team, first, team->round);
+		const struct outbox_cell *c = cell_of(team, first, team->round);
 		uint64_t now = atomic_load(combined ? &c->combined : &c->ready);
 		if (now < want && first != team->near.me)
 			break;
@@ -201,7 +201,7 @@ static bool round_whole(const tern_team *team, const struct near_step *s, uint64
 			bool combined)
 {
 	for (uint32_t i = 0; i < team->near.n; i++) {
-		const struct desk_cell *c = cell_of(team, i, round);
+		const struct outbox_cell *c = cell_of(team, i, round);
 		if (atomic_load(combined ? &c->combined : &c->ready) <= round &&
 		    near_writes(team, s, i))
 			return false;
@@ -225,18 +225,18 @@ sleepers_ring(const tern_team *team, const struct near_step *s, uint64_t round, 
 
 void number_tell(const tern_team *team, const struct near_step *s, uint64_t round, bool combined)
 {
-	struct desk_cell *c = cell_of(team, team->near.me, round);
+	struct outbox_cell *c = cell_of(team, team->near.me, round);
 	atomic_store(combined ? &c->combined : &c->ready, round + 1);
-	if (TERN_UNLIKELY(atomic_load(&team->desk[0]->sleepers)))
+	if (TERN_UNLIKELY(atomic_load(&team->outbox[0]->sleepers)))
 		sleepers_ring(team, s, round, combined);
 }
 
 void near_doze(tern_team *team, bool begin)
 {
 	if (begin)
-		atomic_fetch_add(&team->desk[0]->sleepers, 1);
+		atomic_fetch_add(&team->outbox[0]->sleepers, 1);
 	else
-		atomic_fetch_sub(&team->desk[0]->sleepers, 1);
+		atomic_fetch_sub(&team->outbox[0]->sleepers, 1);
 }
 
 /* -- Turns ------------------------------------------------------------------------------------ */
@@ -262,7 +262,8 @@ static void step_open(tern_team *team, struct near_step *s)
 void round_skip(tern_team *team, struct near_step *s)
 {
 	team->round++;
-	atomic_store_explicit(&team->desk[team->near.me]->left, team->round, memory_order_release);
+	atomic_store_explicit(&team->outbox[team->near.me]->left, team->round,
+			      memory_order_release);
 	s->phase = NEAR_WAIT;
 	s->seen = 0;
 }
@@ -280,8 +281,8 @@ static void round_leave(tern_team *team, struct near_step *s, bool all)
 /* Rounds whose sum the root may begin. */
 static void sums_open(tern_team *team, struct near_step *s)
 {
-	for (; s->filled < s->len && s->ahead < DESK_PLACES; s->ahead++) {
-		s->summed[(team->round + s->ahead) % DESK_PLACES] = 0;
+	for (; s->filled < s->len && s->ahead < OUTBOX_PLACES; s->ahead++) {
+		s->summed[(team->round + s->ahead) % OUTBOX_PLACES] = 0;
 		s->filled += near_chunk(team, s, s->filled);
 	}
 }
@@ -294,8 +295,8 @@ static bool sum_next(const struct run *r, const struct near_step *s, uint32_t i)
 {
 	const tern_team *team = r->team;
 	uint64_t round = team->round + i;
-	uint32_t k = s->summed[round % DESK_PLACES], member = sum_member(r, s, k);
-	if (k == (i ? s->summed[(round - 1) % DESK_PLACES] : team->near.n))
+	uint32_t k = s->summed[round % OUTBOX_PLACES], member = sum_member(r, s, k);
+	if (k == (i ? s->summed[(round - 1) % OUTBOX_PLACES] : team->near.n))
 		return false;
 	return member == s->root || atomic_load(&cell_of(team, member, round)->ready) > round;
 }
@@ -311,7 +312,7 @@ static bool sums_turn(struct run *r, struct near_step *s)
 	for (uint32_t i = 0; i < s->ahead; i++) {
 		uint64_t round = team->round + i;
 		size_t at = s->done + i * most, chunk = near_chunk(team, s, at);
-		uint16_t *k = &s->summed[round % DESK_PLACES];
+		uint16_t *k = &s->summed[round % OUTBOX_PLACES];
 		for (; sum_next(r, s, i); ++*k)
 			sum_add(r, s, round, at, chunk, *k);
 		if (i == 0 && *k == team->near.n) {
@@ -335,7 +336,7 @@ static void rounds_fill(tern_team *team, struct near_step *s)
 		if (!cell_free(team, round, back, &team->all_left))
 			return;
 		size_t chunk = near_chunk(team, s, s->filled);
-		cell_of(team, team->near.me, round)->place = (uint32_t)(round % DESK_PLACES);
+		cell_of(team, team->near.me, round)->place = (uint32_t)(round % OUTBOX_PLACES);
 		cell_fill(team, s, round, s->filled, chunk);
 		number_tell(team, s, round, false);
 		s->filled += chunk;
@@ -427,10 +428,10 @@ static bool member_gone(const tern_team *team, uint32_t member)
 static bool near_waits(const struct run *r, const struct near_step *s, uint32_t member)
 {
 	const tern_team *team = r->team;
-	const struct desk_cell *c = cell_of(team, member, team->round);
+	const struct outbox_cell *c = cell_of(team, member, team->round);
 	uint32_t first, end;
 	if (near_full(s))
-		return atomic_load(&team->desk[member]->left) + near_back(team, s) <= team->round;
+		return atomic_load(&team->outbox[member]->left) + near_back(team, s) <= team->round;
 	near_needs(team, s, &first, &end);
 	return member >= first && member < end &&
 	       atomic_load(s->phase == NEAR_SLICES ? &c->combined : &c->ready) <= team->round;
@@ -485,9 +486,9 @@ static void meet_combine(const tern_team *team, const struct near_step *s, const
 
 bool near_meet(tern_team *team, struct near_step *s, const struct combine *k)
 {
-	struct desk *own = team->desk[team->near.me];
-	struct desk_cell *c = &own->cell[team->round % DESK_CELLS];
-	if (!cell_free(team, team->round, DESK_CELLS, &team->all_left))
+	struct outbox *own = team->outbox[team->near.me];
+	struct outbox_cell *c = &own->cell[team->round % OUTBOX_CELLS];
+	if (!cell_free(team, team->round, OUTBOX_CELLS, &team->all_left))
 		return false;
 	if (!k)
 		s->len = 1; /* one round, in which nothing moves */

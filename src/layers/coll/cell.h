@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cells of desks: where they are, and what goes in and out in a round. For desk.c and cell.c. */
-#ifndef TERN_COLL_DESK_H
-#define TERN_COLL_DESK_H
+/* Cells of outboxes: where they are, and what goes in and out in a round. For near.c and cell.c. */
+#ifndef TERN_COLL_CELL_H
+#define TERN_COLL_CELL_H
 
-#include "coll/coll.h"
+#include "coll/run.h"
 
-static inline struct desk_cell *cell_of(const tern_team *team, uint32_t member, uint64_t round)
+static inline struct outbox_cell *cell_of(const tern_team *team, uint32_t member, uint64_t round)
 {
-	return &team->desk[member]->cell[round % DESK_CELLS];
+	return &team->outbox[member]->cell[round % OUTBOX_CELLS];
 }
 
 /* Where a member's data of a round lies, which are `bytes`. */
 static inline unsigned char *data_of(const tern_team *team, uint32_t member, uint64_t round,
 				     size_t bytes)
 {
-	struct desk_cell *c = cell_of(team, member, round);
+	struct outbox_cell *c = cell_of(team, member, round);
 	if (bytes <= CELL_SHORT)
 		return c->data;
-	char *places = team->coll->e->group->job.base + team->desk[member]->places;
-	return (unsigned char *)places + (size_t)(c->place % DESK_PLACES) * CELL_LONG;
+	char *places = team->coll->e->group->job.base + team->outbox[member]->places;
+	return (unsigned char *)places + (size_t)(c->place % OUTBOX_PLACES) * CELL_LONG;
 }
 
 /* Whether each member combines a slice, rather than whoever needs the result all of it. */
@@ -35,7 +35,7 @@ void round_skip(tern_team *team, struct near_step *s);
 
 /* -- direct.c -- */
 bool direct_may(const tern_team *team, const struct near_step *s);
-/* False: it must wait. True: the step is over, or goes on by the desks. */
+/* False: it must wait. True: the step is over, or goes on by the outboxes. */
 bool direct_turn(tern_team *team, struct near_step *s);
 
 /* -- cell.c -- */
