@@ -44,8 +44,10 @@ void app_refuse(struct app_job *j, const char *format, ...)
 /* All ranks agree: what does not fit at one of them is refused by all. */
 static void memory_check(struct app_job *j, double bytes)
 {
-	double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) /
-		      tern_near_count(j->t);
+	unsigned near = 0;
+	for (uint32_t r = 0; r < tern_size(j->t); r++)
+		near += tern_near_is(j->t, r) != 0;
+	double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / near;
 	double lack[2] = { bytes - have, bytes };
 	app_must(j, tern_team_allreduce(j->team, lack, lack, 2, TERN_TYPE_DOUBLE, TERN_REDUCE_MAX));
 	if (lack[0] > 0)

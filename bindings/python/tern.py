@@ -88,7 +88,7 @@ _TYPES: Dict[str, Any] = {"p": c_void_p, "u": c_uint32, "i": c_int, "q": c_uint6
 # What a function returns, and its parameters.
 _FUNCTIONS = """tern_open i pp  tern_close i p  tern_exit i pi  tern_abort i ps
 tern_strerror s i  tern_rank u p  tern_size u p
-tern_delivery_get i p  tern_delivery_set i pi  tern_on_named i pups  tern_request_array i puuup
+tern_delivery_get i p  tern_delivery_set i pi  tern_on_with i pupps  tern_request_array i puuup
 tern_reply_array i ppuup  tern_request_data_array i puupzup  tern_reply_data_array i ppupzup
 tern_msg_src u p  tern_msg_count u p  tern_msg_word q pu  tern_msg_double d pu  tern_msg_data p pp
 tern_defer i ppp  tern_poll i p  tern_wait i ppq  tern_signal - ppq  tern_hold - p  tern_release - p
@@ -414,7 +414,7 @@ class Endpoint:
         text = name.encode() if name.isidentifier() and name.isascii() else None
         callback = _HANDLER(lambda _, m: self._run(handle, Message(self, m)))
         self._callbacks += [callback, text]
-        self._do(_tern.tern_on_named, id, callback, text)
+        self._do(_tern.tern_on_with, id, callback, None, text)
         return handler
 
     def defer(self, function: Callable[..., object], *args: Any) -> None:

@@ -69,8 +69,8 @@ void rt_on_named(unsigned number, rt_handler *fn, const char *name)
 {
 	handlers[number] = fn;
 	for (unsigned i = 0; i < RT_NUMBERS; i++)
-		rt_must(tern_on_named(rt.t, rt.first + number * RT_NUMBERS + i,
-				      i < LONG ? on_message : on_long, name));
+		rt_must(tern_on_with(rt.t, rt.first + number * RT_NUMBERS + i,
+				     i < LONG ? on_message : on_long, NULL, name));
 }
 
 /* -- Sending ----------------------------------------------------------------------------- */

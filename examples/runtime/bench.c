@@ -287,7 +287,7 @@ int main(int argc, char **argv)
 	rt_on(DONE, layer_done);
 	rt_on(NOTE, layer_note);
 	for (unsigned i = 0; own[i]; i++)
-		rt_must(tern_on_named(rt.t, i, own[i], NULL));
+		rt_must(tern_on_with(rt.t, i, own[i], NULL, NULL));
 	if (rt.size < 2)
 		rt_must(tern_abort(rt.t, "the benchmark needs two ranks"));
 	rt_attach(1 << 16);

@@ -460,21 +460,6 @@ static inline int tern_request_list_words(tern *t, const uint32_t *ranks, unsign
 	return tern_request_list_array(t, ranks, count, id, n, words);
 }
 
-/* A payload of 0 bytes is none: its words travel by themselves, and cost as much. */
-static inline int tern_request_data_words(tern *t, uint32_t dst, unsigned id, const void *data,
-					  unsigned n, size_t len, TERN_SIX_)
-{
-	return len ? tern_request_payload(t, dst, id, data, n, len, TERN_SIX_VALUES_)
-		   : tern_request_words(t, n, dst, id, TERN_SIX_VALUES_);
-}
-
-static inline int tern_reply_data_words(tern *t, const tern_msg *m, unsigned id, const void *data,
-					unsigned n, size_t len, TERN_SIX_)
-{
-	return len ? tern_reply_payload(t, m, id, data, n, len, TERN_SIX_VALUES_)
-		   : tern_reply_words(t, n, m, id, TERN_SIX_VALUES_);
-}
-
 /*
  * Any number of words: more than a line has go by array, out of line. `n` is a constant in what
  * the macros expand to, so one of the two is left.
@@ -499,7 +484,7 @@ static inline int tern_request_data_any(tern *t, uint32_t dst, unsigned id, cons
 					unsigned n, size_t len, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_request_data_words(t, dst, id, data, n, len, TERN_SIX_VALUES_);
+		return tern_request_payload(t, dst, id, data, n, len, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_request_data_array(t, dst, id, data, len, n, words);
 }
@@ -508,7 +493,7 @@ static inline int tern_reply_data_any(tern *t, const tern_msg *m, unsigned id, c
 				      unsigned n, size_t len, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_reply_data_words(t, m, id, data, n, len, TERN_SIX_VALUES_);
+		return tern_reply_payload(t, m, id, data, n, len, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_reply_data_array(t, m, id, data, len, n, words);
 }

@@ -127,13 +127,12 @@ uint32_t tern_rank(const tern *t);
 uint32_t tern_size(const tern *t);
 
 /*
- * Ranks that share memory with this one, itself included: how many, the i-th of them in the order
- * of ranks (UINT32_MAX behind the last one), this rank's place among them, and whether a rank is
- * one.
+ * The machines of the job, numbered from 0: how many, and the one that a rank is on (UINT32_MAX if
+ * there is no such rank). 1 if `rank` shares memory with this one, as ranks of a machine do unless
+ * a setting makes them use a network.
  */
-unsigned tern_near_count(const tern *t);
-uint32_t tern_near_rank(const tern *t, unsigned i);
-unsigned tern_near_self(const tern *t);
+uint32_t tern_machines(const tern *t);
+uint32_t tern_machine(const tern *t, uint32_t rank);
 int tern_near_is(const tern *t, uint32_t rank);
 
 /* Nanoseconds since some moment of this machine's: only differences mean something. */
@@ -150,13 +149,14 @@ const char *tern_strerror(int rc);
  * Registers `fn` under `id`; every rank uses the same numbers. -ERANGE if `id`
  * is not below TERN_HANDLER_MAX. A message to a number that its receiver has not registered yet is
  * dropped there, and the next poll returns -ENXIO. Tools, traces and errors
- * name the function as the call does. tern_on_named() gives it another name, an
- * identifier that stays valid until tern_close(); NULL: none.
+ * name the function as the call does.
  */
 int tern_on(tern *t, unsigned id, tern_handler *fn);
-int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name);
-/* With a pointer for the handler, which finds it with tern_msg_handler_arg(). */
-int tern_on_arg(tern *t, unsigned id, tern_handler *fn, void *arg);
+/*
+ * With a pointer for the handler, which finds it with tern_msg_handler_arg(), and a name: an
+ * identifier that stays valid until tern_close(); NULL: none.
+ */
+int tern_on_with(tern *t, unsigned id, tern_handler *fn, void *arg, const char *name);
 /*
  * `n` numbers from *first on, for a library that shares the endpoint with others: every rank makes
  * the same calls in the same order. They are taken from the end; -ENOSPC, -EEXIST.
@@ -164,7 +164,7 @@ int tern_on_arg(tern *t, unsigned id, tern_handler *fn, void *arg);
 int tern_on_range(tern *t, unsigned n, unsigned *first);
 #ifndef __cplusplus
 #define tern_on(t, id, ...) \
-	tern_on_named(t, id, __VA_ARGS__, TERN_FUNCTION_NAME_(#__VA_ARGS__, __VA_ARGS__))
+	tern_on_with(t, id, __VA_ARGS__, NULL, TERN_FUNCTION_NAME_(#__VA_ARGS__, __VA_ARGS__))
 /*
  * A function is named by its name; a variable that points to one would be named by the variable's.
  */
@@ -285,7 +285,9 @@ TERN_INLINE_ uint64_t tern_msg_word(const tern_msg *m, unsigned i); /* i below t
 TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i);
 TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i);
 TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m); /* the number it was sent to */
-/* What tern_on_arg() was given with the handler; NULL without it. */
+/* 1 if the message that is being handled is of the reply class, 0 if it can be answered. */
+int tern_msg_is_reply(tern *t, const tern_msg *m);
+/* What tern_on_with() was given as `arg` with the handler; NULL without it. */
 void *tern_msg_handler_arg(const tern *t, const tern_msg *m);
 /* The payload and, unless `len` is NULL, its length; NULL and 0 without one. */
 TERN_INLINE_ const void *tern_msg_data(const tern_msg *m, size_t *len);

@@ -57,11 +57,11 @@ TEST(a_handler_finds_what_it_was_registered_with)
 {
 	local_open(2);
 	for (int r = 0; r < 2; r++) {
-		CHECK_IS(tern_on_arg(local[r], ASK, find_own, &owned[0]), 0);
-		CHECK_IS(tern_on_arg(local[r], TELL, find_own, &owned[1]), 0);
+		CHECK_IS(tern_on_with(local[r], ASK, find_own, &owned[0], NULL), 0);
+		CHECK_IS(tern_on_with(local[r], TELL, find_own, &owned[1], NULL), 0);
 		CHECK_IS(tern_on(local[r], 9, find_own), 0);
-		CHECK_IS(tern_on_arg(local[r], TERN_HANDLER_MAX, find_own, NULL), -ERANGE);
-		CHECK_IS(tern_on_arg(local[r], 5, NULL, NULL), -EINVAL);
+		CHECK_IS(tern_on_with(local[r], TERN_HANDLER_MAX, find_own, NULL, NULL), -ERANGE);
+		CHECK_IS(tern_on_with(local[r], 5, NULL, NULL, NULL), -EINVAL);
 	}
 	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
 	local_settle();
@@ -77,6 +77,40 @@ TEST(a_handler_finds_what_it_was_registered_with)
 	CHECK_IS(tern_request(local[0], 1, ASK), 0);
 	local_settle();
 	CHECK(found == NULL);
+	local_close();
+}
+
+static int class_of[TELL + 1], class_kept;
+
+static void note_class(tern *t, const tern_msg *m)
+{
+	class_of[tern_msg_handler(m)] = tern_msg_is_reply(t, m);
+	if (tern_msg_handler(m) == ASK)
+		CHECK_IS(tern_reply(t, m, TELL), 0);
+	CHECK_IS(tern_msg_is_reply(t, m), tern_msg_handler(m) == TELL); /* answered or not */
+	const tern_msg *kept;
+	CHECK_IS(tern_msg_keep(t, m, &kept), 0);
+	class_kept = tern_msg_is_reply(t, kept);
+	CHECK_IS(tern_msg_drop(t, kept), 0);
+}
+
+TEST(a_handler_knows_whether_its_message_is_a_request_or_a_reply)
+{
+	local_open(2);
+	local_on(ASK, note_class);
+	local_on(TELL, note_class);
+	for (uint32_t dst = 0; dst < 2; dst++) {
+		class_of[ASK] = class_of[TELL] = -1;
+		CHECK_IS(tern_request(local[0], dst, ASK), 0);
+		local_settle();
+		CHECK_IS(class_of[ASK], 0);
+		CHECK_IS(class_of[TELL], 1);
+		CHECK(class_kept < 0);
+		class_of[TELL] = -1;
+		CHECK_IS(tern_reply_to(local[0], dst, TELL), 0);
+		local_settle();
+		CHECK_IS(class_of[TELL], 1);
+	}
 	local_close();
 }
 
@@ -119,8 +153,8 @@ TEST(a_handler_is_named_as_the_call_names_it_and_any_expression_can_be_registere
 	CHECK_IS(tern_on(local[0], 10, local[1] ? note_request : note_reply), 0);
 	CHECK_IS(tern_on(local[0], 4, (tern_handler *[]){ note_request, note_reply }[1]), 0);
 	CHECK_IS((tern_on)(local[0], 5, note_request), 0);
-	CHECK_IS(tern_on_named(local[0], 6, note_request, "another"), 0);
-	CHECK_IS(tern_on_named(local[0], 7, note_request, "no name \x1b[2J"), 0);
+	CHECK_IS(tern_on_with(local[0], 6, note_request, NULL, "another"), 0);
+	CHECK_IS(tern_on_with(local[0], 7, note_request, NULL, "no name \x1b[2J"), 0);
 	int (*on)(tern * t, unsigned id, tern_handler *fn) = tern_on;
 	CHECK_IS(on(local[0], 8, note_request), 0);
 	CHECK(strcmp(tern_stats_handler_name(local[0], 1), "note_request") == 0);

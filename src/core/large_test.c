@@ -274,7 +274,7 @@ static void claims(void)
 		CHECK_IS(tern_claim_shorten(local[0], empty, 0), 0);
 		CHECK_IS(tern_commit(local[0], empty, ASK, 7), 0);
 		local_settle();
-		CHECK(!requests.has_payload && requests.word[0] == 7);
+		CHECK(requests.has_payload && !requests.len && requests.word[0] == 7);
 	}
 	check_no_block_lost();
 }

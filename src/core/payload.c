@@ -11,11 +11,10 @@
 #include "core/wait.h"
 #include "endpoint/count.h"
 
-/* 0 bytes are no payload: only the words travel. */
 static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_ALL_)
 {
 	return (struct parcel){
-		.bits = (len ? TERN_HEAD_PAYLOAD : 0) | (uint64_t)id << TERN_ID_SHIFT | n,
+		.bits = TERN_HEAD_PAYLOAD | (uint64_t)id << TERN_ID_SHIFT | n,
 		.n = n,
 		.payload = b->data,
 		.len = len,
@@ -76,12 +75,6 @@ static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct bloc
 	return 0;
 }
 
-/* The state of a block while its message is under way: one without a payload has left it behind. */
-static enum block_state block_sent(const struct parcel *p)
-{
-	return p->bits & TERN_HEAD_PAYLOAD ? BLOCK_SENT : BLOCK_FREE;
-}
-
 /*
  * Sends a claimed block; on error it stays claimed. While it waits for room it counts as kept:
  * handlers and deferred functions run meanwhile, and must not commit it again, nor may it be
@@ -96,7 +89,7 @@ static int block_send(struct endpoint *e, struct block *b, const struct parcel *
 		return rc;
 	}
 	uint32_t dst = b->peer;
-	block_set(b, block_sent(p));
+	block_set(b, BLOCK_SENT);
 	return send_request(e, dst, p); /* there is room: it does not wait, nor fail */
 }
 
@@ -134,7 +127,7 @@ payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len
 
 static int payload_missing(const void *data, unsigned id, size_t len)
 {
-	if (TERN_LIKELY(data != NULL))
+	if (TERN_LIKELY(data || !len))
 		return 0;
 	return error_set(-EINVAL,
 			 "a message to handler %u was given %zu bytes of payload at NULL; give it "
@@ -156,7 +149,8 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 		rc = block_claim(e, dst, len, &b);
 	if (rc)
 		return rc;
-	memcpy(block_bytes(b), data, len); /* cost: base write */
+	if (len)
+		memcpy(block_bytes(b), data, len); /* cost: base write */
 	struct parcel p = parcel_of(id, n, b, len, TERN_ALL_VALUES_);
 	rc = block_send(e, b, &p);
 	if (rc)
@@ -164,20 +158,15 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 	return rc;
 }
 
-/*
- * 0 bytes come here only from tern_request_data_array(). More words than a line has come from
- * nobody: whoever calls this counts them.
- */
+/* More words than a line has come from nobody: whoever calls this counts them. */
 int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			 size_t len, TERN_SIX_)
 {
 	if (TERN_LIKELY(dst < t->reach && data && id < TERN_HANDLER_MAX && t->known[id] &&
-			len - 1 < TERN_PAYLOAD_MAX &&
+			len <= TERN_PAYLOAD_MAX &&
 			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
 				      TERN_SIX_VALUES_)))
 		return 0;
-	if (!len)
-		return tern_request_call(t, n, dst, id, TERN_SIX_VALUES_);
 	return payload_request(t, dst, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
 }
 
@@ -238,14 +227,32 @@ int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_
 	return payload_commit(given(t), claimed, n, id, TERN_SIX_VALUES_, 0, 0);
 }
 
+/*
+ * Whether `b` is the claim for the reply to the request that is being handled: the last one made,
+ * in a block of this rank's own or in the request's.
+ */
+static bool reply_claimed(const struct endpoint *e, const struct block *b)
+{
+	if (!in_handler(e) || e->reply_cursor != e->inlet->cursor ||
+	    e->reply_leaf != e->inlet->leaf)
+		return false;
+	return e->reply_claim ? b == e->reply_claim : e->block && b == e->block && !e->block_kept;
+}
+
 int tern_abandon(tern *t, void *claimed)
 {
 	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	struct block *b;
-	int rc = claim_find(t->own, claimed, &b);
+	struct endpoint *e = t->own;
+	struct block *b = block_of(claimed);
+	if (reply_claimed(e, b)) { /* in the request's block there is nothing to give back */
+		payload_forget_reply(e);
+		e->reply_leaf = ~e->inlet->leaf; /* so that it cannot be committed */
+		return 0;
+	}
+	int rc = claim_find(e, claimed, &b);
 	if (!rc)
 		block_set(b, BLOCK_FREE);
 	return rc;
@@ -280,7 +287,7 @@ void payload_forget_reply(struct endpoint *e)
 
 static int reply_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
-	block_set(b, block_sent(p));
+	block_set(b, BLOCK_SENT);
 	int rc = send_reply(e, p);
 	if (rc)
 		block_set(b, BLOCK_FREE);
@@ -298,7 +305,8 @@ int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, uns
 		return rc;
 	payload_forget_reply(e);
 	struct block *b = reply_block(e);
-	memcpy(b->data, data, len); /* cost: base write */
+	if (len)
+		memcpy(b->data, data, len); /* cost: base write */
 	struct parcel p = parcel_of(id, n, b, len, TERN_ALL_VALUES_);
 	return reply_send(e, b, &p);
 }
@@ -306,8 +314,6 @@ int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, uns
 int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
 		       size_t len, TERN_SIX_)
 {
-	if (!len)
-		return tern_reply_call(t, n, m, id, TERN_SIX_VALUES_);
 	return payload_reply(given(t), m, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
 }
 
@@ -333,18 +339,6 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 			"%zu bytes were claimed for a reply to rank %u; a reply carries at most %d",
 			len, inlet_source(e->inlet), TERN_PAYLOAD_MAX);
 	return rc;
-}
-
-/*
- * Whether `b` is the claim for the reply to the request that is being handled: the last one made,
- * in a block of this rank's own or in the request's.
- */
-static bool reply_claimed(const struct endpoint *e, const struct block *b)
-{
-	if (!in_handler(e) || e->reply_cursor != e->inlet->cursor ||
-	    e->reply_leaf != e->inlet->leaf)
-		return false;
-	return e->reply_claim ? b == e->reply_claim : e->block && b == e->block && !e->block_kept;
 }
 
 int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
@@ -411,7 +405,7 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 		return reply_send(e, b, &p);
 	}
 	rc = send_reply(e, &p); /* the block is the requester's and goes home */
-	e->block_kept = rc == 0 && e->reply_len;
+	e->block_kept = rc == 0;
 	return rc;
 }
 

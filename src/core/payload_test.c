@@ -1,60 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Payloads: sent, composed in place, returned in place; and the blocks they lie in. */
+/* Payloads: sent, and composed in place; and the blocks they lie in. */
 #include <errno.h>
 
 #include "endpoint/endpoint.h"
-#include "lib/chance.h"
-#include "lib/handed.h"
-#include "lib/local.h"
+#include "lib/payload_ranks.h"
 
-enum { ASK, TELL, ECHO };
-
-static unsigned char bytes[TERN_PAYLOAD_MAX];
 static const size_t lengths[] = {
 	0, 1, 7, 8, 63, 64, 4096, TERN_PAYLOAD_MAX - 1, TERN_PAYLOAD_MAX
 };
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
-
-static void echo(tern *t, const tern_msg *m)
-{
-	size_t len;
-	arrival_note(&requests, t, m);
-	const void *data = tern_msg_data(m, &len);
-	CHECK_IS(tern_reply_data(t, m, TELL, data, len, tern_msg_count(m)), 0);
-}
-
-static void ranks_open(tern_handler *ask)
-{
-	local_open(3);
-	local_on(ASK, ask);
-	local_on(TELL, note_reply);
-	local_on(ECHO, echo);
-	chance_fill(bytes, sizeof bytes, 1);
-}
-
-/* Every block of both pools can still be had. */
-static void check_no_block_lost(void)
-{
-	void *claimed[TERN_POOL_BLOCKS];
-	local_settle();
-	for (uint32_t r = 0; r < 3; r++)
-		for (uint32_t dst = 0; dst < 3; dst += 1) {
-			for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
-				claimed[i] = handed_claim(local[r], dst, 8);
-				CHECK(claimed[i] != NULL);
-			}
-			for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-				CHECK_IS(tern_abandon(local[r], claimed[i]), 0);
-		}
-	local_close();
-}
-
-static void check_arrival(const struct noted *a, size_t len, uint64_t number)
-{
-	CHECK_IS(a->has_payload, len > 0);
-	CHECK_IS(a->len, len);
-	CHECK(chance_filled(a->data, len, number));
-}
 
 TEST(a_payload_of_any_length_travels_there_and_back)
 {
@@ -152,23 +106,23 @@ static void check_without_bytes(unsigned count)
 	local_settle();
 	CHECK_IS(requests.count, count);
 	CHECK_IS(replies.count, count);
-	CHECK(!requests.has_payload && requests.len == 0);
-	CHECK(!replies.has_payload && replies.len == 0);
+	CHECK(requests.has_payload && requests.len == 0);
+	CHECK(replies.has_payload && replies.len == 0);
 	CHECK(replies.words == 2 && replies.word[1] == 9);
 }
 
-TEST(a_payload_of_0_bytes_is_none_and_needs_no_data_and_no_block)
+TEST(a_payload_of_0_bytes_is_one_and_needs_no_data)
 {
 	static const uint64_t words[2] = { 1, 7 };
 	void *claimed[TERN_POOL_BLOCKS];
 	ranks_open(answer_without_bytes);
-	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-		REQUIRE((claimed[i] = handed_claim(local[0], 1, 0)) != NULL);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, NULL, 0), 0);
 	check_without_bytes(1);
 	CHECK_IS(tern_request_data_array(local[0], 1, ASK, NULL, 0, 2, words), 0);
 	check_without_bytes(2);
 	CHECK(requests.words == 2 && requests.word[1] == 7);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		REQUIRE((claimed[i] = handed_claim(local[0], 1, 0)) != NULL);
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
 		CHECK_IS(tern_commit(local[0], claimed[i], ASK, 2, 5), 0);
 		CHECK_IS(tern_commit(local[0], claimed[i], ASK), -EINVAL);
@@ -184,7 +138,7 @@ TEST(a_reply_of_0_bytes_in_place_gives_the_requests_block_back)
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10, i % 3), 0);
 		local_settle();
 		check_arrival(&requests, 10, 1);
-		CHECK(replies.count == i + 1 && !replies.has_payload);
+		CHECK(replies.count == i + 1 && replies.has_payload && !replies.len);
 	}
 	check_no_block_lost();
 }
@@ -393,191 +347,6 @@ TEST(a_commit_without_room_under_a_hold_keeps_the_claim)
 	CHECK_IS(tern_commit(local[0], claimed, ASK), 0);
 	local_settle();
 	check_arrival(&requests, 10, 9);
-	check_no_block_lost();
-}
-
-/* -- Replies composed in place ----------------------------------------------------- */
-
-static size_t reply_len;
-static bool in_place;
-
-/* Changes the first byte and returns the rest as it came: not copied. */
-static void return_changed(tern *t, const tern_msg *m)
-{
-	arrival_note(&requests, t, m);
-	unsigned char *reply = handed_reply_claim(t, m, reply_len);
-	REQUIRE(reply != NULL);
-	in_place = (const void *)reply == tern_msg_data(m, NULL);
-	if (!in_place)
-		chance_fill(reply, reply_len, 5);
-	if (reply_len)
-		reply[0] = 42;
-	CHECK_IS(tern_reply_commit(t, m, reply, TELL, 1, 2, 3), 0);
-	CHECK_IS(tern_reply_commit(t, m, reply, TELL), -EALREADY);
-}
-
-TEST(a_reply_composed_in_place_returns_the_requests_own_block)
-{
-	ranks_open(return_changed);
-	for (uint32_t dst = 0; dst < 2; dst++)
-		for (int i = 0; i < 3 * TERN_POOL_BLOCKS; i++) {
-			unsigned char *claimed = handed_claim(local[0], dst, 1000);
-			REQUIRE(claimed != NULL);
-			chance_fill(claimed, 1000, 8);
-			reply_len = i % 2 ? 1000 : 10;
-			CHECK_IS(tern_commit(local[0], claimed, ASK), 0);
-			local_settle();
-			CHECK(in_place);
-			CHECK_IS(replies.len, reply_len);
-			CHECK_IS(replies.data[0], 42);
-			replies.data[0] = 8;
-			check_arrival(&replies, reply_len, 8);
-			CHECK(replies.words == 3 && replies.word[2] == 3);
-		}
-	check_no_block_lost();
-}
-
-TEST(a_reply_longer_than_the_request_is_composed_in_fresh_bytes)
-{
-	ranks_open(return_changed);
-	for (int i = 0; i < 3 * TERN_POOL_BLOCKS; i++) {
-		reply_len = 101;
-		if (i % 2)
-			CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
-		else
-			CHECK_IS(tern_request(local[0], 1, ASK, 6), 0);
-		local_settle();
-		CHECK(!in_place);
-		CHECK_IS(replies.data[0], 42);
-		replies.data[0] = 5;
-		check_arrival(&replies, 101, 5);
-	}
-	CHECK_IS(replies.count, 3 * TERN_POOL_BLOCKS);
-	check_no_block_lost();
-}
-
-static unsigned char come_back[TERN_POOL_BLOCKS + 1];
-static unsigned came_back;
-
-static void note_first_byte(tern *t, const tern_msg *m)
-{
-	size_t len;
-	const unsigned char *data = tern_msg_data(m, &len);
-	arrival_note(&replies, t, m);
-	if (CHECK(data && len == 100))
-		come_back[came_back++] = data[99];
-}
-
-/* As a rank that has slept: it looks at nobody until somebody knocks. */
-static void look_at_nobody(tern *t)
-{
-	struct net *net = t->own->net[1];
-	struct sleep s = { .says = BELL_ASLEEP };
-	tern_poll(t);
-	(void)net->ops->arm(net, &s);
-	net_disarm(net);
-	t->own->site.peek = &t->own->site.bell;
-}
-
-static void check_last_replies(bool asleep)
-{
-	local_open(3);
-	local_on(ASK, return_changed);
-	local_on(TELL, note_first_byte);
-	local_on(ECHO, note_request);
-	reply_len = 100;
-	came_back = 0;
-	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
-		memset(bytes, i, 100);
-		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
-	}
-	if (asleep)
-		look_at_nobody(local[0]);
-	while (tern_poll(local[1]) > 0)
-		;
-	local_close_one(1);
-	memset(bytes, 0xee, 100);
-	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-		CHECK_IS(tern_request_data(local[0], 2, ECHO, bytes, 100), 0);
-	local_settle();
-	CHECK_IS(came_back, TERN_POOL_BLOCKS);
-	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-		CHECK_IS(come_back[i], i);
-	local_close();
-}
-
-TEST(replies_in_place_from_a_rank_that_has_closed_arrive_whole)
-{
-	local_polled();
-	check_last_replies(false);
-	check_last_replies(true);
-}
-
-static void claim_and_forget(tern *t, const tern_msg *m)
-{
-	arrival_note(&requests, t, m);
-	CHECK(handed_reply_claim(t, m, 10) != NULL);
-	CHECK(handed_reply_claim(t, m, TERN_PAYLOAD_MAX) != NULL);
-	if (requests.count % 2)
-		CHECK_IS(tern_reply(t, m, TELL), 0);
-}
-
-TEST(a_reply_claim_that_is_not_committed_is_abandoned)
-{
-	ranks_open(claim_and_forget);
-	for (int i = 0; i < 10 * TERN_POOL_BLOCKS; i++) {
-		CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
-		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
-		CHECK_IS(tern_request_data(local[1], 1, ASK, bytes, 100), 0);
-	}
-	local_settle();
-	CHECK_IS(requests.count, 30 * TERN_POOL_BLOCKS);
-	CHECK_IS(replies.count, 15 * TERN_POOL_BLOCKS);
-	check_no_block_lost();
-}
-
-static void *stale;
-static int stale_code;
-
-static void commit_of_the_one_before(tern *t, const tern_msg *m)
-{
-	if (!stale)
-		stale = handed_reply_claim(t, m, 10);
-	else
-		stale_code = tern_reply_commit(t, m, stale, TELL);
-}
-
-TEST(a_reply_claim_ends_with_its_handler)
-{
-	ranks_open(commit_of_the_one_before);
-	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
-	CHECK_IS(tern_request(local[0], 1, ASK, 2), 0);
-	local_settle();
-	CHECK_IS(stale_code, -EINVAL);
-	CHECK_IS(replies.count, 0);
-	check_no_block_lost();
-}
-
-static void commit_badly(tern *t, const tern_msg *m)
-{
-	CHECK_IS(tern_reply_commit(t, m, bytes, TELL), -EINVAL);
-	CHECK_IS(tern_reply_commit(t, m, NULL, TELL), -EINVAL);
-	unsigned char *reply = handed_reply_claim(t, m, 10);
-	CHECK_IS(tern_reply_commit(t, m, reply + 1, TELL), -EINVAL);
-	CHECK_IS(tern_commit(t, reply, TELL), -EINVAL);
-	CHECK(tern_abandon(t, reply) < 0);
-	CHECK_IS(tern_reply_commit(t, m, reply, 99), -ENXIO);
-	CHECK_IS(tern_reply_commit(t, m, reply, TELL, 7), 0);
-}
-
-TEST(a_reply_commits_only_what_was_claimed_for_it)
-{
-	ranks_open(commit_badly);
-	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
-	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
-	local_settle();
-	CHECK_IS(replies.count, 2);
-	CHECK_IS(replies.word[0], 7);
 	check_no_block_lost();
 }
 

@@ -30,8 +30,9 @@ static int register_check(tern *t, unsigned id, tern_handler *fn)
 	return fn ? 0 : error_set(-EINVAL, "handler %u was registered without a function", id);
 }
 
-static int register_handler(tern *t, unsigned id, tern_handler *fn, void *arg, const char *name)
+int tern_on_with(tern *t, unsigned id, tern_handler *fn, void *arg, const char *name)
 {
+	t = given(t);
 	REGISTERING struct scope scope = register_open(t);
 	int rc = register_check(t, id, fn);
 	if (rc)
@@ -41,27 +42,24 @@ static int register_handler(tern *t, unsigned id, tern_handler *fn, void *arg, c
 	return 0;
 }
 
-int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
-{
-	return register_handler(given(t), id, fn, NULL, name);
-}
-
-int tern_on_arg(tern *t, unsigned id, tern_handler *fn, void *arg)
-{
-	return register_handler(given(t), id, fn, arg, NULL);
-}
-
 #undef tern_on
 
 int tern_on(tern *t, unsigned id, tern_handler *fn)
 {
-	return tern_on_named(t, id, fn, NULL);
+	return tern_on_with(t, id, fn, NULL, NULL);
 }
 
 void *tern_msg_handler_arg(const tern *t, const tern_msg *m)
 {
 	unsigned id = m ? tern_msg_handler(m) : TERN_HANDLER_MAX;
 	return id < TERN_HANDLER_MAX ? given(t)->own->handler_arg[id] : NULL;
+}
+
+int tern_msg_is_reply(tern *t, const tern_msg *m)
+{
+	struct endpoint *e = given(t)->own;
+	int rc = rules_handling(e, m, "tern_msg_is_reply()");
+	return rc ? rc : e->inlet->kind == TERN_KIND_REPLY;
 }
 
 /* From the last number down: programs count from 0. */

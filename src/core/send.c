@@ -252,10 +252,8 @@ int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data
 			    unsigned n, const uint64_t *words)
 {
 	t = given(t);
-	if (TERN_UNLIKELY(n > TERN_LINE_WORDS && len)) /* 9 are refused */
+	if (TERN_UNLIKELY(n > TERN_LINE_WORDS)) /* 9 are refused */
 		return payload_request(t, dst, id, data, n, len, WORDS_ALL(words, n));
-	if (TERN_UNLIKELY(words_double(n)))
-		return request_double(t, dst, id, n, words);
 	return tern_request_payload(t, dst, id, data, n, len, WORDS_AT(words, n));
 }
 
@@ -263,10 +261,8 @@ int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *d
 			  unsigned n, const uint64_t *words)
 {
 	t = given(t);
-	if (TERN_UNLIKELY(words_double(n) && len))
-		return payload_reply(t, m, id, data, n, len, WORDS_ALL(words, n));
 	if (TERN_UNLIKELY(words_double(n)))
-		return reply_double(t, m, id, n, words);
+		return payload_reply(t, m, id, data, n, len, WORDS_ALL(words, n));
 	return tern_reply_payload(t, m, id, data, n, len, WORDS_AT(words, n));
 }
 

@@ -139,7 +139,7 @@ struct endpoint {
 	unsigned serve_asks; /* the one of them that may only if */
 	bool (*serve_may)(tern *t, const tern_msg *m);
 	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */
-	void *handler_arg[TERN_HANDLER_MAX];  /* of tern_on_arg() */
+	void *handler_arg[TERN_HANDLER_MAX];  /* of tern_on_with() */
 	unsigned ranged; /* handlers that tern_on_range() has given out, from the last one down */
 	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
 	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an endpoint knows of its surroundings: the ranks that share memory with it, and the time. */
+/* What an endpoint knows of its surroundings: who is where, and the time. */
 #include "endpoint/misuse.h"
 
 int tern_near_is(const tern *t, uint32_t rank)
@@ -8,34 +8,16 @@ int tern_near_is(const tern *t, uint32_t rank)
 	return rank < t->size && (t->own->site.peer[rank].net->ops->provides & PROVIDES_SHARED);
 }
 
-/* How many of the ranks below `end` are near. */
-static unsigned near_below(const tern *t, uint32_t end)
+uint32_t tern_machines(const tern *t)
 {
-	unsigned n = 0;
-	for (uint32_t r = 0; r < end; r++)
-		n += tern_near_is(t, r) != 0;
-	return n;
+	const struct group *g = given(t)->own->group;
+	return g ? g->job.head->machines : 0;
 }
 
-unsigned tern_near_count(const tern *t)
+uint32_t tern_machine(const tern *t, uint32_t rank)
 {
 	t = given(t);
-	return near_below(t, t->size);
-}
-
-unsigned tern_near_self(const tern *t)
-{
-	t = given(t);
-	return near_below(t, t->rank);
-}
-
-uint32_t tern_near_rank(const tern *t, unsigned i)
-{
-	t = given(t);
-	for (uint32_t r = 0; r < t->size; r++)
-		if (tern_near_is(t, r) && i-- == 0)
-			return r;
-	return UINT32_MAX;
+	return rank < t->size ? t->own->group->job.rank[rank].machine : UINT32_MAX;
 }
 
 uint64_t tern_time(const tern *t)

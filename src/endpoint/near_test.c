@@ -10,15 +10,12 @@ TEST(all_ranks_of_a_process_are_near_unless_a_network_parts_them)
 	for (uint32_t r = 0; r < RANKS; r++) {
 		tern *t = local[r];
 		bool shared = local[r]->own->site.peer[!r].net->ops->provides & PROVIDES_SHARED;
-		CHECK_IS(tern_near_count(t), shared ? RANKS : 1);
-		CHECK_IS(tern_near_self(t), shared ? r : 0);
-		CHECK_IS(tern_near_rank(t, tern_near_self(t)), r);
 		CHECK_IS(tern_near_is(t, r), 1);
 		CHECK_IS(tern_near_is(t, (r + 1) % RANKS), shared);
 		CHECK_IS(tern_near_is(t, RANKS), 0);
-		for (unsigned i = 0; i < tern_near_count(t); i++)
-			CHECK_IS(tern_near_is(t, tern_near_rank(t, i)), 1);
-		CHECK_IS(tern_near_rank(t, tern_near_count(t)), UINT32_MAX);
+		CHECK_IS(tern_machines(t), 1);
+		CHECK_IS(tern_machine(t, RANKS - 1), 0);
+		CHECK_IS(tern_machine(t, RANKS), UINT32_MAX);
 	}
 	local_close();
 }

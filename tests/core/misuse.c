@@ -211,7 +211,7 @@ static void objects_closed(void)
 {
 	tern *t;
 	must(tern_open_local(1, &t));
-	must(tern_on_named(t, 0, on_message, NULL));
+	must(tern_on_with(t, 0, on_message, NULL, NULL));
 	must(tern_team_all(t, &g.team));
 	must(tern_chan_to(t, 0, 1, &g.to));
 	must(tern_chan_from(t, 0, 1, &g.from));
@@ -230,7 +230,7 @@ static void objects_open(void)
 {
 	static char garbage[sizeof op];
 	must(tern_open_local(1, &g.t));
-	must(tern_on_named(g.t, 0, on_message, NULL));
+	must(tern_on_with(g.t, 0, on_message, NULL, NULL));
 	must(tern_async_on(g.t, 0, drain, NULL));
 	must(tern_buf_alloc(g.t, 0, 64, 4, 0));
 	must(tern_team_all(g.t, &g.team));

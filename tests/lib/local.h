@@ -50,7 +50,7 @@ static inline void local_open(uint32_t n)
 static inline void local_on_named(unsigned id, tern_handler *fn, const char *name)
 {
 	for (uint32_t r = 0; r < local_size; r++)
-		CHECK_IS(tern_on_named(local[r], id, fn, name), 0);
+		CHECK_IS(tern_on_with(local[r], id, fn, NULL, name), 0);
 }
 #define local_on(id, fn) local_on_named(id, fn, #fn)
 

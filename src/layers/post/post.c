@@ -197,7 +197,7 @@ int tern_post_on(tern *t, unsigned id, tern_post_handler *fn)
 		return error_set(-EINVAL, "tern_post_on() was given no function");
 	if (id < TERN_HANDLER_MAX) /* before a message can be for it */
 		atomic_store_explicit(&post_of(t)->many[id], fn, memory_order_release);
-	return tern_on_named(t, id, batch_one, NULL);
+	return tern_on_with(t, id, batch_one, NULL, NULL);
 }
 
 /* -- How much is kept back -------------------------------------------------------------------- */
