@@ -79,7 +79,7 @@ static double product_take(struct app_job *j, tern_in *in, uint64_t k, uint64_t 
 	double value = 0;
 	switch (j->variant) {
 	case SEND:
-		app_must(j, tern_recv_double(j->t, before(j), NEXT, &value));
+		app_must(j, tern_recv(j->t, before(j), NEXT, &value, sizeof value, NULL));
 		return value;
 	case MESSAGE:
 		app_must(j, tern_wait(j->t, &came_flag, 1));

@@ -63,7 +63,7 @@ static int has_arrived(tern *t, void *arg)
 static void give(struct app_job *j, uint64_t value)
 {
 	if (j->variant <= PROBE)
-		app_must(j, tern_send_word(j->t, partner(j), TO_ODD, value));
+		app_must(j, tern_send(j->t, partner(j), TO_ODD, &value, sizeof value));
 	else if (j->variant == CHANNEL)
 		app_must(j, tern_chan_put8(&out, value));
 	else
@@ -80,7 +80,7 @@ static uint64_t take(struct app_job *j, uint64_t k)
 	switch (j->variant) {
 	case PROBE:
 	case RECEIVE:
-		app_must(j, tern_recv_word(j->t, partner(j), TO_ODD, &number));
+		app_must(j, tern_recv(j->t, partner(j), TO_ODD, &number, sizeof number, NULL));
 		break;
 	case CHANNEL:
 		app_must(j, tern_chan_get8(&in, &number));

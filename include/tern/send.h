@@ -12,14 +12,12 @@
  * be, and large ones, or all while that buffer is full, by rendezvous. What goes wrong with a
  * message whose send is complete already is the result of the sender's next poll.
  *
- * An operation that was started with a handle (tern/op.h) tells that handle when it is complete.
- * One that was started without waits until it is complete; with TERN_SEND_TABLE it stays in a table
- * under its rank and id instead: it can be polled and waited for, and is cleared when it is
- * complete.
+ * An operation that was started with a handle (tern/op.h) tells that handle when it is complete,
+ * and tern_op_state() says how far it is. One that was started without waits until it is complete.
  *
- * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_table_print(), and
- * waits for what is complete are allowed. A receive from any rank fails when no other rank is left;
- * calls that wait for one also give up as tern_wait() does.
+ * Conventions are those of <tern/tern.h>. In a handler only tern_op_state() is allowed. A receive
+ * from any rank fails when no other rank is left; calls that wait for one also give up as
+ * tern_wait() does.
  */
 #ifndef TERN_SEND_H
 #define TERN_SEND_H
@@ -34,7 +32,7 @@ typedef uint64_t tern_id;
 #define TERN_ID_ANY (~UINT64_C(0)) /* in tern_match.any: whatever the id */
 
 enum {
-	TERN_SENDS_MAX = 16384, /* under way, or complete and not cleared, at one rank */
+	TERN_SENDS_MAX = 16384, /* under way at one rank */
 	TERN_RECVS_MAX = 16384,
 	TERN_PARTS_MAX = 1024, /* of one message */
 };
@@ -42,7 +40,7 @@ enum {
 /* What a receive takes: messages of a rank, or of TERN_RANK_ANY, with an id. */
 typedef struct tern_match {
 	uint32_t rank;
-	unsigned flags; /* TERN_SEND_REFUSE, TERN_SEND_TABLE, TERN_RECV_UPTO */
+	unsigned flags; /* TERN_RECV_UPTO */
 	tern_id id;
 	tern_id any; /* bits in which another id may differ; 0: none */
 } tern_match;
@@ -59,11 +57,8 @@ enum tern_send_flags {
 	TERN_SEND_AUTO = 0,
 	TERN_SEND_READY = 1,
 	TERN_SEND_RENDEZVOUS = 2,
-	TERN_SEND_SYNC = 4,   /* complete when a receive has met it, and not before */
-	TERN_SEND_REFUSE = 8, /* -EBUSY if an operation on this rank and id is in the table; else it
-			    waits its turn */
-	TERN_RECV_UPTO = 16,  /* of receives in parts: less than their total may come */
-	TERN_SEND_TABLE = 32, /* no handle: into the table, under rank and id */
+	TERN_SEND_SYNC = 4, /* complete when a receive has met it, and not before */
+	TERN_RECV_UPTO = 8, /* of receives in parts: less than their total may come */
 };
 
 /* -- Blocking ------------------------------------------------------------------------ */
@@ -89,17 +84,11 @@ TERN_INLINE_ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_p
 TERN_INLINE_ int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_part *parts,
 				 size_t n, tern_envelope *env);
 
-TERN_INLINE_ int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value);
-TERN_INLINE_ int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value);
-TERN_INLINE_ int tern_send_double(tern *t, uint32_t dst, tern_id id, double value);
-TERN_INLINE_ int tern_recv_double(tern *t, uint32_t src, tern_id id, double *value);
-
 /* -- Not blocking ---------------------------------------------------------------------- */
 
 /*
- * The data belong to the operation until it is complete. `op` NULL: waits for that, or, with
- * TERN_SEND_TABLE, goes into the table. -EAGAIN when TERN_SENDS_MAX or TERN_RECVS_MAX are under
- * way, or complete and not cleared.
+ * The data belong to the operation until it is complete. `op` NULL: waits for that. -EAGAIN when
+ * TERN_SENDS_MAX or TERN_RECVS_MAX are under way.
  */
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op);
@@ -132,46 +121,30 @@ int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *par
 int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
 			 size_t n, unsigned flags, tern_op *op);
 
-/* -- The tables ---------------------------------------------------------------------------- */
+/* -- Operations under way ---------------------------------------------------------------------- */
 
 enum tern_state {
-	TERN_STATE_EMPTY,       /* no operation has this rank and id */
+	TERN_STATE_COMPLETE,    /* nothing is pending: it is complete, or none was started */
 	TERN_STATE_IN_USE,      /* started, and not matched */
 	TERN_STATE_IN_PROGRESS, /* data flow */
-	TERN_STATE_RTS,         /* receives only: there is none, and a message waits for one */
-	TERN_STATE_COMPLETE,
 };
 
 /*
- * Of the oldest operation in the table under that rank and id. Poll: its state (serves messages
- * once, where that is allowed). Wait: until it is complete; its result. Clear: takes it out of the
- * table; its result, -EBUSY if it is not complete, -ENOENT if there is none.
+ * The state of the send or receive that was started with `op`; of several, IN_USE while one of them
+ * is. Serves no messages. That a message waits for a receive, tern_probe() tells.
  */
-enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id);
-enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id);
-int tern_send_wait(tern *t, uint32_t dst, tern_id id);
-int tern_recv_wait(tern *t, uint32_t src, tern_id id);
-int tern_send_clear(tern *t, uint32_t dst, tern_id id);
-int tern_recv_clear(tern *t, uint32_t src, tern_id id);
+enum tern_state tern_op_state(tern *t, const tern_op *op);
 
 /*
- * Takes back what was started and has not been matched: it completes with -ECANCELED.
- * -EALREADY if data flow, or it is complete; a send that its receiver knows of is asked for there.
- * By handle, every operation of it that can be.
+ * Takes back every send and receive of the handle that has not been matched: it completes with
+ * -ECANCELED. -EALREADY if data flow for one, or none is under way; a send that its receiver knows
+ * of is asked for there.
  */
-int tern_send_cancel(tern *t, uint32_t dst, tern_id id);
-int tern_recv_cancel(tern *t, uint32_t src, tern_id id);
 int tern_op_cancel(tern *t, tern_op *op);
 
 /* 1 if a message waits that such a receive would take, and *env tells which; 0 if not. */
 int tern_probe(tern *t, const tern_match *match, tern_envelope *env);
 int tern_probe_wait(tern *t, const tern_match *match, tern_envelope *env);
-
-/*
- * Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK
- * seconds does so to stderr.
- */
-int tern_table_print(tern *t, int fd);
 
 /*
  * Asks rank `rank` for a block of its named memory, as tern_block_get_start(), to be sent here as a
@@ -180,7 +153,7 @@ int tern_table_print(tern *t, int fd);
  */
 int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id);
 
-/* -- Blocking, in parts and of single values ------------------------------------------------ */
+/* -- Blocking, in parts --------------------------------------------------------------------- */
 
 TERN_INLINE_ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts,
 				 size_t n)
@@ -193,26 +166,6 @@ TERN_INLINE_ int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_p
 {
 	const tern_match match = { src, 0, id, 0 };
 	return tern_recv_parts_start(t, &match, parts, n, env, NULL);
-}
-
-TERN_INLINE_ int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value)
-{
-	return tern_send(t, dst, id, &value, sizeof value);
-}
-
-TERN_INLINE_ int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value)
-{
-	return tern_recv(t, src, id, value, sizeof *value, NULL);
-}
-
-TERN_INLINE_ int tern_send_double(tern *t, uint32_t dst, tern_id id, double value)
-{
-	return tern_send(t, dst, id, &value, sizeof value);
-}
-
-TERN_INLINE_ int tern_recv_double(tern *t, uint32_t src, tern_id id, double *value)
-{
-	return tern_recv(t, src, id, value, sizeof *value, NULL);
 }
 
 TERN_END_

@@ -155,11 +155,11 @@ uint64_t peer_send_trips(uint64_t count)
 	uint64_t word, sum = 0;
 	for (uint64_t i = 0; i < count && peer_rank() < 2; i++) {
 		if (peer_rank() == 1) {
-			must(tern_recv_word(t, 0, PING, &word));
-			must(tern_send_word(t, 0, PONG, word + 1));
+			must(tern_recv(t, 0, PING, &word, sizeof word, NULL));
+			must(tern_send(t, 0, PONG, &(uint64_t){ word + 1 }, sizeof(uint64_t)));
 		} else {
-			must(tern_send_word(t, 1, PING, i));
-			must(tern_recv_word(t, 1, PONG, &word));
+			must(tern_send(t, 1, PING, &(uint64_t){ i }, sizeof(uint64_t)));
+			must(tern_recv(t, 1, PONG, &word, sizeof word, NULL));
 			sum += word;
 		}
 	}
@@ -204,9 +204,9 @@ void peer_stream(double *data, size_t n, size_t apart, size_t places, uint64_t c
 	for (unsigned i = 0; i < PEER_WINDOW; i++)
 		must(tern_op_wait(t, &op[i]));
 	if (peer_rank() == 0)
-		must(tern_recv_word(t, 1, ENDED, &word));
+		must(tern_recv(t, 1, ENDED, &word, sizeof word, NULL));
 	else
-		must(tern_send_word(t, 0, ENDED, 0));
+		must(tern_send(t, 0, ENDED, &(uint64_t){ 0 }, sizeof(uint64_t)));
 }
 
 /* -- Memory of the other rank ------------------------------------------------------ */

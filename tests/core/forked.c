@@ -165,12 +165,7 @@ static void layers(void)
 	REFUSED(tern_recv(t, next, 1, &word, 8, NULL));
 	REFUSED(tern_recv_start(t, &(tern_match){ .rank = next, .id = 1 }, &word, 8, NULL, &op));
 	REFUSED(tern_probe(t, &(tern_match){ .rank = next, .id = 1 }, NULL));
-	REFUSED(tern_send_wait(t, next, 1));
-	REFUSED(tern_recv_wait(t, next, 1));
-	REFUSED(tern_send_clear(t, next, 1));
-	REFUSED(tern_recv_clear(t, next, 1));
 	REFUSED(tern_op_cancel(t, &op));
-	REFUSED(tern_table_print(t, 2));
 	REFUSED(tern_buf_alloc(t, 1, 64, 4, 0));
 	REFUSED(tern_buf_send(t, next, 0, &word, 8));
 	REFUSED_NULL(handed_buf(t, 0, TERN_BUF_NOWAIT, NULL, NULL));

@@ -73,7 +73,7 @@ static void flood(void)
 		for (int i = 0; i < 100; i++)
 			must(tern_request(t, last, FLOOD));
 		if (tern_rank(t) == 0 && !sent++)
-			must(tern_send_word(t, last, ID, 5));
+			must(tern_send(t, last, ID, &(uint64_t){ 5 }, sizeof(uint64_t)));
 	}
 }
 
@@ -93,7 +93,7 @@ static void calls(tern_addr there, tern_addr far)
 	const ptrdiff_t stride = 4096;
 	const tern_part to = { { .addr = there }, 2048, 1, &count, &stride };
 	const tern_part from = { { .base = private }, 2048, 1, &count, &stride };
-	COUNT(tern_recv_word(t, 0, ID, &v), 0);
+	COUNT(tern_recv(t, 0, ID, &v, sizeof v, NULL), 0);
 	COUNT(tern_request(t, 0, ASK), 0);
 	COUNT(tern_wait(t, &answered, 1), 0);
 	COUNT(tern_put(t, there, private, BIG), BIG / share);
@@ -123,9 +123,9 @@ int main(int argc, char **argv)
 	must(stop && big ? 0 : -1);
 	must(tern_register(t, registered, BIG, &far));
 	if (tern_rank(t) == 0)
-		must(tern_send_word(t, last, ID + 1, far));
+		must(tern_send(t, last, ID + 1, &far, sizeof far));
 	if (tern_rank(t) == last)
-		must(tern_recv_word(t, 0, ID + 1, &far));
+		must(tern_recv(t, 0, ID + 1, &far, sizeof far, NULL));
 	must(tern_barrier(t));
 	if (tern_rank(t) == last) {
 		COUNT(tern_barrier(t), 0); /* all flood it as soon as they have left */

@@ -44,19 +44,6 @@ static void receive(tern *t)
 	told(tern_recv(t, TERN_RANK_ANY, ID, &word, sizeof word, NULL));
 }
 
-static void receive_listed(tern *t)
-{
-	uint64_t word;
-	CHECK_IS(tern_recv_start(
-			 t,
-			 &(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_TABLE, .id = ID },
-			 &word, sizeof word, NULL, NULL),
-		 0);
-	told(tern_recv_wait(t, TERN_RANK_ANY, ID));
-	CHECK_IS(tern_recv_cancel(t, TERN_RANK_ANY, ID), 0);
-	CHECK_IS(tern_recv_clear(t, TERN_RANK_ANY, ID), -ECANCELED);
-}
-
 static void probe(tern *t)
 {
 	told(tern_probe_wait(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, NULL));
@@ -151,7 +138,6 @@ static const struct {
 } calls[] = {
 	{ "tern_wait", wait_flag },
 	{ "tern_recv", receive },
-	{ "tern_recv_wait", receive_listed },
 	{ "tern_probe_wait", probe },
 	{ "tern_op_wait", receive_handle },
 	{ "tern_op_wait_any", receive_handle_any },
@@ -194,7 +180,7 @@ static void go_on(tern *t)
 		 0);
 	while (clock_ns() - start < SLOW)
 		tern_poll(t);
-	CHECK_IS(tern_send_word(t, other, ID, 7 + other), 0);
+	CHECK_IS(tern_send(t, other, ID, &(uint64_t){ 7 + other }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	CHECK_IS(word, 7 + tern_rank(t));
 }
@@ -268,7 +254,7 @@ static void rank_is_slow(void)
 	} else {
 		while (clock_ns() - start < 2 * SLOW)
 			tern_poll(t);
-		CHECK_IS(tern_send_word(t, 0, ID, 5), 0);
+		CHECK_IS(tern_send(t, 0, ID, &(uint64_t){ 5 }, sizeof(uint64_t)), 0);
 	}
 	meet(t);
 	CHECK_IS(tern_close(t), 0);

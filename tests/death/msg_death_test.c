@@ -39,9 +39,9 @@ static void go_on(tern *t)
 {
 	struct msg *m = msg_of(t);
 	uint64_t word = 0;
-	CHECK_IS(tern_send_word(t, THIRD, 1, 5), 0);
+	CHECK_IS(tern_send(t, THIRD, 1, &(uint64_t){ 5 }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_forgive(t, VICTIM), 0);
-	CHECK_IS(tern_recv_word(t, THIRD, 2, &word), 0);
+	CHECK_IS(tern_recv(t, THIRD, 2, &word, sizeof word, NULL), 0);
 	CHECK_IS(word, 6);
 	CHECK_IS(m->sends.used, 0);
 	CHECK_IS(m->recvs.used, 0);
@@ -80,8 +80,8 @@ static void rank_main(void)
 	if (tern_rank(t) == THIRD) {
 		uint64_t word = 0;
 		CHECK_IS(tern_forgive(t, VICTIM), 0);
-		CHECK_IS(tern_recv_word(t, LIVING, 1, &word), 0);
-		CHECK_IS(tern_send_word(t, LIVING, 2, word + 1), 0);
+		CHECK_IS(tern_recv(t, LIVING, 1, &word, sizeof word, NULL), 0);
+		CHECK_IS(tern_send(t, LIVING, 2, &(uint64_t){ word + 1 }, sizeof(uint64_t)), 0);
 		while (!atomic_load(&board->done))
 			tern_poll(t);
 	}
@@ -160,30 +160,17 @@ static int recv_by_tests(tern *t)
 	return rc;
 }
 
-static int recv_listed(tern *t)
-{
-	CHECK_IS(tern_recv_start(
-			 t, &(tern_match){ .rank = VICTIM, .flags = TERN_SEND_TABLE, .id = ID },
-			 room, SOME, NULL, NULL),
-		 0);
-	under_way(0);
-	int rc = tern_recv_wait(t, VICTIM, ID);
-	CHECK_IS(tern_recv_poll(t, VICTIM, ID), TERN_STATE_COMPLETE);
-	CHECK_IS(tern_recv_clear(t, VICTIM, ID), rc);
-	return rc;
-}
-
 static int recv_polled(tern *t)
 {
-	CHECK_IS(tern_recv_start(
-			 t, &(tern_match){ .rank = VICTIM, .flags = TERN_SEND_TABLE, .id = ID },
-			 room, SOME, NULL, NULL),
+	tern_op op = TERN_OP;
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID }, room, SOME, NULL,
+				 &op),
 		 0);
 	under_way(0);
-	while (tern_recv_poll(t, VICTIM, ID) != TERN_STATE_COMPLETE)
-		;
-	tern_recv_wait(t, VICTIM, ID);
-	int rc = tern_recv_clear(t, VICTIM, ID);
+	CHECK_IS(tern_op_state(t, &op), TERN_STATE_IN_USE);
+	while (tern_op_state(t, &op) != TERN_STATE_COMPLETE)
+		tern_poll(t);
+	int rc = tern_op_wait(t, &op);
 	CHECK_IS(tern_recv(t, VICTIM, ID, room, SOME, NULL), -EOWNERDEAD); /* and it stays so */
 	return rc;
 }
@@ -217,13 +204,13 @@ static int send_sync(tern *t)
 	return rc == -ENOMSG ? -EOWNERDEAD : rc; /* the ready one may have been heard of before */
 }
 
-static int send_listed(tern *t)
+static int send_handle(tern *t)
 {
-	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, TERN_SEND_TABLE, NULL), 0);
+	tern_op op = TERN_OP;
+	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, 0, &op), 0);
 	under_way(0);
-	int rc = tern_send_wait(t, VICTIM, ID);
-	CHECK_IS(tern_send_poll(t, VICTIM, ID), TERN_STATE_COMPLETE);
-	CHECK_IS(tern_send_clear(t, VICTIM, ID), rc);
+	int rc = tern_op_wait(t, &op);
+	CHECK_IS(tern_op_state(t, &op), TERN_STATE_COMPLETE);
 	return rc;
 }
 
@@ -281,7 +268,6 @@ TEST(whoever_waits_for_a_message_of_a_rank_that_is_killed_gets_an_error_that_nam
 	die(recv_blocking, NULL, true, "1", &c);
 	die(recv_by_handle, NULL, true, "1", &c);
 	die(recv_by_tests, NULL, false, "1", &c);
-	die(recv_listed, NULL, false, "1", &c);
 	die(recv_polled, NULL, true, "1", &c);
 	die(probe_blocking, NULL, true, "1", &c);
 }
@@ -301,7 +287,7 @@ TEST(whoever_sends_to_a_rank_that_is_killed_gets_an_error_that_names_it)
 	for (int polls = 0; polls < 2; polls++) {
 		die(send_blocking, NULL, polls, "1", &c);
 		die(send_sync, NULL, polls, "1", &c);
-		die(send_listed, NULL, polls, "1", &c);
+		die(send_handle, NULL, polls, "1", &c);
 	}
 	die(cancel_blocking, NULL, false, "1", &c);
 	die(ask_blocking, NULL, false, "1", &c);
@@ -417,10 +403,10 @@ enum { BEFORE = 100 };
 
 static void send_and_die(tern *t)
 {
+	static tern_op asks = TERN_OP;
 	for (uint64_t i = 0; i < BEFORE; i++)
-		CHECK_IS(tern_send_word(t, LIVING, ID, i), 0);
-	CHECK_IS(tern_send_start(t, LIVING, ID, bytes, SOME, TERN_SEND_TABLE, NULL),
-		 0);  /* and a question */
+		CHECK_IS(tern_send(t, LIVING, ID, &(uint64_t){ i }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send_start(t, LIVING, ID, bytes, SOME, 0, &asks), 0); /* and a question */
 	tern_poll(t); /* a network may have put off some of it */
 	atomic_store(&board->under_way, 1);
 }
@@ -439,7 +425,8 @@ static int recv_all_then_error(tern *t)
 		ranks_nap(1000000);
 	ranks_nap(5000000);
 	for (uint64_t i = 0; i < BEFORE; i++) {
-		CHECK_IS(tern_recv_word(t, i % 2 ? VICTIM : TERN_RANK_ANY, ID, &word), 0);
+		CHECK_IS(tern_recv(t, i % 2 ? VICTIM : TERN_RANK_ANY, ID, &word, sizeof word, NULL),
+			 0);
 		CHECK_IS(word, i);
 	}
 	return recv_question(t);
@@ -473,7 +460,7 @@ static int probe_all_then_error(tern *t)
 		ranks_nap(1000000);
 	for (uint64_t i = 0; i < BEFORE; i++) {
 		CHECK_IS(tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID }, NULL), 1);
-		CHECK_IS(tern_recv_word(t, VICTIM, ID, &word), 0);
+		CHECK_IS(tern_recv(t, VICTIM, ID, &word, sizeof word, NULL), 0);
 	}
 	CHECK_IS(recv_question(t), -EOWNERDEAD);
 	return tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID + 1 }, NULL);
@@ -513,7 +500,7 @@ static void slow_sender(void)
 		CHECK_IS(tern_recv(t, VICTIM, ID + 1, room + BULK - SOME, SOME, NULL), 0);
 		CHECK(chance_filled(room + BULK - SOME, SOME, 3));
 		CHECK_IS(tern_op_cancel(t, &op), 0);
-		CHECK_IS(tern_send_word(t, VICTIM, 1, word), 0);
+		CHECK_IS(tern_send(t, VICTIM, 1, &word, sizeof word), 0);
 	} else if (me == VICTIM) { /* this time it lives */
 		tern_op op = TERN_OP;
 		uint64_t word;
@@ -526,7 +513,7 @@ static void slow_sender(void)
 		ranks_nap(300000000);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 		CHECK_IS(tern_forgive(t, THIRD), 0);
-		CHECK_IS(tern_recv_word(t, LIVING, 1, &word), 0);
+		CHECK_IS(tern_recv(t, LIVING, 1, &word, sizeof word, NULL), 0);
 	} else {
 		for (;;)
 			tern_poll(t);
@@ -557,7 +544,7 @@ static void leave_well(void)
 	tern *t = ranks_open();
 	rank_prepare(t);
 	if (tern_rank(t) == VICTIM) {
-		CHECK_IS(tern_send_word(t, LIVING, ID, 9), 0);
+		CHECK_IS(tern_send(t, LIVING, ID, &(uint64_t){ 9 }, sizeof(uint64_t)), 0);
 		ranks_nap(20000000);
 		CHECK_IS(tern_close(t), 0);
 		return;
@@ -566,7 +553,7 @@ static void leave_well(void)
 		tern_op so = TERN_OP;
 		uint64_t word = 0;
 		CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, 0, &so), 0);
-		CHECK_IS(tern_recv_word(t, VICTIM, ID, &word), 0);
+		CHECK_IS(tern_recv(t, VICTIM, ID, &word, sizeof word, NULL), 0);
 		CHECK_IS(word, 9);
 		int rc = tern_recv(t, VICTIM, ID, room, SOME, NULL); /* blocks until it has left */
 		CHECK_IS(rc, -ESHUTDOWN);

@@ -52,8 +52,9 @@ int main(void)
 	for (uint64_t i = 0; i < 1000; i++)
 		if (tern_chan_put8(&out, i) || tern_chan_get8(&in, &value) || value != i)
 			return 4;
-	if (tern_send_word(t, 0, 7, 42) || tern_recv_word(t, TERN_RANK_ANY, 7, &value) ||
-	    value != 42)
+	uint64_t answer = 42;
+	if (tern_send(t, 0, 7, &answer, sizeof answer) ||
+	    tern_recv(t, TERN_RANK_ANY, 7, &value, sizeof value, NULL) || value != 42)
 		return 5;
 	return tern_close(t);
 }

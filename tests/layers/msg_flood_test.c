@@ -83,8 +83,8 @@ static void ping(tern *t)
 {
 	uint64_t word;
 	for (uint64_t i = 0; i < ROUNDS; i++) {
-		CHECK_IS(tern_send_word(t, 0, PING, i), 0);
-		CHECK_IS(tern_recv_word(t, 0, PONG, &word), 0);
+		CHECK_IS(tern_send(t, 0, PING, &(uint64_t){ i }, sizeof(uint64_t)), 0);
+		CHECK_IS(tern_recv(t, 0, PONG, &word, sizeof word, NULL), 0);
 		CHECK_IS(word, i);
 	}
 	atomic_store(&board->ponged, 1);
@@ -119,9 +119,9 @@ static void serve_pings(tern *t)
 	struct endpoint *e = msg_of(t)->e;
 	uint64_t word;
 	for (uint64_t i = 0; i < ROUNDS; i++) {
-		CHECK_IS(tern_recv_word(t, 1, PING, &word), 0);
+		CHECK_IS(tern_recv(t, 1, PING, &word, sizeof word, NULL), 0);
 		CHECK_IS(word, i);
-		CHECK_IS(tern_send_word(t, 1, PONG, word), 0);
+		CHECK_IS(tern_send(t, 1, PONG, &word, sizeof word), 0);
 	}
 	/*
 	 * Whatever the flood is, what was handled is its share, which has a limit, and the pings.
@@ -137,12 +137,12 @@ static void rank_main(void)
 	uint32_t me = tern_rank(t);
 	for (uint32_t r = 0; r < RANKS; r++) { /* everybody has talked to everybody */
 		CHECK_IS(tern_send(t, r, 99, large, 1000), 0);
-		CHECK_IS(tern_send_word(t, r, 98, 0), 0);
+		CHECK_IS(tern_send(t, r, 98, &(uint64_t){ 0 }, sizeof(uint64_t)), 0);
 	}
 	for (uint32_t r = 0; r < RANKS; r++) {
 		uint64_t word;
 		CHECK_IS(tern_recv(t, r, 99, large, LARGE, NULL), 0);
-		CHECK_IS(tern_recv_word(t, r, 98, &word), 0);
+		CHECK_IS(tern_recv(t, r, 98, &word, sizeof word, NULL), 0);
 	}
 	CHECK_IS(tern_barrier(t), 0);
 	struct burden before = burden_of(t);
@@ -223,7 +223,7 @@ TEST(a_rank_that_many_others_flood_holds_no_more_than_its_bounds)
 	for (uint64_t i = 0; i < TIMES; i++)
 		for (uint32_t r = 1; r < MANY; r++) {
 			uint64_t got = 0;
-			CHECK_IS(tern_recv_word(t[0], r, FLOOD, &got), 0);
+			CHECK_IS(tern_recv(t[0], r, FLOOD, &got, sizeof got, NULL), 0);
 			CHECK_IS(got, i);
 		}
 	for (uint32_t r = 0; r < MANY; r++)
@@ -258,11 +258,11 @@ static void beside_a_deaf_receiver(void)
 	} else if (tern_rank(t) == 0) {
 		tern_op op = TERN_OP;
 		CHECK_IS(tern_send_start(t, 1, FLOOD, from, sizeof from / 2, 0, &op), 0);
-		CHECK_IS(tern_send_word(t, 1, PING, 0), 0);
+		CHECK_IS(tern_send(t, 1, PING, &(uint64_t){ 0 }, sizeof(uint64_t)), 0);
 		for (uint64_t i = 0; i < ROUNDS; i++) {
 			uint64_t word;
-			CHECK_IS(tern_send_word(t, 2, PING, i), 0);
-			CHECK_IS(tern_recv_word(t, 2, PONG, &word), 0);
+			CHECK_IS(tern_send(t, 2, PING, &(uint64_t){ i }, sizeof(uint64_t)), 0);
+			CHECK_IS(tern_recv(t, 2, PONG, &word, sizeof word, NULL), 0);
 			CHECK(tern_poll(t) >= 0);
 		}
 		CHECK_IS(op.pending, 1); /* most of it is still to come */
@@ -271,8 +271,8 @@ static void beside_a_deaf_receiver(void)
 	} else {
 		for (uint64_t i = 0; i < ROUNDS; i++) {
 			uint64_t word;
-			CHECK_IS(tern_recv_word(t, 0, PING, &word), 0);
-			CHECK_IS(tern_send_word(t, 0, PONG, word), 0);
+			CHECK_IS(tern_recv(t, 0, PING, &word, sizeof word, NULL), 0);
+			CHECK_IS(tern_send(t, 0, PONG, &word, sizeof word), 0);
 		}
 	}
 	CHECK_IS(tern_barrier(t), 0);

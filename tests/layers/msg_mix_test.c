@@ -34,7 +34,7 @@ struct board {
 };
 
 struct outgoing {
-	bool used, listed;
+	bool used;
 	tern_op op;
 	uint32_t dst;
 	struct sent *sent;
@@ -74,7 +74,7 @@ struct player {
 	size_t gots;
 	uint64_t posted;
 	unsigned steps;
-	bool listing, told;
+	bool told;
 };
 
 static struct board *board;
@@ -91,7 +91,7 @@ static uint64_t sum_of(const unsigned char *bytes, size_t len)
 
 /* -- Sending ------------------------------------------------------------------------------- */
 
-static void sent_ended(struct player *p, struct outgoing *o, int rc)
+static void sent_ended(struct outgoing *o, int rc)
 {
 	bool received =
 		rc == 0 || rc == -EMSGSIZE; /* too long for its receive, which is over with it */
@@ -100,8 +100,6 @@ static void sent_ended(struct player *p, struct outgoing *o, int rc)
 	atomic_store(&o->sent->fate, received ? RECEIVED : NOT_RECEIVED);
 	if (received)
 		atomic_fetch_add(&board->accepted[o->dst], 1);
-	if (o->listed)
-		p->listing = false;
 	o->used = false;
 }
 
@@ -133,32 +131,26 @@ static void send_something(struct player *p, struct outgoing *o)
 	o->dst = dst;
 	o->sent = s;
 	o->op = (tern_op)TERN_OP;
-	o->listed = !p->listing && chance_one_in(&p->c, 4);
-	p->listing |= o->listed;
 	o->part[0] = (tern_part){ .base = o->bytes, .run = cut };
 	o->part[1] = rows_part(&o->rows, o->bytes + cut, 1, len - cut, 1);
 	board->count[p->me][dst]++;
-	unsigned flags = random_mode(p) | (o->listed ? TERN_SEND_TABLE : 0);
-	tern_op *op = o->listed ? NULL : &o->op;
+	unsigned flags = random_mode(p);
 	CHECK_IS(chance_one_in(&p->c, 3)
-			 ? tern_send_parts_start(p->t, dst, id, o->part, 2, flags, op)
-			 : tern_send_start(p->t, dst, id, o->bytes, len, flags, op),
+			 ? tern_send_parts_start(p->t, dst, id, o->part, 2, flags, &o->op)
+			 : tern_send_start(p->t, dst, id, o->bytes, len, flags, &o->op),
 		 0);
 }
 
 static bool send_look(struct player *p, struct outgoing *o)
 {
-	if (!o->listed && !o->op.pending)
-		sent_ended(p, o, tern_op_wait(p->t, &o->op));
-	else if (o->listed && tern_send_poll(p->t, o->dst, o->sent->id) == TERN_STATE_COMPLETE)
-		sent_ended(p, o, tern_send_clear(p->t, o->dst, o->sent->id));
+	if (tern_op_state(p->t, &o->op) == TERN_STATE_COMPLETE)
+		sent_ended(o, tern_op_wait(p->t, &o->op));
 	return !o->used;
 }
 
 static void send_take_back(struct player *p, struct outgoing *o)
 {
-	int rc = o->listed ? tern_send_cancel(p->t, o->dst, o->sent->id)
-			   : tern_op_cancel(p->t, &o->op);
+	int rc = tern_op_cancel(p->t, &o->op);
 	CHECK(rc == 0 || rc == -EALREADY);
 	if (rc == 0) {
 		CHECK(send_look(p, o));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls that begin an operation, without a handle: each of them waits until the operation is
- * complete, but with TERN_SEND_TABLE a send or a receive goes into the table.
+ * complete.
  */
 #include <errno.h>
 #include <string.h>
@@ -192,39 +192,6 @@ TEST(a_send_and_a_receive_are_complete_on_return)
 	CHECK_IS(tern_send_each_start(t, 0, ids, halves, 2, TERN_SEND_SYNC, NULL), 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	CHECK(memcmp(got, data, LONG) == 0);
-	CHECK_IS(tern_send_poll(t, 0, MESSAGE), TERN_STATE_EMPTY);
-	CHECK_IS(tern_recv_poll(t, 0, MESSAGE), TERN_STATE_EMPTY);
-	local_close();
-}
-
-TEST(a_handle_and_the_table_together_are_refused)
-{
-	const tern_match match = { .rank = 0, .flags = TERN_SEND_TABLE, .id = MESSAGE };
-	tern_op op = TERN_OP;
-	char got[8];
-	alone();
-	CHECK_IS(tern_recv_start(local[0], &match, got, sizeof got, NULL, &op), -EINVAL);
-	int rc = tern_send_start(local[0], 0, MESSAGE, data, 8, TERN_SEND_TABLE, &op);
-	CHECK_IS(rc, -EINVAL);
-	CHECK(sentence_has(rc, "a send was given a handle and TERN_SEND_TABLE"));
-	CHECK_IS(op.pending, 0);
-	local_close();
-}
-
-TEST(a_send_and_a_receive_go_into_the_table)
-{
-	static char got[8];
-	tern_match match = { .rank = 0, .flags = TERN_SEND_TABLE, .id = MESSAGE };
-	alone();
-	tern *t = local[0];
-	CHECK_IS(tern_recv_start(t, &match, got, sizeof got, NULL, NULL), 0);
-	CHECK_IS(tern_recv_poll(t, 0, MESSAGE), TERN_STATE_IN_USE);
-	CHECK_IS(tern_send_start(t, 0, MESSAGE, data, 8, TERN_SEND_TABLE, NULL), 0);
-	CHECK_IS(tern_send_wait(t, 0, MESSAGE), 0);
-	CHECK_IS(tern_recv_wait(t, 0, MESSAGE), 0);
-	CHECK(memcmp(got, data, 8) == 0);
-	CHECK_IS(tern_send_clear(t, 0, MESSAGE), 0);
-	CHECK_IS(tern_recv_clear(t, 0, MESSAGE), 0);
 	local_close();
 }
 

@@ -139,7 +139,7 @@ TEST(ranks_that_flood_each_other_with_threads_come_to_an_end)
 static uint64_t receive(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	uint64_t value = 0;
-	CHECK_IS(tern_recv_word(t, TERN_RANK_ANY, word[0], &value), 0);
+	CHECK_IS(tern_recv(t, TERN_RANK_ANY, word[0], &value, sizeof value, NULL), 0);
 	return value;
 }
 
@@ -171,7 +171,7 @@ static void sleepers(void)
 			CHECK_IS(tern_spawn(t, 1, RECEIVE, count_end, &ends, i), 0);
 		for (uint64_t i = 0; i < 8; i++) {
 			await_sleep(t, 1);
-			CHECK_IS(tern_send_word(t, 1, 7 - i, i), 0);
+			CHECK_IS(tern_send(t, 1, 7 - i, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 			CHECK_IS(tern_wait(t, &ends, 1), 0);
 		}
 	}
@@ -222,7 +222,7 @@ static void channel_among_sleepers(void)
 		tern_chan_out_back(&out);
 		CHECK_IS(tern_thread_join(t, &channel, &value), 0);
 		CHECK_IS(value, 42);
-		CHECK_IS(tern_send_word(t, 1, 5, 1), 0);
+		CHECK_IS(tern_send(t, 1, 5, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
 		CHECK_IS(tern_thread_join(t, &late, NULL), 0);
 		CHECK_IS(tern_chan_close(c), 0);
 	}

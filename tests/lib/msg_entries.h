@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends of rank 0 and receives of rank 1 that stand in the tables of their ranks, without a handle.
- */
+/* Sends of rank 0 to rank 1 with the handle `so`, and receives there with `ro`. */
 #ifndef TERN_TESTS_MSG_ENTRIES_H
 #define TERN_TESTS_MSG_ENTRIES_H
 
@@ -14,6 +13,7 @@
 enum { ID = 7, LEN = 100000, SMALL = 8 };
 
 static unsigned char out[LEN], in[LEN], in2[LEN];
+static tern_op so, ro;
 
 /*
  * A receive in two parts is filled by messages, one for each poll of the sender: there is time to
@@ -27,28 +27,40 @@ static inline void begin(uint32_t ranks)
 	chance_fill(out, LEN, 1);
 	memset(in, 0xee, LEN);
 	memset(in2, 0xee, LEN);
+	so = ro = (tern_op)TERN_OP;
 	local_open(ranks);
 }
 
-static inline int send_listed(tern_id id, size_t len, unsigned flags)
+static inline int send_one(tern_id id, size_t len, unsigned flags)
 {
-	return tern_send_start(local[0], 1, id, out, len, flags | TERN_SEND_TABLE, NULL);
+	return tern_send_start(local[0], 1, id, out, len, flags, &so);
 }
 
-static inline int recv_listed(tern_id id, void *to, size_t cap, unsigned flags)
+static inline int recv_one(tern_id id, void *to, size_t cap)
 {
-	return tern_recv_start(
-		local[1], &(tern_match){ .rank = 0, .flags = flags | TERN_SEND_TABLE, .id = id },
-		to, cap, NULL, NULL);
+	return tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = id }, to, cap, NULL, &ro);
 }
 
-static inline int recv_slowly(tern_id id, tern_op *op)
+static inline int recv_slowly(tern_id id)
 {
-	const tern_match match = { .rank = 0, .flags = op ? 0 : TERN_SEND_TABLE, .id = id };
-	return tern_recv_parts_start(local[1], &match, halves, 2, NULL, op);
+	return tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = id }, halves, 2,
+				     NULL, &ro);
 }
 
-#define SEND_IS(id, state) CHECK_IS(tern_send_poll(local[0], 1, id), state)
-#define RECV_IS(id, state) CHECK_IS(tern_recv_poll(local[1], 0, id), state)
+/* Whether a message of `src` waits for a receive at rank 1: the state that SCMP calls RTS. */
+static inline int arrived(uint32_t src, tern_id id)
+{
+	return tern_probe(local[1], &(tern_match){ .rank = src, .id = id }, NULL);
+}
+
+/* The state of a handle's operation after a poll. */
+static inline enum tern_state state_of(tern *t, const tern_op *op)
+{
+	CHECK(tern_poll(t) >= 0);
+	return tern_op_state(t, op);
+}
+
+#define SEND_IS(state) CHECK_IS(state_of(local[0], &so), state)
+#define RECV_IS(state) CHECK_IS(state_of(local[1], &ro), state)
 
 #endif

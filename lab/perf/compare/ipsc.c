@@ -75,14 +75,14 @@ static int word_take(struct bench_rank *p, uint64_t *word)
 	int rc = 0;
 	while (p->way == PROBE && !rc)
 		rc = tern_probe(p->t, &match, NULL);
-	return rc < 0 ? rc : tern_recv_word(p->t, 1 - p->rank, ID, word);
+	return rc < 0 ? rc : tern_recv(p->t, 1 - p->rank, ID, word, sizeof *word, NULL);
 }
 
 static int bounce_once(struct bench_rank *p, uint64_t *word)
 {
 	int rc = p->rank ? word_take(p, word) : 0;
 	if (!rc)
-		rc = tern_send_word(p->t, 1 - p->rank, ID, *word);
+		rc = tern_send(p->t, 1 - p->rank, ID, &(uint64_t){ *word }, sizeof(uint64_t));
 	return rc || p->rank ? rc : word_take(p, word);
 }
 
@@ -129,7 +129,7 @@ static int value_give(struct bench_rank *p, tern_out *out, uint64_t k, double va
 	memcpy(&word, &value, sizeof word);
 	switch (p->way) {
 	case SEND:
-		return tern_send_word(p->t, 1, ID, word);
+		return tern_send(p->t, 1, ID, &word, sizeof word);
 	case MESSAGE:
 		return tern_request(p->t, 1, HANDLER_VALUE, value);
 	case CHANNEL:
@@ -149,7 +149,7 @@ static int value_take(struct bench_rank *p, tern_in *in, uint64_t k, double *val
 	int rc = 0;
 	switch (p->way) {
 	case SEND:
-		rc = tern_recv_word(p->t, 0, ID, &word);
+		rc = tern_recv(p->t, 0, ID, &word, sizeof word, NULL);
 		break;
 	case MESSAGE:
 		rc = tern_wait(p->t, &arrived, 1);
@@ -206,8 +206,8 @@ static double solve_play(struct bench_rank *p)
 	began = clock_ns();
 	solve(p, n);
 	if (!p->rc)
-		p->rc = p->rank ? tern_send_word(p->t, 0, END, 0)
-				: tern_recv_word(p->t, 1, END, &word);
+		p->rc = p->rank ? tern_send(p->t, 0, END, &(uint64_t){ 0 }, sizeof(uint64_t))
+				: tern_recv(p->t, 1, END, &word, sizeof word, NULL);
 	double all = (double)(clock_ns() - began);
 	offered += way == FETCH ? n : 0;
 	return all > compute ? (all - compute) / (double)n : 0;

@@ -190,18 +190,16 @@ TEST(what_is_not_published_is_not_agreed_to)
 
 TEST(a_rank_with_too_many_sends_does_not_agree)
 {
+	tern_op so = TERN_OP;
 	begin(2);
 	for (int i = 0; i < TERN_SENDS_MAX; i++)
-		CHECK_IS(tern_send_start(local[1], 0, 1, area, 8,
-					 TERN_SEND_RENDEZVOUS | TERN_SEND_TABLE, NULL),
-			 0);
+		CHECK_IS(tern_send_start(local[1], 0, 1, area, 8, TERN_SEND_RENDEZVOUS, &so), 0);
 	CHECK_IS(tern_block_ask(local[0], 1,
 				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
 				ID),
 		 -EAGAIN);
 	CHECK_IS(tern_recv(local[0], 1, 1, in, 8, NULL), 0);
 	local_settle_transfers();
-	CHECK_IS(tern_send_clear(local[1], 0, 1), 0);
 	CHECK_IS(tern_block_ask(local[0], 1,
 				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
 				ID),
@@ -322,7 +320,7 @@ static unsigned lines(void)
 	return n;
 }
 
-TEST(the_tables_are_printed_with_a_line_for_every_entry)
+TEST(what_is_under_way_is_printed_with_a_line_for_each)
 {
 	static const tern_part halves[2] = { { .base = in, .run = 50000 },
 					     { .base = in + 50000, .run = 50000 } };
@@ -330,101 +328,41 @@ TEST(the_tables_are_printed_with_a_line_for_every_entry)
 	begin(3);
 	int fd = memfd_create("tables", 0);
 	REQUIRE(fd >= 0);
-	CHECK_IS(tern_send_start(local[0], 1, 0xa1, area, 12345, TERN_SEND_TABLE, NULL),
-		 0); /* in use */
-	CHECK_IS(tern_send_start(local[0], 1, 0xa2, area, 77, TERN_SEND_TABLE, NULL),
-		 0);                                                           /* complete */
+	CHECK_IS(tern_send_start(local[0], 1, 0xa1, area, 12345, 0, &op), 0);  /* in use */
 	CHECK_IS(tern_send_start(local[0], 1, 0xa3, area, 100000, 0, &op), 0); /* in progress */
 	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 2, .id = 0xb1 }, in, 321, NULL,
 				 &op),
 		 0); /* in use */
 	CHECK_IS(tern_recv_start(local[0],
-				 &(tern_match){ .rank = TERN_RANK_ANY,
-						.flags = TERN_SEND_TABLE,
-						.id = 0xbb2,
-						.any = ~0xff0 },
-				 in, 654, NULL, NULL),
+				 &(tern_match){ .rank = TERN_RANK_ANY, .id = 0xbb2, .any = ~0xff0 },
+				 in, 654, NULL, &op),
 		 0);
-	CHECK_IS(tern_recv_start(local[0],
-				 &(tern_match){ .rank = 0, .flags = TERN_SEND_TABLE, .id = 0xb3 },
-				 in, 987, NULL, NULL),
-		 0); /* complete */
-	CHECK_IS(tern_send(local[0], 0, 0xb3, area, 5), 0);
-	CHECK_IS(tern_send(local[2], 0, 0xc1, area, 99), 0); /* buffered */
-	CHECK_IS(tern_send_start(local[2], 0, 0xc2, area, 98765, TERN_SEND_TABLE, NULL),
-		 0); /* asks */
+	CHECK_IS(tern_send(local[2], 0, 0xc1, area, 99), 0);                  /* buffered */
+	CHECK_IS(tern_send_start(local[2], 0, 0xc2, area, 98765, 0, &op), 0); /* asks */
 	CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = 0xa3 }, halves, 2,
 				       NULL, &op),
 		 0);
 	tern_poll(local[1]);
 	tern_poll(local[0]);
-	CHECK_IS(tern_table_print(local[0], fd), 0);
+	msg_print(msg_of(local[0]), fd);
 	read_back(fd);
 	CHECK(line_with("send", "0xa1", "rank 1", "12345") && line_with("0xa1", "in use", "", ""));
-	CHECK(line_with("send", "0xa2", "rank 1", "77") && line_with("0xa2", "complete", "", ""));
 	CHECK(line_with("send", "0xa3", "rank 1", "100000") &&
 	      line_with("0xa3", "in progress", "", ""));
 	CHECK(line_with("receive", "0xb1", "rank 2", "321") && line_with("0xb1", "in use", "", ""));
 	CHECK(line_with("receive", "0xbb2", "any rank", "654") &&
 	      line_with("0xbb2", "0xff0", "in use", ""));
-	CHECK(line_with("receive", "0xb3", "rank 0", "complete"));
 	CHECK(line_with("0xc1", "rank 2", "99", "buffered"));
 	CHECK(line_with("0xc2", "rank 2", "98765", "RTS"));
-	CHECK_IS(lines(), 9); /* and a heading */
+	CHECK_IS(lines(), 7); /* and a heading */
 	int rc = ftruncate(fd, 0);
 	CHECK_IS(rc, 0);
 	CHECK_IS(lseek(fd, 0, SEEK_SET), 0);
-	CHECK_IS(tern_table_print(local[1], fd), 0);
+	msg_print(msg_of(local[1]), fd);
 	read_back(fd);
 	CHECK(line_with("rank 1", "receive", "0xa3", "in progress"));
 	CHECK(line_with("0xa3", "rank 0", "100000", ""));
 	close(fd);
-	local_close();
-}
-
-static int printed_in_handler, waited_in_handler[3];
-
-static void print(tern *t, const tern_msg *m)
-{
-	printed_in_handler = tern_table_print(t, (int)tern_msg_word(m, 0));
-	waited_in_handler[0] = tern_send_wait(t, 0, 1);
-	waited_in_handler[1] = tern_recv_wait(t, 1, 2);
-	waited_in_handler[2] = tern_send_wait(t, 0, 3);
-}
-
-TEST(tables_may_be_printed_and_what_is_complete_waited_for_in_a_handler)
-{
-	begin(2);
-	local_on(1, print);
-	int fd = memfd_create("tables", 0);
-	REQUIRE(fd >= 0);
-	CHECK_IS(tern_send_start(local[1], 0, 1, area, 8, TERN_SEND_TABLE, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1],
-				 &(tern_match){ .rank = 1, .flags = TERN_SEND_TABLE, .id = 2 }, in,
-				 8, NULL, NULL),
-		 0);
-	CHECK_IS(tern_send_word(local[1], 1, 2, 5), 0);
-	local_settle_transfers();
-	CHECK_IS(tern_send_start(local[1], 0, 3, area, AREA, TERN_SEND_TABLE, NULL), 0);
-	printed_in_handler = 1;
-	CHECK_IS(tern_request(local[0], 1, 1, fd), 0);
-	tern_poll(local[1]);
-	CHECK_IS(printed_in_handler, 0);
-	CHECK_IS(waited_in_handler[0], 0);
-	CHECK_IS(waited_in_handler[1], 0);
-	CHECK_IS(waited_in_handler[2], -EPERM);
-	read_back(fd);
-	CHECK_IS(lines(), 4);
-	close(fd);
-	local_close();
-}
-
-TEST(tables_that_cannot_be_written_are_an_error)
-{
-	begin(2);
-	CHECK_IS(tern_table_print(local[0], -1), -EBADF);
-	CHECK_IS(tern_send_start(local[0], 1, 1, area, AREA, TERN_SEND_TABLE, NULL), 0);
-	CHECK_IS(tern_table_print(local[0], -1), -EBADF);
 	local_close();
 }
 
@@ -433,21 +371,22 @@ static void *answer_late(void *arg)
 	struct timespec nap = { .tv_sec = 1, .tv_nsec = 300000000 };
 	tern *t = arg;
 	nanosleep(&nap, NULL);
-	CHECK_IS(tern_send_word(t, 0, 0xdad, 1), 0);
+	CHECK_IS(tern_send(t, 0, 0xdad, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
 	return NULL;
 }
 
-TEST(a_wait_that_takes_long_prints_the_tables_to_stderr)
+TEST(a_wait_that_takes_long_prints_what_is_under_way_to_stderr)
 {
+	tern_op op = TERN_OP;
 	uint64_t word;
 	pthread_t thread;
 	setenv("TERN_STUCK", "1", 1);
 	begin(2);
 	int fd = memfd_create("stuck", 0);
 	REQUIRE(fd >= 0 && dup2(fd, 2) == 2);
-	CHECK_IS(tern_send_start(local[0], 1, 0xa1, area, AREA, TERN_SEND_TABLE, NULL), 0);
+	CHECK_IS(tern_send_start(local[0], 1, 0xa1, area, AREA, 0, &op), 0);
 	REQUIRE(pthread_create(&thread, NULL, answer_late, local[1]) == 0);
-	CHECK_IS(tern_recv_word(local[0], 1, 0xdad, &word), 0);
+	CHECK_IS(tern_recv(local[0], 1, 0xdad, &word, sizeof word, NULL), 0);
 	pthread_join(thread, NULL);
 	read_back(fd);
 	CHECK(line_with("rank 0", "waited", "in tern_recv 0xdad from rank 1", ""));

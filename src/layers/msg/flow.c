@@ -218,7 +218,7 @@ tern_addr flow_offer(struct msg *m, struct sending *s)
 {
 	struct mem *mem = mem_of(m->e->t);
 	char *base = layout_whole(&s->layout);
-	uint32_t dst = s->node.rank;
+	uint32_t dst = s->rank;
 	if (s->layout.total <= TERN_PAYLOAD_MAX || !base || dst == m->e->t->rank ||
 	    !layer_maps(m->e, dst))
 		return TERN_ADDR_NONE;
@@ -263,7 +263,7 @@ static int data_send(struct msg *m, struct sending *s)
 		return 0;
 	if (!whole)
 		walk_gather(&w, bytes, len);
-	int rc = msg_try(m, s->node.rank, MSG_DATA, whole ? whole + s->sent : bytes, len, 2, words);
+	int rc = msg_try(m, s->rank, MSG_DATA, whole ? whole + s->sent : bytes, len, 2, words);
 	if (rc)
 		return rc;
 	s->walk = w;
@@ -273,7 +273,7 @@ static int data_send(struct msg *m, struct sending *s)
 
 static int data_step(struct msg *m, struct sending *s)
 {
-	int rc = 1, most = layer_maps(m->e, s->node.rank) ? 1 : DATA_AT_ONCE;
+	int rc = 1, most = layer_maps(m->e, s->rank) ? 1 : DATA_AT_ONCE;
 	for (int i = 0; i < most && rc > 0; i++)
 		rc = data_send(m, s);
 	return rc;
@@ -311,7 +311,7 @@ static bool flow_advance(struct msg *m, struct sending *s)
 	if (rc > 0 || rc == -EAGAIN)
 		return false;
 	uint64_t words[] = { s->recv_name, (uint64_t)-rc };
-	int told = data_tells(s, rc) ? 0 : msg_try(m, s->node.rank, MSG_FIN, NULL, 0, 2, words);
+	int told = data_tells(s, rc) ? 0 : msg_try(m, s->rank, MSG_FIN, NULL, 0, 2, words);
 	if (told == -EAGAIN)
 		return false; /* data_send() has nothing more to do, nor has a put */
 	s->finned = true;
@@ -325,8 +325,8 @@ static bool flow_advance(struct msg *m, struct sending *s)
 /* The code of a receiver, with the sentence. */
 static int read_error(const struct sending *s, int error)
 {
-	return error ? error_set(error, "rank %u could not read the data of message %#llx",
-				 s->node.rank, (unsigned long long)s->node.id)
+	return error ? error_set(error, "rank %u could not read the data of message %#llx", s->rank,
+				 (unsigned long long)s->id)
 		     : 0;
 }
 

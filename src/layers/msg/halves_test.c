@@ -78,7 +78,7 @@ TEST(a_send_whose_data_were_read_leaves_room_for_as_many_others)
 	cells = msg_of(local[0])->peer[1].cells;
 	for (int i = 0; i < 3 * CELLS_EACH; i++) {
 		tern_op so = TERN_OP, ro = TERN_OP;
-		CHECK_IS(tern_send_word(local[0], 1, ID, 7), 0);
+		CHECK_IS(tern_send(local[0], 1, ID, &(uint64_t){ 7 }, sizeof(uint64_t)), 0);
 		send_begin(out, PULL_MOST, &so);
 		recv_begin(&ro);
 		recv_begin(&ro);

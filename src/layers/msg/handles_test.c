@@ -17,7 +17,9 @@ static void receive(int i, tern_op *op)
 
 static void send(int i)
 {
-	CHECK_IS(tern_send_word(local[1], 0, (tern_id)i, (uint64_t)i + 100), 0);
+	CHECK_IS(tern_send(local[1], 0, (tern_id)i, &(uint64_t){ (uint64_t)i + 100 },
+			   sizeof(uint64_t)),
+		 0);
 }
 
 TEST(wait_any_tells_which_is_over)

@@ -23,9 +23,9 @@ static uint64_t word_from(uint32_t src, tern_id id, tern_envelope *env)
 TEST(a_receive_takes_only_its_rank_and_id)
 {
 	local_open(3);
-	CHECK_IS(tern_send_word(local[2], 0, 1, 21), 0);
-	CHECK_IS(tern_send_word(local[1], 0, 2, 12), 0);
-	CHECK_IS(tern_send_word(local[1], 0, 1, 11), 0);
+	CHECK_IS(tern_send(local[2], 0, 1, &(uint64_t){ 21 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send(local[1], 0, 2, &(uint64_t){ 12 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send(local[1], 0, 1, &(uint64_t){ 11 }, sizeof(uint64_t)), 0);
 	local_settle_transfers();
 	CHECK_IS(word_from(1, 1, NULL), 11);
 	CHECK_IS(word_from(1, 2, NULL), 12);
@@ -47,9 +47,9 @@ TEST(a_posted_receive_takes_only_its_rank_and_id)
 	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 2 }, &got[2], 8, NULL,
 				 &ro),
 		 0);
-	CHECK_IS(tern_send_word(local[1], 0, 2, 12), 0);
-	CHECK_IS(tern_send_word(local[2], 0, 1, 21), 0);
-	CHECK_IS(tern_send_word(local[1], 0, 1, 11), 0);
+	CHECK_IS(tern_send(local[1], 0, 2, &(uint64_t){ 12 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send(local[2], 0, 1, &(uint64_t){ 21 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send(local[1], 0, 1, &(uint64_t){ 11 }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK(got[0] == 11 && got[1] == 21 && got[2] == 12);
 	local_close();
@@ -64,7 +64,7 @@ TEST(a_wait_leaves_in_the_ring_what_nobody_waits_for)
 	local_polled();
 	local_open(2);
 	for (uint64_t i = 0; i < MANY; i++)
-		CHECK_IS(tern_send_word(local[1], 0, i, 100 + i), 0);
+		CHECK_IS(tern_send(local[1], 0, i, &(uint64_t){ 100 + i }, sizeof(uint64_t)), 0);
 	for (uint64_t i = 0; i < FIRST; i++)
 		CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = i }, &got[i], 8,
 					 NULL, &first),
@@ -89,9 +89,11 @@ TEST(every_bit_of_an_id_counts)
 					 &got[b], 8, NULL, &ro),
 			 0);
 	for (unsigned b = 64; b--;)
-		CHECK_IS(tern_send_word(local[1], 0, UINT64_C(1) << b, b), 0);
-	CHECK_IS(tern_send_word(local[1], 0, UINT64_MAX, 77), 0);
-	CHECK_IS(tern_send_word(local[1], 0, 0, 78), 0);
+		CHECK_IS(tern_send(local[1], 0, UINT64_C(1) << b, &(uint64_t){ b },
+				   sizeof(uint64_t)),
+			 0);
+	CHECK_IS(tern_send(local[1], 0, UINT64_MAX, &(uint64_t){ 77 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send(local[1], 0, 0, &(uint64_t){ 78 }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	for (unsigned b = 0; b < 64; b++)
 		CHECK_IS(got[b], b);
@@ -105,7 +107,7 @@ TEST(a_receive_from_any_rank_takes_the_first_that_came_and_says_whose_it_is)
 	tern_envelope env;
 	local_open(4);
 	for (uint32_t r = 3; r > 0; r--) {
-		CHECK_IS(tern_send_word(local[r], 0, 9, r), 0);
+		CHECK_IS(tern_send(local[r], 0, 9, &(uint64_t){ r }, sizeof(uint64_t)), 0);
 		local_settle_transfers();
 	}
 	for (uint32_t r = 3; r > 0; r--) {
@@ -124,10 +126,10 @@ TEST(a_receive_under_a_mask_compares_those_bits_alone)
 	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 0x120, .any = ~0xff0 },
 				 &got, 8, &env, &ro),
 		 0);
-	CHECK_IS(tern_send_word(local[1], 0, 0x130, 1), 0);
-	CHECK_IS(tern_send_word(local[1], 0, 0x420, 4), 0);
-	CHECK_IS(tern_send_word(local[1], 0, 0xf00012f, 2), 0);
-	CHECK_IS(tern_send_word(local[1], 0, 0x120, 3), 0);
+	CHECK_IS(tern_send(local[1], 0, 0x130, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send(local[1], 0, 0x420, &(uint64_t){ 4 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send(local[1], 0, 0xf00012f, &(uint64_t){ 2 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_send(local[1], 0, 0x120, &(uint64_t){ 3 }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK(got == 2 && env.id == 0xf00012f && env.src == 1);
 	CHECK_IS(tern_recv_start(local[0],
@@ -152,15 +154,15 @@ TEST(a_masked_receive_takes_no_message_of_another_rank)
 	uint64_t got = 0;
 	tern_op ro = TERN_OP;
 	local_open(3);
-	CHECK_IS(tern_send_word(local[1], 0, 5, 1), 0);
+	CHECK_IS(tern_send(local[1], 0, 5, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
 	local_settle_transfers();
 	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 2, .any = TERN_ID_ANY }, &got, 8,
 				 NULL, &ro),
 		 0);
-	CHECK_IS(tern_send_word(local[1], 0, 5, 2), 0);
+	CHECK_IS(tern_send(local[1], 0, 5, &(uint64_t){ 2 }, sizeof(uint64_t)), 0);
 	local_settle_transfers();
 	CHECK_IS(ro.pending, 1);
-	CHECK_IS(tern_send_word(local[2], 0, 6, 3), 0);
+	CHECK_IS(tern_send(local[2], 0, 6, &(uint64_t){ 3 }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK_IS(got, 3);
 	local_close();
@@ -366,11 +368,10 @@ TEST(a_probe_tells_what_a_receive_would_take_and_takes_nothing)
 TEST(a_probe_finds_the_message_that_the_receive_then_gets)
 {
 	tern_envelope env, taken;
+	tern_op so[2] = { TERN_OP, TERN_OP };
 	local_open(3);
 	for (uint64_t i = 0; i < 10; i++)
-		CHECK_IS(tern_send_start(local[1 + i % 2], 0, i, out, i * 100, TERN_SEND_TABLE,
-					 NULL),
-			 0);
+		CHECK_IS(tern_send_start(local[1 + i % 2], 0, i, out, i * 100, 0, &so[i % 2]), 0);
 	for (int i = 0; i < 10; i++) {
 		tern_op ro = TERN_OP;
 		CHECK_IS(tern_probe_wait(local[0],
@@ -390,7 +391,7 @@ TEST(a_probe_finds_the_message_that_the_receive_then_gets)
 static void send_deferred(tern *t, void *arg)
 {
 	(void)arg;
-	CHECK_IS(tern_send_word(t, 0, 8, 5), 0);
+	CHECK_IS(tern_send(t, 0, 8, &(uint64_t){ 5 }, sizeof(uint64_t)), 0);
 }
 
 TEST(a_waiting_probe_returns_when_a_message_comes)
@@ -422,7 +423,9 @@ TEST(ten_thousand_receives_with_ids_of_their_own_each_get_their_message)
 	uint64_t first = chance_below(&c, MANY);
 	for (uint64_t k = 0; k < MANY; k++) {
 		uint64_t i = (first + k * 7919) % MANY; /* each once */
-		CHECK_IS(tern_send_word(local[1], 0, i * UINT64_C(0x100000001), i), 0);
+		CHECK_IS(tern_send(local[1], 0, i * UINT64_C(0x100000001), &(uint64_t){ i },
+				   sizeof(uint64_t)),
+			 0);
 	}
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	for (uint64_t i = 0; i < MANY; i++)

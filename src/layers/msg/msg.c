@@ -31,7 +31,7 @@ static int msg_open(struct endpoint *e, void **state)
 	m->recvs = (struct pool_of){ .bytes = sizeof(struct receiving), .most = TERN_RECVS_MAX };
 	m->arrivals = (struct pool_of){ .bytes = sizeof(struct arrival),
 					.most = RTS_ALL + CELLS + CELLS_HELD };
-	send_register(e);
+	cancel_register(e);
 	arrival_register(e);
 	flow_register(e);
 	tell_register(e);
@@ -46,7 +46,6 @@ static void msg_close(void *state)
 	pool_free(&m->sends);
 	pool_free(&m->recvs);
 	pool_free(&m->arrivals);
-	table_free(&m->send_table);
 	table_free(&m->recv_table);
 	table_free(&m->by_key);
 	table_free(&m->by_id);
@@ -87,27 +86,6 @@ struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id i
 	};
 }
 
-int msg_two_places(const char *what)
-{
-	return error_set(
-		-EINVAL,
-		"%s was given a handle and TERN_SEND_TABLE, which is for those without one", what);
-}
-
-bool awaited_over(struct endpoint *e, void *awaited)
-{
-	const struct awaited *a = awaited;
-	(void)e;
-	return !record_named(a->pool, a->name) || *a->state == TERN_STATE_COMPLETE;
-}
-
-void msg_look(struct msg *m)
-{
-	int rc = in_handler(m->e) ? 0 : tern_poll(m->e->t);
-	if (rc < 0)
-		poll_trouble(m->e, rc);
-}
-
 void msg_busy(struct msg *m)
 {
 	layer_work(m->e, LAYER_MSG, m->moving_first || m->pull_first || m->flush || m->lost);
@@ -142,9 +120,9 @@ static bool msg_end_lost(struct msg *m)
 	bool waits = false;
 	for (uint32_t i = 0; i < m->sends.made; i++) {
 		struct sending *s = record_at(&m->sends, i);
-		if (!s || s->state == TERN_STATE_COMPLETE || !layer_lost(m->e, s->node.rank))
+		if (!s || !layer_lost(m->e, s->rank))
 			continue;
-		uint32_t rank = s->node.rank;
+		uint32_t rank = s->rank;
 		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, rank);
 		if (error) {
 			send_over(m, s, error);
@@ -155,7 +133,7 @@ static bool msg_end_lost(struct msg *m)
 	}
 	for (uint32_t i = 0; i < m->recvs.made; i++) {
 		struct receiving *r = record_at(&m->recvs, i);
-		int error = r && r->state != TERN_STATE_COMPLETE ? recv_lost_error(m, r) : 0;
+		int error = r ? recv_lost_error(m, r) : 0;
 		if (error && !r->pull.pending)
 			recv_over(m, r, error);
 		waits |= error && r->pull.pending;

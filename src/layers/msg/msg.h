@@ -80,14 +80,14 @@ static inline uint32_t cells_of(size_t len)
 	return len ? (uint32_t)((len + CELL_BYTES - 1) / CELL_BYTES) : 1;
 }
 
-/* A send that is not over, or is in the table. */
+/* A send that is not over. */
 struct sending {
 	struct record record;
-	struct node node; /* rank: to whom */
+	uint32_t rank; /* to whom */
+	tern_id id;
 	struct sending *next;
 	enum tern_state state;
 	uint8_t flags;
-	bool listed;    /* stays until it is cleared */
 	bool announced; /* its receiver knows of it */
 	bool counted;   /* among the RTSs that the receiver has written down */
 	bool started;   /* the data move */
@@ -95,7 +95,6 @@ struct sending {
 	bool block;     /* asked for by its receiver */
 	bool read;      /* the receiver has read its share of the data, or was never to, */
 	bool finned;    /* and the rest is there */
-	int error;
 	struct layout layout;
 	struct walk walk; /* over what has been sent in messages, */
 	size_t sent;      /* so many bytes */
@@ -109,14 +108,13 @@ struct sending {
 	int *asked;         /* who waits for its being taken back, and for how that went */
 };
 
-/* A receive that is not over, or is in the table. */
+/* A receive that is not over. */
 struct receiving {
 	struct record record;
 	struct node node; /* rank: from whom, or TERN_RANK_ANY */
 	enum tern_state state;
 	uint8_t flags;
-	bool listed, masked;
-	int error;
+	bool masked;
 	uint64_t seq; /* the order in which receives were started */
 	tern_id mask;
 	struct layout layout;
@@ -167,7 +165,7 @@ struct msg {
 	uint32_t window; /* cells that each rank may fill of another's */
 	uint64_t seq;
 	struct pool_of sends, recvs, arrivals;
-	struct table send_table, recv_table, by_key, by_id;
+	struct table recv_table, by_key, by_id;
 	struct list masked;                         /* receives with a mask */
 	struct list ordered;                        /* arrivals */
 	uint32_t anys;                              /* receives from any rank, without a mask */
@@ -190,17 +188,7 @@ static inline struct msg *msg_of(tern *t)
 }
 
 /* A wait for the message `id` to or from a rank. */
-/* -EINVAL: an operation has a handle and is to be in the table. */
-int msg_two_places(const char *what);
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id);
-
-/* A send or a receive of the table that a call waits for. */
-struct awaited {
-	const struct pool_of *pool;
-	uint32_t name;
-	const enum tern_state *state;
-};
-bool awaited_over(struct endpoint *e, void *awaited); /* it is complete, or was cleared meanwhile */
 
 void msg_print(const struct msg *m, int fd);
 /*
@@ -211,17 +199,14 @@ int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t l
 	    const uint64_t *words);
 int msg_lost_error(
 	struct msg *m,
-	uint32_t rank); /* of a rank that has left, when all it sent is handled; else 0 */
-void msg_look(
-	struct msg *m); /* a poll, where one is allowed; bad news stays for the program's own */
+	uint32_t rank);       /* of a rank that has left, when all it sent is handled; else 0 */
 void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
 
 /* -- send.c -- */
 void send_over(struct msg *m, struct sending *s, int error);
 void send_cancelled(struct msg *m, struct sending *s); /* it is over: it was taken back */
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
-void send_remove(struct msg *m, struct sending *s);
-int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags);
+int send_check(struct msg *m, uint32_t dst, unsigned flags);
 /*
  * Begins a send that has been checked. `local`, which may be NULL, is told when its data may be
  * changed: at once if it goes whole, else with `op`.
@@ -239,10 +224,8 @@ void send_flush(
  */
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
 
-/* -- send_table.c -- */
-void send_register(struct endpoint *e);
-/* Takes back the sends, or receives, of a handle; 0, or -EALREADY if one of them was matched. */
-int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
+/* -- cancel.c -- */
+void cancel_register(struct endpoint *e);
 
 /* -- recv.c -- */
 void recv_over(struct msg *m, struct receiving *r, int error);
@@ -254,7 +237,7 @@ struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id);
 bool recv_busy(struct msg *m, uint32_t src, tern_id id); /* one is just being filled */
 /* 0 if `r` can take `len` bytes; otherwise it is over, with the code. */
 int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len);
-
+/* Takes back the receives of a handle; 0, or -EALREADY if one of them was matched. */
 int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
 
 /* -- arrival.c: what came and was not expected -- */

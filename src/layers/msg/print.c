@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables as a person reads them, for a job that is stuck. */
-#include <errno.h>
-#include <fcntl.h>
+/* Sends and receives under way as a person reads them, for a job that is stuck. */
 #include <stdio.h>
 
-#include "base/error.h"
 #include "msg/msg.h"
 
 static const char *state_text(enum tern_state s)
 {
-	static const char *const text[] = { "empty", "in use", "in progress", "RTS received",
-					    "complete" };
-	return text[s];
+	return s == TERN_STATE_IN_USE ? "in use" : "in progress";
 }
 
 static void rank_text(char *text, size_t len, uint32_t rank)
@@ -28,8 +23,7 @@ static void send_print(int fd, uint32_t here, const struct sending *s)
 			    : s->announced                ? ", no receive has matched it"
 					   : ", its receiver has no room to hear of it";
 	dprintf(fd, "rank %u: send    %#llx to rank %u, %zu bytes: %s%s\n", here,
-		(unsigned long long)s->node.id, s->node.rank, s->layout.total, state_text(s->state),
-		waits);
+		(unsigned long long)s->id, s->rank, s->layout.total, state_text(s->state), waits);
 }
 
 static void recv_print(int fd, uint32_t here, const struct receiving *r)
@@ -49,7 +43,7 @@ static void arrival_print(int fd, uint32_t here, const struct arrival *a)
 	dprintf(fd,
 		"rank %u: arrived %#llx from rank %u, %zu bytes: %s, no receive has matched it\n",
 		here, (unsigned long long)a->key.id, a->src, a->len,
-		a->whole ? "buffered" : state_text(TERN_STATE_RTS));
+		a->whole ? "buffered" : "RTS received");
 }
 
 void msg_print(const struct msg *m, int fd)
@@ -66,17 +60,4 @@ void msg_print(const struct msg *m, int fd)
 	for (uint32_t i = 0; i < m->arrivals.made; i++)
 		if (record_at(&m->arrivals, i))
 			arrival_print(fd, here, record_at(&m->arrivals, i));
-}
-
-int tern_table_print(tern *t, int fd)
-{
-	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (fcntl(fd, F_GETFD) < 0)
-		return error_set(-errno, "the tables of rank %u cannot be written to descriptor %d",
-				 t->rank, fd);
-	msg_print(msg_of(t), fd);
-	return 0;
 }

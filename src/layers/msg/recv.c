@@ -100,12 +100,9 @@ void recv_over(struct msg *m, struct receiving *r, int error)
 	if (r->lent)
 		region_unlend(mem_of(m->e->t), r->lent);
 	r->lent = TERN_ADDR_NONE;
-	r->state = TERN_STATE_COMPLETE;
-	r->error = r->got.error = error;
+	r->got.error = error;
 	if (r->env)
 		*r->env = r->got;
-	if (r->listed)
-		return;
 	recv_remove(m, r);
 	op_end(m->e, op, error);
 }
@@ -119,7 +116,7 @@ struct recv_args {
 	unsigned flags;
 	struct layout layout;
 	tern_envelope *env;
-	tern_op *op; /* NULL: listed */
+	tern_op *op;
 };
 
 static int recv_check(struct msg *m, const struct recv_args *w)
@@ -132,14 +129,9 @@ static int recv_check(struct msg *m, const struct recv_args *w)
 		rc = rules_program(m->e, "a receive");
 	if (!rc && w->src != TERN_RANK_ANY)
 		rc = rules_destination(m->e, w->src);
-	if (!rc && w->flags & ~(unsigned)(TERN_SEND_REFUSE | TERN_RECV_UPTO))
+	if (!rc && w->flags & ~(unsigned)TERN_RECV_UPTO)
 		rc = error_set(-EINVAL, "a receive was given the flags %#x, which it does not know",
 			       w->flags);
-	if (!rc && w->flags & TERN_SEND_REFUSE &&
-	    (table_find(&m->recv_table, w->src, w->id) ||
-	     node_like(m->masked.first, w->src, w->id)))
-		rc = error_set(-EBUSY, "a receive of message %#llx is in the table already",
-			       (unsigned long long)w->id);
 	return rc;
 }
 
@@ -147,8 +139,8 @@ static int recv_refuse(const struct msg *m)
 {
 	if (m->recvs.made < m->recvs.most)
 		return error_set(-ENOMEM, "starting a receive: no memory");
-	return error_set(-EAGAIN, "rank %u has %u receives already: wait for one, or clear one",
-			 m->e->t->rank, m->recvs.used);
+	return error_set(-EAGAIN, "rank %u has %u receives already: wait for one", m->e->t->rank,
+			 m->recvs.used);
 }
 
 static int recv_new(struct msg *m, const struct recv_args *w, struct receiving **out)
@@ -163,7 +155,6 @@ static int recv_new(struct msg *m, const struct recv_args *w, struct receiving *
 	r->layout = w->layout;
 	r->env = w->env;
 	r->op = w->op;
-	r->listed = !w->op;
 	if (recv_add(m, r)) {
 		record_give(&m->recvs, r);
 		return error_set(-ENOMEM, "starting a receive: no memory for the table");
@@ -204,8 +195,7 @@ static int recv_begin(struct msg *m, const struct recv_args *w)
 		rc = recv_new(m, w, &r);
 	if (rc)
 		return rc;
-	if (w->op)
-		w->op->pending++;
+	w->op->pending++;
 	if (a) /* no earlier receive could take it, or it would have */
 		arrival_take(m, a, r);
 	if (recv_is_hopeless(m, w)) {
@@ -266,18 +256,15 @@ static struct recv_args recv_args_of(const tern_match *match, tern_envelope *env
 	return (struct recv_args){ .src = match->rank,
 				   .id = match->id,
 				   .mask = ~match->any,
-				   .flags = match->flags & ~(unsigned)TERN_SEND_TABLE,
+				   .flags = match->flags,
 				   .env = env,
 				   .op = op };
 }
 
-/* With the program's handle; in the table; or else until it is complete. */
-static int recv_start(struct msg *m, struct recv_args *w, const tern_match *match)
+/* With the program's handle, or else until it is complete. */
+static int recv_start(struct msg *m, struct recv_args *w)
 {
-	bool listed = match->flags & TERN_SEND_TABLE;
-	if (listed && w->op)
-		return msg_two_places("a receive");
-	return listed || w->op ? recv_begin(m, w) : recv_through(m, w);
+	return w->op ? recv_begin(m, w) : recv_through(m, w);
 }
 
 int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, tern_envelope *env,
@@ -287,7 +274,7 @@ int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, te
 	struct recv_args w = recv_args_of(match, env, op);
 	w.flags |= TERN_RECV_UPTO;
 	w.layout = layout_block(data, cap);
-	return recv_start(msg_of(t), &w, match);
+	return recv_start(msg_of(t), &w);
 }
 
 int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *parts, size_t n,
@@ -296,7 +283,7 @@ int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *par
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct recv_args w = recv_args_of(match, env, op);
 	int rc = layout_parts(&w.layout, parts, n);
-	return rc ? rc : recv_start(msg_of(t), &w, match);
+	return rc ? rc : recv_start(msg_of(t), &w);
 }
 
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
@@ -307,80 +294,7 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	return recv_through(msg_of(t), &w);
 }
 
-/* -- The table, as programs see it ------------------------------------------------------------- */
-
-/*
- * The first that was started without a handle, from `n` on: those with one are their handle's
- * business.
- */
-static struct receiving *recv_listed(struct node *n, uint32_t src, tern_id id)
-{
-	n = node_like(n, src, id);
-	while (n && !of_node(n)->listed)
-		n = node_like(n->next, src, id);
-	return of_node(n);
-}
-
-static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
-{
-	struct receiving *r = recv_listed(table_find(&m->recv_table, src, id), src, id);
-	return recv_earlier(r, recv_listed(m->masked.first, src, id));
-}
-
-enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
-{
-	INSIDE struct scope scope = scope_given(t);
-	struct msg *m = msg_of(t);
-	msg_look(m);
-	struct receiving *r = recv_oldest(m, src, id);
-	if (r)
-		return r->state;
-	return arrival_find(m, src, id, MSG_ID_EXACT) ? TERN_STATE_RTS : TERN_STATE_EMPTY;
-}
-
-static int recv_unknown(uint32_t src, tern_id id)
-{
-	return error_set(-ENOENT, "no receive of message %#llx from rank %u%s is in the table",
-			 (unsigned long long)id, src, src == TERN_RANK_ANY ? " (any)" : "");
-}
-
-int tern_recv_wait(tern *t, uint32_t src, tern_id id)
-{
-	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	struct msg *m = msg_of(t);
-	struct receiving *r = recv_oldest(m, src, id);
-	if (!r)
-		return recv_unknown(src, id);
-	struct awaited a = { &m->recvs, record_name(r), &r->state };
-	struct wait w = msg_wait("tern_recv_wait", "from", src, id);
-	w.rule = "tern_recv_wait()";
-	w.stop = wait_blame;
-	int rc = wait_until(m->e, awaited_over, &a, &w);
-	return rc || !record_named(&m->recvs, a.name) ? rc : r->error;
-}
-
-int tern_recv_clear(tern *t, uint32_t src, tern_id id)
-{
-	INSIDE struct scope scope = scope_given(t);
-	struct msg *m = msg_of(t);
-	int rc = rules_forked(m->e);
-	if (!rc)
-		rc = rules_program(m->e, "tern_recv_clear()");
-	if (rc)
-		return rc;
-	struct receiving *r = recv_oldest(m, src, id);
-	if (!r)
-		return recv_unknown(src, id);
-	if (r->state != TERN_STATE_COMPLETE)
-		return error_set(-EBUSY, "the receive of message %#llx is not complete",
-				 (unsigned long long)id);
-	int error = r->error;
-	recv_remove(m, r);
-	return error;
-}
+/* -- Taking back, and probes ------------------------------------------------------------------- */
 
 static int recv_take_back(struct msg *m, struct receiving *r)
 {
@@ -391,16 +305,6 @@ static int recv_take_back(struct msg *m, struct receiving *r)
 		  error_set(-ECANCELED, "the receive of message %#llx was taken back",
 			    (unsigned long long)r->node.id));
 	return 0;
-}
-
-int tern_recv_cancel(tern *t, uint32_t src, tern_id id)
-{
-	INSIDE struct scope scope = scope_given(t);
-	int rc = rules_program(t->own, "tern_recv_cancel()");
-	if (rc)
-		return rc;
-	struct receiving *r = recv_oldest(msg_of(t), src, id);
-	return r ? recv_take_back(msg_of(t), r) : recv_unknown(src, id);
 }
 
 int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found)

@@ -53,22 +53,20 @@ TEST(a_full_table_of_receives_takes_no_more_and_loses_none)
 				 &ro);
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(sentence_has(rc, "rank 1"));
-	CHECK_IS(tern_recv_start(local[1],
-				 &(tern_match){ .rank = TERN_RANK_ANY,
-						.flags = TERN_SEND_TABLE,
-						.id = ID,
-						.any = TERN_ID_ANY },
-				 &word, 8, NULL, NULL),
+	CHECK_IS(tern_recv_start(
+			 local[1],
+			 &(tern_match){ .rank = TERN_RANK_ANY, .id = ID, .any = TERN_ID_ANY },
+			 &word, 8, NULL, &ro),
 		 -EAGAIN);
 	CHECK_IS(tern_recv(local[1], 0, ID, &word, 8, NULL), -EAGAIN);
 	CHECK_IS(ro.pending, TERN_RECVS_MAX);
-	CHECK_IS(tern_send_word(local[0], 1, 17, 1017), 0);
+	CHECK_IS(tern_send(local[0], 1, 17, &(uint64_t){ 1017 }, sizeof(uint64_t)), 0);
 	local_settle_transfers();
 	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 17 }, &words[17], 8,
 				 NULL, &ro),
 		 0); /* room again */
 	for (tern_id id = TERN_RECVS_MAX; id--;)
-		CHECK_IS(tern_send_word(local[0], 1, id, id + 1000), 0);
+		CHECK_IS(tern_send(local[0], 1, id, &(uint64_t){ id + 1000 }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	for (tern_id id = 0; id < TERN_RECVS_MAX; id++)
 		CHECK_IS(words[id], id + 1000);
@@ -85,15 +83,11 @@ TEST(a_full_table_of_sends_takes_no_more_and_loses_none)
 		CHECK_IS(tern_send_start(local[0], 1, id, out, id % 100, TERN_SEND_RENDEZVOUS, &so),
 			 0);
 	CHECK_IS(tern_send_each_start(local[0], 1, each_id, each, 2, TERN_SEND_SYNC, &so), -EAGAIN);
-	CHECK_IS(tern_send_each_start(local[0], 1, each_id, each, 2, TERN_SEND_TABLE, NULL),
-		 -EAGAIN);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC, &so), 0);
 	int rc = tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_RENDEZVOUS, &so);
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(sentence_has(rc, "rank 0"));
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC | TERN_SEND_TABLE, NULL),
-		 -EAGAIN);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_TABLE, NULL), -EAGAIN);
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC, &so), -EAGAIN);
 	CHECK_IS(tern_send(local[0], 1, ID, out, LARGE), -EAGAIN);
 	CHECK_IS(so.pending, TERN_SENDS_MAX);
 	for (tern_id id = 0; id < TERN_SENDS_MAX - 1; id++) {
@@ -114,24 +108,20 @@ TEST(a_full_table_of_sends_takes_no_more_and_loses_none)
 
 TEST(calls_that_would_wait_are_refused_under_a_hold)
 {
-	tern_op op = TERN_OP;
+	tern_op op = TERN_OP, ro = TERN_OP;
 	tern_envelope env;
 	begin(2);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, &op), 0);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, TERN_SEND_TABLE, NULL), 0);
-	CHECK_IS(tern_recv_start(local[0],
-				 &(tern_match){ .rank = 1, .flags = TERN_SEND_TABLE, .id = ID }, in,
-				 LARGE, NULL, NULL),
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = ID }, in, LARGE, NULL,
+				 &ro),
 		 0);
 	local_settle_transfers();
 	tern_hold(local[0]);
 	CHECK_IS(tern_send(local[0], 1, ID, out, 8), 0); /* it need not wait */
 	CHECK_IS(tern_send(local[0], 1, ID, out, LARGE), -EDEADLK);
 	CHECK_IS(tern_recv(local[0], 1, ID, in, LARGE, NULL), -EDEADLK);
-	CHECK_IS(tern_send_wait(local[0], 1, ID), -EDEADLK);
-	CHECK_IS(tern_recv_wait(local[0], 1, ID), -EDEADLK);
+	CHECK_IS(tern_op_wait(local[0], &ro), -EDEADLK);
 	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = ID }, &env), -EDEADLK);
-	CHECK_IS(tern_send_cancel(local[0], 1, ID), -EDEADLK);
 	CHECK_IS(tern_op_cancel(local[0], &op), -EDEADLK);
 	CHECK_IS(tern_op_wait(local[0], &op), -EDEADLK);
 	CHECK_IS(tern_block_ask(local[0], 1,
@@ -181,7 +171,6 @@ TEST(a_send_that_finds_the_ring_full_under_a_hold_takes_nothing)
 	CHECK_IS(tern_send(local[0], 1, ID, out, 8), -EAGAIN);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, 0, &so), -EAGAIN);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC, &so), -EAGAIN);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_TABLE, NULL), -EAGAIN);
 	CHECK_IS(so.pending, 0);
 	CHECK_IS(msg_of(local[0])->peer[1].cells, cells);
 	CHECK_IS(msg_of(local[0])->sends.used, 0);
@@ -281,15 +270,14 @@ static void busy_receive(uint32_t from)
 {
 	static const tern_part halves[2] = { { .base = in, .run = 50000 },
 					     { .base = in + 50000, .run = 50000 } };
-	CHECK_IS(tern_recv_parts_start(
-			 local[0],
-			 &(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_TABLE, .id = ID },
-			 halves, 2, NULL, NULL),
+	static tern_op so, ro;
+	so = ro = (tern_op)TERN_OP;
+	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .id = ID },
+				       halves, 2, NULL, &ro),
 		 0);
-	CHECK_IS(tern_send_start(local[from], 0, ID, out, LARGE,
-				 TERN_SEND_RENDEZVOUS | TERN_SEND_TABLE, NULL),
-		 0);
-	CHECK_IS(tern_recv_poll(local[0], TERN_RANK_ANY, ID), TERN_STATE_IN_PROGRESS);
+	CHECK_IS(tern_send_start(local[from], 0, ID, out, LARGE, TERN_SEND_RENDEZVOUS, &so), 0);
+	CHECK(tern_poll(local[0]) >= 0);
+	CHECK_IS(tern_op_state(local[0], &ro), TERN_STATE_IN_PROGRESS);
 }
 
 TEST(small_ready_messages_for_a_busy_receive_do_not_take_the_cells_of_others)
@@ -338,7 +326,7 @@ TEST(large_ready_messages_for_a_busy_receive_do_not_take_the_places_of_others)
 
 TEST(a_message_without_a_name_is_never_taken_for_a_send_that_has_been_renamed_often)
 {
-	tern_op so = TERN_OP;
+	tern_op so = TERN_OP, ready = TERN_OP;
 	begin(2);
 	for (unsigned i = 0; i < 65535; i++) { /* the first place, until its turns come round */
 		CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC, &so), 0);
@@ -347,9 +335,7 @@ TEST(a_message_without_a_name_is_never_taken_for_a_send_that_has_been_renamed_of
 	}
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_RENDEZVOUS, &so), 0);
 	tern_poll(local[1]);
-	CHECK_IS(tern_send_start(local[0], 1, ID + 1, out, 8, TERN_SEND_READY | TERN_SEND_TABLE,
-				 NULL),
-		 0);
+	CHECK_IS(tern_send_start(local[0], 1, ID + 1, out, 8, TERN_SEND_READY, &ready), 0);
 	CHECK_IS(tern_poll(local[1]), -ENOMSG);
 	CHECK_IS(tern_poll(local[0]), -ENOMSG);
 	REQUIRE(so.pending == 1); /* it is the other one that was discarded */

@@ -85,33 +85,22 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 	if (!s)
 		return m->sends.made < m->sends.most
 			       ? error_set(-ENOMEM, "starting a send: no memory")
-			       : error_set(
-					 -EAGAIN,
-					 "rank %u has %u sends already: wait for one, or clear one",
-					 m->e->t->rank, m->sends.used);
-	s->node = (struct node){ .rank = dst, .id = id };
+			       : error_set(-EAGAIN, "rank %u has %u sends already: wait for one",
+					   m->e->t->rank, m->sends.used);
+	s->rank = dst;
+	s->id = id;
 	s->state = TERN_STATE_IN_USE;
 	s->flags = (uint8_t)flags;
 	layout_copy(&s->layout, l);
 	s->walk.layout = &s->layout;
 	s->op = op;
-	if (table_add(&m->send_table, &s->node)) {
-		record_give(&m->sends, s);
-		return error_set(-ENOMEM, "starting a send: no memory for the table");
-	}
 	*out = s;
 	return 0;
 }
 
-void send_remove(struct msg *m, struct sending *s)
-{
-	table_remove(&m->send_table, &s->node);
-	record_give(&m->sends, s);
-}
-
 static void queue_append(struct msg *m, struct sending *s)
 {
-	struct correspondent *p = &m->peer[s->node.rank];
+	struct correspondent *p = &m->peer[s->rank];
 	s->next = NULL;
 	*(p->last ? &p->last->next : &p->first) = s;
 	p->last = s;
@@ -139,7 +128,7 @@ void send_unmove(struct msg *m, struct sending *s)
 int send_matched(const struct sending *s)
 {
 	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
-			 (unsigned long long)s->node.id, s->node.rank);
+			 (unsigned long long)s->id, s->rank);
 }
 
 void send_answer(struct sending *s, int outcome)
@@ -151,7 +140,7 @@ void send_answer(struct sending *s, int outcome)
 void send_over(struct msg *m, struct sending *s, int error)
 {
 	tern_op *op = s->op, *local = s->local;
-	struct correspondent *p = &m->peer[s->node.rank];
+	struct correspondent *p = &m->peer[s->rank];
 	if (s->asked)
 		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
 	if (!s->announced)
@@ -159,12 +148,8 @@ void send_over(struct msg *m, struct sending *s, int error)
 	else if (s->state == TERN_STATE_IN_PROGRESS)
 		queue_remove(&m->moving_first, &m->moving_last, s);
 	flow_withdraw(m, s);
-	s->state = TERN_STATE_COMPLETE;
-	s->error = error;
 	p->blocks -= s->block;
-	if (s->listed)
-		return;
-	send_remove(m, s);
+	record_give(&m->sends, s);
 	if (local)
 		op_end(m->e, local, 0);
 	if (op)
@@ -175,7 +160,7 @@ void send_cancelled(struct msg *m, struct sending *s)
 {
 	send_over(m, s,
 		  error_set(-ECANCELED, "the send of message %#llx to rank %u was taken back",
-			    (unsigned long long)s->node.id, s->node.rank));
+			    (unsigned long long)s->id, s->rank));
 }
 
 /* Back from a call that sent for `s`, which may be over, and its record another's, by now. */
@@ -190,13 +175,13 @@ static void send_sent(struct msg *m, struct sending *s, uint32_t name)
  */
 static int rts_send(struct msg *m, struct sending *s)
 {
-	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total,
+	uint64_t words[] = { s->id, meta_of(0, s->flags, record_name(s)), s->layout.total,
 			     flow_offer(m, s) };
-	struct correspondent *p = &m->peer[s->node.rank];
+	struct correspondent *p = &m->peer[s->rank];
 	s->announced = true;
 	s->counted = !(s->flags & TERN_SEND_READY);
 	p->rts -= s->counted;
-	int rc = msg_try(m, s->node.rank, MSG_RTS, NULL, 0, 4, words);
+	int rc = msg_try(m, s->rank, MSG_RTS, NULL, 0, 4, words);
 	if (rc) {
 		flow_withdraw(m, s);
 		p->rts += s->counted;
@@ -264,10 +249,9 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 
 /* -- Starting ---------------------------------------------------------------------------------- */
 
-int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
+int send_check(struct msg *m, uint32_t dst, unsigned flags)
 {
-	const unsigned known =
-		TERN_SEND_READY | TERN_SEND_RENDEZVOUS | TERN_SEND_SYNC | TERN_SEND_REFUSE;
+	const unsigned known = TERN_SEND_READY | TERN_SEND_RENDEZVOUS | TERN_SEND_SYNC;
 	int rc = rules_rank(m->e, "a send");
 	if (!rc)
 		rc = rules_program(m->e, "a send");
@@ -276,39 +260,14 @@ int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 	if (!rc && (flags & ~known || (flags & TERN_SEND_READY && flags & TERN_SEND_RENDEZVOUS)))
 		rc = error_set(-EINVAL,
 			       "a send was given the flags %#x: unknown ones, or two modes", flags);
-	if (!rc && flags & TERN_SEND_REFUSE && table_find(&m->send_table, dst, id))
-		rc = error_set(-EBUSY, "a send of message %#llx to rank %u is in the table already",
-			       (unsigned long long)id, dst);
 	return rc;
 }
 
-/*
- * A message that has gone whole and needs no answer: nothing is left of it but an entry, if it is
- * listed.
- */
-static int eager_done(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, tern_op *op)
+/* A message has gone whole and needs no answer. */
+static void eager_done(struct msg *m, tern_op *op)
 {
-	struct sending *s;
-	if (op) {
-		op->pending++;
-		op_end(m->e, op, 0);
-		return 0;
-	}
-	int rc = send_new(m, dst, id, l, 0, NULL, &s);
-	if (rc)
-		return rc;
-	s->listed = s->announced = true;
-	s->state = TERN_STATE_COMPLETE;
-	return 0;
-}
-
-/* Where no entry could be had afterwards, nothing may be sent before. */
-static int eager_unlisted(struct msg *m, const tern_op *op)
-{
-	if (op || m->sends.used < TERN_SENDS_MAX)
-		return 0;
-	return error_set(-EAGAIN, "rank %u has %d sends in its table already: clear one",
-			 m->e->t->rank, TERN_SENDS_MAX);
+	op->pending++;
+	op_end(m->e, op, 0);
 }
 
 /* A send with an entry. The handle knows of it before its receiver can. */
@@ -320,9 +279,8 @@ int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l
 	int rc = send_new(m, dst, id, l, flags & (TERN_SEND_READY | TERN_SEND_SYNC), op, &s);
 	if (rc)
 		return rc;
-	s->listed = !op;
 	s->announced = whole;
-	uint32_t before = op ? op->pending++ : 0;
+	uint32_t before = op->pending++;
 	if (!whole) {
 		s->local = local;
 		if (local)
@@ -336,9 +294,8 @@ int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l
 	rc = eager_send(m, dst, id, l, s->flags, name);
 	send_sent(m, s, name);
 	if (rc) {
-		send_remove(m, s);
-		if (op)
-			op_withdraw(m->e, op, before);
+		record_give(&m->sends, s);
+		op_withdraw(m->e, op, before);
 	} else if (local) {
 		op_over(m->e, local);
 	}
@@ -348,15 +305,15 @@ int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l
 static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
 		      unsigned flags, tern_op *op)
 {
-	int rc = send_check(m, dst, id, flags);
+	int rc = send_check(m, dst, flags);
 	if (rc)
 		return rc;
 	if (flags & TERN_SEND_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags))
 		return send_tracked(m, dst, id, l, flags, NULL, op);
-	rc = eager_unlisted(m, op);
+	rc = eager_send(m, dst, id, l, flags & TERN_SEND_READY, 0);
 	if (!rc)
-		rc = eager_send(m, dst, id, l, flags & TERN_SEND_READY, 0);
-	return rc ? rc : eager_done(m, dst, id, l, op);
+		eager_done(m, op);
+	return rc;
 }
 
 /*
@@ -406,29 +363,14 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 	return rc ? rc : 1;
 }
 
-/*
- * Which handle a send gets: the program's; none, in the table; or `own`, for which the call waits.
- */
-static int send_handle(struct msg *m, unsigned *flags, tern_op **op, tern_op *own)
-{
-	bool listed = *flags & TERN_SEND_TABLE;
-	*flags &= ~(unsigned)TERN_SEND_TABLE;
-	if (listed && *op)
-		return msg_two_places("a send");
-	if (listed || *op)
-		return 0;
-	*op = own;
-	return rules_wait(m->e, "a send without a handle");
-}
-
 static int send_start(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
 		      unsigned flags, tern_op *op)
 {
 	tern_op own = TERN_OP;
-	int rc = send_handle(m, &flags, &op, &own);
+	int rc = op ? 0 : rules_wait(m->e, "a send without a handle");
 	if (!rc)
-		rc = send_begin(m, dst, id, l, flags, op);
-	return op == &own ? op_finish(m->e->t, NULL, &own, rc) : rc;
+		rc = send_begin(m, dst, id, l, flags, op ? op : &own);
+	return op_finish(m->e->t, op, &own, rc);
 }
 
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
@@ -439,8 +381,7 @@ int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t 
 	int rc = op ? send_quick(msg_of(t), dst, id, data, len, flags) : 0;
 	if (rc <= 0)
 		return rc ? rc : send_start(msg_of(t), dst, id, &l, flags, op);
-	op->pending++;
-	op_end(t->own, op, 0);
+	eager_done(msg_of(t), op);
 	return 0;
 }
 
@@ -458,7 +399,7 @@ static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, 
 	INSIDE struct scope scope = scope_open(m->e->t);
 	tern_op own = TERN_OP;
 	struct layout l = layout_block(data, len);
-	int rc = send_check(m, dst, id, 0);
+	int rc = send_check(m, dst, 0);
 	if (rc)
 		return rc;
 	if (eager_may(m, dst, len, cells_of(len), 0))
@@ -522,18 +463,15 @@ static int each_at_once(struct msg *m, uint32_t dst, const tern_id *ids, const t
 	return rc ? rc : 1;
 }
 
-static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts,
-		      size_t n, unsigned flags)
+static int each_check(struct msg *m, uint32_t dst, const tern_part *parts, size_t n, unsigned flags)
 {
 	int rc = n <= TERN_PARTS_MAX
-			 ? 0
+			 ? send_check(m, dst, flags)
 			 : error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
 				     TERN_PARTS_MAX);
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct layout l;
-		rc = send_check(m, dst, ids[i], flags);
-		if (!rc)
-			rc = layout_parts(&l, &parts[i], 1);
+		rc = layout_parts(&l, &parts[i], 1);
 	}
 	if (!rc && m->sends.used + n > TERN_SENDS_MAX)
 		rc = error_set(-EAGAIN, "rank %u has %u sends, and %zu more would be too many",
@@ -545,7 +483,7 @@ static int each_begin(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 		      size_t n, unsigned flags, tern_op *op)
 {
 	struct layout l;
-	int rc = each_check(m, dst, ids, parts, n, flags);
+	int rc = each_check(m, dst, parts, n, flags);
 	if (rc)
 		return rc;
 	rc = each_at_once(m, dst, ids, parts, n, flags);
@@ -553,10 +491,10 @@ static int each_begin(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		int failed = layout_parts(&l, &parts[i], 1);
-		if (!failed)
-			failed = rc ? eager_done(m, dst, ids[i], &l, op)
-				    : send_begin(m, dst, ids[i], &l,
-						 flags & ~(unsigned)TERN_SEND_REFUSE, op);
+		if (!failed && rc)
+			eager_done(m, op);
+		else if (!failed)
+			failed = send_begin(m, dst, ids[i], &l, flags, op);
 		if (failed)
 			return failed;
 	}
@@ -568,8 +506,8 @@ int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_p
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;
-	int rc = send_handle(msg_of(t), &flags, &op, &own);
+	int rc = op ? 0 : rules_wait(t->own, "a send without a handle");
 	if (!rc)
-		rc = each_begin(msg_of(t), dst, ids, parts, n, flags, op);
-	return op == &own ? op_finish(t, NULL, &own, rc) : rc;
+		rc = each_begin(msg_of(t), dst, ids, parts, n, flags, op ? op : &own);
+	return op_finish(t, op, &own, rc);
 }

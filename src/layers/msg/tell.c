@@ -101,7 +101,7 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 /* The RTS is no longer written down there: its place, and the sender's, are free. */
 static void uncount(struct msg *m, struct sending *s)
 {
-	struct correspondent *p = &m->peer[s->node.rank];
+	struct correspondent *p = &m->peer[s->rank];
 	if (!s->counted)
 		return;
 	s->counted = false;
@@ -128,7 +128,7 @@ static void on_send_status(tern *t, const tern_msg *msg)
 	m->peer[from].cells += (uint32_t)tern_msg_word(msg, 2);
 	if (kind == TELL_AGREED)
 		block_agreed(m, from, tern_msg_word(msg, 5), layer_error(tern_msg_word(msg, 1)));
-	if (s && (s->node.rank != from || !told_in_time(s, kind)))
+	if (s && (s->rank != from || !told_in_time(s, kind)))
 		s = NULL; /* of another, or long past that */
 	if (s && kind != TELL_KEPT)
 		uncount(m, s);

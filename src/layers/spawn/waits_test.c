@@ -13,7 +13,7 @@ static struct ending ended;
 static uint64_t receive(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	uint64_t value = 0;
-	CHECK_IS(tern_recv_word(t, TERN_RANK_ANY, word[0], &value), 0);
+	CHECK_IS(tern_recv(t, TERN_RANK_ANY, word[0], &value, sizeof value, NULL), 0);
 	return value;
 }
 
@@ -28,7 +28,7 @@ TEST(a_thread_waits_for_a_message_and_others_run_meanwhile)
 	CHECK_IS(tern_thread_count(local[1]), 10);
 	/* The last one that began to wait is the first that ends. */
 	for (uint64_t id = 10; id-- > 0;) {
-		CHECK_IS(tern_send_word(local[0], 1, id, id * id), 0);
+		CHECK_IS(tern_send(local[0], 1, id, &(uint64_t){ id * id }, sizeof(uint64_t)), 0);
 		await(&ended, (unsigned)(10 - id));
 		CHECK_IS(ended.result, id * id);
 	}

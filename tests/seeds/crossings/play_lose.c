@@ -248,9 +248,10 @@ void others_are_ready(const struct step *s)
 		if (step_has(gone, r) || step_has(s->victims, r) == step_has(s->victims, me))
 			continue;
 		if (step_has(s->victims, me))
-			code_is(s, "tern_recv_word()", tern_recv_word(t, r, id, &word), 0);
+			code_is(s, "tern_recv()", tern_recv(t, r, id, &word, sizeof word, NULL), 0);
 		else
-			code_is(s, "tern_send_word()", tern_send_word(t, r, id, 1), 0);
+			code_is(s, "tern_send()",
+				tern_send(t, r, id, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
 	}
 }
 

@@ -296,10 +296,11 @@ void store_play(const struct step *s)
 		code_is(s, "tern_store_sync()", tern_store_sync(t, (uint64_t)s->len * s->count), 0);
 		memcpy(data, mine->of[s->from].stored, s->len);
 		bytes_are(s, "what was stored", data, 0, s->len, message_number(s, 0));
-		code_is(s, "tern_send_word()", tern_send_word(t, s->from, id, s->number), 0);
+		code_is(s, "tern_send()",
+			tern_send(t, s->from, id, &(uint64_t){ s->number }, sizeof(uint64_t)), 0);
 	}
 	if (s->from == me) {
-		code_is(s, "tern_recv_word()", tern_recv_word(t, s->to, id, &seen), 0);
+		code_is(s, "tern_recv()", tern_recv(t, s->to, id, &seen, sizeof seen, NULL), 0);
 		number_is(s, "the word", seen, s->number);
 	}
 	free(data);
