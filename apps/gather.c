@@ -32,7 +32,8 @@ static const struct app_variant variants[] = {
 static uint64_t *table, *result, first, mine;
 static tern_addr table_at;
 static tern_flag answered;
-/* Of buckets: places to ask for and where the words go, by rank; what others ask, and the answers
+/*
+ * Of buckets: places to ask for and where the words go, by rank; what others ask, and the answers
  */
 static uint64_t *ask, *slot, *asked, *answer, *counts, *asked_counts, *ends;
 static tern_part *parts;

@@ -425,7 +425,8 @@ static double row_time(const struct row *row)
 	return peer_max(now() - began) / (double)row->call.count;
 }
 
-/* The least time of one call: few calls at first, four times as many until they take long enough.
+/*
+ * The least time of one call: few calls at first, four times as many until they take long enough.
  */
 static double row_first(struct row *row, double ns)
 {

@@ -189,8 +189,7 @@ static void fork_closed(struct group *g)
 	pthread_mutex_unlock(&groups_lock);
 }
 
-/* -- Workers ------------------------------------------------------------------------------------
- */
+/* -- Workers ---------------------------------------------------------------------------------- */
 
 void attach_worker(struct endpoint *worker)
 {

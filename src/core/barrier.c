@@ -175,8 +175,7 @@ int tern_barrier(tern *t)
 	return rc;
 }
 
-/* -- In two phases ------------------------------------------------------------------------------
- */
+/* -- In two phases ---------------------------------------------------------------------------- */
 
 static unsigned barrier_end(struct endpoint *e, int rc)
 {

@@ -88,8 +88,7 @@ TEST(a_barrier_in_two_phases_handles_what_was_sent_before_it)
 	all_is_handled_before_it_returns();
 }
 
-/* -- In two phases ------------------------------------------------------------------------------
- */
+/* -- In two phases ---------------------------------------------------------------------------- */
 
 TEST(one_thread_can_play_all_ranks_of_a_barrier_in_two_phases)
 {

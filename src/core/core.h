@@ -109,7 +109,8 @@ static inline void lost_look(struct endpoint *e)
 
 /* -- payload.c: an uncommitted reply claim is forgotten when its handler is over -- */
 void payload_forget_reply(struct endpoint *e);
-/* In a handler: gives the payload back before the handler returns; the message has none any more.
+/*
+ * In a handler: gives the payload back before the handler returns; the message has none any more.
  */
 void payload_return(struct endpoint *e);
 
@@ -144,7 +145,8 @@ bool send_reply_expected(struct endpoint *e, uint32_t dst);
 /* Whether a message of the reply class to `dst`, which has sent a request here, has room. */
 bool send_reply_ready(struct endpoint *e, uint32_t dst);
 
-/* Sends one, whose rules are checked. Never waits: -EAGAIN without a sentence if there is no room.
+/*
+ * Sends one, whose rules are checked. Never waits: -EAGAIN without a sentence if there is no room.
  */
 int send_reply_to(struct endpoint *e, uint32_t dst, const struct parcel *p);
 

@@ -25,7 +25,8 @@ void delivery_close(struct endpoint *e);
 
 /* -- progress.c: the progress thread -- */
 
-/* Makes the thread, which does nothing before progress_begin(). -EAGAIN, -EINVAL with a sentence.
+/*
+ * Makes the thread, which does nothing before progress_begin(). -EAGAIN, -EINVAL with a sentence.
  */
 int progress_open(struct endpoint *e);
 /* A thread has the endpoint, and its handlers are registered. */

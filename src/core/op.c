@@ -62,8 +62,7 @@ void op_withdraw(struct endpoint *e, tern_op *op, uint32_t before)
 		op_done(e, op);
 }
 
-/* -- Testing and waiting ------------------------------------------------------------------------
- */
+/* -- Testing and waiting ---------------------------------------------------------------------- */
 
 static int op_take_error(tern_op *op)
 {
@@ -144,7 +143,7 @@ int tern_op_wait(tern *t, tern_op *op)
 			  .rule = "tern_op_wait()",
 			  .stop = ops_blame,
 			  .awaits = ops_await,
-			  .sparing = true };
+			  .recv_only = true };
 	int rc = wait_until(t->own, ops_over, &one, &w);
 	return rc ? rc : op_take_error(op);
 }
@@ -160,7 +159,7 @@ int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
 	struct ops one = { &op, 1, 1 };
 	struct wait w = { .call = "tern_op_wait_for",
 			  .rule = "tern_op_wait_for()",
-			  .sparing = true,
+			  .recv_only = true,
 			  .stop = ops_blame,
 			  .awaits = ops_await };
 	int rc = wait_until_limit(t->own, ops_over, &one, &w, ns);
@@ -172,7 +171,7 @@ int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 	if (op)
 		return rc;
 	struct ops one = { &own, 1, 1 };
-	struct wait w = { .call = "tern_op_wait", .sparing = true };
+	struct wait w = { .call = "tern_op_wait", .recv_only = true };
 	wait_through(t->own, ops_over, &one, &w);
 	return rc ? rc : own->error;
 }
@@ -197,7 +196,7 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	struct ops any = { ops, n, n };
 	struct wait w = { .call = "tern_op_wait_any",
 			  .rule = "tern_op_wait_any()",
-			  .sparing = true,
+			  .recv_only = true,
 			  .stop = ops_blame,
 			  .awaits = ops_await };
 	if (!n || !ops)

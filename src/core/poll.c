@@ -246,14 +246,14 @@ static inline unsigned drain_end(struct endpoint *e, struct tern_inlet *in, cons
  * Until the wait that has asked for this is over. Of a stream, the rest that somebody waits for is
  * handled too. Otherwise the next line is not looked at: its sender may be about to write it.
  */
-static __attribute__((noinline)) unsigned drain_sparing(struct endpoint *e, struct tern_inlet *in)
+static __attribute__((noinline)) unsigned drain_recv_only(struct endpoint *e, struct tern_inlet *in)
 {
-	const struct wait *w = e->sparing;
+	const struct wait *w = e->recv_only;
 	unsigned handled = 0;
-	e->unasked = e->site.fetch != FETCH_ALWAYS;
+	e->unmatched = e->site.fetch != FETCH_ALWAYS;
 	while (handled < DRAIN_MOST && drain_loop(e, in, NULL, 0, 1)) {
 		handled++;
-		if (e->unasked && w->over(e, w->arg))
+		if (e->unmatched && w->over(e, w->arg))
 			break;
 	}
 	return handled;
@@ -265,8 +265,8 @@ unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 	unsigned handled = 0;
 	if (TERN_UNLIKELY(e->stats))
 		handled = drain_counted(e, in);
-	else if (TERN_UNLIKELY(e->sparing != NULL))
-		handled = drain_sparing(e, in);
+	else if (TERN_UNLIKELY(e->recv_only != NULL))
+		handled = drain_recv_only(e, in);
 	else if (e->site.fetch == FETCH_ALWAYS ||
 		 (handled = drain_loop(e, in, NULL, 0, NEAR)) == NEAR)
 		handled = drain_loop(e, in, NULL, handled, ALL);
@@ -486,8 +486,7 @@ int tern_poll_replies(tern *t)
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
 }
 
-/* -- Handlers -----------------------------------------------------------------------------------
- */
+/* -- Handlers --------------------------------------------------------------------------------- */
 
 void handler_unknown(tern *t, const tern_msg *m)
 {

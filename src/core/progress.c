@@ -264,7 +264,8 @@ static bool progress_sleep(struct endpoint *e)
 	return tern_alerted(e->t) & ALERT_ASLEEP && progress_claim(e);
 }
 
-/* Serves from a claim until somebody else wants ownership, sleeping while there is nothing to do.
+/*
+ * Serves from a claim until somebody else wants ownership, sleeping while there is nothing to do.
  */
 static void progress_serve(struct endpoint *e)
 {

@@ -147,7 +147,7 @@ int tern_poll(tern *t)
 
 enum {
 	LOOK_LEAST = 16, /* sends between two looks; */
-	LOOK_MOST = 32,  /* inlets of one, and sends before it */
+	LOOK_MOST = 32,  /* inlets examined per look; also the most sends between looks */
 	GATHER = 64,     /* messages of a stream that are let gather between two looks at it */
 };
 

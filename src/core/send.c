@@ -14,8 +14,8 @@ static void send_knock(struct endpoint *e, struct tern_lane *lane)
 	struct net *net = e->site.peer[lane->peer].net;
 	pulse_add(e, PULSE_KNOCKS, 1);
 	net->ops->knock(net, lane);
-	if (TERN_UNLIKELY(e->site.later)) {
-		e->site.later = false;
+	if (TERN_UNLIKELY(e->site.timer_armed)) {
+		e->site.timer_armed = false;
 		/* Whoever leaves looks, also from a hold, and arms it anew. */
 		alert_raise(e, ALERT_PENDING);
 	}

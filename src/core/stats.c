@@ -274,8 +274,7 @@ int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 	return 0;
 }
 
-/* -- Printing -----------------------------------------------------------------------------------
- */
+/* -- Printing --------------------------------------------------------------------------------- */
 
 /* Every figure of a rank, with the name it has in both forms. */
 struct figure {

@@ -258,9 +258,9 @@ static void *receive(void *arg)
 }
 
 /* Until the rank is seen waiting; waits are shown some hundred microseconds after they begin. */
-static struct plight plight_await(uint32_t rank)
+static struct rank_wait rank_wait_await(uint32_t rank)
 {
-	struct plight p = { 0 };
+	struct rank_wait p = { 0 };
 	for (int i = 0; i < 1000000 && !pulse_read(local[0]->own->pulse + rank, &p); i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 	return p;
@@ -271,10 +271,10 @@ TEST(a_wait_says_in_which_call_and_for_whom_and_that_it_is_over)
 	ranks_open(2, "0");
 	pthread_t thread;
 	uint64_t word = 1;
-	struct plight p;
+	struct rank_wait p;
 	CHECK_IS(tern_poll(local[0]), 0);
 	REQUIRE(pthread_create(&thread, NULL, receive, NULL) == 0);
-	p = plight_await(1);
+	p = rank_wait_await(1);
 	CHECK(strcmp(p.text, "tern_recv 0x7 from rank 0") == 0);
 	CHECK(p.known && p.whom == 0 && p.since);
 	CHECK_IS(tern_send(local[0], 1, 0x7, &word, sizeof word), 0);

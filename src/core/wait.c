@@ -53,7 +53,7 @@ static void wait_words(const struct wait *w, char *text, size_t room)
 /* As far as it shows: a rank of another machine shows nothing here. */
 static bool waits_alike(const struct job *j, uint32_t rank, const char *call)
 {
-	struct plight p;
+	struct rank_wait p;
 	return !job_here(j, rank) || job_rank_state(j, rank) > RANK_OPEN ||
 	       (pulse_read(&j->pulse[rank], &p) && strcmp(p.text, call) == 0);
 }
@@ -377,7 +377,7 @@ static void wait_linger(const struct endpoint *e, struct wait *w)
 
 static enum fetch wait_fetch(const struct wait *w, const struct tern_inlet *there)
 {
-	if (w->sparing && !w->looks)
+	if (w->recv_only && !w->looks)
 		return FETCH_ALWAYS; /* it lay there: the sender is ahead */
 	return there == w->from && w->looks <= 1 ? FETCH_NONE : FETCH_NEXT;
 }
@@ -392,9 +392,9 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 	if (there) {                    /* one inlet, and what is waited for is looked at again */
 		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
 		e->site.fetch = wait_fetch(w, there);
-		e->sparing = w->sparing ? w : NULL;
+		e->recv_only = w->recv_only ? w : NULL;
 		handled = there == w->takes && w->over(e, w->arg) ? 1 : poll_inlet(e, there);
-		e->sparing = NULL;
+		e->recv_only = NULL;
 		e->site.fetch = FETCH_ALWAYS;
 		e->site.idle = false;
 		if (e->work)

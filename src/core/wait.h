@@ -21,9 +21,9 @@ struct wait {
 	bool bounded; /* no bell rings for what is waited for: nap, but do not sleep */
 	/*
 	 * When it is over it handles no more messages that a layer has to keep because nobody waits
-	 * for them (endpoint.unasked): in the ring they cost nothing.
+	 * for them (endpoint.unmatched): in the ring they cost nothing.
 	 */
-	bool sparing;
+	bool recv_only;
 	/*
 	 * Where what is waited for comes, if `over` takes it from there by itself (layer_is());
 	 * else NULL. The wait is bounded.

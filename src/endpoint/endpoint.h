@@ -109,12 +109,10 @@ struct endpoint {
 	struct net *net[NETS_MAX];
 	unsigned nets;
 	const struct world *world;
-	uint32_t spin;    /* looks before a wait yields */
-	uint64_t crowded; /* until when none does: other programs want the cores */
-	/* The wait that leaves in the ring what nobody waits for; and that such a message has come.
-	 */
-	const struct wait *sparing;
-	bool unasked;
+	uint32_t spin;                /* looks before a wait yields */
+	uint64_t crowded;             /* until when none does: other programs want the cores */
+	const struct wait *recv_only; /* leaves unmatched messages in the ring; else NULL */
+	bool unmatched;               /* such a message has come */
 	uint64_t grace_ns;
 	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What handlers are called, for whoever has no endpoint: tern-link, which needs nothing else here.
+/*
+ * What handlers are called, for whoever has no endpoint: tern-link, which needs nothing else here.
  */
 #include <stdio.h>
 

@@ -71,8 +71,7 @@ void misuse_close(tern *t)
 	atomic_store(&t->alert, ALERT_LIBRARY); /* nobody goes by it: any order would do */
 }
 
-/* -- With TERN_CHECK: what the inline paths, which do not look, are given -----------------------
- */
+/* -- With TERN_CHECK: what the inline paths, which do not look, are given --------------------- */
 
 enum { NULL_MOST = 1 << 16 }; /* the members of an object at NULL are below this */
 static struct sigaction before;

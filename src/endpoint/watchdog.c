@@ -28,7 +28,7 @@ struct deed {
 };
 
 /* What the watchdog saw of a deed when it looked last. */
-struct glance {
+struct seen {
 	uint64_t turn;
 	uint64_t now, ran; /* the time, and how long the thread had been on a core */
 	uint64_t lasted;   /* so far, as far as it counts */
@@ -139,8 +139,8 @@ static void watchdog_tell(struct watchdog *w, const char *what, uint64_t ns)
 }
 
 /* Of the time since the last look, what counts. A simulated world has no cores to wait for. */
-static uint64_t glance_add(const struct glance *g, uint64_t now, uint64_t ran, int32_t thread,
-			   bool real)
+static uint64_t seen_add(const struct seen *g, uint64_t now, uint64_t ran, int32_t thread,
+			 bool real)
 {
 	uint64_t passed = now - g->now, on_core = ran - g->ran;
 	if (!real || on_core >= passed)
@@ -150,7 +150,7 @@ static uint64_t glance_add(const struct glance *g, uint64_t now, uint64_t ran, i
 }
 
 /* How long the deed has lasted when that is worth telling, else 0. Once for each. */
-static uint64_t deed_lasts_too_long(struct watchdog *w, struct glance *g, const struct deed *d,
+static uint64_t deed_lasts_too_long(struct watchdog *w, struct seen *g, const struct deed *d,
 				    bool lasts)
 {
 	const struct world *world = w->e->world;
@@ -158,10 +158,10 @@ static uint64_t deed_lasts_too_long(struct watchdog *w, struct glance *g, const 
 	int32_t thread = atomic_load_explicit(&d->thread, memory_order_relaxed);
 	uint64_t now = world->now(), ran = lasts && world->ticks ? thread_ran(thread) : 0;
 	if (!lasts || turn != g->turn) {
-		*g = (struct glance){ .turn = turn, .now = now, .ran = ran };
+		*g = (struct seen){ .turn = turn, .now = now, .ran = ran };
 		return 0;
 	}
-	g->lasted += glance_add(g, now, ran, thread, world->ticks);
+	g->lasted += seen_add(g, now, ran, thread, world->ticks);
 	g->now = now;
 	g->ran = ran;
 	if (g->told || g->lasted < w->limit_ns)
@@ -170,7 +170,7 @@ static uint64_t deed_lasts_too_long(struct watchdog *w, struct glance *g, const 
 	return g->lasted;
 }
 
-static void watchdog_look_at_handler(struct watchdog *w, struct glance *g)
+static void watchdog_look_at_handler(struct watchdog *w, struct seen *g)
 {
 	uint64_t what = atomic_load_explicit(&w->handling.what, memory_order_acquire);
 	uint64_t ns = deed_lasts_too_long(w, g, &w->handling, what != NOTHING);
@@ -183,7 +183,7 @@ static void watchdog_look_at_handler(struct watchdog *w, struct glance *g)
 	watchdog_tell(w, text, ns);
 }
 
-static void watchdog_look_at_hold(struct watchdog *w, struct glance *g)
+static void watchdog_look_at_hold(struct watchdog *w, struct seen *g)
 {
 	uint64_t holds = atomic_load_explicit(w->e->guard, memory_order_relaxed) >> 16 & GUARD_MASK;
 	uint64_t ns = deed_lasts_too_long(w, g, &w->holding, holds != 0);
@@ -194,7 +194,7 @@ static void watchdog_look_at_hold(struct watchdog *w, struct glance *g)
 static void *watchdog_main(void *arg)
 {
 	struct watchdog *w = arg;
-	struct glance handler = { 0 }, hold = { 0 };
+	struct seen handler = { 0 }, hold = { 0 };
 	while (!atomic_load(&w->stop)) {
 		world_wait(&w->stop, 0, w->limit_ns / LOOKS);
 		watchdog_look_at_handler(w, &handler);

@@ -343,7 +343,8 @@ void job_ring(struct job *j, uint32_t member);
 void job_ring_all(struct job *j);
 
 /* -- seat.c: workers -- */
-/* A seat for a worker of `rank`, for the rest of the session: its number as a member, or -ENOSPC.
+/*
+ * A seat for a worker of `rank`, for the rest of the session: its number as a member, or -ENOSPC.
  */
 int job_seat_take(struct job *j, uint32_t rank, uint32_t *member);
 struct job_seat *job_seat(const struct job *j, uint32_t member);

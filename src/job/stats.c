@@ -68,23 +68,24 @@ void pulse_go(struct pulse *p)
 	stats_set(&p->since, 0);
 }
 
-static void pulse_copy(const struct pulse *p, struct plight *out)
+static void pulse_copy(const struct pulse *p, struct rank_wait *out)
 {
 	uint64_t word[PULSE_TEXT / 8];
 	uint32_t whom = atomic_load_explicit(&p->whom, memory_order_relaxed);
 	for (int i = 0; i < PULSE_TEXT / 8; i++)
 		word[i] = stats_get(&p->text[i]);
-	*out = (struct plight){ .since = stats_get(&p->since),
-				.known = whom != 0,
-				.whom = whom - 1,
-				.asleep = atomic_load_explicit(&p->asleep, memory_order_relaxed) };
+	*out = (struct rank_wait){ .since = stats_get(&p->since),
+				   .known = whom != 0,
+				   .whom = whom - 1,
+				   .asleep =
+					   atomic_load_explicit(&p->asleep, memory_order_relaxed) };
 	memcpy(out->text, word, PULSE_TEXT);
 	bool many = atomic_load_explicit(&p->many, memory_order_relaxed);
 	for (int i = 0; many && i < PULSE_SET; i++)
 		out->awaited[i] = stats_get(&p->awaited[i]);
 }
 
-bool pulse_read(const struct pulse *p, struct plight *out)
+bool pulse_read(const struct pulse *p, struct rank_wait *out)
 {
 	for (int i = 0; i < READS; i++) {
 		uint32_t version =

@@ -185,7 +185,7 @@ static inline uint32_t pulse_holds(const struct pulse *p)
 }
 
 /* What a rank waits for, read whole. False if it does not wait. */
-struct plight {
+struct rank_wait {
 	uint64_t since;
 	bool known; /* whom it waits for */
 	uint32_t whom;
@@ -193,7 +193,7 @@ struct plight {
 	char text[PULSE_TEXT + 1];
 	uint64_t awaited[PULSE_SET]; /* ranks that it waits for, where it is for several */
 };
-bool pulse_read(const struct pulse *p, struct plight *out);
+bool pulse_read(const struct pulse *p, struct rank_wait *out);
 /*
  * `whom` plus 1, or 0; `awaited` is a set of ranks, or NULL; `text` is cut where it is too long.
  */

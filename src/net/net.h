@@ -255,12 +255,11 @@ struct site {
 	bool passing; /* whoever polls has sent something and looks in passing */
 	/* The progress thread serves memory messages, while the program may write to lanes. */
 	bool serving;
-	/* The barrier that arrive() begins is for no message: what was sent need not have landed.
+	/*
+	 * The barrier that arrive() begins is for no message: what was sent need not have landed.
 	 */
 	bool silent;
-	/* After a knock, a network has something to do at a time that a computing program misses.
-	 */
-	bool later;
+	bool timer_armed; /* a knock has left a timer that a computing program would miss */
 };
 
 struct net {

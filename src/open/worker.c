@@ -32,8 +32,7 @@ static struct net *worker_net(const struct endpoint *main)
 	return last->ops->span == SPAN_MACHINE ? last : NULL;
 }
 
-/* -- Handlers ----------------------------------------------------------------------------------
- */
+/* -- Handlers --------------------------------------------------------------------------------- */
 
 static void handlers_copy(struct endpoint *w)
 {
@@ -66,8 +65,7 @@ static void handlers_drop(struct endpoint *w)
 	w->t->handler[TERN_HANDLER_MAX + CORE_TOLD] = on_last_answer;
 }
 
-/* -- Closing ------------------------------------------------------------------------------------
- */
+/* -- Closing ---------------------------------------------------------------------------------- */
 
 /* What its program has left behind. */
 static void worker_empty(struct endpoint *w)
@@ -152,8 +150,7 @@ void workers_disconnect(struct endpoint *e)
 		}
 }
 
-/* -- Opening ------------------------------------------------------------------------------------
- */
+/* -- Opening ---------------------------------------------------------------------------------- */
 
 /* Layers of a parked worker are new: they hear of lost ranks once more. */
 static int worker_layers(struct endpoint *w)

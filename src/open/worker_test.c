@@ -247,19 +247,19 @@ TEST(one_thread_plays_a_rank_and_its_worker)
 
 TEST(what_a_worker_has_handled_is_counted_as_its_ranks)
 {
-	static struct sight sight[RANKS + 64];
+	static struct rank_view view[RANKS + 64];
 	local_polled();
 	open_ranks();
 	struct hand *h = hand_open(0);
 	for (uint64_t i = 0; i < 10; i++)
 		CHECK_IS(tern_request(h->worker, 1, ASK, 0, i), 0);
 	struct watch w = { .job = local[0]->own->group->job };
-	watch_look(&w, sight);
-	CHECK(sight[0].served == 0 && sight[1].served == 0);
+	watch_look(&w, view);
+	CHECK(view[0].served == 0 && view[1].served == 0);
 	CHECK_IS(tern_wait(h->worker, &h->told, 10), 0);
-	watch_look(&w, sight);
-	CHECK_IS(sight[0].served, 10);
-	CHECK_IS(sight[1].served, 10);
+	watch_look(&w, view);
+	CHECK_IS(view[0].served, 10);
+	CHECK_IS(view[1].served, 10);
 	CHECK_IS(tern_close(h->worker), 0);
 	local_close();
 }

@@ -314,8 +314,7 @@ TEST(a_long_gap_is_told_from_both_its_ends_in_turn)
 	CHECK_IS(transit(0)->first, PACKETS);
 }
 
-/* -- Retry: acknowledgements ---------------------------------------------------------------------
- */
+/* -- Retry: acknowledgements ------------------------------------------------------------------ */
 
 static bool bring_header(unsigned to, struct header h)
 {
@@ -394,8 +393,7 @@ TEST(a_path_that_stops_sends_nothing_again)
 	CHECK(!retry_service.ready(end[0].path));
 }
 
-/* -- Both -----------------------------------------------------------------------------------------
- */
+/* -- Both ------------------------------------------------------------------------------------- */
 
 static struct carried flying[2][FLYING_MOST];
 static unsigned airborne[2];

@@ -24,13 +24,13 @@ enum {
 	ACK_NS = 20000,      /* and how long the first may wait for something to go with */
 	REORDER_NS = 100000, /* a packet overtaken may still be this late, at least */
 	BACKOFF_MOST = 5,    /* doublings of the patience, */
-	BACKOFF_NS =
-		400000000, /* and no longer, unless the way is: losses in a row are chance, too */
-	DARK = 3,          /* timeouts in a row after which nothing seems to come through */
-	STAMP_SHIFT = 8,   /* a stamp counts 256 ns */
-	SIZE_FIRST = 256,  /* places of a window, at first */
-	ACK_WORDS = 4,     /* of bits in an acknowledgement, at most */
-	ACK_ONLY = 1 << 7, /* of `kind`: there is no packet, only what it acknowledges; */
+	/* The cap, unless the round trip is longer: losses in a row may be chance. */
+	BACKOFF_NS = 400000000,
+	DARK = 3,             /* timeouts in a row after which nothing seems to come through */
+	STAMP_SHIFT = 8,      /* a stamp counts 256 ns */
+	SIZE_FIRST = 256,     /* places of a window, at first */
+	ACK_WORDS = 4,        /* of bits in an acknowledgement, at most */
+	ACK_ONLY = 1 << 7,    /* of `kind`: there is no packet, only what it acknowledges; */
 	ACK_DOUBLED = 1 << 6, /* a packet came twice: it need not have been sent again */
 	ACK_FLAGS = ACK_ONLY | ACK_DOUBLED,
 };

@@ -135,8 +135,7 @@ TEST(no_call_hangs_after_a_death_in_a_split_over_udp)
 	try_all("udp");
 }
 
-/* -- What a stuck call is called -----------------------------------------------------------------
- */
+/* -- What a stuck call is called -------------------------------------------------------------- */
 
 static FILE *said;
 

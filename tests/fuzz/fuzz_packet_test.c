@@ -125,7 +125,7 @@ static void bytes_arrive(const unsigned char *bytes, size_t len, unsigned level)
 	struct path *p = net.path[PEER];
 	net.now += 1000;
 	net.up[level](p, &a, level);
-	path_mind(p, true);
+	path_service(p, true);
 	inlet_drink(&peers[PEER].requests);
 	inlet_drink(&peers[PEER].replies);
 	for (unsigned stream = 0; stream < STREAMS; stream++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LU factorisation by broadcasts in a grid: sizes are rows, and rows of a block, which divide it.
+/*
+ * LU factorisation by broadcasts in a grid: sizes are rows, and rows of a block, which divide it.
  */
 #include "program.h"
 

@@ -165,8 +165,7 @@ static double out_figure(struct bench_rank *p)
 	return each_microsecond(p, many_ns(p, send_out));
 }
 
-/* -- A lone round trip beside a flood -----------------------------------------------------------
- */
+/* -- A lone round trip beside a flood --------------------------------------------------------- */
 
 static bool over(uint64_t before)
 {

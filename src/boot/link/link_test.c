@@ -505,7 +505,8 @@ TEST(a_program_with_threads_that_have_allocated_much_has_a_link)
 	pthread_join(thread, NULL);
 }
 
-/* No copy of the program goes on running: as long as there is one, whatever is written is copied.
+/*
+ * No copy of the program goes on running: as long as there is one, whatever is written is copied.
  */
 TEST(a_link_is_a_small_program_of_its_own)
 {

@@ -36,7 +36,8 @@ static void *ending_main(void *arg)
 	return NULL;
 }
 
-/* With all signals blocked: they are the program's. Without a thread the link alone ends the job.
+/*
+ * With all signals blocked: they are the program's. Without a thread the link alone ends the job.
  */
 void pmi_abort_prepare(const struct pmi_ops *pmi)
 {

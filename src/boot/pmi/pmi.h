@@ -26,7 +26,8 @@ struct pmi_ops {
 	/* What other launchers start inherits `sign`, so it counts only if no other is there. */
 	bool outermost;
 	bool parallel; /* a thread may call get() while another one is in fence() */
-	/* It counts who has opened it, so that our close() takes nothing from MPI in this process.
+	/*
+	 * It counts who has opened it, so that our close() takes nothing from MPI in this process.
 	 */
 	bool counts;
 

@@ -23,8 +23,7 @@ static int msg_open(struct endpoint *e, void **state)
 	m->window =
 		e->main ? 0 : at_most(CELLS / size, CELLS_EACH); /* none: send_check() refuses */
 	for (uint32_t r = 0; r < size; r++)
-		m->peer[r] =
-			(struct correspondent){ .cells = m->window,
+		m->peer[r] = (struct msg_peer){ .cells = m->window,
 						.rts = RTS_ALL / size > RTS_LEAST ? RTS_ALL / size
 										  : RTS_LEAST };
 	m->sends = (struct pool_of){ .bytes = sizeof(struct sending), .most = TERN_SENDS_MAX };

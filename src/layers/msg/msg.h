@@ -152,7 +152,7 @@ struct arrival {
 };
 
 /* What this rank knows of another. */
-struct correspondent {
+struct msg_peer {
 	uint32_t cells;  /* of its memory that we may still fill */
 	uint32_t rts;    /* that we may still have unmatched there */
 	uint32_t owed;   /* cells of ours that it may fill again and has not been told of */
@@ -179,7 +179,7 @@ struct msg {
 	struct cell *cell, *cell_free;
 	uint32_t cells_made;
 	uint32_t held; /* of CELLS_HELD */
-	struct correspondent peer[];
+	struct msg_peer peer[];
 };
 
 static inline struct msg *msg_of(tern *t)

@@ -241,7 +241,7 @@ static int recv_through(struct msg *m, struct recv_args *w)
 	tern_op own = TERN_OP;
 	struct wait wait = msg_wait("tern_recv", "from", w->src, w->id);
 	wait.stop = recv_stop;
-	wait.sparing = true;
+	wait.recv_only = true;
 	w->op = &own;
 	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)

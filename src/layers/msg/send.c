@@ -71,7 +71,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
  */
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
-	const struct correspondent *p = &m->peer[dst];
+	const struct msg_peer *p = &m->peer[dst];
 	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_SEND_RENDEZVOUS) && !p->first &&
 	       (flags & TERN_SEND_READY || cells <= p->cells);
 }
@@ -100,7 +100,7 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 
 static void queue_append(struct msg *m, struct sending *s)
 {
-	struct correspondent *p = &m->peer[s->rank];
+	struct msg_peer *p = &m->peer[s->rank];
 	s->next = NULL;
 	*(p->last ? &p->last->next : &p->first) = s;
 	p->last = s;
@@ -140,7 +140,7 @@ void send_answer(struct sending *s, int outcome)
 void send_over(struct msg *m, struct sending *s, int error)
 {
 	tern_op *op = s->op, *local = s->local;
-	struct correspondent *p = &m->peer[s->rank];
+	struct msg_peer *p = &m->peer[s->rank];
 	if (s->asked)
 		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
 	if (!s->announced)
@@ -177,7 +177,7 @@ static int rts_send(struct msg *m, struct sending *s)
 {
 	uint64_t words[] = { s->id, meta_of(0, s->flags, record_name(s)), s->layout.total,
 			     flow_offer(m, s) };
-	struct correspondent *p = &m->peer[s->rank];
+	struct msg_peer *p = &m->peer[s->rank];
 	s->announced = true;
 	s->counted = !(s->flags & TERN_SEND_READY);
 	p->rts -= s->counted;
@@ -191,7 +191,7 @@ static int rts_send(struct msg *m, struct sending *s)
 }
 
 /* Announces the first of a queue; false if it must wait. */
-static bool queue_announce(struct msg *m, struct correspondent *p)
+static bool queue_announce(struct msg *m, struct msg_peer *p)
 {
 	struct sending *s = p->first;
 	if (!s || (!(s->flags & TERN_SEND_READY) && !p->rts))
@@ -325,7 +325,7 @@ static __attribute__((noinline)) int send_eight(struct msg *m, uint32_t dst, ter
 {
 	tern *t = m->e->t;
 	struct tern_lane *lane = &t->lane[dst];
-	struct correspondent *p = &m->peer[dst];
+	struct msg_peer *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_SEND_READY);
 	uint64_t words[TERN_WORDS_MAX] = { id, meta_of(len, flags, 0) };
 	if (len > EIGHT_MOST || p->cells < cells || p->first) /* cost: flow status */
@@ -352,7 +352,7 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 		return 0;
 	if (TERN_UNLIKELY(len > WORDS_MOST))
 		return send_eight(m, dst, id, data, len, flags);
-	struct correspondent *p = &m->peer[dst];
+	struct msg_peer *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_SEND_READY);
 	if (TERN_UNLIKELY(p->cells < cells || p->first))
 		return 0;

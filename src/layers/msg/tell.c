@@ -101,7 +101,7 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 /* The RTS is no longer written down there: its place, and the sender's, are free. */
 static void uncount(struct msg *m, struct sending *s)
 {
-	struct correspondent *p = &m->peer[s->rank];
+	struct msg_peer *p = &m->peer[s->rank];
 	if (!s->counted)
 		return;
 	s->counted = false;

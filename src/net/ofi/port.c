@@ -32,26 +32,27 @@ static void *desc_of(struct fid_mr *mr)
 }
 
 /*
- * A letter that failed is lost, and those behind it are sent all the same: the provider may have
- * connected again. Where nothing is sent again, who gets them sees the gap, see silence_missed().
+ * A send buffer that failed is lost, and those behind it are sent all the same: the provider may
+ * have connected again. Where nothing is sent again, who gets them sees the gap, see
+ * silence_missed().
  */
-static void letter_lost(struct correspondent *c, struct letter *l, int error)
+static void send_buf_lost(struct ofi_peer *c, struct send_buf *l, int error)
 {
 	failure_note(&c->failure, error, clock_ns());
 	l->over = true;
 }
 
-static void letters_retire(struct correspondent *c)
+static void send_bufs_retire(struct ofi_peer *c)
 {
-	while (c->first != c->posted && c->letter[c->first % LETTERS].over)
+	while (c->first != c->posted && c->send_buf[c->first % SEND_BUFS].over)
 		c->first++;
-	/* The same letters again: their bytes are in the cache. */
+	/* The same send buffers again: their bytes are in the cache. */
 	if (c->first == c->next)
 		c->first = c->posted = c->next = 0;
 }
 
 /* False if the provider has no room now. */
-static bool letter_post(struct port *p, struct correspondent *c, struct letter *l)
+static bool send_buf_post(struct port *p, struct ofi_peer *c, struct send_buf *l)
 {
 	ssize_t rc = fi_send(p->fabric.ep, l->bytes, l->len, desc_of(c->mr), c->address,
 			     &l->work.context);
@@ -59,17 +60,17 @@ static bool letter_post(struct port *p, struct correspondent *c, struct letter *
 		return false;
 	c->posted++;
 	if (rc) {
-		letter_lost(c, l, (int)-rc);
-		letters_retire(c);
+		send_buf_lost(c, l, (int)-rc);
+		send_bufs_retire(c);
 	} else {
 		p->posted++;
 	}
 	return true;
 }
 
-static void letters_post(struct port *p, struct correspondent *c)
+static void send_bufs_post(struct port *p, struct ofi_peer *c)
 {
-	while (c->posted != c->next && letter_post(p, c, &c->letter[c->posted % LETTERS]))
+	while (c->posted != c->next && send_buf_post(p, c, &c->send_buf[c->posted % SEND_BUFS]))
 		;
 }
 
@@ -78,8 +79,8 @@ static void port_push(struct port *p)
 {
 	uint32_t still = 0;
 	for (uint32_t i = 0; i < p->waits; i++) {
-		struct correspondent *c = &p->to[p->waiting[i]];
-		letters_post(p, c);
+		struct ofi_peer *c = &p->to[p->waiting[i]];
+		send_bufs_post(p, c);
 		c->waits = c->posted != c->next;
 		if (c->waits)
 			p->waiting[still++] = p->waiting[i];
@@ -87,18 +88,18 @@ static void port_push(struct port *p)
 	p->waits = still;
 }
 
-static void letter_over(struct port *p, struct letter *l, int error)
+static void send_buf_over(struct port *p, struct send_buf *l, int error)
 {
-	struct correspondent *c = &p->to[l->work.of];
+	struct ofi_peer *c = &p->to[l->work.of];
 	l->over = true;
 	p->posted--;
 	if (error)
-		letter_lost(c, l, -error);
-	letters_retire(c);
+		send_buf_lost(c, l, -error);
+	send_bufs_retire(c);
 }
 
 /* Small ones the provider takes at once, and copies. */
-static bool port_inject(struct port *p, struct correspondent *c, const struct outgoing *o)
+static bool port_inject(struct port *p, struct ofi_peer *c, const struct outgoing *o)
 {
 	return o->parts == 1 && o->part->iov_len <= p->fabric.info->tx_attr->inject_size &&
 	       c->posted == c->next &&
@@ -115,13 +116,13 @@ static bool port_gone(const struct port *p, uint32_t rank)
 
 static void send_one(struct port *p, const struct outgoing *o)
 {
-	struct correspondent *c = &p->to[o->rank];
-	if (port_gone(p, o->rank) || c->next - c->first == LETTERS || port_inject(p, c, o))
+	struct ofi_peer *c = &p->to[o->rank];
+	if (port_gone(p, o->rank) || c->next - c->first == SEND_BUFS || port_inject(p, c, o))
 		return;
-	struct letter *l = &c->letter[c->next++ % LETTERS];
+	struct send_buf *l = &c->send_buf[c->next++ % SEND_BUFS];
 	l->len = outgoing_copy(l->bytes, o);
 	l->over = false;
-	letters_post(p, c);
+	send_bufs_post(p, c);
 	if (c->posted == c->next || c->waits)
 		return;
 	c->waits = true;
@@ -136,8 +137,8 @@ static void port_send(struct wire *w, const struct outgoing *o, unsigned n)
 
 static bool port_room(struct wire *w, uint32_t rank)
 {
-	const struct correspondent *c = &port_of(w)->to[rank];
-	return c->next - c->first < LETTERS;
+	const struct ofi_peer *c = &port_of(w)->to[rank];
+	return c->next - c->first < SEND_BUFS;
 }
 
 /* Whether its address means anything to our provider. */
@@ -150,9 +151,9 @@ static bool card_ours(const struct port *p, const struct ofi_card *card)
 }
 
 /* Puts a rank into the provider's table of addresses; false if its card is not there yet. */
-static bool correspondent_meet(struct port *p, uint32_t rank)
+static bool peer_meet(struct port *p, uint32_t rank)
 {
-	struct correspondent *c = &p->to[rank];
+	struct ofi_peer *c = &p->to[rank];
 	struct ofi_card card;
 	if (c->address != FI_ADDR_NOTAVAIL)
 		return true;
@@ -170,9 +171,9 @@ static bool correspondent_meet(struct port *p, uint32_t rank)
 
 /* -- What has come --------------------------------------------------------------------------- */
 
-static bool inbox_post(struct port *p, struct inbox *b)
+static bool recv_buf_post(struct port *p, struct recv_buf *b)
 {
-	struct iovec part = { b->bytes, p->inbox_bytes };
+	struct iovec part = { b->bytes, p->recv_buf_bytes };
 	void *desc = desc_of(p->mr);
 	struct fi_msg m = { .msg_iov = &part,
 			    .desc = &desc,
@@ -183,16 +184,16 @@ static bool inbox_post(struct port *p, struct inbox *b)
 			  p->many ? FI_MULTI_RECV | FI_COMPLETION : FI_COMPLETION) == 0;
 }
 
-static void inboxes_post(struct port *p)
+static void recv_bufs_post(struct port *p)
 {
-	for (unsigned i = 0; p->spent && i < p->inboxes; i++)
-		if (p->inbox[i].spent && inbox_post(p, &p->inbox[i])) {
-			p->inbox[i].spent = false;
+	for (unsigned i = 0; p->spent && i < p->recv_bufs; i++)
+		if (p->recv_buf[i].spent && recv_buf_post(p, &p->recv_buf[i])) {
+			p->recv_buf[i].spent = false;
 			p->spent--;
 		}
 }
 
-static void inbox_spent(struct port *p, struct inbox *b)
+static void recv_buf_spent(struct port *p, struct recv_buf *b)
 {
 	p->spent += !b->spent;
 	b->spent = true;
@@ -201,11 +202,11 @@ static void inbox_spent(struct port *p, struct inbox *b)
 static void port_ended(struct port *p, struct work *w, int error)
 {
 	switch (w->kind) {
-	case WORK_LETTER:
-		letter_over(p, (struct letter *)(void *)w, error);
+	case WORK_SEND:
+		send_buf_over(p, (struct send_buf *)(void *)w, error);
 		break;
-	case WORK_INBOX:
-		inbox_spent(p, (struct inbox *)(void *)w);
+	case WORK_RECV:
+		recv_buf_spent(p, (struct recv_buf *)(void *)w);
 		break;
 	case WORK_MOVE:
 		p->move[w->of].over = true;
@@ -221,8 +222,8 @@ static bool port_error(struct port *p)
 	if (fi_cq_readerr(p->fabric.cq, &e, 0) != 1)
 		return false;
 	const struct work *w = e.op_context;
-	bool shared = w && w->kind == WORK_INBOX && p->many && !(e.flags & FI_MULTI_RECV);
-	if (w && !shared) /* the provider still has an inbox in which one of several failed */
+	bool shared = w && w->kind == WORK_RECV && p->many && !(e.flags & FI_MULTI_RECV);
+	if (w && !shared) /* the provider keeps a shared receive buffer when one message failed */
 		port_ended(p, e.op_context, e.err ? -e.err : -EIO);
 	return true;
 }
@@ -242,7 +243,7 @@ static ssize_t port_read(struct port *p, struct fi_cq_data_entry *e, unsigned n,
 static struct datagram datagram_of(const struct port *p, const struct fi_cq_data_entry *e,
 				   fi_addr_t from)
 {
-	const struct inbox *b = e->op_context;
+	const struct recv_buf *b = e->op_context;
 	return (struct datagram){ .bytes = p->many ? e->buf : b->bytes,
 				  .len = e->len,
 				  .from = from < p->size ? p->rank_at[from] : 0 };
@@ -254,7 +255,7 @@ static void port_meet(struct port *p)
 	if (p->looks++ % LOOKS != 0)
 		return;
 	for (uint32_t r = 0; r < p->size; r++)
-		correspondent_meet(p, r);
+		peer_meet(p, r);
 }
 
 /*
@@ -277,7 +278,7 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 	if (p->watched)
 		port_unwatch(p);
 	if (p->spent)
-		inboxes_post(p);
+		recv_bufs_post(p);
 	if (p->waits)
 		port_push(p);
 	ssize_t got = port_read(p, e, n < PACKET_BATCH ? n : PACKET_BATCH, from);
@@ -287,14 +288,14 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 		struct work *work = e[i].op_context;
 		if (!work)
 			continue;
-		if (work->kind != WORK_INBOX) {
+		if (work->kind != WORK_RECV) {
 			port_ended(p, work, 0);
 			continue;
 		}
 		if (e[i].flags & FI_RECV)
 			d[came++] = datagram_of(p, &e[i], p->believed ? from[i] : FI_ADDR_NOTAVAIL);
 		if (!p->many || e[i].flags & FI_MULTI_RECV) /* the last one that fitted into it */
-			inbox_spent(p, (struct inbox *)(void *)work);
+			recv_buf_spent(p, (struct recv_buf *)(void *)work);
 	}
 	if (came && p->sources && !all)
 		port_meet(p);
@@ -345,66 +346,66 @@ static void *port_pages(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static bool letters_make(struct port *p, uint32_t rank)
+static bool send_bufs_make(struct port *p, uint32_t rank)
 {
-	struct correspondent *c = &p->to[rank];
-	size_t bytes = LETTERS * p->most;
+	struct ofi_peer *c = &p->to[rank];
+	size_t bytes = SEND_BUFS * p->most;
 	unsigned char *at = port_pages(bytes);
-	c->letter = at ? calloc(LETTERS, sizeof *c->letter) : NULL;
-	bool there = c->letter;
+	c->send_buf = at ? calloc(SEND_BUFS, sizeof *c->send_buf) : NULL;
+	bool there = c->send_buf;
 	if (there && fabric_asks(&p->fabric, FI_MR_LOCAL))
 		there = fabric_register(&p->fabric, at, bytes, FI_SEND, &c->mr) == 0;
 	if (!there) {
 		if (at)
 			munmap(at, bytes);
-		free(c->letter);
-		c->letter = NULL;
+		free(c->send_buf);
+		c->send_buf = NULL;
 		return false;
 	}
-	for (uint32_t i = 0; i < LETTERS; i++)
-		c->letter[i] = (struct letter){ .work = { .kind = WORK_LETTER, .of = rank },
-						.bytes = at + i * p->most };
+	for (uint32_t i = 0; i < SEND_BUFS; i++)
+		c->send_buf[i] = (struct send_buf){ .work = { .kind = WORK_SEND, .of = rank },
+						    .bytes = at + i * p->most };
 	return true;
 }
 
-static void letters_free(struct port *p, struct correspondent *c)
+static void send_bufs_free(struct port *p, struct ofi_peer *c)
 {
-	if (!c->letter)
+	if (!c->send_buf)
 		return;
 	if (c->mr)
 		fi_close(&c->mr->fid);
-	munmap(c->letter[0].bytes, LETTERS * p->most);
-	free(c->letter);
+	munmap(c->send_buf[0].bytes, SEND_BUFS * p->most);
+	free(c->send_buf);
 }
 
 static size_t port_most(struct wire *w, uint32_t rank)
 {
 	struct port *p = port_of(w);
-	struct correspondent *c = &p->to[rank];
-	return c->letter || (correspondent_meet(p, rank) && letters_make(p, rank)) ? p->most : 0;
+	struct ofi_peer *c = &p->to[rank];
+	return c->send_buf || (peer_meet(p, rank) && send_bufs_make(p, rank)) ? p->most : 0;
 }
 
-static int inboxes_make(struct port *p)
+static int recv_bufs_make(struct port *p)
 {
-	p->inboxes = p->many ? INBOXES : INBOXES_SINGLE;
-	p->inbox_bytes = p->many ? INBOX_BYTES : p->most;
-	size_t bytes = p->inboxes * p->inbox_bytes;
-	p->inbox = calloc(p->inboxes, sizeof *p->inbox);
+	p->recv_bufs = p->many ? RECV_BUFS : RECV_BUFS_SINGLE;
+	p->recv_buf_bytes = p->many ? RECV_BUF_BYTES : p->most;
+	size_t bytes = p->recv_bufs * p->recv_buf_bytes;
+	p->recv_buf = calloc(p->recv_bufs, sizeof *p->recv_buf);
 	p->bytes = port_pages(bytes);
-	if (!p->inbox || !p->bytes)
+	if (!p->recv_buf || !p->bytes)
 		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
 	if (fabric_asks(&p->fabric, FI_MR_LOCAL) &&
 	    fabric_register(&p->fabric, p->bytes, bytes, FI_RECV, &p->mr) != 0)
 		return error_set(-EIO, "the provider %s of libfabric does not register %zu bytes",
 				 fabric_name(&p->fabric), bytes);
-	for (unsigned i = 0; i < p->inboxes; i++)
-		p->inbox[i] = (struct inbox){ .work = { .kind = WORK_INBOX, .of = i },
-					      .bytes = p->bytes + i * p->inbox_bytes,
-					      .spent = true };
-	p->spent = p->inboxes;
+	for (unsigned i = 0; i < p->recv_bufs; i++)
+		p->recv_buf[i] = (struct recv_buf){ .work = { .kind = WORK_RECV, .of = i },
+						    .bytes = p->bytes + i * p->recv_buf_bytes,
+						    .spent = true };
+	p->spent = p->recv_bufs;
 	fi_setopt(&p->fabric.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &p->most,
 		  sizeof p->most);
-	inboxes_post(p);
+	recv_bufs_post(p);
 	return 0;
 }
 
@@ -420,15 +421,15 @@ static void port_close(struct wire *w)
 		if (p->move[i].mr)
 			fi_close(&p->move[i].mr->fid);
 	for (uint32_t r = 0; p->to && r < p->size; r++)
-		letters_free(p, &p->to[r]);
+		send_bufs_free(p, &p->to[r]);
 	if (p->mr)
 		fi_close(&p->mr->fid);
 	fabric_close(&p->fabric);
 	if (p->bytes)
-		munmap(p->bytes, p->inboxes * p->inbox_bytes);
+		munmap(p->bytes, p->recv_bufs * p->recv_buf_bytes);
 	if (p->sleep_fd >= 0)
 		close(p->sleep_fd);
-	free(p->inbox);
+	free(p->recv_buf);
 	free(p->to);
 	free(p->rank_at);
 	free(p->waiting);
@@ -488,7 +489,7 @@ static int port_settle(struct port *p)
 		p->to[r].address = FI_ADDR_NOTAVAIL;
 	for (uint32_t k = 0; k < MOVES; k++)
 		p->move[k].work = (struct work){ .kind = WORK_MOVE, .of = k };
-	int rc = inboxes_make(p);
+	int rc = recv_bufs_make(p);
 	return rc ? rc : wake_open(p);
 }
 

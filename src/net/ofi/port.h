@@ -3,11 +3,11 @@
  * A wire over an endpoint of libfabric. The provider is reliable, and orders messages if it says
  * so; if it does not, the wire promises nothing.
  *
- * What is sent is copied into a letter, which lives until the provider is done with it: letters of
- * a peer stand in a ring, [first, posted) are the provider's and [posted, next) wait until it has
- * room. So nothing is lost, and a peer that takes nothing holds up nobody else: when its ring is
- * full, room() says so, and messages stay staged. Messages come into a few large inboxes, many to
- * an inbox, and are read there.
+ * What is sent is copied into a send buffer, which lives until the provider is done with it: send
+ * buffers of a peer stand in a ring, [first, posted) are the provider's and [posted, next) wait
+ * until it has room. So nothing is lost, and a peer that takes nothing holds up nobody else: when
+ * its ring is full, room() says so, and messages stay staged. Messages come into a few large
+ * receive buffers, many to an receive buffer, and are read there.
  */
 #ifndef TERN_NET_OFI_PORT_H
 #define TERN_NET_OFI_PORT_H
@@ -16,10 +16,10 @@
 #include "net/packet/packet.h"
 
 enum {
-	LETTERS = 16,            /* of a peer */
-	INBOXES = 4,             /* if many messages fit into one, */
-	INBOXES_SINGLE = 128,    /* and if they do not */
-	INBOX_BYTES = 512 << 10, /* of one for many */
+	SEND_BUFS = 16,             /* of a peer */
+	RECV_BUFS = 4,              /* if many messages fit into one, */
+	RECV_BUFS_SINGLE = 128,     /* and if they do not */
+	RECV_BUF_BYTES = 512 << 10, /* of one for many */
 	/* Bytes of a datagram: providers on sockets copy those, and ask first for longer ones. */
 	PORT_MOST = (16 << 10) - 256,
 	EXPOSED = 128, /* pieces of memory that peers may reach */
@@ -38,30 +38,30 @@ struct ofi_card {
 _Static_assert(sizeof(struct ofi_card) <= JOB_CARD_BYTES, "a card fits where cards are kept");
 
 /* What a completion tells of. The provider may use the context. */
-enum work_kind { WORK_LETTER, WORK_INBOX, WORK_MOVE };
+enum work_kind { WORK_SEND, WORK_RECV, WORK_MOVE };
 struct work {
 	struct fi_context2 context;
 	enum work_kind kind;
-	uint32_t of; /* a letter's rank; the number of an inbox or a move */
+	uint32_t of; /* a send buffer's rank; the number of an receive buffer or a move */
 };
 
-struct letter {
+struct send_buf {
 	struct work work;
 	size_t len;
 	bool over; /* the provider is done with it */
 	unsigned char *bytes;
 };
 
-struct correspondent {
+struct ofi_peer {
 	fi_addr_t address;
-	uint32_t first, posted, next; /* of its letters; from 0 again when there are none */
-	struct letter *letter;        /* LETTERS; NULL until its card was seen */
+	uint32_t first, posted, next; /* of its send buffers; from 0 again when there are none */
+	struct send_buf *send_buf;    /* SEND_BUFS; NULL until its card was seen */
 	struct fid_mr *mr;            /* of their bytes, if the provider wants that */
-	struct failure failure;       /* letters that the provider has lost */
-	bool waits;                   /* it is among those with letters that are not posted */
+	struct failure failure;       /* send buffers that the provider has lost */
+	bool waits;                   /* it is among those with send buffers that are not posted */
 };
 
-struct inbox {
+struct recv_buf {
 	struct work work;
 	unsigned char *bytes;
 	bool spent; /* to be posted again */
@@ -82,23 +82,24 @@ struct port {
 	struct job *job;
 	uint32_t size;
 	size_t most;
-	struct correspondent *to; /* one a rank */
-	uint32_t *rank_at;        /* by address: the rank, plus 1 */
-	uint32_t *waiting;        /* ranks with letters that are not posted */
+	struct ofi_peer *to; /* one a rank */
+	uint32_t *rank_at;   /* by address: the rank, plus 1 */
+	uint32_t *waiting;   /* ranks with send buffers that are not posted */
 	uint32_t waits;
-	uint32_t posted; /* letters with the provider, */
+	uint32_t posted; /* send buffers with the provider, */
 	uint32_t moving; /* and moves */
 	bool sources;    /* it tells who sent what, */
-	/* Ranks that it knows. It is believed when it knows all: some take a stranger for another.
+	/*
+	 * Ranks that it knows. It is believed when it knows all: some take a stranger for another.
 	 */
 	uint32_t known;
 	bool believed;  /* and has nothing left that came before that */
 	uint32_t looks; /* at what has come since we last looked for ranks that it does not know */
-	bool many;      /* messages share an inbox */
-	struct inbox *inbox;
-	unsigned inboxes, spent;
-	size_t inbox_bytes;
-	unsigned char *bytes; /* of the inboxes */
+	bool many;      /* messages share an receive buffer */
+	struct recv_buf *recv_buf;
+	unsigned recv_bufs, spent;
+	size_t recv_buf_bytes;
+	unsigned char *bytes; /* of the receive buffers */
 	struct fid_mr *mr;    /* of those, if the provider wants that */
 	int sleep_fd; /* an epoll that has, while the rank sleeps, the provider's descriptor */
 	bool watched; /* it has it */

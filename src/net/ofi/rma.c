@@ -38,7 +38,7 @@ static struct move *move_take(struct port *p)
 }
 
 /* A put is over when it is in the peer's memory, so that a message sent then finds it there. */
-static ssize_t move_post(struct port *p, struct move *v, const struct correspondent *c,
+static ssize_t move_post(struct port *p, struct move *v, const struct ofi_peer *c,
 			 struct iovec *local, struct fi_rma_iov *remote, bool put)
 {
 	void *desc = v->mr ? fi_mr_desc(v->mr) : NULL;

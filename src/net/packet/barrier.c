@@ -162,7 +162,8 @@ void barrier_tell(struct packet_net *n)
 			return;
 	}
 	b->told = b->passed;
-	/* The default order: once a barrier, before this rank may leave, whose state is read later.
+	/*
+	 * The default order: once a barrier, before this rank may leave, whose state is read later.
 	 */
 	atomic_store(&n->job->rank[n->net.site->rank].passed, b->told);
 }

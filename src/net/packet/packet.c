@@ -86,7 +86,7 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	struct path *p = n->path[lane->peer];
 	bool reply = lane->gate;
 	p->staged += lane_last(lane);
-	p->letters++;
+	p->staged_messages++;
 	/* In a burst it may have company, until something is acknowledged or somebody looks. */
 	bool few = n->confirms ? path_ahead(p) < AHEAD
 			       : p->transit.next - p->transit.first < AHEAD &&
@@ -99,7 +99,7 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	else if (p->transit.timer < p->due) /* all that is left to do is to wait for an answer */
 		path_wake(p, p->transit.timer);
 	n->replied |= reply && p->staged;
-	n->net.site->later |= n->call.on;
+	n->net.site->timer_armed |= n->call.on;
 }
 
 int packet_connect(struct net *net, uint32_t rank)

@@ -222,7 +222,7 @@ struct path {
 	/* Bytes of headers that the last one had; the next nearly always has as many. */
 	size_t front;
 	size_t staged;            /* bytes written by the core and not sent, about, */
-	unsigned letters;         /* and messages */
+	unsigned staged_messages; /* and messages */
 	uint64_t sent;            /* when messages last were, ns, */
 	uint64_t spoken;          /* and when anything first was; 0: never */
 	bool heard;               /* something has come from it */
@@ -474,7 +474,7 @@ bool path_landed(struct path *p);      /* and whether that has come to its recei
 void path_question(struct path *p); /* asks it to say that all has come; one question at a time */
 void path_give_up(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */
-void path_mind(struct path *p, bool all);     /* its services, its time, what is staged */
+void path_service(struct path *p, bool all);  /* its services, its time, what is staged */
 
 /*
  * Where the first message of a stream begins that may be sent again; where the next one does if

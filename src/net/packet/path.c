@@ -183,13 +183,13 @@ bool path_landed(struct path *p)
 /* Nearly full will do: the next message may be too long for the rest. */
 bool path_full(const struct path *p)
 {
-	return p->staged >= p->most / 4 * 3 || p->letters >= p->net->records;
+	return p->staged >= p->most / 4 * 3 || p->staged_messages >= p->net->records;
 }
 
 static void path_unstage(struct path *p, size_t bytes, unsigned messages)
 {
 	p->staged = p->staged > bytes ? p->staged - bytes : 0;
-	p->letters = p->letters > messages ? p->letters - messages : 0;
+	p->staged_messages = p->staged_messages > messages ? p->staged_messages - messages : 0;
 }
 
 /*
@@ -224,7 +224,7 @@ void path_pump(struct path *p, bool all)
 		if (!all && !p->pending_control && path_busy(p) && !path_full(p))
 			return;
 		if (!path_send(p)) {
-			p->staged = p->letters = 0;
+			p->staged = p->staged_messages = 0;
 			return;
 		}
 	}
@@ -255,13 +255,13 @@ void path_give_up(struct path *p)
 }
 
 /* Whether something may have to be done for it at the next look, whatever the time. */
-static bool path_restless(const struct path *p)
+static bool path_has_work(const struct path *p)
 {
-	bool restless = p->staged || p->pending_control || p->transit.unacked || p->transit.lost;
+	bool work = p->staged || p->pending_control || p->transit.unacked || p->transit.lost;
 	for (unsigned stream = 0; stream < STREAMS;
 	     stream++) /* the core may be about to free what has come */
-		restless |= p->in[stream].fill.base && inlet_has(p->in[stream].inlet);
-	return restless && !p->gone;
+		work |= p->in[stream].fill.base && inlet_has(p->in[stream].inlet);
+	return work && !p->gone;
 }
 
 void path_wake(struct path *p, uint64_t due)
@@ -271,7 +271,7 @@ void path_wake(struct path *p, uint64_t due)
 		p->net->due = due;
 }
 
-void path_mind(struct path *p, bool all)
+void path_service(struct path *p, bool all)
 {
 	uint64_t now = p->net->now;
 	if (p->gone)
@@ -292,6 +292,6 @@ void path_mind(struct path *p, bool all)
 		due = service_tick(p, now);
 	}
 	path_wake(p, p->pending_control ? now : due);
-	if (news || path_restless(p))
+	if (news || path_has_work(p))
 		path_mark_dirty(p);
 }

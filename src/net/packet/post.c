@@ -131,16 +131,16 @@ static bool post_put_off(struct packet_net *n, unsigned came)
 	return n->put_off;
 }
 
-static void post_mind_all(struct packet_net *n, bool all)
+static void post_service_all(struct packet_net *n, bool all)
 {
 	uint64_t terms = terms_review(n), silence = silence_review(n);
 	n->due = terms < silence ? terms : silence;
 	for (uint32_t i = 0; i < n->actives; i++)
-		path_mind(n->path[n->active[i]], all);
+		path_service(n->path[n->active[i]], all);
 }
 
 /* Those where something happened; each may want to be looked after the next time, too. */
-static void post_mind_stirred(struct packet_net *n, bool all)
+static void post_service_dirty(struct packet_net *n, bool all)
 {
 	uint32_t dirty_count = n->dirty_count;
 	uint32_t *rank = n->dirty;
@@ -150,7 +150,7 @@ static void post_mind_stirred(struct packet_net *n, bool all)
 	n->flushing = rank;
 	n->dirty_count = 0;
 	for (uint32_t i = 0; i < dirty_count; i++)
-		path_mind(n->path[rank[i]], all);
+		path_service(n->path[rank[i]], all);
 }
 
 void post_send(struct packet_net *n)
@@ -186,8 +186,8 @@ void post_look(struct packet_net *n, bool all)
 	if (post_put_off(n, came))
 		return;
 	if (n->now >= n->due)
-		post_mind_all(n, all);
-	post_mind_stirred(n, all);
+		post_service_all(n, all);
+	post_service_dirty(n, all);
 	post_flush(n);
 	barrier_tell(n);
 }

@@ -24,7 +24,8 @@ struct service {
 	size_t bytes;    /* of its state, path.state[kind]: zero when it is opened */
 	unsigned adds;   /* of enum provides */
 	bool grants;     /* flow: its receiver says which lines may be written again */
-	/* Flow: its receiver may refuse; lines and blocks are kept until it says that it took them.
+	/*
+	 * Flow: its receiver may refuse; lines and blocks are kept until it says that it took them.
 	 */
 	bool keeps;
 	void (*open)(struct path *p);

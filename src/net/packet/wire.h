@@ -99,7 +99,7 @@ struct wire_ops {
 	 * but for what stays.
 	 */
 	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
-	/* Readable when something has arrived; -1: it has, or nearly. */
+	/* A descriptor to poll; -1: do not sleep, data may be pending. */
 	int (*descriptor)(struct wire *w);
 	/* When it must be called though nothing is: ns; UINT64_MAX. */
 	uint64_t (*due)(struct wire *w);

@@ -28,8 +28,7 @@ struct machine *sim_machine(void)
 	return here;
 }
 
-/* -- The machine of the job ----------------------------------------------------------------------
- */
+/* -- The machine of the job ------------------------------------------------------------------- */
 
 static int machine_map(struct machine *m, const struct job *job)
 {

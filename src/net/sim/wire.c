@@ -45,7 +45,7 @@ static void sim_send(struct wire *w, const struct outgoing *o, unsigned n)
 {
 	struct machine *m = sim_machine();
 	turn_measure_end(m);
-	m->stirred = true;
+	m->active = true;
 	for (unsigned i = 0; i < n; i++)
 		turn_send(m, of(w)->node, &o[i]);
 	turn_measure_begin(m);
@@ -87,7 +87,7 @@ static unsigned receive(struct sim_wire *s, struct datagram *d)
 	m->rested = false;
 	uint32_t got = turn_take(m, s->node);
 	if (got == NOTHING)
-		m->stirred = false; /* this poll comes behind all that was taken and sent */
+		m->active = false; /* this poll comes behind all that was taken and sent */
 	if (got == NOTHING && more)
 		return 0; /* what the last one has caused is sent first; a wait has looked already;
 			     or another thread computes */
@@ -97,7 +97,7 @@ static unsigned receive(struct sim_wire *s, struct datagram *d)
 	}
 	if (got == NOTHING)
 		return 0;
-	m->stirred = true;
+	m->active = true;
 	const struct travel *t = &m->travel[got];
 	s->held = got;
 	receive_charge(m, t);

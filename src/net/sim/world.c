@@ -53,8 +53,8 @@ static uint64_t sim_now(void)
  */
 static void rest(struct machine *m, uint64_t part, uint64_t ps)
 {
-	bool first = m->stirred;
-	m->serving = m->stirred = false;
+	bool first = m->active;
+	m->serving = m->active = false;
 	m->rested = true;
 	if (first)
 		return;

@@ -24,8 +24,7 @@ static struct job job;
 static struct wire *wire[RANKS];
 static struct card card[RANKS];
 
-/* -- A network of this test alone ---------------------------------------------------------------
- */
+/* -- A network of this test alone ------------------------------------------------------------- */
 
 static void loopback_set(int mtu)
 {
@@ -68,8 +67,7 @@ static void wires_close(void)
 	job_forget(&job);
 }
 
-/* -- Datagrams ------------------------------------------------------------------------------------
- */
+/* -- Datagrams -------------------------------------------------------------------------------- */
 
 static unsigned char sent[PACKET_BATCH][DATAGRAM_MAX];
 static size_t sent_len[PACKET_BATCH];

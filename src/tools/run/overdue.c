@@ -21,7 +21,7 @@ enum {
 };
 
 /* What a member handled when it was last looked at, and since when. */
-struct glance {
+struct reading {
 	uint64_t inlet, message, head, served; /* inlet 0: nothing */
 	uint64_t used;                         /* by its process, on cores, ns */
 	uint64_t lasted;
@@ -36,8 +36,8 @@ int overdue_open(struct overdue *o, struct job *job)
 		rc = setting_number(SETTING_WATCHDOG_END, &ends);
 	if (rc || !seconds)
 		return rc;
-	o->glance = calloc(job->size + job->seats, sizeof *o->glance);
-	if (!o->glance)
+	o->reading = calloc(job->size + job->seats, sizeof *o->reading);
+	if (!o->reading)
 		return -ENOMEM;
 	o->job = job;
 	o->ends = ends;
@@ -54,8 +54,7 @@ int overdue_wait(const struct overdue *o)
 	return o->next <= now ? 0 : (int)((o->next - now) / 1000000 + 1);
 }
 
-/* -- What a rank does ---------------------------------------------------------------------------
- */
+/* -- What a rank does ------------------------------------------------------------------------- */
 
 /* A word of another process; 0 if it cannot be read. */
 static uint64_t word_of(pid_t pid, uint64_t at)
@@ -67,9 +66,9 @@ static uint64_t word_of(pid_t pid, uint64_t at)
 }
 
 /* It goes on meanwhile: only what is the same at the next look means something. */
-static struct glance glance_at(const struct pulse *p, pid_t pid)
+static struct reading reading_at(const struct pulse *p, pid_t pid)
 {
-	struct glance g = { .inlet = word_of(pid, stats_get(&p->inlet_at)) };
+	struct reading g = { .inlet = word_of(pid, stats_get(&p->inlet_at)) };
 	if (!g.inlet)
 		return g;
 	uint64_t at = stats_get(&p->current_at);
@@ -91,9 +90,9 @@ static uint64_t time_counted(pid_t pid, uint64_t passed, uint64_t *used)
 }
 
 /* It lasts if it is the handler of the last look. */
-static void glance_renew(struct glance *g, const struct pulse *p, pid_t pid, uint64_t passed)
+static void reading_renew(struct reading *g, const struct pulse *p, pid_t pid, uint64_t passed)
 {
-	struct glance now = glance_at(p, pid);
+	struct reading now = reading_at(p, pid);
 	now.used = g->used;
 	uint64_t counted = time_counted(pid, passed, &now.used);
 	if (now.inlet && now.inlet == g->inlet && now.message == g->message &&
@@ -104,10 +103,9 @@ static void glance_renew(struct glance *g, const struct pulse *p, pid_t pid, uin
 	*g = now;
 }
 
-/* -- Looking -------------------------------------------------------------------------------------
- */
+/* -- Looking ---------------------------------------------------------------------------------- */
 
-static void overdue_say(const struct overdue *o, const struct glance *g, uint32_t rank, char *text)
+static void overdue_say(const struct overdue *o, const struct reading *g, uint32_t rank, char *text)
 {
 	char label[LABEL_ROOM] = "a handler that has replied", name[JOB_NAME], from[48] = "";
 	unsigned id = (unsigned)(g->head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
@@ -131,14 +129,14 @@ bool overdue_look(struct overdue *o, uint32_t *rank, char text[OVERDUE_TEXT])
 	uint32_t most = o->job->size + o->job->seats, members = job_members(o->job);
 	bool found = false;
 	for (uint32_t m = 0; m < members && m < most; m++) {
-		struct glance *g = &o->glance[m];
+		struct reading *g = &o->reading[m];
 		uint32_t r = job_member_rank(o->job, m);
 		pid_t pid = r < o->job->size ? atomic_load(&o->job->rank[r].pid) : 0;
 		if (!pid || job_rank_state(o->job, r) != RANK_OPEN) {
-			*g = (struct glance){ 0 };
+			*g = (struct reading){ 0 };
 			continue;
 		}
-		glance_renew(g, job_pulse(o->job, m), pid, passed);
+		reading_renew(g, job_pulse(o->job, m), pid, passed);
 		if (found || g->told || g->lasted < o->limit_ns)
 			continue;
 		found = g->told = true;

@@ -19,7 +19,7 @@ struct overdue {
 	uint64_t limit_ns; /* 0: for ever */
 	uint64_t next;     /* look, on the clock */
 	bool ends;         /* the job; else it is only told of */
-	struct glance *glance;
+	struct reading *reading;
 };
 
 /* 0, or a code with a sentence. Without a call, it looks at nobody. */

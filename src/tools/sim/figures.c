@@ -78,8 +78,7 @@ enum limit figures_limit(const struct figures *f, double *utilisation)
 	return *utilisation >= 0.5 ? best : LIMIT_LATENCY;
 }
 
-/* -- Collecting --------------------------------------------------------------------------------
- */
+/* -- Collecting ------------------------------------------------------------------------------- */
 
 static void figures_add(void *to, const struct use_row *row)
 {
@@ -125,8 +124,7 @@ void figures_free(struct figures *f)
 	f->row = NULL;
 }
 
-/* -- Reading the table -------------------------------------------------------------------------
- */
+/* -- Reading the table ------------------------------------------------------------------------ */
 
 static bool vertex_read(const char *text, uint32_t *vertex)
 {

@@ -22,8 +22,7 @@ int sim_refuse(int rc)
 	return rc == -EINVAL || rc == -ENOENT ? 2 : 1;
 }
 
-/* -- A program ----------------------------------------------------------------------------------
- */
+/* -- A program -------------------------------------------------------------------------------- */
 
 /* Whether the machine can be, before a job is started for it. */
 static int run_judge(const struct sim_run *run)
@@ -130,8 +129,7 @@ static int program_once(const struct sim_options *o, const struct sim_run *run, 
 	return rc;
 }
 
-/* -- A pattern ----------------------------------------------------------------------------------
- */
+/* -- A pattern -------------------------------------------------------------------------------- */
 
 static double cpu_seconds(void)
 {

@@ -24,8 +24,7 @@ static uint32_t one_slot(const struct play *p)
 	return 1;
 }
 
-/* -- All to all: in step k to the node k + 1 behind, so that no node is everybody's next ---------
- */
+/* -- All to all: in step k to the node k + 1 behind, so that no node is everybody's next ------ */
 
 static uint32_t alltoall_steps(const struct play *p)
 {
@@ -75,8 +74,7 @@ static struct step allreduce_step(const struct play *p, uint32_t node, uint32_t 
 	return s;
 }
 
-/* -- Halo: to the four neighbours in a closed grid, and then on when all four have come ----------
- */
+/* -- Halo: to the four neighbours in a closed grid, and then on when all four have come ------- */
 
 static uint32_t halo_steps(const struct play *p)
 {
@@ -98,8 +96,7 @@ static struct step halo_step(const struct play *p, uint32_t node, uint32_t k, ui
 	return k < 4 ? step_send(next[k], k) : step_await(k - 4, round + 1);
 }
 
-/* -- Random: requests to any node, with answers, a few at a time ---------------------------------
- */
+/* -- Random: requests to any node, with answers, a few at a time ------------------------------ */
 
 static uint32_t random_steps(const struct play *p)
 {

@@ -31,8 +31,7 @@ static void list_keys(void)
 		printf("%-14s %-10s %s\n", k->name, k->fallback, k->meaning);
 }
 
-/* -- Options ------------------------------------------------------------------------------------
- */
+/* -- Options ---------------------------------------------------------------------------------- */
 
 static bool read_set(void *to, char *text)
 {
@@ -112,8 +111,7 @@ static bool options_fit(const struct sim_options *o)
 	return true;
 }
 
-/* -- The command ------------------------------------------------------------------------------
- */
+/* -- The command ------------------------------------------------------------------------------ */
 
 static void run_text(const struct sim_options *o, struct sim_run *run)
 {

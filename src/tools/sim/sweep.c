@@ -27,8 +27,7 @@ void sweep_line_name(const struct sweeps *s, unsigned line, char *text, size_t l
 		*text = 0;
 }
 
-/* -- The runs ----------------------------------------------------------------------------------
- */
+/* -- The runs --------------------------------------------------------------------------------- */
 
 static bool value_apply(const struct sweep *s, unsigned i, struct sim_run *run)
 {
@@ -78,8 +77,7 @@ static int run_one(struct sweeps *s, unsigned line, unsigned across)
 	return rc;
 }
 
-/* -- What they gave ------------------------------------------------------------------------------
- */
+/* -- What they gave --------------------------------------------------------------------------- */
 
 /* The first key is a column; the second one too, but the table has lines apart for it. */
 static void row_write(struct rows *w, const struct sweeps *s, unsigned line, unsigned i)

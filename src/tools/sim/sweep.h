@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The runs of `tern sim --sweep`: the first key goes across, the second has a line for each value.
+/*
+ * The runs of `tern sim --sweep`: the first key goes across, the second has a line for each value.
  */
 #ifndef TERN_TOOLS_SIM_SWEEP_H
 #define TERN_TOOLS_SIM_SWEEP_H

@@ -18,43 +18,43 @@ struct search {
 
 bool graph_in_barrier(const struct graph *g, uint32_t rank)
 {
-	return g->sight[rank].waits && strcmp(g->sight[rank].plight.text, "tern_barrier") == 0;
+	return g->view[rank].waits && strcmp(g->view[rank].wait.text, "tern_barrier") == 0;
 }
 
 /* Whether a worker of `rank` waits for `other`. */
 static bool graph_worker_waits(const struct graph *g, uint32_t rank, uint32_t other)
 {
 	for (uint32_t m = g->size; m < g->most; m++) {
-		const struct sight *s = &g->sight[m];
-		if (s->rank == rank && s->waits && s->plight.known && s->plight.whom == other)
+		const struct rank_view *s = &g->view[m];
+		if (s->rank == rank && s->waits && s->wait.known && s->wait.whom == other)
 			return true;
 	}
 	return false;
 }
 
 /* Where the words of a call on a team name team and call; NULL in any other wait. */
-static const char *team_words(const struct sight *s)
+static const char *team_words(const struct rank_view *s)
 {
-	return s->waits ? strstr(s->plight.text, " of team ") : NULL;
+	return s->waits ? strstr(s->wait.text, " of team ") : NULL;
 }
 
 bool graph_lacks(const struct graph *g, uint32_t waiter, uint32_t other)
 {
 	if (graph_in_barrier(g, waiter))
 		return graph_waits(g, waiter, other);
-	const char *mine = team_words(&g->sight[waiter]), *theirs = team_words(&g->sight[other]);
+	const char *mine = team_words(&g->view[waiter]), *theirs = team_words(&g->view[other]);
 	return mine && graph_waits(g, waiter, other) && (!theirs || strcmp(mine, theirs) != 0);
 }
 
 bool graph_waits(const struct graph *g, uint32_t waiter, uint32_t other)
 {
-	const struct sight *s = &g->sight[waiter];
+	const struct rank_view *s = &g->view[waiter];
 	if (!s->waits || waiter == other)
 		return false;
 	if (graph_in_barrier(g, waiter))
-		return !graph_in_barrier(g, other) && g->sight[other].state <= RANK_OPEN;
-	return (s->plight.known && s->plight.whom == other) ||
-	       (s->plight.awaited[other / 64] >> other % 64 & 1) ||
+		return !graph_in_barrier(g, other) && g->view[other].state <= RANK_OPEN;
+	return (s->wait.known && s->wait.whom == other) ||
+	       (s->wait.awaited[other / 64] >> other % 64 & 1) ||
 	       graph_worker_waits(g, waiter, other);
 }
 
@@ -102,10 +102,10 @@ static void search_cycle(struct search *s)
 	}
 }
 
-bool graph_open(struct graph *g, const struct sight *sight, uint32_t size, uint32_t most)
+bool graph_open(struct graph *g, const struct rank_view *view, uint32_t size, uint32_t most)
 {
 	*g = (struct graph){
-		.size = size, .most = most, .sight = sight, .cycle = calloc(size, sizeof *g->cycle)
+		.size = size, .most = most, .view = view, .cycle = calloc(size, sizeof *g->cycle)
 	};
 	struct search s = { .g = g,
 			    .mark = calloc(size, 1),

@@ -7,14 +7,14 @@
 
 struct graph {
 	uint32_t size;
-	uint32_t most;             /* ranks, and workers that there can be */
-	const struct sight *sight; /* one a rank, then one a worker */
-	uint32_t *cycle;           /* ranks that wait for each other in turn, */
-	uint32_t cycle_length;     /* so many; 0 if there is no cycle */
+	uint32_t most;                /* ranks, and workers that there can be */
+	const struct rank_view *view; /* one a rank, then one a worker */
+	uint32_t *cycle;              /* ranks that wait for each other in turn, */
+	uint32_t cycle_length;        /* so many; 0 if there is no cycle */
 };
 
 /* Finds a cycle if there is one. False if there is no memory to look for it. */
-bool graph_open(struct graph *g, const struct sight *sight, uint32_t size, uint32_t most);
+bool graph_open(struct graph *g, const struct rank_view *view, uint32_t size, uint32_t most);
 void graph_close(struct graph *g);
 
 /*

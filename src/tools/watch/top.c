@@ -110,17 +110,17 @@ static void handlers_look(struct top *t)
 /* -- Ranks --------------------------------------------------------------------------------- */
 
 struct span {
-	const struct sight *now, *before;
+	const struct rank_view *now, *before;
 	double seconds;
 };
 
 /* How fast a count has grown, per second. */
 static double since(const struct span *s, uint64_t now, uint64_t before)
 {
-	return (double)sight_growth(s->now, s->before, now, before) / s->seconds;
+	return (double)view_growth(s->now, s->before, now, before) / s->seconds;
 }
 
-static uint64_t stalls_of(const struct sight *s)
+static uint64_t stalls_of(const struct rank_view *s)
 {
 	return s->count[PULSE_ROOM_STALLS] + s->count[PULSE_BLOCK_STALLS];
 }
@@ -134,7 +134,7 @@ static double asleep_part(const struct span *s)
 
 static void row_fill(struct top_row *r, const struct span *s)
 {
-	const struct sight *now = s->now, *before = s->before;
+	const struct rank_view *now = s->now, *before = s->before;
 	r->now = *now;
 	r->figure[TOP_RANK] = r->rank;
 	r->figure[TOP_HANDLED] = since(s, now->served, before->served);
@@ -146,7 +146,7 @@ static void row_fill(struct top_row *r, const struct span *s)
 }
 
 /* A worker's row has what it handles and what it does. */
-static void workers_fill(struct top *t, const struct sight *now)
+static void workers_fill(struct top *t, const struct rank_view *now)
 {
 	t->workers = 0;
 	for (uint32_t m = t->watch.job.size; m < watch_most(&t->watch); m++) {
@@ -173,12 +173,12 @@ const struct top_row *top_worker(const struct top *t, const struct top_row *r,
 static void packets_add(struct top_packets *p, const struct span *s)
 {
 	const uint64_t *n = s->now->count, *b = s->before->count;
-	uint64_t dropped = sight_dropped(s->now);
+	uint64_t dropped = view_dropped(s->now);
 	p->any |= n[PULSE_PACKETS_SENT] || dropped;
 	p->sent += since(s, n[PULSE_PACKETS_SENT], b[PULSE_PACKETS_SENT]);
 	p->received += since(s, n[PULSE_PACKETS_RECEIVED], b[PULSE_PACKETS_RECEIVED]);
 	p->again += since(s, n[PULSE_PACKETS_AGAIN], b[PULSE_PACKETS_AGAIN]);
-	p->dropped += since(s, dropped, sight_dropped(s->before));
+	p->dropped += since(s, dropped, view_dropped(s->before));
 }
 
 static int row_compare(const void *a, const void *b, void *arg)
@@ -199,7 +199,7 @@ void top_order(struct top *t)
 void top_look(struct top *t)
 {
 	uint32_t size = t->watch.job.size;
-	struct sight *now = calloc(watch_most(&t->watch), sizeof *now);
+	struct rank_view *now = calloc(watch_most(&t->watch), sizeof *now);
 	if (!now)
 		return; /* the figures stay as they were */
 	watch_look(&t->watch, now);

@@ -20,7 +20,7 @@ enum top_column {
 struct top_row {
 	uint32_t rank;
 	unsigned worker; /* of the rank's: 1 for the first; 0: it is the rank */
-	struct sight now;
+	struct rank_view now;
 	double figure[TOP_COLUMNS]; /* per second; TOP_QUEUE messages, TOP_ASLEEP a part of the time
 				     */
 };
@@ -46,7 +46,7 @@ struct top {
 	struct watch watch;
 	double seconds; /* between the looks */
 	uint32_t counting;
-	struct sight *before;
+	struct rank_view *before;
 	struct top_row *row;    /* one a rank, */
 	struct top_row *worker; /* and behind them one a worker, */
 	unsigned workers;       /* so many of them open */

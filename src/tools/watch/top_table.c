@@ -43,12 +43,12 @@ void top_columns_text(const struct top *t, char *text, size_t room)
 }
 
 /* "asleep 3 s in tern_recv 0x7 from rank 2" */
-static void doing_text(const struct sight *s, char *text, size_t room)
+static void doing_text(const struct rank_view *s, char *text, size_t room)
 {
 	char age[32];
 	if (s->waits) {
-		watch_age(s->plight.since, age, sizeof age);
-		snprintf(text, room, "%s %s in %s", watch_state(s), age, s->plight.text);
+		watch_age(s->wait.since, age, sizeof age);
+		snprintf(text, room, "%s %s in %s", watch_state(s), age, s->wait.text);
 	} else {
 		snprintf(text, room, "%s%s", watch_state(s), s->hold ? " under a hold" : "");
 	}
@@ -146,13 +146,13 @@ void top_print(const struct top *t)
 
 /* -- JSON --------------------------------------------------------------------------------- */
 
-static void json_wait(struct json *j, const struct sight *s)
+static void json_wait(struct json *j, const struct rank_view *s)
 {
-	json_text(j, "waits_in", s->waits ? s->plight.text : NULL);
-	if (s->waits && s->plight.known)
-		json_whole(j, "waits_for", s->plight.whom);
+	json_text(j, "waits_in", s->waits ? s->wait.text : NULL);
+	if (s->waits && s->wait.known)
+		json_whole(j, "waits_for", s->wait.whom);
 	if (s->waits)
-		json_whole(j, "since_ns", s->plight.since);
+		json_whole(j, "since_ns", s->wait.since);
 }
 
 static void json_worker(struct json *j, const struct top_row *r)

@@ -130,7 +130,7 @@ static uint32_t members_of(const struct watch *w)
 	return members < most ? members : most;
 }
 
-static void sight_queue(const struct watch *w, uint32_t rank, struct sight *s)
+static void view_queue(const struct watch *w, uint32_t rank, struct rank_view *s)
 {
 	s->queue_exact = true;
 	for (uint32_t from = 0; from < members_of(w); from++) {
@@ -142,7 +142,7 @@ static void sight_queue(const struct watch *w, uint32_t rank, struct sight *s)
 }
 
 /* What it has sent is what others say that they have handled. */
-static void sight_sent(const struct watch *w, uint32_t rank, struct sight *s)
+static void view_sent(const struct watch *w, uint32_t rank, struct rank_view *s)
 {
 	const struct stats *own = watch_stats(w, rank);
 	for (uint32_t r = 0; r < w->job.size; r++) {
@@ -163,13 +163,13 @@ static enum rank_state state_of(const struct watch *w, uint32_t rank)
 }
 
 /* `rank` may be a worker. */
-static void sight_wait(const struct watch *w, uint32_t rank, struct sight *s)
+static void view_wait(const struct watch *w, uint32_t rank, struct rank_view *s)
 {
-	s->waits = pulse_read(job_pulse(&w->job, rank), &s->plight);
-	s->plight.known &= s->plight.whom < w->job.size;
+	s->waits = pulse_read(job_pulse(&w->job, rank), &s->wait);
+	s->wait.known &= s->wait.whom < w->job.size;
 }
 
-static void sight_count(struct sight *s, const struct pulse *p)
+static void view_count(struct rank_view *s, const struct pulse *p)
 {
 	s->served += stats_get(&p->served);
 	for (int i = 0; i < PULSE_COUNTS; i++) {
@@ -181,60 +181,60 @@ static void sight_count(struct sight *s, const struct pulse *p)
 }
 
 /* What its workers have counted is the rank's. */
-static void sight_workers(const struct watch *w, uint32_t rank, struct sight *s)
+static void view_workers(const struct watch *w, uint32_t rank, struct rank_view *s)
 {
 	for (uint32_t m = w->job.size; m < members_of(w); m++)
 		if (job_member_rank(&w->job, m) == rank)
-			sight_count(s, job_pulse(&w->job, m));
+			view_count(s, job_pulse(&w->job, m));
 }
 
-static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
+static void view_take(const struct watch *w, uint32_t rank, struct rank_view *s)
 {
 	const struct pulse *p = &w->job.pulse[rank];
 	uint32_t session = atomic_load(
 		&w->job.head->session); /* first: counts are made 0 before it is raised */
-	*s = (struct sight){ .state = state_of(w, rank),
-			     .rank = rank,
-			     .pid = atomic_load(&w->job.rank[rank].pid),
-			     .session = session,
-			     .counting = watch_stats(w, rank) != NULL };
-	sight_count(s, p);
-	sight_workers(w, rank, s);
+	*s = (struct rank_view){ .state = state_of(w, rank),
+				 .rank = rank,
+				 .pid = atomic_load(&w->job.rank[rank].pid),
+				 .session = session,
+				 .counting = watch_stats(w, rank) != NULL };
+	view_count(s, p);
+	view_workers(w, rank, s);
 	s->elsewhere = !job_here(&w->job, rank);
 	if (s->elsewhere && s->state == RANK_OPEN)
 		s->state = RANK_EXPECTED;
 	if (s->state != RANK_OPEN)
 		return;
 	s->hold = pulse_holds(p);
-	sight_queue(w, rank, s);
-	sight_sent(w, rank, s);
+	view_queue(w, rank, s);
+	view_sent(w, rank, s);
 }
 
-/* `sight` has those of the ranks already: a worker is open only while its rank is. */
-static void worker_take(const struct watch *w, uint32_t member, struct sight *sight)
+/* `view` has those of the ranks already: a worker is open only while its rank is. */
+static void worker_take(const struct watch *w, uint32_t member, struct rank_view *view)
 {
-	struct sight *s = &sight[member];
+	struct rank_view *s = &view[member];
 	uint32_t rank = member < members_of(w) ? job_member_rank(&w->job, member) : w->job.size;
-	*s = (struct sight){ .state = RANK_EXPECTED, .rank = rank };
-	if (rank >= w->job.size || sight[rank].state != RANK_OPEN ||
+	*s = (struct rank_view){ .state = RANK_EXPECTED, .rank = rank };
+	if (rank >= w->job.size || view[rank].state != RANK_OPEN ||
 	    !atomic_load(&job_seat(&w->job, member)->open))
 		return;
 	s->state = RANK_OPEN;
-	s->session = sight[rank].session;
-	s->pid = sight[rank].pid;
+	s->session = view[rank].session;
+	s->pid = view[rank].pid;
 	s->hold = pulse_holds(job_pulse(&w->job, member));
-	sight_count(s, job_pulse(&w->job, member));
+	view_count(s, job_pulse(&w->job, member));
 }
 
-uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n,
-		      uint64_t then)
+uint64_t view_growth(const struct rank_view *now, const struct rank_view *before, uint64_t n,
+		     uint64_t then)
 {
 	if (now->session != before->session)
 		return n;
 	return n > then ? n - then : 0;
 }
 
-uint64_t sight_dropped(const struct sight *s)
+uint64_t view_dropped(const struct rank_view *s)
 {
 	uint64_t sum = 0;
 	for (int i = PULSE_PACKETS_DROPPED; i < PULSE_COUNTS; i++)
@@ -242,21 +242,21 @@ uint64_t sight_dropped(const struct sight *s)
 	return sum;
 }
 
-void watch_look(const struct watch *w, struct sight *sight)
+void watch_look(const struct watch *w, struct rank_view *view)
 {
 	for (uint32_t r = 0; r < w->job.size; r++)
-		sight_take(w, r, &sight[r]);
+		view_take(w, r, &view[r]);
 	for (uint32_t m = w->job.size; m < watch_most(w); m++)
-		worker_take(w, m, sight);
+		worker_take(w, m, view);
 	for (int i = 0; i < LOOKS; i++) {
 		for (uint32_t r = 0; r < watch_most(w); r++)
-			if (sight[r].state == RANK_OPEN && !sight[r].waits)
-				sight_wait(w, r, &sight[r]);
+			if (view[r].state == RANK_OPEN && !view[r].waits)
+				view_wait(w, r, &view[r]);
 		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
 	}
 }
 
-const char *watch_state(const struct sight *s)
+const char *watch_state(const struct rank_view *s)
 {
 	static const char *const other[] = { [RANK_EXPECTED] = "not open",
 					     [RANK_OPEN] = "computing",
@@ -264,7 +264,7 @@ const char *watch_state(const struct sight *s)
 					     [RANK_GONE] = "ended",
 					     [RANK_DEAD] = "dead" };
 	if (s->waits)
-		return s->plight.asleep ? "asleep" : "waiting";
+		return s->wait.asleep ? "asleep" : "waiting";
 	return s->elsewhere && s->state == RANK_EXPECTED ? "on another machine" : other[s->state];
 }
 

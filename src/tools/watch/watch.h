@@ -25,7 +25,7 @@ bool watch_open(struct watch *w, pid_t pid, const char *command);
 void watch_close(struct watch *w);
 
 /* A rank at one moment. */
-struct sight {
+struct rank_view {
 	enum rank_state state;
 	uint32_t rank;  /* its own, or a worker's */
 	bool elsewhere; /* on another machine, which has to be asked what it does: taken for one
@@ -37,11 +37,11 @@ struct sight {
 	uint32_t hold; /* holds of the program's in force */
 	bool counting;
 	bool waits;
-	struct plight plight; /* if it waits */
-	uint64_t queue;       /* messages that have arrived and that it has not handled, */
-	bool queue_exact;     /* or at least so many, */
-	unsigned queue_last;  /* and the handler that one of the last is for */
-	uint64_t sent, bytes; /* handled by ranks that count */
+	struct rank_wait wait; /* if it waits */
+	uint64_t queue;        /* messages that have arrived and that it has not handled, */
+	bool queue_exact;      /* or at least so many, */
+	unsigned queue_last;   /* and the handler that one of the last is for */
+	uint64_t sent, bytes;  /* handled by ranks that count */
 };
 
 /*
@@ -49,18 +49,18 @@ struct sight {
  * with each session; what was counted between the first look and the end of an earlier session is
  * not known, and left out.
  */
-uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n,
-		      uint64_t then);
+uint64_t view_growth(const struct rank_view *now, const struct rank_view *before, uint64_t n,
+		     uint64_t then);
 
 /* Packets that have come to it, and were dropped before anything in them was used. */
-uint64_t sight_dropped(const struct sight *s);
+uint64_t view_dropped(const struct rank_view *s);
 
 /*
  * Looks at all ranks; several times within some milliseconds, because waits are shown by fits.
- * `sight` has one for each rank, and behind them one for each worker that there can be: its rank,
+ * `view` has one for each rank, and behind them one for each worker that there can be: its rank,
  * its wait, and what it has handled. One that is not open is RANK_EXPECTED.
  */
-void watch_look(const struct watch *w, struct sight *sight);
+void watch_look(const struct watch *w, struct rank_view *view);
 static inline uint32_t watch_most(const struct watch *w)
 {
 	return w->job.size + w->job.seats;
@@ -81,7 +81,7 @@ void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT]);
 const struct stats *watch_stats(const struct watch *w, uint32_t rank);
 
 /* "computing", "waiting", "asleep", "not open", "closed", "ended", "dead". */
-const char *watch_state(const struct sight *s);
+const char *watch_state(const struct rank_view *s);
 
 /* "12 s", "340 ms": how long ago `since` was. */
 void watch_age(uint64_t since, char *text, size_t room);

@@ -15,20 +15,20 @@ enum { BETWEEN_NS = 500000000, NAMED = 8 }; /* ranks that a sentence names befor
 struct why {
 	const struct watch *watch;
 	uint32_t size;
-	struct sight *before, *now;
+	struct rank_view *before, *now;
 	struct graph graph;
 };
 
 static uint64_t rank_handled(const struct why *w, uint32_t r)
 {
-	const struct sight *now = &w->now[r], *before = &w->before[r];
-	return sight_growth(now, before, now->served, before->served);
+	const struct rank_view *now = &w->now[r], *before = &w->before[r];
+	return view_growth(now, before, now->served, before->served);
 }
 
 /* It has handled something, or opened or left its endpoint. */
 static bool rank_moved(const struct why *w, uint32_t r)
 {
-	const struct sight *now = &w->now[r], *before = &w->before[r];
+	const struct rank_view *now = &w->now[r], *before = &w->before[r];
 	return rank_handled(w, r) || now->session != before->session || now->state != before->state;
 }
 
@@ -102,7 +102,7 @@ static void ranks_print(FILE *to, const struct why *w, choose *chosen, uint32_t 
 
 static void line_queue(const struct why *w, uint32_t r)
 {
-	const struct sight *s = &w->now[r];
+	const struct rank_view *s = &w->now[r];
 	char handler[HANDLER_TEXT];
 	if (!s->queue)
 		return;
@@ -115,10 +115,10 @@ static void line_queue(const struct why *w, uint32_t r)
 /* What a network of packets has to repair, or to keep away, in the meantime. */
 static void line_packets(const struct why *w, uint32_t r)
 {
-	const struct sight *s = &w->now[r], *b = &w->before[r];
+	const struct rank_view *s = &w->now[r], *b = &w->before[r];
 	uint64_t again =
-		sight_growth(s, b, s->count[PULSE_PACKETS_AGAIN], b->count[PULSE_PACKETS_AGAIN]);
-	uint64_t dropped = sight_growth(s, b, sight_dropped(s), sight_dropped(b));
+		view_growth(s, b, s->count[PULSE_PACKETS_AGAIN], b->count[PULSE_PACKETS_AGAIN]);
+	uint64_t dropped = view_growth(s, b, view_dropped(s), view_dropped(b));
 	if (again)
 		printf("; it sent %llu packet%s again", (unsigned long long)again,
 		       again == 1 ? "" : "s");
@@ -130,11 +130,11 @@ static void line_packets(const struct why *w, uint32_t r)
 /* How full the ring is that a request finds no room in. */
 static void line_room(const struct why *w, uint32_t r)
 {
-	const struct sight *s = &w->now[r];
+	const struct rank_view *s = &w->now[r];
 	char handler[HANDLER_TEXT];
-	if (!s->plight.known || !strstr(s->plight.text, "ring full"))
+	if (!s->wait.known || !strstr(s->wait.text, "ring full"))
 		return;
-	struct queue q = watch_queue(w->watch, r, s->plight.whom);
+	struct queue q = watch_queue(w->watch, r, s->wait.whom);
 	watch_handler(w->watch, q.last, handler);
 	printf("; %s%llu messages of its are not handled there, the last for handler %s",
 	       q.exact ? "" : "at least ", (unsigned long long)q.count, handler);
@@ -144,7 +144,7 @@ static void line_room(const struct why *w, uint32_t r)
 static void line_missing(const struct why *w, uint32_t r)
 {
 	bool missing = r < w->size && ranks_count(w, is_missing, r);
-	if (r >= w->size || !ranks_count(w, is_awaited, r) || w->now[r].plight.known)
+	if (r >= w->size || !ranks_count(w, is_awaited, r) || w->now[r].wait.known)
 		return;
 	fputs(missing ? "; not there: " : "; for ", stdout);
 	ranks_print(stdout, w, missing ? is_missing : is_awaited, r);
@@ -152,11 +152,11 @@ static void line_missing(const struct why *w, uint32_t r)
 
 static void line_wait(const struct why *w, uint32_t r)
 {
-	const struct sight *s = &w->now[r];
+	const struct rank_view *s = &w->now[r];
 	char age[32];
-	watch_age(s->plight.since, age, sizeof age);
-	printf("has waited %s in %s", age, s->plight.text);
-	if (s->plight.asleep)
+	watch_age(s->wait.since, age, sizeof age);
+	printf("has waited %s in %s", age, s->wait.text);
+	if (s->wait.asleep)
 		fputs(", asleep", stdout);
 	line_missing(w, r);
 	line_room(w, r);
@@ -165,7 +165,7 @@ static void line_wait(const struct why *w, uint32_t r)
 /* Below its rank. */
 static void line_worker(const struct why *w, uint32_t member, unsigned number)
 {
-	const struct sight *s = &w->now[member];
+	const struct rank_view *s = &w->now[member];
 	printf("    worker %u of rank %u ", number, s->rank);
 	if (s->waits)
 		line_wait(w, member);
@@ -178,7 +178,7 @@ static void line_worker(const struct why *w, uint32_t member, unsigned number)
 
 static void line_print(const struct why *w, uint32_t r)
 {
-	const struct sight *s = &w->now[r];
+	const struct rank_view *s = &w->now[r];
 	printf("  rank %-4u pid %-7d ", r, (int)s->pid);
 	if (s->waits)
 		line_wait(w, r);
@@ -260,7 +260,7 @@ static void say_culprit(FILE *to, const struct why *w, uint32_t culprit)
 	ranks_print(to, w, is_waiting_for, culprit);
 	fprintf(to, " %s for rank %u, which ", one ? "waits" : "wait", culprit);
 	if (w->now[culprit].waits)
-		fprintf(to, "itself waits in %s.", w->now[culprit].plight.text);
+		fprintf(to, "itself waits in %s.", w->now[culprit].wait.text);
 	else
 		fprintf(to, "%s.", culprit_does(w, culprit));
 }
@@ -340,20 +340,20 @@ static void why_print(const struct why *w)
 
 /* -- JSON ------------------------------------------------------------------------------------- */
 
-static void json_wait(struct json *j, const struct sight *s)
+static void json_wait(struct json *j, const struct rank_view *s)
 {
 	json_text(j, "state", watch_state(s));
-	json_text(j, "waits_in", s->waits ? s->plight.text : NULL);
+	json_text(j, "waits_in", s->waits ? s->wait.text : NULL);
 	if (s->waits)
-		json_real(j, "seconds", (double)(clock_ns() - s->plight.since) / 1e9);
+		json_real(j, "seconds", (double)(clock_ns() - s->wait.since) / 1e9);
 }
 
-static void json_worker(struct json *j, const struct sight *s)
+static void json_worker(struct json *j, const struct rank_view *s)
 {
 	json_begin(j, NULL, '{');
 	json_wait(j, s);
-	if (s->waits && s->plight.known)
-		json_whole(j, "waits_for", s->plight.whom);
+	if (s->waits && s->wait.known)
+		json_whole(j, "waits_for", s->wait.whom);
 	json_whole(j, "holds", s->hold);
 	json_whole(j, "handled", s->served);
 	json_end(j, '}');
@@ -361,7 +361,7 @@ static void json_worker(struct json *j, const struct sight *s)
 
 static void json_rank(struct json *j, const struct why *w, uint32_t r)
 {
-	const struct sight *s = &w->now[r];
+	const struct rank_view *s = &w->now[r];
 	json_begin(j, NULL, '{');
 	json_whole(j, "rank", r);
 	json_whole(j, "pid", (uint64_t)s->pid);

@@ -9,8 +9,7 @@
 
 enum { UNTOUCHED = 0xee };
 
-/* -- Bytes --------------------------------------------------------------------------------------
- */
+/* -- Bytes ------------------------------------------------------------------------------------ */
 
 uint64_t content_of(uint64_t number, uint64_t i)
 {
@@ -216,8 +215,7 @@ static void reduce(const struct step *s, const struct group *g, uint32_t end, ch
 	}
 }
 
-/* -- Calls --------------------------------------------------------------------------------------
- */
+/* -- Calls ------------------------------------------------------------------------------------ */
 
 uint32_t model_root(const struct step *s, const struct group *g)
 {
@@ -409,8 +407,7 @@ bool model_needs(const struct step *s, const struct group *g, uint32_t lost)
 	}
 }
 
-/* -- Families -----------------------------------------------------------------------------------
- */
+/* -- Families --------------------------------------------------------------------------------- */
 
 int model_colour(const struct step *s, uint32_t rank, int *key)
 {

@@ -23,8 +23,7 @@ bool simulated;
 static unsigned failures;
 static bool planted;
 
-/* -- Comparing ----------------------------------------------------------------------------------
- */
+/* -- Comparing -------------------------------------------------------------------------------- */
 
 void wrong(const struct step *s, const char *format, ...)
 {
@@ -98,8 +97,7 @@ int failed(void)
 	return failures != 0;
 }
 
-/* -- What is under way --------------------------------------------------------------------------
- */
+/* -- What is under way ------------------------------------------------------------------------ */
 
 enum { MARGIN = 16, FILL = 0xee, UNDERWAY_MOST = 24 };
 
@@ -164,8 +162,7 @@ bool untouched(const struct pending *w, size_t from)
 	return true;
 }
 
-/* -- The rank -----------------------------------------------------------------------------------
- */
+/* -- The rank --------------------------------------------------------------------------------- */
 
 void come_late(const struct step *s)
 {

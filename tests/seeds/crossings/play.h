@@ -101,7 +101,8 @@ void call_play(const struct step *s);
 void make_play(const struct step *s);
 void free_play(const struct step *s);
 void quiet_play(const struct step *s);
-/* `may`: the code that it may end with because a member is gone; `must`: where it needs that one.
+/*
+ * `may`: the code that it may end with because a member is gone; `must`: where it needs that one.
  */
 int call_make(const struct step *s, tern_team *team, const struct group *g, bool stay, int may,
 	      bool must);

@@ -57,8 +57,7 @@ void typed_play(const struct step *s)
 	}
 }
 
-/* -- Channels -----------------------------------------------------------------------------------
- */
+/* -- Channels --------------------------------------------------------------------------------- */
 
 enum chan_form { IN_WORDS, IN_BLOCKS, IN_BOTH };
 
@@ -251,8 +250,7 @@ void async_play(const struct step *s)
 		async_check(&until);
 }
 
-/* -- Threads ------------------------------------------------------------------------------------
- */
+/* -- Threads ---------------------------------------------------------------------------------- */
 
 static _Atomic unsigned threads_ended;
 static unsigned threads_due;

@@ -11,8 +11,7 @@
 #include "net/sim/sim.h"
 #include "play.h"
 
-/* -- The rank that is lost ----------------------------------------------------------------------
- */
+/* -- The rank that is lost -------------------------------------------------------------------- */
 
 /* A simulated node crashes at its n-th event from now on. */
 static void crash_at_event(unsigned n)
@@ -55,8 +54,7 @@ static void die_in_call(const struct step *s)
 		die(s);
 }
 
-/* -- The call -----------------------------------------------------------------------------------
- */
+/* -- The call --------------------------------------------------------------------------------- */
 
 static int split_or_list(const struct step *s, const struct place *p, tern_team **out)
 {
@@ -114,8 +112,7 @@ static bool group_loses(const struct group *g, const struct step *s)
 	return false;
 }
 
-/* -- The others ---------------------------------------------------------------------------------
- */
+/* -- The others ------------------------------------------------------------------------------- */
 
 /* A team that came of the call, though others may have failed to make it. */
 static void new_team_check(const struct step *s, const struct place *p, tern_team *team)
@@ -265,8 +262,7 @@ void lose_play(const struct step *s)
 		others_call(s, p);
 }
 
-/* -- Afterwards ---------------------------------------------------------------------------------
- */
+/* -- Afterwards ------------------------------------------------------------------------------- */
 
 void lost_play(const struct step *s, uint32_t other)
 {

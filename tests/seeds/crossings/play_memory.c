@@ -36,8 +36,7 @@ static tern_addr at(uint32_t rank, const void *p)
 	return tern_addr_at(base, rank) + (tern_addr)((const char *)p - (const char *)mine);
 }
 
-/* -- Puts ---------------------------------------------------------------------------------------
- */
+/* -- Puts ------------------------------------------------------------------------------------- */
 
 /* What was put is got again, and must be that. */
 static void put_again(struct pending *w, int rc)
@@ -149,8 +148,7 @@ void put_play(const struct step *s)
 	}
 }
 
-/* -- Gets ---------------------------------------------------------------------------------------
- */
+/* -- Gets ------------------------------------------------------------------------------------- */
 
 static void got(struct pending *w, int rc)
 {
@@ -191,8 +189,7 @@ void get_play(const struct step *s)
 	}
 }
 
-/* -- Atomics ------------------------------------------------------------------------------------
- */
+/* -- Atomics ---------------------------------------------------------------------------------- */
 
 static void operated(struct pending *w, int rc)
 {
@@ -275,8 +272,7 @@ void shared_check(const struct step *s)
 	number_is(s, "the sum of all ranks", atomic_load(&mine->shared), sum);
 }
 
-/* -- Stores -------------------------------------------------------------------------------------
- */
+/* -- Stores ----------------------------------------------------------------------------------- */
 
 /*
  * They are counted: the other side waits for as many bytes as are stored to it by this step. Then

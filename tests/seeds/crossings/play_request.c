@@ -48,8 +48,7 @@ static uint64_t word_of(const struct step *s, unsigned i, unsigned k)
 	return content_of(message_number(s, i), 5000 + k);
 }
 
-/* -- At the receiver ----------------------------------------------------------------------------
- */
+/* -- At the receiver -------------------------------------------------------------------------- */
 
 static void message_check(const struct step *s, const tern_msg *m, unsigned i, unsigned words,
 			  size_t len, uint64_t number)
@@ -123,8 +122,7 @@ static void on_reply(tern *own, const tern_msg *m)
 	atomic_fetch_add(&replies_come, 1);
 }
 
-/* -- At the sender ------------------------------------------------------------------------------
- */
+/* -- At the sender ---------------------------------------------------------------------------- */
 
 static int request_one(const struct step *s, unsigned i)
 {
@@ -179,8 +177,7 @@ void request_play(const struct step *s)
 		replies_wait(s);
 }
 
-/* -- Posts --------------------------------------------------------------------------------------
- */
+/* -- Posts ------------------------------------------------------------------------------------ */
 
 static void item_check(uint32_t src, unsigned words, const uint64_t *word)
 {
@@ -228,8 +225,7 @@ void post_play(const struct step *s)
 		code_is(s, "tern_post_flush()", tern_post_flush(t), 0);
 }
 
-/* -- Counting -----------------------------------------------------------------------------------
- */
+/* -- Counting --------------------------------------------------------------------------------- */
 
 static unsigned expected(enum kind kind, uint32_t from, uint32_t to, bool reply, unsigned before)
 {

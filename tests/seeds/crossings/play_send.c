@@ -24,8 +24,7 @@ static int verdict(const struct step *s)
 	return too_short(s) ? -EMSGSIZE : 0;
 }
 
-/* -- The sender ---------------------------------------------------------------------------------
- */
+/* -- The sender ------------------------------------------------------------------------------- */
 
 static void sent(struct pending *w, int rc)
 {
@@ -67,8 +66,7 @@ static void send_one(const struct step *s, unsigned i)
 	pending_begun(w, rc, op != NULL);
 }
 
-/* -- The receiver -------------------------------------------------------------------------------
- */
+/* -- The receiver ----------------------------------------------------------------------------- */
 
 static void received(struct pending *w, int rc)
 {

@@ -12,8 +12,7 @@ static uint32_t group_find(const struct group *g, uint64_t ranks)
 	return g->n;
 }
 
-/* -- Results ------------------------------------------------------------------------------------
- */
+/* -- Results ---------------------------------------------------------------------------------- */
 
 /* A sum whose order is not told: near the model's, and the same at every member. */
 static bool rounds(const struct step *s)
@@ -91,8 +90,7 @@ static void call_check(struct pending *w, int rc)
 		agree_check(s, c->team, &c->group, w->bytes, len);
 }
 
-/* -- Calls --------------------------------------------------------------------------------------
- */
+/* -- Calls ------------------------------------------------------------------------------------ */
 
 static void parts_lay(const struct step *s, const struct group *g, struct called *c, char *out)
 {
@@ -199,8 +197,7 @@ void call_play(const struct step *s)
 		call_make(s, p->team, &p->group, stay, p->lost, p->lost != 0);
 }
 
-/* -- Families -----------------------------------------------------------------------------------
- */
+/* -- Families --------------------------------------------------------------------------------- */
 
 void teams_open(void)
 {

@@ -81,8 +81,7 @@ static enum kind kind_draw(struct chance *c)
 	}
 }
 
-/* -- Steps --------------------------------------------------------------------------------------
- */
+/* -- Steps ------------------------------------------------------------------------------------ */
 
 /* Ranks, each of them with a chance of one in n. */
 static uint64_t some(struct chance *c, unsigned n)
@@ -189,8 +188,7 @@ static struct step *add(struct chance *c, struct program *p, enum kind kind, uin
 	return s;
 }
 
-/* -- Endings ------------------------------------------------------------------------------------
- */
+/* -- Endings ---------------------------------------------------------------------------------- */
 
 /* What a rank has done before it closes, though others come late. */
 static void one_by_one(struct chance *c, struct program *p, uint64_t *there)

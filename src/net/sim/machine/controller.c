@@ -55,8 +55,7 @@ static const struct sim_controller none_controller = {
 	.name = "none", .meaning = "the processor sends and receives", .send = none_send
 };
 
-/* -- A communication processor ------------------------------------------------------------------
- */
+/* -- A communication processor ---------------------------------------------------------------- */
 
 /* When a packet is handed over: by a handler that runs here, or by the processor, which pays. */
 uint64_t controller_hand_over(struct machine *m, const struct travel *t)

@@ -37,7 +37,8 @@ struct sim_controller {
 	bool (*suspends)(struct machine *m, uint64_t thread);
 	/* A node has gone, or has crashed. NULL: that changes nothing. */
 	void (*gone)(struct machine *m);
-	/* Whether messages wait here for what others do; says which, unless `to` is NULL. NULL: no.
+	/*
+	 * Whether messages wait here for what others do; says which, unless `to` is NULL. NULL: no.
 	 */
 	bool (*stuck)(const struct machine *m, FILE *to);
 };

@@ -288,7 +288,8 @@ TEST(a_thread_message_that_finds_no_context_blocks_those_behind_it)
 	uint64_t enters = sent(LIBRARY, 2, 64)->sent;
 	play();
 	CHECK_IS(came[1][16], enters + (1 + 3 + 17 + 1) * CYCLE);
-	/* A thread of node 1 ends: 6 flits leave the network, from the cycle of its last message.
+	/*
+	 * A thread of node 1 ends: 6 flits leave the network, from the cycle of its last message.
 	 */
 	now();
 	from = 1;

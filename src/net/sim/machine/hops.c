@@ -135,8 +135,7 @@ static struct step torus_next(const struct machine *m, uint32_t at, const struct
 	return (struct step){ 4 * at + 2 + way, 1, to * w + x };
 }
 
-/* -- Hypercube: e-cube, the lowest bit that differs first ---------------------------------------
- */
+/* -- Hypercube: e-cube, the lowest bit that differs first ------------------------------------- */
 
 enum { CUBE_MOST = 20 };
 

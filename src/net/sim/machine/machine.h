@@ -202,7 +202,7 @@ struct machine {
 	bool met;            /* every rank has opened */
 	uint32_t woken;      /* a process that has the turn and sleeps still; NOTHING */
 	bool rested;         /* our process has just looked, in a wait of the library */
-	bool stirred;        /* it has taken or sent something since it last looked in vain */
+	bool active;         /* it has taken or sent something since it last looked in vain */
 	bool scout;          /* others follow it to where it wakes */
 	uint32_t core;       /* shared->core when our process last looked */
 	uint32_t self;       /* our process; NOTHING: none, a pattern */

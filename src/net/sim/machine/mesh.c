@@ -17,8 +17,7 @@
 #include "base/error.h"
 #include "net/sim/machine/controller.h"
 
-/* -- Memory -------------------------------------------------------------------------------------
- */
+/* -- Memory ----------------------------------------------------------------------------------- */
 
 /* Links between nodes, and those into and out of the network. */
 static uint32_t way_longest(const struct profile *p, uint32_t nodes)
@@ -104,8 +103,7 @@ static struct use *mesh_use(const struct machine *m, uint32_t link)
 	return use_link(m, node * PORT_IN + port);
 }
 
-/* -- The way of a worm ----------------------------------------------------------------------------
- */
+/* -- The way of a worm ------------------------------------------------------------------------ */
 
 /* Along one dimension of n places: how many links, and whether towards smaller ones. */
 struct leg {
@@ -126,7 +124,8 @@ static uint32_t way_step(uint32_t node, enum port port, uint32_t lane)
 	return (node * PORTS + port) * LANES + lane;
 }
 
-/* The `i`th link of a leg from place `from` of n: where it begins, and whether its end was passed.
+/*
+ * The `i`th link of a leg from place `from` of n: where it begins, and whether its end was passed.
  */
 static uint32_t leg_place(struct leg l, uint32_t from, uint32_t n, uint32_t i, bool *passed)
 {
@@ -179,8 +178,7 @@ static inline struct link *link_of(const struct mesh_view *v, uint32_t i, uint32
 	return &v->link[*way_of(v, i, k) / LANES];
 }
 
-/* -- Worms that move as one -----------------------------------------------------------------------
- */
+/* -- Worms that move as one ------------------------------------------------------------------- */
 
 static uint64_t cycle_now(const struct machine *m)
 {
@@ -249,7 +247,8 @@ static struct entry *entry_of(const struct machine *m, const struct mesh_view *v
 	return &v->entry[t->src * m->profile.channels + lane(m, t, false)];
 }
 
-/* Lays a worm that moved as one out as it is after `cycle`: flit f is f channels behind the first.
+/*
+ * Lays a worm that moved as one out as it is after `cycle`: flit f is f channels behind the first.
  */
 static void worm_lay(struct machine *m, const struct mesh_view *v, uint32_t i, uint64_t cycle)
 {
@@ -392,8 +391,7 @@ static void mesh_inject(struct machine *m, uint32_t i)
 		worm_begin(m, &v, i);
 }
 
-/* -- Flit by flit ---------------------------------------------------------------------------------
- */
+/* -- Flit by flit ----------------------------------------------------------------------------- */
 
 /* One flit into the k-th channel of the way; `tried`: the link is another's in this cycle. */
 static bool flit_move(struct machine *m, const struct mesh_view *v, uint32_t i, uint32_t k,

@@ -28,7 +28,8 @@ struct link {
 	uint64_t fullest; /* and flits in the buffer of one of its channels, at most */
 };
 
-/* Of a packet in the network, mine[] of struct travel is too small. One for each place of travel.
+/*
+ * Of a packet in the network, mine[] of struct travel is too small. One for each place of travel.
  */
 struct worm {
 	uint32_t length;  /* flits, */

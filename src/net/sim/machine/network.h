@@ -40,7 +40,8 @@ struct sim_network {
 	void (*observe)(struct machine *m);
 	/* Whether no packet moves before a node takes one that it has refused; NULL: never. */
 	bool (*stands)(const struct machine *m);
-	/* Nothing can happen any more though packets are under way: why, in words. NULL: cannot be.
+	/*
+	 * Nothing can happen any more though packets are under way: why, in words. NULL: cannot be.
 	 */
 	void (*stuck)(struct machine *m, FILE *to);
 };

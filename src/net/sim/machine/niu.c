@@ -33,7 +33,8 @@ enum niu_state {
 	NIU_READY, /* they may */
 };
 
-/* `in` and `out` count flits that came and went: a message lies in it once `mark - out <= queue`.
+/*
+ * `in` and `out` count flits that came and went: a message lies in it once `mark - out <= queue`.
  */
 struct niu_queue {
 	uint64_t in, out;
@@ -283,8 +284,7 @@ static bool niu_suspends(struct machine *m, uint64_t thread)
 	return niu_full(m, m->self, thread);
 }
 
-/* -- Arrivals -----------------------------------------------------------------------------------
- */
+/* -- Arrivals --------------------------------------------------------------------------------- */
 
 static void niu_told(struct machine *m, const struct travel *t)
 {

@@ -102,8 +102,7 @@ const struct sim_network *network_named(const char *name)
 	return NULL;
 }
 
-/* -- Values --------------------------------------------------------------------------------------
- */
+/* -- Values ----------------------------------------------------------------------------------- */
 
 /* Picoseconds in a unit; 0: there is none of that name. `cycle`: of the profile, so far. */
 static double unit_ps(const char *unit, uint64_t cycle)
@@ -199,8 +198,7 @@ static const char *controller_name(unsigned i)
 	return controller_table[i] ? controller_table[i]->name : NULL;
 }
 
-/* -- Lines ---------------------------------------------------------------------------------------
- */
+/* -- Lines ------------------------------------------------------------------------------------ */
 
 static char *trimmed(char *text)
 {

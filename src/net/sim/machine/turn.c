@@ -384,8 +384,7 @@ static void turn_crash(struct machine *m, uint32_t node)
 	pause();
 }
 
-/* -- Measured computation -----------------------------------------------------------------------
- */
+/* -- Measured computation --------------------------------------------------------------------- */
 
 /* What takes less between two calls is the library's own, and not the program's. */
 enum { MEASURED_LEAST = 1000 }; /* ns */
@@ -415,8 +414,7 @@ void turn_measure_end(struct machine *m)
 	use_serve(use_node(m, m->self, USE_WORK), 0, ns * PS_NS / 100 * m->profile.cpu);
 }
 
-/* -- Coming and going ---------------------------------------------------------------------------
- */
+/* -- Coming and going ------------------------------------------------------------------------- */
 
 void turn_begin(struct machine *m)
 {
@@ -466,8 +464,7 @@ void turn_leave(struct machine *m, uint32_t node)
 		core_free(m);
 }
 
-/* -- Threads of this process --------------------------------------------------------------------
- */
+/* -- Threads of this process ------------------------------------------------------------------ */
 
 struct thread *turn_thread_of(struct machine *m, uint64_t number)
 {
@@ -499,8 +496,7 @@ void turn_idle(struct machine *m, uint64_t number, bool others)
 	self(m)->suspended = false;
 }
 
-/* -- Packets of this process ----------------------------------------------------------------------
- */
+/* -- Packets of this process ------------------------------------------------------------------ */
 
 uint32_t turn_take(struct machine *m, uint32_t node)
 {
