@@ -44,7 +44,6 @@ static double *came;    /* by bare messages, in that order */
 static uint64_t came_count;
 static tern_flag came_flag;
 static _Atomic uint64_t *ready; /* how many products there are */
-static tern_addr product_at, ready_at;
 static tern_chan *to_next, *from_before;
 static tern_op sent; /* sends: a rank that waited for each might wait around the ring */
 static double compute;
@@ -89,10 +88,10 @@ static double product_take(struct app_job *j, tern_in *in, uint64_t k, uint64_t 
 		memcpy(&value, &word, sizeof value);
 		return value;
 	default:
-		app_must(j,
-			 tern_get_when(j->t, &value,
-				       tern_addr_at(product_at, before(j)) + place * sizeof value,
-				       sizeof value, tern_addr_at(ready_at, before(j)), place + 1));
+		app_must(j, tern_get_when(
+				    j->t, &value,
+				    tern_addr_at(j->t, before(j), product) + place * sizeof value,
+				    sizeof value, tern_addr_at(j->t, before(j), ready), place + 1));
 		return value;
 	}
 }
@@ -187,8 +186,8 @@ static void open(struct app_job *j)
 	y = app_memory(j, bytes);
 	expected = app_memory(j, bytes);
 	came = app_memory(j, bytes);
-	product = app_shared(j, bytes, &product_at);
-	ready = app_shared(j, sizeof *ready, &ready_at);
+	product = app_shared(j, bytes);
+	ready = app_shared(j, sizeof *ready);
 	expect(j);
 	app_must(j, tern_on(j->t, ON_PRODUCT, on_product));
 	app_must(j, tern_barrier(j->t));

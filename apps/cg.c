@@ -39,7 +39,6 @@ static uint64_t mine;
 static uint64_t *starts, *place; /* elements of own row l beside the diagonal: their places in p */
 /* Parts of this rank; and p of all ranks, those of a column of the grid behind each other. */
 static double *x, *r, *ap, *p;
-static tern_addr p_at;
 static uint64_t iterations;
 
 /* -- Communication -------------------------------------------------------------------- */
@@ -71,8 +70,8 @@ static uint32_t other_of(uint32_t i, uint32_t self, uint32_t n)
 /* Part of p that rank `from` has: `n` elements at the same place here and there. */
 static void part_request(struct app_job *j, uint32_t from, uint64_t at, uint64_t n)
 {
-	app_request(j, p_at + at * sizeof *p, tern_addr_at(p_at, from) + at * sizeof *p,
-		    n * sizeof *p);
+	app_request(j, tern_addr_at(j->t, j->rank, p) + at * sizeof *p,
+		    tern_addr_at(j->t, from, p) + at * sizeof *p, n * sizeof *p);
 }
 
 static void share_active(struct app_job *j)
@@ -195,7 +194,7 @@ static void open(struct app_job *j)
 	grid = app_grid(j);
 	room = rows / j->size + 1;
 	mine = rows / j->size + (rows % j->size > j->rank);
-	p = app_shared(j, (double)room * j->size * sizeof *p, &p_at);
+	p = app_shared(j, (double)room * j->size * sizeof *p);
 	x = app_memory(j, (double)room * sizeof *x);
 	r = app_memory(j, (double)room * sizeof *r);
 	ap = app_memory(j, (double)room * grid.rows * sizeof *ap);

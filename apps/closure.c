@@ -31,8 +31,7 @@ static struct app_grid grid;
 static uint64_t first_row, row_count, first_column, column_count;
 static uint32_t *part, *expected;       /* row_count by column_count distances */
 static uint32_t *row, *column, *copied; /* what an iteration needs; columns, for others to take */
-static tern_addr part_at, row_at, column_at, copied_at;
-static tern_team *in_row, *in_column; /* ranks of the same row and of the same column */
+static tern_team *in_row, *in_column;   /* ranks of the same row and of the same column */
 
 /* -- Communication -------------------------------------------------------------------- */
 
@@ -64,13 +63,13 @@ static void get_active(struct app_job *j, uint64_t k, uint32_t r, uint32_t c)
 {
 	app_must(j, tern_team_barrier(j->team)); /* the owners have finished the iteration before */
 	if (r != grid.row)
-		app_request(j, row_at,
-			    tern_addr_at(part_at, rank_at(r, grid.column)) +
+		app_request(j, tern_addr_at(j->t, j->rank, row),
+			    tern_addr_at(j->t, rank_at(r, grid.column), part) +
 				    row_place(k) * sizeof *part,
 			    column_count * sizeof *part);
 	if (c != grid.column)
-		app_request(j, column_at,
-			    tern_addr_at(copied_at, rank_at(grid.row, c)) +
+		app_request(j, tern_addr_at(j->t, j->rank, column),
+			    tern_addr_at(j->t, rank_at(grid.row, c), copied) +
 				    copied_place(k) * sizeof *copied,
 			    row_count * sizeof *copied);
 	app_requests_wait(j);
@@ -159,10 +158,10 @@ static void open(struct app_job *j)
 	first_column = app_part(vertices, grid.columns, grid.column);
 	column_count = app_part(vertices, grid.columns, grid.column + 1) - first_column;
 	double bytes = (double)row_count * (double)column_count * sizeof *part;
-	part = app_shared(j, bytes, &part_at);
-	row = app_shared(j, (double)column_count * sizeof *row, &row_at);
-	column = app_shared(j, (double)row_count * sizeof *column, &column_at);
-	copied = app_shared(j, 2 * (double)row_count * sizeof *copied, &copied_at);
+	part = app_shared(j, bytes);
+	row = app_shared(j, (double)column_count * sizeof *row);
+	column = app_shared(j, (double)row_count * sizeof *column);
+	copied = app_shared(j, 2 * (double)row_count * sizeof *copied);
 	expected = app_memory(j, bytes);
 	app_must(j, tern_team_split(j->team, (int)grid.row, (int)grid.column, &in_row));
 	app_must(j, tern_team_split(j->team, (int)grid.column, (int)grid.row, &in_column));

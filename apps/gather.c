@@ -30,7 +30,6 @@ static const struct app_variant variants[] = {
 };
 
 static uint64_t *table, *result, first, mine;
-static tern_addr table_at;
 static tern_flag answered;
 /*
  * Of buckets: places to ask for and where the words go, by rank; what others ask, and the answers
@@ -72,7 +71,7 @@ static void ask_one(struct app_job *j, uint64_t k, tern_op *op)
 	at -= app_first(j, table_size, owner);
 	if (j->variant == GET)
 		rc = tern_get_start(j->t, &result[k],
-				    tern_addr_at(table_at, owner) + at * sizeof *table,
+				    tern_addr_at(j->t, owner, table) + at * sizeof *table,
 				    sizeof *table, op);
 	else if (j->variant == MESSAGE)
 		rc = tern_request(j->t, owner, ON_ASK, at, k);
@@ -155,7 +154,7 @@ static void open(struct app_job *j)
 {
 	first = app_first(j, table_size, j->rank);
 	mine = app_first(j, table_size, j->rank + 1) - first;
-	table = app_shared(j, (double)mine * sizeof *table, &table_at);
+	table = app_shared(j, (double)mine * sizeof *table);
 	result = app_memory(j, (double)words * sizeof *result);
 	ask = app_memory(j, 2 * (double)ahead * sizeof *ask);
 	slot = ask + ahead;

@@ -32,7 +32,6 @@ static const struct app_variant variants[] = {
 };
 
 static uint64_t *table, *expected, first, mine;
-static tern_addr table_at;
 static struct app_update *bucket,
 	*received; /* `ahead` sorted by rank; and what came of all ranks */
 static uint64_t *counts, *received_counts, *ends;
@@ -58,9 +57,8 @@ static void run_atomic(struct app_job *j)
 		struct app_update u = update_make(j->rank, k);
 		uint32_t to = app_owner(j, table_size, u.index);
 		u.index -= app_first(j, table_size, to);
-		app_must(j, tern_amo64_start(j->t,
-					     tern_addr_at(table_at, to) + u.index * sizeof *table,
-					     TERN_AMO_ADD, u.value, NULL, &op));
+		app_must(j, tern_amo_start(j->t, tern_addr_at(j->t, to, &table[u.index]),
+					   TERN_AMO_ADD, u.value, (uint64_t *)NULL, &op));
 		if ((k + 1) % ahead == 0)
 			app_must(j, tern_op_wait(j->t, &op));
 	}
@@ -133,7 +131,7 @@ static void open(struct app_job *j)
 {
 	first = app_first(j, table_size, j->rank);
 	mine = app_first(j, table_size, j->rank + 1) - first;
-	table = app_shared(j, (double)mine * sizeof *table, &table_at);
+	table = app_shared(j, (double)mine * sizeof *table);
 	expected = app_memory(j, (double)mine * sizeof *table);
 	bucket = app_memory(j, (double)ahead * sizeof *bucket);
 	received = app_memory(j, (double)ahead * j->size * sizeof *received);

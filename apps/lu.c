@@ -36,7 +36,6 @@ static size_t bytes;                   /* of a block */
 static double *part, *expected;
 /* What an iteration needs of others: the diagonal block, and the perimeter of own blocks. */
 static double *diagonal, *above, *left;
-static tern_addr part_at, diagonal_at, above_at, left_at;
 
 /* -- Who has what ----------------------------------------------------------------------- */
 
@@ -131,7 +130,7 @@ static int sends(const struct app_job *j)
 
 /* Asks for a block, or posts the receive for it. */
 static void block_get(struct app_job *j, uint64_t k, uint64_t kind, uint64_t r, uint64_t c,
-		      double *to, tern_addr to_at, tern_op *op)
+		      double *to, tern_op *op)
 {
 	tern_match match = { .rank = owner(r, c), .id = id_of(k, kind, kind == ROW ? c : r) };
 	if (owns(r, c))
@@ -139,8 +138,9 @@ static void block_get(struct app_job *j, uint64_t k, uint64_t kind, uint64_t r, 
 	if (sends(j))
 		app_must(j, tern_recv_start(j->t, &match, to, bytes, NULL, op));
 	else
-		app_request(j, to_at,
-			    tern_addr_at(part_at, owner(r, c)) + block_place(r, c) * sizeof *part,
+		app_request(j, tern_addr_at(j->t, j->rank, to),
+			    tern_addr_at(j->t, owner(r, c), part) +
+				    block_place(r, c) * sizeof *part,
 			    bytes);
 }
 
@@ -150,11 +150,9 @@ static void perimeter_get(struct app_job *j, uint64_t k, tern_op *op)
 	if (r >= blocks || c >= blocks)
 		return; /* no inner block */
 	for (uint64_t at = c; at < blocks; at += grid.columns)
-		block_get(j, k, ROW, k, at, above_of(k, at), above_at + at / grid.columns * bytes,
-			  op);
+		block_get(j, k, ROW, k, at, above_of(k, at), op);
 	for (uint64_t at = r; at < blocks; at += grid.rows)
-		block_get(j, k, COLUMN, at, k, left_of(k, at), left_at + at / grid.rows * bytes,
-			  op);
+		block_get(j, k, COLUMN, at, k, left_of(k, at), op);
 }
 
 static void block_send(struct app_job *j, uint64_t k, uint64_t kind, uint64_t at, uint32_t to,
@@ -224,7 +222,7 @@ static void iterate_active(struct app_job *j, uint64_t k)
 	diagonal_step(j, k, NULL);
 	app_must(j, tern_team_barrier(j->team));
 	if (in_perimeter(k))
-		block_get(j, k, DIAGONAL, k, k, diagonal, diagonal_at, NULL);
+		block_get(j, k, DIAGONAL, k, k, diagonal, NULL);
 	app_requests_wait(j);
 	perimeter_step(j, k, NULL);
 	app_must(j, tern_team_barrier(j->team));
@@ -237,7 +235,7 @@ static void iterate_send(struct app_job *j, uint64_t k)
 {
 	tern_op got_diagonal = TERN_OP, got_perimeter = TERN_OP, sent = TERN_OP;
 	if (in_perimeter(k))
-		block_get(j, k, DIAGONAL, k, k, diagonal, diagonal_at, &got_diagonal);
+		block_get(j, k, DIAGONAL, k, k, diagonal, &got_diagonal);
 	perimeter_get(j, k, &got_perimeter);
 	if (j->variant == READY)
 		app_must(j, tern_team_barrier(j->team));
@@ -292,10 +290,10 @@ static void open(struct app_job *j)
 	own_columns = dealt(grid.columns, grid.column);
 	bytes = edge * edge * sizeof *part;
 	double all = (double)own_rows * (double)own_columns * (double)bytes;
-	part = app_shared(j, all, &part_at);
-	diagonal = app_shared(j, (double)bytes, &diagonal_at);
-	above = app_shared(j, (double)own_columns * (double)bytes, &above_at);
-	left = app_shared(j, (double)own_rows * (double)bytes, &left_at);
+	part = app_shared(j, all);
+	diagonal = app_shared(j, (double)bytes);
+	above = app_shared(j, (double)own_columns * (double)bytes);
+	left = app_shared(j, (double)own_rows * (double)bytes);
 	expected = app_memory(j, all);
 	expect(j);
 	app_requests_open(j);

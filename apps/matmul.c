@@ -35,7 +35,6 @@ static const struct app_variant variants[] = {
 
 /* The matrices by columns; of each, those of this rank. */
 static double *a, *b, *c, *expected, *fetched[2];
-static tern_addr a_at, fetched_at[2];
 static uint64_t k_all, mine, have;
 static double compute;    /* seconds for a column, for the prediction */
 static double took;       /* seconds of the last round */
@@ -58,7 +57,7 @@ static double b_element(uint64_t k, uint64_t col)
 static tern_addr column_at(struct app_job *j, uint64_t k)
 {
 	uint32_t owner = app_owner(j, k_all, k);
-	return tern_addr_at(a_at, owner) + (k - app_first(j, k_all, owner)) * rows * sizeof *a;
+	return tern_addr_at(j->t, owner, a) + (k - app_first(j, k_all, owner)) * rows * sizeof *a;
 }
 
 /* At the owner: the words say which of its columns, and where it goes. */
@@ -84,8 +83,8 @@ static void column_get(struct app_job *j, uint64_t k, unsigned v, tern_op *op)
 		return;
 	}
 	uint32_t owner = app_owner(j, k_all, k);
-	app_must(j,
-		 tern_request(j->t, owner, ON_GET, k - app_first(j, k_all, owner), fetched_at[v]));
+	app_must(j, tern_request(j->t, owner, ON_GET, k - app_first(j, k_all, owner),
+				 tern_addr_at(j->t, j->rank, fetched[v])));
 }
 
 static void column_wait(struct app_job *j, tern_op *op)
@@ -173,9 +172,9 @@ static void open(struct app_job *j)
 	first_col = app_first(j, columns, j->rank);
 	have = app_first(j, k_all, j->rank + 1) - first_k;
 	mine = app_first(j, columns, j->rank + 1) - first_col;
-	a = app_shared(j, (double)have * (double)rows * sizeof *a, &a_at);
+	a = app_shared(j, (double)have * (double)rows * sizeof *a);
 	for (unsigned v = 0; v < 2; v++)
-		fetched[v] = app_shared(j, (double)rows * sizeof *a, &fetched_at[v]);
+		fetched[v] = app_shared(j, (double)rows * sizeof *a);
 	b = app_memory(j, (double)mine * (double)k_all * sizeof *b);
 	c = app_memory(j, (double)mine * (double)rows * sizeof *c);
 	expected = app_memory(j, (double)mine * (double)rows * sizeof *c);

@@ -40,7 +40,6 @@ static uint16_t *image, *other;    /* own rows; and one of another rank */
 static uint32_t *histogram;        /* sums, and behind them differences */
 static uint32_t *sections;         /* of each rank: those of its two histograms that are ours */
 static uint32_t *total, *expected; /* of each class: our sections, added up */
-static tern_addr image_at, other_at, histogram_at, sections_at;
 static struct app_job *job;
 static tern_flag sent; /* by the thread that sends sections */
 static double descriptor[CLASSES][2], expected_descriptor[CLASSES][2]; /* entropy, energy */
@@ -70,8 +69,8 @@ static const uint16_t *row_get(struct app_job *j, uint64_t row)
 	uint64_t at = (row - app_first(j, side, owner)) * side;
 	if (owner == j->rank)
 		return image + at;
-	app_request(j, other_at, tern_addr_at(image_at, owner) + at * sizeof *image,
-		    side * sizeof *image);
+	app_request(j, tern_addr_at(j->t, j->rank, other),
+		    tern_addr_at(j->t, owner, image) + at * sizeof *image, side * sizeof *image);
 	app_requests_wait(j);
 	return other;
 }
@@ -126,9 +125,9 @@ static void sections_active(struct app_job *j)
 			uint32_t from = other_of(j, i);
 			other_find(j);
 			app_request(j,
-				    sections_at +
+				    tern_addr_at(j->t, j->rank, sections) +
 					    section_at(from, kind, bin_count) * sizeof *sections,
-				    tern_addr_at(histogram_at, from) +
+				    tern_addr_at(j->t, from, histogram) +
 					    (kind * bins + first_bin) * sizeof *histogram,
 				    bin_count * sizeof *histogram);
 		}
@@ -234,11 +233,10 @@ static void open(struct app_job *j)
 	bins = UINT64_C(2) << bits;
 	first_bin = app_first(j, bins, j->rank);
 	bin_count = app_first(j, bins, j->rank + 1) - first_bin;
-	image = app_shared(j, (double)row_count * (double)side * sizeof *image, &image_at);
-	other = app_shared(j, (double)side * sizeof *other, &other_at);
-	histogram = app_shared(j, KINDS * (double)bins * sizeof *histogram, &histogram_at);
-	sections =
-		app_shared(j, KINDS * (double)bin_count * j->size * sizeof *sections, &sections_at);
+	image = app_shared(j, (double)row_count * (double)side * sizeof *image);
+	other = app_shared(j, (double)side * sizeof *other);
+	histogram = app_shared(j, KINDS * (double)bins * sizeof *histogram);
+	sections = app_shared(j, KINDS * (double)bin_count * j->size * sizeof *sections);
 	total = app_memory(j, CLASSES * KINDS * (double)bin_count * sizeof *total);
 	expected = app_memory(j, CLASSES * KINDS * (double)bin_count * sizeof *total);
 	for (uint64_t l = 0; l < row_count; l++)

@@ -46,9 +46,8 @@ static uint32_t *use_row;
 static double *y;              /* all: own ones, and those of others that have come */
 static double *expected, *own; /* own ones, for others to fetch, in the order of their rows */
 static _Atomic uint64_t *done; /* how many of them there are */
-static tern_addr own_at, done_at;
-static char *here;     /* y(k) has been fetched */
-static uint32_t *left; /* values that row i still lacks */
+static char *here;             /* y(k) has been fetched */
+static uint32_t *left;         /* values that row i still lacks */
 
 static double rhs(uint64_t i)
 {
@@ -62,8 +61,9 @@ static void fetch_one(struct app_job *j, uint64_t k, tern_op *op)
 	uint32_t owner = (uint32_t)(k % j->size);
 	uint64_t at = k / j->size;
 	here[k] = 1;
-	app_must(j, tern_get_when_start(j->t, &y[k], tern_addr_at(own_at, owner) + at * sizeof *own,
-					sizeof *own, tern_addr_at(done_at, owner), at + 1, op));
+	app_must(j,
+		 tern_get_when_start(j->t, &y[k], tern_addr_at(j->t, owner, own) + at * sizeof *own,
+				     sizeof *own, tern_addr_at(j->t, owner, done), at + 1, op));
 }
 
 static void solve_row(struct app_job *j, uint64_t i)
@@ -295,8 +295,8 @@ static void open(struct app_job *j)
 	here = app_memory(j, all);
 	left = app_memory(j, all * sizeof *left);
 	ready = app_memory(j, all * sizeof *ready);
-	own = app_shared(j, (all / j->size + 1) * sizeof *own, &own_at);
-	done = app_shared(j, sizeof *done, &done_at);
+	own = app_shared(j, (all / j->size + 1) * sizeof *own);
+	done = app_shared(j, sizeof *done);
 	for (uint64_t i = 0; i < m.rows; i++)
 		for (uint64_t e = m.from[i]; e < m.from[i + 1]; e++)
 			if (m.column[e] % j->size != i % j->size)

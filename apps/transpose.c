@@ -37,7 +37,6 @@ static const struct app_variant variants[] = {
  * element (first_row + i, c).
  */
 static uint64_t *in, *out, *packed, *landing;
-static tern_addr out_at, landing_at;
 static uint64_t first_column, column_count, first_row, row_count;
 static tern_flag blocks; /* that have come */
 static struct app_job *job;
@@ -53,7 +52,7 @@ static uint64_t element(uint64_t i, uint64_t c)
 static tern_addr row_at(struct app_job *j, uint32_t to, uint64_t i)
 {
 	uint64_t row = i - app_first(j, rows, to);
-	return tern_addr_at(out_at, to) + (row * columns + first_column) * sizeof *out;
+	return tern_addr_at(j->t, to, out) + (row * columns + first_column) * sizeof *out;
 }
 
 static void send_words(struct app_job *j, uint32_t to)
@@ -85,9 +84,10 @@ static void send_block(struct app_job *j, uint32_t to)
 	uint64_t first = app_first(j, rows, to), n = app_first(j, rows, to + 1) - first;
 	for (uint64_t i = 0; i < n; i++)
 		gather_row(first + i, packed + i * column_count);
-	app_must(j, tern_put_request(
-			    j->t, tern_addr_at(landing_at, to) + first_column * n * sizeof *landing,
-			    ON_BLOCK, packed, n * column_count * sizeof *packed));
+	app_must(j, tern_put_request(j->t,
+				     tern_addr_at(j->t, to, landing) +
+					     first_column * n * sizeof *landing,
+				     ON_BLOCK, packed, n * column_count * sizeof *packed));
 }
 
 static void on_block(tern *t, const tern_msg *m)
@@ -144,8 +144,8 @@ static void open(struct app_job *j)
 	column_count = app_first(j, columns, j->rank + 1) - first_column;
 	first_row = app_first(j, rows, j->rank);
 	row_count = app_first(j, rows, j->rank + 1) - first_row;
-	out = app_shared(j, (double)row_count * (double)columns * sizeof *out, &out_at);
-	landing = app_shared(j, (double)row_count * (double)columns * sizeof *out, &landing_at);
+	out = app_shared(j, (double)row_count * (double)columns * sizeof *out);
+	landing = app_shared(j, (double)row_count * (double)columns * sizeof *out);
 	in = app_memory(j, (double)column_count * (double)rows * sizeof *in);
 	packed = app_memory(j, (double)column_count * (double)rows * sizeof *in);
 	for (uint64_t c = 0; c < column_count; c++)

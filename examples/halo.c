@@ -56,9 +56,7 @@ static void put_side(tern *t, char *cells, int down, int right, tern_part part[2
 	static const ptrdiff_t apart = ROW;
 	unsigned to_row = (row + rows + (unsigned)down) % rows;
 	unsigned to_column = (column + columns + (unsigned)right) % columns;
-	tern_addr here, there;
-	must(tern_addr_of(t, cells, &here));
-	there = tern_addr_at(here, to_row * columns + to_column);
+	tern_addr there = tern_addr_at(t, to_row * columns + to_column, cells);
 	int from = (down > 0 ? N : 1) * ROW + (right > 0 ? N : 1);
 	int to = from - down * N * ROW - right * N; /* a block further on */
 	part[0] = (tern_part){ .addr = there + (tern_addr)to,

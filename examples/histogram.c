@@ -30,16 +30,17 @@ static unsigned sample(uint64_t *random)
 }
 
 /* Bin b is the (b / size)-th word of the table at rank b % size. */
-static tern_addr bin_at(tern *t, tern_addr table, unsigned bin)
+static tern_addr bin_at(tern *t, const uint64_t *table, unsigned bin)
 {
-	return tern_addr_at(table, bin % tern_size(t)) + bin / tern_size(t) * sizeof(uint64_t);
+	return tern_addr_at(t, bin % tern_size(t), &table[bin / tern_size(t)]);
 }
 
-static void count_samples(tern *t, tern_addr table)
+static void count_samples(tern *t, const uint64_t *table)
 {
 	uint64_t random = tern_rank(t);
 	for (int i = 0; i < SAMPLES; i++)
-		must(tern_amo64(t, bin_at(t, table, sample(&random)), TERN_AMO_ADD, 1, NULL));
+		must(tern_amo(t, bin_at(t, table, sample(&random)), TERN_AMO_ADD, 1,
+			      (uint64_t *)NULL));
 }
 
 /* What the bins must hold: the samples of all ranks, drawn again. */
@@ -53,7 +54,7 @@ static void expect(uint32_t ranks, uint64_t bins[BINS])
 }
 
 /* Gets every bin, draws it, and compares. */
-static int report(tern *t, tern_addr table)
+static int report(tern *t, const uint64_t *table)
 {
 	uint64_t bins[BINS], expected[BINS] = { 0 };
 	uint64_t all = (uint64_t)SAMPLES * tern_size(t);
@@ -77,12 +78,10 @@ int main(void)
 	must(tern_open(&t, NULL));
 	void *bins;
 	must(tern_alloc_all(t, (BINS / tern_size(t) + 1) * sizeof(uint64_t), &bins));
-	tern_addr table;
-	must(tern_addr_of(t, bins, &table));
 
-	count_samples(t, table);
+	count_samples(t, bins);
 	must(tern_barrier(t)); /* everybody has counted */
-	int failed = tern_rank(t) == 0 ? report(t, table) : 0;
+	int failed = tern_rank(t) == 0 ? report(t, bins) : 0;
 
 	must(tern_free_all(t, bins));
 	must(tern_close(t));

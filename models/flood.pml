@@ -9,7 +9,7 @@
  * and its answer are one step each here; sleep.pml takes them apart). Every
  * header and every freed count goes through a store buffer of its own, which is weaker
  * than x86. A rank may sleep in a wait [tern_wait: a reply is still to come, or all
- * requests are sent] or in a request without room [tern_request_rare].
+ * requests are sent] or in a request without room [tern_request_rare_].
  *
  * Room comes without a message: the peer's inlet_turn() stores freed, and no header
  * that the sleeper's polls would see. So there are two rules, either of which is right:
@@ -31,7 +31,7 @@
  * block, the reserve, belongs to the gate.
  *
  * A request that finds room handles nothing here, and in the code one of 16 to 32 looks at the inlets
- * [tern_look_around]. So nothing that is checked relies on that look.
+ * [tern_look_around_]. So nothing that is checked relies on that look.
  *
  * Checked: when no step is left, all requests have been handled and all replies have come.
  *

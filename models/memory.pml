@@ -12,10 +12,10 @@
  *    and answers; the rank waits for the answer [move_send, on_put, on_get]. The owner may answer
  *    a get from its own store buffer;
  *  - a message through a ring: a store of its header, and a load at the other side
- *    [tern_line_write, poll]; on the weak machine the header waits as a put does (release);
+ *    [tern_line_write_, poll]; on the weak machine the header waits as a put does (release);
  *  - a message over a network: a call that empties the sender's store buffer, as a system call
  *    does;
- *  - a fence: answers of all split-phase puts, then an empty store buffer [tern_fence].
+ *  - a fence: answers of all split-phase puts, then an empty store buffer [tern_flush].
  *
  * Checked: that the outcome which the model forbids never appears. TEST chooses the program; X_FAR
  * and Y_FAR say that a place is reached by message.

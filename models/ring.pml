@@ -5,7 +5,7 @@
  *
  * Modelled, with the C function in brackets:
  *  - a ring of LEAVES leaves of K lines, the last of each a control line; a line
- *    is words and then a header with a lap [tern_line_write];
+ *    is words and then a header with a lap [tern_line_write_];
  *  - with TWO_LINES, messages that take two lines, before and behind any other; a message
  *    begins at the latest 3 lines before the end of its leaf [put_second, LEAF_KEPT];
  *  - the turn into the next leaf, tried at once after the last message line of a

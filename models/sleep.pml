@@ -4,7 +4,7 @@
  * may at any moment take silent peers off its list or go to sleep.
  *
  * Modelled, with the C function in brackets:
- *  - the sender: store the header, load heed, knock if it is 0 [tern_unheeded,
+ *  - the sender: store the header, load heed, knock if it is 0 [tern_unheeded_,
  *    shm_knock]. The store waits in a store buffer (sent - seen messages) and may
  *    become visible long after the load; a locked instruction of the sender and the
  *    receiver's membarrier empty the buffer, the latter one sender after another;

@@ -13,19 +13,9 @@ import textwrap
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 HEADERS = "tern op mem send buf chan async thread sequence coll post stats sim".split()
-OWN = r"""tern_(open|open_local)_layout
-tern_(word|double|float)_(double|float|integer|word|of)
-tern_(request|reply)_(payload|rare|call|inline)
-tern_(commit|reply_commit|request_data|reply_data|request_list|thread_start)_words
+OWN = r"""tern_thread_start_words
 tern_spawn(_data|_first)?_words
-tern_(request|reply|commit|reply_commit|request_data|reply_data|put)_any
-tern_put_then(_inline)?
-tern_(reply_to|put_start|put_reply)_words
-tern_(put|get)_handle
-tern_(hold|release)_(rare|inline)
 tern_post_(rare|call|inline|any|kind|write|full)
-tern_lane_(share|write)
-tern_(knock|look_around|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)
 tern_chan_(where|turn|more|trouble|stand|stands|word|open_line|publish|seek)
 tern_chan_[a-z0-9_]*_(at|apart)"""
 TOKEN = re.compile(r"/\*.*?\*/|^#(?:[^\n\\]|\\.|\\\n)*|\n[ \t]*\n", re.S | re.M)
@@ -134,7 +124,7 @@ def signature(text):
 
 SEEN = set()
 LAYOUT = {"tern_msg", "tern_lane", "tern_inlet", "tern", "tern_chan_line", "tern_chan_place",
-          "tern_kind", "tern_words_of"}
+          "tern_kind", "tern_words_of_"}
 
 
 def section(header, macros):

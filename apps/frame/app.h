@@ -79,11 +79,11 @@ void app_must(struct app_job *j, int rc);
 __attribute__((noreturn, format(printf, 2, 3))) void app_refuse(struct app_job *j,
 								const char *format, ...);
 /*
- * Memory of this rank, cleared; app_shared() has the same address at every rank for tern_addr_at().
+ * Memory of this rank, cleared; that of app_shared() is of tern_alloc_all().
  * Sizes are doubles, so that no product wraps; more than the machine has is refused.
  */
 void *app_memory(struct app_job *j, double bytes);
-void *app_shared(struct app_job *j, double bytes, tern_addr *a);
+void *app_shared(struct app_job *j, double bytes);
 void app_memory_free(struct app_job *j, void *p);
 void app_shared_free(struct app_job *j, void *p);
 

@@ -65,7 +65,7 @@ void *app_memory(struct app_job *j, double bytes)
 	return p;
 }
 
-void *app_shared(struct app_job *j, double bytes, tern_addr *a)
+void *app_shared(struct app_job *j, double bytes)
 {
 	void *p;
 	memory_check(j, bytes);
@@ -75,7 +75,6 @@ void *app_shared(struct app_job *j, double bytes, tern_addr *a)
 		 tern_team_allreduce(j->team, &most, &most, 1, TERN_TYPE_UINT64, TERN_REDUCE_MAX));
 	app_must(j, tern_alloc_all(j->t, most, &p));
 	memset(p, 0, most);
-	app_must(j, tern_addr_of(j->t, p, a));
 	app_must(j, tern_barrier(j->t));
 	return p;
 }

@@ -92,11 +92,11 @@ tern_delivery_get i p  tern_delivery_set i pi  tern_on_with i pupps  tern_reques
 tern_reply_array i ppuup  tern_request_data_array i puupzup  tern_reply_data_array i ppupzup
 tern_msg_src u p  tern_msg_count u p  tern_msg_word q pu  tern_msg_double d pu  tern_msg_data p pp
 tern_defer i ppp  tern_poll i p  tern_wait i ppq  tern_signal - ppq  tern_hold - p  tern_release - p
-tern_barrier i p  tern_op_test i pp  tern_op_wait_any i ppzp  tern_addr_of i ppp  tern_addr_at q qu
+tern_barrier i p  tern_op_test i pp  tern_op_wait_any i ppzp  tern_addr_of i ppp  tern_addr_at q pup
 tern_addr_local i pqzp  tern_alloc i pzp  tern_free i pp  tern_alloc_all i pzp  tern_free_all i pp
 tern_register i ppzp  tern_unregister i pq  tern_put i pqpz  tern_get i ppqz  tern_put_start i pqpzp
-tern_get_start i ppqzp  tern_put_request_array i pqupzup  tern_amo64 i pqiqp
-tern_amo_double i pqidp  tern_cas64 i pqqqp  tern_send_start i puqpzup  tern_recv_start i pppzpp"""
+tern_get_start i ppqzp  tern_put_request_array i pqupzup  tern_amo64_ i pqiqpp
+tern_amo_double_ i pqidpp  tern_cas64_ i pqqqpp  tern_send_start i puqpzup  tern_recv_start i pppzpp"""
 
 
 def _library() -> ctypes.CDLL:
@@ -530,9 +530,11 @@ class Endpoint:
     def address(self, memory: Buffer, rank: Optional[int] = None) -> int:
         """Where it lies, for other ranks; or the same place at `rank`. Offsets can be added."""
         with _Bytes(memory) as b:
+            if rank is not None:
+                return int(_tern.tern_addr_at(self._t, rank, b.p))
             a = c_uint64()
             self._make(_tern.tern_addr_of, b.p, byref(a))
-        return int(a.value if rank is None else _tern.tern_addr_at(a.value, rank))
+        return int(a.value)
 
     def local(self, address: int, length: int) -> Optional[memoryview]:
         """Memory of another rank of this machine, to be read and written; None if it is not."""
@@ -601,16 +603,16 @@ class Endpoint:
         """One atomic operation, on a double if the operand is a float: the value before."""
         if isinstance(operand, float):
             was = c_double()
-            self._make(_tern.tern_amo_double, address, what, operand, byref(was))
+            self._make(_tern.tern_amo_double_, address, what, operand, byref(was), None)
             return was.value
         old = c_uint64()
-        self._make(_tern.tern_amo64, address, what, _word(operand), byref(old))
+        self._make(_tern.tern_amo64_, address, what, _word(operand), byref(old), None)
         return old.value
 
     def cas(self, address: int, expected: int, desired: int) -> int:
         """Stores `desired` if `expected` is there: the value before."""
         old = c_uint64()
-        self._make(_tern.tern_cas64, address, _word(expected), _word(desired), byref(old))
+        self._make(_tern.tern_cas64_, address, _word(expected), _word(desired), byref(old), None)
         return old.value
 
     # Send and receive

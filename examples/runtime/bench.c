@@ -190,7 +190,7 @@ static unsigned tern_add(unsigned mode, size_t len)
 	tern_op op = TERN_OP;
 	uint64_t old;
 	for (int i = 0; i < MANY; i++) {
-		rt_must(tern_amo64_start(rt.t, at, TERN_AMO_ADD, len, &old, mode ? &op : NULL));
+		rt_must(tern_amo_start(rt.t, at, TERN_AMO_ADD, len, &old, mode ? &op : NULL));
 		rt_must(mode ? tern_op_wait(rt.t, &op) : 0);
 	}
 	return MANY;

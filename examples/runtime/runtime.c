@@ -2,6 +2,7 @@
 /* The runtime layer: start and end, events, puts with local completion, atomics, teams. */
 #include "runtime.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,15 +42,13 @@ void rt_open(void)
 void rt_attach(size_t bytes)
 {
 	void *mine;
-	tern_addr here;
 	rt_must(tern_alloc_all(rt.t, bytes, &mine));
-	rt_must(tern_addr_of(rt.t, mine, &here));
 	rt_must(tern_team_all(rt.t, &rt.world));
 	rt.base = rt_memory(rt.size * sizeof *rt.base);
 	rt.origin = rt_memory(rt.size * sizeof *rt.origin);
 	rt_must(tern_team_allgather(rt.world, &mine, rt.base, sizeof mine));
 	for (uint32_t r = 0; r < rt.size; r++)
-		rt.origin[r] = tern_addr_at(here, r) - (uintptr_t)rt.base[r];
+		rt.origin[r] = tern_addr_at(rt.t, r, mine) - (uintptr_t)rt.base[r];
 	rt_must(tern_barrier(rt.t));
 }
 
@@ -220,13 +219,17 @@ static int atomic_start(enum rt_type type, enum tern_amo what, tern_addr at, rt_
 {
 	switch (type) {
 	case RT_32:
-		return tern_amo32_start(rt.t, at, what, a.u32, old ? &old->u32 : NULL, op);
+		return tern_amo_start(rt.t, at, what, a.u32, old ? &old->u32 : NULL, op);
 	case RT_64:
-		return tern_amo64_start(rt.t, at, what, a.u64, old ? &old->u64 : NULL, op);
+		return tern_amo_start(rt.t, at, what, a.u64, old ? &old->u64 : NULL, op);
+	case RT_INT32:
+		return tern_amo_start(rt.t, at, what, a.i32, old ? &old->i32 : NULL, op);
+	case RT_INT64:
+		return tern_amo_start(rt.t, at, what, a.i64, old ? &old->i64 : NULL, op);
 	case RT_FLOAT:
-		return tern_amo_float_start(rt.t, at, what, a.f, old ? &old->f : NULL, op);
+		return tern_amo_start(rt.t, at, what, a.f, old ? &old->f : NULL, op);
 	default:
-		return tern_amo_double_start(rt.t, at, what, a.d, old ? &old->d : NULL, op);
+		return tern_amo_start(rt.t, at, what, a.d, old ? &old->d : NULL, op);
 	}
 }
 
@@ -243,11 +246,9 @@ rt_event *rt_compare_swap(enum rt_mode mode, enum rt_type type, uint32_t rank, v
 {
 	rt_event *e = rt_begin(mode, RT_ATOMICS);
 	tern_addr to = rt_addr(rank, at);
-	int rc =
-		type == RT_64 || type == RT_DOUBLE
-			? tern_cas64_start(rt.t, to, a.u64, b.u64, old ? &old->u64 : NULL, rt_op(e))
-			: tern_cas32_start(rt.t, to, a.u32, b.u32, old ? &old->u32 : NULL,
-					   rt_op(e));
+	bool wide = type == RT_64 || type == RT_INT64 || type == RT_DOUBLE;
+	int rc = wide ? tern_cas_start(rt.t, to, a.u64, b.u64, old ? &old->u64 : NULL, rt_op(e))
+		      : tern_cas_start(rt.t, to, a.u32, b.u32, old ? &old->u32 : NULL, rt_op(e));
 	return rt_begun(mode, e, rc);
 }
 

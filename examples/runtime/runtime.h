@@ -204,13 +204,14 @@ static inline rt_event *rt_put_value(enum rt_mode mode, uint32_t rank, void *dst
 {
 	rt_event *e = rt_begin(mode, RT_PUTS);
 	tern_addr to = rt_addr(rank, dst);
-	return rt_begun(mode, e, tern_put_value_start(rt.t, to, value, len, rt_op(e)));
+	tern_op copied = TERN_OP; /* on return: the value is on this stack */
+	return rt_begun(mode, e, tern_put_local_start(rt.t, to, &value, len, &copied, rt_op(e)));
 }
 
 static inline uint64_t rt_get_value(uint32_t rank, const void *src, size_t len)
 {
 	uint64_t value = 0;
-	rt_must(tern_get_value(rt.t, rt_addr(rank, src), len, &value));
+	rt_must(tern_get(rt.t, &value, rt_addr(rank, src), len));
 	return value;
 }
 
@@ -243,11 +244,13 @@ rt_event *rt_indexed(enum rt_mode mode, enum rt_kind put, uint32_t rank, const r
 typedef union rt_value {
 	uint32_t u32;
 	uint64_t u64;
+	int32_t i32;
+	int64_t i64;
 	float f;
 	double d;
 } rt_value;
 
-enum rt_type { RT_32, RT_64, RT_FLOAT, RT_DOUBLE };
+enum rt_type { RT_32, RT_64, RT_INT32, RT_INT64, RT_FLOAT, RT_DOUBLE };
 
 /*
  * The value before goes to *old, unless that is NULL, when the operation completes. Operations are

@@ -391,7 +391,7 @@ static inline int tern_chan_publish(tern_out *o)
 			o->at = p.at;
 			return tern_chan_trouble(o->chan);
 		}
-		tern_prefetch_write(o->next + TERN_PREFETCH + 1);
+		tern_prefetch_write_(o->next + TERN_PREFETCH + 1);
 		tern_chan_open_line(o->next + 1);
 		o->at = -TERN_CHAN_FULL;
 		o->next++;

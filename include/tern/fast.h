@@ -163,34 +163,34 @@ TERN_ASSERT_(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low hal
 	a, TERN_WORD_(b), TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), \
 		TERN_WORD_(g), TERN_WORD_(h), TERN_WORD_(i)
 
-int tern_open_layout(tern **t, const tern_options *o, unsigned layout);
-int tern_open_local_layout(uint32_t n, tern **t, unsigned layout);
+int tern_open_layout_(tern **t, const tern_options *o, unsigned layout);
+int tern_open_local_layout_(uint32_t n, tern **t, unsigned layout);
 
 TERN_INLINE_ int tern_open(tern **t, const tern_options *o)
 {
-	return tern_open_layout(t, o, TERN_LAYOUT);
+	return tern_open_layout_(t, o, TERN_LAYOUT);
 }
 
 TERN_INLINE_ int tern_open_local(uint32_t n, tern **t)
 {
-	return tern_open_local_layout(n, t, TERN_LAYOUT);
+	return tern_open_local_layout_(n, t, TERN_LAYOUT);
 }
 
-int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
+int tern_request_payload_(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			 size_t len, TERN_SIX_);
-int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
+int tern_reply_payload_(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
 		       size_t len, TERN_SIX_);
-int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_);
-int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
+int tern_commit_words_(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_);
+int tern_reply_commit_words_(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
 			    TERN_SIX_);
 
 /* What the inline path leaves to the library: everything that is not the common case. */
-int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
-int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_);
-int tern_lane_share(struct tern_lane *lane, uint64_t bits,
+int tern_request_rare_(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
+int tern_reply_rare_(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_);
+int tern_lane_share_(struct tern_lane *lane, uint64_t bits,
 		    uint64_t word);               /* the first piece of a line */
-void tern_knock(tern *t, struct tern_lane *lane); /* tells a receiver that does not look */
-void tern_look_around(tern *t);                   /* serves what has arrived, and sets `looks` */
+void tern_knock_(tern *t, struct tern_lane *lane); /* tells a receiver that does not look */
+void tern_look_around_(tern *t);                   /* serves what has arrived, and sets `looks` */
 
 TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m)
 {
@@ -212,12 +212,12 @@ TERN_INLINE_ uint64_t tern_msg_word(const tern_msg *m, unsigned i)
 
 TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i)
 {
-	return tern_double_word(tern_msg_word(m, i));
+	return tern_double_word_(tern_msg_word(m, i));
 }
 
 TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i)
 {
-	return tern_float_word(tern_msg_word(m, i));
+	return tern_float_word_(tern_msg_word(m, i));
 }
 
 TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m)
@@ -245,7 +245,7 @@ TERN_INLINE_ void tern_signal(tern *t, tern_flag *flag, uint64_t n)
 			      memory_order_release);
 }
 
-static inline void tern_prefetch_write(const void *p)
+static inline void tern_prefetch_write_(const void *p)
 {
 #if defined(__x86_64__)
 	/* __builtin_prefetch(p, 1) is a read prefetch on generic x86-64 and does not help. */
@@ -259,7 +259,7 @@ static inline void tern_prefetch_write(const void *p)
  * Writes one message at `p`. ring.R1, release; acquired in inlet_drain(): the words are
  * visible before the header. `n` is a constant in every caller that matters.
  */
-static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_)
+static inline void tern_line_write_(char *p, uint64_t head, unsigned n, TERN_SIX_)
 {
 	tern_msg *m = (tern_msg *)(void *)p;
 	if (n > 0)
@@ -293,7 +293,7 @@ static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_
  * before the last look at the ring (sleep_arm() and peers_demote()), which puts
  * the two back in order, so that a send needs only to keep the compiler's hands off.
  */
-static inline int tern_unheeded(const struct tern_lane *lane)
+static inline int tern_unheeded_(const struct tern_lane *lane)
 {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
 	/* Compilers load and test where the machine compares. */
@@ -311,30 +311,30 @@ static inline int tern_unheeded(const struct tern_lane *lane)
  * Every send owes a look at one inlet of the poll set. The looks of several sends are taken
  * together, by one of them; see docs/design.md, Who looks at what.
  */
-static inline void tern_look(tern *t)
+static inline void tern_look_(tern *t)
 {
 	if (TERN_UNLIKELY(--t->looks == 0))
-		tern_look_around(t);
+		tern_look_around_(t);
 }
 
 /* Writes a message where the lane has room for it in the common case; 0 if this is not it. */
-static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned n, TERN_SIX_)
+static inline int tern_lane_write_(struct tern_lane *lane, unsigned id, unsigned n, TERN_SIX_)
 {
 	if (n < 2) {
 		char *p = lane->piece;
 		if (((uintptr_t)p & (TERN_LINE - 1)) == 0)
-			return tern_lane_share(lane, id << TERN_ID_SHIFT | n, w0);
+			return tern_lane_share_(lane, id << TERN_ID_SHIFT | n, w0);
 		uint64_t head = lane->head | TERN_HEAD_PIECE | id << TERN_ID_SHIFT |
 				n; /* cost: base setup */
-		tern_line_write(p, head, n, TERN_SIX_VALUES_);
+		tern_line_write_(p, head, n, TERN_SIX_VALUES_);
 		lane->piece = p + TERN_PIECE; /* cost: order setup */
 	} else {
 		char *p = lane->tail;                /* cost: base setup */
 		if (TERN_UNLIKELY(p >= lane->limit)) /* cost: flow status */
 			return 0;
 		uint64_t head = lane->head | id << TERN_ID_SHIFT | n; /* cost: base setup */
-		tern_line_write(p, head, n, TERN_SIX_VALUES_);
-		tern_prefetch_write(p + lane->ahead);
+		tern_line_write_(p, head, n, TERN_SIX_VALUES_);
+		tern_prefetch_write_(p + lane->ahead);
 		lane->tail = p + TERN_LINE; /* cost: order setup */
 	}
 	return 1;
@@ -349,7 +349,7 @@ static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned 
  * next does so after the addition as far as this thread can tell; see docs/design.md, Delivery, for
  * the others.
  */
-static inline void tern_guard_add(tern *t, int64_t n)
+static inline void tern_guard_add_(tern *t, int64_t n)
 {
 #if defined(__x86_64__) && !defined(TERN_WATCHED_)
 	__asm__ volatile("addq %1, %0" : "+m"(*t->guard) : "er"(n) : "memory", "cc");
@@ -364,7 +364,7 @@ static inline void tern_guard_add(tern *t, int64_t n)
 /*
  * alert.R6, acquire; released in alert_drop(): whoever finds no alert sees what was handled before.
  */
-static inline uint32_t tern_alerted(const tern *t)
+static inline uint32_t tern_alerted_(const tern *t)
 {
 	return atomic_load_explicit(&t->alert, memory_order_acquire);
 }
@@ -373,36 +373,36 @@ static inline uint32_t tern_alerted(const tern *t)
  * Whether there is one; the machine compares and branches, where compilers would load, test and
  * branch.
  */
-static inline int tern_alert(const tern *t)
+static inline int tern_alert_(const tern *t)
 {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
 	int raised;
 	__asm__ volatile("cmpl $0, %1" : "=@ccne"(raised) : "m"(t->alert) : "memory");
 	return raised;
 #else
-	return tern_alerted(t) != 0;
+	return tern_alerted_(t) != 0;
 #endif
 }
 
-void tern_hold_rare(tern *t);    /* after the guard says that a hold begins */
-void tern_release_rare(tern *t); /* after it says that one is over */
+void tern_hold_rare_(tern *t);    /* after the guard says that a hold begins */
+void tern_release_rare_(tern *t); /* after it says that one is over */
 
-static inline void tern_hold_inline(tern *t)
+static inline void tern_hold_inline_(tern *t)
 {
-	tern_guard_add(t, TERN_GUARD_HOLD);
-	if (TERN_UNLIKELY(tern_alert(t)))
-		tern_hold_rare(t);
+	tern_guard_add_(t, TERN_GUARD_HOLD);
+	if (TERN_UNLIKELY(tern_alert_(t)))
+		tern_hold_rare_(t);
 }
 
-static inline void tern_release_inline(tern *t)
+static inline void tern_release_inline_(tern *t)
 {
-	tern_guard_add(t, -TERN_GUARD_HOLD);
-	if (TERN_UNLIKELY(tern_alert(t)))
-		tern_release_rare(t);
+	tern_guard_add_(t, -TERN_GUARD_HOLD);
+	if (TERN_UNLIKELY(tern_alert_(t)))
+		tern_release_rare_(t);
 }
 
 /* What `current` is when the request has been answered: an address that no message has. */
-static inline const tern_msg *tern_answered(const tern *t)
+static inline const tern_msg *tern_answered_(const tern *t)
 {
 	return (const tern_msg *)(const void *)t;
 }
@@ -410,50 +410,50 @@ static inline const tern_msg *tern_answered(const tern *t)
 /*
  * The two sends, inline and, for TERN_NO_INLINE and other languages, as functions of the library.
  */
-int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
-int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_);
+int tern_request_call_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
+int tern_reply_call_(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_);
 
-static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
+static inline int tern_request_inline_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = &t->lane[dst];
 	if (TERN_UNLIKELY(dst >= t->reach || n > TERN_LINE_WORDS || id >= TERN_HANDLER_MAX ||
-			  !t->known[id] || !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
-		return tern_request_rare(t, dst, id, n, TERN_SIX_VALUES_);
-	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
-		tern_knock(t, lane);
-	tern_look(t);
+			  !t->known[id] || !tern_lane_write_(lane, id, n, TERN_SIX_VALUES_)))
+		return tern_request_rare_(t, dst, id, n, TERN_SIX_VALUES_);
+	if (TERN_UNLIKELY(tern_unheeded_(lane))) /* cost: base status */
+		tern_knock_(t, lane);
+	tern_look_(t);
 	return 0;
 }
 
-static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
+static inline int tern_reply_inline_(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = t->answer;
 	if (TERN_UNLIKELY(m != t->current || n > TERN_LINE_WORDS || id >= TERN_HANDLER_MAX ||
-			  !t->known[id] || !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
-		return tern_reply_rare(t, m, id, n, TERN_SIX_VALUES_);
-	t->current = tern_answered(t);
-	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
-		tern_knock(t, lane);
+			  !t->known[id] || !tern_lane_write_(lane, id, n, TERN_SIX_VALUES_)))
+		return tern_reply_rare_(t, m, id, n, TERN_SIX_VALUES_);
+	t->current = tern_answered_(t);
+	if (TERN_UNLIKELY(tern_unheeded_(lane))) /* cost: base status */
+		tern_knock_(t, lane);
 	return 0;
 }
 
 #ifdef TERN_NO_INLINE
-#define tern_request_words tern_request_call
-#define tern_reply_words tern_reply_call
+#define tern_request_words_ tern_request_call_
+#define tern_reply_words_ tern_reply_call_
 #else
-#define tern_request_words tern_request_inline
-#define tern_reply_words tern_reply_inline
-#define tern_hold tern_hold_inline /* they are functions of the library, too */
-#define tern_release tern_release_inline
+#define tern_request_words_ tern_request_inline_
+#define tern_reply_words_ tern_reply_inline_
+#define tern_hold tern_hold_inline_ /* they are functions of the library, too */
+#define tern_release tern_release_inline_
 #endif
 
-static inline int tern_reply_to_words(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
+static inline int tern_reply_to_words_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_reply_to_array(t, dst, id, n, words);
 }
 
-static inline int tern_request_list_words(tern *t, const uint32_t *ranks, unsigned count,
+static inline int tern_request_list_words_(tern *t, const uint32_t *ranks, unsigned count,
 					  unsigned n, unsigned id, TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
@@ -464,53 +464,53 @@ static inline int tern_request_list_words(tern *t, const uint32_t *ranks, unsign
  * Any number of words: more than a line has go by array, out of line. `n` is a constant in what
  * the macros expand to, so one of the two is left.
  */
-static inline int tern_request_any(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
+static inline int tern_request_any_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_request_words(t, n, dst, id, TERN_SIX_VALUES_);
+		return tern_request_words_(t, n, dst, id, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_request_array(t, dst, id, n, words);
 }
 
-static inline int tern_reply_any(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_ALL_)
+static inline int tern_reply_any_(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_reply_words(t, n, m, id, TERN_SIX_VALUES_);
+		return tern_reply_words_(t, n, m, id, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_reply_array(t, m, id, n, words);
 }
 
-static inline int tern_request_data_any(tern *t, uint32_t dst, unsigned id, const void *data,
+static inline int tern_request_data_any_(tern *t, uint32_t dst, unsigned id, const void *data,
 					unsigned n, size_t len, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_request_payload(t, dst, id, data, n, len, TERN_SIX_VALUES_);
+		return tern_request_payload_(t, dst, id, data, n, len, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_request_data_array(t, dst, id, data, len, n, words);
 }
 
-static inline int tern_reply_data_any(tern *t, const tern_msg *m, unsigned id, const void *data,
+static inline int tern_reply_data_any_(tern *t, const tern_msg *m, unsigned id, const void *data,
 				      unsigned n, size_t len, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_reply_payload(t, m, id, data, n, len, TERN_SIX_VALUES_);
+		return tern_reply_payload_(t, m, id, data, n, len, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_reply_data_array(t, m, id, data, len, n, words);
 }
 
-static inline int tern_commit_any(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
+static inline int tern_commit_any_(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_commit_words(t, claimed, n, id, TERN_SIX_VALUES_);
+		return tern_commit_words_(t, claimed, n, id, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_commit_array(t, claimed, id, n, words);
 }
 
-static inline int tern_reply_commit_any(tern *t, const tern_msg *m, void *claimed, unsigned n,
+static inline int tern_reply_commit_any_(tern *t, const tern_msg *m, void *claimed, unsigned n,
 					unsigned id, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_reply_commit_words(t, m, claimed, n, id, TERN_SIX_VALUES_);
+		return tern_reply_commit_words_(t, m, claimed, n, id, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_reply_commit_array(t, m, claimed, id, n, words);
 }

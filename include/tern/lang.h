@@ -48,28 +48,28 @@ typedef TERN_ATOMIC_(uint64_t) tern_flag;
 /* -- Words ------------------------------------------------------------------------ */
 
 /* A double or a float travels as its bits, an integer as itself. */
-static inline uint64_t tern_word_double(double value)
+static inline uint64_t tern_word_double_(double value)
 {
 	uint64_t word;
 	memcpy(&word, &value, sizeof word);
 	return word;
 }
 
-static inline uint64_t tern_word_float(float value)
+static inline uint64_t tern_word_float_(float value)
 {
 	uint32_t word;
 	memcpy(&word, &value, sizeof word);
 	return word;
 }
 
-static inline double tern_double_word(uint64_t word)
+static inline double tern_double_word_(uint64_t word)
 {
 	double value;
 	memcpy(&value, &word, sizeof value);
 	return value;
 }
 
-static inline float tern_float_word(uint64_t word)
+static inline float tern_float_word_(uint64_t word)
 {
 	uint32_t low = (uint32_t)word;
 	float value;
@@ -77,7 +77,7 @@ static inline float tern_float_word(uint64_t word)
 	return value;
 }
 
-static inline uint64_t tern_word_integer(uint64_t value)
+static inline uint64_t tern_word_integer_(uint64_t value)
 {
 	return value;
 }
@@ -87,25 +87,25 @@ static inline uint64_t tern_word_integer(uint64_t value)
 	"tern: a word is an integer, a float or a double; cast a pointer to uintptr_t"
 
 #ifdef __cplusplus
-template <class T> static inline uint64_t tern_word_of(T value)
+template <class T> static inline uint64_t tern_word_of_(T value)
 {
 	static_assert(std::is_integral<T>::value || std::is_enum<T>::value, TERN_WORD_WRONG_);
 	return (uint64_t)value;
 }
-template <> inline uint64_t tern_word_of(double value)
+template <> inline uint64_t tern_word_of_(double value)
 {
-	return tern_word_double(value);
+	return tern_word_double_(value);
 }
-template <> inline uint64_t tern_word_of(float value)
+template <> inline uint64_t tern_word_of_(float value)
 {
-	return tern_word_float(value);
+	return tern_word_float_(value);
 }
-#define TERN_WORD_(value) tern_word_of(value)
-template <unsigned n> struct tern_words_of {
+#define TERN_WORD_(value) tern_word_of_(value)
+template <unsigned n> struct tern_words_of_ {
 	static_assert(n <= 8, TERN_WORDS_WRONG_);
 	enum { count = n };
 };
-#define TERN_WORDS_(n) tern_words_of<n>::count
+#define TERN_WORDS_(n) tern_words_of_<n>::count
 #else
 /* Zero, in an expression; the compiler says why if `what` is not so. */
 #define TERN_ZERO_IF_(what, why)            \
@@ -116,12 +116,12 @@ template <unsigned n> struct tern_words_of {
 #define TERN_IS_POINTER_(value) (__builtin_classify_type(value) == 5)
 /* The value; of a pointer 0, so that there is one error and not three. */
 #define TERN_NUMBER_(value, zero) +__builtin_choose_expr(TERN_IS_POINTER_(value), zero, (value))
-#define TERN_WORD_(value)                        \
-	_Generic(TERN_NUMBER_(value, 0), float   \
-		 : tern_word_float, double       \
-		 : tern_word_double, long double \
-		 : tern_word_double, default     \
-		 : tern_word_integer)(           \
+#define TERN_WORD_(value)                         \
+	_Generic(TERN_NUMBER_(value, 0), float    \
+		 : tern_word_float_, double       \
+		 : tern_word_double_, long double \
+		 : tern_word_double_, default     \
+		 : tern_word_integer_)(           \
 		TERN_NUMBER_(value, TERN_ZERO_IF_(!TERN_IS_POINTER_(value), TERN_WORD_WRONG_)))
 #define TERN_WORDS_(n) ((n) + TERN_ZERO_IF_((n) <= 8, TERN_WORDS_WRONG_))
 #endif

@@ -32,14 +32,12 @@ typedef uint64_t tern_addr; /* rank << 48 | segment << 40 | offset */
 /* The address of `p` in this rank's heap or registered memory. -EFAULT if it is in neither. */
 int tern_addr_of(tern *t, const void *p, tern_addr *a);
 
-/* The same place at another rank: for memory of tern_alloc_all(). */
-TERN_INLINE_ tern_addr tern_addr_at(tern_addr a, uint32_t rank);
+/*
+ * The address at `rank` of `p`, which is memory of tern_alloc_all(); of other memory
+ * TERN_ADDR_NONE, which every call refuses with a sentence.
+ */
+tern_addr tern_addr_at(tern *t, uint32_t rank, const void *p);
 TERN_INLINE_ uint32_t tern_addr_rank(tern_addr a);
-
-TERN_INLINE_ tern_addr tern_addr_at(tern_addr a, uint32_t rank)
-{
-	return (a & ((UINT64_C(1) << 48) - 1)) | (uint64_t)rank << 48;
-}
 
 TERN_INLINE_ uint32_t tern_addr_rank(tern_addr a)
 {
@@ -121,14 +119,6 @@ TERN_INLINE_ int tern_put_start(tern *t, tern_addr dst, const void *src, size_t 
 TERN_INLINE_ int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 
 /*
- * Values of 1, 2, 4 or 8 bytes, which travel in the call; otherwise as above. What is got is
- * extended with zeros. -EINVAL for another length.
- */
-int tern_put_value(tern *t, tern_addr dst, uint64_t value, size_t len);
-int tern_put_value_start(tern *t, tern_addr dst, uint64_t value, size_t len, tern_op *op);
-int tern_get_value(tern *t, tern_addr src, size_t len, uint64_t *value);
-
-/*
  * As tern_put_start(), with local completion apart: `local` is told when `src` may be changed, `op`
  * when the target has the data. Of mapped memory that is at the same time. Elsewhere up to
  * TERN_PAYLOAD_MAX bytes are copied by the call, so that `local` is complete on return, and of more
@@ -176,13 +166,13 @@ int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
  * then sends request `id` with up to 8 words to the rank of `dst`; its handler finds the
  * data in place.
  */
-#define tern_put_request(t, dst, id, src, ...)                   \
-	tern_put_any(t, dst, id, src, TERN_COUNT1_(__VA_ARGS__), \
-		     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_put_request(t, dst, id, src, ...)                    \
+	tern_put_any_(t, dst, id, src, TERN_COUNT1_(__VA_ARGS__), \
+		      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_put_request_array(tern *t, tern_addr dst, unsigned id, const void *src, size_t len,
 			   unsigned n, const uint64_t *words);
-int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
-		  TERN_SIX_);
+int tern_put_then_(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
+		   TERN_SIX_);
 
 /*
  * The same, split-phase: tern_put_request_start(t, dst, id, src, len, local, op, ...) tells `local`
@@ -198,12 +188,12 @@ int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned 
  * cannot carry is sent by polls, and that rank's next request is handled after it. `local` is told
  * when `src` may be changed; if it is NULL, `src` stays as it is until the other side says so.
  */
-#define tern_put_request_start(t, dst, id, src, len, local, ...)                     \
-	tern_put_start_words(t, dst, id, src, len, local, TERN_COUNT1_(__VA_ARGS__), \
-			     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-#define tern_put_reply(t, m, dst, id, src, len, ...)                             \
-	tern_put_reply_words(t, m, dst, id, src, len, TERN_COUNT1_(__VA_ARGS__), \
-			     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_put_request_start(t, dst, id, src, len, local, ...)                      \
+	tern_put_start_words_(t, dst, id, src, len, local, TERN_COUNT1_(__VA_ARGS__), \
+			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_put_reply(t, m, dst, id, src, len, ...)                              \
+	tern_put_reply_words_(t, m, dst, id, src, len, TERN_COUNT1_(__VA_ARGS__), \
+			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
 /* The same with the words in an array; tern_put_reply_array() does not look at `op`. */
 typedef struct tern_long {
@@ -239,7 +229,7 @@ int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr
 /*
  * Named memory. tern_block_name() publishes, under a number below TERN_BLOCKS_MAX, the block
  * of `bytes` that *where points to whenever it is asked for. tern_block_get() gets a part of rank
- * `rank`'s block and lays its runs down `dst_stride` bytes apart.
+ * `rank`'s block and lays its runs down at `dst`, `dst_stride` bytes apart.
  */
 typedef struct tern_block {
 	unsigned name;
@@ -249,10 +239,10 @@ typedef struct tern_block {
 	size_t count;  /* of runs */
 } tern_block;
 int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes);
-TERN_INLINE_ int tern_block_get(tern *t, uint32_t rank, const tern_block *from, void *dst,
-				size_t dst_stride);
-int tern_block_get_start(tern *t, uint32_t rank, const tern_block *from, void *dst,
-			 size_t dst_stride, tern_op *op);
+TERN_INLINE_ int tern_block_get(tern *t, void *dst, size_t dst_stride, uint32_t rank,
+				const tern_block *from);
+int tern_block_get_start(tern *t, void *dst, size_t dst_stride, uint32_t rank,
+			 const tern_block *from, tern_op *op);
 
 enum { TERN_WHEN_MAX = 64, TERN_BLOCKS_MAX = 64 };
 
@@ -274,19 +264,15 @@ int tern_segment_shorten(tern *t, tern_segment s, size_t bytes);
 int tern_segment_close(tern *t, tern_segment s);
 
 /*
- * Transfers into a segment: a block, or 32 bytes as four words. What is stale, foreign,
- * out of range or more than is still to come is refused at arrival, nothing is written
- * of that part (a block travels in parts of TERN_PAYLOAD_MAX), and the operation ends
- * with that error. `op` NULL blocks. The reply forms are for the handler of a
- * request whose sender opened the segment: at most TERN_PAYLOAD_MAX bytes, and what
- * is refused is reported at the segment's owner.
+ * Transfers into a segment; 32 bytes travel as words. What is stale, foreign, out of range or more
+ * than is still to come is refused at arrival, nothing is written of that part (long data travels
+ * in parts of TERN_PAYLOAD_MAX), and the operation ends with that error. tern_segment_reply() is
+ * for the handler of a request whose sender opened the segment: at most TERN_PAYLOAD_MAX bytes, and
+ * what is refused is reported at the segment's owner.
  */
 TERN_INLINE_ int tern_segment_put(tern *t, tern_segment s, const void *data, size_t len);
-TERN_INLINE_ int tern_segment_put4(tern *t, tern_segment s, const uint64_t words[4]);
 int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op);
-int tern_segment_put4_start(tern *t, tern_segment s, const uint64_t words[4], tern_op *op);
 int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len);
-int tern_segment_reply4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4]);
 
 enum { TERN_SEGMENTS_MAX = 256 };
 
@@ -311,64 +297,72 @@ enum tern_amo {
 	TERN_AMO_AND,
 	TERN_AMO_OR,
 	TERN_AMO_XOR,
-	TERN_AMO_MIN, /* unsigned */
+	TERN_AMO_MIN,
 	TERN_AMO_MAX,
 	TERN_AMO_SWAP,
 	TERN_AMO_LOAD, /* the operand is not looked at */
 	TERN_AMO_STORE,
 	TERN_AMO_MUL,
-	TERN_AMO_SMIN, /* signed */
-	TERN_AMO_SMAX,
+	TERN_AMO_SMIN_, /* what TERN_AMO_MIN of signed integers is, */
+	TERN_AMO_SMAX_, /* and TERN_AMO_MAX */
 };
 
 /*
- * One atomic operation on naturally aligned memory, atomic against every other of
- * these and against C11 atomics of the same width on it. `old` gets the value before,
- * unless it is NULL. -EINVAL for an address that is not aligned, or an unknown operation. Heap
- * memory of this machine: one instruction here, nobody at the target is involved. Memory of another
- * machine: the owner's process does it, on a thread of the library while its program computes
- * (TERN_SERVE). Memory that another process of this machine registered, and heap memory that
- * TERN_GRANT protects: its owner does it when it polls or waits, or delivers by thread or
+ * tern_amo(t, a, what, operand, old) does one atomic operation on naturally aligned memory, atomic
+ * against every other of these and against C11 atomics of the same width on it. The type of `old`,
+ * a pointer to uint64_t, int64_t, uint32_t, int32_t, double or float, says what the memory holds.
+ * It gets the value before, unless it is NULL: (uint64_t *)NULL. tern_cas(t, a, expected, desired,
+ * old) writes `desired` if the memory holds `expected`, an integer. The _start forms take a handle
+ * last; `old` is written when the operation completes.
+ *
+ * Floating point has ADD, MUL, MIN, MAX, SWAP, LOAD and STORE only. There MIN and MAX leave the old
+ * value unless the operand is less, or greater: also when one of the two is a NaN, or both are
+ * zeros. -EINVAL for an address that is not aligned, or an unknown operation.
+ *
+ * Heap memory of this machine: one instruction here, nobody at the target is involved. Memory of
+ * another machine: the owner's process does it, on a thread of the library while its program
+ * computes (TERN_SERVE). Memory that another process of this machine registered, and heap memory
+ * that TERN_GRANT protects: its owner does it when it polls or waits, or delivers by thread or
  * interrupt. Atomics of network adapters, which are atomic among themselves alone, are not used.
  */
-TERN_INLINE_ int tern_amo64(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
-			    uint64_t *old);
-TERN_INLINE_ int tern_amo32(tern *t, tern_addr a, enum tern_amo what, uint32_t operand,
-			    uint32_t *old);
-TERN_INLINE_ int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
-			    uint64_t *old);
-TERN_INLINE_ int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
-			    uint32_t *old);
-/*
- * ADD, MUL, MIN, MAX, SWAP, LOAD and STORE only. MIN and MAX leave the old value unless the operand
- * is less, or greater: also when one of the two is a NaN, or both are zeros.
- */
-TERN_INLINE_ int tern_amo_double(tern *t, tern_addr a, enum tern_amo what, double operand,
-				 double *old);
-TERN_INLINE_ int tern_amo_float(tern *t, tern_addr a, enum tern_amo what, float operand,
-				float *old);
+#define tern_amo(t, a, what, operand, old) tern_amo_start(t, a, what, operand, old, NULL)
+#define tern_cas(t, a, expected, desired, old) tern_cas_start(t, a, expected, desired, old, NULL)
+#ifndef __cplusplus /* which has overloads, below */
+#define tern_amo_start(t, a, what, operand, old, op) \
+	_Generic((old), uint64_t *                   \
+		 : tern_amo64_, int64_t *            \
+		 : tern_amo_int64_, uint32_t *       \
+		 : tern_amo32_, int32_t *            \
+		 : tern_amo_int32_, double *         \
+		 : tern_amo_double_, float *         \
+		 : tern_amo_float_)(t, a, what, operand, old, op)
+#define tern_cas_start(t, a, expected, desired, old, op) \
+	_Generic((old), uint64_t *                       \
+		 : tern_cas64_, int64_t *                \
+		 : tern_cas_int64_, uint32_t *           \
+		 : tern_cas32_, int32_t *                \
+		 : tern_cas_int32_)(t, a, expected, desired, old, op)
+#endif
 
-/* Split-phase: `old` is written when the operation completes. */
-int tern_amo64_start(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
+/* What the macros call; without a handle they block. Other languages call these. */
+int tern_amo64_(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
+		tern_op *op);
+int tern_amo32_(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
+		tern_op *op);
+int tern_amo_double_(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
 		     tern_op *op);
-int tern_amo32_start(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
-		     tern_op *op);
-int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
-		     tern_op *op);
-int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
-		     tern_op *op);
-int tern_amo_double_start(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
-			  tern_op *op);
-int tern_amo_float_start(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
-			 tern_op *op);
+int tern_amo_float_(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
+		    tern_op *op);
+int tern_cas64_(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
+		tern_op *op);
+int tern_cas32_(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
+		tern_op *op);
 
 /* -- Order and completion ---------------------------------------------------------------- */
 
-/* Puts and stores to a rank before it land before those after it. */
-int tern_fence(tern *t);
 /*
  * Serves messages until every operation of this endpoint but tern_get_when_start() has completed;
- * handles have the errors.
+ * handles have the errors. Puts and stores before it land before those after it.
  */
 int tern_flush(tern *t);
 
@@ -378,44 +372,44 @@ int tern_flush(tern *t);
  * The rules are checked before the data moves; where they do not plainly hold, the library says
  * why.
  */
-static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, size_t len,
-				       unsigned n, unsigned id, TERN_SIX_)
+static inline int tern_put_then_inline_(tern *t, tern_addr dst, const void *src, size_t len,
+					unsigned n, unsigned id, TERN_SIX_)
 {
 	uint32_t rank = tern_addr_rank(dst);
 	if (TERN_UNLIKELY(rank >= t->reach || n > TERN_LINE_WORDS || id >= TERN_HANDLER_MAX ||
 			  !t->known[id]))
-		return tern_put_then(t, dst, src, len, n, id, TERN_SIX_VALUES_);
+		return tern_put_then_(t, dst, src, len, n, id, TERN_SIX_VALUES_);
 	int rc = tern_put(t, dst, src, len);
-	return rc ? rc : tern_request_inline(t, n, rank, id, TERN_SIX_VALUES_);
+	return rc ? rc : tern_request_inline_(t, n, rank, id, TERN_SIX_VALUES_);
 }
 
 #ifdef TERN_NO_INLINE
-#define tern_put_words tern_put_then
+#define tern_put_words_ tern_put_then_
 #else
-#define tern_put_words tern_put_then_inline
+#define tern_put_words_ tern_put_then_inline_
 #endif
 
-static inline int tern_put_any(tern *t, tern_addr dst, unsigned id, const void *src, unsigned n,
-			       size_t len, TERN_ALL_)
+static inline int tern_put_any_(tern *t, tern_addr dst, unsigned id, const void *src, unsigned n,
+				size_t len, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
-		return tern_put_words(t, dst, src, len, n, id, TERN_SIX_VALUES_);
+		return tern_put_words_(t, dst, src, len, n, id, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_put_request_array(t, dst, id, src, len, n, words);
 }
 
-static inline int tern_put_start_words(tern *t, tern_addr dst, unsigned id, const void *src,
-				       size_t len, tern_op *local_op, unsigned n, tern_op *op,
-				       TERN_ALL_)
+static inline int tern_put_start_words_(tern *t, tern_addr dst, unsigned id, const void *src,
+					size_t len, tern_op *local_op, unsigned n, tern_op *op,
+					TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	const tern_long what = { dst, id, n, src, len, local_op, op, words };
 	return tern_put_request_start_array(t, &what);
 }
 
-static inline int tern_put_reply_words(tern *t, const tern_msg *m, tern_addr dst, unsigned id,
-				       const void *src, size_t len, unsigned n, tern_op *local_op,
-				       TERN_ALL_)
+static inline int tern_put_reply_words_(tern *t, const tern_msg *m, tern_addr dst, unsigned id,
+					const void *src, size_t len, unsigned n, tern_op *local_op,
+					TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	const tern_long what = { dst, id, n, src, len, local_op, NULL, words };
@@ -423,50 +417,20 @@ static inline int tern_put_reply_words(tern *t, const tern_msg *m, tern_addr dst
 }
 
 /* Split-phase with a handle for certain, which a compiler mostly sees. */
-int tern_put_handle(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
-int tern_get_handle(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
+int tern_put_handle_(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
+int tern_get_handle_(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 
 TERN_INLINE_ int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
-	return op ? tern_put_handle(t, dst, src, len, op) : tern_put(t, dst, src, len);
+	return op ? tern_put_handle_(t, dst, src, len, op) : tern_put(t, dst, src, len);
 }
 
 TERN_INLINE_ int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	return op ? tern_get_handle(t, dst, src, len, op) : tern_get(t, dst, src, len);
+	return op ? tern_get_handle_(t, dst, src, len, op) : tern_get(t, dst, src, len);
 }
 
 /* -- Blocking forms: the split-phase ones without a handle ----------------------------- */
-
-TERN_INLINE_ int tern_amo64(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
-			    uint64_t *old)
-{
-	return tern_amo64_start(t, a, what, operand, old, NULL);
-}
-
-TERN_INLINE_ int tern_amo32(tern *t, tern_addr a, enum tern_amo what, uint32_t operand,
-			    uint32_t *old)
-{
-	return tern_amo32_start(t, a, what, operand, old, NULL);
-}
-
-TERN_INLINE_ int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
-			    uint64_t *old)
-{
-	return tern_cas64_start(t, a, expected, desired, old, NULL);
-}
-
-TERN_INLINE_ int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
-			    uint32_t *old)
-{
-	return tern_cas32_start(t, a, expected, desired, old, NULL);
-}
-
-TERN_INLINE_ int tern_amo_double(tern *t, tern_addr a, enum tern_amo what, double operand,
-				 double *old)
-{
-	return tern_amo_double_start(t, a, what, operand, old, NULL);
-}
 
 TERN_INLINE_ int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 				size_t srcs)
@@ -480,11 +444,6 @@ TERN_INLINE_ int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, cons
 	return tern_get_parts_start(t, dst, dsts, src, srcs, NULL);
 }
 
-TERN_INLINE_ int tern_amo_float(tern *t, tern_addr a, enum tern_amo what, float operand, float *old)
-{
-	return tern_amo_float_start(t, a, what, operand, old, NULL);
-}
-
 TERN_INLINE_ int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)
 {
 	return tern_copy_start(t, dst, src, len, NULL);
@@ -496,10 +455,10 @@ TERN_INLINE_ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, te
 	return tern_get_when_start(t, dst, src, len, flag, least, NULL);
 }
 
-TERN_INLINE_ int tern_block_get(tern *t, uint32_t rank, const tern_block *from, void *dst,
-				size_t dst_stride)
+TERN_INLINE_ int tern_block_get(tern *t, void *dst, size_t dst_stride, uint32_t rank,
+				const tern_block *from)
 {
-	return tern_block_get_start(t, rank, from, dst, dst_stride, NULL);
+	return tern_block_get_start(t, dst, dst_stride, rank, from, NULL);
 }
 
 TERN_INLINE_ int tern_segment_put(tern *t, tern_segment s, const void *data, size_t len)
@@ -507,11 +466,64 @@ TERN_INLINE_ int tern_segment_put(tern *t, tern_segment s, const void *data, siz
 	return tern_segment_put_start(t, s, data, len, NULL);
 }
 
-TERN_INLINE_ int tern_segment_put4(tern *t, tern_segment s, const uint64_t words[4])
+/* -- Atomics on signed integers: the same bits, and other minima and maxima -------------- */
+
+static inline enum tern_amo tern_amo_signed_(enum tern_amo what)
 {
-	return tern_segment_put4_start(t, s, words, NULL);
+	return what == TERN_AMO_MIN ? TERN_AMO_SMIN_ : what == TERN_AMO_MAX ? TERN_AMO_SMAX_ : what;
+}
+
+static inline int tern_amo_int64_(tern *t, tern_addr a, enum tern_amo what, int64_t operand,
+				  int64_t *old, tern_op *op)
+{
+	return tern_amo64_(t, a, tern_amo_signed_(what), (uint64_t)operand, (uint64_t *)old, op);
+}
+
+static inline int tern_amo_int32_(tern *t, tern_addr a, enum tern_amo what, int32_t operand,
+				  int32_t *old, tern_op *op)
+{
+	return tern_amo32_(t, a, tern_amo_signed_(what), (uint32_t)operand, (uint32_t *)old, op);
+}
+
+static inline int tern_cas_int64_(tern *t, tern_addr a, int64_t expected, int64_t desired,
+				  int64_t *old, tern_op *op)
+{
+	return tern_cas64_(t, a, (uint64_t)expected, (uint64_t)desired, (uint64_t *)old, op);
+}
+
+static inline int tern_cas_int32_(tern *t, tern_addr a, int32_t expected, int32_t desired,
+				  int32_t *old, tern_op *op)
+{
+	return tern_cas32_(t, a, (uint32_t)expected, (uint32_t)desired, (uint32_t *)old, op);
 }
 
 TERN_END_
+
+#ifdef __cplusplus
+#define TERN_AMO_OF_(type, call)                                                                 \
+	static inline int tern_amo_start(tern *t, tern_addr a, enum tern_amo what, type operand, \
+					 type *old, tern_op *op)                                 \
+	{                                                                                        \
+		return call(t, a, what, operand, old, op);                                       \
+	}
+#define TERN_CAS_OF_(type, call)                                                            \
+	static inline int tern_cas_start(tern *t, tern_addr a, type expected, type desired, \
+					 type *old, tern_op *op)                            \
+	{                                                                                   \
+		return call(t, a, expected, desired, old, op);                              \
+	}
+TERN_AMO_OF_(uint64_t, tern_amo64_)
+TERN_AMO_OF_(int64_t, tern_amo_int64_)
+TERN_AMO_OF_(uint32_t, tern_amo32_)
+TERN_AMO_OF_(int32_t, tern_amo_int32_)
+TERN_AMO_OF_(double, tern_amo_double_)
+TERN_AMO_OF_(float, tern_amo_float_)
+TERN_CAS_OF_(uint64_t, tern_cas64_)
+TERN_CAS_OF_(int64_t, tern_cas_int64_)
+TERN_CAS_OF_(uint32_t, tern_cas32_)
+TERN_CAS_OF_(int32_t, tern_cas_int32_)
+#undef TERN_AMO_OF_
+#undef TERN_CAS_OF_
+#endif
 
 #endif

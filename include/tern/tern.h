@@ -184,12 +184,12 @@ int tern_on_range(tern *t, unsigned n, unsigned *first);
  * tern_msg_float() or tern_msg_double() reads it. Up to 6 words are one line of 64 bytes; 7 or 8
  * are two, and cost a call of the library at each side.
  */
-#define tern_request(t, ...)                          \
-	tern_request_any(t, TERN_COUNT_(__VA_ARGS__), \
-			 TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-#define tern_reply(t, ...)                          \
-	tern_reply_any(t, TERN_COUNT_(__VA_ARGS__), \
-		       TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_request(t, ...)                           \
+	tern_request_any_(t, TERN_COUNT_(__VA_ARGS__), \
+			  TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply(t, ...)                           \
+	tern_reply_any_(t, TERN_COUNT_(__VA_ARGS__), \
+			TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
 /* The same with the words in an array, for callers that count at run time. */
 int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words);
@@ -203,9 +203,9 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
  * call returns the code of the last that did not. It may wait, so it is refused under a hold
  * (-EDEADLK).
  */
-#define tern_request_list(t, ranks, count, ...)                             \
-	tern_request_list_words(t, ranks, count, TERN_COUNT1_(__VA_ARGS__), \
-				TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_request_list(t, ranks, count, ...)                              \
+	tern_request_list_words_(t, ranks, count, TERN_COUNT1_(__VA_ARGS__), \
+				 TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsigned id, unsigned n,
 			    const uint64_t *words);
 
@@ -214,9 +214,9 @@ int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsi
  * replies to it: its handler is a reply handler, and sends nothing. For the program and deferred
  * functions, -EPERM in a handler. Without room it serves what arrives until there is.
  */
-#define tern_reply_to(t, ...)                            \
-	tern_reply_to_words(t, TERN_COUNT_(__VA_ARGS__), \
-			    TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply_to(t, ...)                             \
+	tern_reply_to_words_(t, TERN_COUNT_(__VA_ARGS__), \
+			     TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words);
 
 /*
@@ -225,12 +225,12 @@ int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const ui
  * TERN_REQUEST_MAX, a reply 0 to TERN_PAYLOAD_MAX. `data` is free again on return. With 0 bytes the
  * message has no payload: it is the one that tern_request() or tern_reply() would send.
  */
-#define tern_request_data(t, dst, id, data, ...)                           \
-	tern_request_data_any(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
-			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-#define tern_reply_data(t, m, id, data, ...)                           \
-	tern_reply_data_any(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
-			    TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_request_data(t, dst, id, data, ...)                            \
+	tern_request_data_any_(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
+			       TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply_data(t, m, id, data, ...)                            \
+	tern_reply_data_any_(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
+			     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
 			    unsigned n, const uint64_t *words);
 int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
@@ -249,9 +249,9 @@ int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed);
  * grow again. -EMSGSIZE: it is shorter already.
  */
 int tern_claim_shorten(tern *t, void *claimed, size_t len);
-#define tern_commit(t, claimed, ...)                           \
-	tern_commit_any(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
-			TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_commit(t, claimed, ...)                            \
+	tern_commit_any_(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
+			 TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words);
 int tern_abandon(tern *t, void *claimed);
 
@@ -269,9 +269,9 @@ enum tern_claim_from {
 };
 int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
 		     void **claimed);
-#define tern_reply_commit(t, m, claimed, ...)                           \
-	tern_reply_commit_any(t, m, claimed, TERN_COUNT1_(__VA_ARGS__), \
-			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply_commit(t, m, claimed, ...)                            \
+	tern_reply_commit_any_(t, m, claimed, TERN_COUNT1_(__VA_ARGS__), \
+			       TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
 			    const uint64_t *words);
 

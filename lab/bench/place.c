@@ -12,15 +12,11 @@
 int place_open(struct bench_rank *p, struct place *l, size_t bytes)
 {
 	void *own, *there;
-	tern_addr a;
 	int rc = tern_alloc_all(p->t, bytes, &own);
 	if (rc)
 		return rc;
-	rc = tern_addr_of(p->t, own, &a);
-	if (rc)
-		return rc;
 	l->own = own;
-	l->addr = tern_addr_at(a, 1 - p->rank);
+	l->addr = tern_addr_at(p->t, 1 - p->rank, own);
 	rc = tern_addr_local(p->t, l->addr, bytes, &there);
 	if (rc)
 		return rc;

@@ -76,7 +76,7 @@ static void stream_send(struct raw_arena *a, uint64_t first, uint64_t count, enu
 		if (i % RAW_LEAF == 0 && i >= RAW_LINES)
 			raw_wait(&a->freed.head, i / RAW_LEAF - RING_LEAVES + 1, manner);
 		line_write(&a->stream[i % RAW_LINES], i);
-		tern_prefetch_write(&a->stream[i % RAW_LINES + TERN_PREFETCH]);
+		tern_prefetch_write_(&a->stream[i % RAW_LINES + TERN_PREFETCH]);
 	}
 	raw_wait(&a->finished.head, first + count, manner);
 }
@@ -119,7 +119,7 @@ static void values_send(struct raw_arena *a, uint64_t first, uint64_t count, enu
 		l->word[at] = i;
 		raw_tell(&l->head, i + 1);
 		if (++at == RAW_SEVEN) {
-			tern_prefetch_write(l + TERN_PREFETCH);
+			tern_prefetch_write_(l + TERN_PREFETCH);
 			at = 0;
 			line++;
 		}

@@ -40,11 +40,10 @@ static bool crowded;
 
 static int ends_find(struct bench_rank *p, struct rings_memory *own, size_t bytes)
 {
-	tern_addr addr;
-	int rc = tern_addr_of(p->t, own, &addr);
+	int rc = 0;
 	for (uint32_t r = 0; r < p->ranks && !rc; r++) {
 		void *there = NULL;
-		rc = tern_addr_local(p->t, tern_addr_at(addr, r), bytes, &there);
+		rc = tern_addr_local(p->t, tern_addr_at(p->t, r, own), bytes, &there);
 		struct rings_memory *m = there;
 		if (rc)
 			break;

@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) int words_stream(tern *t, uint32_t 
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++)
-		rc = tern_request_any(t, words, to, id, i, i, i, i, i, i, i, i);
+		rc = tern_request_any_(t, words, to, id, i, i, i, i, i, i, i, i);
 	return rc;
 }
 
@@ -203,8 +203,8 @@ static inline __attribute__((always_inline)) int words_turns(tern *t, unsigned w
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++)
-		rc = tern_request_any(t, words, 1 + i % 2, WORDS_TAKE + words, i, i, i, i, i, i, i,
-				      i);
+		rc = tern_request_any_(t, words, 1 + i % 2, WORDS_TAKE + words, i, i, i, i, i, i, i,
+				       i);
 	return rc;
 }
 
@@ -237,7 +237,7 @@ static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t wit
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++) {
-		rc = tern_request_any(t, words, with, WORDS_ASK + words, i, i, i, i, i, i, i, i);
+		rc = tern_request_any_(t, words, with, WORDS_ASK + words, i, i, i, i, i, i, i, i);
 		if (!rc)
 			rc = tern_wait(t, &answers, 1);
 	}

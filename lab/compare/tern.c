@@ -211,20 +211,16 @@ void peer_stream(double *data, size_t n, size_t apart, size_t places, uint64_t c
 
 /* -- Memory of the other rank ------------------------------------------------------ */
 
-static double *memory;
-static tern_addr memory_at;
-
 double *peer_memory(size_t bytes)
 {
 	void *p;
 	must(tern_alloc_all(t, bytes, &p));
-	must(tern_addr_of(t, p, &memory_at));
-	return memory = p;
+	return p;
 }
 
 static tern_addr address(const double *at)
 {
-	return tern_addr_at(memory_at, 1) + (size_t)(at - memory) * sizeof *at;
+	return tern_addr_at(t, 1, at);
 }
 
 void peer_put(double *at, size_t n)

@@ -570,7 +570,7 @@ void bench_align(struct bench *b)
 		tern_poll(b->t[COST_DESTINATION]);
 	} while (lane->tail != lane->base);
 	for (int i = 0; i < SETTLE; i++) { /* no inlet is taken for a stream */
-		tern_look_around(b->t[COST_SOURCE]);
-		tern_look_around(b->t[COST_DESTINATION]);
+		tern_look_around_(b->t[COST_SOURCE]);
+		tern_look_around_(b->t[COST_DESTINATION]);
 	}
 }

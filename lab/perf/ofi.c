@@ -24,10 +24,7 @@ static int ofi_open_beside(struct bench_rank *p, bool waits)
 	if (rc)
 		return rc;
 	source = memset(memory, 1, FABRIC_MOST);
-	rc = tern_addr_of(p->t, source, &target);
-	if (rc)
-		return rc;
-	target = tern_addr_at(target, 1 - p->rank);
+	target = tern_addr_at(p->t, 1 - p->rank, source);
 	return fabric_bare_open(p, waits);
 }
 

@@ -54,11 +54,11 @@ int parts_open(struct bench_rank *p)
 		rc = tern_on(p->t, HANDLER_LAID, lay_answered);
 	if (!rc)
 		rc = tern_alloc_all(p->t, bytes, &own);
-	if (!rc)
-		rc = tern_addr_of(p->t, own, &there);
+	if (rc)
+		return rc;
 	heap = own;
-	there = tern_addr_at(there, 1 - p->rank);
-	return rc;
+	there = tern_addr_at(p->t, 1 - p->rank, own);
+	return 0;
 }
 
 int parts_move(struct bench_rank *p)

@@ -65,8 +65,6 @@ static int start_open(struct bench_rank *p)
 MOVES(put_starts, tern_put_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op))
 MOVES(get_starts, tern_get_start(p->t, place.own + SOURCE_AT, place.addr, p->size, &op))
 MOVES(put_locals, tern_put_local_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op, &op))
-MOVES(put_values, tern_put_value(p->t, place.addr, i, p->size))
-MOVES(get_values, tern_get_value(p->t, place.addr, p->size, &value))
 MOVES(copies_there, (place_copy(place.there, place.own + SOURCE_AT, p->size), 0))
 MOVES(copies_here, (place_copy(place.own + SOURCE_AT, place.there, p->size), 0))
 
@@ -99,20 +97,6 @@ static const struct test test_put_local = {
 	.play = { .measure = { .time = PHASE_FIRST, .act = put_locals } },
 };
 
-static const struct test test_put_value = {
-	{ "put-value", "puts of a value to another rank's heap", NULL },
-	{ "bytes", 1, 8, { 2, { 4, 8 } }, { 0 } },
-	.like = &mapped,
-	.play = { .measure = { .time = PHASE_FIRST, .act = put_values } },
-};
-
-static const struct test test_get_value = {
-	{ "get-value", "gets of a value from another rank's heap", NULL },
-	.like = &test_put_value,
-	.play = { .measure = { .time = PHASE_FIRST, .act = get_values },
-		  .limit = { { .time = PHASE_FIRST, .act = copies_here } } },
-};
-
 /* -- Atomics that nobody fights for -------------------------------------------------------- */
 
 static int adds(struct bench_rank *p)
@@ -121,8 +105,8 @@ static int adds(struct bench_rank *p)
 	uint32_t half;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = p->size == sizeof old
-				? tern_amo64(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &old)
-				: tern_amo32(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &half);
+				? tern_amo(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &old)
+				: tern_amo(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &half);
 	return p->rc;
 }
 
@@ -242,7 +226,7 @@ static int block_gets(struct bench_rank *p)
 	const tern_block from = { .run = p->size, .count = 1 };
 	static char to[sizeof block];
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_block_get(p->t, 1, &from, to, p->size);
+		p->rc = tern_block_get(p->t, to, p->size, 1, &from);
 	return p->rc;
 }
 
@@ -262,7 +246,7 @@ static const struct test test_block_get = {
 	.bar = { { 64, "at most 3.00" } },
 };
 
-const struct test *const start_tests[] = {
-	&test_put_start, &test_get_start,   &test_put_local, &test_put_value, &test_get_value,
-	&test_add,       &test_put_request, &test_put_reply, &test_block_get, NULL
-};
+const struct test *const start_tests[] = { &test_put_start,   &test_get_start,
+					   &test_put_local,   &test_add,
+					   &test_put_request, &test_put_reply,
+					   &test_block_get,   NULL };

@@ -139,7 +139,8 @@ enum { FAST = 1, DIRTY = 2 }; /* bits of the way: by Tern, and what the source i
 static int copy_fast(struct bench_rank *p)
 {
 	tern_op op = TERN_OP;
-	int rc = tern_copy_start(p->t, place.addr, tern_addr_at(place.addr, p->rank), p->size, &op);
+	int rc = tern_copy_start(p->t, place.addr, tern_addr_at(p->t, p->rank, place.own), p->size,
+				 &op);
 	return rc ? rc : tern_op_wait(p->t, &op);
 }
 
@@ -216,7 +217,7 @@ static int atomic_open(struct bench_rank *p)
 	int rc = place_open(p, &place, sizeof(struct arena));
 	if (rc)
 		return rc;
-	word = tern_addr_at(place.addr, 1);
+	word = tern_addr_at(p->t, 1, place.own);
 	arena = (struct arena *)(void *)(p->rank ? place.own : place.there);
 	if (p->rank)
 		memset(place.own, 0, sizeof *arena);
@@ -228,7 +229,7 @@ typedef int atomic_add(struct bench_rank *p);
 static int add_fast(struct bench_rank *p)
 {
 	uint64_t old;
-	return tern_amo64(p->t, word, TERN_AMO_ADD, 1, &old);
+	return tern_amo(p->t, word, TERN_AMO_ADD, 1, &old);
 }
 
 static int add_bare(struct bench_rank *p)

@@ -17,7 +17,7 @@ const struct run run_table[] = {
 		       RUN_EVERY, .tool = true },
 	{ "latency", "perf",
 	  "--test send-overhead,handling-overhead,round-trip,auto-trip,chan-trip,spawn-trip,"
-	  "put-value,get-value,add",
+	  "put-start,get-start,add",
 	  "--repeat 5 --test send-overhead,handling-overhead,round-trip,auto-trip,chan-trip", NULL,
 	  NULL, NULL, RUN_EVERY, .tool = true },
 	{ "bandwidth", "perf",

@@ -19,13 +19,13 @@ static inline __attribute__((always_inline)) int layer_write(struct endpoint *e,
 	tern *t = e->t;
 	struct tern_lane *lane = &t->lane[dst];
 	if (TERN_UNLIKELY(!t->reach ||
-			  !tern_lane_write(lane, TERN_HANDLER_MAX + id, n, TERN_SIX_VALUES_))) {
+			  !tern_lane_write_(lane, TERN_HANDLER_MAX + id, n, TERN_SIX_VALUES_))) {
 		const uint64_t words[] = { TERN_SIX_VALUES_ };
 		return layer_request(e, dst, id, NULL, 0, n, words);
 	}
-	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
-		tern_knock(t, lane);
-	tern_look(t);
+	if (TERN_UNLIKELY(tern_unheeded_(lane))) /* cost: base status */
+		tern_knock_(t, lane);
+	tern_look_(t);
 	return 0;
 }
 
@@ -50,7 +50,7 @@ static inline void layer_line_send(struct tern_lane *lane, tern_msg *m, uint64_t
 {
 	/* ring.R1, release; acquired in inlet_drain(). */
 	atomic_store_explicit(&m->head, lane->head | bits, memory_order_release);
-	tern_prefetch_write((char *)m + lane->ahead);
+	tern_prefetch_write_((char *)m + lane->ahead);
 	lane->tail = (char *)(m + 1); /* cost: order setup */
 }
 
@@ -74,7 +74,7 @@ static inline bool layer_may_take(const tern *t)
 /* Whether the message at the cursor is there and has this header: what is expected ^ the bits. */
 static inline bool layer_is(const tern_msg *m, uint64_t head)
 {
-	/* ring.R1, acquire; released in tern_line_write(): the words follow the header. */
+	/* ring.R1, acquire; released in tern_line_write_(): the words follow the header. */
 	return TERN_LIKELY(atomic_load_explicit(&m->head, memory_order_acquire) == head);
 }
 
@@ -92,7 +92,7 @@ static inline bool layer_turn(struct tern_inlet *in)
 	return inlet_control(in, head ^ in->expect);
 }
 
-/* tern_look(), for calls that end with it: true if this one looks, by tern_look_around(). */
+/* tern_look_(), for calls that end with it: true if this one looks, by tern_look_around_(). */
 static inline bool layer_looks(tern *t)
 {
 	return --t->looks == 0;
@@ -107,7 +107,7 @@ int layer_sent_look(tern *t);
 
 static inline int layer_sent(tern *t, struct tern_lane *lane)
 {
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
+	if (TERN_UNLIKELY(tern_unheeded_(lane)))
 		return layer_sent_knock(t, lane);
 	return TERN_UNLIKELY(layer_looks(t)) ? layer_sent_look(t) : 0;
 }
@@ -121,10 +121,10 @@ enum layer_answered { ANSWER_WRITTEN, ANSWER_KNOCK, ANSWER_RARE };
 static inline enum layer_answered layer_answer_write(tern *t, unsigned id, uint64_t w0, uint64_t w1)
 {
 	struct tern_lane *lane = t->answer;
-	if (TERN_UNLIKELY(!tern_lane_write(lane, TERN_HANDLER_MAX + id, 2, w0, w1, 0, 0, 0, 0)))
+	if (TERN_UNLIKELY(!tern_lane_write_(lane, TERN_HANDLER_MAX + id, 2, w0, w1, 0, 0, 0, 0)))
 		return ANSWER_RARE;
-	t->current = tern_answered(t);
-	return TERN_UNLIKELY(tern_unheeded(lane)) ? ANSWER_KNOCK : ANSWER_WRITTEN;
+	t->current = tern_answered_(t);
+	return TERN_UNLIKELY(tern_unheeded_(lane)) ? ANSWER_KNOCK : ANSWER_WRITTEN;
 }
 
 int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w0, uint64_t w1);
@@ -132,10 +132,10 @@ int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w
 static inline int layer_answer(tern *t, unsigned id, uint64_t w0, uint64_t w1)
 {
 	struct tern_lane *lane = t->answer;
-	if (TERN_UNLIKELY(!tern_lane_write(lane, TERN_HANDLER_MAX + id, 2, w0, w1, 0, 0, 0, 0)))
+	if (TERN_UNLIKELY(!tern_lane_write_(lane, TERN_HANDLER_MAX + id, 2, w0, w1, 0, 0, 0, 0)))
 		return layer_answer_rest(t, ANSWER_RARE, id, w0, w1);
-	t->current = tern_answered(t);
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
+	t->current = tern_answered_(t);
+	if (TERN_UNLIKELY(tern_unheeded_(lane)))
 		return layer_answer_rest(t, ANSWER_KNOCK, id, w0, w1);
 	return 0;
 }

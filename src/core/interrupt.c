@@ -79,7 +79,7 @@ void interrupt_left(struct endpoint *e)
 {
 	struct interrupt *i = e->interrupt;
 	/* No bell rings for work that was handed over, and for what is pending it has rung. */
-	bool armed = e->armed && !e->work && !(tern_alerted(e->t) & ALERT_PENDING);
+	bool armed = e->armed && !e->work && !(tern_alerted_(e->t) & ALERT_PENDING);
 	if (i && atomic_load_explicit(&i->thread, memory_order_relaxed) && !i->ticking && !armed)
 		tick_start(i, i->tick);
 }
@@ -207,7 +207,7 @@ static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 			tick_start(i, tick_longer(i));
 		return;
 	}
-	tern_guard_add(e->t, GUARD_INSIDE);
+	tern_guard_add_(e->t, GUARD_INSIDE);
 	running = i;
 	if (!tick || !tick_found_calls(i)) {
 		uint64_t began = e->world->now();
@@ -216,7 +216,7 @@ static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 		interrupt_rest(i, began);
 	}
 	running = NULL;
-	tern_guard_add(e->t, -GUARD_INSIDE);
+	tern_guard_add_(e->t, -GUARD_INSIDE);
 }
 
 bool interrupt_active(void)

@@ -151,14 +151,14 @@ void layer_serve(struct endpoint *e, unsigned id, bool (*may)(tern *t, const ter
 
 int layer_sent_knock(tern *t, struct tern_lane *lane)
 {
-	tern_knock(t, lane);
-	tern_look(t);
+	tern_knock_(t, lane);
+	tern_look_(t);
 	return 0;
 }
 
 int layer_sent_look(tern *t)
 {
-	tern_look_around(t);
+	tern_look_around_(t);
 	return 0;
 }
 
@@ -168,6 +168,6 @@ int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w
 	const uint64_t words[] = { w0, w1 };
 	if (what == ANSWER_RARE)
 		return layer_reply(t->own, id, NULL, 0, 2, words);
-	tern_knock(t, t->answer);
+	tern_knock_(t, t->answer);
 	return 0;
 }

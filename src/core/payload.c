@@ -110,18 +110,18 @@ payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len
 		return false;
 	net->next = (net->next + 1) % TERN_POOL_BLOCKS;
 	b->peer = dst;
-	tern_prefetch_write(b + BLOCKS_AHEAD);
-	tern_prefetch_write((b + BLOCKS_AHEAD)->data);
+	tern_prefetch_write_(b + BLOCKS_AHEAD);
+	tern_prefetch_write_((b + BLOCKS_AHEAD)->data);
 	memcpy(b->data, data, len);
 	block_set(b, BLOCK_SENT);
 	((tern_msg *)(void *)line)->payload = (uint64_t)(b->data - line) << TERN_LEN_BITS | len;
-	tern_line_write(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_LINE_WORDS,
+	tern_line_write_(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_LINE_WORDS,
 			TERN_SIX_VALUES_);
-	tern_prefetch_write(line + lane->ahead);
+	tern_prefetch_write_(line + lane->ahead);
 	lane->tail = line + TERN_LINE;
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
-		tern_knock(t, lane);
-	tern_look(t);
+	if (TERN_UNLIKELY(tern_unheeded_(lane)))
+		tern_knock_(t, lane);
+	tern_look_(t);
 	return true;
 }
 
@@ -159,7 +159,7 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 }
 
 /* More words than a line has come from nobody: whoever calls this counts them. */
-int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
+int tern_request_payload_(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			 size_t len, TERN_SIX_)
 {
 	if (TERN_LIKELY(dst < t->reach && data && id < TERN_HANDLER_MAX && t->known[id] &&
@@ -222,7 +222,7 @@ int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 	return block_send(e, b, &p);
 }
 
-int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
+int tern_commit_words_(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
 {
 	return payload_commit(given(t), claimed, n, id, TERN_SIX_VALUES_, 0, 0);
 }
@@ -311,7 +311,7 @@ int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, uns
 	return reply_send(e, b, &p);
 }
 
-int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
+int tern_reply_payload_(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
 		       size_t len, TERN_SIX_)
 {
 	return payload_reply(given(t), m, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
@@ -409,7 +409,7 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 	return rc;
 }
 
-int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
+int tern_reply_commit_words_(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
 			    TERN_SIX_)
 {
 	return payload_reply_commit(given(t), m, claimed, n, id, TERN_SIX_VALUES_, 0, 0);

@@ -200,7 +200,7 @@ static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint
 	while (most == ALL || handled < most) {
 		char *at = in->cursor; /* cost: base read */
 		const tern_msg *m = (const tern_msg *)(const void *)at;
-		/* ring.R1, acquire; released in tern_line_write(): the words follow the header. */
+		/* ring.R1, acquire; released in tern_line_write_(): the words follow the header. */
 		uint64_t head = atomic_load_explicit(&m->head,
 						     memory_order_acquire); /* cost: base status */
 		uint64_t x = head ^ in->expect;                             /* cost: order status */

@@ -81,7 +81,7 @@ static bool progress_ends(const struct endpoint *e)
  */
 static void claim_end(struct endpoint *e, uint32_t bits)
 {
-	uint32_t was = tern_alerted(e->t);
+	uint32_t was = tern_alerted_(e->t);
 	while (!atomic_compare_exchange_weak(&e->t->alert, &was,
 					     (was & ~(ALERT_CLAIM | ALERT_SLEEPER)) | bits))
 		;
@@ -124,7 +124,7 @@ static bool ownership_claim(struct endpoint *e)
 
 static bool ownership_wanted(const struct endpoint *e)
 {
-	return program_busy(e) || tern_alerted(e->t) & ALERT_SLEEPER || progress_ends(e);
+	return program_busy(e) || tern_alerted_(e->t) & ALERT_SLEEPER || progress_ends(e);
 }
 
 /* -- Watching ------------------------------------------------------------------------------- */
@@ -238,7 +238,7 @@ static bool progress_claim(struct endpoint *e)
 {
 	if (!ownership_claim(e))
 		return false;
-	if (tern_alerted(e->t) & ALERT_ASLEEP) {
+	if (tern_alerted_(e->t) & ALERT_ASLEEP) {
 		alert_drop(e, ALERT_ASLEEP);
 		progress_disarm(e);
 	}
@@ -261,7 +261,7 @@ static bool progress_sleep(struct endpoint *e)
 	ownership_drop(e, ALERT_ASLEEP);
 	e->world->sleep(&e->progress->sleep, SLEEP_NS);
 	wake_forget(e->progress);
-	return tern_alerted(e->t) & ALERT_ASLEEP && progress_claim(e);
+	return tern_alerted_(e->t) & ALERT_ASLEEP && progress_claim(e);
 }
 
 /*

@@ -45,7 +45,7 @@ static __attribute__((noinline)) int quick_rest(tern *t, struct tern_inlet *in, 
 	return quick_round(e, in->next, handled);
 }
 
-/* ring.R1, acquire; released in tern_line_write(): the words follow the header. */
+/* ring.R1, acquire; released in tern_line_write_(): the words follow the header. */
 static inline uint64_t quick_head(const char *at)
 {
 	const tern_msg *m = (const tern_msg *)(const void *)at;
@@ -230,7 +230,7 @@ static void look_around(tern *t)
 		look_poll(e, handled);
 }
 
-void tern_look_around(tern *t)
+void tern_look_around_(tern *t)
 {
 	INSIDE struct scope scope = scope_open(t);
 	look_around(t);

@@ -22,18 +22,18 @@ _Thread_local uint32_t scope_depth;
 
 /*
  * Until the progress thread has given ownership back: it looks for us after every few messages.
- * tern_alerted() acquires what it did (alert.R6). Who changes the alert here is about to sleep, so
+ * tern_alerted_() acquires what it did (alert.R6). Who changes the alert here is about to sleep, so
  * the order of that is the default.
  */
 static void claim_wait(struct endpoint *e)
 {
-	for (int looks = 0; tern_alerted(e->t) & ALERT_CLAIM; looks++) {
+	for (int looks = 0; tern_alerted_(e->t) & ALERT_CLAIM; looks++) {
 		if (looks < CLAIM_LOOKS && e->spin) {
 			cpu_relax();
 		} else if (looks < CLAIM_LOOKS + CLAIM_YIELDS) {
 			e->world->yield();
 		} else {
-			uint32_t was = tern_alerted(e->t), asleep = was | ALERT_SLEEPER;
+			uint32_t was = tern_alerted_(e->t), asleep = was | ALERT_SLEEPER;
 			if (was & ALERT_CLAIM &&
 			    atomic_compare_exchange_strong(&e->t->alert, &was, asleep))
 				world_wait(&e->t->alert, asleep, CLAIM_SLEEP_NS);
@@ -44,7 +44,7 @@ static void claim_wait(struct endpoint *e)
 static void guard_add(struct endpoint *e, int64_t n)
 {
 	if (TERN_LIKELY(e->t->guard == e->guard))
-		tern_guard_add(e->t, n);
+		tern_guard_add_(e->t, n);
 	else
 		atomic_store_explicit(e->guard,
 				      atomic_load_explicit(e->guard, memory_order_relaxed) +
@@ -56,7 +56,7 @@ static void guard_add(struct endpoint *e, int64_t n)
 
 void scope_resume(struct endpoint *e)
 {
-	if (!(tern_alerted(e->t) & ALERT_PAUSED))
+	if (!(tern_alerted_(e->t) & ALERT_PAUSED))
 		return;
 	alert_drop(e, ALERT_PAUSED);
 	guard_add(e, -GUARD_INSIDE);
@@ -72,7 +72,7 @@ void scope_resume(struct endpoint *e)
 static void ownership_regain(struct endpoint *e, uint32_t entry)
 {
 	scope_resume(e);
-	while (tern_alerted(e->t) & (ALERT_CLAIM | ALERT_REGAIN)) {
+	while (tern_alerted_(e->t) & (ALERT_CLAIM | ALERT_REGAIN)) {
 		claim_wait(e);
 		if (!(alert_drop(e, ALERT_REGAIN) & ALERT_REGAIN))
 			continue;
@@ -83,7 +83,7 @@ static void ownership_regain(struct endpoint *e, uint32_t entry)
 		if (e->fenced)
 			atomic_thread_fence(memory_order_seq_cst);
 	}
-	if (tern_alerted(e->t) & ALERT_ASLEEP)
+	if (tern_alerted_(e->t) & ALERT_ASLEEP)
 		progress_relieve(e);
 }
 
@@ -119,19 +119,19 @@ bool scope_enter(struct endpoint *e)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
 	scope_depth++;
-	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
+	if (TERN_UNLIKELY(tern_alerted_(e->t) & ALERT_ENTRY))
 		ownership_regain(e, GUARD_INSIDE);
 	return true;
 }
 
 void scope_regain(struct endpoint *e)
 {
-	if (tern_alerted(e->t) & ALERT_ENTRY)
+	if (tern_alerted_(e->t) & ALERT_ENTRY)
 		ownership_regain(e, GUARD_INSIDE);
 }
 
 /*
- * The guard says that the program is inside before the alert is looked at (tern_guard_add() keeps
+ * The guard says that the program is inside before the alert is looked at (tern_guard_add_() keeps
  * the compiler from changing that). The thread raises CLAIM, issues a membarrier and then reads the
  * guard. The membarrier falls before this addition as the processor does it, or behind it. Before:
  * the load of the alert, which is later still, finds CLAIM. Behind: the thread finds the guard
@@ -139,9 +139,9 @@ void scope_regain(struct endpoint *e)
  */
 struct scope scope_open_light(tern *t)
 {
-	tern_guard_add(t, GUARD_INSIDE);
+	tern_guard_add_(t, GUARD_INSIDE);
 	scope_depth++;
-	if (TERN_UNLIKELY(tern_alert(t)))
+	if (TERN_UNLIKELY(tern_alert_(t)))
 		scope_regain(t->own);
 	return (struct scope){ t->own };
 }
@@ -153,7 +153,7 @@ void scope_close_entered(struct endpoint *e)
 		scope_leave(e);
 		return;
 	}
-	tern_guard_add(e->t, -GUARD_INSIDE);
+	tern_guard_add_(e->t, -GUARD_INSIDE);
 	scope_depth--;
 }
 
@@ -166,11 +166,11 @@ static void ownership_leave(struct endpoint *e)
 {
 	unsigned handled = 0;
 	for (int i = 0;
-	     i < LEAVE_LOOKS && !handled && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e);
+	     i < LEAVE_LOOKS && !handled && tern_alerted_(e->t) & ALERT_PENDING && !guard_busy(e);
 	     i++) {
 		guard_add(e, GUARD_INSIDE);
 		scope_depth++;
-		if (tern_alerted(e->t) & ALERT_ENTRY)
+		if (tern_alerted_(e->t) & ALERT_ENTRY)
 			ownership_regain(e, GUARD_INSIDE);
 		handled = ownership_serve(e);
 		guard_add(e, -GUARD_INSIDE);
@@ -256,7 +256,7 @@ void scope_return(struct endpoint *e, uint32_t scopes)
 		return;
 	guard_add(e, GUARD_ENTRY + scopes);
 	scope_depth = scopes;
-	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
+	if (TERN_UNLIKELY(tern_alerted_(e->t) & ALERT_ENTRY))
 		ownership_regain(e, scopes);
 }
 
@@ -265,7 +265,7 @@ void scope_return(struct endpoint *e, uint32_t scopes)
 void hold_rare(struct endpoint *e, int64_t n)
 {
 	if (progress_is_me(e)) {
-		tern_guard_add(e->t, -n); /* the guard is the program's */
+		tern_guard_add_(e->t, -n); /* the guard is the program's */
 		e->progress_holds++;
 		return;
 	}
@@ -278,7 +278,7 @@ void hold_rare(struct endpoint *e, int64_t n)
 		attach_first(e);
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
-	if (tern_alerted(e->t) & ALERT_ENTRY)
+	if (tern_alerted_(e->t) & ALERT_ENTRY)
 		ownership_regain(e, (uint32_t)n);
 	if (e->watchdog && held(e) == n / TERN_GUARD_HOLD)
 		watchdog_hold(e);
@@ -287,7 +287,7 @@ void hold_rare(struct endpoint *e, int64_t n)
 void release_rare(struct endpoint *e, int64_t n)
 {
 	if (progress_is_me(e)) {
-		tern_guard_add(e->t, n);
+		tern_guard_add_(e->t, n);
 		e->progress_holds -= e->progress_holds > 0;
 		return;
 	}
@@ -301,12 +301,12 @@ void release_rare(struct endpoint *e, int64_t n)
 		share_unlock(e);
 }
 
-void tern_hold_rare(tern *t)
+void tern_hold_rare_(tern *t)
 {
 	hold_rare(t->own, TERN_GUARD_HOLD);
 }
 
-void tern_release_rare(tern *t)
+void tern_release_rare_(tern *t)
 {
 	release_rare(t->own, TERN_GUARD_HOLD);
 }
@@ -326,10 +326,10 @@ int hold_mend(struct endpoint *e)
 
 void tern_hold(tern *t)
 {
-	tern_hold_inline(given(t));
+	tern_hold_inline_(given(t));
 }
 
 void tern_release(tern *t)
 {
-	tern_release_inline(given(t));
+	tern_release_inline_(given(t));
 }

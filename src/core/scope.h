@@ -121,15 +121,15 @@ void release_rare(struct endpoint *e, int64_t n); /* after it says that one is o
 
 static inline void library_hold(struct endpoint *e)
 {
-	tern_guard_add(e->t, GUARD_LIBRARY_HOLD);
-	if (TERN_UNLIKELY(tern_alert(e->t)))
+	tern_guard_add_(e->t, GUARD_LIBRARY_HOLD);
+	if (TERN_UNLIKELY(tern_alert_(e->t)))
 		hold_rare(e, GUARD_LIBRARY_HOLD);
 }
 
 static inline void library_release(struct endpoint *e)
 {
-	tern_guard_add(e->t, -GUARD_LIBRARY_HOLD);
-	if (TERN_UNLIKELY(tern_alert(e->t)))
+	tern_guard_add_(e->t, -GUARD_LIBRARY_HOLD);
+	if (TERN_UNLIKELY(tern_alert_(e->t)))
 		release_rare(e, GUARD_LIBRARY_HOLD);
 }
 

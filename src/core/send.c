@@ -21,7 +21,7 @@ static void send_knock(struct endpoint *e, struct tern_lane *lane)
 	}
 }
 
-void tern_knock(tern *t, struct tern_lane *lane)
+void tern_knock_(tern *t, struct tern_lane *lane)
 {
 	INSIDE struct scope scope = scope_given(t);
 	send_knock(t->own, lane);
@@ -31,7 +31,7 @@ void tern_knock(tern *t, struct tern_lane *lane)
 static void send_put(struct endpoint *e, struct tern_lane *lane, const struct parcel *p)
 {
 	lane_put(lane, p);
-	if (tern_unheeded(lane))
+	if (tern_unheeded_(lane))
 		send_knock(e, lane);
 }
 
@@ -79,7 +79,7 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 	if (TERN_UNLIKELY(e->trace))
 		trace_send(e, dst, RECORD_REQUEST, p);
 	send_put(e, lane, p);
-	tern_look(e->t);
+	tern_look_(e->t);
 	return 0;
 }
 
@@ -92,7 +92,7 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 	struct peer *to = &e->site.peer[lane->peer];
 	if (to->lost)
 		return to->net->ops->check(to->net, lane->peer);
-	e->t->current = tern_answered(e->t);
+	e->t->current = tern_answered_(e->t);
 	if (TERN_UNLIKELY(e->trace))
 		trace_send(e, inlet_source(e->inlet), RECORD_REPLY, p);
 	send_put(e, lane, p);
@@ -138,7 +138,7 @@ static int request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_ALL
 	return send_request(e, dst, &p);
 }
 
-int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
+int tern_request_rare_(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 {
 	return request_rare(t, dst, id, n, TERN_SIX_VALUES_, 0, 0);
 }
@@ -155,21 +155,21 @@ static int reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_
 	return send_reply(e, &p);
 }
 
-int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_)
+int tern_reply_rare_(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_)
 {
 	return reply_rare(t, m, id, n, TERN_SIX_VALUES_, 0, 0);
 }
 
 /* -- The inline sends as functions: for TERN_NO_INLINE, arrays of words, other languages -- */
 
-int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
+int tern_request_call_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
-	return tern_request_inline(given(t), n, dst, id, TERN_SIX_VALUES_);
+	return tern_request_inline_(given(t), n, dst, id, TERN_SIX_VALUES_);
 }
 
-int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
+int tern_reply_call_(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
 {
-	return tern_reply_inline(given(t), n, m, id, TERN_SIX_VALUES_);
+	return tern_reply_inline_(given(t), n, m, id, TERN_SIX_VALUES_);
 }
 
 /* The i-th word, or 0 where there is none; more than fit are refused with their number. */
@@ -193,8 +193,8 @@ static inline bool double_put(tern *t, struct tern_lane *lane, unsigned id, unsi
 	if (n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
 	    !lane_write_double(lane, (uint64_t)id << TERN_ID_SHIFT, n, words))
 		return false;
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
-		tern_knock(t, lane);
+	if (TERN_UNLIKELY(tern_unheeded_(lane)))
+		tern_knock_(t, lane);
 	return true;
 }
 
@@ -203,7 +203,7 @@ static __attribute__((noinline)) int request_double(tern *t, uint32_t dst, unsig
 {
 	if (TERN_UNLIKELY(dst >= t->reach || !double_put(t, &t->lane[dst], id, n, words)))
 		return request_rare(t, dst, id, n, WORDS_ALL(words, n));
-	tern_look(t);
+	tern_look_(t);
 	return 0;
 }
 
@@ -212,7 +212,7 @@ static __attribute__((noinline)) int reply_double(tern *t, const tern_msg *m, un
 {
 	if (TERN_UNLIKELY(m != t->current || !double_put(t, t->answer, id, n, words)))
 		return reply_rare(t, m, id, n, WORDS_ALL(words, n));
-	t->current = tern_answered(t);
+	t->current = tern_answered_(t);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uin
 {
 	if (TERN_UNLIKELY(words_double(n)))
 		return request_double(t, dst, id, n, words);
-	return tern_request_inline(t, n, dst, id, WORDS_AT(words, n));
+	return tern_request_inline_(t, n, dst, id, WORDS_AT(words, n));
 }
 
 /* All ranks are checked before the first is sent to; one that is lost does not stop the others. */
@@ -245,7 +245,7 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 	t = given(t);
 	if (TERN_UNLIKELY(words_double(n)))
 		return reply_double(t, m, id, n, words);
-	return tern_reply_inline(t, n, m, id, WORDS_AT(words, n));
+	return tern_reply_inline_(t, n, m, id, WORDS_AT(words, n));
 }
 
 int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
@@ -254,7 +254,7 @@ int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data
 	t = given(t);
 	if (TERN_UNLIKELY(n > TERN_LINE_WORDS)) /* 9 are refused */
 		return payload_request(t, dst, id, data, n, len, WORDS_ALL(words, n));
-	return tern_request_payload(t, dst, id, data, n, len, WORDS_AT(words, n));
+	return tern_request_payload_(t, dst, id, data, n, len, WORDS_AT(words, n));
 }
 
 int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
@@ -263,7 +263,7 @@ int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *d
 	t = given(t);
 	if (TERN_UNLIKELY(words_double(n)))
 		return payload_reply(t, m, id, data, n, len, WORDS_ALL(words, n));
-	return tern_reply_payload(t, m, id, data, n, len, WORDS_AT(words, n));
+	return tern_reply_payload_(t, m, id, data, n, len, WORDS_AT(words, n));
 }
 
 int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words)

@@ -201,7 +201,7 @@ enum { GUARD_INSIDE = 1, GUARD_MASK = 0xffff };
 
 /*
  * The half that says whether the program has ownership. guard.R5, acquire; released in
- * tern_guard_add().
+ * tern_guard_add_().
  */
 static inline uint32_t guard_busy(const struct endpoint *e)
 {

@@ -175,7 +175,7 @@ static void lane_say(struct end *e, struct tern_lane *lane, uint64_t word)
 		ask_all();
 	REQUIRE(lane_ready(lane));
 	lane_put(lane, &p);
-	if (tern_unheeded(lane))
+	if (tern_unheeded_(lane))
 		e->net->ops->knock(e->net, lane);
 }
 

@@ -219,7 +219,7 @@ static int join_job(struct group *g, const struct boot *b)
 	return join_session(&g->job, b->rank, world_used());
 }
 
-int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
+int tern_open_layout_(tern **t, const tern_options *o, unsigned layout)
 {
 	struct boot b;
 	int rc = layout_check(layout);
@@ -257,7 +257,7 @@ static int local_open(struct group *g, uint32_t n)
 	return rc;
 }
 
-int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
+int tern_open_local_layout_(uint32_t n, tern **t, unsigned layout)
 {
 	int rc = layout_check(layout);
 	if (rc)

@@ -132,8 +132,8 @@ TEST(the_number_of_ranks_has_limits)
 TEST(a_program_of_another_layout_is_refused)
 {
 	tern *t = NULL;
-	CHECK_IS(tern_open_layout(&t, NULL, TERN_LAYOUT + 1), -EPROTO);
-	CHECK_IS(tern_open_local_layout(1, &t, TERN_LAYOUT + 1), -EPROTO);
+	CHECK_IS(tern_open_layout_(&t, NULL, TERN_LAYOUT + 1), -EPROTO);
+	CHECK_IS(tern_open_local_layout_(1, &t, TERN_LAYOUT + 1), -EPROTO);
 	CHECK(sentence_has(-EPROTO, "compile"));
 	CHECK(t == NULL);
 }

@@ -195,7 +195,7 @@ static void *put_and_add(void *arg)
 	uint64_t old, seen;
 	tern_op op = TERN_OP;
 	for (uint64_t i = 0; i < rounds; i++) {
-		CHECK_IS(tern_amo64(h->worker, counter, TERN_AMO_ADD, 1, &old), 0);
+		CHECK_IS(tern_amo(h->worker, counter, TERN_AMO_ADD, 1, &old), 0);
 		CHECK_IS(tern_put(h->worker, table + me * 8, &i, sizeof i), 0);
 		CHECK_IS(tern_get(h->worker, &seen, table + me * 8, sizeof seen), 0);
 		hand_wrong(h, seen != i);
@@ -384,7 +384,7 @@ static void on_fill(tern *t, const tern_msg *m)
 	static const uint64_t words[4] = { 1, 2, 3, 4 };
 	segment_codes[0] = tern_segment_reply(t, m, tern_msg_word(m, 0), words, 8);
 	CHECK(sentence_has(segment_codes[0], "a reply transfer to a worker of rank 0"));
-	segment_codes[1] = tern_segment_reply4(t, m, tern_msg_word(m, 0), words);
+	segment_codes[1] = tern_segment_reply(t, m, tern_msg_word(m, 0), words, 32);
 	CHECK_IS(tern_reply(t, m, TELL, 0, 0), 0);
 }
 

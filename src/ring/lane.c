@@ -175,7 +175,7 @@ static void lane_close_line(struct tern_lane *lane)
 static void write_at(char *at, uint64_t head, const struct parcel *p)
 {
 	const uint64_t *w = p->word;
-	tern_line_write(at, head | p->bits, p->n, w[0], w[1], w[2], w[3], w[4], w[5]);
+	tern_line_write_(at, head | p->bits, p->n, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
 /*
@@ -183,7 +183,7 @@ static void write_at(char *at, uint64_t head, const struct parcel *p)
  * for that. While a line is shared, limit is 0: the inline path then brings
  * whole-line messages to lane_put(), and only those, without a test of its own.
  */
-int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word)
+int tern_lane_share_(struct tern_lane *lane, uint64_t bits, uint64_t word)
 {
 	char *line =
 		lane->piece ? lane->tail + TERN_LINE : lane->tail; /* a full line is left behind */
@@ -193,7 +193,7 @@ int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word)
 		head_clear(line + at);
 	((tern_msg *)(void *)line)->word[0] = word;
 	head_publish(line, lane->head | TERN_HEAD_PIECE | bits);
-	tern_prefetch_write(line + lane->ahead);
+	tern_prefetch_write_(line + lane->ahead);
 	lane->tail = line;
 	lane->piece = line + TERN_PIECE;
 	lane->limit = NULL;
@@ -223,8 +223,8 @@ bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const 
 	if (!lane_has_two(lane))
 		return false;
 	put_second(lane, n, words);
-	tern_line_write(p, lane->head | TERN_HEAD_CONTROL | bits | n, TERN_LINE_WORDS, words[0],
-			words[1], words[2], words[3], words[4], words[5]);
+	tern_line_write_(p, lane->head | TERN_HEAD_CONTROL | bits | n, TERN_LINE_WORDS, words[0],
+			 words[1], words[2], words[3], words[4], words[5]);
 	lane_fetch_two(lane);
 	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
 	return true;
@@ -239,7 +239,7 @@ static void put_line(struct tern_lane *lane, const struct parcel *p)
 		((tern_msg *)(void *)lane->tail)->payload =
 			(uint64_t)(p->payload - lane->tail) << TERN_LEN_BITS | p->len;
 	write_at(lane->tail, lane->head | (two ? TERN_HEAD_CONTROL : 0), p);
-	tern_prefetch_write(lane->tail + lane->ahead);
+	tern_prefetch_write_(lane->tail + lane->ahead);
 	lane->tail += TERN_LINE << two;                         /* cost: order setup */
 	if (lane_stuck(lane) && !lane_turn(lane) && lane->gate) /* cost: flow status */
 		lane->gate->accept = 0;
@@ -254,7 +254,7 @@ void lane_put(struct tern_lane *lane, const struct parcel *p)
 		return;
 	}
 	lane_close_line(lane);
-	if (!small || !tern_lane_share(lane, p->bits, p->word[0]))
+	if (!small || !tern_lane_share_(lane, p->bits, p->word[0]))
 		put_line(lane, p);
 }
 
@@ -264,7 +264,7 @@ void lane_shut(struct tern_lane *lane)
 		lane->padded += lane_empty_pieces(lane);
 		lane->tail += TERN_LINE;
 	}
-	lane->limit = NULL; /* brings every send to tern_request_rare() */
+	lane->limit = NULL; /* brings every send to tern_request_rare_() */
 	lane->piece = NULL;
 	lane->end = NULL;
 }

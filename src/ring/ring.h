@@ -135,8 +135,8 @@ void lane_put(struct tern_lane *lane, const struct parcel *p);
 /* As a send fetches a line, of a message that takes two. */
 static inline void lane_fetch_two(const struct tern_lane *lane)
 {
-	tern_prefetch_write(lane->tail + lane->ahead);
-	tern_prefetch_write(lane->tail + lane->ahead + TERN_LINE);
+	tern_prefetch_write_(lane->tail + lane->ahead);
+	tern_prefetch_write_(lane->tail + lane->ahead + TERN_LINE);
 }
 
 /* Whether two lines can be written at once; of a lane that is not connected, both are 0. */
@@ -147,7 +147,7 @@ static inline bool lane_has_two(const struct tern_lane *lane)
 
 /*
  * Writes a message of two lines and no payload where the lane has room for it in the common case,
- * as tern_lane_write() does; false if this is not it. `bits` has the handler.
+ * as tern_lane_write_() does; false if this is not it. `bits` has the handler.
  */
 bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words);
 

@@ -65,7 +65,7 @@ static bool ring_send_parcel(const struct parcel *p)
 	    lane_write_double(&ring.lane, HANDLER << TERN_ID_SHIFT, p->n, w))
 		return true;
 	if (!plain || words_double(p->n) ||
-	    !tern_lane_write(&ring.lane, HANDLER, p->n, w[0], w[1], w[2], w[3], w[4], w[5])) {
+	    !tern_lane_write_(&ring.lane, HANDLER, p->n, w[0], w[1], w[2], w[3], w[4], w[5])) {
 		if (!lane_ready(&ring.lane))
 			return false;
 		lane_put(&ring.lane, p);

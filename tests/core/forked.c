@@ -129,14 +129,14 @@ static void memory(void)
 	REFUSED(tern_store_sync(t, 1));
 	REFUSED(tern_store_sync_for(t, 1, 0));
 	REFUSED(tern_store_sync_all(t));
-	REFUSED(tern_amo64(t, there, TERN_AMO_ADD, 1, NULL));
-	REFUSED(tern_cas32(t, there, 1, 2, NULL));
+	REFUSED(tern_amo(t, there, TERN_AMO_ADD, 1, (uint64_t *)NULL));
+	REFUSED(tern_cas(t, there, 1, 2, (uint32_t *)NULL));
 	REFUSED(tern_copy_start(t, there, there, 8, &op));
 	REFUSED(tern_get_when_start(t, &word, there, 8, there, 0, &op));
-	REFUSED(tern_block_get_start(t, next, &(tern_block){ .name = 0, .run = 8, .count = 1 },
-				     &word, 0, &op));
+	REFUSED(tern_block_get_start(t, &word, 0, next,
+				     &(tern_block){ .name = 0, .run = 8, .count = 1 }, &op));
 	REFUSED(tern_segment_put_start(t, (tern_segment)next << 48, &word, 8, &op));
-	REFUSED(tern_segment_put4_start(t, (tern_segment)next << 48, four, &op));
+	REFUSED(tern_segment_put_start(t, (tern_segment)next << 48, four, 32, &op));
 	REFUSED(tern_segment_open(t, bytes, 8, NULL, NULL, &segment));
 	REFUSED(tern_segment_shorten(t, 1, 1));
 	REFUSED(tern_segment_close(t, 1));
@@ -147,7 +147,6 @@ static void memory(void)
 	REFUSED_NULL(handed_alloc_all(t, 8));
 	REFUSED(tern_free(t, heap));
 	REFUSED(tern_free_all(t, heap));
-	REFUSED(tern_fence(t));
 	REFUSED(tern_flush(t));
 }
 
@@ -270,7 +269,7 @@ int main(void)
 	next = (me + 1) % n;
 	heap = handed_alloc_all(t, 2 << 20);
 	must(heap ? 0 : -errno);
-	there = tern_addr_at(handed_addr(t, heap), next);
+	there = tern_addr_at(t, next, heap);
 	must(tern_chan_to(t, next, 1, &to));
 	must(tern_chan_from(t, (me + n - 1) % n, 1, &from));
 	must(tern_barrier(t));

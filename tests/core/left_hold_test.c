@@ -51,13 +51,13 @@ static int call_segment_put(void)
 
 static int call_segment_put4(void)
 {
-	return tern_segment_put4(local[0], segment, (const uint64_t[4]){ 1, 2, 3, 4 });
+	return tern_segment_put(local[0], segment, (const uint64_t[4]){ 1, 2, 3, 4 }, 32);
 }
 
 static int call_block_get(void)
 {
 	const tern_block block = { .name = BLOCK, .run = 8, .count = 4, .stride = 8 };
-	return tern_block_get(local[0], 1, &block, got, 8);
+	return tern_block_get(local[0], got, 8, 1, &block);
 }
 
 static int call_queue(void)

@@ -81,7 +81,7 @@ static void stop_all(void)
 {
 	uint64_t yes = 1;
 	for (uint32_t r = 0; r < last; r++)
-		must(tern_put(t, tern_addr_at(handed_addr(t, stop), r), &yes, sizeof yes));
+		must(tern_put(t, tern_addr_at(t, r, stop), &yes, sizeof yes));
 }
 
 /* While the flood goes on. `share` bytes of a transfer at least move for each message. */
@@ -104,7 +104,7 @@ static void calls(tern_addr there, tern_addr far)
 	COUNT(tern_flush(t), BIG / share);
 	COUNT(tern_put(t, far, private, BIG), BIG / share);
 	COUNT(tern_store(t, there, private, BIG), BIG / share);
-	COUNT(tern_fence(t), 0);
+	COUNT(tern_flush(t), 0);
 }
 
 /* starved BYTES: of a transfer, for each message that is handled meanwhile. */
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 	must(tern_barrier(t));
 	if (tern_rank(t) == last) {
 		COUNT(tern_barrier(t), 0); /* all flood it as soon as they have left */
-		calls(tern_addr_at(handed_addr(t, big), 0), far);
+		calls(tern_addr_at(t, 0, big), far);
 		stop_all();
 	} else {
 		nanosleep(&(struct timespec){ .tv_nsec = 100000000 },

@@ -110,7 +110,7 @@ static struct value *shared;
 /* A value that the other living rank holds: the dead one might have been to make it ready. */
 static tern_addr value_there(tern *t)
 {
-	return tern_addr_at(handed_addr(t, shared), !tern_rank(t));
+	return tern_addr_at(t, !tern_rank(t), shared);
 }
 
 static void get_when(tern *t)

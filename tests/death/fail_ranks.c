@@ -63,9 +63,8 @@ static void say(const tern *t, const char *call, int rc)
 /* Puts to the victim's heap until that fails, and makes no other call. */
 static int heap_use(tern *t, const uint64_t *word)
 {
-	tern_addr a;
-	int rc = tern_addr_of(t, word, &a);
-	a = tern_addr_at(a, victim);
+	tern_addr a = tern_addr_at(t, victim, word);
+	int rc = 0;
 	while (!rc)
 		rc = tern_put(t, a, &(uint64_t){ 1 }, sizeof(uint64_t));
 	return rc;

@@ -43,7 +43,7 @@ static int put_long(tern *t, tern_addr a)
 
 static int put_a_value(tern *t, tern_addr a)
 {
-	return tern_put_value(t, a, 7, 4);
+	return tern_put(t, a, &(uint32_t){ 7 }, 4);
 }
 
 static int get_word(tern *t, tern_addr a)
@@ -59,12 +59,6 @@ static int get_block(tern *t, tern_addr a)
 static int get_long(tern *t, tern_addr a)
 {
 	return tern_get(t, room, a, AREA);
-}
-
-static int get_a_value(tern *t, tern_addr a)
-{
-	uint64_t v;
-	return tern_get_value(t, a, 8, &v);
 }
 
 static int waited(tern *t, int rc, tern_op *op)
@@ -93,39 +87,39 @@ static int get_started(tern *t, tern_addr a)
 static int amo_started(tern *t, tern_addr a)
 {
 	tern_op op = TERN_OP;
-	return waited(t, tern_amo64_start(t, a, TERN_AMO_ADD, 1, NULL, &op), &op);
+	return waited(t, tern_amo_start(t, a, TERN_AMO_ADD, 1, (uint64_t *)NULL, &op), &op);
 }
 
 static int add(tern *t, tern_addr a)
 {
 	uint64_t old;
-	return tern_amo64(t, a, TERN_AMO_ADD, 1, &old);
+	return tern_amo(t, a, TERN_AMO_ADD, 1, &old);
 }
 
 static int swap(tern *t, tern_addr a)
 {
-	return tern_amo64(t, a, TERN_AMO_SWAP, 1, NULL);
+	return tern_amo(t, a, TERN_AMO_SWAP, 1, (uint64_t *)NULL);
 }
 
 static int add32(tern *t, tern_addr a)
 {
-	return tern_amo32(t, a, TERN_AMO_ADD, 1, NULL);
+	return tern_amo(t, a, TERN_AMO_ADD, 1, (uint32_t *)NULL);
 }
 
 static int add_double(tern *t, tern_addr a)
 {
-	return tern_amo_double(t, a, TERN_AMO_ADD, 1, NULL);
+	return tern_amo(t, a, TERN_AMO_ADD, 1, (double *)NULL);
 }
 
 static int cas(tern *t, tern_addr a)
 {
 	uint64_t old;
-	return tern_cas64(t, a, 0, 1, &old);
+	return tern_cas(t, a, 0, 1, &old);
 }
 
 static int cas32(tern *t, tern_addr a)
 {
-	return tern_cas32(t, a, 0, 1, NULL);
+	return tern_cas(t, a, 0, 1, (uint32_t *)NULL);
 }
 
 static int store(tern *t, tern_addr a)
@@ -155,12 +149,12 @@ static int get_rows(tern *t, tern_addr a)
 
 static int copy_to(tern *t, tern_addr a)
 {
-	return tern_copy(t, a, tern_addr_at(board->common, LIVING), 64);
+	return tern_copy(t, a, handed_at(board->common, LIVING), 64);
 }
 
 static int copy_from(tern *t, tern_addr a)
 {
-	return tern_copy(t, tern_addr_at(board->common, LIVING), a, 64);
+	return tern_copy(t, handed_at(board->common, LIVING), a, 64);
 }
 
 static int local_pointer(tern *t, tern_addr a)
@@ -169,15 +163,15 @@ static int local_pointer(tern *t, tern_addr a)
 	return tern_addr_local(t, a, 8, &p);
 }
 
-static int after_a_fence(tern *t, tern_addr a)
+static int after_a_flush(tern *t, tern_addr a)
 {
-	int rc = tern_fence(t);
+	int rc = tern_flush(t);
 	return rc ? rc : tern_put(t, a, bytes, 8);
 }
 
 static int before_quiet(tern *t, tern_addr a)
 {
-	int rc = tern_amo64(t, a, TERN_AMO_ADD, 1, NULL);
+	int rc = tern_amo(t, a, TERN_AMO_ADD, 1, (uint64_t *)NULL);
 	return rc ? rc : tern_flush(t);
 }
 
@@ -205,7 +199,6 @@ static const struct use {
 	{ "get of a word", get_word },
 	{ "get of a block", get_block },
 	{ "long get", get_long },
-	{ "get of a value", get_a_value },
 	{ "put started", put_started },
 	{ "long put started", put_long_started },
 	{ "get started", get_started },
@@ -222,7 +215,7 @@ static const struct use {
 	{ "copy to it", copy_to },
 	{ "copy from it", copy_from },
 	{ "pointer", local_pointer },
-	{ "put after a fence", after_a_fence },
+	{ "put after a flush", after_a_flush },
 	{ "atomic before quiet", before_quiet },
 	{ "put to registered memory", region_put },
 	{ "get from registered memory", region_get },
@@ -253,7 +246,7 @@ static void victim_main(tern *t)
 
 static tern_addr place(void)
 {
-	return now.common ? tern_addr_at(board->common, VICTIM) : board->own;
+	return now.common ? handed_at(board->common, VICTIM) : board->own;
 }
 
 static void living_main(tern *t)
@@ -269,7 +262,7 @@ static void living_main(tern *t)
 	rc = now.use->fn(t, place());
 	if (!CHECK_IS(rc, -EOWNERDEAD) || !CHECK(strstr(tern_strerror(rc), "rank 1 is dead")))
 		printf("    %s: %s\n", now.use->name, tern_strerror(rc));
-	CHECK_IS(tern_put(t, tern_addr_at(board->common, LIVING), bytes, 8), 0);
+	CHECK_IS(tern_put(t, handed_at(board->common, LIVING), bytes, 8), 0);
 }
 
 static void next_session(tern *t)

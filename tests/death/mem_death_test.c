@@ -70,18 +70,17 @@ static int start(tern *t, tern_op *op)
 		return op ? tern_get_start(t, room, there, AREA, op)
 			  : tern_get(t, room, there, AREA);
 	case ATOMIC:
-		return tern_amo64_start(t, there, TERN_AMO_ADD, 1, &old, op);
+		return tern_amo_start(t, there, TERN_AMO_ADD, 1, &old, op);
 	case XFER:
 		return tern_segment_put_start(t, board->segment, room, 128, op);
 	case XFER4:
-		return tern_segment_put4_start(t, board->segment, words, op);
+		return tern_segment_put_start(t, board->segment, words, 32, op);
 	case WHEN:
 		return tern_get_when_start(t, room, board->flag, 8, board->flag, 1, op);
 	case BLOCK:
 		return tern_block_get_start(
-			t, VICTIM,
-			&(tern_block){ .name = 0, .stride = 100, .run = 50, .count = 100 }, room,
-			100, op);
+			t, room, 100, VICTIM,
+			&(tern_block){ .name = 0, .stride = 100, .run = 50, .count = 100 }, op);
 	case COPY_FROM:
 		return tern_copy_start(t, third, there, AREA, op);
 	case COPY_TO:
@@ -237,7 +236,7 @@ static void survive(void)
 		tern_poll(t);
 	ranks_nap(2000000);
 	if (me == VICTIM)
-		CHECK_IS(tern_amo64(t, board->flag, TERN_AMO_ADD, 5, NULL),
+		CHECK_IS(tern_amo(t, board->flag, TERN_AMO_ADD, 5, (uint64_t *)NULL),
 			 0); /* values it waited for are ready */
 	for (int i = 0; i < 1000; i++)
 		CHECK(tern_poll(t) >= 0);

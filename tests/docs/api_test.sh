@@ -79,7 +79,7 @@ for section in "$folder"/is-*; do
 	[[ -s $section ]] || fail "the section of $header is empty"
 	while IFS= read -r signature; do
 		grep -qxF -- "$signature" "$folder/headers/$header" && continue
-		[[ $signature == *...* ]] &&
+		[[ $signature == *...* || $signature == *TYPE* ]] &&
 			grep -qx "macro $(name <<<"$signature")" "$folder/headers/$header" && continue
 		fail "tern/$header: $signature"
 	done <"$section"
@@ -101,7 +101,7 @@ for page in $(find man -name "*.3" -type f); do
 			print type " " $0 ";" }' "$page" | signatures >"$folder/synopsis"
 	while IFS= read -r signature; do
 		grep -qxF -- "$signature" "$folder/built" && continue
-		[[ $signature == *...* ]] &&
+		[[ $signature == *...* || $signature == *TYPE* ]] &&
 			grep -qx "macro $(name <<<"$signature")" "$folder/built" && continue
 		fail "$page: $signature"
 	done <"$folder/synopsis"

@@ -153,20 +153,20 @@ static void mem_begin(unsigned what, tern_op *o, char *to)
 		(void)!tern_put_start(t[0], there + byte(), to, byte(), o);
 		break;
 	case 2:
-		(void)!tern_amo64_start(t[0], there, (enum tern_amo)(byte() % 7), 1,
-					(uint64_t *)(void *)to, o);
+		(void)!tern_amo_start(t[0], there, (enum tern_amo)(byte() % 7), 1,
+				      (uint64_t *)(void *)to, o);
 		break;
 	case 3:
 		(void)!tern_get_when_start(t[0], to, there, byte(), there + 512, 1 + byte(), o);
 		break;
 	case 4:
-		(void)!tern_block_get_start(t[0], 1,
+		(void)!tern_block_get_start(t[0], to, 8, 1,
 					    &(tern_block){ .name = byte() % 3,
 							   .offset = byte(),
 							   .stride = byte(),
 							   .run = 8,
 							   .count = byte() % 32 },
-					    to, 8, o);
+					    o);
 		break;
 	default:
 		(void)!tern_async_get_start(t[0], to, there, byte(), o);

@@ -34,6 +34,33 @@ static void on_question(tern *t, const tern_msg *m)
 		   tern_msg_float(m, 3));
 }
 
+/* The type of what gets the old value chooses the operation; minima compare as it does. */
+static int atomics(tern *t)
+{
+	uint64_t u64;
+	int64_t i64 = 0;
+	uint32_t u32;
+	int32_t i32;
+	double d;
+	float f;
+	tern_op op = TERN_OP;
+	void *p;
+	if (tern_alloc_all(t, 8, &p))
+		return 1;
+	tern_addr a = tern_addr_at(t, tern_rank(t), p);
+	return tern_amo(t, a, TERN_AMO_STORE, -1, (int64_t *)NULL) ||
+	       tern_amo(t, a, TERN_AMO_MIN, 5, &i64) || i64 != -1 ||
+	       tern_amo(t, a, TERN_AMO_MIN, 5, &u64) || u64 != UINT64_MAX ||
+	       tern_cas(t, a, 5, -2, &i64) || i64 != 5 ||
+	       tern_amo_start(t, a, TERN_AMO_MAX, 1, &i32, &op) || tern_op_wait(t, &op) ||
+	       i32 != -2 ||
+	       tern_cas_start(t, a, 1, 2, &u32, NULL) || u32 != 1 ||
+	       tern_amo(t, a, TERN_AMO_STORE, 0.5, &d) ||
+	       tern_amo(t, a, TERN_AMO_ADD, 1, &d) || d != 0.5 ||
+	       tern_amo(t, a, TERN_AMO_SWAP, 0.25f, &f) || tern_amo(t, a, TERN_AMO_LOAD, 0, &f) ||
+	       f != 0.25f;
+}
+
 int main(void)
 {
 	tern *t;
@@ -43,6 +70,8 @@ int main(void)
 		return 2;
 	if (half != 0.5 || quarter != -0.25f)
 		return 6;
+	if (atomics(t))
+		return 7;
 	tern_chan *to, *from;
 	uint64_t value = 0;
 	if (tern_chan_to(t, 0, 1, &to) || tern_chan_from(t, 0, 1, &from))

@@ -173,7 +173,7 @@ static void loop_add(uint32_t n)
 	uint64_t old;
 	mark();
 	for (uint32_t i = 0; i < n; i++)
-		tern_amo64(t[0], there, TERN_AMO_ADD, 1, &old);
+		tern_amo(t[0], there, TERN_AMO_ADD, 1, &old);
 	mark();
 }
 

@@ -126,7 +126,7 @@ static void call_get(void)
 static void call_amo(void)
 {
 	uint64_t old;
-	tern_amo64(t, there + 64, TERN_AMO_ADD, 1, &old);
+	tern_amo(t, there + 64, TERN_AMO_ADD, 1, &old);
 }
 
 static void call_request(void)
@@ -314,13 +314,13 @@ int main(void)
 	    tern_on(t, GREET, on_greet) || tern_alloc_all(t, 4096, &all))
 		return 1;
 	own = all;
-	there = tern_addr_at(handed_addr(t, all), tern_rank(t) == 0 ? 1 : 0);
+	there = tern_addr_at(t, tern_rank(t) == 0 ? 1 : 0, all);
 	tern_barrier(t);
 	if (tern_rank(t) == 0) {
 		greet_all();
 		rank_counted();
 		for (uint32_t r = 1; r < tern_size(t); r++)
-			tern_put(t, tern_addr_at(there, r) + 16, &over, sizeof over);
+			tern_put(t, handed_at(there, r) + 16, &over, sizeof over);
 	} else {
 		rank_answers();
 	}

@@ -173,9 +173,9 @@ static void operate(tern *t, uint64_t *words)
 	CHECK_IS(tern_put(t, a, &value, 8), 0);
 	CHECK_IS(tern_get(t, &got, a, 8), 0);
 	CHECK_IS(got, value);
-	CHECK_IS(tern_amo64(t, a, TERN_AMO_ADD, 5, &old), 0);
+	CHECK_IS(tern_amo(t, a, TERN_AMO_ADD, 5, &old), 0);
 	CHECK_IS(old, value);
-	CHECK_IS(tern_amo64(t, board->at, TERN_AMO_ADD, 1, NULL), 0);
+	CHECK_IS(tern_amo(t, board->at, TERN_AMO_ADD, 1, (uint64_t *)NULL), 0);
 	tern_addr far = board->at + (tern_addr)(me + 1) * sizeof block;
 	CHECK_IS(tern_put(t, far, block, sizeof block), 0);
 	CHECK_IS(tern_get(t, back, far, sizeof back), 0);

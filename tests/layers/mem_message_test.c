@@ -16,7 +16,7 @@ static void use_private(tern *t, const tern_msg *m)
 {
 	tern_addr heap = board->at[0][0], private = board->at[0][1];
 	char byte = 'x';
-	uint64_t old;
+	uint64_t old = 0;
 	tern_op op = TERN_OP;
 	const tern_part list[] = { { .addr = heap + 10, .run = 100 },
 				   { .addr = private + 10, .run = 100 } };
@@ -24,14 +24,13 @@ static void use_private(tern *t, const tern_msg *m)
 	CHECK_IS(tern_put(t, private, &byte, 1), -EPERM);
 	CHECK_IS(tern_get(t, &byte, private, 1), -EPERM);
 	CHECK_IS(tern_put_start(t, private, &byte, 1, &op), -EPERM);
-	CHECK_IS(tern_put_value(t, private, 1, 1), -EPERM);
-	CHECK_IS(tern_put_value_start(t, private, 1, 1, &op), -EPERM);
-	CHECK_IS(tern_get_value(t, private, 1, &old), -EPERM);
+	CHECK_IS(tern_put(t, private, &old, 8), -EPERM);
+	CHECK_IS(tern_get(t, &old, private, 8), -EPERM);
 	CHECK_IS(tern_put_local_start(t, private, &byte, 1, &op, &op), -EPERM);
 	CHECK_IS(tern_put_parts_start(t, list, 2, &from, 1, &op),
 		 -EPERM); /* not even the first part */
-	CHECK_IS(tern_amo64(t, private, TERN_AMO_ADD, 1, &old), -EPERM);
-	CHECK_IS(tern_amo64_start(t, private, TERN_AMO_ADD, 1, &old, &op), -EPERM);
+	CHECK_IS(tern_amo(t, private, TERN_AMO_ADD, 1, &old), -EPERM);
+	CHECK_IS(tern_amo_start(t, private, TERN_AMO_ADD, 1, &old, &op), -EPERM);
 	CHECK_IS(tern_copy_start(t, private, private + 100, 10, &op), -EPERM);
 	CHECK_IS(tern_copy_start(t, heap, private + 100, 10, &op), -EPERM);
 	CHECK_IS(tern_store(t, private, &byte, 1), -EPERM);

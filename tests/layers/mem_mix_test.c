@@ -165,9 +165,9 @@ static void put_value(tern *t, struct zone *z, tern_op *op)
 	size_t len = (size_t)1 << chance_below(&chance, 4), to = zone_place(z, len);
 	uint64_t value = chance_next(&chance);
 	if (chance_one_in(&chance, 4))
-		CHECK_IS(tern_put_value(t, z->at + to, value, len), 0);
+		CHECK_IS(tern_put(t, z->at + to, &value, len), 0);
 	else
-		CHECK_IS(tern_put_value_start(t, z->at + to, value, len, op), 0);
+		CHECK_IS(tern_put_local_start(t, z->at + to, &value, len, &freed, op), 0);
 	memcpy(z->image + to, &value, len);
 }
 

@@ -100,14 +100,14 @@ static void atomics(void)
 	CHECK_IS(tern_barrier(t), 0);
 	tern_addr a = board->at[0][1] + 4; /* aligned, though its region is not */
 	for (unsigned i = 0; i < rounds; i++) {
-		CHECK_IS(tern_amo64(t, a, TERN_AMO_ADD, 1, &old), 0);
+		CHECK_IS(tern_amo(t, a, TERN_AMO_ADD, 1, &old), 0);
 		for (int k = 0; k < 10; k++)
-			CHECK_IS(tern_amo64_start(t, a, TERN_AMO_ADD, 1, &olds[k], &op), 0);
-		CHECK_IS(tern_amo_double(t, a + 8, TERN_AMO_ADD, 0.25, NULL), 0);
-		CHECK_IS(tern_amo32_start(t, a + 16, TERN_AMO_ADD, 1, NULL, &op), 0);
-		CHECK_IS(tern_amo32(t, a + 20, TERN_AMO_MAX, i * RANKS + me, NULL), 0);
+			CHECK_IS(tern_amo_start(t, a, TERN_AMO_ADD, 1, &olds[k], &op), 0);
+		CHECK_IS(tern_amo(t, a + 8, TERN_AMO_ADD, 0.25, (double *)NULL), 0);
+		CHECK_IS(tern_amo_start(t, a + 16, TERN_AMO_ADD, 1, (uint32_t *)NULL, &op), 0);
+		CHECK_IS(tern_amo(t, a + 20, TERN_AMO_MAX, i * RANKS + me, (uint32_t *)NULL), 0);
 		for (uint64_t now = 0;; now = old) {
-			CHECK_IS(tern_cas64(t, a + 24, now, now + 1, &old), 0);
+			CHECK_IS(tern_cas(t, a + 24, now, now + 1, &old), 0);
 			if (old == now)
 				break;
 		}
@@ -115,10 +115,10 @@ static void atomics(void)
 		for (int k = 1; k < 10; k++)
 			CHECK(olds[k] > olds[k - 1]);
 	}
-	int rc = tern_amo64(t, a + 4, TERN_AMO_ADD, 1, &old);
+	int rc = tern_amo(t, a + 4, TERN_AMO_ADD, 1, &old);
 	CHECK_IS(rc, -EINVAL);
-	CHECK_IS(tern_amo32(t, a + 2, TERN_AMO_ADD, 1, NULL), -EINVAL);
-	CHECK_IS(tern_amo64(t, a + 64, TERN_AMO_ADD, 1, &old), -EFAULT);
+	CHECK_IS(tern_amo(t, a + 2, TERN_AMO_ADD, 1, (uint32_t *)NULL), -EINVAL);
+	CHECK_IS(tern_amo(t, a + 64, TERN_AMO_ADD, 1, &old), -EFAULT);
 	CHECK_IS(tern_barrier(t), 0);
 	if (me == 0) {
 		atomic_store(&enough, true);
@@ -181,7 +181,7 @@ static void put_until_refused(tern *t, tern_addr a)
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_put(t, a, secret, 1), -EFAULT);
 	CHECK_IS(tern_get(t, secret, a, 1), -EFAULT);
-	CHECK_IS(tern_amo64(t, a, TERN_AMO_ADD, 1, NULL), -EFAULT);
+	CHECK_IS(tern_amo(t, a, TERN_AMO_ADD, 1, (uint64_t *)NULL), -EFAULT);
 }
 
 static void unregister(void)
@@ -295,7 +295,7 @@ TEST(a_rank_has_32_regions_and_says_when_there_are_no_more)
 	CHECK_IS(tern_register(t, NULL, 1, &a[7]), -EINVAL);
 	CHECK_IS(tern_register(t, bytes, 0, &a[7]), -EINVAL);
 	CHECK_IS(tern_unregister(t, TERN_ADDR_NONE), -EINVAL);
-	CHECK_IS(tern_unregister(t, tern_addr_at(a[0], 1)), -EINVAL);
+	CHECK_IS(tern_unregister(t, handed_at(a[0], 1)), -EINVAL);
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -341,8 +341,8 @@ static void pages(void)
 		CHECK_IS(tern_get(t, bytes, a + 4 * page, page), 0); /* it may be read */
 		CHECK_IS(tern_put(t, a + 4 * page, bytes, page), -EFAULT);
 		CHECK_IS(tern_put(t, a + 4 * page, bytes, 8), -EFAULT);
-		CHECK_IS(tern_amo64(t, a + 4 * page, TERN_AMO_ADD, 1, NULL), -EFAULT);
-		CHECK_IS(tern_amo64(t, a + 2 * page, TERN_AMO_ADD, 1, NULL), -EFAULT);
+		CHECK_IS(tern_amo(t, a + 4 * page, TERN_AMO_ADD, 1, (uint64_t *)NULL), -EFAULT);
+		CHECK_IS(tern_amo(t, a + 2 * page, TERN_AMO_ADD, 1, (uint64_t *)NULL), -EFAULT);
 		CHECK_IS(tern_get(t, bytes, a + 5 * page, 1), -EFAULT);
 		CHECK_IS(tern_get(t, bytes, a + 6 * page, page), 0);
 		CHECK(bytes[0] == 6 && bytes[page - 1] == 6);
@@ -414,7 +414,7 @@ static void all_calls(tern *t, unsigned round)
 		CHECK_IS(tern_segment_put_start(t, s[(me + r) % n] + me * PART, part, PART, &op),
 			 0);
 	flag[1] = 1000 + me;
-	CHECK_IS(tern_amo64(t, board->at[me][0], TERN_AMO_ADD, 1, NULL), 0);
+	CHECK_IS(tern_amo(t, board->at[me][0], TERN_AMO_ADD, 1, (uint64_t *)NULL), 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	CHECK_IS(got, 1000 + next);
 	CHECK_IS(tern_barrier(t), 0);
@@ -422,10 +422,10 @@ static void all_calls(tern *t, unsigned round)
 	for (uint32_t i = 0; i < n * PART; i++)
 		CHECK(room[i] == (unsigned char)(i / PART + round));
 	CHECK_IS(tern_block_get_start(
-			 t, next,
+			 t, block, 1, next,
 			 &(tern_block){
 				 .name = 3, .offset = 5, .stride = PART, .run = 1, .count = n },
-			 block, 1, NULL),
+			 NULL),
 		 0);
 	for (uint32_t r = 0; r < n; r++)
 		CHECK_IS(((unsigned char *)block)[r], (unsigned char)(r + round));

@@ -40,7 +40,6 @@ static bool landed(size_t len)
 TEST(transfers_are_complete_on_return)
 {
 	tern *t;
-	uint64_t word = 0;
 	alone();
 	t = local[0];
 	const tern_part to = { .addr = there, .run = LONG }, from = { .base = data, .run = LONG };
@@ -48,8 +47,7 @@ TEST(transfers_are_complete_on_return)
 	CHECK(landed(LONG));
 	CHECK_IS(tern_put_start(t, there, data, 8, NULL), 0);
 	CHECK(landed(8));
-	memcpy(&word, data, sizeof word);
-	CHECK_IS(tern_put_value_start(t, there, word, 8, NULL), 0);
+	CHECK_IS(tern_put_local_start(t, there, data, 8, NULL, NULL), 0);
 	CHECK(landed(8));
 	CHECK_IS(tern_put_parts_start(t, &to, 1, &from, 1, NULL), 0);
 	CHECK(landed(LONG));
@@ -82,24 +80,24 @@ TEST(atomics_blocks_and_segments_are_complete_on_return)
 	tern_segment s;
 	alone();
 	tern *t = local[0];
-	CHECK_IS(tern_amo64_start(t, there, TERN_AMO_ADD, 2, &old, NULL), 0);
-	CHECK_IS(tern_cas64_start(t, there, 2, 0, &old, NULL), 0);
+	CHECK_IS(tern_amo_start(t, there, TERN_AMO_ADD, 2, &old, NULL), 0);
+	CHECK_IS(tern_cas_start(t, there, 2, 0, &old, NULL), 0);
 	CHECK_IS(old, 2);
-	CHECK_IS(tern_amo32_start(t, there, TERN_AMO_ADD, 3, &old32, NULL), 0);
+	CHECK_IS(tern_amo_start(t, there, TERN_AMO_ADD, 3, &old32, NULL), 0);
 	CHECK_IS(old32, 0);
-	CHECK_IS(tern_cas32_start(t, there, 3, 0, &old32, NULL), 0);
+	CHECK_IS(tern_cas_start(t, there, 3, 0, &old32, NULL), 0);
 	CHECK_IS(old32, 3);
-	CHECK_IS(tern_amo_double_start(t, there, TERN_AMO_ADD, 1, &was, NULL), 0);
+	CHECK_IS(tern_amo_start(t, there, TERN_AMO_ADD, 1, &was, NULL), 0);
 	CHECK(was == 0);
-	CHECK_IS(tern_amo_float_start(t, there + 16, TERN_AMO_ADD, 1, &was_float, NULL), 0);
+	CHECK_IS(tern_amo_start(t, there + 16, TERN_AMO_ADD, 1, &was_float, NULL), 0);
 	CHECK(was_float == 0);
 	into[5] = 6;
 	CHECK_IS(tern_block_name(t, BLOCK, &where, sizeof into), 0);
 	const tern_block b = { .name = BLOCK, .offset = 5, .run = 1, .count = 1 };
-	CHECK_IS(tern_block_get_start(t, 0, &b, got, 1, NULL), 0);
+	CHECK_IS(tern_block_get_start(t, got, 1, 0, &b, NULL), 0);
 	CHECK_IS(got[0], 6);
 	CHECK_IS(tern_segment_open(t, into, LONG, NULL, NULL, &s), 0);
-	CHECK_IS(tern_segment_put4_start(t, s, four, NULL), 0);
+	CHECK_IS(tern_segment_put_start(t, s, four, 32, NULL), 0);
 	CHECK(memcmp(into, four, sizeof four) == 0);
 	CHECK_IS(tern_segment_put_start(t, s + 32, data, LONG - 32, NULL), 0);
 	CHECK(memcmp(into + 32, data, LONG - 32) == 0);

@@ -79,8 +79,8 @@ int main(void)
 		must(tern_close(t));
 		return bad != 0;
 	}
-	tern_addr p = tern_addr_at(handed_addr(t, params), 0),
-		  s = tern_addr_at(handed_addr(t, slots), 0) + (tern_addr)me * LEN * sizeof(double);
+	tern_addr p = tern_addr_at(t, 0, params),
+		  s = tern_addr_at(t, 0, slots) + (tern_addr)me * LEN * sizeof(double);
 	double *w = malloc(LEN * sizeof *w), *g = malloc(LEN * sizeof *g);
 	for (int k = 0; k < ROUNDS; k++) {
 		must(tern_get(t, w, p, LEN * sizeof *w));

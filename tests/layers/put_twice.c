@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 		return 2;
 	uint64_t me = tern_rank(t), n = tern_size(t);
 	void *p = handed_alloc_all(t, 64);
-	tern_addr token = tern_addr_at(handed_addr(t, p), 0);
+	tern_addr token = tern_addr_at(t, 0, p);
 	tern_barrier(t);
 	for (uint64_t i = me; i < rounds; i += n) { /* the token is i when it is my turn */
 		uint64_t v = 0;

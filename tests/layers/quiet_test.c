@@ -30,7 +30,7 @@ static bool threads;    /* threads, too */
 static enum { EVERYTHING, REQUESTS, ITEMS } what;
 static uint64_t life_most = LIFE;
 static unsigned char local[BYTES];
-static tern_addr heap_at;
+static void *heap;
 
 static uint64_t throw_dice(uint64_t below)
 {
@@ -223,7 +223,7 @@ static void letter_expect(tern *t)
 static int start(tern *t, struct piece *p, uint64_t *count)
 {
 	size_t len = throw_dice(2) ? 8 : BYTES;
-	tern_addr there = tern_addr_at(heap_at, someone());
+	tern_addr there = tern_addr_at(t, someone(), heap);
 	p->op.done = piece_done;
 	p->op.arg = p;
 	switch (throw_dice(5)) {
@@ -320,7 +320,7 @@ static void quiet_rank(void)
 		tern_async_on(t, DRAINER, drain, NULL) == 0 &&
 		(!threads || tern_thread_on(t, THREAD, thread_main) == 0) &&
 		tern_alloc_all(t, BYTES, &p) == 0);
-	REQUIRE(tern_addr_of(t, p, &heap_at) == 0);
+	heap = p;
 	letter_expect(t);
 	REQUIRE(tern_team_all(t, &all) == 0);
 	try_team(t, all, rounds);

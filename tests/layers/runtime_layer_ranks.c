@@ -348,7 +348,7 @@ static void contended_atomics_lose_nothing(void)
 		e[2] = rt_atomic(mode, RT_DOUBLE, TERN_AMO_ADD, 0, &w->sum, half, NULL);
 		e[3] = rt_atomic(mode, RT_FLOAT, TERN_AMO_ADD, 0, &w->single, quarter, NULL);
 		e[4] = rt_atomic(mode, RT_64, TERN_AMO_MAX, 0, &w->most, n, NULL);
-		e[5] = rt_atomic(mode, RT_32, TERN_AMO_SMAX, 0, &w->least32, least, NULL);
+		e[5] = rt_atomic(mode, RT_INT32, TERN_AMO_MAX, 0, &w->least32, least, NULL);
 		rt_wait_all(e, 6);
 		rt_sync(RT_ATOMICS);
 		rt_value got = rt_get_value(0, &w->wide, 8) > old[i].u64 ? one : (rt_value){ 0 };

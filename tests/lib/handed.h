@@ -40,6 +40,12 @@ static inline tern_addr handed_addr(tern *t, const void *p)
 	return a;
 }
 
+/* The same place of another rank's memory, whether there is memory or not. */
+static inline tern_addr handed_at(tern_addr a, uint32_t rank)
+{
+	return (a & ((UINT64_C(1) << 48) - 1)) | (uint64_t)rank << 48;
+}
+
 static inline void *handed_local(tern *t, tern_addr a, size_t len)
 {
 	void *p = NULL;

@@ -57,9 +57,8 @@ static void work(tern *t)
 {
 	double *w = malloc(LEN * sizeof *w), *g = malloc(LEN * sizeof *g);
 	must(w && g ? 0 : -ENOMEM);
-	tern_addr p = tern_addr_at(handed_addr(t, params), 0);
-	tern_addr s =
-		tern_addr_at(handed_addr(t, slots), 0) + (tern_addr)tern_rank(t) * LEN * sizeof *g;
+	tern_addr p = tern_addr_at(t, 0, params);
+	tern_addr s = tern_addr_at(t, 0, slots) + (tern_addr)tern_rank(t) * LEN * sizeof *g;
 	for (size_t i = 0; i < LEN; i++)
 		g[i] = tern_rank(t);
 	for (;;) {

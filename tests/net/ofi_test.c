@@ -251,7 +251,7 @@ enum { BLOCK = 256 << 10, PUTS = 40 };
 /* Puts to the other rank, and gets it back; how many packets the later half took. */
 static uint64_t move_blocks(tern *t, const char *block)
 {
-	tern_addr there = tern_addr_at(handed_addr(t, block), 1 - tern_rank(t));
+	tern_addr there = tern_addr_at(t, 1 - tern_rank(t), block);
 	unsigned char *bytes = malloc(BLOCK);
 	uint64_t before = 0;
 	for (unsigned i = 0; i < PUTS; i++) {
@@ -313,7 +313,7 @@ static void put_to_the_dead(void)
 	tern *t = open_rank();
 	char *block = handed_alloc_all(t, BLOCK);
 	REQUIRE(block);
-	tern_addr there = tern_addr_at(handed_addr(t, block), VICTIM);
+	tern_addr there = tern_addr_at(t, VICTIM, block);
 	CHECK_IS(tern_barrier(t), 0);
 	for (int i = 0; tern_rank(t) == VICTIM && i < 200; i++)
 		CHECK(tern_poll(t) >= 0);

@@ -79,13 +79,13 @@ static void operate(tern *t, tern_addr a, uint64_t i)
 	CHECK_IS(tern_put(t, a + 8, &value, 8), 0);
 	CHECK_IS(tern_get(t, &got, a + 8, 8), 0);
 	CHECK_IS(got, value);
-	CHECK_IS(tern_amo64(t, a, TERN_AMO_ADD, 1, &old), 0);
+	CHECK_IS(tern_amo(t, a, TERN_AMO_ADD, 1, &old), 0);
 	CHECK_IS(old, i);
 	CHECK_IS(tern_op_wait(t, &later), 0); /* that was the flag */
 	CHECK_IS(when, value);
 	CHECK_IS(tern_get_when(t, &got, a + 16, WORD, a, i), 0);
 	CHECK_IS(got, value);
-	CHECK_IS(tern_cas64(t, a + 8, value, 1, &old), 0);
+	CHECK_IS(tern_cas(t, a + 8, value, 1, &old), 0);
 	CHECK_IS(old, value);
 	CHECK_IS(tern_put(t, a + PAGE, block, sizeof block), 0);
 	CHECK_IS(tern_get(t, back, a + PAGE, sizeof back), 0);
@@ -260,7 +260,7 @@ static bool all_taken(const struct sums *sums)
 static void step(tern *t, struct chance *c, uint32_t to, struct sums *sums)
 {
 	char bytes[PAYLOAD];
-	tern_addr a = tern_addr_at(board->at, to);
+	tern_addr a = handed_at(board->at, to);
 	uint64_t mine = chance_below(c, 1u << 30), got = 0;
 	tern_addr own = a + PAGE * (1 + tern_rank(t));
 	switch (chance_below(c, 8)) {
@@ -278,7 +278,7 @@ static void step(tern *t, struct chance *c, uint32_t to, struct sums *sums)
 		atomic_fetch_add(&sums->said, 1);
 		break;
 	case 3:
-		CHECK_IS(tern_amo64(t, a, TERN_AMO_ADD, 1, &got), 0);
+		CHECK_IS(tern_amo(t, a, TERN_AMO_ADD, 1, &got), 0);
 		atomic_fetch_add(&sums->added, 1);
 		break;
 	case 4:
@@ -360,7 +360,7 @@ enum { PHASES = 20, HAMMER = 2 };
 static void hammer(tern *t)
 {
 	for (uint64_t old; atomic_load(&board->stage) < 2;)
-		CHECK_IS(tern_amo64(t, board->at, TERN_AMO_ADD, 1, &old), 0);
+		CHECK_IS(tern_amo(t, board->at, TERN_AMO_ADD, 1, &old), 0);
 }
 
 static void phases_begin(tern *t)

@@ -84,7 +84,7 @@ static tern_op op = TERN_OP;
 /* A field of the board of rank 0. */
 static tern_addr at_first(size_t offset)
 {
-	return tern_addr_at(board_at, 0) + offset;
+	return handed_at(board_at, 0) + offset;
 }
 
 static tern_addr place(const struct turn *u, unsigned i)
@@ -170,7 +170,7 @@ static void do_read(const struct turn *u)
 static void operate(const struct turn *u, enum tern_amo what)
 {
 	uint64_t old = UNSET;
-	CHECK_IS(tern_amo64(u->t, place(u, 0), what, u->step->value, &old), 0);
+	CHECK_IS(tern_amo(u->t, place(u, 0), what, u->step->value, &old), 0);
 	set(u, old);
 }
 
@@ -269,12 +269,7 @@ static void do_from(const struct turn *u)
 			set(u, i);
 }
 
-static void do_fence(const struct turn *u)
-{
-	CHECK_IS(tern_fence(u->t), 0);
-}
-
-static void do_quiet(const struct turn *u)
+static void do_flush(const struct turn *u)
 {
 	CHECK_IS(tern_flush(u->t), 0);
 }
@@ -288,15 +283,14 @@ static const struct verb {
 	const char *name;
 	void (*act)(const struct turn *u);
 } verbs[] = {
-	{ "put", do_put },         { "get", do_get },     { "start", do_start },
-	{ "lay", do_lay },         { "many", do_many },   { "wait", do_wait },
-	{ "write", do_write },     { "read", do_read },   { "swap", do_swap },
-	{ "add", do_add },         { "bump", do_bump },   { "store", do_store },
-	{ "sync", do_sync },       { "copy", do_copy },   { "long", do_long },
-	{ "when", do_when },       { "await", do_await }, { "request", do_request },
-	{ "reply", do_reply },     { "heard", do_heard }, { "answered", do_answered },
-	{ "from", do_from },       { "fence", do_fence }, { "quiet", do_quiet },
-	{ "barrier", do_barrier },
+	{ "put", do_put },     { "get", do_get },     { "start", do_start },
+	{ "lay", do_lay },     { "many", do_many },   { "wait", do_wait },
+	{ "write", do_write }, { "read", do_read },   { "swap", do_swap },
+	{ "add", do_add },     { "bump", do_bump },   { "store", do_store },
+	{ "sync", do_sync },   { "copy", do_copy },   { "long", do_long },
+	{ "when", do_when },   { "await", do_await }, { "request", do_request },
+	{ "reply", do_reply }, { "heard", do_heard }, { "answered", do_answered },
+	{ "from", do_from },   { "flush", do_flush }, { "barrier", do_barrier },
 };
 
 /* -- Reading the table ----------------------------------------------------- */
@@ -361,7 +355,7 @@ static void homes_parse(void)
 		size_t offset = wide ? offsetof(struct board, wide) + LONG - sizeof(uint64_t)
 				     : offsetof(struct board, word) + i * sizeof board->word[0];
 		bool heap = islower((unsigned char)p[0]);
-		at[i] = (heap ? tern_addr_at(board_at, home) : private_at[home]) + offset;
+		at[i] = (heap ? handed_at(board_at, home) : private_at[home]) + offset;
 		apart[i] = wide ? LONG : APART;
 	}
 }
@@ -538,7 +532,7 @@ static void board_open(tern *t)
 	REQUIRE(tern_barrier(t) == 0);
 	mapped = true;
 	for (uint32_t r = 0; r < tern_size(t); r++) {
-		tern_addr there = tern_addr_at(board_at, r);
+		tern_addr there = handed_at(board_at, r);
 		mapped &= handed_local(t, there, sizeof *board) != NULL;
 		there += offsetof(struct board, region);
 		REQUIRE(tern_get(t, &private_at[r], there, sizeof there) == 0);

@@ -340,15 +340,15 @@ static int send_payload(tern *t, uint32_t dst, unsigned n, uint64_t h)
 	static _Thread_local unsigned char bytes[TERN_REQUEST_MAX];
 	struct open_claim *c = claim_for(self, dst);
 	if (c) {
-		int rc = tern_commit_any(t, c->at, n, ASK, h, h + 1, h + 2, h + 3, h + 4, h + 5,
-					 h + 6, h + 7);
+		int rc = tern_commit_any_(t, c->at, n, ASK, h, h + 1, h + 2, h + 3, h + 4, h + 5,
+					  h + 6, h + 7);
 		c->at = NULL;
 		return rc;
 	}
 	uint32_t len = payload_length(self);
 	compose(bytes, len, chance_next(&self->chance));
-	return tern_request_data_any(t, dst, ASK, bytes, n, len, h, h + 1, h + 2, h + 3, h + 4,
-				     h + 5, h + 6, h + 7);
+	return tern_request_data_any_(t, dst, ASK, bytes, n, len, h, h + 1, h + 2, h + 3, h + 4,
+				      h + 5, h + 6, h + 7);
 }
 
 static void send_one(tern *t)
@@ -358,8 +358,8 @@ static void send_one(tern *t)
 	struct shape s = shape_of(tern_rank(t), dst, self->sent[dst]++);
 	uint64_t h = s.hash;
 	int rc = s.payload ? send_payload(t, dst, s.words, h)
-			   : tern_request_any(t, s.words, dst, ASK, h, h + 1, h + 2, h + 3, h + 4,
-					      h + 5, h + 6, h + 7);
+			   : tern_request_any_(t, s.words, dst, ASK, h, h + 1, h + 2, h + 3, h + 4,
+					       h + 5, h + 6, h + 7);
 	if (rc)
 		printf("    rank %u to %u: %s\n", tern_rank(t), dst, tern_strerror(rc));
 	REQUIRE(rc == 0);

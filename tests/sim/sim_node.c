@@ -59,17 +59,15 @@ static void compute(tern *t, uint64_t cycles)
 static uint64_t fetch_add(tern *t, tern_addr at)
 {
 	uint64_t old, since = tern_time(t);
-	must(tern_amo64(t, at, TERN_AMO_ADD, 1, &old));
+	must(tern_amo(t, at, TERN_AMO_ADD, 1, &old));
 	return tern_time(t) - since;
 }
 
 static tern_addr counter(tern *t)
 {
 	void *p;
-	tern_addr a;
 	must(tern_alloc_all(t, sizeof(uint64_t), &p));
-	must(tern_addr_of(t, p, &a));
-	return tern_addr_at(a, 1);
+	return tern_addr_at(t, 1, p);
 }
 
 static void amo(tern *t, bool computing)
@@ -287,7 +285,7 @@ static void crash(tern *t)
 	int rc = 0;
 	tern_addr at = counter(t);
 	while (!rc && tern_rank(t) != 1)
-		rc = tern_amo64(t, at, TERN_AMO_ADD, 1, &old);
+		rc = tern_amo(t, at, TERN_AMO_ADD, 1, &old);
 	for (; tern_rank(t) == 1;)
 		compute(t, 1000), tern_poll(t);
 	printf("%d at %llu\n", rc, (unsigned long long)tern_time(t));

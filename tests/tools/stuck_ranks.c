@@ -100,7 +100,7 @@ static int puts_for_ever(tern *t)
 		return tern_wait(t, &noted, 1);
 	while (!rc) {
 		tern_op op = { 0 };
-		rc = tern_put_start(t, tern_addr_at(handed_addr(t, mine), 1), data, LONG, &op);
+		rc = tern_put_start(t, tern_addr_at(t, 1, mine), data, LONG, &op);
 		if (!rc)
 			rc = tern_op_wait(t, &op);
 	}

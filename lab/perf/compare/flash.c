@@ -33,10 +33,8 @@ static int flash_open(struct bench_rank *p)
 	if (rc)
 		return rc;
 	memset(own, 1, AREA);
-	rc = tern_addr_of(p->t, own, &there);
-	there = tern_addr_at(there, 1 - p->rank);
-	if (!rc)
-		rc = tern_buf_alloc(p->t, TYPE, PAGE, BUFFERS, TERN_BUF_WAIT);
+	there = tern_addr_at(p->t, 1 - p->rank, own);
+	rc = tern_buf_alloc(p->t, TYPE, PAGE, BUFFERS, TERN_BUF_WAIT);
 	return rc ? rc : tern_barrier(p->t);
 }
 
@@ -108,7 +106,7 @@ static int fetches(struct bench_rank *p)
 	uint64_t old;
 	int rc = 0;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_amo64(p->t, there, TERN_AMO_ADD, 1, &old);
+		rc = tern_amo(p->t, there, TERN_AMO_ADD, 1, &old);
 	return rc;
 }
 

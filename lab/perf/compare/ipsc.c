@@ -60,10 +60,8 @@ static int ipsc_open(struct bench_rank *p)
 	if (rc)
 		return rc;
 	offer = memset(own, 0, sizeof *offer);
-	rc = tern_addr_of(p->t, own, &offer_at);
-	offer_at = tern_addr_at(offer_at, 0);
-	if (!rc)
-		rc = channels_open(p);
+	offer_at = tern_addr_at(p->t, 0, own);
+	rc = channels_open(p);
 	return rc ? rc : tern_barrier(p->t);
 }
 

@@ -42,7 +42,7 @@ static void ask(tern *t, const tern_msg *m)
 
 static void ask_xfer4(tern *t, const tern_msg *m)
 {
-	tern_segment_reply4(t, m, asked, m->word);
+	tern_segment_reply(t, m, asked, m->word, 32);
 }
 
 static void ask_xfer(tern *t, const tern_msg *m)
@@ -136,7 +136,7 @@ static int send_xfer4s(uint32_t segments, unsigned n)
 	static tern_op op = TERN_OP;
 	int rc = 0;
 	for (unsigned i = 0; i < n && !rc; i++)
-		rc = tern_segment_put4_start(pair[0], served[i % segments], words, &op);
+		rc = tern_segment_put_start(pair[0], served[i % segments], words, 32, &op);
 	return rc;
 }
 

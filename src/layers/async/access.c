@@ -56,7 +56,7 @@ static int write_raise(tern *t, struct write *w)
 	tern_addr flag = w->flag;
 	if (layer_maps(t->own, tern_addr_rank(flag)))
 		return layer_request(t->own, tern_addr_rank(flag), ASYNC_RAISE, NULL, 0, 1, &flag);
-	int rc = tern_amo64_start(t, flag, TERN_AMO_ADD, 1, NULL, &w->landed);
+	int rc = tern_amo_start(t, flag, TERN_AMO_ADD, 1, (uint64_t *)NULL, &w->landed);
 	if (rc)
 		return rc;
 	w->flag = TERN_ADDR_NONE;

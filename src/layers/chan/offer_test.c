@@ -313,7 +313,7 @@ TEST(an_offer_of_anything_but_a_ring_in_a_heap_is_refused)
 	CHECK_IS(offered(good, PIPE_READERS), 0);
 	CHECK_IS(offered(good, UINT64_MAX), 0);
 	CHECK_IS(offered(good + (UINT64_C(1) << 30), 0), 0);
-	CHECK_IS(offered(tern_addr_at(good, 2), 0), 0);
+	CHECK_IS(offered(handed_at(good, 2), 0), 0);
 	CHECK_IS(offered(UINT64_MAX, 0), 0);
 	local_close();
 }

@@ -37,8 +37,8 @@ static inline bool integer_less(bool wide, bool is_signed, uint64_t a, uint64_t 
 /* What no instruction does. */
 static inline uint64_t integer_next(bool wide, unsigned what, uint64_t old, uint64_t v)
 {
-	bool is_signed = what == TERN_AMO_SMIN || what == TERN_AMO_SMAX;
-	bool least = what == TERN_AMO_MIN || what == TERN_AMO_SMIN;
+	bool is_signed = what == TERN_AMO_SMIN_ || what == TERN_AMO_SMAX_;
+	bool least = what == TERN_AMO_MIN || what == TERN_AMO_SMIN_;
 	if (what == TERN_AMO_MUL)
 		return wide ? old * v : (uint32_t)(old * v);
 	return (least ? integer_less(wide, is_signed, v, old)
@@ -81,8 +81,8 @@ static inline uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_
 	case TERN_AMO_MIN:
 	case TERN_AMO_MAX:
 	case TERN_AMO_MUL:
-	case TERN_AMO_SMIN:
-	case TERN_AMO_SMAX:
+	case TERN_AMO_SMIN_:
+	case TERN_AMO_SMAX_:
 		return integer_loop(at, wide, what, v);
 	}
 	return 0;
@@ -202,7 +202,7 @@ bool amo_known(unsigned what)
 		return floating_only_moves(operation) || operation == TERN_AMO_ADD ||
 		       operation == TERN_AMO_MUL || operation == TERN_AMO_MIN ||
 		       operation == TERN_AMO_MAX;
-	return type <= AMO_CAS32 && operation <= TERN_AMO_SMAX;
+	return type <= AMO_CAS32 && operation <= TERN_AMO_SMAX_;
 }
 
 static int amo_unknown(unsigned what)
@@ -274,7 +274,7 @@ static __attribute__((noinline)) int amo64_other(tern *t, tern_addr a, enum tern
 						 uint64_t operand, uint64_t *old, tern_op *op)
 {
 	char *at = span_reach(t, a, SPAN_WORD);
-	bool plain = at && amo64_aligned(at) && what <= TERN_AMO_SMAX && (!op || op_silent(op));
+	bool plain = at && amo64_aligned(at) && what <= TERN_AMO_SMAX_ && (!op || op_silent(op));
 	if (TERN_UNLIKELY(!plain))
 		return amo(t, a, amo_code(AMO_U64, what), operand, 0, old, op);
 	uint64_t before = integer_apply(at, true, what, operand);
@@ -283,8 +283,8 @@ static __attribute__((noinline)) int amo64_other(tern *t, tern_addr a, enum tern
 	return 0;
 }
 
-int tern_amo64_start(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
-		     tern_op *op)
+int tern_amo64_(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
+		tern_op *op)
 {
 	if (what != TERN_AMO_ADD || op)
 		return amo64_other(t, a, what, operand, old, op);
@@ -298,13 +298,13 @@ int tern_amo64_start(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
 	return 0;
 }
 
-int tern_amo32_start(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
-		     tern_op *op)
+int tern_amo32_(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
+		tern_op *op)
 {
 	t = given(t);
 	char *at = span_reach(t, a, SPAN_WORD);
 	bool aligned = (uintptr_t)at % sizeof(uint32_t) == 0;
-	if (TERN_LIKELY(at && aligned && what <= TERN_AMO_SMAX && (!op || op_silent(op)))) {
+	if (TERN_LIKELY(at && aligned && what <= TERN_AMO_SMAX_ && (!op || op_silent(op)))) {
 		uint32_t before = (uint32_t)integer_apply(at, false, what, operand);
 		if (old)
 			*old = before;
@@ -313,26 +313,26 @@ int tern_amo32_start(tern *t, tern_addr a, enum tern_amo what, uint32_t operand,
 	return amo(t, a, amo_code(AMO_U32, what), operand, 0, old, op);
 }
 
-int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
-		     tern_op *op)
+int tern_cas64_(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
+		tern_op *op)
 {
 	return amo(given(t), a, amo_code(AMO_CAS64, 0), desired, expected, old, op);
 }
 
-int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
-		     tern_op *op)
+int tern_cas32_(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
+		tern_op *op)
 {
 	return amo(given(t), a, amo_code(AMO_CAS32, 0), desired, expected, old, op);
 }
 
-int tern_amo_double_start(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
-			  tern_op *op)
+int tern_amo_double_(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
+		     tern_op *op)
 {
 	return amo(given(t), a, amo_code(AMO_DOUBLE, what), as_bits(operand), 0, old, op);
 }
 
-int tern_amo_float_start(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
-			 tern_op *op)
+int tern_amo_float_(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
+		    tern_op *op)
 {
 	return amo(given(t), a, amo_code(AMO_FLOAT, what), float_bits(operand), 0, old, op);
 }

@@ -63,8 +63,8 @@ TEST(every_operation_on_64_bits_does_what_it_says_and_tells_the_value_before)
 		uint64_t before = 0xeeeeeeeeeeeeeeee, old;
 		for (unsigned i = 0; i < sizeof steps64 / sizeof *steps64; i++) {
 			old = 77;
-			CHECK_IS(tern_amo64(local[i % 2], at[k] + 24, steps64[i].what,
-					    steps64[i].operand, i % 3 ? &old : NULL),
+			CHECK_IS(tern_amo(local[i % 2], at[k] + 24, steps64[i].what,
+					  steps64[i].operand, i % 3 ? &old : NULL),
 				 0);
 			CHECK(i % 3 == 0 || old == before);
 			words_check(k, steps64[i].after);
@@ -90,9 +90,8 @@ TEST(every_operation_on_32_bits_leaves_its_neighbour_alone)
 			uint32_t before = 0xeeeeeeee, old;
 			word[k][3] = 0xeeeeeeeeeeeeeeee;
 			for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
-				CHECK_IS(tern_amo32(local[0], at[k] + 24 + 4 * (unsigned)half,
-						    steps[i].what, (uint32_t)steps[i].operand,
-						    &old),
+				CHECK_IS(tern_amo(local[0], at[k] + 24 + 4 * (unsigned)half,
+						  steps[i].what, (uint32_t)steps[i].operand, &old),
 					 0);
 				CHECK_IS(old, before);
 				before = (uint32_t)steps[i].after;
@@ -109,17 +108,17 @@ TEST(compare_and_swap_changes_what_is_expected_and_nothing_else)
 	for (int k = 0; k < 2; k++) {
 		uint64_t old = 0;
 		uint32_t old32 = 0;
-		CHECK_IS(tern_cas64(local[0], at[k] + 24, 1, 2, &old), 0);
+		CHECK_IS(tern_cas(local[0], at[k] + 24, 1, 2, &old), 0);
 		CHECK_IS(old, 0xeeeeeeeeeeeeeeee);
 		words_check(k, 0xeeeeeeeeeeeeeeee);
-		CHECK_IS(tern_cas64(local[0], at[k] + 24, 0xeeeeeeeeeeeeeeee, 2, &old), 0);
+		CHECK_IS(tern_cas(local[0], at[k] + 24, 0xeeeeeeeeeeeeeeee, 2, &old), 0);
 		CHECK_IS(old, 0xeeeeeeeeeeeeeeee);
 		words_check(k, 2);
-		CHECK_IS(tern_cas64(local[0], at[k] + 24, 2, UINT64_MAX, NULL), 0);
+		CHECK_IS(tern_cas(local[0], at[k] + 24, 2, UINT64_MAX, (uint64_t *)NULL), 0);
 		words_check(k, UINT64_MAX);
-		CHECK_IS(tern_cas32(local[0], at[k] + 28, 5, 6, &old32), 0);
+		CHECK_IS(tern_cas(local[0], at[k] + 28, 5, 6, &old32), 0);
 		CHECK_IS(old32, UINT32_MAX);
-		CHECK_IS(tern_cas32(local[0], at[k] + 28, UINT32_MAX, 6, &old32), 0);
+		CHECK_IS(tern_cas(local[0], at[k] + 28, UINT32_MAX, 6, &old32), 0);
 		CHECK_IS(old32, UINT32_MAX);
 		words_check(k, UINT64_C(0x6ffffffff));
 	}
@@ -131,24 +130,23 @@ TEST(doubles_add_and_have_a_least_and_a_most)
 	words_open();
 	for (int k = 0; k < 2; k++) {
 		double old = 0, value;
-		CHECK_IS(tern_amo64(local[0], at[k] + 24, TERN_AMO_SWAP, 0, NULL), 0);
-		CHECK_IS(tern_amo_double(local[0], at[k] + 24, TERN_AMO_ADD, 1.5, &old), 0);
+		CHECK_IS(tern_amo(local[0], at[k] + 24, TERN_AMO_SWAP, 0, (uint64_t *)NULL), 0);
+		CHECK_IS(tern_amo(local[0], at[k] + 24, TERN_AMO_ADD, 1.5, &old), 0);
 		CHECK(old == 0.0);
-		CHECK_IS(tern_amo_double(local[0], at[k] + 24, TERN_AMO_ADD, -4.0, &old), 0);
+		CHECK_IS(tern_amo(local[0], at[k] + 24, TERN_AMO_ADD, -4.0, &old), 0);
 		CHECK(old == 1.5);
-		CHECK_IS(tern_amo_double(local[0], at[k] + 24, TERN_AMO_MIN, -2.0, &old), 0);
+		CHECK_IS(tern_amo(local[0], at[k] + 24, TERN_AMO_MIN, -2.0, &old), 0);
 		CHECK(old == -2.5);
-		CHECK_IS(tern_amo_double(local[0], at[k] + 24, TERN_AMO_MIN, -3.0, &old), 0);
+		CHECK_IS(tern_amo(local[0], at[k] + 24, TERN_AMO_MIN, -3.0, &old), 0);
 		CHECK(old == -2.5);
-		CHECK_IS(tern_amo_double(local[0], at[k] + 24, TERN_AMO_MAX, -INFINITY, &old), 0);
+		CHECK_IS(tern_amo(local[0], at[k] + 24, TERN_AMO_MAX, -INFINITY, &old), 0);
 		CHECK(old == -3.0);
-		CHECK_IS(tern_amo_double(local[0], at[k] + 24, TERN_AMO_MAX, 1e300, NULL), 0);
+		CHECK_IS(tern_amo(local[0], at[k] + 24, TERN_AMO_MAX, 1e300, (double *)NULL), 0);
 		memcpy(&value, (void *)&word[k][3], 8);
 		CHECK(value == 1e300);
 		static const enum tern_amo others[] = { TERN_AMO_AND, TERN_AMO_OR, TERN_AMO_XOR };
 		for (int i = 0; i < 3; i++)
-			CHECK_IS(tern_amo_double(local[0], at[k] + 24, others[i], 1, &old),
-				 -EINVAL);
+			CHECK_IS(tern_amo(local[0], at[k] + 24, others[i], 1, &old), -EINVAL);
 	}
 	local_close();
 }
@@ -161,27 +159,26 @@ TEST(an_address_that_is_not_aligned_or_not_there_is_refused_and_nothing_changes)
 	words_open();
 	for (int k = 0; k < 2; k++) {
 		for (unsigned off = 1; off < 8; off++) {
-			CHECK_IS(tern_amo64(local[0], at[k] + 24 + off, TERN_AMO_ADD, 1, &old),
+			CHECK_IS(tern_amo(local[0], at[k] + 24 + off, TERN_AMO_ADD, 1, &old),
 				 -EINVAL);
-			CHECK_IS(tern_cas64(local[0], at[k] + 24 + off, 1, 1, &old), -EINVAL);
-			CHECK_IS(
-				tern_amo_double(local[0], at[k] + 24 + off, TERN_AMO_ADD, 1, &oldd),
-				-EINVAL);
+			CHECK_IS(tern_cas(local[0], at[k] + 24 + off, 1, 1, &old), -EINVAL);
+			CHECK_IS(tern_amo(local[0], at[k] + 24 + off, TERN_AMO_ADD, 1, &oldd),
+				 -EINVAL);
 			if (off % 4 == 0)
 				continue;
-			CHECK_IS(tern_amo32(local[0], at[k] + 24 + off, TERN_AMO_ADD, 1, &old32),
+			CHECK_IS(tern_amo(local[0], at[k] + 24 + off, TERN_AMO_ADD, 1, &old32),
 				 -EINVAL);
-			CHECK_IS(tern_cas32(local[0], at[k] + 24 + off, 1, 1, &old32), -EINVAL);
+			CHECK_IS(tern_cas(local[0], at[k] + 24 + off, 1, 1, &old32), -EINVAL);
 		}
 		words_check(k, 0xeeeeeeeeeeeeeeee);
 	}
-	CHECK_IS(tern_amo64(local[0], TERN_ADDR_NONE, TERN_AMO_ADD, 1, &old), -EFAULT);
-	CHECK_IS(tern_amo64(local[0], tern_addr_at(at[0], 2), TERN_AMO_ADD, 1, &old), -ERANGE);
-	CHECK_IS(tern_amo64(local[0], at[1] + sizeof private, TERN_AMO_ADD, 1, &old), -EFAULT);
-	CHECK_IS(tern_cas32(local[0], at[0] + (64 << 20), 1, 1, &old32), -EFAULT);
+	CHECK_IS(tern_amo(local[0], TERN_ADDR_NONE, TERN_AMO_ADD, 1, &old), -EFAULT);
+	CHECK_IS(tern_amo(local[0], handed_at(at[0], 2), TERN_AMO_ADD, 1, &old), -ERANGE);
+	CHECK_IS(tern_amo(local[0], at[1] + sizeof private, TERN_AMO_ADD, 1, &old), -EFAULT);
+	CHECK_IS(tern_cas(local[0], at[0] + (64 << 20), 1, 1, &old32), -EFAULT);
 	CHECK(old == 77 && old32 == 77 && oldd == 77);
 	CHECK_IS(tern_unregister(local[1], at[1]), 0);
-	CHECK_IS(tern_amo64(local[0], at[1], TERN_AMO_ADD, 1, &old), -EFAULT);
+	CHECK_IS(tern_amo(local[0], at[1], TERN_AMO_ADD, 1, &old), -EFAULT);
 	local_close();
 }
 
@@ -197,23 +194,19 @@ TEST(split_phase_atomics_tell_the_value_before_when_they_complete)
 		atomic_store(&flag, 0);
 		word[k][3] = 5;
 		word[k][4] = 0;
-		CHECK_IS(tern_amo64_start(local[0], at[k] + 24, TERN_AMO_ADD, 1, &old[0], &op), 0);
-		CHECK_IS(tern_amo64_start(local[0], at[k] + 24, TERN_AMO_ADD, 1, NULL, &op), 0);
-		CHECK_IS(tern_cas64_start(local[0], at[k] + 24, 7, 9, &old[1], &op), 0);
-		CHECK_IS(tern_cas32_start(local[0], at[k] + 24, 9, 10, &old32[0], &op), 0);
-		CHECK_IS(tern_amo32_start(local[0], at[k] + 28, TERN_AMO_ADD, 1, &old32[1], &op),
+		CHECK_IS(tern_amo_start(local[0], at[k] + 24, TERN_AMO_ADD, 1, &old[0], &op), 0);
+		CHECK_IS(tern_amo_start(local[0], at[k] + 24, TERN_AMO_ADD, 1, (uint64_t *)NULL,
+					&op),
 			 0);
-		CHECK_IS(tern_amo_double_start(local[0], at[k] + 32, TERN_AMO_ADD, 2.5, &oldd[0],
-					       &op),
-			 0);
-		CHECK_IS(tern_amo_double_start(local[0], at[k] + 32, TERN_AMO_MAX, 3.5, &oldd[1],
-					       &op),
-			 0);
-		CHECK_IS(tern_amo64_start(local[0], at[k] + 25, TERN_AMO_ADD, 1, &old[2], &op),
+		CHECK_IS(tern_cas_start(local[0], at[k] + 24, 7, 9, &old[1], &op), 0);
+		CHECK_IS(tern_cas_start(local[0], at[k] + 24, 9, 10, &old32[0], &op), 0);
+		CHECK_IS(tern_amo_start(local[0], at[k] + 28, TERN_AMO_ADD, 1, &old32[1], &op), 0);
+		CHECK_IS(tern_amo_start(local[0], at[k] + 32, TERN_AMO_ADD, 2.5, &oldd[0], &op), 0);
+		CHECK_IS(tern_amo_start(local[0], at[k] + 32, TERN_AMO_MAX, 3.5, &oldd[1], &op), 0);
+		CHECK_IS(tern_amo_start(local[0], at[k] + 25, TERN_AMO_ADD, 1, &old[2], &op),
 			 -EINVAL);
-		CHECK_IS(
-			tern_amo_double_start(local[0], at[k] + 24, TERN_AMO_XOR, 1, &oldd[0], &op),
-			-EINVAL);
+		CHECK_IS(tern_amo_start(local[0], at[k] + 24, TERN_AMO_XOR, 1, &oldd[0], &op),
+			 -EINVAL);
 		CHECK_IS(tern_op_wait(local[0], &op), 0);
 		CHECK_IS(atomic_load(&flag), 7);
 		CHECK(old[0] == 5 && old[1] == 7 && old[2] == 77 && old32[0] == 9 && old32[1] == 0);
@@ -230,9 +223,9 @@ TEST(a_region_at_an_odd_place_has_its_aligned_words_where_they_lie)
 	tern_addr a;
 	local_open(2);
 	REQUIRE(tern_register(local[1], bytes + 4, 40, &a) == 0);
-	CHECK_IS(tern_amo64(local[0], a, TERN_AMO_ADD, 1, NULL), -EINVAL);
-	CHECK_IS(tern_amo64(local[0], a + 4, TERN_AMO_ADD, 1, NULL), 0);
-	CHECK_IS(tern_amo32(local[0], a, TERN_AMO_ADD, 1, NULL), 0);
+	CHECK_IS(tern_amo(local[0], a, TERN_AMO_ADD, 1, (uint64_t *)NULL), -EINVAL);
+	CHECK_IS(tern_amo(local[0], a + 4, TERN_AMO_ADD, 1, (uint64_t *)NULL), 0);
+	CHECK_IS(tern_amo(local[0], a, TERN_AMO_ADD, 1, (uint32_t *)NULL), 0);
 	CHECK_IS(bytes[8], 1);
 	CHECK_IS(bytes[4], 1);
 	local_close();
@@ -256,20 +249,21 @@ static void add_from_everywhere(tern *t)
 	REQUIRE(mine);
 	uint64_t seen = 0, found, old, me = tern_rank(t);
 	for (unsigned i = 0; i < times; i++) {
-		CHECK_IS(tern_amo64(t, shared, TERN_AMO_ADD, 1, &old), 0);
+		CHECK_IS(tern_amo(t, shared, TERN_AMO_ADD, 1, &old), 0);
 		CHECK(i == 0 || old > seen);
 		seen = old;
 		atomic_fetch_add(mine, 1); /* and plain C11 ones, which agree */
-		CHECK_IS(tern_amo32(t, shared + 8, TERN_AMO_ADD, 1, NULL), 0);
+		CHECK_IS(tern_amo(t, shared + 8, TERN_AMO_ADD, 1, (uint32_t *)NULL), 0);
 		atomic_fetch_add((_Atomic uint32_t *)(mine + 1), 1);
-		CHECK_IS(tern_amo_double(t, shared + 16, TERN_AMO_ADD, 0.5, NULL), 0);
-		CHECK_IS(tern_amo64(t, shared + 24, TERN_AMO_MAX, i * THREADS + me, NULL), 0);
-		CHECK_IS(tern_amo64(t, shared + 32, TERN_AMO_XOR, UINT64_C(1) << (8 * me + i % 8),
-				    NULL),
+		CHECK_IS(tern_amo(t, shared + 16, TERN_AMO_ADD, 0.5, (double *)NULL), 0);
+		CHECK_IS(tern_amo(t, shared + 24, TERN_AMO_MAX, i * THREADS + me, (uint64_t *)NULL),
+			 0);
+		CHECK_IS(tern_amo(t, shared + 32, TERN_AMO_XOR, UINT64_C(1) << (8 * me + i % 8),
+				  (uint64_t *)NULL),
 			 0);
 		do /* a counter by compare and swap */
 			old = atomic_load(mine + 5);
-		while (tern_cas64(t, shared + 40, old, old + 1, &found) == 0 && found != old);
+		while (tern_cas(t, shared + 40, old, old + 1, &found) == 0 && found != old);
 	}
 	CHECK_IS(tern_barrier(t), 0);
 	double sum;

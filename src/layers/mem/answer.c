@@ -61,7 +61,7 @@ static int answer_far(struct mem *m, const tern_long *what, uint32_t rank)
 	if (p->lost)
 		return p->net->ops->check(p->net, rank);
 	payload_forget_reply(e);
-	e->t->current = tern_answered(e->t);
+	e->t->current = tern_answered_(e->t);
 	p->owing = true;
 	follow_fill(&m->follows.reply[rank], what, rank, true);
 	follow_begin(m, &m->follows.reply[rank]);

@@ -158,7 +158,7 @@ static void on_bad(tern *t, const tern_msg *m)
 {
 	tern_addr a = tern_msg_word(m, 0);
 	const tern_long unknown = { a, 500, 0, source, 8, NULL, NULL, NULL };
-	CHECK_IS(answer(t, m, tern_addr_at(a, t->rank), 8, 0, 0), -EINVAL);
+	CHECK_IS(answer(t, m, handed_at(a, t->rank), 8, 0, 0), -EINVAL);
 	CHECK(strstr(tern_strerror(-EINVAL), "whoever sent the request"));
 	CHECK_IS(answer(t, m, TERN_ADDR_NONE, 8, 0, 0), tern_msg_src(m) ? -EINVAL : -EFAULT);
 	CHECK_IS(answer(t, m, a, 8, 0, TERN_WORDS_MAX + 1), -E2BIG);

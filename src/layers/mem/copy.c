@@ -18,8 +18,8 @@ int tern_put_request_array(tern *t, tern_addr dst, unsigned id, const void *src,
 	return rc ? rc : tern_request_array(t, rank, id, n, words);
 }
 
-int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
-		  TERN_SIX_)
+int tern_put_then_(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
+		   TERN_SIX_)
 {
 	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
 	return tern_put_request_array(t, dst, id, src, len, n, words);

@@ -86,7 +86,7 @@ TEST(a_copy_with_either_side_out_of_range_is_refused_before_a_byte_moves)
 	CHECK_IS(tern_copy_start(local[0], at[1], at[3] + AREA - 9, 10, &op), -EFAULT);
 	CHECK_IS(tern_copy_start(local[0], TERN_ADDR_NONE, at[3], 10, &op), -EFAULT);
 	CHECK_IS(tern_copy_start(local[0], at[1], TERN_ADDR_NONE, 10, &op), -EFAULT);
-	CHECK_IS(tern_copy_start(local[0], at[1], tern_addr_at(at[3], RANKS), 10, &op), -ERANGE);
+	CHECK_IS(tern_copy_start(local[0], at[1], handed_at(at[3], RANKS), 10, &op), -ERANGE);
 	CHECK_IS(op.pending, 0);
 	areas_check();
 	local_close();

@@ -34,7 +34,7 @@ enum { PIECES_AT_ONCE = 4 }; /* of each in a poll */
 
 static uint64_t piece_meta(tern_addr a, unsigned id, unsigned n)
 {
-	return tern_addr_at(a, 0) | (uint64_t)n << META_WORDS_SHIFT | (uint64_t)id << META_ID_SHIFT;
+	return addr_moved(a, 0) | (uint64_t)n << META_WORDS_SHIFT | (uint64_t)id << META_ID_SHIFT;
 }
 
 /* Words that follow the first one, of a message with n. */
@@ -301,7 +301,7 @@ static void on_then(tern *t, const tern_msg *msg)
 	uint64_t meta = tern_msg_word(msg, 0), words[TERN_WORDS_MAX];
 	unsigned n = (unsigned)(meta >> META_WORDS_SHIFT) & META_WORDS;
 	unsigned id = (unsigned)(meta >> META_ID_SHIFT) % TERN_HANDLER_SLOTS;
-	tern_addr a = tern_addr_at(meta & ((UINT64_C(1) << ADDR_RANK_SHIFT) - 1), t->rank);
+	tern_addr a = addr_moved(meta, t->rank);
 	bool more = n == META_MORE;
 	bool fits = more || n <= TERN_LINE_WORDS ||
 		    (n <= TERN_WORDS_MAX && tern_msg_count(msg) == TERN_WORDS_MAX);

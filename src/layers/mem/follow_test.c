@@ -185,9 +185,8 @@ static void refused(void)
 	if (tern_rank(t) == 1) {
 		CHECK_IS(tern_put_request_start(t, TERN_ADDR_NONE, TAKE, source, 8, &local, &op),
 			 -EFAULT);
-		CHECK_IS(
-			tern_put_request_start(t, tern_addr_at(a, 2), TAKE, source, 8, &local, &op),
-			-ERANGE);
+		CHECK_IS(tern_put_request_start(t, handed_at(a, 2), TAKE, source, 8, &local, &op),
+			 -ERANGE);
 		CHECK_IS(tern_put_request_start(t, a, 500, source, 8, &local, &op), -ENXIO);
 		CHECK_IS(tern_put_request_start(t, a, 5000, source, 8, &local, &op), -ERANGE);
 		CHECK(local.pending == 0 && op.pending == 0 && atomic_load(&freed) == 0);

@@ -177,12 +177,11 @@ TEST(addresses_name_heap_bytes_and_nothing_else)
 	CHECK(handed_addr(local[0], p) == TERN_ADDR_NONE); /* another rank's */
 	CHECK(handed_addr(local[1], &private) == TERN_ADDR_NONE);
 	CHECK(handed_addr(local[1], NULL) == TERN_ADDR_NONE);
-	CHECK(tern_addr_at(a, 0) == (a & UINT64_C(0xffffffffffff)));
-	CHECK_IS(tern_addr_rank(tern_addr_at(a, 65535)), 65535);
+	CHECK(handed_at(a, 0) == (a & UINT64_C(0xffffffffffff)));
+	CHECK_IS(tern_addr_rank(handed_at(a, 65535)), 65535);
 	CHECK(handed_local(local[0], TERN_ADDR_NONE, 1) == NULL);
-	CHECK(handed_local(local[0], tern_addr_at(a, 2), 1) == NULL); /* no such rank */
-	CHECK(handed_local(local[0], tern_addr_at(a, 0), 1) ==
-	      NULL); /* nothing is allocated there */
+	CHECK(handed_local(local[0], handed_at(a, 2), 1) == NULL); /* no such rank */
+	CHECK(handed_local(local[0], handed_at(a, 0), 1) == NULL); /* nothing is allocated there */
 	CHECK(handed_local(local[0], a, SIZE_MAX) == NULL);
 	CHECK(handed_local(local[0], a, SIZE_MAX - 100) == NULL);
 	CHECK(handed_local(local[0], a + (UINT64_C(1) << 39), 1) == NULL);
@@ -202,10 +201,29 @@ TEST(an_address_that_cannot_be_given_is_an_error_and_nothing_is_written)
 	rc = tern_addr_local(local[0], TERN_ADDR_NONE, 1, &p);
 	CHECK_IS(rc, -EFAULT);
 	CHECK(sentence_has(rc, "TERN_ADDR_NONE") && sentence_has(rc, "tern_addr_local()"));
-	rc = tern_addr_local(local[0], tern_addr_at(0, 2) + 1, 1, &p);
+	rc = tern_addr_local(local[0], handed_at(0, 2) + 1, 1, &p);
 	CHECK_IS(rc, -ERANGE);
 	CHECK(sentence_has(rc, "rank 2"));
 	CHECK(p == untouched);
+	local_close();
+}
+
+TEST(only_memory_of_all_ranks_has_an_address_at_each_of_them)
+{
+	int private;
+	local_open(1);
+	char *own = handed_alloc(local[0], 8), *all = handed_alloc_all(local[0], 8);
+	REQUIRE(own && all);
+	CHECK(tern_addr_at(local[0], 0, all) == handed_addr(local[0], all));
+	CHECK(tern_addr_at(local[0], 0, own) == TERN_ADDR_NONE);
+	CHECK(tern_addr_at(local[0], 0, &private) == TERN_ADDR_NONE);
+	CHECK(tern_addr_at(local[0], 0, NULL) == TERN_ADDR_NONE);
+	CHECK(tern_addr_at(local[0], 65536, all) ==
+	      TERN_ADDR_NONE); /* it would be that of rank 0 */
+	int rc = tern_put(local[0], tern_addr_at(local[0], 1, all), all, 8);
+	CHECK(rc == -ERANGE && sentence_has(rc, "rank 1"));
+	rc = tern_put(local[0], tern_addr_at(local[0], 0, own), all, 8);
+	CHECK(rc == -EFAULT && sentence_has(rc, "tern_addr_at()"));
 	local_close();
 }
 
@@ -339,9 +357,9 @@ static void allocate_alike(tern *t)
 		memset(p, (int)me, bytes);
 		CHECK_IS(tern_barrier(t), 0);
 		for (uint32_t r = 0; r < ALL; r++) {
-			CHECK(addresses[r] == tern_addr_at(addresses[me], r));
-			unsigned char *theirs =
-				handed_local(t, tern_addr_at(addresses[me], r), bytes);
+			CHECK(addresses[r] == tern_addr_at(t, r, p));
+			CHECK(addresses[r] + bytes - 1 == tern_addr_at(t, r, p + bytes - 1));
+			unsigned char *theirs = handed_local(t, addresses[r], bytes);
 			CHECK(theirs && theirs[0] == r && theirs[bytes - 1] == r);
 		}
 		CHECK_IS(tern_barrier(t), 0);

@@ -326,13 +326,6 @@ int tern_flush(tern *t)
 	return rc;
 }
 
-int tern_fence(tern *t)
-{
-	INSIDE struct scope scope = scope_given(t);
-	/* Data that this process moves lands in order; what travels otherwise must have landed. */
-	return tern_flush(t);
-}
-
 /* -- Addresses: what they name, who can touch it, and why not -----------------------------------
  */
 
@@ -427,7 +420,10 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 	if (rc)
 		return rc;
 	if (a == TERN_ADDR_NONE)
-		return error_set(-EFAULT, "%s was given TERN_ADDR_NONE as an address", what);
+		return error_set(-EFAULT,
+				 "%s was given TERN_ADDR_NONE as an address, which is what "
+				 "tern_addr_at() makes of memory that is not of tern_alloc_all()",
+				 what);
 	if (rank >= m->size)
 		return error_set(-ERANGE,
 				 "%s was given an address at rank %u; this job has ranks 0 to %u",
@@ -574,4 +570,14 @@ int tern_addr_of(tern *t, const void *p, tern_addr *a)
 				 p, t->rank);
 	*a = found;
 	return 0;
+}
+
+tern_addr tern_addr_at(tern *t, uint32_t rank, const void *p)
+{
+	t = given(t);
+	if (t->own->forked == NO_ENDPOINT || rank > UINT16_MAX)
+		return TERN_ADDR_NONE;
+	const struct mem *m = mem_of(t);
+	uint64_t at = heap_offset(m, p), half = m->job->heap_bytes / 2;
+	return at - half < half ? addr_make(rank, SEGMENT_HEAP, at) : TERN_ADDR_NONE;
 }

@@ -146,6 +146,12 @@ static inline tern_addr addr_make(uint32_t rank, unsigned segment, uint64_t offs
 	return (uint64_t)rank << ADDR_RANK_SHIFT | (uint64_t)segment << ADDR_SEGMENT_SHIFT | offset;
 }
 
+/* The same place of another rank's memory. */
+static inline tern_addr addr_moved(tern_addr a, uint32_t rank)
+{
+	return (a & ((UINT64_C(1) << ADDR_RANK_SHIFT) - 1)) | (uint64_t)rank << ADDR_RANK_SHIFT;
+}
+
 /*
  * The bytes [a, a + len) of a heap, else NULL. What a rank has committed only grows until it dies,
  * so a copy of it answers nearly always; span_look() brings the copy up to date.

@@ -98,8 +98,8 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 	return rc;
 }
 
-int tern_block_get_start(tern *t, uint32_t rank, const tern_block *from, void *dst,
-			 size_t dst_stride, tern_op *op)
+int tern_block_get_start(tern *t, void *dst, size_t dst_stride, uint32_t rank,
+			 const tern_block *from, tern_op *op)
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct mem *m = mem_of(t);

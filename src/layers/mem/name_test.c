@@ -26,13 +26,13 @@ static int get(unsigned name, size_t offset, size_t src_stride, size_t at, size_
 	       size_t run, size_t count)
 {
 	tern_op op = TERN_OP;
-	int rc = tern_block_get_start(local[0], 1,
+	int rc = tern_block_get_start(local[0], here + at, dst_stride, 1,
 				      &(tern_block){ .name = name,
 						     .offset = offset,
 						     .stride = src_stride,
 						     .run = run,
 						     .count = count },
-				      here + at, dst_stride, &op);
+				      &op);
 	int ended = tern_op_wait(local[0], &op);
 	CHECK_IS(op.pending, 0);
 	return rc ? rc : ended;
@@ -96,8 +96,8 @@ TEST(what_is_not_named_or_not_that_long_is_refused_and_nothing_written)
 		 -EINVAL); /* in two messages */
 	CHECK_IS(get(TERN_BLOCKS_MAX, 0, 0, 0, 0, 1, 1), -EINVAL);
 	CHECK_IS(get(9, 0, 0, 0, 0, TERN_PAYLOAD_MAX + 1, 1), -EINVAL);
-	CHECK_IS(tern_block_get_start(local[0], 3, &(tern_block){ .name = 9, .run = 1, .count = 1 },
-				      here, 0, &op),
+	CHECK_IS(tern_block_get_start(local[0], here, 0, 3,
+				      &(tern_block){ .name = 9, .run = 1, .count = 1 }, &op),
 		 -ERANGE);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_block_name(local[0], TERN_BLOCKS_MAX, &pointer, 1), -ERANGE);
@@ -117,26 +117,22 @@ TEST(every_rank_has_names_of_its_own_and_may_ask_itself)
 	ranks_open();
 	tern_op op = TERN_OP;
 	CHECK_IS(tern_block_name(local[2], 9, &other, BYTES), 0);
-	CHECK_IS(
-		tern_block_get_start(local[0], 2,
-				     &(tern_block){ .name = 9, .offset = 5, .run = 10, .count = 1 },
-				     here + 200, 0, &op),
-		0);
-	CHECK_IS(
-		tern_block_get_start(local[0], 1,
-				     &(tern_block){ .name = 9, .offset = 5, .run = 10, .count = 1 },
-				     here + 100, 0, &op),
-		0);
-	CHECK_IS(
-		tern_block_get_start(local[0], 0,
-				     &(tern_block){ .name = 9, .offset = 5, .run = 10, .count = 1 },
-				     here, 0, &op),
-		0);
+	CHECK_IS(tern_block_get_start(
+			 local[0], here + 200, 0, 2,
+			 &(tern_block){ .name = 9, .offset = 5, .run = 10, .count = 1 }, &op),
+		 0);
+	CHECK_IS(tern_block_get_start(
+			 local[0], here + 100, 0, 1,
+			 &(tern_block){ .name = 9, .offset = 5, .run = 10, .count = 1 }, &op),
+		 0);
+	CHECK_IS(tern_block_get_start(
+			 local[0], here, 0, 0,
+			 &(tern_block){ .name = 9, .offset = 5, .run = 10, .count = 1 }, &op),
+		 0);
 	CHECK_IS(tern_op_wait(local[0], &op), -ENOENT); /* rank 0 has none */
 	CHECK_IS(tern_block_get_start(
-			 local[1], 1,
-			 &(tern_block){ .name = 9, .offset = 50, .run = 10, .count = 1 },
-			 here + 300, 0, &op),
+			 local[1], here + 300, 0, 1,
+			 &(tern_block){ .name = 9, .offset = 50, .run = 10, .count = 1 }, &op),
 		 0);
 	CHECK_IS(tern_op_wait(local[1], &op), 0);
 	memcpy(image + 200, second + 5, 10);

@@ -13,7 +13,7 @@
 #include "mem/mem.h"
 
 enum type { U64, U32, F64, F32, TYPES };
-enum { OPERATIONS = TERN_AMO_SMAX + 1, VALUES = 12, TURNS = 60 };
+enum { OPERATIONS = TERN_AMO_SMAX_ + 1, VALUES = 12, TURNS = 60 };
 
 static const size_t width[TYPES] = { 8, 4, 8, 4 };
 
@@ -26,7 +26,7 @@ static const struct row {
 	[TERN_AMO_MIN] = { true, true, true },    [TERN_AMO_MAX] = { true, true, true },
 	[TERN_AMO_SWAP] = { true, true, false },  [TERN_AMO_LOAD] = { true, true, true },
 	[TERN_AMO_STORE] = { true, true, false }, [TERN_AMO_MUL] = { true, true, true },
-	[TERN_AMO_SMIN] = { true, false, true },  [TERN_AMO_SMAX] = { true, false, true },
+	[TERN_AMO_SMIN_] = { true, false, true }, [TERN_AMO_SMAX_] = { true, false, true },
 };
 _Static_assert(sizeof row / sizeof *row == OPERATIONS, "an operation is not in the table");
 
@@ -81,8 +81,8 @@ static uint64_t reference64(unsigned what, uint64_t a, uint64_t b)
 		[TERN_AMO_LOAD] = a,
 		[TERN_AMO_STORE] = b,
 		[TERN_AMO_MUL] = a * b,
-		[TERN_AMO_SMIN] = sa < sb ? a : b,
-		[TERN_AMO_SMAX] = sa > sb ? a : b,
+		[TERN_AMO_SMIN_] = sa < sb ? a : b,
+		[TERN_AMO_SMAX_] = sa > sb ? a : b,
 	};
 	return after[what];
 }
@@ -90,7 +90,7 @@ static uint64_t reference64(unsigned what, uint64_t a, uint64_t b)
 /* Of 32 bits, signed ones are compared when they have been widened so. */
 static uint64_t reference32(unsigned what, uint64_t a, uint64_t b)
 {
-	bool is_signed = what == TERN_AMO_SMIN || what == TERN_AMO_SMAX;
+	bool is_signed = what == TERN_AMO_SMIN_ || what == TERN_AMO_SMAX_;
 	uint64_t wide_a = is_signed ? (uint64_t)(int64_t)(int32_t)a : (uint32_t)a;
 	uint64_t wide_b = is_signed ? (uint64_t)(int64_t)(int32_t)b : (uint32_t)b;
 	return (uint32_t)reference64(what, wide_a, wide_b);
@@ -134,23 +134,34 @@ static int start(tern *t, enum type type, unsigned what, tern_addr a, uint64_t b
 		 tern_op *op)
 {
 	if (type == U64)
-		return tern_amo64_start(t, a, what, bits, old, op);
+		return tern_amo_start(t, a, what, bits, (uint64_t *)old, op);
 	if (type == U32)
-		return tern_amo32_start(t, a, what, (uint32_t)bits, old, op);
+		return tern_amo_start(t, a, what, (uint32_t)bits, (uint32_t *)old, op);
 	if (type == F64)
-		return tern_amo_double_start(t, a, what, f64_of(bits), old, op);
-	return tern_amo_float_start(t, a, what, f32_of(bits), old, op);
+		return tern_amo_start(t, a, what, f64_of(bits), (double *)old, op);
+	return tern_amo_start(t, a, what, f32_of(bits), (float *)old, op);
+}
+
+/* The type of `old` says that integers are signed; the operation is the same. */
+static int block_signed(tern *t, enum type type, unsigned what, tern_addr a, uint64_t bits,
+			void *old)
+{
+	what = what == TERN_AMO_SMIN_ ? TERN_AMO_MIN : TERN_AMO_MAX;
+	return type == U64 ? tern_amo(t, a, what, (int64_t)bits, (int64_t *)old)
+			   : tern_amo(t, a, what, (int32_t)bits, (int32_t *)old);
 }
 
 static int block(tern *t, enum type type, unsigned what, tern_addr a, uint64_t bits, void *old)
 {
+	if ((type == U64 || type == U32) && (what == TERN_AMO_SMIN_ || what == TERN_AMO_SMAX_))
+		return block_signed(t, type, what, a, bits, old);
 	if (type == U64)
-		return tern_amo64(t, a, what, bits, old);
+		return tern_amo(t, a, what, bits, (uint64_t *)old);
 	if (type == U32)
-		return tern_amo32(t, a, what, (uint32_t)bits, old);
+		return tern_amo(t, a, what, (uint32_t)bits, (uint32_t *)old);
 	if (type == F64)
-		return tern_amo_double(t, a, what, f64_of(bits), old);
-	return tern_amo_float(t, a, what, f32_of(bits), old);
+		return tern_amo(t, a, what, f64_of(bits), (double *)old);
+	return tern_amo(t, a, what, f32_of(bits), (float *)old);
 }
 
 /* -- Two processes: rank 0 has the words, in its heap and registered ------------------------ */

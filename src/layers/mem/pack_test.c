@@ -67,8 +67,8 @@ TEST(a_description_that_is_wrong_anywhere_moves_nothing)
 	REFUSED(a, of(BYTES - 1, 0));
 	REFUSED(a, of(BYTES + 1, 0));
 	REFUSED(a, of(8, 0), a + 50, of(9, 0));
-	REFUSED(tern_addr_at(a, 0), of(BYTES, 0));
-	REFUSED(tern_addr_at(a, RANKS), of(BYTES, 0));
+	REFUSED(handed_at(a, 0), of(BYTES, 0));
+	REFUSED(handed_at(a, RANKS), of(BYTES, 0));
 	REFUSED(TERN_ADDR_NONE, of(BYTES, 0));
 	REFUSED(a, of(8, 0), beyond - 7, of(8, 0));
 	REFUSED(a, UINT64_MAX);

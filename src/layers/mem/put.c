@@ -156,7 +156,7 @@ static __attribute__((noinline)) int put_start_wide(tern *t, tern_addr dst, cons
 	return 0;
 }
 
-int tern_put_handle(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
+int tern_put_handle_(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
 	bool quick = len == sizeof(uint64_t) && handle_silent(op);
 	char *to = quick ? span_reach(t, dst, SPAN_WORD) : NULL;
@@ -203,7 +203,7 @@ static __attribute__((noinline)) int get_start_wide(tern *t, void *dst, tern_add
 	return 0;
 }
 
-int tern_get_handle(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+int tern_get_handle_(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
 	bool quick = len == sizeof(uint64_t) && handle_silent(op);
 	char *from = quick ? span_reach(t, src, SPAN_WORD) : NULL;

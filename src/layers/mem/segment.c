@@ -215,18 +215,23 @@ static void on_reply_xfer4(tern *t, const tern_msg *msg)
 
 /* -- Sending --------------------------------------------------------------------------- */
 
-static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *data, size_t len,
-		     const uint64_t *four, tern_op *op)
+/* Bytes that travel as words: the message is one line, and needs no room for data. */
+enum { FOUR = 4 * sizeof(uint64_t) };
+
+static int xfer_send(struct mem *m, tern_segment s, const void *data, size_t len, tern_op *op)
 {
 	struct slot *slot;
+	union word value;
 	uint64_t words[6] = { s };
 	int rc = slot_wait(m, (uint32_t)(s >> 48), &slot);
 	if (rc)
 		return rc;
 	words[1] = slot_name(m, slot);
-	if (four)
-		memcpy(&words[2], four, 4 * sizeof *four);
-	return slot_request(m, slot, op, id, data, len, four ? 6 : 2, words);
+	if (len != FOUR)
+		return slot_request(m, slot, op, MEM_XFER, word_value(&value, data, len), len, 2,
+				    words);
+	memcpy(&words[2], data, FOUR);
+	return slot_request(m, slot, op, MEM_XFER4, NULL, 0, 6, words);
 }
 
 int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
@@ -241,22 +246,9 @@ int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len
 			       segment_offset(s));
 	for (size_t done = 0; !rc && done < len; done += TERN_PAYLOAD_MAX) {
 		size_t part = len - done < TERN_PAYLOAD_MAX ? len - done : TERN_PAYLOAD_MAX;
-		union word value;
-		const void *from = word_value(&value, (const char *)data + done, part);
-		rc = xfer_send(mem_of(t), MEM_XFER, s + done, from, part, NULL, op ? op : &own);
+		rc = xfer_send(mem_of(t), s + done, (const char *)data + done, part,
+			       op ? op : &own);
 	}
-	return op_finish(t, op, &own, rc);
-}
-
-int tern_segment_put4_start(tern *t, tern_segment s, const uint64_t words[4], tern_op *op)
-{
-	INSIDE struct scope scope = scope_given_op(t, op);
-	tern_op own = TERN_OP;
-	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_segment_put4_start()");
-	if (!rc)
-		rc = rules_destination(t->own, (uint32_t)(s >> 48));
-	if (!rc)
-		rc = xfer_send(mem_of(t), MEM_XFER4, s, NULL, 0, words, op ? op : &own);
 	return op_finish(t, op, &own, rc);
 }
 
@@ -282,18 +274,15 @@ static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
 int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len)
 {
 	union word value;
+	uint64_t words[5] = { s };
 	int rc = reply_check(given(t), m, s, len);
-	return rc ? rc
-		  : layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1, &s);
-}
-
-int tern_segment_reply4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4])
-{
-	uint64_t all[5] = { s };
-	int rc = reply_check(given(t), m, s, 0);
-	if (!rc)
-		memcpy(all + 1, words, 4 * sizeof *words);
-	return rc ? rc : layer_reply(t->own, MEM_REPLY_XFER4, NULL, 0, 5, all);
+	if (rc)
+		return rc;
+	if (len != FOUR)
+		return layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1,
+				   words);
+	memcpy(&words[1], data, FOUR);
+	return layer_reply(t->own, MEM_REPLY_XFER4, NULL, 0, 5, words);
 }
 
 void segment_register(struct endpoint *e)

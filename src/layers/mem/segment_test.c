@@ -139,18 +139,18 @@ TEST(four_words_travel_as_thirty_two_bytes)
 	tern_op op = TERN_OP;
 	tern_segment s = segment_of_rank_0(96);
 	const uint64_t words[4] = { 1, UINT64_MAX, 0x0123456789abcdef, 4 };
-	CHECK_IS(tern_segment_put4_start(local[2], s + 64, words, &op), 0);
-	CHECK_IS(tern_segment_put4_start(local[3], s, words, &op), 0);
+	CHECK_IS(tern_segment_put_start(local[2], s + 64, words, 32, &op), 0);
+	CHECK_IS(tern_segment_put_start(local[3], s, words, 32, &op), 0);
 	CHECK_IS(tern_op_wait(local[2], &op), 0);
 	memcpy(base_image, words, 32);
 	memcpy(base_image + 64, words, 32);
 	check_room();
-	CHECK_IS(tern_segment_put4_start(local[1], s + 33, words, &op), 0);
+	CHECK_IS(tern_segment_put_start(local[1], s + 33, words, 32, &op), 0);
 	memcpy(base_image + 33, words, 32);
 	CHECK_IS(tern_op_wait(local[1], &op), 0);
 	CHECK_IS(end.calls, 1);
 	check_room();
-	CHECK_IS(tern_segment_put4_start(local[1], s, words, &op), 0);
+	CHECK_IS(tern_segment_put_start(local[1], s, words, 32, &op), 0);
 	CHECK(tern_op_wait(local[1], &op) < 0);
 	check_room();
 	local_close();
@@ -377,7 +377,7 @@ static void reply_four(tern *t, const tern_msg *m)
 {
 	const uint64_t words[4] = { 1, 2, 3, 4 };
 	reply_codes[0] =
-		tern_segment_reply4(t, m, tern_msg_word(m, 0) + tern_msg_word(m, 1), words);
+		tern_segment_reply(t, m, tern_msg_word(m, 0) + tern_msg_word(m, 1), words, 32);
 }
 
 TEST(a_request_handler_fills_the_segment_of_whoever_asked)
@@ -429,7 +429,7 @@ TEST(a_reply_into_a_segment_is_refused_where_it_does_not_belong)
 	CHECK_IS(end.calls, 0);
 	const uint64_t words[4] = { 0 };
 	CHECK_IS(tern_segment_reply(local[0], NULL, s, data, 1), -EPERM); /* outside a handler */
-	CHECK_IS(tern_segment_reply4(local[0], NULL, s, words), -EPERM);
+	CHECK_IS(tern_segment_reply(local[0], NULL, s, words, 32), -EPERM);
 	local_close();
 }
 

@@ -99,7 +99,7 @@ static void store_to_all(tern *t)
 		if (chance_one_in(&c, 10))
 			ranks_nap(chance_below(&c, 3000000)); /* the others sleep in store_sync */
 		for (uint32_t r = 0; r < RANKS; r++)
-			CHECK_IS(tern_store(t, tern_addr_at(a, r) + me * SLOT, &n, sizeof n), 0);
+			CHECK_IS(tern_store(t, handed_at(a, r) + me * SLOT, &n, sizeof n), 0);
 		CHECK_IS(tern_store_sync(t, RANKS * sizeof n), 0);
 		for (uint32_t r = 0; r < RANKS; r++)
 			CHECK_IS(mine[r * SLOT / 8], n);
@@ -126,7 +126,7 @@ static void store_and_sync_all(tern *t)
 		memset(bytes[me], (int)(n + me), len);
 		for (uint32_t r = 0; r < RANKS; r++)
 			if (r != n % RANKS) /* counts differ from rank to rank */
-				CHECK_IS(tern_store(t, tern_addr_at(a, r) + me * 100000, bytes[me],
+				CHECK_IS(tern_store(t, handed_at(a, r) + me * 100000, bytes[me],
 						    len),
 					 0);
 		if (chance_one_in(&c, 3))
@@ -179,7 +179,7 @@ static void write_and_tell(tern *t)
 	uint32_t me = tern_rank(t), next = (me + 1) % RANKS;
 	char *mine = handed_alloc_all(t, 3 * SLOT);
 	REQUIRE(mine);
-	tern_addr there = tern_addr_at(handed_addr(t, mine), next);
+	tern_addr there = tern_addr_at(t, next, mine);
 	uint64_t *direct = handed_local(t, there, 3 * SLOT);
 	REQUIRE(direct);
 	for (uint64_t n = 0; n < check_scaled(5000); n++) {
@@ -211,7 +211,7 @@ TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
 	CHECK_IS(tern_get(local[0], &word, a, sizeof word), -EOWNERDEAD);
-	CHECK_IS(tern_amo64(local[0], a, TERN_AMO_ADD, 1, &old), -EOWNERDEAD);
+	CHECK_IS(tern_amo(local[0], a, TERN_AMO_ADD, 1, &old), -EOWNERDEAD);
 	CHECK_IS(tern_store(local[0], a, &word, sizeof word), -EOWNERDEAD);
 	CHECK_IS(tern_addr_local(local[0], a, 8, &p), -EOWNERDEAD);
 }

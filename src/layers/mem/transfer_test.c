@@ -50,7 +50,7 @@ TEST(zero_bytes_are_a_success_and_touch_nothing_the_address_included)
 {
 	areas_open(1);
 	const tern_addr addresses[] = { at[0],          at[1],      at[0] + AREA,
-					TERN_ADDR_NONE, UINT64_MAX, tern_addr_at(at[0], RANKS) };
+					TERN_ADDR_NONE, UINT64_MAX, handed_at(at[0], RANKS) };
 	tern_op op = TERN_OP;
 	const size_t no_rows[] = { 3, 0 }, five = 5;
 	const ptrdiff_t strides[] = { 8, -9000 };
@@ -101,7 +101,7 @@ TEST(what_is_out_of_range_or_nowhere_is_refused_before_a_byte_moves)
 	int rc = refused(TERN_ADDR_NONE, 1);
 	CHECK_IS(rc, -EFAULT);
 	CHECK(sentence_has(rc, "TERN_ADDR_NONE"));
-	rc = refused(tern_addr_at(at[0], RANKS), 1);
+	rc = refused(handed_at(at[0], RANKS), 1);
 	CHECK_IS(rc, -ERANGE);
 	CHECK(sentence_has(rc, "rank 3"));
 	CHECK_IS(refused(UINT64_MAX, 1), -ERANGE);
@@ -117,8 +117,8 @@ TEST(what_is_out_of_range_or_nowhere_is_refused_before_a_byte_moves)
 	CHECK_IS(refused(at[0], SIZE_MAX), -EFAULT);
 	CHECK_IS(refused(at[0] + 1, SIZE_MAX), -EFAULT);
 	CHECK_IS(refused(at[1], SIZE_MAX), -EFAULT);
-	CHECK_IS(refused(tern_addr_at(at[0], 2), 1), -EFAULT); /* rank 2 has allocated nothing */
-	CHECK_IS(refused(tern_addr_at(at[1], 2), 1), -EFAULT); /* nor registered */
+	CHECK_IS(refused(handed_at(at[0], 2), 1), -EFAULT); /* rank 2 has allocated nothing */
+	CHECK_IS(refused(handed_at(at[1], 2), 1), -EFAULT); /* nor registered */
 	for (unsigned segment = 2; segment < 256; segment++) {
 		tern_addr a = (UINT64_C(1) << 48) | (tern_addr)segment << 40;
 		if (a != at[1])
@@ -326,25 +326,25 @@ TEST(the_handler_of_a_long_message_finds_the_data_in_place)
 	CHECK_IS(tern_put_request(local[0], at[0], 500, here, 100),
 		 -ENXIO); /* no such handler: nothing moves */
 	CHECK_IS(tern_put_request(local[0], at[1] + AREA, ASK, here, 1), -EFAULT);
-	CHECK_IS(tern_put_request(local[0], tern_addr_at(at[1], 7), ASK, here, 1), -ERANGE);
+	CHECK_IS(tern_put_request(local[0], handed_at(at[1], 7), ASK, here, 1), -ERANGE);
 	CHECK_IS(local_settle(), 0);
 	areas_close();
 }
 
-TEST(quiet_ends_every_transfer_and_fence_orders_puts_to_one_rank)
+TEST(a_flush_ends_every_transfer_and_orders_puts_to_one_rank)
 {
 	areas_open(1);
 	tern_op first = TERN_OP, second = TERN_OP;
-	CHECK_IS(tern_fence(local[0]), 0);
+	CHECK_IS(tern_flush(local[0]), 0);
 	CHECK_IS(tern_flush(local[0]), 0);
 	CHECK_IS(tern_put_start(local[0], at[0], here, AREA, &first), 0);
 	CHECK(first.pending == 1);
-	CHECK_IS(tern_fence(local[0]), 0);
+	CHECK_IS(tern_flush(local[0]), 0);
 	CHECK_IS(tern_put_start(local[0], at[0] + 1000, here, 10, &second), 0);
 	CHECK_IS(tern_flush(local[0]), 0);
 	CHECK_IS(first.pending + second.pending, 0);
 	memcpy(image[0], here_image, AREA);
-	memcpy(image[0] + 1000, here_image, 10); /* after the fence, so on top */
+	memcpy(image[0] + 1000, here_image, 10); /* after the flush, so on top */
 	areas_check();
 	CHECK_IS(tern_op_wait(local[0], &first), 0);
 	areas_close();
@@ -367,22 +367,22 @@ static void use_memory(tern *t, const tern_msg *m)
 		CHECK_IS(tern_put_start(t, at[k] + 2000, here, 500000, &op),
 			 0); /* all of it, at once */
 		CHECK_IS(op.pending, 0);
-		CHECK_IS(tern_amo64(t, at[k] + 704, TERN_AMO_SWAP, 5, &old), 0);
-		CHECK_IS(tern_amo64(t, at[k] + 704, TERN_AMO_ADD, 5, &old), 0);
+		CHECK_IS(tern_amo(t, at[k] + 704, TERN_AMO_SWAP, 5, &old), 0);
+		CHECK_IS(tern_amo(t, at[k] + 704, TERN_AMO_ADD, 5, &old), 0);
 		CHECK_IS(old, 5);
 		CHECK_IS(tern_store(t, at[k] + 1001, text, sizeof text), 0);
 	}
 	CHECK_IS(tern_copy_start(t, at[0] + 600000, at[1] + 2000, 300000, &op), 0);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
-	CHECK_IS(tern_fence(t), 0);
+	CHECK_IS(tern_flush(t), 0);
 	CHECK(handed_alloc(t, 10) != NULL);
 	/* What sends a request or waits is not for a handler. */
 	tern_segment s = (tern_segment)1 << 48;
 	CHECK_IS(tern_segment_put_start(t, s, text, 1, &op), -EPERM);
 	CHECK_IS(tern_get_when_start(t, back, at[0], 1, at[0] + 704, 1, &op), -EPERM);
-	CHECK_IS(tern_block_get_start(t, 1, &(tern_block){ .name = 0, .run = 1, .count = 1 }, back,
-				      0, &op),
+	CHECK_IS(tern_block_get_start(t, back, 0, 1,
+				      &(tern_block){ .name = 0, .run = 1, .count = 1 }, &op),
 		 -EPERM);
 	CHECK_IS(tern_store_sync(t, 1), -EPERM);
 	CHECK_IS(tern_store_sync_all(t), -EPERM);

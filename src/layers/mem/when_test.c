@@ -71,7 +71,8 @@ TEST(a_value_that_is_not_ready_is_held_and_comes_as_it_is_when_the_flag_is_reach
 	local_settle();
 	CHECK_IS(op.pending, 1);
 	check_here();
-	CHECK_IS(tern_amo64(local[2], flag_at, TERN_AMO_ADD, 5, NULL), 0); /* past it is as good */
+	CHECK_IS(tern_amo(local[2], flag_at, TERN_AMO_ADD, 5, (uint64_t *)NULL),
+		 0); /* past it is as good */
 	local_settle();
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(atomic_load(&done), 1);
@@ -96,9 +97,9 @@ TEST(what_is_out_of_range_too_long_or_split_between_ranks_is_refused)
 	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8, TERN_ADDR_NONE, 0, &op), -EFAULT);
 	CHECK_IS(tern_get_when_start(local[1], here, bytes_at + (64 << 20), 8, flag_at, 0, &op),
 		 -EFAULT);
-	CHECK_IS(tern_get_when_start(local[1], here, tern_addr_at(bytes_at, RANKS), 8, flag_at, 0,
-				     &op),
-		 -ERANGE);
+	CHECK_IS(
+		tern_get_when_start(local[1], here, handed_at(bytes_at, RANKS), 8, flag_at, 0, &op),
+		-ERANGE);
 	CHECK_IS(op.pending, 0);
 	int rc = tern_get_when_start(local[1], here, bytes_at, 8, flag_at + 4, 0,
 				     &op); /* a flag that is not aligned */

@@ -72,16 +72,6 @@ static int put_split(size_t len)
 	return rc ? rc : tern_op_wait(local[0], &op);
 }
 
-static int put_value(size_t len)
-{
-	return tern_put_value(local[0], addr, local_word, len);
-}
-
-static int put_value_split(size_t len)
-{
-	return tern_put_value_start(local[0], addr, local_word, len, &(tern_op)TERN_OP);
-}
-
 static int put_local(size_t len)
 {
 	return tern_put_local_start(local[0], addr, &local_word, len, &(tern_op)TERN_OP,
@@ -216,11 +206,6 @@ static int get(size_t len)
 	return tern_get(local[0], &local_word, addr, len);
 }
 
-static int get_value(size_t len)
-{
-	return tern_get_value(local[0], addr, len, &local_word);
-}
-
 static int get_split(size_t len)
 {
 	tern_op op = TERN_OP;
@@ -253,9 +238,8 @@ static int get_when(size_t len)
 
 static int get_block(size_t len)
 {
-	return tern_block_get_start(local[0], 1,
-				    &(tern_block){ .name = NAME, .run = len, .count = 1 },
-				    &local_word, 0, NULL);
+	return tern_block_get_start(local[0], &local_word, 0, 1,
+				    &(tern_block){ .name = NAME, .run = len, .count = 1 }, NULL);
 }
 
 static int read_async(size_t len)
@@ -274,8 +258,6 @@ static const struct path paths[] = {
 	{ "the first tern_put", put_anew, true, false },
 	{ "tern_store", store, true, false },
 	{ "tern_put_start", put_split, true, false },
-	{ "tern_put_value", put_value, true, false },
-	{ "tern_put_value_start", put_value_split, true, false },
 	{ "tern_put_local_start", put_local, true, false },
 	{ "a queued put", put_queued, true, false },
 	{ "tern_put_parts", put_parts, true, false },
@@ -298,7 +280,6 @@ static const struct path paths[] = {
 	{ "a put of parts in a message to registered memory", put_pack, true, true },
 	{ "tern_get", get, false, false },
 	{ "tern_get_start", get_split, false, false },
-	{ "tern_get_value", get_value, false, false },
 	{ "tern_get_parts", get_parts, false, false },
 	{ "tern_get_parts of a column", get_column, false, false },
 	{ "tern_async_get_start", read_async, false, false },

@@ -60,10 +60,10 @@ static bool msg_quick(tern *t, uint32_t dst, unsigned id, unsigned n, const uint
 	for (unsigned i = 0; i < n; i++)
 		w[i] = words[i];
 	if (dst >= t->reach ||
-	    !tern_lane_write(lane, TERN_HANDLER_MAX + id, n, w[0], w[1], w[2], w[3], w[4], w[5]))
+	    !tern_lane_write_(lane, TERN_HANDLER_MAX + id, n, w[0], w[1], w[2], w[3], w[4], w[5]))
 		return false;
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
-		tern_knock(t, lane);
+	if (TERN_UNLIKELY(tern_unheeded_(lane)))
+		tern_knock_(t, lane);
 	return true;
 }
 

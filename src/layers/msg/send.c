@@ -335,9 +335,9 @@ static __attribute__((noinline)) int send_eight(struct msg *m, uint32_t dst, ter
 			       TERN_WORDS_MAX, words))
 		return 0;
 	p->cells -= cells;
-	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
-		tern_knock(t, lane);
-	tern_look(t);
+	if (TERN_UNLIKELY(tern_unheeded_(lane))) /* cost: base status */
+		tern_knock_(t, lane);
+	tern_look_(t);
 	return 1;
 }
 

@@ -35,7 +35,7 @@ static int post_room(struct post *p, uint32_t rank)
 	struct stall stall = { 0 };
 	int rc;
 	if (gather_send(p, o))
-		tern_look(e->t);
+		tern_look_(e->t);
 	p->rooms++;
 	while ((rc = send_reachable(e, rank)) == 0 && !post_may(p, o) && !held(e)) {
 		lost_look(e);
@@ -144,7 +144,7 @@ int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 	else
 		lane->next = tern_post_write(lane->next, n, TERN_SIX_VALUES_);
 	if (program && ++post_of(t)->looks % LOOK_EVERY == 0)
-		tern_look(t);
+		tern_look_(t);
 	return rc;
 }
 
@@ -179,7 +179,7 @@ static int post_reply(void *state, const struct parcel *q)
 	int rc = post_item(p, src, (uint32_t)tern_post_kind((unsigned)id, q->n), w[0], w[1], w[2],
 			   w[3], w[4], w[5]);
 	if (!rc)
-		p->e->t->current = tern_answered(p->e->t);
+		p->e->t->current = tern_answered_(p->e->t);
 	return rc;
 }
 

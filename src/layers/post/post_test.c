@@ -91,7 +91,7 @@ TEST(an_item_has_0_to_6_words_of_any_kind_of_number)
 	CHECK_IS(tern_post(local[0], 1, TELL, 1, 2.5), 0);
 	flush_all();
 	CHECK(requests.words == 2 && requests.word[0] == 1 &&
-	      tern_double_word(requests.word[1]) == 2.5);
+	      tern_double_word_(requests.word[1]) == 2.5);
 	local_close();
 }
 
@@ -491,10 +491,10 @@ TEST(garbage_in_a_batch_is_dropped_with_a_sentence)
 	}
 	/* Slots that are none: of another rank, not there, too long, not where slots begin. */
 	const uint64_t none[][2] = {
-		{ tern_addr_at(0, 1), 2 },
-		{ tern_addr_at(0, 0) + (1 << 30), 2 },
-		{ tern_addr_at(0, 0), GATHER_WORDS + 1 },
-		{ tern_addr_at(0, 0) + 8, 2 },
+		{ UINT64_C(1) << 48, 2 },
+		{ 1 << 30, 2 },
+		{ 0, GATHER_WORDS + 1 },
+		{ 8, 2 },
 	};
 	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
 		CHECK_IS(layer_request(local[0]->own, 1, POST_SLOT, NULL, 0, 2, none[i]), 0);

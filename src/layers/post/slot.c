@@ -135,7 +135,7 @@ static void post_slot_write(struct post_slot *s, const uint64_t *word, size_t wo
 {
 	size_t bytes = sizeof *s + words * sizeof *word;
 	for (size_t at = 0; at < bytes; at += TERN_LINE)
-		tern_prefetch_write((char *)s + at);
+		tern_prefetch_write_((char *)s + at);
 	memcpy(s->word, word, words * sizeof *word);
 	/* The message that names the slot releases it. */
 	atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
@@ -163,7 +163,7 @@ static void post_slot_prefetch(const struct post *p)
 {
 	size_t bytes = sizeof(struct post_slot) + p->room * sizeof(uint64_t);
 	for (size_t at = 0; p->idle && at < bytes; at += TERN_LINE)
-		tern_prefetch_write((char *)p->idle->slot + at);
+		tern_prefetch_write_((char *)p->idle->slot + at);
 }
 
 bool post_slot_quick(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words)
@@ -177,9 +177,9 @@ bool post_slot_quick(struct post *p, uint32_t rank, const uint64_t *word, uint32
 	struct post_slot *s = p->idle->slot;
 	memcpy(s->word, word, words * sizeof *word);
 	atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
-	tern_lane_write(lane, TERN_HANDLER_MAX + POST_SLOT, 2, p->idle->addr, words, 0, 0, 0, 0);
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
-		tern_knock(t, lane);
+	tern_lane_write_(lane, TERN_HANDLER_MAX + POST_SLOT, 2, p->idle->addr, words, 0, 0, 0, 0);
+	if (TERN_UNLIKELY(tern_unheeded_(lane)))
+		tern_knock_(t, lane);
 	flight_begin(p, o);
 	if (SLOT_AHEAD)
 		post_slot_prefetch(p);

@@ -279,7 +279,7 @@ static inline __attribute__((always_inline)) void lines_send(const struct shipme
 		memcpy(m->word + 1, from, (size_t)1 << shift);
 		/* ring.R1, release; acquired in inlet_drain(). */
 		atomic_store_explicit(&m->head, head, memory_order_release);
-		tern_prefetch_write(p + ahead);
+		tern_prefetch_write_(p + ahead);
 		p += TERN_LINE;
 		from += 1 << shift;
 		key++;                  /* cost: order write */

@@ -326,12 +326,12 @@ static inline bool send_quick(tern *t, uint32_t rank, unsigned type, const void 
 			  lane->tail >= lane->limit || !bufpool_take_next(&to->pool, t->rank, &c)))
 		return false;
 	memcpy(bufpool_buffer(&to->pool, c.index), data, len);
-	tern_lane_write(lane, TERN_HANDLER_MAX + TYPED_ARRIVED, NOTICE_WORDS,
-			(uint64_t)c.index << 32 | notice_head(type, type), to->pool.generation, len,
-			0, 0, 0);
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
-		tern_knock(t, lane);
-	tern_look(t);
+	tern_lane_write_(lane, TERN_HANDLER_MAX + TYPED_ARRIVED, NOTICE_WORDS,
+			 (uint64_t)c.index << 32 | notice_head(type, type), to->pool.generation,
+			 len, 0, 0, 0);
+	if (TERN_UNLIKELY(tern_unheeded_(lane)))
+		tern_knock_(t, lane);
+	tern_look_(t);
 	return true;
 }
 

@@ -73,7 +73,7 @@ static struct reading reading_at(const struct pulse *p, pid_t pid)
 		return g;
 	uint64_t at = stats_get(&p->current_at);
 	g.message = word_of(pid, at);
-	if (g.message != at - offsetof(tern, current)) /* else it is answered: tern_answered() */
+	if (g.message != at - offsetof(tern, current)) /* else it is answered: tern_answered_() */
 		g.head = word_of(pid, g.message);
 	g.served = stats_get(&p->served);
 	return g;

@@ -25,7 +25,7 @@ struct memory {
 	} of[]; /* a part for each rank */
 };
 static struct memory *mine;
-static tern_addr base, registered[RANKS_MOST]; /* of `mine`, and of memory that is no heap */
+static tern_addr registered[RANKS_MOST]; /* memory that is no heap */
 static unsigned char *private_memory;
 static uint64_t model_word[RANKS_MOST][WORDS];
 static unsigned told_due; /* requests behind puts, and their replies */
@@ -33,7 +33,7 @@ static _Atomic unsigned told;
 
 static tern_addr at(uint32_t rank, const void *p)
 {
-	return tern_addr_at(base, rank) + (tern_addr)((const char *)p - (const char *)mine);
+	return tern_addr_at(t, rank, p);
 }
 
 /* -- Puts ------------------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static int put_one(const struct step *s, struct pending *w, tern_addr to, size_t
 		return put_parts(w, to, len, *op);
 	case VALUE:
 		memcpy(&value, w->bytes, len);
-		return tern_put_value_start(t, to, value, len, *op);
+		return tern_put_local_start(t, to, &value, len, &(tern_op)TERN_OP, *op);
 	case LOCAL:
 		*op = &w->op;
 		return tern_put_local_start(t, to, w->bytes, len, &w->op, &w->op);
@@ -173,7 +173,7 @@ void get_play(const struct step *s)
 			rc = tern_get(t, w->bytes, from, len);
 		} else if (s->form == GET_VALUE) {
 			op = NULL;
-			rc = tern_get_value(t, from, len, &value);
+			rc = tern_get(t, &value, from, len);
 			memcpy(w->bytes, &value, rc ? 0 : len);
 		} else if (s->form == GET_ASYNC) {
 			op = &w->op;
@@ -217,23 +217,22 @@ static int amo_one(const struct step *s, unsigned i, struct pending *w, tern_op 
 	uint32_t low = (uint32_t)operand;
 	w->word = *word;
 	if (s->form == AMO_SHARED)
-		return tern_amo64_start(t, at(s->to, (void *)&mine->shared), TERN_AMO_ADD,
-					operand % 1000, NULL, op);
+		return tern_amo_start(t, at(s->to, (void *)&mine->shared), TERN_AMO_ADD,
+				      operand % 1000, (uint64_t *)NULL, op);
 	if (s->form == AMO_64) {
 		*word = amo_model(what, *word, operand);
-		return tern_amo64_start(t, a, what, operand, &w->old, op);
+		return tern_amo_start(t, a, what, operand, &w->old, op);
 	}
 	if (s->form == CAS_64) {
 		uint64_t guess = operand & 1 ? *word : ~*word;
 		*word = operand & 1 ? operand : *word;
-		return tern_cas64_start(t, a, guess, operand, &w->old, op);
+		return tern_cas_start(t, a, guess, operand, &w->old, op);
 	}
 	if (s->form == AMO_REAL) {
 		double was;
 		*word = operand;
 		memcpy(&was, &operand, sizeof was);
-		return tern_amo_double_start(t, a, TERN_AMO_SWAP, was, (double *)(void *)&w->old,
-					     op);
+		return tern_amo_start(t, a, TERN_AMO_SWAP, was, (double *)(void *)&w->old, op);
 	}
 	w->word = (uint32_t)*word;
 	uint32_t guess = operand >> 33 & 1 ? (uint32_t)*word : ~(uint32_t)*word;
@@ -242,8 +241,8 @@ static int amo_one(const struct step *s, unsigned i, struct pending *w, tern_op 
 					     : (uint32_t)*word;
 	*word = *word >> 32 << 32 | after;
 	return s->form == AMO_32
-		       ? tern_amo32_start(t, a, what, low, (uint32_t *)(void *)&w->old, op)
-		       : tern_cas32_start(t, a, guess, low, (uint32_t *)(void *)&w->old, op);
+		       ? tern_amo_start(t, a, what, low, (uint32_t *)(void *)&w->old, op)
+		       : tern_cas_start(t, a, guess, low, (uint32_t *)(void *)&w->old, op);
 }
 
 /* A word is not operated on while it is: fewer are under way than there are words. */
@@ -310,7 +309,7 @@ void memory_lost(const struct step *s, uint32_t rank, enum kind how)
 	while (!rc)
 		rc = how == PUT   ? tern_put(t, to, &word, sizeof word)
 		     : how == GET ? tern_get(t, &word, from, sizeof word)
-				  : tern_amo64(t, to, TERN_AMO_ADD, 1, &word);
+				  : tern_amo(t, to, TERN_AMO_ADD, 1, &word);
 	code_is(s, "using the memory of the lost rank", rc, gone_code);
 }
 
@@ -326,7 +325,6 @@ void memory_open(void)
 	code_is(&s, "tern_alloc_all()", tern_alloc_all(t, bytes, (void **)&mine), 0);
 	content_fill(mine->fixed, 0, AREA, me);
 	private_memory = calloc(RANKS_MOST, REGISTERED);
-	code_is(&s, "tern_addr_of()", tern_addr_of(t, mine, &base), 0);
 	code_is(&s, "tern_register()",
 		tern_register(t, private_memory, (size_t)RANKS_MOST * REGISTERED, &own), 0);
 	code_is(&s, "tern_team_allgather()",
