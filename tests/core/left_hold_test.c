@@ -134,7 +134,7 @@ TEST(tern_segment_put_ends_what_it_has_begun_though_a_handler_leaves_a_hold)
 	ends_without_a_trace(call_segment_put, 0);
 }
 
-TEST(tern_segment_put4_ends_what_it_has_begun_though_a_handler_leaves_a_hold)
+TEST(tern_segment_put_of_words_ends_what_it_has_begun_though_a_handler_leaves_a_hold)
 {
 	ends_without_a_trace(call_segment_put4, 0);
 }
