@@ -177,18 +177,18 @@ TERN_INLINE_ int tern_open_local(uint32_t n, tern **t)
 }
 
 int tern_request_payload_(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
-			 size_t len, TERN_SIX_);
+			  size_t len, TERN_SIX_);
 int tern_reply_payload_(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
-		       size_t len, TERN_SIX_);
+			size_t len, TERN_SIX_);
 int tern_commit_words_(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_);
 int tern_reply_commit_words_(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
-			    TERN_SIX_);
+			     TERN_SIX_);
 
 /* What the inline path leaves to the library: everything that is not the common case. */
 int tern_request_rare_(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
 int tern_reply_rare_(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_);
 int tern_lane_share_(struct tern_lane *lane, uint64_t bits,
-		    uint64_t word);               /* the first piece of a line */
+		     uint64_t word);               /* the first piece of a line */
 void tern_knock_(tern *t, struct tern_lane *lane); /* tells a receiver that does not look */
 void tern_look_around_(tern *t);                   /* serves what has arrived, and sets `looks` */
 
@@ -454,7 +454,7 @@ static inline int tern_reply_to_words_(tern *t, unsigned n, uint32_t dst, unsign
 }
 
 static inline int tern_request_list_words_(tern *t, const uint32_t *ranks, unsigned count,
-					  unsigned n, unsigned id, TERN_ALL_)
+					   unsigned n, unsigned id, TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_request_list_array(t, ranks, count, id, n, words);
@@ -481,7 +481,7 @@ static inline int tern_reply_any_(tern *t, unsigned n, const tern_msg *m, unsign
 }
 
 static inline int tern_request_data_any_(tern *t, uint32_t dst, unsigned id, const void *data,
-					unsigned n, size_t len, TERN_ALL_)
+					 unsigned n, size_t len, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
 		return tern_request_payload_(t, dst, id, data, n, len, TERN_SIX_VALUES_);
@@ -490,7 +490,7 @@ static inline int tern_request_data_any_(tern *t, uint32_t dst, unsigned id, con
 }
 
 static inline int tern_reply_data_any_(tern *t, const tern_msg *m, unsigned id, const void *data,
-				      unsigned n, size_t len, TERN_ALL_)
+				       unsigned n, size_t len, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
 		return tern_reply_payload_(t, m, id, data, n, len, TERN_SIX_VALUES_);
@@ -507,7 +507,7 @@ static inline int tern_commit_any_(tern *t, void *claimed, unsigned n, unsigned 
 }
 
 static inline int tern_reply_commit_any_(tern *t, const tern_msg *m, void *claimed, unsigned n,
-					unsigned id, TERN_ALL_)
+					 unsigned id, TERN_ALL_)
 {
 	if (n <= TERN_LINE_WORDS)
 		return tern_reply_commit_words_(t, m, claimed, n, id, TERN_SIX_VALUES_);

@@ -116,7 +116,7 @@ payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len
 	block_set(b, BLOCK_SENT);
 	((tern_msg *)(void *)line)->payload = (uint64_t)(b->data - line) << TERN_LEN_BITS | len;
 	tern_line_write_(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_LINE_WORDS,
-			TERN_SIX_VALUES_);
+			 TERN_SIX_VALUES_);
 	tern_prefetch_write_(line + lane->ahead);
 	lane->tail = line + TERN_LINE;
 	if (TERN_UNLIKELY(tern_unheeded_(lane)))
@@ -160,7 +160,7 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 
 /* More words than a line has come from nobody: whoever calls this counts them. */
 int tern_request_payload_(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
-			 size_t len, TERN_SIX_)
+			  size_t len, TERN_SIX_)
 {
 	if (TERN_LIKELY(dst < t->reach && data && id < TERN_HANDLER_MAX && t->known[id] &&
 			len <= TERN_PAYLOAD_MAX &&
@@ -312,7 +312,7 @@ int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, uns
 }
 
 int tern_reply_payload_(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
-		       size_t len, TERN_SIX_)
+			size_t len, TERN_SIX_)
 {
 	return payload_reply(given(t), m, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
 }
@@ -410,7 +410,7 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 }
 
 int tern_reply_commit_words_(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
-			    TERN_SIX_)
+			     TERN_SIX_)
 {
 	return payload_reply_commit(given(t), m, claimed, n, id, TERN_SIX_VALUES_, 0, 0);
 }
