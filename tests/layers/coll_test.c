@@ -19,8 +19,7 @@ static uint64_t first_seed;
 static _Thread_local uint64_t seed;
 static _Thread_local struct chance late;
 
-/* -- The reference ------------------------------------------------------------------------------
- */
+/* -- The reference ---------------------------------------------------------------------- */
 
 /* Small whole numbers: every order of adding and multiplying gives the same. */
 static long long value_of(uint32_t member, size_t i, unsigned how)
