@@ -101,8 +101,8 @@ for page in man/*.7; do
 	done
 done
 
-echo "tern(7) has every setting and every error code"
-model=$(text man/tern.7)
+echo "tern(7) and tern-developer(7) have every setting, tern(7) every error code"
+model=$(text man/tern.7)$(text man/tern-developer.7)
 for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
 	$(grep -ohP 'error_set\(\s*-\KE[A-Z0-9]+' -r --exclude='*_test.c' \
 		src/base src/boot src/core src/net | sort -u); do

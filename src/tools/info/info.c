@@ -296,8 +296,9 @@ static void text_waiting(void)
 
 static void text_settings(void)
 {
-	puts("\nsettings");
 	for (int s = 0; s < SETTING_COUNT; s++) {
+		if (s == 0 || s == SETTING_DEVELOPERS)
+			puts(s ? "\nsettings for developers, see tern-developer(7)" : "\nsettings");
 		const char *value = setting_text((enum setting)s),
 			   *problem = setting_problem((enum setting)s);
 		printf("  %-17s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-",
@@ -400,6 +401,7 @@ static void json_settings(struct json *j)
 		json_text(j, "value", setting_text((enum setting)s));
 		json_text(j, "from", setting_given((enum setting)s) ? "environment" : "default");
 		json_text(j, "meaning", setting_table[s].meaning);
+		json_truth(j, "developer", s >= SETTING_DEVELOPERS);
 		json_text(j, "problem", setting_problem((enum setting)s));
 		json_end(j, '}');
 	}
