@@ -84,7 +84,7 @@ static double product_take(struct app_job *j, tern_in *in, uint64_t k, uint64_t 
 		app_must(j, tern_wait(j->t, &came_flag, 1));
 		return came[k];
 	case CHANNEL:
-		app_must(j, tern_chan_get8(in, &word));
+		app_must(j, tern_chan_get(in, &word, sizeof word));
 		memcpy(&value, &word, sizeof value);
 		return value;
 	default:
@@ -110,7 +110,7 @@ static void product_give(struct app_job *j, tern_out *out, uint64_t k, double va
 		break;
 	case CHANNEL:
 		memcpy(&word, &value, sizeof word);
-		app_must(j, tern_chan_put8(out, word));
+		app_must(j, tern_chan_put(out, &word, sizeof word));
 		break;
 	default:
 		product[k] = value;

@@ -65,7 +65,7 @@ static void give(struct app_job *j, uint64_t value)
 	if (j->variant <= PROBE)
 		app_must(j, tern_send(j->t, partner(j), TO_ODD, &value, sizeof value));
 	else if (j->variant == CHANNEL)
-		app_must(j, tern_chan_put8(&out, value));
+		app_must(j, tern_chan_put(&out, &value, sizeof value));
 	else
 		app_must(j, tern_request(j->t, partner(j), ON_NUMBER, value));
 }
@@ -83,7 +83,7 @@ static uint64_t take(struct app_job *j, uint64_t k)
 		app_must(j, tern_recv(j->t, partner(j), TO_ODD, &number, sizeof number, NULL));
 		break;
 	case CHANNEL:
-		app_must(j, tern_chan_get8(&in, &number));
+		app_must(j, tern_chan_get(&in, &number, sizeof number));
 		break;
 	case MESSAGE:
 		app_must(j, tern_wait_until(j->t, has_arrived, &k));

@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <tern/chan.h>
 
 enum { ROWS = 2048, EAST = 1 };
@@ -27,20 +26,6 @@ static double rhs(uint32_t row, uint32_t column)
 	return 1 + (row * 7 + column * 3) % 11;
 }
 
-static uint64_t bits(double x)
-{
-	uint64_t word;
-	memcpy(&word, &x, sizeof word);
-	return word;
-}
-
-static double value(uint64_t word)
-{
-	double x;
-	memcpy(&x, &word, sizeof x);
-	return x;
-}
-
 /* One column. The ends are local variables, so that they live in registers. */
 static void solve(tern *t, tern_chan *west, tern_chan *east, double y[ROWS])
 {
@@ -48,12 +33,13 @@ static void solve(tern *t, tern_chan *west, tern_chan *east, double y[ROWS])
 	tern_out out = east ? tern_chan_out(east) : (tern_out){ 0 };
 	double south = 0;
 	for (uint32_t row = 0; row < ROWS; row++) {
-		uint64_t product = bits(0);
+		double product = 0;
 		if (west)
-			must(tern_chan_get8(&in, &product));
-		south = rhs(row, tern_rank(t)) - a * south - value(product);
+			must(tern_chan_get(&in, &product, sizeof product));
+		south = rhs(row, tern_rank(t)) - a * south - product;
+		double share = b * south;
 		if (east)
-			must(tern_chan_put8(&out, bits(b * south)));
+			must(tern_chan_put(&out, &share, sizeof share));
 		y[row] = south;
 	}
 	if (west)

@@ -40,7 +40,8 @@ static int put_block(tern *t, tern_out *out, void *arg)
 	struct block *b = arg;
 	(void)t;
 	for (; b->put < ROWS * ROWS; b->put++) {
-		int rc = tern_chan_put8(out, before[b->put % ROWS][b->to * ROWS + b->put / ROWS]);
+		const uint64_t *from = &before[b->put % ROWS][b->to * ROWS + b->put / ROWS];
+		int rc = tern_chan_put(out, from, sizeof *from);
 		if (rc)
 			return rc;
 	}
@@ -52,8 +53,8 @@ static int get_block(tern *t, tern_incoming *m, void *arg)
 {
 	(void)arg;
 	for (; m->own[0] < ROWS * ROWS; m->own[0]++) {
-		int rc = tern_chan_get8(m->in,
-					&after[m->own[0] / ROWS][m->src * ROWS + m->own[0] % ROWS]);
+		uint64_t *to = &after[m->own[0] / ROWS][m->src * ROWS + m->own[0] % ROWS];
+		int rc = tern_chan_get(m->in, to, sizeof *to);
 		if (rc)
 			return rc;
 	}

@@ -23,11 +23,11 @@ class _End(Structure):
 
 
 tern._declare("""tern_chan_to i puqp  tern_chan_to_list i ppuqp  tern_chan_from i puqp
-tern_chan_close i p  tern_chan_out_back - p  tern_chan_in_back - p  tern_chan_put8 i pq
-tern_chan_put_block i ppz  tern_chan_try_put8 i pq  tern_chan_room i pz  tern_chan_end i p
-tern_chan_call i pu  tern_chan_get8 i pp  tern_chan_get_block i ppz  tern_chan_try_get8 i pp
+tern_chan_close i p  tern_chan_out_back - p  tern_chan_in_back - p  tern_chan_put i ppz
+tern_chan_room i pz  tern_chan_end i p
+tern_chan_call i pu  tern_chan_get i ppz
 tern_chan_ready i pz  tern_chan_next i p  tern_chan_run i p  tern_chan_on i pupp
-tern_chan_information i p  tern_chan_wait_any i pup""")
+tern_chan_information i p  tern_chan_any i pupu""")
 for _take in (_tern.tern_chan_out, _tern.tern_chan_in):
     _take.restype, _take.argtypes = _End, [c_void_p]
 
@@ -98,16 +98,19 @@ class Out(_Side):
         self._close(_tern.tern_chan_out_back)
 
     def put_word(self, value: Word) -> None:
-        self._do(_tern.tern_chan_put8, _word(value))
+        self._do(_tern.tern_chan_put, byref(c_uint64(_word(value))), 8)
 
     def try_put_word(self, value: Word) -> bool:
         """Without waiting: whether there was room."""
-        return self._try(_tern.tern_chan_try_put8, _word(value))
+        if not self.room(8):
+            return False
+        self.put_word(value)
+        return True
 
     def put(self, data: Buffer) -> None:
         """A block: the receiver gets it as one of the same length."""
         with _Bytes(data) as b:
-            self._do(_tern.tern_chan_put_block, b.p, b.len)
+            self._do(_tern.tern_chan_put, b.p, b.len)
 
     def room(self, length: int) -> bool:
         """Whether a block of this length can be put without waiting."""
@@ -143,24 +146,23 @@ class In(_Side):
 
     def get_word(self) -> int:
         value = c_uint64()
-        self._do(_tern.tern_chan_get8, byref(value))
+        self._do(_tern.tern_chan_get, byref(value), 8)
         return value.value
 
     def get_double(self) -> float:
         """A word that was put as a float."""
         value = ctypes.c_double()
-        self._do(_tern.tern_chan_get8, byref(value))
+        self._do(_tern.tern_chan_get, byref(value), 8)
         return value.value
 
     def try_get_word(self) -> Optional[int]:
         """None if there is no data now."""
-        value = c_uint64()
-        return value.value if self._try(_tern.tern_chan_try_get8, byref(value)) else None
+        return self.get_word() if self.ready(8) else None
 
     def get(self, data: Buffer) -> None:
         """A block, into the whole of `data`."""
         with _Bytes(data, True) as b:
-            self._do(_tern.tern_chan_get_block, b.p, b.len)
+            self._do(_tern.tern_chan_get, b.p, b.len)
 
     def ready(self, length: int) -> bool:
         """Whether a block of this length can be got without waiting."""
@@ -212,4 +214,4 @@ def wait_any(ends: List[In], turn: int = 0) -> int:
     at = c_uint32(turn)
     endpoint = ends[0]._endpoint
     with endpoint._unended():
-        return endpoint._call(_tern.tern_chan_wait_any, pointers, len(ends), byref(at))
+        return endpoint._call(_tern.tern_chan_any, pointers, len(ends), byref(at), 0)

@@ -4,15 +4,15 @@
  * because nothing but data travels.
  *
  * One rank opens the sending end to another rank, or to a list of them, the others open
- * the receiving end under the same name. What is put comes out in order, in the same
- * sizes: four or eight bytes take a word, sixteen two, a block as many as it fills.
+ * the receiving end under the same name. What is put comes out in order, and is got in
+ * the sizes it was put in: a value or block takes as many words of 8 bytes as it fills.
  *
  * The ends that puts and gets work on are values: take one into a local variable, so that
  * it lives in registers, and give it back when the loop is over:
  *
  *     tern_out out = tern_chan_out(c);
  *     for (...)
- *             rc = tern_chan_put8(&out, value);
+ *             rc = tern_chan_put(&out, &value, sizeof value);
  *     tern_chan_out_back(&out);
  *
  * Everything put so far is one message until tern_chan_end(); it may be written in pieces,
@@ -72,7 +72,7 @@ typedef struct tern_in {
 	tern_chan *chan;
 } tern_in;
 
-/* Where an end goes on; line NULL: nowhere, and tern_chan_trouble() has the reason. */
+/* Where an end goes on; line NULL: nowhere, and tern_chan_trouble_() has the reason. */
 struct tern_chan_place {
 	struct tern_chan_line *line;
 	intptr_t at;
@@ -115,42 +115,35 @@ TERN_INLINE_ void tern_chan_in_back(const tern_in *i);
 
 /* -- Putting and getting ------------------------------------------------------------- */
 
-TERN_INLINE_ int tern_chan_put8(tern_out *o, uint64_t value);
-TERN_INLINE_ int tern_chan_put4(tern_out *o, uint32_t value);
-TERN_INLINE_ int tern_chan_put16(tern_out *o, const uint64_t value[2]);
-TERN_INLINE_ int tern_chan_put_block(tern_out *o, const void *data, size_t len);
-
 /*
- * -ENOMSG: a procedure waits and not data; -ENODATA: the message ends here; see tern_chan_next(). A
- * block that the message ends within: -EMSGSIZE.
+ * A `len` of 4, 8 or 16 that the compiler knows is a few instructions; so is what gets it.
  */
-TERN_INLINE_ int tern_chan_get8(tern_in *i, uint64_t *value);
-TERN_INLINE_ int tern_chan_get4(tern_in *i, uint32_t *value);
-TERN_INLINE_ int tern_chan_get16(tern_in *i, uint64_t value[2]);
-TERN_INLINE_ int tern_chan_get_block(tern_in *i, void *data, size_t len);
+int tern_chan_put(tern_out *o, const void *data, size_t len);
+/*
+ * -ENOMSG: a procedure waits and not data; -ENODATA: the message ends here; see tern_chan_next().
+ * -EMSGSIZE: the message ends within `len`.
+ */
+int tern_chan_get(tern_in *i, void *data, size_t len);
 
-/* Without waiting: -EAGAIN when there is no room, or no data. */
-TERN_INLINE_ int tern_chan_try_put8(tern_out *o, uint64_t value);
-TERN_INLINE_ int tern_chan_try_get8(tern_in *i, uint64_t *value);
 /*
  * 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if
  * never (about 20 KiB).
  */
-TERN_INLINE_ int tern_chan_room(tern_out *o, size_t bytes);
-TERN_INLINE_ int tern_chan_ready(tern_in *i, size_t bytes);
+int tern_chan_room(tern_out *o, size_t bytes);
+int tern_chan_ready(tern_in *i, size_t bytes);
 /*
  * What can be put, or got, of a block of `len` bytes, of which *done have been already; about 20
  * KiB at most. 0: that was the rest; 1: there is more to do; -EAGAIN: no room, or no data, for now.
  */
-TERN_INLINE_ int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done);
-TERN_INLINE_ int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done);
+int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done);
+int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done);
 
 /* -- Messages, procedures, information -------------------------------------------------- */
 
 /* Ends the message: what is put from now on is the next one. */
-TERN_INLINE_ int tern_chan_end(tern_out *o);
+int tern_chan_end(tern_out *o);
 /* Passes what is left of the message, its end included; waits for that. */
-TERN_INLINE_ int tern_chan_next(tern_in *i);
+int tern_chan_next(tern_in *i);
 
 /*
  * A procedure, registered under the same number at both ranks. tern_chan_call() names it in
@@ -160,10 +153,10 @@ TERN_INLINE_ int tern_chan_next(tern_in *i);
  */
 typedef void tern_proc(tern *t, tern_in *i, void *arg);
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg);
-TERN_INLINE_ int tern_chan_call(tern_out *o, unsigned id);
-TERN_INLINE_ int tern_chan_run(tern_in *i);
+int tern_chan_call(tern_out *o, unsigned id);
+int tern_chan_run(tern_in *i);
 
-enum tern_chan_information {
+enum tern_chan_kind {
 	TERN_CHAN_NOTHING,
 	TERN_CHAN_DATA,
 	TERN_CHAN_PROCEDURE,
@@ -172,187 +165,123 @@ enum tern_chan_information {
 };
 
 /* What waits at the end of a channel; never waits itself. */
-TERN_INLINE_ enum tern_chan_information tern_chan_information(tern_in *i);
-/* 1 if what waits is of the kind asked for, 0 if nothing waits, -ENOMSG if something else does. */
-TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_chan_information kind);
+enum tern_chan_kind tern_chan_information(tern_in *i);
+
+enum tern_chan_flags { TERN_CHAN_NOWAIT = 1 };
 
 /*
- * The first of `n` ends, looking on from *turn, where something waits: its index, and *turn is
- * set so that all have their turn. -EAGAIN if there is none. tern_chan_wait_any() waits.
+ * The first of `n` ends, looking on from *next, where something waits: its index, and *next is set
+ * so that each is looked at first in turn. Waits for one, or with TERN_CHAN_NOWAIT returns -EAGAIN.
  */
-int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *turn);
-int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn);
+int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *next, unsigned flags);
 
 /* -- The inline path ------------------------------------------------------------------- */
 
-struct tern_chan_place tern_chan_where(tern_chan *c);
-struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line);
-struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line, intptr_t at);
-int tern_chan_trouble(tern_chan *c);
-void tern_chan_stand(tern_chan *c, struct tern_chan_line *line, intptr_t at);
+struct tern_chan_place tern_chan_where_(tern_chan *c);
+struct tern_chan_place tern_chan_next_leaf_(tern_chan *c, struct tern_chan_line *line);
+struct tern_chan_place tern_chan_more_(tern_chan *c, struct tern_chan_line *line, intptr_t at);
+int tern_chan_trouble_(tern_chan *c);
+void tern_chan_stand_(tern_chan *c, struct tern_chan_line *line, intptr_t at);
 
 /*
- * The library's part of the calls above. They take an end by its address, which would keep
- * the program's own out of registers; so the inline forms hand them a copy.
+ * The calls above take an end by its address, which would keep the program's own out of registers:
+ * so programs call them with a copy.
  */
-int tern_chan_put16_at(tern_out *o, const uint64_t value[2]);
-int tern_chan_get16_at(tern_in *i, uint64_t value[2]);
-int tern_chan_put_block_at(tern_out *o, const void *data, size_t len);
-int tern_chan_get_block_at(tern_in *i, void *data, size_t len);
-int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *done);
-int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done);
-int tern_chan_room_at(tern_out *o, size_t bytes);
-int tern_chan_ready_at(tern_in *i, size_t bytes);
-int tern_chan_end_at(tern_out *o);
-int tern_chan_next_at(tern_in *i);
-int tern_chan_call_at(tern_out *o, unsigned id);
-int tern_chan_run_at(tern_in *i);
-enum tern_chan_information tern_chan_information_at(tern_in *i);
+#define TERN_CHAN_COPY_(kind, end, type, call) \
+	kind copy = *end;                      \
+	type rc = call;                        \
+	*end = copy;                           \
+	return rc
 
 TERN_INLINE_ tern_out tern_chan_out(tern_chan *c)
 {
-	struct tern_chan_place p = tern_chan_where(c);
+	struct tern_chan_place p = tern_chan_where_(c);
 	tern_out out = { p.line + 1, p.at, c };
 	return out;
 }
 
 TERN_INLINE_ tern_in tern_chan_in(tern_chan *c)
 {
-	struct tern_chan_place p = tern_chan_where(c);
+	struct tern_chan_place p = tern_chan_where_(c);
 	tern_in in = { p.line, p.at, c };
 	return in;
 }
 
-static inline int tern_chan_put16_apart(tern_out *o, const uint64_t value[2])
+static inline int tern_chan_put_block_(tern_out *o, const void *data, size_t len)
 {
-	tern_out copy = *o;
-	int rc = tern_chan_put16_at(&copy, value);
-	*o = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_out, o, int, tern_chan_put(&copy, data, len));
 }
 
-static inline int tern_chan_get16_apart(tern_in *i, uint64_t value[2])
+static inline int tern_chan_get_block_(tern_in *i, void *data, size_t len)
 {
-	tern_in copy = *i;
-	int rc = tern_chan_get16_at(&copy, value);
-	*i = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_in, i, int, tern_chan_get(&copy, data, len));
 }
 
-TERN_INLINE_ int tern_chan_put_block(tern_out *o, const void *data, size_t len)
+static inline int tern_chan_put_some_(tern_out *o, const void *data, size_t len, size_t *done)
 {
-	tern_out copy = *o;
-	int rc = tern_chan_put_block_at(&copy, data, len);
-	*o = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_out, o, int, tern_chan_put_some(&copy, data, len, done));
 }
 
-TERN_INLINE_ int tern_chan_get_block(tern_in *i, void *data, size_t len)
+static inline int tern_chan_get_some_(tern_in *i, void *data, size_t len, size_t *done)
 {
-	tern_in copy = *i;
-	int rc = tern_chan_get_block_at(&copy, data, len);
-	*i = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_in, i, int, tern_chan_get_some(&copy, data, len, done));
 }
 
-TERN_INLINE_ int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done)
+static inline int tern_chan_room_(tern_out *o, size_t bytes)
 {
-	tern_out copy = *o;
-	int rc = tern_chan_put_some_at(&copy, data, len, done);
-	*o = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_out, o, int, tern_chan_room(&copy, bytes));
 }
 
-TERN_INLINE_ int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done)
+static inline int tern_chan_ready_(tern_in *i, size_t bytes)
 {
-	tern_in copy = *i;
-	int rc = tern_chan_get_some_at(&copy, data, len, done);
-	*i = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_in, i, int, tern_chan_ready(&copy, bytes));
 }
 
-TERN_INLINE_ int tern_chan_room(tern_out *o, size_t bytes)
+static inline int tern_chan_end_(tern_out *o)
 {
-	tern_out copy = *o;
-	int rc = tern_chan_room_at(&copy, bytes);
-	*o = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_out, o, int, tern_chan_end(&copy));
 }
 
-TERN_INLINE_ int tern_chan_ready(tern_in *i, size_t bytes)
+static inline int tern_chan_next_(tern_in *i)
 {
-	tern_in copy = *i;
-	int rc = tern_chan_ready_at(&copy, bytes);
-	*i = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_in, i, int, tern_chan_next(&copy));
 }
 
-TERN_INLINE_ int tern_chan_end(tern_out *o)
+static inline int tern_chan_call_(tern_out *o, unsigned id)
 {
-	tern_out copy = *o;
-	int rc = tern_chan_end_at(&copy);
-	*o = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_out, o, int, tern_chan_call(&copy, id));
 }
 
-TERN_INLINE_ int tern_chan_next(tern_in *i)
+static inline int tern_chan_run_(tern_in *i)
 {
-	tern_in copy = *i;
-	int rc = tern_chan_next_at(&copy);
-	*i = copy;
-	return rc;
+	TERN_CHAN_COPY_(tern_in, i, int, tern_chan_run(&copy));
 }
 
-TERN_INLINE_ int tern_chan_call(tern_out *o, unsigned id)
+static inline enum tern_chan_kind tern_chan_information_(tern_in *i)
 {
-	tern_out copy = *o;
-	int rc = tern_chan_call_at(&copy, id);
-	*o = copy;
-	return rc;
-}
-
-TERN_INLINE_ int tern_chan_run(tern_in *i)
-{
-	tern_in copy = *i;
-	int rc = tern_chan_run_at(&copy);
-	*i = copy;
-	return rc;
-}
-
-TERN_INLINE_ enum tern_chan_information tern_chan_information(tern_in *i)
-{
-	tern_in copy = *i;
-	enum tern_chan_information what = tern_chan_information_at(&copy);
-	*i = copy;
-	return what;
-}
-
-TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_chan_information kind)
-{
-	enum tern_chan_information what = tern_chan_information(i);
-	return what == kind ? 1 : what == TERN_CHAN_NOTHING ? 0 : -ENOMSG;
+	TERN_CHAN_COPY_(tern_in, i, enum tern_chan_kind, tern_chan_information(&copy));
 }
 
 TERN_INLINE_ void tern_chan_out_back(const tern_out *o)
 {
 	/* By numbers: an end that was never taken has no line, and none lies before NULL. */
 	uintptr_t line = (uintptr_t)o->next - sizeof *o->next;
-	tern_chan_stand(o->chan, (struct tern_chan_line *)line, o->at);
+	tern_chan_stand_(o->chan, (struct tern_chan_line *)line, o->at);
 }
 
 TERN_INLINE_ void tern_chan_in_back(const tern_in *i)
 {
-	tern_chan_stand(i->chan, i->line, i->at);
+	tern_chan_stand_(i->chan, i->line, i->at);
 }
 
 /* The word `at` bytes from the end of its line; `at` is negative. */
-static inline uint64_t *tern_chan_word(struct tern_chan_line *line, intptr_t at)
+static inline uint64_t *tern_chan_word_(struct tern_chan_line *line, intptr_t at)
 {
 	return (uint64_t *)(void *)((char *)(line + 1) + at);
 }
 
-/* Whether the count says `at`. chan.R4, acquire; released in tern_chan_publish(). */
-static inline int tern_chan_stands(const struct tern_chan_line *line, intptr_t at)
+/* Whether the count says `at`. chan.R4, acquire; released in tern_chan_publish_(). */
+static inline int tern_chan_stands_(const struct tern_chan_line *line, intptr_t at)
 {
 #if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(TERN_NO_INLINE)
 	int same; /* one instruction, where compilers make two of an atomic load */
@@ -367,7 +296,7 @@ static inline int tern_chan_stands(const struct tern_chan_line *line, intptr_t a
 }
 
 /* Makes an empty line, without a mark, of what an earlier lap left. */
-static inline void tern_chan_open_line(struct tern_chan_line *line)
+static inline void tern_chan_open_line_(struct tern_chan_line *line)
 {
 	typedef int64_t __attribute__((may_alias)) both; /* the count and the mark in one store */
 	__atomic_store_n((both *)(void *)&line->count, -TERN_CHAN_FULL, __ATOMIC_RELAXED);
@@ -377,54 +306,53 @@ static inline void tern_chan_open_line(struct tern_chan_line *line)
  * Publishes what has been written up to `at`; a line that is full is left for the next. That an end
  * knows the next line, and not its own, saves an instruction here.
  */
-static inline int tern_chan_publish(tern_out *o)
+static inline int tern_chan_publish_(tern_out *o)
 {
 	/*
-	 * chan.R4, release; acquired in tern_chan_stands(): the words, and the next line's opening,
-	 * come first.
+	 * chan.R4, release; acquired in tern_chan_stands_(): the words, and the next line's
+	 * opening, come first.
 	 */
 	atomic_store_explicit(&o->next[-1].count, (int32_t)o->at, memory_order_release);
 	if (TERN_UNLIKELY(o->at == 0)) {
 		if (TERN_UNLIKELY(((uintptr_t)o->next & (TERN_CHAN_LEAF - 1)) == 0)) {
-			struct tern_chan_place p = tern_chan_turn(o->chan, o->next);
+			struct tern_chan_place p = tern_chan_next_leaf_(o->chan, o->next);
 			o->next = p.line + 1;
 			o->at = p.at;
-			return tern_chan_trouble(o->chan);
+			return tern_chan_trouble_(o->chan);
 		}
 		tern_prefetch_write_(o->next + TERN_PREFETCH + 1);
-		tern_chan_open_line(o->next + 1);
+		tern_chan_open_line_(o->next + 1);
 		o->at = -TERN_CHAN_FULL;
 		o->next++;
 	}
 	return 0;
 }
 
-TERN_INLINE_ int tern_chan_put8(tern_out *o, uint64_t value)
+/* 4 or 8 bytes as a word. */
+static inline uint64_t tern_chan_load_(const void *data, size_t len)
 {
-	*tern_chan_word(o->next - 1, o->at) = value;
+	uint64_t word = 0;
+	memcpy(&word, data, len);
+	return word;
+}
+
+static inline int tern_chan_put8_(tern_out *o, uint64_t value)
+{
+	*tern_chan_word_(o->next - 1, o->at) = value;
 	o->at += 8;
-	return tern_chan_publish(o);
+	return tern_chan_publish_(o);
 }
 
-TERN_INLINE_ int tern_chan_put4(tern_out *o, uint32_t value)
+static inline int tern_chan_put16_(tern_out *o, const void *value)
 {
-	return tern_chan_put8(o, value);
-}
-
-TERN_INLINE_ int tern_chan_put16(tern_out *o, const uint64_t value[2])
-{
-	if (TERN_UNLIKELY(o->at > -16)) /* the two stay together */
-		return tern_chan_put16_apart(o, value);
-	tern_chan_word(o->next - 1, o->at)[0] = value[0];
-	tern_chan_word(o->next - 1, o->at)[1] = value[1];
+	uint64_t two[2];
+	if (TERN_UNLIKELY(o->at > -16))
+		return tern_chan_put_block_(o, value, 16);
+	memcpy(two, value, 16);
+	tern_chan_word_(o->next - 1, o->at)[0] = two[0];
+	tern_chan_word_(o->next - 1, o->at)[1] = two[1];
 	o->at += 16;
-	return tern_chan_publish(o);
-}
-
-TERN_INLINE_ int tern_chan_try_put8(tern_out *o, uint64_t value)
-{
-	int rc = TERN_UNLIKELY(o->at == -8) ? tern_chan_room(o, 8) : 0;
-	return rc ? rc : tern_chan_put8(o, value);
+	return tern_chan_publish_(o);
 }
 
 /*
@@ -433,20 +361,20 @@ TERN_INLINE_ int tern_chan_try_put8(tern_out *o, uint64_t value)
  * the compiler is told, and -TERN_CHAN_FULL is hidden from it, so that it lays the code out in one
  * line.
  */
-static inline int tern_chan_seek(tern_in *i)
+static inline int tern_chan_seek_(tern_in *i)
 {
-	if (__builtin_expect_with_probability(tern_chan_stands(i->line, i->at), 1, 0.5)) {
+	if (__builtin_expect_with_probability(tern_chan_stands_(i->line, i->at), 1, 0.5)) {
 		int there = 0;
 		if (i->at == 0) {
 			i->line++;
 			i->at = -TERN_CHAN_FULL;
 			__asm__("" : "+r"(i->at));
-			there = !tern_chan_stands(i->line, -TERN_CHAN_FULL);
+			there = !tern_chan_stands_(i->line, -TERN_CHAN_FULL);
 		}
 		if (!there) {
-			struct tern_chan_place p = tern_chan_more(i->chan, i->line, i->at);
+			struct tern_chan_place p = tern_chan_more_(i->chan, i->line, i->at);
 			if (!p.line)
-				return tern_chan_trouble(i->chan);
+				return tern_chan_trouble_(i->chan);
 			i->line = p.line;
 			i->at = p.at;
 		}
@@ -454,43 +382,50 @@ static inline int tern_chan_seek(tern_in *i)
 	return 0;
 }
 
-TERN_INLINE_ int tern_chan_get8(tern_in *i, uint64_t *value)
+static inline int tern_chan_get8_(tern_in *i, void *value, size_t len)
 {
-	int rc = tern_chan_seek(i);
+	int rc = tern_chan_seek_(i);
 	if (TERN_UNLIKELY(rc))
 		return rc;
-	*value = *tern_chan_word(i->line, i->at);
+	memcpy(value, tern_chan_word_(i->line, i->at), len);
 	i->at += 8;
 	return 0;
 }
 
-TERN_INLINE_ int tern_chan_get4(tern_in *i, uint32_t *value)
+static inline int tern_chan_get16_(tern_in *i, void *value)
 {
-	uint64_t word = 0;
-	int rc = tern_chan_get8(i, &word);
-	if (TERN_LIKELY(!rc))
-		*value = (uint32_t)word;
-	return rc;
-}
-
-TERN_INLINE_ int tern_chan_get16(tern_in *i, uint64_t value[2])
-{
-	int rc = tern_chan_seek(i);
+	int rc = tern_chan_seek_(i);
 	if (TERN_UNLIKELY(rc))
 		return rc;
 	if (TERN_UNLIKELY(atomic_load_explicit(&i->line->count, memory_order_acquire) - i->at < 16))
-		return tern_chan_get16_apart(i, value); /* it was not put as sixteen bytes */
-	value[0] = tern_chan_word(i->line, i->at)[0];
-	value[1] = tern_chan_word(i->line, i->at)[1];
+		return tern_chan_get_block_(i, value, 16);
+	uint64_t two[2] = { tern_chan_word_(i->line, i->at)[0],
+			    tern_chan_word_(i->line, i->at)[1] };
+	memcpy(value, two, 16);
 	i->at += 16;
 	return 0;
 }
 
-TERN_INLINE_ int tern_chan_try_get8(tern_in *i, uint64_t *value)
-{
-	int rc = TERN_UNLIKELY(tern_chan_stands(i->line, i->at)) ? tern_chan_ready(i, 8) : 0;
-	return rc ? rc : tern_chan_get8(i, value);
-}
+/* A length that the compiler knows and that has a path of its own; evaluates each argument once. */
+#define TERN_CHAN_QUICK_(len) \
+	(__builtin_constant_p(len) && ((len) == 4 || (len) == 8 || (len) == 16))
+#define tern_chan_put(o, data, len)                                  \
+	(!TERN_CHAN_QUICK_(len) ? tern_chan_put_block_(o, data, len) \
+	 : (len) == 16          ? tern_chan_put16_(o, data)          \
+				: tern_chan_put8_(o, tern_chan_load_(data, len)))
+#define tern_chan_get(i, data, len)                                  \
+	(!TERN_CHAN_QUICK_(len) ? tern_chan_get_block_(i, data, len) \
+	 : (len) == 16          ? tern_chan_get16_(i, data)          \
+				: tern_chan_get8_(i, data, len))
+#define tern_chan_put_some(o, data, len, done) tern_chan_put_some_(o, data, len, done)
+#define tern_chan_get_some(i, data, len, done) tern_chan_get_some_(i, data, len, done)
+#define tern_chan_room(o, bytes) tern_chan_room_(o, bytes)
+#define tern_chan_ready(i, bytes) tern_chan_ready_(i, bytes)
+#define tern_chan_end(o) tern_chan_end_(o)
+#define tern_chan_next(i) tern_chan_next_(i)
+#define tern_chan_call(o, id) tern_chan_call_(o, id)
+#define tern_chan_run(i) tern_chan_run_(i)
+#define tern_chan_information(i) tern_chan_information_(i)
 
 TERN_END_
 

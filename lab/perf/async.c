@@ -15,7 +15,7 @@ static _Atomic uint64_t pings;
 static int word_fill(tern *t, tern_out *out, void *arg)
 {
 	(void)t, (void)arg;
-	return tern_chan_put8(out, 1);
+	return tern_chan_put(out, &(uint64_t){ 1 }, sizeof(uint64_t));
 }
 
 /* Rank 1 hands its answer over as soon as it has the word. */
@@ -23,7 +23,7 @@ static int word_drain(tern *t, tern_incoming *m, void *arg)
 {
 	uint64_t word;
 	(void)arg;
-	int rc = tern_chan_get8(m->in, &word);
+	int rc = tern_chan_get(m->in, &word, sizeof word);
 	if (rc)
 		return rc;
 	tern_signal(t, &pings, 1);

@@ -31,11 +31,11 @@ static int chan_trips(struct bench_rank *p)
 	uint64_t value = 0;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		if (p->rank)
-			p->rc = tern_chan_get8(&in, &value);
+			p->rc = tern_chan_get(&in, &value, sizeof value);
 		if (!p->rc)
-			p->rc = tern_chan_put8(&out, i);
+			p->rc = tern_chan_put(&out, &i, sizeof i);
 		if (!p->rc && !p->rank)
-			p->rc = tern_chan_get8(&in, &value);
+			p->rc = tern_chan_get(&in, &value, sizeof value);
 	}
 	raw_sink += value;
 	tern_chan_out_back(&out);
@@ -62,21 +62,21 @@ static int chan_stream(struct bench_rank *p)
 		tern_in in = tern_chan_in(there);
 		tern_out out = tern_chan_out(back);
 		for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-			p->rc = tern_chan_get8(&in, &value);
+			p->rc = tern_chan_get(&in, &value, sizeof value);
 			sum += value;
 		}
 		raw_sink += sum;
 		if (!p->rc)
-			p->rc = tern_chan_put8(&out, sum);
+			p->rc = tern_chan_put(&out, &sum, sizeof sum);
 		tern_chan_in_back(&in);
 		tern_chan_out_back(&out);
 	} else {
 		tern_out out = tern_chan_out(there);
 		tern_in in = tern_chan_in(back);
 		for (uint64_t i = 0; i < p->count && !p->rc; i++)
-			p->rc = tern_chan_put8(&out, i);
+			p->rc = tern_chan_put(&out, &i, sizeof i);
 		if (!p->rc)
-			p->rc = tern_chan_get8(&in, &value);
+			p->rc = tern_chan_get(&in, &value, sizeof value);
 		tern_chan_out_back(&out);
 		tern_chan_in_back(&in);
 	}
@@ -130,7 +130,7 @@ static void many_receive(struct bench_rank *p, tern_chan *c)
 	struct raw_line *mine = &p->raw.arena->token[p->rank];
 	tern_in in = tern_chan_in(c);
 	for (uint64_t i = 0, value; i < p->count && !p->rc; i++) {
-		p->rc = tern_chan_get8(&in, &value);
+		p->rc = tern_chan_get(&in, &value, sizeof value);
 		mine->word[0] = clock_ns();
 		atomic_store_explicit(&mine->head, ++p->raw.laps, memory_order_release);
 	}
@@ -156,7 +156,7 @@ static double many_send(struct bench_rank *p, tern_chan *c, uint32_t n)
 	tern_out out = tern_chan_out(c);
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		uint64_t began = clock_ns();
-		p->rc = tern_chan_put8(&out, i);
+		p->rc = tern_chan_put(&out, &i, sizeof i);
 		p->raw.laps++;
 		sum += many_last(p, n) - began;
 	}

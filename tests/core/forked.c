@@ -194,12 +194,12 @@ static void channel(void)
 	uint64_t v;
 	int rc = 0;
 	for (int i = 0; i < VALUES && !rc; i++)
-		rc = tern_chan_put8(&out, 666);
-	refused("tern_chan_put8", rc);
+		rc = tern_chan_put(&out, &(uint64_t){ 666 }, sizeof(uint64_t));
+	refused("tern_chan_put", rc);
 	for (int i = rc = 0; i < VALUES && !rc; i++)
-		rc = tern_chan_get8(&in, &v);
-	refused("tern_chan_get8", rc);
-	REFUSED(tern_chan_put_block(&out, &v, 8));
+		rc = tern_chan_get(&in, &v, sizeof v);
+	refused("tern_chan_get", rc);
+	REFUSED(tern_chan_put(&out, &v, 8));
 	REFUSED(tern_chan_close(to));
 }
 
@@ -245,8 +245,8 @@ static void round_of(int round)
 		child(round);
 	for (int i = 0; i < MESSAGES; i++) {
 		must(tern_request(t, next, COUNT));
-		must(tern_chan_put8(&out, (uint64_t)i));
-		must(tern_chan_get8(&in, &v));
+		must(tern_chan_put(&out, &(uint64_t){ (uint64_t)i }, sizeof(uint64_t)));
+		must(tern_chan_get(&in, &v, sizeof v));
 		failures += v != (uint64_t)i;
 	}
 	tern_chan_out_back(&out);

@@ -24,7 +24,7 @@ static int stream_fill(tern *t, tern_out *out, void *arg)
 	struct stream *s = arg;
 	(void)t;
 	for (int i = 0; i < 1000 && !s->enough; i++, s->next++) {
-		int rc = tern_chan_put8(out, s->next);
+		int rc = tern_chan_put(out, &(uint64_t){ s->next }, sizeof(uint64_t));
 		if (rc)
 			return rc;
 	}
@@ -39,7 +39,7 @@ static int stream_drain(tern *t, tern_incoming *m, void *arg)
 	int rc;
 	(void)t, (void)arg;
 	for (int i = 0; i < 1000; i++) {
-		rc = tern_chan_get8(m->in, &word);
+		rc = tern_chan_get(m->in, &word, sizeof word);
 		if (rc == -EAGAIN)
 			return rc;
 		if (rc) {

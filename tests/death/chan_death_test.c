@@ -83,7 +83,7 @@ __attribute__((noreturn)) static void send_for_ever(tern *t, const uint32_t *lis
 	REQUIRE(tern_chan_to_list(t, list, n, NAME, &channel) == 0);
 	tern_out out = tern_chan_out(channel);
 	for (uint64_t i = 0;; i++) {
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 		atomic_store(&board->put, i + 1);
 	}
 }
@@ -93,7 +93,7 @@ static int get_all(tern_in *in, uint64_t *n)
 {
 	uint64_t value = 0;
 	int rc;
-	for (*n = 0; (rc = tern_chan_get8(in, &value)) == 0; ++*n) {
+	for (*n = 0; (rc = tern_chan_get(in, &value, sizeof value)) == 0; ++*n) {
 		REQUIRE(CHECK_IS(value, *n));
 		if (*n == 10000)
 			atomic_fetch_add(&board->under_way, 1);
@@ -121,7 +121,7 @@ static void receive_until_it_dies(void)
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(names_it(rc, 0));
 	CHECK(kept_everything(t, n));
-	CHECK_IS(tern_chan_try_get8(&in, &value), -EOWNERDEAD);
+	CHECK_IS(tern_chan_ready(&in, sizeof value), -EOWNERDEAD);
 	CHECK_IS(tern_chan_information(&in), TERN_CHAN_CLOSED);
 	CHECK_IS(tern_chan_close(channel), 0);
 	CHECK_IS(tern_chan_from(t, 0, NAME, &channel), -EOWNERDEAD);
@@ -153,11 +153,11 @@ static void send_until_it_dies(void)
 	REQUIRE(tern_chan_to(t, 1, NAME, &channel) == 0);
 	tern_out out = tern_chan_out(channel);
 	while (!rc)
-		rc = tern_chan_put8(&out, n++);
+		rc = tern_chan_put(&out, &(uint64_t){ n++ }, sizeof(uint64_t));
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(names_it(rc, 1));
-	CHECK_IS(tern_chan_put8(&out, n), -EOWNERDEAD);
-	CHECK_IS(tern_chan_put_block(&out, &n, sizeof n), -EOWNERDEAD);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ n }, sizeof(uint64_t)), -EOWNERDEAD);
+	CHECK_IS(tern_chan_put(&out, &n, sizeof n), -EOWNERDEAD);
 	CHECK_IS(tern_chan_end(&out), -EOWNERDEAD);
 	CHECK_IS(tern_chan_room(&out, 8), -EOWNERDEAD);
 	CHECK_IS(tern_chan_close(channel), 0);
@@ -216,7 +216,7 @@ static uint64_t send_on(tern_out *out)
 	uint64_t n = 0;
 	unsigned told = 0;
 	while (!atomic_load(&board->dead) || n < PUTS || told < (victim == 1)) {
-		int rc = tern_chan_put8(out, n);
+		int rc = tern_chan_put(out, &(uint64_t){ n }, sizeof(uint64_t));
 		n += rc == 0;
 		told += rc != 0;
 		if (rc && !CHECK(rc == -EOWNERDEAD && victim == 1 &&

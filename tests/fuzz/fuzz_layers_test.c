@@ -277,7 +277,7 @@ static int drainer(tern *at, tern_incoming *m, void *arg)
 {
 	uint64_t value;
 	(void)at, (void)arg;
-	return tern_chan_try_get8(m->in, &value);
+	return tern_chan_get(m->in, &value, sizeof value);
 }
 
 static uint64_t thread(tern *at, const uint64_t word[TERN_WORDS_MAX])

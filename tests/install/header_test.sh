@@ -79,7 +79,7 @@ int main(void)
 	tern_out out = tern_chan_out(to);
 	tern_in in = tern_chan_in(from);
 	for (uint64_t i = 0; i < 1000; i++)
-		if (tern_chan_put8(&out, i) || tern_chan_get8(&in, &value) || value != i)
+		if (tern_chan_put(&out, &i, sizeof i) || tern_chan_get(&in, &value, sizeof value) || value != i)
 			return 4;
 	uint64_t answer = 42;
 	if (tern_send(t, 0, 7, &answer, sizeof answer) ||
@@ -127,7 +127,7 @@ nm -D --defined-only "$lib/libtern.so" | awk '{ print $3 }' | sed 's/@.*//' |
 cat include/tern/*.h | gcc -fpreprocessed -dD -E -P -x c - 2>/dev/null | tr '\n' ' ' |
 	grep -oE 'TERN_INLINE_ [a-z_0-9 *]+\(' | grep -oE 'tern_[a-z0-9_]+\(' | tr -d '(' |
 	sort -u >"$folder/inline"
-[[ $(wc -l <"$folder/inline") -ge 40 ]] || {
+[[ $(wc -l <"$folder/inline") -ge 20 ]] || {
 	echo "    found $(wc -l <"$folder/inline") inline functions only"
 	exit 1
 }

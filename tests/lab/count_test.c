@@ -222,7 +222,7 @@ __attribute__((noinline)) static void loop_chan_put(uint32_t n)
 	tern_out out = tern_chan_out(sending);
 	mark();
 	for (uint32_t i = 0; i < n; i++)
-		if (tern_chan_put8(&out, i))
+		if (tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)))
 			_exit(1);
 	mark();
 	tern_chan_out_back(&out);
@@ -234,7 +234,7 @@ __attribute__((noinline)) static void loop_chan_get(uint32_t n)
 	uint64_t value = 0;
 	mark();
 	for (uint32_t i = 0; i < n; i++) {
-		if (tern_chan_get8(&in, &value))
+		if (tern_chan_get(&in, &value, sizeof value))
 			_exit(1);
 		__asm__ volatile("" : : "r"(value));
 	}

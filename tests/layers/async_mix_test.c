@@ -48,7 +48,7 @@ static int message_put(tern *t, tern_out *out, void *arg)
 	struct mix_message *l = arg;
 	(void)t;
 	if (!l->headed) {
-		int rc = tern_chan_put16(out, (const uint64_t[]){ l->number, l->len });
+		int rc = tern_chan_put(out, ((uint64_t[]){ l->number, l->len }), 16);
 		if (rc)
 			return rc;
 		l->headed = true;
@@ -61,7 +61,7 @@ static int message_get(tern *t, tern_incoming *m, void *arg)
 	(void)arg;
 	if (!m->own[0]) {
 		uint64_t head[2];
-		int rc = tern_chan_get16(m->in, head);
+		int rc = tern_chan_get(m->in, head, 16);
 		if (rc)
 			return rc;
 		CHECK_IS(head[0], expected[m->src]++);

@@ -50,7 +50,7 @@ static void on_call(tern *t, tern_in *i, void *arg)
 {
 	uint64_t value = 0;
 	(void)t, (void)arg;
-	CHECK_IS(tern_chan_get8(i, &value), 0);
+	CHECK_IS(tern_chan_get(i, &value, sizeof value), 0);
 	called = value;
 }
 
@@ -61,18 +61,18 @@ static int send_step(tern_out *o, struct chance *c, unsigned char *block)
 	size_t len = block_len(c);
 	switch (step) {
 	case PUT8:
-		return tern_chan_put8(o, word);
+		return tern_chan_put(o, &word, sizeof word);
 	case PUT4:
-		return tern_chan_put4(o, (uint32_t)word);
+		return tern_chan_put(o, &(uint32_t){ (uint32_t)word }, sizeof(uint32_t));
 	case PUT16:
-		return tern_chan_put16(o, two);
+		return tern_chan_put(o, two, 16);
 	case BLOCK:
 		chance_fill(block, len, word);
-		return tern_chan_put_block(o, block, len);
+		return tern_chan_put(o, block, len);
 	case END:
 		return tern_chan_end(o);
 	default:
-		return tern_chan_call(o, 9) ? -EINVAL : tern_chan_put8(o, word);
+		return tern_chan_call(o, 9) ? -EINVAL : tern_chan_put(o, &word, sizeof word);
 	}
 }
 
@@ -86,19 +86,19 @@ static int receive_step(tern_in *i, struct chance *c, unsigned char *block)
 	int rc;
 	switch (step) {
 	case PUT8:
-		rc = tern_chan_get8(i, got);
+		rc = tern_chan_get(i, got, sizeof(uint64_t));
 		return rc ? rc : got[0] != word;
 	case PUT4:
-		rc = tern_chan_get4(i, &four);
+		rc = tern_chan_get(i, &four, sizeof four);
 		return rc ? rc : four != (uint32_t)word;
 	case PUT16:
-		rc = tern_chan_get16(i, got);
+		rc = tern_chan_get(i, got, 16);
 		return rc ? rc : got[0] != word || got[1] != ~word;
 	case BLOCK:
-		rc = tern_chan_get_block(i, block, len);
+		rc = tern_chan_get(i, block, len);
 		return rc ? rc : !chance_filled(block, len, word);
 	case END:
-		rc = tern_chan_get8(i, got);
+		rc = tern_chan_get(i, got, sizeof(uint64_t));
 		return rc == -ENODATA ? tern_chan_next(i) : rc ? rc : 1;
 	default:
 		rc = tern_chan_run(i);
@@ -138,7 +138,7 @@ static void receive_mix(tern *t, uint32_t from, uint64_t from_seed)
 		REQUIRE(rc == 0);
 		loiter(&own);
 	}
-	CHECK_IS(tern_chan_get8(&in, &value), -EPIPE);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EPIPE);
 	CHECK_IS(tern_chan_close(channel), 0);
 	free(block);
 }
@@ -198,7 +198,7 @@ static void put_words(tern *t, uint32_t to, uint64_t first, uint64_t n)
 	REQUIRE(tern_chan_to(t, to, NAME, &channel) == 0);
 	tern_out out = tern_chan_out(channel);
 	for (uint64_t i = 0; i < n; i++)
-		CHECK_IS(tern_chan_put8(&out, first + i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ first + i }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_chan_close(channel), 0);
 }
 
@@ -217,7 +217,7 @@ static void late(tern *t)
 		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
 		tern_in in = tern_chan_in(channel);
 		uint64_t value = 0, n = 0;
-		while (tern_chan_get8(&in, &value) == 0)
+		while (tern_chan_get(&in, &value, sizeof value) == 0)
 			CHECK_IS(value, 5 + n), n++;
 		CHECK_IS(n, WORDS);
 		CHECK_IS(tern_chan_close(channel), 0);
@@ -265,7 +265,7 @@ static void ask_before_reading(tern *t)
 				CHECK_IS(tern_request(t, 0, 1), 0);
 				CHECK_IS(tern_wait(t, &answered, 1), 0);
 			}
-			CHECK_IS(tern_chan_get8(&in, &value), 0);
+			CHECK_IS(tern_chan_get(&in, &value, sizeof value), 0);
 			CHECK_IS(value, i);
 		}
 	}
@@ -295,13 +295,13 @@ static void into_one(tern *t)
 	}
 	while (me == n && open) {
 		uint64_t value = 0;
-		int which = tern_chan_wait_any(end, open, &turn);
+		int which = tern_chan_any(end, open, &turn, 0);
 		REQUIRE(which >= 0 && (unsigned)which < open);
 		if (tern_chan_information(end[which]) == TERN_CHAN_CLOSED) {
 			end[which] = end[--open];
 			continue;
 		}
-		CHECK_IS(tern_chan_get8(end[which], &value), 0);
+		CHECK_IS(tern_chan_get(end[which], &value, sizeof value), 0);
 		CHECK_IS(value & UINT32_MAX, next[value >> 32]++);
 		CHECK(&in[value >> 32] == end[which]);
 	}
@@ -327,14 +327,15 @@ static void chain(tern *t)
 	tern_in in = tern_chan_in(from);
 	for (uint64_t i = 0; i < last; i++) {
 		if (me == 0)
-			CHECK_IS(tern_chan_put8(&out, i * n), 0);
-		CHECK_IS(tern_chan_get8(&in, &value), 0);
+			CHECK_IS(tern_chan_put(&out, &(uint64_t){ i * n }, sizeof(uint64_t)), 0);
+		CHECK_IS(tern_chan_get(&in, &value, sizeof value), 0);
 		CHECK_IS(value, i * n + (me ? me : n) - 1);
 		if (me != 0)
-			CHECK_IS(tern_chan_put8(&out, value + 1), 0);
+			CHECK_IS(tern_chan_put(&out, &(uint64_t){ value + 1 }, sizeof(uint64_t)),
+				 0);
 	}
 	CHECK_IS(tern_chan_close(to), 0);
-	CHECK_IS(tern_chan_get8(&in, &value), -EPIPE);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EPIPE);
 	CHECK_IS(tern_barrier(t), 0);
 }
 
@@ -357,7 +358,9 @@ static void to_all(tern *t)
 		REQUIRE(tern_chan_to_list(t, list, n - 1, NAME, &channel) == 0);
 		tern_out out = tern_chan_out(channel);
 		for (uint64_t i = 0; i < words; i++)
-			CHECK_IS(i % 1000 == 999 ? tern_chan_end(&out) : tern_chan_put8(&out, i),
+			CHECK_IS(i % 1000 == 999
+					 ? tern_chan_end(&out)
+					 : tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)),
 				 0);
 	} else {
 		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
@@ -367,11 +370,12 @@ static void to_all(tern *t)
 				CHECK_IS(tern_chan_next(&in), 0);
 				continue;
 			}
-			REQUIRE(CHECK_IS(tern_chan_get8(&in, &value), 0) && CHECK_IS(value, i));
+			REQUIRE(CHECK_IS(tern_chan_get(&in, &value, sizeof value), 0) &&
+				CHECK_IS(value, i));
 			if (me % 5 == 1)
 				loiter(&c);
 		}
-		CHECK_IS(tern_chan_get8(&in, &value), -EPIPE);
+		CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EPIPE);
 	}
 	CHECK_IS(tern_chan_close(channel), 0);
 	CHECK_IS(tern_barrier(t), 0); /* relays have work until all have got everything */
@@ -437,11 +441,11 @@ static void one_block(void)
 		chance_fill(block, BYTES, 3);
 		REQUIRE(tern_chan_to(t, 1, NAME, &channel) == 0);
 		tern_out out = tern_chan_out(channel);
-		CHECK_IS(tern_chan_put_block(&out, block, BYTES), 0);
+		CHECK_IS(tern_chan_put(&out, block, BYTES), 0);
 	} else {
 		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
 		tern_in in = tern_chan_in(channel);
-		CHECK_IS(tern_chan_get_block(&in, block, BYTES), 0);
+		CHECK_IS(tern_chan_get(&in, block, BYTES), 0);
 		CHECK(chance_filled(block, BYTES, 3));
 	}
 	free(block);
@@ -474,14 +478,15 @@ static void behind_a_barrier(void)
 		tern_out out = tern_chan_out(channel);
 		put_off(channel);
 		for (uint64_t i = 0; i < SOME; i++)
-			CHECK_IS(tern_chan_put8(&out, i), 0);
+			CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 		CHECK_IS(tern_barrier(t), 0);
 	} else {
 		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
 		tern_in in = tern_chan_in(channel);
 		CHECK_IS(tern_barrier(t), 0);
 		for (uint64_t i = 0; i < SOME; i++)
-			REQUIRE(CHECK_IS(tern_chan_try_get8(&in, &value), 0) && CHECK_IS(value, i));
+			REQUIRE(CHECK_IS(tern_chan_ready(&in, 8), 0) &&
+				CHECK_IS(tern_chan_get(&in, &value, 8), 0) && CHECK_IS(value, i));
 	}
 	CHECK_IS(tern_close(t), 0);
 }

@@ -177,14 +177,14 @@ static int turn(tern *t, void *arg)
 static int fill(tern *t, tern_out *out, void *arg)
 {
 	(void)t;
-	return tern_chan_put8(out, ((struct piece *)arg)->life);
+	return tern_chan_put(out, &(uint64_t){ ((struct piece *)arg)->life }, sizeof(uint64_t));
 }
 
 static int drain(tern *t, tern_incoming *m, void *arg)
 {
 	uint64_t life;
 	(void)arg;
-	int rc = tern_chan_get8(m->in, &life);
+	int rc = tern_chan_get(m->in, &life, sizeof life);
 	if (!rc)
 		run_later(t, life);
 	return rc;

@@ -193,7 +193,7 @@ static uint64_t get_one(tern *t, const uint64_t word[TERN_WORDS_MAX])
 	uint64_t value = 0;
 	CHECK_IS(tern_chan_from(t, 0, word[0], &c), 0);
 	tern_in in = tern_chan_in(c);
-	CHECK_IS(tern_chan_get8(&in, &value), 0);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), 0);
 	tern_chan_in_back(&in);
 	CHECK_IS(tern_chan_close(c), 0);
 	return value;
@@ -218,7 +218,7 @@ static void channel_among_sleepers(void)
 		CHECK_IS(tern_chan_to(t, 1, 9, &c), 0);
 		ranks_nap(50000000);
 		tern_out out = tern_chan_out(c);
-		CHECK_IS(tern_chan_put8(&out, 42), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ 42 }, sizeof(uint64_t)), 0);
 		tern_chan_out_back(&out);
 		CHECK_IS(tern_thread_join(t, &channel, &value), 0);
 		CHECK_IS(value, 42);

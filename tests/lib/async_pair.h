@@ -25,7 +25,7 @@ static inline int message_fill(tern *t, tern_out *out, void *arg)
 	(void)t;
 	l->calls++;
 	for (; l->put < l->words; l->put++) {
-		int rc = tern_chan_put8(out, l->first + l->put);
+		int rc = tern_chan_put(out, &(uint64_t){ l->first + l->put }, sizeof(uint64_t));
 		if (rc)
 			return rc;
 	}
@@ -50,7 +50,7 @@ static inline int mail_drain(tern *t, tern_incoming *m, void *arg)
 	(void)t;
 	mail->calls++;
 	mail->src = m->src;
-	while ((rc = tern_chan_get8(m->in, &word)) == 0) {
+	while ((rc = tern_chan_get(m->in, &word, sizeof word)) == 0) {
 		if (m->own[0]++ == 0)
 			mail->first = word;
 		else

@@ -76,20 +76,33 @@ static inline void chan_settle(void)
 	chan_holds(holds, true);
 }
 
+/* Without waiting: -EAGAIN when there is no room, or no data. */
+static inline int try_put(tern_out *o, uint64_t value)
+{
+	int rc = tern_chan_room(o, sizeof value);
+	return rc ? rc : tern_chan_put(o, &value, sizeof value);
+}
+
+static inline int try_get(tern_in *i, uint64_t *value)
+{
+	int rc = tern_chan_ready(i, sizeof *value);
+	return rc ? rc : tern_chan_get(i, value, sizeof *value);
+}
+
 /* The next value, which must be there. */
 static inline uint64_t pair_get(void)
 {
 	uint64_t value = 0;
-	int rc = tern_chan_try_get8(&in, &value);
+	int rc = try_get(&in, &value);
 	bool far = pair_from && pair_from->mirror;
 	for (int i = 0; rc == -EAGAIN && far && i < 4; i++) { /* it nearly always comes at once */
 		(void)!tern_poll(local[0]);
 		(void)!tern_poll(local[1]);
-		rc = tern_chan_try_get8(&in, &value);
+		rc = try_get(&in, &value);
 	}
 	if (rc == -EAGAIN && far) {
 		chan_settle();
-		rc = tern_chan_try_get8(&in, &value);
+		rc = try_get(&in, &value);
 	}
 	REQUIRE(rc == 0);
 	return value;

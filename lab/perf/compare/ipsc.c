@@ -107,11 +107,11 @@ static double bounce_channel(struct bench_rank *p)
 	uint64_t value = 0, began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		if (p->rank)
-			p->rc = tern_chan_get8(&in, &value);
+			p->rc = tern_chan_get(&in, &value, sizeof value);
 		if (!p->rc)
-			p->rc = tern_chan_put8(&out, value);
+			p->rc = tern_chan_put(&out, &value, sizeof value);
 		if (!p->rc && !p->rank)
-			p->rc = tern_chan_get8(&in, &value);
+			p->rc = tern_chan_get(&in, &value, sizeof value);
 	}
 	uint64_t ended = clock_ns();
 	tern_chan_out_back(&out);
@@ -131,7 +131,7 @@ static int value_give(struct bench_rank *p, tern_out *out, uint64_t k, double va
 	case MESSAGE:
 		return tern_request(p->t, 1, HANDLER_VALUE, value);
 	case CHANNEL:
-		return tern_chan_put8(out, word);
+		return tern_chan_put(out, &word, sizeof word);
 	case FETCH: /* pairs with the owner's or the reader's acquire in tern_get_when() */
 		offer->product[k] = value;
 		atomic_store_explicit(&offer->ready, offered + k + 1, memory_order_release);
@@ -154,7 +154,7 @@ static int value_take(struct bench_rank *p, tern_in *in, uint64_t k, double *val
 		*value = came[came_taken++ % VALUES];
 		return rc;
 	case CHANNEL:
-		rc = tern_chan_get8(in, &word);
+		rc = tern_chan_get(in, &word, sizeof word);
 		break;
 	case FETCH:
 		return tern_get_when(p->t, value,

@@ -119,8 +119,8 @@ static _Atomic unsigned arrivals;
 static int number_drain(tern *t, tern_incoming *m, void *arg)
 {
 	(void)t, (void)arg;
-	int rc = tern_chan_get8(m->in,
-				&arrived[arrivals % 1000]); /* the rest is left, and dropped */
+	int rc = tern_chan_get(m->in, &arrived[arrivals % 1000],
+			       sizeof(uint64_t)); /* the rest is left, and dropped */
 	arrivals += rc == 0;
 	return rc;
 }
@@ -396,7 +396,8 @@ TEST(what_a_procedure_leaves_of_its_message_is_dropped_without_a_word)
 static int split_fill(tern *t, tern_out *out, void *arg)
 {
 	(void)t, (void)arg;
-	return tern_chan_put8(out, 1) || tern_chan_end(out) || tern_chan_put8(out, 2);
+	return tern_chan_put(out, &(uint64_t){ 1 }, sizeof(uint64_t)) || tern_chan_end(out) ||
+	       tern_chan_put(out, &(uint64_t){ 2 }, sizeof(uint64_t));
 }
 
 TEST(a_filler_that_ends_its_message_itself_is_found_out)

@@ -86,7 +86,7 @@ static int message_pass(struct intake *n, tern_in *in)
 }
 
 /* Between two messages, where data and ends belong to none. */
-static int message_stray(struct intake *n, enum tern_chan_information what)
+static int message_stray(struct intake *n, enum tern_chan_kind what)
 {
 	if (what == TERN_CHAN_DATA && intake_is_internal(n))
 		return -EAGAIN; /* for turns of the program to get */
@@ -115,7 +115,7 @@ static int intake_step(struct intake *n, tern_in *in)
 		return message_drain(n, in);
 	if (n->passing)
 		return message_pass(n, in);
-	enum tern_chan_information what = tern_chan_information(in);
+	enum tern_chan_kind what = tern_chan_information(in);
 	if (what == TERN_CHAN_PROCEDURE)
 		return message_begin(n, in);
 	if (what == TERN_CHAN_NOTHING)

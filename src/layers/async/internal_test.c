@@ -25,7 +25,7 @@ TEST(the_processor_drains_what_the_program_sends_it_whatever_the_length)
 	tern_out out = tern_chan_out(to);
 	CHECK_IS(tern_chan_call(&out, MESSAGE), 0);
 	for (uint64_t i = 0; i < MORE_THAN_A_BUFFER; i++)
-		CHECK_IS(tern_chan_put8(&out, i),
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)),
 			 0); /* serves messages, and the processor, when it is full */
 	CHECK_IS(tern_chan_end(&out), 0);
 	tern_chan_out_back(&out);
@@ -45,11 +45,11 @@ TEST(the_buffer_is_bounded_and_under_a_hold_its_room_ends)
 	tern_hold(local[0]);
 	tern_out out = tern_chan_out(to);
 	CHECK_IS(tern_chan_call(&out, MESSAGE), 0);
-	while ((rc = tern_chan_put8(&out, n)) == 0)
+	while ((rc = tern_chan_put(&out, &(uint64_t){ n }, sizeof(uint64_t))) == 0)
 		n++;
 	CHECK_IS(rc, -EDEADLK);
 	CHECK(n > 2000 && n < 4000);
-	CHECK_IS(tern_chan_try_put8(&out, n), -EAGAIN);
+	CHECK_IS(tern_chan_room(&out, sizeof n), -EAGAIN);
 	tern_release(local[0]);
 	CHECK_IS(tern_chan_end(&out), 0); /* serves until there is room */
 	tern_chan_out_back(&out);
@@ -73,9 +73,9 @@ static int square(tern *t, tern_incoming *m, void *arg)
 	rc = tern_chan_room(&out, 300); /* for all of it, or for nothing */
 	if (rc)
 		return rc;
-	CHECK_IS(tern_chan_get8(m->in, &x), 0);
+	CHECK_IS(tern_chan_get(m->in, &x, sizeof x), 0);
 	CHECK_IS(tern_chan_call(&out, RESULT), 0);
-	CHECK_IS(tern_chan_put8(&out, x * x), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ x * x }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
 	tern_chan_out_back(&out);
 	return 0;
@@ -86,7 +86,7 @@ static void result(tern *t, tern_in *i, void *arg)
 {
 	uint64_t y = 0;
 	(void)t;
-	CHECK_IS(tern_chan_get8(i, &y), 0);
+	CHECK_IS(tern_chan_get(i, &y, sizeof y), 0);
 	*(uint64_t *)arg += y;
 }
 
@@ -99,14 +99,14 @@ TEST(data_and_procedures_go_both_ways)
 	tern_out out = tern_chan_out(to);
 	for (uint64_t i = 0; i < 5000; i++) {
 		CHECK_IS(tern_chan_call(&out, SQUARE), 0);
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 		CHECK_IS(tern_chan_end(&out), 0);
 		want += i * i;
 		if (i < 20)
 			continue; /* some are under way */
 		tern_in in = tern_chan_in(from);
 		CHECK_IS(tern_chan_run(&in), 0);
-		CHECK_IS(tern_chan_is(&in, TERN_CHAN_END), 1);
+		CHECK_IS(tern_chan_information(&in), TERN_CHAN_END);
 		CHECK_IS(tern_chan_next(&in), 0);
 		tern_chan_in_back(&in);
 	}
@@ -127,7 +127,7 @@ static int fetch_turn(tern *t, void *arg)
 	tern_chan *unused, *program;
 	CHECK_IS(tern_chan_internal_other(t, &unused, &program), 0);
 	tern_in in = tern_chan_in(program);
-	int rc = tern_chan_get8(&in, arg);
+	int rc = tern_chan_get(&in, arg, sizeof(uint64_t));
 	if (rc == -ENODATA)
 		rc = tern_chan_next(&in);
 	tern_chan_in_back(&in);
@@ -139,7 +139,7 @@ TEST(data_without_a_procedure_is_for_turns_and_procedures_behind_it_wait)
 	uint64_t value = 0;
 	internal_start(1);
 	tern_out out = tern_chan_out(to);
-	CHECK_IS(tern_chan_put8(&out, 77), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 77 }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
 	CHECK_IS(tern_chan_call(&out, MESSAGE), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
@@ -164,10 +164,10 @@ static int order_drain(tern *t, tern_incoming *m, void *arg)
 	int rc = tern_chan_ready(m->in, 32);
 	if (rc)
 		return rc;
-	CHECK_IS(tern_chan_get8(m->in, &node), 0);
-	CHECK_IS(tern_chan_get8(m->in, &fill), 0);
-	CHECK_IS(tern_chan_get8(m->in, &drain), 0);
-	CHECK_IS(tern_chan_get8(m->in, &what), 0);
+	CHECK_IS(tern_chan_get(m->in, &node, sizeof node), 0);
+	CHECK_IS(tern_chan_get(m->in, &fill, sizeof fill), 0);
+	CHECK_IS(tern_chan_get(m->in, &drain, sizeof drain), 0);
+	CHECK_IS(tern_chan_get(m->in, &what, sizeof what), 0);
 	return tern_async_send_start(t, (uint32_t)node, (unsigned)drain,
 				     (tern_filler *)(uintptr_t)fill, (void *)(uintptr_t)what, &op);
 }
@@ -179,10 +179,10 @@ TEST(figure_3_can_be_written_with_it)
 	local_drains(ORDER, order_drain, NULL);
 	tern_out out = tern_chan_out(to);
 	CHECK_IS(tern_chan_call(&out, ORDER), 0);
-	CHECK_IS(tern_chan_put8(&out, 1), 0);
-	CHECK_IS(tern_chan_put8(&out, (uintptr_t)message_fill), 0);
-	CHECK_IS(tern_chan_put8(&out, MESSAGE), 0);
-	CHECK_IS(tern_chan_put8(&out, (uintptr_t)&l), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ (uintptr_t)message_fill }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ MESSAGE }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ (uintptr_t)&l }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
 	tern_chan_out_back(&out);
 	while (!mail.messages)

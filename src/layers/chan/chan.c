@@ -203,7 +203,7 @@ int tern_chan_close(tern_chan *c)
 	return 0;
 }
 
-struct tern_chan_place tern_chan_where(tern_chan *c)
+struct tern_chan_place tern_chan_where_(tern_chan *c)
 {
 	INSIDE struct scope scope = chan_scope(&c, __func__);
 	if (TERN_UNLIKELY(c->chans->e == &misuse_endpoint)) {
@@ -214,14 +214,14 @@ struct tern_chan_place tern_chan_where(tern_chan *c)
 	return (struct tern_chan_place){ c->line, c->at };
 }
 
-void tern_chan_stand(tern_chan *c, struct tern_chan_line *line, intptr_t at)
+void tern_chan_stand_(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
 	INSIDE struct scope scope = chan_scope(&c, __func__);
 	c->line = line;
 	c->at = at;
 }
 
-int tern_chan_trouble(tern_chan *c)
+int tern_chan_trouble_(tern_chan *c)
 {
 	c = c ? c : &none.chan;
 	INSIDE struct scope scope = scope_open(chan_home(c));

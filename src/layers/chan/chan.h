@@ -45,7 +45,7 @@ struct tern_chan {
 	struct pipe *pipe;
 	uint64_t leaf;      /* the number of the leaf where this end stands; 0: before the first */
 	unsigned listeners; /* of a sending end */
-	int trouble;        /* what tern_chan_trouble() will say */
+	int trouble;        /* what tern_chan_trouble_() will say */
 	struct listener listener[PIPE_READERS];
 
 	struct chans *chans;
@@ -160,7 +160,7 @@ static inline struct chans *chans_of(tern *t)
 
 /*
  * The line to which puts go while the next leaf is not free: the last one of the end's own block,
- * and standing at its last word. So a put ends in tern_chan_turn(), which waits for the leaf
+ * and standing at its last word. So a put ends in tern_chan_next_leaf_(), which waits for the leaf
  * and lays the value down there; readers never see this line.
  */
 static inline struct tern_chan_line *chan_spill(struct tern_chan *c)

@@ -37,7 +37,7 @@ static void stream_data(struct stream *x, struct cursor *k)
 		x->run = &x->word[x->n++];
 		*x->run = STREAM_DATA;
 	}
-	memcpy(x->word + x->n, tern_chan_word(k->line, k->at), words * 8);
+	memcpy(x->word + x->n, tern_chan_word_(k->line, k->at), words * 8);
 	x->n += (unsigned)words;
 	*x->run += (uint64_t)words << ITEM_BITS;
 	k->at = k->end;

@@ -23,7 +23,7 @@ struct tern_chan *in_open(struct chans *s, const struct offer *o)
 	c->feeder = o->feeder;
 	c->mirror = o->mirror;
 	c->lost = layer_lost(s->e, o->feeder);
-	tern_chan_stand(c, pipe_begin(c->pipe), -TERN_CHAN_FULL);
+	tern_chan_stand_(c, pipe_begin(c->pipe), -TERN_CHAN_FULL);
 	return c;
 }
 
@@ -93,7 +93,7 @@ static int cursor_bad(const struct tern_chan *c, const char *what, uint64_t valu
 /* The count of the line; it is not trusted. */
 static int cursor_count(const struct tern_chan *c, struct cursor *k)
 {
-	/* chan.R4, acquire; released in tern_chan_publish(): the words up to there can be read. */
+	/* chan.R4, acquire; released in tern_chan_publish_(): the words up to there can be read. */
 	int32_t count = atomic_load_explicit(&k->line->count, memory_order_acquire);
 	if (TERN_UNLIKELY(count < k->at || count > 0 || count % 8))
 		return cursor_bad(c, "the count", (uint32_t)count);
@@ -171,20 +171,14 @@ int in_over(const struct tern_chan *c)
 		code == -EPIPE ? "closed it" : chan_fate(code));
 }
 
-/* As in_see(), but pads are passed, and items are known ones. */
+/* As in_see(), but items are known ones. */
 static int in_look(struct tern_chan *c, struct cursor *k, uint64_t *item)
 {
-	for (;;) {
-		int sight = in_see(c, k, item);
-		if (sight != SIGHT_ITEM)
-			return sight;
-		unsigned kind = *item & ((1u << ITEM_BITS) - 1);
-		if (kind == ITEM_END || kind == ITEM_CALL)
-			return SIGHT_ITEM;
-		if (kind != ITEM_PAD)
-			return cursor_bad(c, "the item", *item);
-		in_pass(k);
-	}
+	int sight = in_see(c, k, item);
+	unsigned kind = *item & ((1u << ITEM_BITS) - 1);
+	if (sight == SIGHT_ITEM && kind != ITEM_END && kind != ITEM_CALL)
+		return cursor_bad(c, "the item", *item);
+	return sight;
 }
 
 /* What gets return for it; frequent ones have the general sentence. */
@@ -209,7 +203,7 @@ static void in_stare(struct tern_chan *c, const struct cursor *k)
 			cpu_relax();
 	c->stalled = k->line;
 	for (int looks = 0; looks < STARES && c->chans->e->spin; looks++) {
-		if (!tern_chan_stands(k->line, k->at))
+		if (!tern_chan_stands_(k->line, k->at))
 			return;
 		cpu_relax();
 	}
@@ -245,7 +239,7 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 	while ((sight = in_look(c, k, item)) == SIGHT_NOTHING) {
 		if (!c->chans->e->turn && !c->mirror)
 			in_stare(c, k);
-		if (!tern_chan_stands(k->line, k->at))
+		if (!tern_chan_stands_(k->line, k->at))
 			continue;
 		int rc = chan_may_wait(c->chans->e, "a get from a channel without data");
 		if (rc)
@@ -269,9 +263,9 @@ __attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
 	return (struct tern_chan_place){ i->line, i->at };
 }
 
-struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line, intptr_t at)
+struct tern_chan_place tern_chan_more_(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
-	INSIDE struct scope scope = chan_scope(&c, "tern_chan_get8");
+	INSIDE struct scope scope = chan_scope(&c, "tern_chan_get");
 	tern_in i = { line, at, c };
 	struct cursor k = { .line = line, .at = at, .leaf = c->leaf };
 	if (TERN_UNLIKELY(chan_home(c)->own->forked)) {
@@ -279,18 +273,13 @@ struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line,
 		return (struct tern_chan_place){ NULL, 0 };
 	}
 	if (TERN_UNLIKELY(!line_is_control(line) || c->mirror || !cursor_enter(c, &k) ||
-			  tern_chan_stands(k.line, k.at)))
+			  tern_chan_stands_(k.line, k.at)))
 		return more_rare(&i);
 	in_free(c, k.leaf);
 	return (struct tern_chan_place){ k.line, k.at };
 }
 
-int tern_chan_get16_at(tern_in *i, uint64_t value[2])
-{
-	return tern_chan_get_block_at(i, value, 16);
-}
-
-int tern_chan_ready_at(tern_in *i, size_t bytes)
+int(tern_chan_ready)(tern_in *i, size_t bytes)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	int forked = rules_forked(chan_home(i->chan)->own);
@@ -324,7 +313,7 @@ static size_t in_take(tern_in *i, struct cursor *k, char *to, size_t len)
 {
 	size_t has = (size_t)(k->end - k->at);
 	size_t n = len < has ? len : has;
-	memcpy(to, tern_chan_word(k->line, k->at), n);
+	memcpy(to, tern_chan_word_(k->line, k->at), n);
 	k->at += (intptr_t)words_of(n) * 8;
 	in_move(i, k);
 	return n;
@@ -341,7 +330,7 @@ static int in_short(const struct tern_chan *c, int rc, size_t missing)
 			 (unsigned long long)c->name, c->from, missing);
 }
 
-int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
+int(tern_chan_get)(tern_in *i, void *data, size_t len)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	char *to = data;
@@ -349,7 +338,7 @@ int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 	struct endpoint *e = i->chan->chans->e;
 	int rc = rules_forked(e);
 	if (!rc)
-		rc = tern_chan_ready_at(i, len);
+		rc = (tern_chan_ready)(i, len);
 	if (rc == -EAGAIN ||
 	    (words_of(len) > PIPE_WORDS && !e->turn)) /* if it may not wait, nothing is taken */
 		rc = chan_may_wait(e, "a block get from a channel without data");
@@ -365,7 +354,7 @@ int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 	return to != data ? in_short(i->chan, rc, len) : rc;
 }
 
-int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
+int(tern_chan_get_some)(tern_in *i, void *data, size_t len, size_t *done)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	int forked = rules_forked(chan_home(i->chan)->own);
@@ -387,7 +376,7 @@ int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 
 /* -- Messages ---------------------------------------------------------------------------------- */
 
-int tern_chan_next_at(tern_in *i)
+int(tern_chan_next)(tern_in *i)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	int forked = rules_forked(chan_home(i->chan)->own);
@@ -409,7 +398,7 @@ int tern_chan_next_at(tern_in *i)
 	}
 }
 
-enum tern_chan_information tern_chan_information_at(tern_in *i)
+enum tern_chan_kind(tern_chan_information)(tern_in *i)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	if (i->chan->chans->e == &misuse_endpoint)
@@ -426,24 +415,29 @@ enum tern_chan_information tern_chan_information_at(tern_in *i)
 	return in_code(i->chan, sight, item) == -ENODATA ? TERN_CHAN_END : TERN_CHAN_PROCEDURE;
 }
 
-static int any_check(tern_in *const *ends, unsigned n, const unsigned *turn, const char *call)
+static int any_check(tern_in *const *ends, unsigned n, const unsigned *next, unsigned flags)
 {
-	bool good = turn && (!n || ends);
+	bool good = next && (!n || ends) && !(flags & ~(unsigned)TERN_CHAN_NOWAIT);
 	for (unsigned k = 0; good && k < n; k++)
 		good = ends[k] && ends[k]->chan;
-	return good ? 0 : error_set(-EINVAL, "%s was given an end, or a turn, that is NULL", call);
+	if (!good)
+		return error_set(-EINVAL,
+				 "tern_chan_any() was given an end or an index that is NULL, or "
+				 "the flags %#x",
+				 flags);
+	return n || flags ? 0
+			  : error_set(-EINVAL,
+				      "tern_chan_any() was given no ends: nothing will ever come");
 }
 
-int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *turn)
+/* The first where something waits, from *next on; -EAGAIN if there is none. */
+static int any_look(tern_in *const *ends, unsigned n, unsigned *next)
 {
-	int rc = any_check(ends, n, turn, "tern_chan_any()");
-	if (rc)
-		return rc;
 	for (unsigned k = 0; k < n; k++) {
-		unsigned at = (*turn % n + k) % n;
+		unsigned at = (*next % n + k) % n;
 		if (tern_chan_information(ends[at]) == TERN_CHAN_NOTHING)
 			continue;
-		*turn = (at + 1) % n;
+		*next = (at + 1) % n;
 		return (int)at;
 	}
 	return -EAGAIN;
@@ -458,19 +452,18 @@ static bool any_sounds(tern_in *const *ends, unsigned n)
 	return all;
 }
 
-int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
+int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *next, unsigned flags)
 {
-	int rc = any_check(ends, n, turn, "tern_chan_wait_any()");
+	int rc = any_check(ends, n, next, flags);
 	if (rc)
 		return rc;
-	if (!n)
-		return error_set(-EINVAL,
-				 "tern_chan_wait_any() was given no ends: nothing will ever come");
-	struct wait w = { .bounded = !any_sounds(ends, n), .call = "tern_chan_wait_any" };
+	if (flags & TERN_CHAN_NOWAIT)
+		return any_look(ends, n, next);
+	struct wait w = { .bounded = !any_sounds(ends, n), .call = "tern_chan_any" };
 	INSIDE struct scope scope = chan_scope(&ends[0]->chan, __func__);
-	while ((rc = tern_chan_any(ends, n, turn)) == -EAGAIN) {
+	while ((rc = any_look(ends, n, next)) == -EAGAIN) {
 		struct endpoint *e = ends[0]->chan->chans->e;
-		rc = chan_may_wait(e, "tern_chan_wait_any()");
+		rc = chan_may_wait(e, "tern_chan_any()");
 		if (rc)
 			return rc;
 		wait_step(e, &w);

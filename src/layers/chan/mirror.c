@@ -191,9 +191,9 @@ static bool mirror_data(struct mirror *m, const uint64_t *word, size_t words)
 		if (!out_next_leaf(o))
 			return false;
 		size_t n = words < (size_t)-o->at / 8 ? words : (size_t)-o->at / 8;
-		memcpy(tern_chan_word(o->next - 1, o->at), word, n * sizeof *word);
+		memcpy(tern_chan_word_(o->next - 1, o->at), word, n * sizeof *word);
 		o->at += (intptr_t)n * 8;
-		tern_chan_publish(o); /* goes to the spill at most, and does not wait */
+		tern_chan_publish_(o); /* goes to the spill at most, and does not wait */
 		word += n;
 		words -= n;
 	}
@@ -226,7 +226,6 @@ static size_t mirror_take(struct mirror *m, const uint64_t *word, size_t n)
 		return count && count < n && mirror_data(m, word + 1, count) ? count + 1 : 0;
 	case STREAM_OVER:
 		return n == 1 && mirror_over(m, *word);
-	case ITEM_PAD:
 	case ITEM_END:
 	case ITEM_CALL:
 		return mirror_item(m, *word);

@@ -23,7 +23,7 @@ static bool comes(uint64_t expected)
 	int rc = -EAGAIN;
 	for (int i = 0; i < 100000 && rc == -EAGAIN; i++) {
 		(void)!tern_poll(local[1]);
-		rc = tern_chan_try_get8(&in, &value);
+		rc = try_get(&in, &value);
 	}
 	return rc == 0 && CHECK_IS(value, expected);
 }
@@ -43,7 +43,7 @@ TEST(a_value_leaves_with_its_put_though_the_sender_does_nothing_more)
 	far_start(2);
 	for (uint64_t i = 0; i < 1000; i++) {
 		pair_to->burst = 0; /* as if some time had passed */
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 		REQUIRE(comes(i));
 		chan_settle();
 	}
@@ -65,11 +65,11 @@ TEST(what_is_put_in_a_burst_leaves_together_when_the_sender_polls)
 	in_a_burst();
 	uint64_t sent = local_handled();
 	for (uint64_t i = 0; i < 100; i++)
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 	CHECK(pair_to->owes && local[0]->own->work);
 	for (int i = 0; i < 1000; i++)
 		(void)!tern_poll(local[1]);
-	CHECK_IS(tern_chan_try_get8(&in, &value), -EAGAIN);
+	CHECK_IS(try_get(&in, &value), -EAGAIN);
 	(void)!tern_poll(local[0]);
 	for (uint64_t i = 0; i < 100; i++)
 		REQUIRE(comes(i));
@@ -83,7 +83,7 @@ TEST(the_end_of_a_message_leaves_at_once_with_all_before_it)
 	far_start(2);
 	in_a_burst();
 	for (uint64_t i = 0; i < 100; i++)
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
 	for (uint64_t i = 0; i < 100; i++)
 		REQUIRE(comes(i));
@@ -96,12 +96,12 @@ TEST(what_was_put_off_leaves_before_its_rank_does)
 	far_start(2);
 	in_a_burst();
 	for (uint64_t i = 0; i < 100; i++)
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 	local_close_one(0);
 	for (uint64_t i = 0; i < 100; i++)
 		REQUIRE(comes(i));
 	uint64_t value;
-	CHECK_IS(tern_chan_get8(&in, &value), -ESHUTDOWN);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), -ESHUTDOWN);
 	local_close();
 }
 
@@ -110,7 +110,7 @@ TEST(what_was_put_off_leaves_before_its_rank_does)
 TEST(what_a_rank_sent_before_it_left_is_found_though_nobody_had_looked_yet)
 {
 	far_start(2);
-	CHECK_IS(tern_chan_put8(&out, 5), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 5 }, sizeof(uint64_t)), 0);
 	lost_drain_begin(local[1]->own, 0); /* as if it had gone just now */
 	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
 	chan_settle();
@@ -135,7 +135,7 @@ static int put_rc;
 static void put_here(tern *t, const tern_msg *m)
 {
 	(void)t;
-	put_rc = tern_chan_put8(&out, tern_msg_word(m, 0));
+	put_rc = tern_chan_put(&out, &(uint64_t){ tern_msg_word(m, 0) }, sizeof(uint64_t));
 }
 
 TEST(what_a_handler_puts_leaves_at_the_end_of_its_poll)
@@ -170,16 +170,15 @@ TEST(a_list_of_ranks_near_and_far_gets_everything_and_the_slowest_is_waited_for)
 	}
 	for (int lap = 0; lap < 5; lap++) {
 		uint64_t first = put;
-		for (; tern_chan_try_put8(&o, put) == 0; put++)
+		for (; try_put(&o, put) == 0; put++)
 			;
 		CHECK(put - first >= PIPE_WORDS && put - first <= PIPE_LEAVES * LEAF_WORDS);
 		chan_settle();
 		for (uint32_t i = 0; i < 3; i++) {
-			CHECK_IS(tern_chan_try_put8(&o, put),
-				 -EAGAIN); /* until the last has read */
+			CHECK_IS(try_put(&o, put), -EAGAIN); /* until the last has read */
 			uint32_t r = ((uint32_t)lap + i) % 3;
 			for (uint64_t n = first; n < put; n++)
-				REQUIRE(tern_chan_try_get8(&ends[r], &value) == 0 && value == n);
+				REQUIRE(try_get(&ends[r], &value) == 0 && value == n);
 			chan_settle();
 		}
 	}
@@ -187,10 +186,10 @@ TEST(a_list_of_ranks_near_and_far_gets_everything_and_the_slowest_is_waited_for)
 	CHECK_IS(tern_chan_close(from[0]), 0);
 	chan_settle();
 	for (uint64_t n = 0; n < 5 * PIPE_WORDS; n++) /* those who have closed are not waited for */
-		CHECK(tern_chan_put8(&o, n) == 0 && tern_chan_get8(&ends[1], &value) == 0 &&
-		      value == n);
+		CHECK(tern_chan_put(&o, &(uint64_t){ n }, sizeof(uint64_t)) == 0 &&
+		      tern_chan_get(&ends[1], &value, sizeof value) == 0 && value == n);
 	CHECK_IS(tern_chan_close(to), 0);
-	CHECK_IS(tern_chan_get8(&ends[1], &value), -EPIPE);
+	CHECK_IS(tern_chan_get(&ends[1], &value, sizeof value), -EPIPE);
 	CHECK_IS(tern_chan_close(from[1]), 0);
 	pair_end();
 }
@@ -203,7 +202,7 @@ TEST(both_sides_get_their_memory_back)
 	for (uint64_t i = 0; i < 200; i++) {
 		pair_open(i);
 		for (uint64_t n = 0; n < i; n++)
-			CHECK_IS(tern_chan_put8(&out, n), 0);
+			CHECK_IS(tern_chan_put(&out, &(uint64_t){ n }, sizeof(uint64_t)), 0);
 		CHECK_IS(tern_chan_close(i % 2 ? pair_to : pair_from), 0);
 		CHECK_IS(tern_chan_close(i % 2 ? pair_from : pair_to), 0);
 	}

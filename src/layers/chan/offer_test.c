@@ -43,15 +43,15 @@ TEST(offers_of_one_name_are_taken_in_the_order_they_were_made)
 	for (uint64_t i = 1; i <= 3; i++) {
 		REQUIRE(tern_chan_to(local[0], 1, 7, &pair_to) == 0);
 		out = tern_chan_out(pair_to);
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 		CHECK_IS(tern_chan_close(pair_to), 0);
 	}
 	for (uint64_t i = 1; i <= 3; i++) {
 		REQUIRE(tern_chan_from(local[1], 0, 7, &pair_from) == 0);
 		in = tern_chan_in(pair_from);
-		CHECK_IS(tern_chan_get8(&in, &value), 0);
+		CHECK_IS(tern_chan_get(&in, &value, sizeof value), 0);
 		CHECK_IS(value, i);
-		CHECK_IS(tern_chan_get8(&in, &value), -EPIPE);
+		CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EPIPE);
 		CHECK_IS(tern_chan_close(pair_from), 0);
 	}
 	local_close();
@@ -130,7 +130,7 @@ TEST(the_memory_of_channels_comes_back)
 	local_open(2);
 	for (uint64_t i = 0; i < 500; i++) {
 		pair_open(i % 3);
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 		CHECK_IS(pair_get(), i);
 		CHECK_IS(tern_chan_close(i % 2 ? pair_to : pair_from), 0);
 		CHECK_IS(tern_chan_close(i % 2 ? pair_from : pair_to), 0);
@@ -145,7 +145,7 @@ TEST(the_memory_of_channels_comes_back)
 static uint64_t fill(void)
 {
 	uint64_t n = 0;
-	while (tern_chan_try_put8(&out, n) == 0)
+	while (try_put(&out, n) == 0)
 		n++;
 	return n;
 }
@@ -155,15 +155,15 @@ static void drain(uint64_t n, int code)
 {
 	uint64_t value = 0;
 	for (uint64_t i = 0; i < n; i++) {
-		REQUIRE(tern_chan_get8(&in, &value) == 0);
+		REQUIRE(tern_chan_get(&in, &value, sizeof value) == 0);
 		REQUIRE(value == i);
 	}
-	CHECK_IS(tern_chan_get8(&in, &value), code);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), code);
 	CHECK(sentence_has(code, "channel 7 from rank 0"));
-	CHECK_IS(tern_chan_try_get8(&in, &value), code);
+	CHECK_IS(try_get(&in, &value), code);
 	CHECK_IS(tern_chan_next(&in), code);
 	CHECK_IS(tern_chan_run(&in), code);
-	CHECK_IS(tern_chan_get_block(&in, &value, 8), code);
+	CHECK_IS(tern_chan_get(&in, &value, 8), code);
 	CHECK_IS(tern_chan_information(&in), TERN_CHAN_CLOSED);
 }
 
@@ -178,7 +178,8 @@ TEST(what_was_put_before_the_sending_end_was_closed_still_arrives)
 			if (!late)
 				REQUIRE(tern_chan_from(local[1], 0, 7, &pair_from) == 0);
 			for (uint64_t n = 0; n < counts[i]; n++)
-				CHECK_IS(tern_chan_put8(&out, n), 0);
+				CHECK_IS(tern_chan_put(&out, &(uint64_t){ n }, sizeof(uint64_t)),
+					 0);
 			CHECK_IS(tern_chan_close(pair_to), 0);
 			if (late)
 				REQUIRE(tern_chan_from(local[1], 0, 7, &pair_from) == 0);
@@ -202,10 +203,10 @@ TEST(a_full_channel_can_be_closed_from_either_side)
 	fill();
 	CHECK_IS(tern_chan_close(pair_from), 0);
 	for (int i = 0; i < 3; i++) {
-		CHECK_IS(tern_chan_put8(&out, 1), -EPIPE);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ 1 }, sizeof(uint64_t)), -EPIPE);
 		CHECK(sentence_has(-EPIPE, "channel 7 of rank 0"));
-		CHECK_IS(tern_chan_try_put8(&out, 1), -EPIPE);
-		CHECK_IS(tern_chan_put16(&out, (uint64_t[2]){ 1, 2 }), -EPIPE);
+		CHECK_IS(try_put(&out, 1), -EPIPE);
+		CHECK_IS(tern_chan_put(&out, ((uint64_t[]){ 1, 2 }), 16), -EPIPE);
 		CHECK_IS(tern_chan_end(&out), -EPIPE);
 		CHECK_IS(tern_chan_room(&out, 8), -EPIPE);
 	}
@@ -221,7 +222,7 @@ TEST(puts_into_a_channel_that_nobody_reads_fail_after_a_leaf_at_most)
 	int rc = 0;
 	unsigned n = 0;
 	while (!rc && n <= LEAF_WORDS) {
-		rc = tern_chan_put8(&out, n);
+		rc = tern_chan_put(&out, &(uint64_t){ n }, sizeof(uint64_t));
 		n += rc == 0;
 	}
 	CHECK_IS(rc, -EPIPE);
@@ -239,7 +240,7 @@ TEST(an_offer_that_was_never_taken_does_not_hold_up_the_end_of_its_rank)
 	uint64_t n = fill();
 	CHECK(n > 0);
 	local_close_one(1);
-	CHECK_IS(tern_chan_put8(&out, 1), -ESHUTDOWN);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 1 }, sizeof(uint64_t)), -ESHUTDOWN);
 	CHECK(sentence_has(-ESHUTDOWN, "rank 1"));
 	local_close();
 }
@@ -263,7 +264,7 @@ TEST(an_offer_can_be_taken_when_its_maker_has_left)
 	REQUIRE(tern_chan_to(local[0], 1, 7, &pair_to) == 0);
 	REQUIRE(tern_chan_to(local[0], 1, 9, &pair_to) == 0);
 	out = tern_chan_out(pair_to);
-	CHECK_IS(tern_chan_put8(&out, 0), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 0 }, sizeof(uint64_t)), 0);
 	CHECK_IS(tern_chan_close(pair_to), 0);
 	local_close_one(0);
 	REQUIRE(tern_chan_from(local[1], 0, 7, &pair_from) == 0);
@@ -272,9 +273,9 @@ TEST(an_offer_can_be_taken_when_its_maker_has_left)
 	REQUIRE(tern_chan_from(local[1], 0, 9, &pair_from) == 0);
 	in = tern_chan_in(pair_from);
 	uint64_t value = 1;
-	CHECK_IS(tern_chan_get8(&in, &value), 0);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), 0);
 	CHECK_IS(value, 0);
-	CHECK_IS(tern_chan_get8(&in, &value), -EPIPE);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EPIPE);
 	local_close();
 }
 

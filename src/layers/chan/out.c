@@ -45,8 +45,8 @@ uint64_t out_limit(const struct tern_chan *c)
 static struct tern_chan_place out_enter(struct tern_chan *c)
 {
 	struct leaf *leaf = &c->pipe->leaf[c->leaf % PIPE_LEAVES];
-	tern_chan_open_line(&leaf->line[0]);
-	tern_chan_open_line(&leaf->line[1]);
+	tern_chan_open_line_(&leaf->line[0]);
+	tern_chan_open_line_(&leaf->line[1]);
 	/* chan.R5, release; acquired in cursor_enter(): the two lines are open. */
 	atomic_store_explicit(&leaf->head.number, ++c->leaf, memory_order_release);
 	return (struct tern_chan_place){ leaf->line, -TERN_CHAN_FULL };
@@ -104,7 +104,7 @@ void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n)
 	c->real = (tern_out){ p.line + 1, p.at, c };
 	if (c->far)
 		p = out_spill(c);
-	tern_chan_stand(c, p.line, p.at);
+	tern_chan_stand_(c, p.line, p.at);
 }
 
 int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n,
@@ -297,14 +297,14 @@ __attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_c
 		c->trouble = out_settle(o);
 	if (c->trouble)
 		return out_spill(c);
-	tern_chan_put8(o, chan_spill(c)->word[LINE_WORDS - 1]);
+	tern_chan_put8_(o, chan_spill(c)->word[LINE_WORDS - 1]);
 	out_done(o, 0);
 	return c->far ? out_spill(c) : (struct tern_chan_place){ out_line(o), o->at };
 }
 
-struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
+struct tern_chan_place tern_chan_next_leaf_(tern_chan *c, struct tern_chan_line *line)
 {
-	INSIDE struct scope scope = chan_scope(&c, "tern_chan_put8");
+	INSIDE struct scope scope = chan_scope(&c, "tern_chan_put");
 	if (TERN_UNLIKELY(chan_home(c)->own->forked)) {
 		c->trouble = rules_forked(chan_home(c)->own);
 		return out_spill(c);
@@ -329,15 +329,15 @@ void out_mark(tern_out *o, uint64_t item)
 	out_wake(o->chan);
 	o->at = -TERN_CHAN_FULL;
 	if (!line_is_control(o->next)) {
-		tern_chan_open_line(++o->next);
+		tern_chan_open_line_(++o->next);
 		return;
 	}
-	struct tern_chan_place p = tern_chan_turn(o->chan, o->next);
+	struct tern_chan_place p = tern_chan_next_leaf_(o->chan, o->next);
 	o->next = p.line + 1;
 	o->at = p.at;
 }
 
-int tern_chan_end_at(tern_out *o)
+int(tern_chan_end)(tern_out *o)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	o = out_real(o);
@@ -351,7 +351,7 @@ int tern_chan_end_at(tern_out *o)
 	return rc;
 }
 
-int tern_chan_call_at(tern_out *o, unsigned id)
+int(tern_chan_call)(tern_out *o, unsigned id)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	int forked = rules_forked(chan_home(o->chan)->own);
@@ -377,24 +377,6 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 
 /* -- More than a word -------------------------------------------------------------------------- */
 
-int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
-{
-	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
-	o = out_real(o);
-	int rc = out_refused(o->chan);
-	if (!rc)
-		rc = out_settle(o);
-	if (!rc && o->at > -16) {
-		out_mark(o, ITEM_PAD);
-		rc = out_settle(o);
-	}
-	if (rc)
-		return rc;
-	memcpy(tern_chan_word(out_line(o), o->at), value, 16);
-	o->at += 16;
-	return out_done(o, tern_chan_publish(o));
-}
-
 /* Words that can be put into this leaf. */
 static size_t leaf_room(const tern_out *o)
 {
@@ -402,7 +384,7 @@ static size_t leaf_room(const tern_out *o)
 	return (lines - 1) * LINE_WORDS + (size_t)-o->at / 8;
 }
 
-int tern_chan_room_at(tern_out *o, size_t bytes)
+int(tern_chan_room)(tern_out *o, size_t bytes)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	int forked = rules_forked(chan_home(o->chan)->own);
@@ -431,7 +413,7 @@ int tern_chan_room_at(tern_out *o, size_t bytes)
 static size_t out_fill(tern_out *o, const char *data, size_t len)
 {
 	size_t n = len < (size_t)-o->at ? len : (size_t)-o->at;
-	uint64_t *word = tern_chan_word(out_line(o), o->at);
+	uint64_t *word = tern_chan_word_(out_line(o), o->at);
 	if (n % 8)
 		word[n / 8] = 0; /* what the last bytes leave of their word */
 	memcpy(word, data, n);
@@ -439,7 +421,7 @@ static size_t out_fill(tern_out *o, const char *data, size_t len)
 	return n;
 }
 
-int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
+int(tern_chan_put)(tern_out *o, const void *data, size_t len)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	const char *from = data;
@@ -447,7 +429,7 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 	o = out_real(o);
 	int rc = out_refused(o->chan);
 	if (!rc)
-		rc = tern_chan_room_at(o, len);
+		rc = (tern_chan_room)(o, len);
 	if (rc == -EAGAIN || (rc == -EMSGSIZE && !e->turn)) /* if it may not wait, nothing is put */
 		rc = chan_may_wait(e, "a block put into a channel without room");
 	while (!rc && len) {
@@ -457,12 +439,12 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 		size_t n = out_fill(o, from, len);
 		from += n;
 		len -= n;
-		rc = tern_chan_publish(o);
+		rc = tern_chan_publish_(o);
 	}
 	return out_done(o, rc);
 }
 
-int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *done)
+int(tern_chan_put_some)(tern_out *o, const void *data, size_t len, size_t *done)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	const char *from = data;
@@ -475,7 +457,7 @@ int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *don
 			break;
 		}
 		*done += out_fill(o, from + *done, len - *done);
-		tern_chan_publish(o); /* goes to the spill at most, and does not wait */
+		tern_chan_publish_(o); /* goes to the spill at most, and does not wait */
 	}
 	return out_done(o, rc ? rc : *done < len);
 }

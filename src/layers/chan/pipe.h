@@ -50,7 +50,7 @@ struct leaf {
 };
 
 /* What follows when a line ends early: the kind, and above it a number. */
-enum item { ITEM_PAD = 1, ITEM_END, ITEM_CALL };
+enum item { ITEM_END = 1, ITEM_CALL };
 enum { ITEM_BITS = 8 };
 
 enum pipe_state {

@@ -56,7 +56,7 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 	return rc == -ENOMSG ? 0 : rc;
 }
 
-int tern_chan_run_at(tern_in *i)
+int(tern_chan_run)(tern_in *i)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	int forked = rules_forked(chan_home(i->chan)->own);

@@ -10,10 +10,10 @@ TEST(what_is_put_is_there_at_once_and_comes_out_in_order)
 	uint64_t value;
 	pair_start();
 	for (uint64_t i = 0; i < LAPS * RING_MOST; i++) {
-		CHECK_IS(tern_chan_try_get8(&in, &value), -EAGAIN);
-		CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(try_get(&in, &value), -EAGAIN);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ i }, sizeof(uint64_t)), 0);
 		value = ~i;
-		CHECK_IS(tern_chan_get8(&in, &value), 0);
+		CHECK_IS(tern_chan_get(&in, &value, sizeof value), 0);
 		CHECK_IS(value, i);
 	}
 	pair_end();
@@ -27,7 +27,7 @@ TEST(every_value_of_64_bits_is_only_a_value)
 	enum { VALUES = sizeof values / sizeof *values };
 	pair_start();
 	for (unsigned i = 0; i < RING_MOST; i++)
-		CHECK_IS(tern_chan_put8(&out, values[i % VALUES]) +
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ values[i % VALUES] }, sizeof(uint64_t)) +
 				 (pair_get() != values[i % VALUES]),
 			 0);
 	pair_end();
@@ -37,13 +37,13 @@ TEST(sixteen_bytes_that_were_put_as_eight_are_waited_for)
 {
 	uint64_t two[2] = { 0, 0 };
 	pair_start();
-	CHECK_IS(tern_chan_put8(&out, 1), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
 	chan_settle();
 	tern_hold(local[1]);
-	CHECK_IS(tern_chan_get16(&in, two), -EDEADLK); /* half of it is no value */
+	CHECK_IS(tern_chan_get(&in, two, 16), -EDEADLK); /* half of it is no value */
 	tern_release(local[1]);
-	CHECK_IS(tern_chan_put8(&out, 2), 0);
-	CHECK_IS(tern_chan_get16(&in, two), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 2 }, sizeof(uint64_t)), 0);
+	CHECK_IS(tern_chan_get(&in, two, 16), 0);
 	CHECK(two[0] == 1 && two[1] == 2);
 	pair_end();
 }
@@ -60,17 +60,18 @@ TEST(four_sixteen_and_any_number_of_bytes_come_out_in_the_same_sizes)
 		size_t len = chance_below(&c, sizeof data);
 		unsigned skew = chance_below(&c, 8);
 		for (unsigned k = 0; k < skew; k++)
-			REQUIRE(tern_chan_put8(&out, k) == 0 && pair_get() == k);
-		CHECK_IS(tern_chan_put4(&out, (uint32_t)number), 0);
-		CHECK_IS(tern_chan_put16(&out, pair), 0);
+			REQUIRE(tern_chan_put(&out, &(uint64_t){ k }, sizeof(uint64_t)) == 0 &&
+				pair_get() == k);
+		CHECK_IS(tern_chan_put(&out, &(uint32_t){ (uint32_t)number }, sizeof(uint32_t)), 0);
+		CHECK_IS(tern_chan_put(&out, pair, 16), 0);
 		chance_fill(data, len, number);
-		CHECK_IS(tern_chan_put_block(&out, data, len), 0);
-		CHECK_IS(tern_chan_get4(&in, &four), 0);
+		CHECK_IS(tern_chan_put(&out, data, len), 0);
+		CHECK_IS(tern_chan_get(&in, &four, sizeof four), 0);
 		CHECK_IS(four, (uint32_t)number);
-		CHECK_IS(tern_chan_get16(&in, two), 0);
+		CHECK_IS(tern_chan_get(&in, two, 16), 0);
 		CHECK(memcmp(two, pair, sizeof two) == 0);
 		memset(got, 0xee, sizeof got);
-		CHECK_IS(tern_chan_get_block(&in, got, len), 0);
+		CHECK_IS(tern_chan_get(&in, got, len), 0);
 		CHECK(chance_filled(got, len, number));
 		CHECK(len == sizeof got || got[len] == 0xee);
 	}
@@ -82,12 +83,12 @@ TEST(sixteen_bytes_are_two_words_to_whoever_gets_words)
 	uint64_t two[2] = { 11, 12 };
 	pair_start();
 	for (unsigned i = 0; i < 2 * RING_MOST; i++) {
-		CHECK_IS(tern_chan_put16(&out, two), 0);
+		CHECK_IS(tern_chan_put(&out, two, 16), 0);
 		CHECK_IS(pair_get(), 11);
 		CHECK_IS(pair_get(), 12);
-		CHECK_IS(tern_chan_put8(&out, 13), 0);
-		CHECK_IS(tern_chan_put8(&out, 14), 0);
-		CHECK_IS(tern_chan_get16(&in, two), 0); /* and the other way round */
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ 13 }, sizeof(uint64_t)), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ 14 }, sizeof(uint64_t)), 0);
+		CHECK_IS(tern_chan_get(&in, two, 16), 0); /* and the other way round */
 		CHECK(two[0] == 13 && two[1] == 14);
 		two[0] = 11, two[1] = 12;
 	}
@@ -101,7 +102,7 @@ static uint64_t fill(void)
 	uint64_t n = 0;
 	int rc;
 	chan_settle();
-	while ((rc = tern_chan_try_put8(&out, n)) == 0)
+	while ((rc = try_put(&out, n)) == 0)
 		n++;
 	CHECK_IS(rc, -EAGAIN);
 	return n;
@@ -113,11 +114,11 @@ TEST(a_full_channel_takes_nothing_without_waiting_and_all_of_it_comes_out)
 	for (int lap = 0; lap < LAPS; lap++) {
 		uint64_t n = fill();
 		CHECK(n >= PIPE_WORDS && n <= RING_MOST);
-		CHECK_IS(tern_chan_try_put8(&out, 1), -EAGAIN);
+		CHECK_IS(try_put(&out, 1), -EAGAIN);
 		for (uint64_t i = 0; i < n; i++)
 			REQUIRE(pair_get() == i);
 		uint64_t value;
-		CHECK_IS(tern_chan_try_get8(&in, &value), -EAGAIN);
+		CHECK_IS(try_get(&in, &value), -EAGAIN);
 	}
 	pair_end();
 }
@@ -126,7 +127,7 @@ static int word_rc;
 static void put_here(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;
-	word_rc = tern_chan_put8(&out, 99);
+	word_rc = tern_chan_put(&out, &(uint64_t){ 99 }, sizeof(uint64_t));
 }
 
 static int get_rc;
@@ -134,7 +135,7 @@ static void get_here(tern *t, const tern_msg *m)
 {
 	uint64_t value;
 	(void)t, (void)m;
-	get_rc = tern_chan_get8(&in, &value);
+	get_rc = tern_chan_get(&in, &value, sizeof value);
 }
 
 TEST(a_put_or_get_that_has_to_wait_is_refused_in_a_handler_and_takes_nothing)
@@ -171,20 +172,20 @@ TEST(under_a_hold_a_put_or_get_that_has_to_wait_is_a_deadlock)
 	pair_start();
 	tern_hold(local[0]);
 	tern_hold(local[1]);
-	CHECK_IS(tern_chan_get8(&in, &value), -EDEADLK);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EDEADLK);
 	CHECK_IS(tern_chan_next(&in), -EDEADLK);
 	CHECK_IS(tern_chan_run(&in), -EDEADLK);
-	CHECK_IS(tern_chan_get_block(&in, block, 10), -EDEADLK);
+	CHECK_IS(tern_chan_get(&in, block, 10), -EDEADLK);
 	uint64_t n = fill();
-	CHECK_IS(tern_chan_put8(&out, 1), -EDEADLK);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 1 }, sizeof(uint64_t)), -EDEADLK);
 	CHECK(sentence_has(-EDEADLK, "hold"));
-	CHECK_IS(tern_chan_put16(&out, (uint64_t[2]){ 1, 2 }), -EDEADLK);
-	CHECK_IS(tern_chan_put_block(&out, block, 10), -EDEADLK);
+	CHECK_IS(tern_chan_put(&out, ((uint64_t[]){ 1, 2 }), 16), -EDEADLK);
+	CHECK_IS(tern_chan_put(&out, block, 10), -EDEADLK);
 	CHECK_IS(tern_chan_end(&out), -EDEADLK);
 	for (uint64_t i = 0; i < n; i++)
 		REQUIRE(pair_get() == i);
 	chan_settle();
-	CHECK_IS(tern_chan_put8(&out, 42), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 42 }, sizeof(uint64_t)), 0);
 	CHECK_IS(pair_get(), 42); /* nothing of what was refused is in between */
 	tern_release(local[0]);
 	tern_release(local[1]);
@@ -197,18 +198,18 @@ TEST(a_block_is_refused_whole_when_it_would_have_to_wait_and_may_not)
 	pair_start();
 	uint64_t n = 0;
 	while (tern_chan_room(&out, sizeof block) == 0)
-		REQUIRE(tern_chan_put8(&out, n++) == 0);
+		REQUIRE(tern_chan_put(&out, &(uint64_t){ n++ }, sizeof(uint64_t)) == 0);
 	tern_hold(local[0]);
-	CHECK_IS(tern_chan_put_block(&out, block, sizeof block), -EDEADLK);
+	CHECK_IS(tern_chan_put(&out, block, sizeof block), -EDEADLK);
 	for (uint64_t i = 0; i < n; i++)
 		REQUIRE(pair_get() == i);
 	uint64_t value;
 	chan_settle();
-	CHECK_IS(tern_chan_try_get8(&in, &value), -EAGAIN);
+	CHECK_IS(try_get(&in, &value), -EAGAIN);
 	tern_hold(local[1]);
-	CHECK_IS(tern_chan_put8(&out, 3), 0);
+	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 3 }, sizeof(uint64_t)), 0);
 	chan_settle();
-	CHECK_IS(tern_chan_get_block(&in, block, 24), -EDEADLK);
+	CHECK_IS(tern_chan_get(&in, block, 24), -EDEADLK);
 	CHECK_IS(pair_get(), 3);
 	pair_end();
 }
@@ -230,15 +231,14 @@ TEST(room_says_what_can_be_put_as_a_block_without_waiting)
 		int rc = tern_chan_room(&out, len);
 		chance_fill((unsigned char *)block, len, put);
 		if (rc == 0)
-			put += CHECK_IS(tern_chan_put_block(&out, block, len), 0) ? words_of(len)
-										  : 0;
+			put += CHECK_IS(tern_chan_put(&out, block, len), 0) ? words_of(len) : 0;
 		else
 			CHECK_IS(rc, -EAGAIN);
 		len = chance_below(&c, 400) * 8;
 		chan_settle();
 		rc = tern_chan_ready(&in, len);
 		CHECK_IS(rc, words_of(len) <= put - got ? 0 : -EAGAIN);
-		CHECK_IS(tern_chan_get_block(&in, back, len), rc ? -EDEADLK : 0);
+		CHECK_IS(tern_chan_get(&in, back, len), rc ? -EDEADLK : 0);
 		got += rc ? 0 : words_of(len);
 		if (chance_one_in(&c, 20)) { /* all read: the most there can be has room */
 			for (; got < put; got++)
@@ -255,7 +255,7 @@ TEST(an_end_that_was_given_back_goes_on_where_it_stood)
 	struct chance c = { check_seed() };
 	pair_start();
 	for (uint64_t put = 0, got = 0; put < 2 * RING_MOST;) {
-		if (tern_chan_try_put8(&out, put) == 0)
+		if (try_put(&out, put) == 0)
 			put++;
 		if (chance_one_in(&c, 3)) {
 			tern_chan_out_back(&out);
@@ -299,7 +299,7 @@ TEST(lines_that_somebody_has_written_over_are_refused_and_not_followed)
 	uint64_t value;
 	pair_start();
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
-		CHECK_IS(tern_chan_put8(&out, 1), 0);
+		CHECK_IS(tern_chan_put(&out, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
 		CHECK_IS(pair_get(), 1);
 		int32_t good = atomic_exchange(&in.line->count, bad[i]);
 		CHECK_IS(tern_chan_ready(&in, 8), -EBADMSG);
@@ -310,7 +310,7 @@ TEST(lines_that_somebody_has_written_over_are_refused_and_not_followed)
 	}
 	in.line->word[LINE_WORDS - 1] = 200; /* no item that there is */
 	atomic_store(&in.line->mark, 0);
-	CHECK_IS(tern_chan_get8(&in, &value), -EBADMSG);
+	CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EBADMSG);
 	CHECK_IS(tern_chan_run(&in), -EBADMSG);
 	pair_end();
 }

@@ -45,11 +45,11 @@ int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, 
 /* Copies what the line has; both ends stand at the same place of their rings. */
 static void relay_data(struct relay *r, struct cursor *k)
 {
-	memcpy(tern_chan_word(r->out.next - 1, k->at), tern_chan_word(k->line, k->at),
+	memcpy(tern_chan_word_(r->out.next - 1, k->at), tern_chan_word_(k->line, k->at),
 	       (size_t)(k->end - k->at));
 	k->at = k->end;
 	r->out.at = k->end;
-	tern_chan_publish(&r->out); /* turns to the next leaf, or to the spill, but never waits */
+	tern_chan_publish_(&r->out); /* turns to the next leaf, or to the spill, but never waits */
 }
 
 static void relay_item(struct relay *r, struct cursor *k, uint64_t item)

@@ -45,10 +45,10 @@ static int put_next(void)
 	else if (put % 37 == 0)
 		rc = tern_chan_call(&out, 3);
 	else if (put % 5 == 0 && (put + 1) % 31 && (put + 1) % 37) {
-		rc = tern_chan_put16(&out, two);
+		rc = tern_chan_put(&out, two, 16);
 		put++;
 	} else
-		rc = tern_chan_put8(&out, put);
+		rc = tern_chan_put(&out, &put, sizeof put);
 	put++;
 	return rc;
 }
@@ -57,7 +57,7 @@ static int put_next(void)
 static bool get_next(uint32_t r)
 {
 	uint64_t value = 0, n = got[r];
-	int rc = tern_chan_try_get8(&ends[r], &value);
+	int rc = try_get(&ends[r], &value);
 	if (rc == -EAGAIN)
 		return false;
 	if (n % 31 == 0)
@@ -98,7 +98,7 @@ static void drain_all(int code)
 			continue;
 		if (!CHECK_IS(got[r], put))
 			printf("    at rank %u\n", r);
-		CHECK_IS(tern_chan_try_get8(&ends[r], &value), code);
+		CHECK_IS(try_get(&ends[r], &value), code);
 	}
 }
 
@@ -217,7 +217,7 @@ TEST(when_a_relay_leaves_those_behind_it_are_told_and_the_others_go_on)
 		uint64_t value;
 		while (tern_chan_information(&ends[r]) != TERN_CHAN_CLOSED)
 			REQUIRE(get_next(r));
-		CHECK_IS(tern_chan_get8(&ends[r], &value), -ESHUTDOWN);
+		CHECK_IS(tern_chan_get(&ends[r], &value, sizeof value), -ESHUTDOWN);
 		CHECK(sentence_has(-ESHUTDOWN, "rank 1 has left"));
 		from[r] = NULL;
 		told++;
@@ -233,14 +233,14 @@ TEST(when_a_relay_leaves_those_behind_it_are_told_and_the_others_go_on)
 enum { CALLS = 8 };
 static int put_by(unsigned call, unsigned *words)
 {
-	const uint64_t two[2] = { 0 };
+	const uint64_t two[2] = { 0 }, three[3] = { 0 };
 	size_t done = 0;
 	*words = call == 0 ? LEAF_WORDS + 1 : 1; /* inline, until its leaf is full */
 	switch (call) {
 	case 0:
-		return tern_chan_put8(&out, 0);
+		return tern_chan_put(&out, &(uint64_t){ 0 }, sizeof(uint64_t));
 	case 1:
-		return tern_chan_put_block(&out, two, 16);
+		return tern_chan_put(&out, three, sizeof three);
 	case 2:
 		return tern_chan_put_some(&out, two, 16, &done);
 	case 3:
@@ -251,10 +251,10 @@ static int put_by(unsigned call, unsigned *words)
 		return tern_chan_room(&out, 8);
 	case 6:
 		*words = LEAF_WORDS + 1;
-		return tern_chan_try_put8(&out, 0);
+		return try_put(&out, 0);
 	default:
 		*words = LEAF_WORDS + 1;
-		return tern_chan_put16(&out, two);
+		return tern_chan_put(&out, two, 16);
 	}
 }
 
@@ -311,7 +311,7 @@ TEST(when_the_sender_leaves_that_goes_through_relays_too)
 	drain_all(-ESHUTDOWN);
 	for (uint32_t r = 1; r <= 40; r++) {
 		uint64_t value;
-		CHECK_IS(tern_chan_get8(&ends[r], &value), -ESHUTDOWN);
+		CHECK_IS(tern_chan_get(&ends[r], &value, sizeof value), -ESHUTDOWN);
 		CHECK(sentence_has(-ESHUTDOWN, "rank 0 has left"));
 	}
 	local_close();
@@ -324,7 +324,7 @@ TEST(when_all_readers_have_gone_puts_fail)
 		CHECK_IS(tern_chan_close(from[r]), 0);
 	int rc = 0;
 	for (unsigned i = 0; !rc && i < 4 * PIPE_LEAVES * LEAF_WORDS; i++) {
-		rc = tern_chan_try_put8(&out, i);
+		rc = try_put(&out, i);
 		serve(); /* a relay learns it from its own ring */
 	}
 	CHECK_IS(rc, -EPIPE);
@@ -335,7 +335,7 @@ TEST(when_all_readers_have_gone_puts_fail)
 	local_close_one(2);
 	CHECK_IS(tern_chan_close(from[3]), 0);
 	for (rc = 0; !rc;)
-		rc = tern_chan_put8(&out, 1);
+		rc = tern_chan_put(&out, &(uint64_t){ 1 }, sizeof(uint64_t));
 	CHECK_IS(rc, -ESHUTDOWN); /* the worst that happened to one of them */
 	CHECK(sentence_has(rc, "rank 2"));
 	local_close();

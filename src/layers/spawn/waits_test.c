@@ -42,7 +42,7 @@ static uint64_t get(tern *t, const uint64_t word[TERN_WORDS_MAX])
 	CHECK_IS(tern_chan_from(t, 0, word[0], &c), 0);
 	tern_in in = tern_chan_in(c);
 	for (unsigned i = 0; i < 10; i++) {
-		CHECK_IS(tern_chan_get8(&in, &value), 0);
+		CHECK_IS(tern_chan_get(&in, &value, sizeof value), 0);
 		sum += value;
 	}
 	tern_chan_in_back(&in);
@@ -67,7 +67,7 @@ TEST(a_thread_waits_for_a_channel)
 		for (uint64_t i = 0; i < 4; i++) {
 			await(&ended, k < 9 ? 0 : i);
 			CHECK_IS(ended.count, k < 9 ? 0 : i);
-			CHECK_IS(tern_chan_put8(&out[i], k), 0);
+			CHECK_IS(tern_chan_put(&out[i], &k, sizeof k), 0);
 			everybody();
 		}
 	await(&ended, 4);

@@ -64,12 +64,12 @@ enum chan_form { IN_WORDS, IN_BLOCKS, IN_BOTH };
 static int chan_put_one(const struct step *s, tern_out *o, unsigned i)
 {
 	uint64_t word = content_of(message_number(s, i), 0);
-	int rc = s->form != IN_BLOCKS ? tern_chan_put8(o, word) : 0;
+	int rc = s->form != IN_BLOCKS ? tern_chan_put(o, &word, sizeof word) : 0;
 	if (rc || s->form == IN_WORDS)
 		return rc;
 	char *data = malloc(s->len + 1);
 	content_fill(data, 0, s->len, message_number(s, i));
-	rc = tern_chan_put_block(o, data, s->len);
+	rc = tern_chan_put(o, data, s->len);
 	free(data);
 	return rc;
 }
@@ -79,11 +79,11 @@ static void chan_get_one(const struct step *s, tern_in *in, unsigned i)
 	uint64_t word = 0;
 	char *data = malloc(s->len + 1);
 	if (s->form != IN_BLOCKS) {
-		code_is(s, "tern_chan_get8()", tern_chan_get8(in, &word), 0);
+		code_is(s, "tern_chan_get()", tern_chan_get(in, &word, sizeof word), 0);
 		number_is(s, "a word", word, content_of(message_number(s, i), 0));
 	}
 	if (s->form != IN_WORDS &&
-	    code_is(s, "tern_chan_get_block()", tern_chan_get_block(in, data, s->len), 0))
+	    code_is(s, "tern_chan_get()", tern_chan_get(in, data, s->len), 0))
 		bytes_are(s, "a block", data, 0, s->len, message_number(s, i));
 	free(data);
 }
@@ -110,9 +110,9 @@ static void chan_recv(const struct step *s)
 	tern_in in = tern_chan_in(c);
 	for (unsigned i = 0; i < s->count; i++)
 		chan_get_one(s, &in, i);
-	code_is(s, "a get behind the message", tern_chan_get8(&in, &word), -ENODATA);
+	code_is(s, "a get behind the message", tern_chan_get(&in, &word, sizeof word), -ENODATA);
 	code_is(s, "tern_chan_next()", tern_chan_next(&in), 0);
-	code_is(s, "a get behind the end", tern_chan_get8(&in, &word), -EPIPE);
+	code_is(s, "a get behind the end", tern_chan_get(&in, &word, sizeof word), -EPIPE);
 	tern_chan_in_back(&in);
 	code_is(s, "tern_chan_close()", tern_chan_close(c), 0);
 }
