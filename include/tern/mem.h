@@ -62,6 +62,8 @@ int tern_addr_local(tern *t, tern_addr a, size_t len, void **p);
  * memory stays in the heap: the use of an address after its free is not detected.
  */
 int tern_alloc(tern *t, size_t bytes, void **p);
+/* The same, aligned to `align`, a power of two: -EINVAL if it is none. Less than 64 is 64. */
+int tern_alloc_aligned(tern *t, size_t align, size_t bytes, void **p);
 int tern_free(tern *t, void *p); /* -EINVAL if `p` is not the beginning of an allocation */
 
 /*

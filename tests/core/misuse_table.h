@@ -7,6 +7,7 @@ ROW(tern_addr_local, CODE, tern_addr_local(g.t, 0, 8, &memory))
 ROW(tern_addr_of, CODE, tern_addr_of(g.t, bytes, &addr))
 ROW(tern_addr_rank, FREE, 0)
 ROW(tern_alloc, CODE, tern_alloc(g.t, 8, &memory))
+ROW(tern_alloc_aligned, CODE, tern_alloc_aligned(g.t, 64, 8, &memory))
 ROW(tern_alloc_all, CODE, tern_alloc_all(g.t, 8, &memory))
 ROW(tern_amo32_, CODE | UNNAMED | HANDLE,
     tern_amo_start(g.t, 0, TERN_AMO_ADD, 1, (uint32_t *)NULL, &op))

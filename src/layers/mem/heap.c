@@ -48,37 +48,69 @@ static void extent_remove(struct heap *h, size_t i)
 	memmove(&h->extent[i], &h->extent[i + 1], (h->extents - i) * sizeof h->extent[0]);
 }
 
-/* Takes the front of a free extent; what is left of it stays free. */
-static int extent_split(struct heap *h, size_t i, uint64_t bytes)
+/* Cuts a free extent in two, the first of which has so many bytes. */
+static int extent_cut(struct heap *h, size_t i, uint64_t bytes)
 {
 	struct extent rest = h->extent[i];
-	if (rest.bytes > bytes) {
-		rest.at += bytes;
-		rest.bytes -= bytes;
-		if (extent_insert(h, i + 1, rest))
-			return -ENOMEM;
-		h->extent[i].bytes = bytes;
-	}
-	h->extent[i].used = true;
+	rest.at += bytes;
+	rest.bytes -= bytes;
+	if (extent_insert(h, i + 1, rest))
+		return -ENOMEM;
+	h->extent[i].bytes = bytes;
 	return 0;
+}
+
+/* Takes so many bytes of a free extent, behind a gap; what is left of it stays free. */
+static int extent_take(struct heap *h, size_t i, uint64_t gap, uint64_t bytes, uint64_t *at)
+{
+	if (gap && extent_cut(h, i++, gap))
+		return -ENOMEM;
+	if (h->extent[i].bytes > bytes && extent_cut(h, i, bytes))
+		return -ENOMEM;
+	h->extent[i].used = true;
+	*at = h->extent[i].at;
+	return 0;
+}
+
+/* Bytes from `at` on to the next place that is aligned. */
+static uint64_t heap_gap(uint64_t base, uint64_t align, uint64_t at)
+{
+	return (align - (base + at)) & (align - 1);
+}
+
+static int heap_extend(struct heap *h, uint64_t gap, uint64_t bytes, uint64_t *at)
+{
+	uint64_t top = heap_top(h);
+	if (gap > h->limit - top || bytes > h->limit - top - gap)
+		return -ENOMEM;
+	if (gap && extent_insert(h, h->extents, (struct extent){ top, gap, false }))
+		return -ENOMEM;
+	*at = top + gap;
+	if (extent_insert(h, h->extents, (struct extent){ *at, bytes, true })) {
+		h->extents -= gap ? 1 : 0; /* the last extent is a used one */
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int heap_take_aligned(struct heap *h, uint64_t base, uint64_t align, uint64_t bytes, uint64_t *at)
+{
+	if (bytes > h->limit - h->start)
+		return -ENOMEM;
+	align = align < HEAP_ALIGN ? HEAP_ALIGN : align;
+	bytes = (bytes + HEAP_ALIGN - 1) / HEAP_ALIGN * HEAP_ALIGN;
+	bytes += bytes ? 0 : HEAP_ALIGN; /* every allocation has a place of its own */
+	for (size_t i = 0; i < h->extents; i++) {
+		uint64_t gap = heap_gap(base, align, h->extent[i].at), has = h->extent[i].bytes;
+		if (!h->extent[i].used && gap < has && bytes <= has - gap)
+			return extent_take(h, i, gap, bytes, at);
+	}
+	return heap_extend(h, heap_gap(base, align, heap_top(h)), bytes, at);
 }
 
 int heap_take(struct heap *h, uint64_t bytes, uint64_t *at)
 {
-	if (bytes > h->limit - h->start)
-		return -ENOMEM;
-	bytes = (bytes + HEAP_ALIGN - 1) / HEAP_ALIGN * HEAP_ALIGN;
-	bytes += bytes ? 0 : HEAP_ALIGN; /* every allocation has a place of its own */
-	for (size_t i = 0; i < h->extents; i++)
-		if (!h->extent[i].used && h->extent[i].bytes >= bytes) {
-			*at = h->extent[i].at;
-			return extent_split(h, i, bytes);
-		}
-	uint64_t top = heap_top(h);
-	if (bytes > h->limit - top)
-		return -ENOMEM;
-	*at = top;
-	return extent_insert(h, h->extents, (struct extent){ top, bytes, true });
+	return heap_take_aligned(h, 0, HEAP_ALIGN, bytes, at);
 }
 
 /* The extent that begins at `at` and is used, or -1. */

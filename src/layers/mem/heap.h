@@ -31,6 +31,8 @@ void heap_fini(struct heap *h);
 
 /* 0 and the offset, or -ENOMEM (no sentence). First fit. */
 int heap_take(struct heap *h, uint64_t bytes, uint64_t *at);
+/* The same, so that `base` and the offset make a multiple of `align`, a power of two. */
+int heap_take_aligned(struct heap *h, uint64_t base, uint64_t align, uint64_t bytes, uint64_t *at);
 /* 0, or -EINVAL if `at` is not the beginning of something taken (no sentence). */
 int heap_give(struct heap *h, uint64_t at);
 /* The end of what is taken. */

@@ -179,10 +179,12 @@ static int heap_full(struct mem *m, size_t bytes)
 			 bytes, m->rank, m->job->heap_bytes >> 11);
 }
 
-static int heap_alloc(struct mem *m, struct heap *h, _Atomic uint64_t *committed, size_t bytes,
-		      uint64_t *at)
+static int heap_alloc(struct mem *m, struct heap *h, _Atomic uint64_t *committed, size_t align,
+		      size_t bytes, uint64_t *at)
 {
-	if (heap_take(h, bytes, at))
+	/* What all ranks have lies at one offset, so pointers of one rank cannot decide. */
+	uint64_t base = h == &m->own ? (uintptr_t)heap_base(m, m->rank) : 0;
+	if (heap_take_aligned(h, base, align, bytes, at))
 		return heap_full(m, bytes);
 	int rc = heap_commit(m, h, *at + heap_size(h, *at), committed);
 	if (rc)
@@ -206,21 +208,37 @@ bool mem_room(struct mem *m, size_t bytes)
 	return heap_take(&m->own, bytes, &at) == 0 && heap_give(&m->own, at) == 0;
 }
 
-int tern_alloc(tern *t, size_t bytes, void **p)
+static int own_alloc(struct scope *scope, tern *t, size_t align, size_t bytes, void **p,
+		     const char *call)
 {
-	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	uint64_t at;
 	int rc = rules_forked(t->own);
 	if (!rc)
-		rc = rules_rank(t->own, "tern_alloc()");
+		rc = rules_rank(t->own, call);
+	if (!rc && (!align || align & (align - 1)))
+		rc = error_set(-EINVAL,
+			       "%s was asked for an alignment of %zu: it is a power of two", call,
+			       align);
 	if (!rc)
-		rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, bytes, &at);
+		rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, align, bytes, &at);
 	if (rc)
 		return rc;
 	*p = heap_pointer(m, at);
-	scope_close_unserved(&scope);
+	scope_close_unserved(scope);
 	return 0;
+}
+
+int tern_alloc(tern *t, size_t bytes, void **p)
+{
+	INSIDE struct scope scope = scope_given(t);
+	return own_alloc(&scope, t, HEAP_ALIGN, bytes, p, "tern_alloc()");
+}
+
+int tern_alloc_aligned(tern *t, size_t align, size_t bytes, void **p)
+{
+	INSIDE struct scope scope = scope_given(t);
+	return own_alloc(&scope, t, align, bytes, p, "tern_alloc_aligned()");
 }
 
 static int heap_free(struct mem *m, struct heap *h, const void *p, const char *call)
@@ -254,7 +272,7 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 	if (rc)
 		return rc;
 	quiesce_begin(m->e);
-	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, bytes, at);
+	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, HEAP_ALIGN, bytes, at);
 	error_keep(&why); /* the wait for the others may write over it */
 	rc = all_agree(m, got ? UINT64_MAX : *at, &all_got);
 	if (!rc && !got && !all_got)
