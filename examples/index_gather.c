@@ -97,7 +97,7 @@ int main(void)
 	tern *t;
 	tern_team *all;
 	must(tern_open(&t, NULL));
-	must(tern_post_on(t, ADD_ONE, add_one));
+	must(tern_post_on(t, ADD_ONE, add_one, NULL));
 	must(tern_on(t, ADD, add));
 	must(tern_on(t, ASK, ask));
 	must(tern_on(t, ANSWER, on_answer));

@@ -37,9 +37,10 @@ typedef void tern_post_handler(tern *t, const tern_msg *m, const uint64_t *words
 
 /*
  * Registers handler `id`, in the place of tern_on(). A request that comes to it is one item of as
- * many words; it has up to 6, and its payload is not handed over.
+ * many words; it has up to 6, and its payload is not handed over. The handler finds `arg` with
+ * tern_msg_handler_arg().
  */
-int tern_post_on(tern *t, unsigned id, tern_post_handler *fn);
+int tern_post_on(tern *t, unsigned id, tern_post_handler *fn, void *arg);
 
 /*
  * tern_post(t, dst, id, ...) gathers up to 6 words for handler `id` of rank `dst`. In the program

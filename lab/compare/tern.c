@@ -58,7 +58,7 @@ void peer_open(int *argc, char ***argv)
 	must(tern_on(t, ASK, on_ask));
 	must(tern_on(t, ANSWER, on_answer));
 	must(tern_on(t, WORD, on_word));
-	must(tern_post_on(t, UPDATE, on_updates));
+	must(tern_post_on(t, UPDATE, on_updates, NULL));
 	must(tern_post_limit(t, PEER_AHEAD));
 	must(tern_team_all(t, &team));
 }

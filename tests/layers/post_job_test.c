@@ -78,7 +78,7 @@ static tern *rank_open(void)
 	REQUIRE(tern_on(t, TAKE, take) == 0 && tern_on(t, ASK, ask) == 0 &&
 		tern_on(t, ANSWER, answer) == 0 && tern_on(t, WALK, walk) == 0 &&
 		tern_on(t, PHASE, note_phase) == 0 && tern_on(t, PHASE_WALK, phase_walk) == 0 &&
-		tern_post_on(t, TAKE_MANY, take_many) == 0);
+		tern_post_on(t, TAKE_MANY, take_many, NULL) == 0);
 	seed += tern_rank(t);
 	return t;
 }

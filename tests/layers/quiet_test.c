@@ -316,7 +316,7 @@ static void quiet_rank(void)
 	seed = check_seed() + tern_rank(t) * 1000003;
 	REQUIRE(tern_on(t, ON_REQUEST, on_request) == 0 && tern_on(t, ON_ASK, on_ask) == 0 &&
 		tern_on(t, ON_ANSWER, on_answer) == 0 && tern_on(t, ON_ITEM, on_item) == 0 &&
-		tern_post_on(t, ON_ITEMS, on_items) == 0 &&
+		tern_post_on(t, ON_ITEMS, on_items, NULL) == 0 &&
 		tern_async_on(t, DRAINER, drain, NULL) == 0 &&
 		(!threads || tern_thread_on(t, THREAD, thread_main) == 0) &&
 		tern_alloc_all(t, BYTES, &p) == 0);

@@ -148,7 +148,7 @@ static void on_updates(tern *t, const tern_msg *m, const uint64_t *words, size_t
 
 static int updates_open(struct bench_rank *p)
 {
-	tern_post_on(p->t, HANDLER_UPDATE, on_updates);
+	tern_post_on(p->t, HANDLER_UPDATE, on_updates, NULL);
 	tern_post_limit(p->t, AHEAD);
 	table = calloc(TABLE_WORDS, sizeof *table);
 	coming.word = calloc((size_t)AHEAD * p->ranks, sizeof *coming.word);

@@ -33,7 +33,7 @@ static void take(tern *t, const tern_msg *m)
 static void take_many(tern *t, const tern_msg *m, const uint64_t *words, size_t count)
 {
 	unsigned n = tern_msg_count(m);
-	if (tern_msg_word(m, 0) != words[0])
+	if (tern_msg_word(m, 0) != words[0] || tern_msg_handler_arg(t, m) != &calls)
 		atomic_fetch_add(&wrong, 1);
 	for (size_t i = 0; i < count; i++, words += n) {
 		note(t, tern_msg_src(m), words[0]);
@@ -49,7 +49,7 @@ static void many_open(uint32_t n)
 	local_on(TAKE, take);
 	local_on(OTHER, take);
 	for (uint32_t r = 0; r < n; r++)
-		CHECK_IS(tern_post_on(local[r], MANY_TAKE, take_many), 0);
+		CHECK_IS(tern_post_on(local[r], MANY_TAKE, take_many, &calls), 0);
 }
 
 static void flush_all(void)
@@ -268,7 +268,7 @@ TEST(a_handler_of_many_answers_by_posting)
 {
 	many_open(2);
 	for (uint32_t r = 0; r < 2; r++)
-		CHECK_IS(tern_post_on(local[r], PASS, pass_many), 0);
+		CHECK_IS(tern_post_on(local[r], PASS, pass_many, NULL), 0);
 	for (uint64_t i = 0; i < MANY; i++)
 		REQUIRE(tern_post(local[0], 1, PASS, i) == 0);
 	flush_all();
@@ -280,9 +280,9 @@ TEST(a_handler_of_many_answers_by_posting)
 TEST(a_wrong_handler_of_many_is_refused_with_a_sentence)
 {
 	many_open(2);
-	CHECK_IS(tern_post_on(local[0], MANY_TAKE, NULL), -EINVAL);
+	CHECK_IS(tern_post_on(local[0], MANY_TAKE, NULL, NULL), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "no function"));
-	CHECK_IS(tern_post_on(local[0], TERN_HANDLER_MAX + MANY_TAKE, pass_many), -ERANGE);
+	CHECK_IS(tern_post_on(local[0], TERN_HANDLER_MAX + MANY_TAKE, pass_many, NULL), -ERANGE);
 	CHECK(post_of(local[0])->many[MANY_TAKE] == take_many);
 	local_close();
 }

@@ -185,7 +185,7 @@ static int post_reply(void *state, const struct parcel *q)
 
 /* -- Handlers of many ------------------------------------------------------------------------- */
 
-int tern_post_on(tern *t, unsigned id, tern_post_handler *fn)
+int tern_post_on(tern *t, unsigned id, tern_post_handler *fn, void *arg)
 {
 	t = given(t);
 	int rc = rules_forked(t->own);
@@ -197,7 +197,7 @@ int tern_post_on(tern *t, unsigned id, tern_post_handler *fn)
 		return error_set(-EINVAL, "tern_post_on() was given no function");
 	if (id < TERN_HANDLER_MAX) /* before a message can be for it */
 		atomic_store_explicit(&post_of(t)->many[id], fn, memory_order_release);
-	return tern_on_with(t, id, batch_one, NULL, NULL);
+	return tern_on_with(t, id, batch_one, arg, NULL);
 }
 
 /* -- How much is kept back -------------------------------------------------------------------- */

@@ -262,5 +262,5 @@ void requests_open(void)
 	code_is(&s, "tern_on()", tern_on(t, ON_REQUEST, on_request), 0);
 	code_is(&s, "tern_on()", tern_on(t, ON_REPLY, on_reply), 0);
 	code_is(&s, "tern_on()", tern_on(t, ON_POST, on_post), 0);
-	code_is(&s, "tern_post_on()", tern_post_on(t, ON_POSTS, on_posts), 0);
+	code_is(&s, "tern_post_on()", tern_post_on(t, ON_POSTS, on_posts, NULL), 0);
 }
