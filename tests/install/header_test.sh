@@ -79,7 +79,8 @@ int main(void)
 	tern_out out = tern_chan_out(to);
 	tern_in in = tern_chan_in(from);
 	for (uint64_t i = 0; i < 1000; i++)
-		if (tern_chan_put(&out, &i, sizeof i) || tern_chan_get(&in, &value, sizeof value) || value != i)
+		if (tern_chan_put(&out, &i, sizeof i) ||
+		    tern_chan_get(&in, &value, sizeof value) || value != i)
 			return 4;
 	uint64_t answer = 42;
 	if (tern_send(t, 0, 7, &answer, sizeof answer) ||
