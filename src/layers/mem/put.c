@@ -21,197 +21,163 @@ static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, b
 	return transfer_begin(m, &r, put, op);
 }
 
-/* More than a word, which is copied as it comes, up to `most` bytes. No scope, as for a word. */
-static inline char *block_reach(const tern *t, tern_addr a, size_t len, size_t most)
-{
-	return len - WORD_MOST - 1 < most - WORD_MOST ? span_holds(t, a, len) : NULL;
-}
-
 /*
- * Everything but a word, a line and a block. None of these is inline, so that the path of a word
- * saves no registers, nor that of a block.
+ * A case for each size: 8 bytes, a few lines, a block, anything. Each says whether it has moved the
+ * data; what it leaves goes on to a function that is not inline, so that the shorter one saves no
+ * registers. None but the last opens a scope.
  */
-static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const void *src, size_t len)
-{
-	INSIDE struct scope scope = scope_open(t);
-	char *to = heap_reach(mem_of(t), dst, len);
-	if (TERN_UNLIKELY(!to || len - 1 >= IN_ONE_GO)) /* 0 bytes too */
-		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, NULL);
-	word_before_put();
-	word_copy(to, src, len); /* cost: base write */
-	return 0;
-}
+#define LARGER __attribute__((noinline)) static int
 
-static __attribute__((noinline)) int put_block(tern *t, tern_addr dst, const void *src, size_t len)
-{
-	char *to = block_reach(t, dst, len, IN_ONE_GO);
-	if (TERN_UNLIKELY(!to))
-		return put_bytes(t, dst, src, len);
-	word_before_put();
-	wide_long(to, src, len); /* cost: base write */
-	return 0;
-}
-
-static __attribute__((noinline)) int put_wide(tern *t, tern_addr dst, const void *src, size_t len)
-{
-	char *to = wide_fits(len) ? span_reach(t, dst, SPAN_WIDE) : NULL;
-	if (!to)
-		return put_block(t, dst, src, len);
-	word_before_put();
-	wide_copy(to, src, len);
-	return 0;
-}
-
-int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
+static inline bool put_word(tern *t, tern_addr dst, const void *src, size_t len)
 {
 	char *to = len == sizeof(uint64_t) ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (!to)
-		return put_wide(t, dst, src, len);
+		return false;
 	word_before_put();
 	word8_copy(to, src); /* cost: base write */
-	return 0;
+	return true;
 }
 
-static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src, size_t len)
+static inline bool put_lines(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	INSIDE struct scope scope = scope_open(t);
-	char *from = heap_read(mem_of(t), src, len);
-	if (TERN_UNLIKELY(!from || len - 1 >= IN_ONE_GO))
-		return begin_run(mem_of(t), src, dst, len, false, NULL);
-	word_copy(dst, from, len);
-	word_after_get();
-	return 0;
+	char *to = wide_fits(len) ? span_reach(t, dst, SPAN_WIDE) : NULL;
+	if (!to)
+		return false;
+	word_before_put();
+	wide_copy(to, src, len);
+	return true;
 }
 
-static __attribute__((noinline)) int get_block(tern *t, void *dst, tern_addr src, size_t len)
+static inline bool get_word(tern *t, void *dst, tern_addr src, size_t len)
 {
-	const char *from = block_reach(t, src, len, IN_ONE_GO);
-	if (TERN_UNLIKELY(!from))
-		return get_bytes(t, dst, src, len);
-	wide_long(dst, from, len);
+	const char *from = len == sizeof(uint64_t) ? span_reach(t, src, SPAN_WORD) : NULL;
+	if (!from)
+		return false;
+	word8_copy(dst, from);
 	word_after_get();
-	return 0;
+	return true;
 }
 
-static __attribute__((noinline)) int get_wide(tern *t, void *dst, tern_addr src, size_t len)
+static inline bool get_lines(tern *t, void *dst, tern_addr src, size_t len)
 {
 	const char *from = wide_fits(len) ? span_reach(t, src, SPAN_WIDE) : NULL;
 	if (!from)
-		return get_block(t, dst, src, len);
+		return false;
 	wide_copy(dst, from, len);
 	word_after_get();
-	return 0;
+	return true;
 }
 
-int tern_get(tern *t, void *dst, tern_addr src, size_t len)
-{
-	char *from = len == sizeof(uint64_t) ? span_reach(t, src, SPAN_WORD) : NULL;
-	if (!from)
-		return get_wide(t, dst, src, len);
-	word8_copy(dst, from);
-	word_after_get();
-	return 0;
-}
+/* -- Blocks and the rest: blocking without a handle ------------------------------------------- */
 
-/* -- Split-phase: complete on return where this process can touch the memory ------------- */
-
-/* op_silent() of a handle that there is. */
+/* Whether nobody is told of the handle's end: the operation is over when the data is in place. */
 static inline bool handle_silent(const tern_op *op)
 {
 	return !((uintptr_t)op->flag | (uintptr_t)op->done);
 }
 
-static __attribute__((noinline)) int put_start_bytes(tern *t, tern_addr dst, const void *src,
-						     size_t len, tern_op *op)
+static inline size_t in_one_go(const tern_op *op)
+{
+	return op ? START_IN_ONE_GO : IN_ONE_GO;
+}
+
+/* Where a block is that is longer than a word, which is copied as it comes; else NULL. */
+static inline char *block_reach(const tern *t, tern_addr a, size_t len, const tern_op *op)
+{
+	bool block = len - WORD_MOST - 1 < in_one_go(op) - WORD_MOST;
+	return block && (!op || handle_silent(op)) ? span_holds(t, a, len) : NULL;
+}
+
+LARGER put_bytes(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_of_op(&t, op, "tern_put_start");
 	char *to = heap_reach(mem_of(t), dst, len);
-	if (TERN_UNLIKELY(!to || len - 1 >= START_IN_ONE_GO))
+	if (TERN_UNLIKELY(!to || len - 1 >= in_one_go(op))) /* 0 bytes too */
 		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, op);
 	word_before_put();
 	word_copy(to, src, len); /* cost: base write */
-	op_over(t->own, op);
+	if (op)
+		op_over(t->own, op);
 	return 0;
 }
 
-static __attribute__((noinline)) int put_start_block(tern *t, tern_addr dst, const void *src,
-						     size_t len, tern_op *op)
+LARGER put_block(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
-	char *to = handle_silent(op) ? block_reach(t, dst, len, START_IN_ONE_GO) : NULL;
+	char *to = block_reach(t, dst, len, op);
 	if (TERN_UNLIKELY(!to))
-		return put_start_bytes(t, dst, src, len, op);
+		return put_bytes(t, dst, src, len, op);
 	word_before_put();
 	wide_long(to, src, len); /* cost: base write */
 	return 0;
 }
 
-static __attribute__((noinline)) int put_start_wide(tern *t, tern_addr dst, const void *src,
-						    size_t len, tern_op *op)
-{
-	char *to = wide_fits(len) && handle_silent(op) ? span_reach(t, dst, SPAN_WIDE) : NULL;
-	if (!to)
-		return put_start_block(t, dst, src, len, op);
-	word_before_put();
-	wide_copy(to, src, len);
-	return 0;
-}
-
-int tern_put_handle_(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
-{
-	bool quick = len == sizeof(uint64_t) && handle_silent(op);
-	char *to = quick ? span_reach(t, dst, SPAN_WORD) : NULL;
-	if (!to)
-		return put_start_wide(t, dst, src, len, op);
-	word_before_put();
-	word8_copy(to, src); /* cost: base write */
-	return 0;
-}
-
-static __attribute__((noinline)) int get_start_bytes(tern *t, void *dst, tern_addr src, size_t len,
-						     tern_op *op)
+LARGER get_bytes(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_of_op(&t, op, "tern_get_start");
 	char *from = heap_read(mem_of(t), src, len);
-	if (TERN_UNLIKELY(!from || len - 1 >= START_IN_ONE_GO))
+	if (TERN_UNLIKELY(!from || len - 1 >= in_one_go(op)))
 		return begin_run(mem_of(t), src, dst, len, false, op);
 	word_copy(dst, from, len);
 	word_after_get();
-	op_over(t->own, op);
+	if (op)
+		op_over(t->own, op);
 	return 0;
 }
 
-static __attribute__((noinline)) int get_start_block(tern *t, void *dst, tern_addr src, size_t len,
-						     tern_op *op)
+LARGER get_block(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	const char *from = handle_silent(op) ? block_reach(t, src, len, START_IN_ONE_GO) : NULL;
+	const char *from = block_reach(t, src, len, op);
 	if (TERN_UNLIKELY(!from))
-		return get_start_bytes(t, dst, src, len, op);
+		return get_bytes(t, dst, src, len, op);
 	wide_long(dst, from, len);
 	word_after_get();
 	return 0;
 }
 
-static __attribute__((noinline)) int get_start_wide(tern *t, void *dst, tern_addr src, size_t len,
-						    tern_op *op)
+/* -- The calls ------------------------------------------------------------------------------- */
+
+LARGER put_more(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	const char *from =
-		wide_fits(len) && handle_silent(op) ? span_reach(t, src, SPAN_WIDE) : NULL;
-	if (!from)
-		return get_start_block(t, dst, src, len, op);
-	wide_copy(dst, from, len);
-	word_after_get();
-	return 0;
+	return put_lines(t, dst, src, len) ? 0 : put_block(t, dst, src, len, NULL);
+}
+
+int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
+{
+	return put_word(t, dst, src, len) ? 0 : put_more(t, dst, src, len);
+}
+
+LARGER put_start_more(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
+{
+	bool moved = handle_silent(op) && put_lines(t, dst, src, len);
+	return moved ? 0 : put_block(t, dst, src, len, op);
+}
+
+int tern_put_handle_(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
+{
+	bool moved = handle_silent(op) && put_word(t, dst, src, len);
+	return moved ? 0 : put_start_more(t, dst, src, len, op);
+}
+
+LARGER get_more(tern *t, void *dst, tern_addr src, size_t len)
+{
+	return get_lines(t, dst, src, len) ? 0 : get_block(t, dst, src, len, NULL);
+}
+
+int tern_get(tern *t, void *dst, tern_addr src, size_t len)
+{
+	return get_word(t, dst, src, len) ? 0 : get_more(t, dst, src, len);
+}
+
+LARGER get_start_more(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+{
+	bool moved = handle_silent(op) && get_lines(t, dst, src, len);
+	return moved ? 0 : get_block(t, dst, src, len, op);
 }
 
 int tern_get_handle_(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	bool quick = len == sizeof(uint64_t) && handle_silent(op);
-	char *from = quick ? span_reach(t, src, SPAN_WORD) : NULL;
-	if (!from)
-		return get_start_wide(t, dst, src, len, op);
-	word8_copy(dst, from);
-	word_after_get();
-	return 0;
+	bool moved = handle_silent(op) && get_word(t, dst, src, len);
+	return moved ? 0 : get_start_more(t, dst, src, len, op);
 }
 
 /* -- Scattered memory ---------------------------------------------------------------------- */
