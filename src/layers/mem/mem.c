@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layer itself, the heap as programs see it, and what an address reaches. */
+/* The layer itself, and what an address reaches. */
 #include "mem/mem.h"
 #include "mem/threshold.h"
 #include "mem/wide.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,8 +15,6 @@
 #include "base/setting.h"
 #include "core/wait.h"
 #include "mem/word.h"
-
-enum { COMMIT_STEP = 64 << 10 };
 
 static void mem_close(void *state)
 {
@@ -153,177 +149,6 @@ const struct layer mem_layer = { .open = mem_open,
 				 .leave = mem_leave,
 				 .disown = mem_disown,
 				 .needs_anyone = slots_need_anyone };
-
-/* Commits a heap up to `top`, in steps; `committed` is what others check addresses against. */
-static int heap_commit(struct mem *m, const struct heap *h, uint64_t top,
-		       _Atomic uint64_t *committed)
-{
-	/* Only this rank writes it, rarely; others acquire it. */
-	uint64_t has = atomic_load(committed), need = top - h->start;
-	if (need <= has)
-		return 0;
-	uint64_t more = (need - has + COMMIT_STEP - 1) / COMMIT_STEP * COMMIT_STEP;
-	char what[64];
-	snprintf(what, sizeof what, "the heap of rank %u", m->rank);
-	int rc = job_commit(m->job, job_heap_at(m->job, m->rank) + h->start + has, more, what);
-	if (!rc)
-		atomic_store_explicit(committed, has + more, memory_order_release);
-	return rc;
-}
-
-static int heap_full(struct mem *m, size_t bytes)
-{
-	return error_set(-ENOMEM,
-			 "%zu bytes were asked of rank %u's heap, "
-			 "half of which has %zu KiB: raise TERN_HEAP",
-			 bytes, m->rank, m->job->heap_bytes >> 11);
-}
-
-static int heap_alloc(struct mem *m, struct heap *h, _Atomic uint64_t *committed, size_t align,
-		      size_t bytes, uint64_t *at)
-{
-	/* What all ranks have lies at one offset, so pointers of one rank cannot decide. */
-	uint64_t base = h == &m->own ? (uintptr_t)heap_base(m, m->rank) : 0;
-	if (heap_take_aligned(h, base, align, bytes, at))
-		return heap_full(m, bytes);
-	int rc = heap_commit(m, h, *at + heap_size(h, *at), committed);
-	if (rc)
-		heap_give(h, *at);
-	return rc;
-}
-
-static char *heap_pointer(const struct mem *m, uint64_t at)
-{
-	return heap_base(m, m->rank) + at;
-}
-
-static uint64_t heap_offset(const struct mem *m, const void *p)
-{
-	return (uint64_t)((const char *)p - heap_pointer(m, 0));
-}
-
-bool mem_room(struct mem *m, size_t bytes)
-{
-	uint64_t at;
-	return heap_take(&m->own, bytes, &at) == 0 && heap_give(&m->own, at) == 0;
-}
-
-static int own_alloc(struct scope *scope, tern *t, size_t align, size_t bytes, void **p,
-		     const char *call)
-{
-	struct mem *m = mem_of(t);
-	uint64_t at;
-	int rc = rules_forked(t->own);
-	if (!rc)
-		rc = rules_rank(t->own, call);
-	if (!rc && (!align || align & (align - 1)))
-		rc = error_set(-EINVAL,
-			       "%s was asked for an alignment of %zu: it is a power of two", call,
-			       align);
-	if (!rc)
-		rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, align, bytes, &at);
-	if (rc)
-		return rc;
-	*p = heap_pointer(m, at);
-	scope_close_unserved(scope);
-	return 0;
-}
-
-int tern_alloc(tern *t, size_t bytes, void **p)
-{
-	INSIDE struct scope scope = scope_given(t);
-	return own_alloc(&scope, t, HEAP_ALIGN, bytes, p, "tern_alloc()");
-}
-
-int tern_alloc_aligned(tern *t, size_t align, size_t bytes, void **p)
-{
-	INSIDE struct scope scope = scope_given(t);
-	return own_alloc(&scope, t, align, bytes, p, "tern_alloc_aligned()");
-}
-
-static int heap_free(struct mem *m, struct heap *h, const void *p, const char *call)
-{
-	if (heap_give(h, heap_offset(m, p)) == 0)
-		return 0;
-	return error_set(-EINVAL,
-			 "%s was given %p, which is not the beginning of such memory of rank %u",
-			 call, p, m->rank);
-}
-
-int tern_free(tern *t, void *p)
-{
-	INSIDE struct scope scope = scope_given(t);
-	int rc = rules_forked(t->own);
-	if (!rc)
-		rc = rules_rank(t->own, "tern_free()");
-	return rc || !p ? rc : heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()");
-}
-
-static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
-{
-	bool same_size, all_got = false;
-	struct error_kept why;
-	int rc = all_agree(m, bytes, &same_size);
-	if (!rc && !same_size)
-		rc = error_set(-EINVAL,
-			       "tern_alloc_all() was called for %zu bytes at rank %u, "
-			       "and for another size elsewhere",
-			       bytes, m->rank);
-	if (rc)
-		return rc;
-	quiesce_begin(m->e);
-	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, HEAP_ALIGN, bytes, at);
-	error_keep(&why); /* the wait for the others may write over it */
-	rc = all_agree(m, got ? UINT64_MAX : *at, &all_got);
-	if (!rc && !got && !all_got)
-		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at another rank",
-			       bytes);
-	bool here = !rc && got;
-	rc = quiesce_end(m->e, rc ? rc : got);
-	if (here)
-		error_restore(&why);
-	if (rc && !got)
-		heap_give(&m->common, *at);
-	return rc;
-}
-
-int tern_alloc_all(tern *t, size_t bytes, void **p)
-{
-	INSIDE struct scope scope = scope_given(t);
-	uint64_t at;
-	int rc = rules_rank(t->own, "tern_alloc_all()");
-	if (!rc)
-		rc = rules_wait(t->own, "tern_alloc_all()");
-	if (!rc)
-		rc = barrier_busy(t->own, "tern_alloc_all()");
-	if (!rc)
-		rc = common_alloc(mem_of(t), bytes, &at);
-	if (rc)
-		return rc;
-	*p = heap_pointer(mem_of(t), at);
-	scope_pause(&scope);
-	return 0;
-}
-
-int tern_free_all(tern *t, void *p)
-{
-	INSIDE struct scope scope = scope_given(t);
-	struct mem *m = mem_of(t);
-	bool same = false;
-	int rc = rules_rank(t->own, "tern_free_all()");
-	if (!rc)
-		rc = rules_wait(t->own, "tern_free_all()");
-	if (!rc)
-		rc = barrier_busy(t->own, "tern_free_all()");
-	if (!rc && !heap_size(&m->common, heap_offset(m, p)))
-		p = NULL;
-	if (!rc)
-		rc = all_agree(m, p ? heap_offset(m, p) : UINT64_MAX, &same);
-	if (!rc && (!same || !p))
-		rc = error_set(-EINVAL, "tern_free_all() was not given the same "
-					"memory of tern_alloc_all() at every rank");
-	return rc ? rc : heap_free(m, &m->common, p, "tern_free_all()");
-}
 
 static bool quiet_over(struct endpoint *e, void *arg)
 {

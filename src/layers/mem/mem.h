@@ -120,6 +120,16 @@ static inline char *heap_base(const struct mem *m, uint32_t rank)
 	return m->job->base + job_heap_at(m->job, rank);
 }
 
+static inline char *heap_pointer(const struct mem *m, uint64_t at)
+{
+	return heap_base(m, m->rank) + at;
+}
+
+static inline uint64_t heap_offset(const struct mem *m, const void *p)
+{
+	return (uint64_t)((const char *)p - heap_pointer(m, 0));
+}
+
 /* Whether nothing of the rank's memory may be used any more. */
 static inline bool mem_dead(const struct mem *m, uint32_t rank)
 {
