@@ -33,8 +33,9 @@ int tern_team_all(tern *t, tern_team **team);
 #define TERN_COLOUR_NONE (-1)
 int tern_team_split(tern_team *team, int colour, int key, tern_team **out);
 /*
- * The members of `team` whose ranks are listed, in the order of the list, which is the same at
- * every member of `team`; the others get NULL.
+ * Teams of listed ranks, several in one call: each member of `team` gives the list of its own team,
+ * in its order. Who gives an empty list, or one without its own rank, gets NULL. -EINVAL at all
+ * members if the members of a list do not give the same one.
  */
 int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team **out);
 /* The members of `team` that share memory with this one. */
@@ -50,7 +51,7 @@ int tern_team_free(tern_team *team);
 
 uint32_t tern_team_rank(const tern_team *team); /* this member's place */
 uint32_t tern_team_size(const tern_team *team);
-/* The rank in the job of member `i`; UINT32_MAX if there is none. */
+/* The rank in the job of member `i`; TERN_RANK_NONE if there is none. */
 uint32_t tern_team_member(const tern_team *team, uint32_t i);
 
 /*
@@ -78,7 +79,8 @@ enum tern_type {
 	TERN_TYPE_INT64_AT,
 	TERN_TYPE_UINT64_AT,
 	TERN_TYPE_DOUBLE_AT,
-	TERN_TYPES
+	TERN_TYPES,
+	TERN_TYPE_USER = 64 /* of any size, combined by the program: TERN_REDUCE_BY() */
 };
 
 typedef struct tern_int64_at {
@@ -114,8 +116,6 @@ enum tern_reduce {
 	TERN_REDUCE_ALL, /* 1 if all are not 0 */
 	TERN_REDUCE_ANY, /* 1 if one is not 0 */
 	TERN_REDUCES,
-	TERN_REDUCE_USER = 64, /* the first number of tern_reduce_on() */
-	TERN_REDUCE_USER_MAX = 32,
 	TERN_REDUCE_EXACT = 256
 };
 
@@ -124,10 +124,17 @@ enum tern_reduce {
  * associative, and need not be commutative: members are combined in their order. It runs where a
  * handler may, so it neither sends nor waits.
  */
-typedef void tern_reduce_fn(void *left, const void *right, size_t n, enum tern_type type,
-			    void *arg);
-/* Registers it under TERN_REDUCE_USER + i; every member uses the same numbers. */
-int tern_reduce_on(tern *t, unsigned how, tern_reduce_fn *fn, void *arg);
+typedef void tern_reduce_fn(void *left, const void *right, size_t n, void *arg);
+typedef struct tern_reduce_op {
+	tern_reduce_fn *fn;
+	void *arg;
+	size_t size; /* bytes of an element */
+} tern_reduce_op;
+/*
+ * In place of a TERN_REDUCE_ value, with TERN_TYPE_USER: the function of a tern_reduce_op. Each
+ * member gives its own, which is read before the call returns.
+ */
+#define TERN_REDUCE_BY(op) ((uintptr_t)(1 ? (op) : (const tern_reduce_op *)0))
 
 /* -- Collectives ------------------------------------------------------------------- */
 
@@ -141,23 +148,23 @@ int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len);
 int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op);
 /* `out` matters at the root only. */
 int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
-		     enum tern_type type, unsigned how);
+		     enum tern_type type, uintptr_t how);
 int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
-			   enum tern_type type, unsigned how, tern_op *op);
+			   enum tern_type type, uintptr_t how, tern_op *op);
 int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-			unsigned how);
+			uintptr_t how);
 int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
-			      enum tern_type type, unsigned how, tern_op *op);
+			      enum tern_type type, uintptr_t how, tern_op *op);
 /* Member i gets the combination of members 0 to i. */
 int tern_team_scan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-		   unsigned how);
+		   uintptr_t how);
 int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-			 unsigned how, tern_op *op);
+			 uintptr_t how, tern_op *op);
 /* Of members 0 to i - 1; `out` of member 0 stays as it is. */
 int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-		     unsigned how);
+		     uintptr_t how);
 int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
-			   enum tern_type type, unsigned how, tern_op *op);
+			   enum tern_type type, uintptr_t how, tern_op *op);
 /* `len` bytes of each member, one behind the other in the order of the members. */
 int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out, size_t len);
 int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
@@ -167,18 +174,52 @@ int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t
 int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len);
 int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			    tern_op *op);
+/*
+ * Member i gets the combination of its part of `in`: of counts[i] elements, behind those of the
+ * members before it. The counts are the same at every member.
+ */
+int tern_team_reduce_scatter(tern_team *team, const void *in, void *out, const size_t *counts,
+			     enum tern_type type, uintptr_t how);
+int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, const size_t *counts,
+				   enum tern_type type, uintptr_t how, tern_op *op);
 /* `len` bytes for each member, and from each. */
 int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len);
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op);
 
 /*
- * in[i] goes to member i, and out[i] comes from it: parts of any length and shape, as many as the
- * team has members. What one sends has the length of what the other receives, else the call fails
- * with -EMSGSIZE at both and the team goes on. `in` and `out` do not overlap.
+ * The same with parts of any length and shape: where there is one for each member, a list of as
+ * many as the team has members, and where there is one, that one. What a member sends has the
+ * length of what the other receives, else the call fails with -EMSGSIZE at both and the team goes
+ * on. `in` and `out` do not overlap. Lists are free on return, counts and strides that parts point
+ * to when the call is complete.
  */
 int tern_team_alltoallv(tern_team *team, const tern_part *in, const tern_part *out);
 int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			      tern_op *op);
+/* A part of each member, into out[i] of all. */
+int tern_team_allgatherv(tern_team *team, const tern_part *in, const tern_part *out);
+int tern_team_allgatherv_start(tern_team *team, const tern_part *in, const tern_part *out,
+			       tern_op *op);
+/* The same to the root; `out` matters there only. */
+int tern_team_gatherv(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out);
+int tern_team_gatherv_start(tern_team *team, uint32_t root, const tern_part *in,
+			    const tern_part *out, tern_op *op);
+/* in[i] of the root, into `out` of member i; `in` matters at the root only. */
+int tern_team_scatterv(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out);
+int tern_team_scatterv_start(tern_team *team, uint32_t root, const tern_part *in,
+			     const tern_part *out, tern_op *op);
+
+/*
+ * Neighbours exchange parts: for each entry, `in` goes to member `to`, and `out` comes from member
+ * `from`; TERN_RANK_NONE is nobody. A member may be in the list more than once. What one sends
+ * another, in the order of its list, fills what that expects of it, in the order of its own.
+ */
+typedef struct tern_neighbor {
+	uint32_t to, from;
+	tern_part in, out;
+} tern_neighbor;
+int tern_team_exchange(tern_team *team, const tern_neighbor *list, size_t n);
+int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t n, tern_op *op);
 
 /*
  * A matrix of `rows` times `cols` elements, spread over a team by rows: of n members, member i has
@@ -195,6 +236,31 @@ typedef struct tern_matrix {
 int tern_team_transpose(tern_team *team, const tern_matrix *in, const tern_matrix *out);
 int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern_matrix *out,
 			      tern_op *op);
+
+/* -- Grids ------------------------------------------------------------------------- */
+
+enum { TERN_GRID_DIMS = 8 };
+
+/*
+ * Members in a grid: member 0 is at the origin, and the last coordinate counts first. These calls
+ * compute; nobody is asked.
+ */
+typedef struct tern_grid {
+	unsigned dims;
+	uint32_t size[TERN_GRID_DIMS];
+	unsigned around; /* bit d: behind the last one in dimension d comes the first one again */
+} tern_grid;
+
+/*
+ * Divides `n` members among the dimensions whose size is 0, as evenly as can be, the larger sizes
+ * first. -EINVAL if the other sizes do not divide it.
+ */
+int tern_grid_fit(tern_grid *grid, uint32_t n);
+/* Where a member is, and who is there: TERN_RANK_NONE if nobody. */
+void tern_grid_coords(const tern_grid *grid, uint32_t member, int64_t *coords);
+uint32_t tern_grid_member(const tern_grid *grid, const int64_t *coords);
+/* Who is `distance` further in one dimension, or, if that is negative, before. */
+uint32_t tern_grid_neighbor(const tern_grid *grid, uint32_t member, unsigned dim, int64_t distance);
 
 TERN_END_
 

@@ -87,6 +87,8 @@ int tern_unregister(tern *t, tern_addr a);
 /* -- Who may store to a heap -------------------------------------------------------- */
 
 #define TERN_RANK_ALL UINT32_MAX /* every rank */
+/* Nobody: sends, receives and exchanges with it do nothing. */
+#define TERN_RANK_NONE (UINT32_MAX - 1)
 
 /*
  * With TERN_GRANT=1 a process maps the heaps of other ranks read-only, and a stray store into one

@@ -64,6 +64,8 @@ static const tern_match match = { .id = 1 };
 static const tern_part part = { .base = &word, .run = 8 };
 static const tern_block block = { .run = 8, .count = 1 };
 static const tern_long along = { .src = &word, .len = 8 };
+static const tern_neighbor neighbor = { .to = TERN_RANK_NONE, .from = TERN_RANK_NONE };
+static const size_t counts[] = { 1 };
 static const tern_matrix matrix = { .base = words, .rows = 1, .cols = 1, .element = 8 };
 static const tern_work work;
 static tern_buf buffer;
@@ -116,11 +118,6 @@ static uint64_t light(tern *t, const uint64_t w[TERN_WORDS_MAX])
 {
 	(void)t;
 	return w[0];
-}
-
-static void combine(void *left, const void *right, size_t n, enum tern_type type, void *arg)
-{
-	(void)left, (void)right, (void)n, (void)type, (void)arg;
 }
 
 static void *accept_all(tern *t, uint32_t src, unsigned id, size_t n, void *arg)

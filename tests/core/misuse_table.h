@@ -85,6 +85,10 @@ ROW(tern_get_start, INLINE | HANDLE, tern_get_start(g.t, &word, 0, 8, &op))
 ROW(tern_get_when, INLINE, tern_get_when(g.t, &word, 0, 8, 0, 0))
 ROW(tern_get_when_start, CODE | HANDLE, tern_get_when_start(g.t, &word, 0, 8, 0, 0, &op))
 ROW(tern_grant, CODE, tern_grant(g.t, 0, bytes, 8))
+ROW(tern_grid_coords, FREE, 0)
+ROW(tern_grid_fit, FREE, 0)
+ROW(tern_grid_member, FREE, 0)
+ROW(tern_grid_neighbor, FREE, 0)
 ROW(tern_hold, VALUE, tern_hold(g.t), 0)
 ROW(tern_hold_rare_, PART, 0)
 ROW(tern_chan_in_back, VALUE, (tern_chan_in_back(&in), 0))
@@ -154,7 +158,6 @@ ROW(tern_recv, QUICK, tern_recv(g.t, 0, 1, &word, 8, NULL))
 ROW(tern_recv_parts, INLINE, tern_recv_parts(g.t, 0, 1, &part, 1, NULL))
 ROW(tern_recv_parts_start, CODE | HANDLE, tern_recv_parts_start(g.t, &match, &part, 1, NULL, &op))
 ROW(tern_recv_start, CODE | HANDLE, tern_recv_start(g.t, &match, &word, 8, NULL, &op))
-ROW(tern_reduce_on, CODE, tern_reduce_on(g.t, TERN_REDUCE_USER, combine, NULL))
 ROW(tern_register, CODE, tern_register(g.t, bytes, 8, &addr))
 ROW(tern_release, VALUE, tern_release(g.t), 0)
 ROW(tern_release_rare_, PART, 0)
@@ -223,6 +226,9 @@ ROW(tern_team_all, CODE, tern_team_all(g.t, &team))
 ROW(tern_team_allgather, CODE, tern_team_allgather(g.team, &word, words, 8))
 ROW(tern_team_allgather_start, CODE | HANDLE,
     tern_team_allgather_start(g.team, &word, words, 8, &op))
+ROW(tern_team_allgatherv, CODE, tern_team_allgatherv(g.team, &part, &part))
+ROW(tern_team_allgatherv_start, CODE | HANDLE,
+    tern_team_allgatherv_start(g.team, &part, &part, &op))
 ROW(tern_team_allreduce, CODE,
     tern_team_allreduce(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
 ROW(tern_team_allreduce_start, CODE | HANDLE,
@@ -235,6 +241,8 @@ ROW(tern_team_barrier, CODE, tern_team_barrier(g.team))
 ROW(tern_team_barrier_start, CODE | HANDLE, tern_team_barrier_start(g.team, &op))
 ROW(tern_team_broadcast, CODE, tern_team_broadcast(g.team, 0, bytes, 8))
 ROW(tern_team_broadcast_start, CODE | HANDLE, tern_team_broadcast_start(g.team, 0, bytes, 8, &op))
+ROW(tern_team_exchange, CODE, tern_team_exchange(g.team, &neighbor, 1))
+ROW(tern_team_exchange_start, CODE | HANDLE, tern_team_exchange_start(g.team, &neighbor, 1, &op))
 ROW(tern_team_exscan, CODE,
     tern_team_exscan(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
 ROW(tern_team_exscan_start, CODE | HANDLE,
@@ -242,6 +250,8 @@ ROW(tern_team_exscan_start, CODE | HANDLE,
 ROW(tern_team_free, FREE_NULL, tern_team_free(g.team))
 ROW(tern_team_gather, CODE, tern_team_gather(g.team, 0, &word, words, 8))
 ROW(tern_team_gather_start, CODE | HANDLE, tern_team_gather_start(g.team, 0, &word, words, 8, &op))
+ROW(tern_team_gatherv, CODE, tern_team_gatherv(g.team, 0, &part, &part))
+ROW(tern_team_gatherv_start, CODE | HANDLE, tern_team_gatherv_start(g.team, 0, &part, &part, &op))
 ROW(tern_team_list, CODE, tern_team_list(g.team, &rank, 1, &team))
 ROW(tern_team_machine, CODE, tern_team_machine(g.team, &team))
 ROW(tern_team_member, VALUE, tern_team_member(g.team, 0))
@@ -249,6 +259,11 @@ ROW(tern_team_quiet, CODE, tern_team_quiet(g.team))
 ROW(tern_team_rank, VALUE, tern_team_rank(g.team))
 ROW(tern_team_reduce, CODE,
     tern_team_reduce(g.team, 0, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
+ROW(tern_team_reduce_scatter, CODE,
+    tern_team_reduce_scatter(g.team, &word, words, counts, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
+ROW(tern_team_reduce_scatter_start, CODE | HANDLE,
+    tern_team_reduce_scatter_start(g.team, &word, words, counts, TERN_TYPE_UINT64, TERN_REDUCE_SUM,
+				   &op))
 ROW(tern_team_reduce_start, CODE | HANDLE,
     tern_team_reduce_start(g.team, 0, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM, &op))
 ROW(tern_team_scan, CODE,
@@ -258,6 +273,8 @@ ROW(tern_team_scan_start, CODE | HANDLE,
 ROW(tern_team_scatter, CODE, tern_team_scatter(g.team, 0, words, &word, 8))
 ROW(tern_team_scatter_start, CODE | HANDLE,
     tern_team_scatter_start(g.team, 0, words, &word, 8, &op))
+ROW(tern_team_scatterv, CODE, tern_team_scatterv(g.team, 0, &part, &part))
+ROW(tern_team_scatterv_start, CODE | HANDLE, tern_team_scatterv_start(g.team, 0, &part, &part, &op))
 ROW(tern_team_size, VALUE, tern_team_size(g.team))
 ROW(tern_team_split, CODE, tern_team_split(g.team, 0, 0, &team))
 ROW(tern_team_survivors, CODE, tern_team_survivors(g.team, &team))

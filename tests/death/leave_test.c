@@ -16,7 +16,7 @@ enum { QUIET = CALLS, SPLIT, LIST, MACHINE, FREE, SURVIVORS, ALL_CALLS };
 static const char *const more_name[] = { "quiet", "split", "list", "machine", "free", "survivors" };
 
 /* Whose part a member needs for its own. */
-enum needs { NEEDS_ALL, NEEDS_ROOT, ROOT_NEEDS, NEEDS_FORMER, NEEDS_NONE };
+enum needs { NEEDS_ALL, NEEDS_ROOT, ROOT_NEEDS, BOTH_NEED, NEEDS_FORMER, NEEDS_NEXT, NEEDS_NONE };
 
 static enum needs needs_of(unsigned call)
 {
@@ -27,6 +27,11 @@ static enum needs needs_of(unsigned call)
 	case CALL_REDUCE:
 	case CALL_GATHER:
 		return ROOT_NEEDS;
+	case CALL_GATHERV:
+	case CALL_SCATTERV:
+		return BOTH_NEED;
+	case CALL_EXCHANGE:
+		return NEEDS_NEXT;
 	case CALL_SCAN:
 	case CALL_EXSCAN:
 		return NEEDS_FORMER;
@@ -62,6 +67,10 @@ static bool needs(uint32_t member, uint32_t other)
 		return other == root;
 	case ROOT_NEEDS:
 		return member == root;
+	case BOTH_NEED:
+		return member == root || other == root;
+	case NEEDS_NEXT:
+		return (member + 1) % RANKS == other || (other + 1) % RANKS == member;
 	case NEEDS_FORMER:
 		return other < member;
 	default:
@@ -109,15 +118,18 @@ static void words_check(uint32_t me, uint32_t ranks)
 	uint64_t sum = 0;
 	for (uint32_t i = 0; i < ranks; i++) {
 		if (which == CALL_ALLGATHER || which == CALL_ALLTOALL || which == CALL_ALLTOALLV ||
-		    (which == CALL_GATHER && me == root))
+		    which == CALL_ALLGATHERV ||
+		    ((which == CALL_GATHER || which == CALL_GATHERV) && me == root))
 			CHECK_IS(out[i * each + each - 1], i + 1);
 		sum += (which != CALL_SCAN || i <= me) && (which != CALL_EXSCAN || i < me) ? i + 1
 											   : 0;
 	}
-	if (which == CALL_ALLREDUCE || which == CALL_SCAN || (which == CALL_EXSCAN && me) ||
-	    (which == CALL_REDUCE && me == root))
+	if (which == CALL_ALLREDUCE || which == CALL_REDUCE_SCATTER || which == CALL_SCAN ||
+	    (which == CALL_EXSCAN && me) || (which == CALL_REDUCE && me == root))
 		CHECK_IS(out[each - 1], sum);
-	if (which == CALL_SCATTER)
+	if (which == CALL_EXCHANGE)
+		CHECK_IS(out[each - 1], (me + ranks - 1) % ranks + 1);
+	if (which == CALL_SCATTER || which == CALL_SCATTERV)
 		CHECK_IS(out[each - 1], root + 1);
 	if (which == CALL_BROADCAST)
 		CHECK_IS(((const uint64_t *)(const void *)call_in)[each - 1], root + 1);

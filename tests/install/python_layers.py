@@ -151,6 +151,54 @@ def collectives_begin_and_end(t: tern.Endpoint, team: tern_coll.Team) -> None:
     team.quiet()
 
 
+def lengths_may_differ(_: tern.Endpoint, team: tern_coll.Team) -> None:
+    n, me = team.size, team.rank
+    mine = bytes([me]) * me or None  # member 0 sends nothing
+    parts = [bytearray(r) if r else None for r in range(n)]
+    want = [bytes([r]) * r or None for r in range(n)]
+    team.allgatherv(mine, parts)
+    assert parts == want
+    parts = [bytearray(r) if r else None for r in range(n)]
+    team.gatherv_start(n - 1, mine, parts).wait()
+    assert parts == want or me != n - 1
+    own = bytearray(me) if me else None
+    team.scatterv(0, want if me == 0 else None, own)
+    assert own == mine
+    mixed = [bytearray(1 + r) for r in range(n)]
+    team.alltoallv([bytes([me]) * (1 + me)] * n, mixed)
+    assert mixed == [bytes([r]) * (1 + r) for r in range(n)]
+    raises(ValueError, team.allgatherv, mine, [])
+    for op in (team.allgatherv_start(mine, parts), team.scatterv_start(0, want, own),
+               team.alltoallv_start([None] * n, [None] * n), team.exchange_start([])):
+        op.wait()
+    ring = tern_coll.Grid(n, [0], [True])
+    assert ring.shape == (n,) and ring.coords(me) == (me,) and ring.member([-1]) == n - 1
+    got, nobody = bytearray(4), tern_coll.RANK_NONE
+    team.exchange([(ring.neighbor(me, 0, 1), b"%04d" % me, ring.neighbor(me, 0, -1), got),
+                   (nobody, None, nobody, None)])
+    assert got == b"%04d" % ((me - 1) % n)
+    raises(tern.Error, tern_coll.Grid, n, [n + 1])
+
+
+def reductions_take_a_function(_: tern.Endpoint, team: tern_coll.Team) -> None:
+    n, me = team.size, team.rank
+
+    def longer(left: memoryview, right: memoryview) -> None:
+        left[1:3] = right[1:3]
+
+    last = tern_coll.By(3, longer)
+    out = bytearray(6)
+    team.allreduce(bytes([me, me, 1]) * 2, out, last)
+    assert out == bytes([0, n - 1, 1]) * 2
+    counts = [r + 1 for r in range(n)]
+    data, part = array.array("q", [1] * sum(counts)), array.array("q", [0] * (me + 1))
+    team.reduce_scatter(data, part, counts, Reduce.SUM)
+    assert part.tolist() == [n] * (me + 1)
+    team.reduce_scatter_start(data, part, counts, Reduce.MAX).wait()
+    assert part.tolist() == [1] * (me + 1)
+    raises(ValueError, team.reduce_scatter, data, part, counts[:-1] + [n + 7], Reduce.SUM)
+
+
 def teams_are_split(t: tern.Endpoint, team: tern_coll.Team) -> None:
     half = team.split(t.rank % 2, -t.rank)
     assert half is not None and half.size == (t.size + 1 - t.rank % 2) // 2
@@ -177,7 +225,8 @@ def main() -> None:
         with tern_coll.Team(t) as team:
             for collective in (collectives_move_what_they_should,
                                reductions_take_their_type_from_the_buffer,
-                               collectives_begin_and_end, teams_are_split):
+                               collectives_begin_and_end, lengths_may_differ,
+                               reductions_take_a_function, teams_are_split):
                 collective(t, team)
     print("rank", t.rank, "has checked both layers")
     sys.stdout.flush()

@@ -57,7 +57,13 @@ for c in ("tern_out", "tern_in"):
     same(f"sizeof({c})", tern.ctypes.sizeof(tern_chan._End))
     same(f"offsetof({c}, at)", tern_chan._End.at.offset)
     same(f"offsetof({c}, chan)", tern_chan._End.chan.offset)
+for c, kind in (("tern_part", tern_coll._Part), ("tern_neighbor", tern_coll._Neighbor),
+                ("tern_grid", tern_coll.Grid), ("tern_reduce_op", tern_coll.By)):
+    same(f"sizeof({c})", tern.ctypes.sizeof(kind))
+    for field, *_ in kind._fields_:
+        same(f"offsetof({c}, {field.rstrip('_')})", getattr(kind, field).offset)
 same("TERN_COLOUR_NONE", tern_coll.COLOUR_NONE)
+same("TERN_RANK_NONE", str(tern_coll.RANK_NONE) + "u")
 for name in ("WORDS_MAX", "PAYLOAD_MAX", "REQUEST_MAX", "HANDLER_MAX", "RANK_ANY", "ID_ANY"):
     same("TERN_" + name, str(getattr(tern, name)) + "u")
 PYTHON

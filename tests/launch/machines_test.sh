@@ -97,6 +97,10 @@ for nets in shm,udp shm,ofi/tcp; do
 			members_have_the_same_bits_at_the_ranks_of_a_launcher
 		check_status 0
 		says $ranks '^ok   members_have_the_same_bits_at_the_ranks_of_a_launcher$'
+		TERN_NET=$nets launch $ranks "$bin/coll_varied_test" \
+			lengths_of_each_member_at_the_ranks_of_a_launcher
+		check_status 0
+		says $ranks '^ok   lengths_of_each_member_at_the_ranks_of_a_launcher$'
 		TERN_NET=$nets launch $ranks "$bin/leave_test" \
 			the_ranks_of_a_launcher_leave_when_their_part_is_done
 		check_status 0

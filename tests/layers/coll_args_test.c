@@ -50,7 +50,17 @@ TEST(a_root_that_is_no_member_is_refused)
 	BAD(-EINVAL, "member 1 as its root", reduce, 1, in, out, 1, U64, SUM);
 	BAD(-EINVAL, "member 7 as its root", gather, 7, in, out, 8);
 	BAD(-EINVAL, "member 7 as its root", scatter, 7, in, out, 8);
+	tern_part part = { .base = in, .run = 8 };
+	tern_neighbor other = { .to = 0, .from = 1, .in = part, .out = part };
+	BAD(-EINVAL, "member 7 as its root", gatherv, 7, &part, &part);
+	BAD(-EINVAL, "member 7 as its root", scatterv, 7, &part, &part);
+	BAD(-EINVAL, "member 1 as a neighbour", exchange, &other, 1);
 	end();
+}
+
+static void keep_left(void *left, const void *right, size_t n, void *arg)
+{
+	(void)left, (void)right, (void)n, (void)arg;
 }
 
 TEST(types_and_operations_that_there_are_not_are_refused)
@@ -63,11 +73,16 @@ TEST(types_and_operations_that_there_are_not_are_refused)
 	BAD(-EINVAL, "operation 50", reduce, 0, in, out, 1, U64, 50);
 	BAD(-EINVAL, "operation 50", allreduce, in, out, 1, U64, 50);
 	BAD(-EINVAL, "operation 50", scan, in, out, 1, U64, 50);
-	BAD(-EINVAL, "operation 64", exscan, in, out, 1, U64, TERN_REDUCE_USER);
+	BAD(-EINVAL, "operation 64", exscan, in, out, 1, U64, 64);
+	BAD(-EINVAL, "type 64", exscan, in, out, 1, TERN_TYPE_USER, SUM);
 	BAD(-EINVAL, "TERN_REDUCE_XOR is not defined", allreduce, in, out, 1, TERN_TYPE_DOUBLE,
 	    TERN_REDUCE_XOR);
-	CHECK_IS(tern_reduce_on(t, 3, NULL, NULL), -ERANGE);
-	CHECK_IS(tern_reduce_on(t, TERN_REDUCE_USER, NULL, NULL), -EINVAL);
+	tern_reduce_op none = { NULL, NULL, 8 }, empty = { keep_left, NULL, 0 };
+	BAD(-EINVAL, "another type than TERN_TYPE_USER", allreduce, in, out, 1, U64,
+	    TERN_REDUCE_BY(&empty));
+	BAD(-EINVAL, "without a function", scan, in, out, 1, TERN_TYPE_USER, TERN_REDUCE_BY(&none));
+	BAD(-EINVAL, "elements of 0 bytes", reduce, 0, in, out, 1, TERN_TYPE_USER,
+	    TERN_REDUCE_BY(&empty));
 	CHECK_IS(tern_type_size((enum tern_type)99), 0);
 	end();
 }
@@ -94,6 +109,12 @@ TEST(data_without_memory_is_refused)
 	tern_part none = { .run = 8 }, some = { .base = out, .run = 8 };
 	BAD(-EINVAL, "no list of parts", alltoallv, NULL, &some);
 	BAD(-EINVAL, "no list of parts", alltoallv, &some, NULL);
+	BAD(-EINVAL, "no list of parts", allgatherv, NULL, &some);
+	BAD(-EINVAL, "no list of parts", gatherv, 0, &some, NULL);
+	BAD(-EINVAL, "no list of parts", scatterv, 0, NULL, &some);
+	BAD(-EINVAL, "no list of 1 neighbours", exchange, NULL, 1);
+	BAD(-EINVAL, "no counts", reduce_scatter, in, out, NULL, U64, SUM);
+	BAD(-EINVAL, "no memory for them", reduce_scatter, in, NULL, &(size_t){ 1 }, U64, SUM);
 	CHECK_IS(tern_team_alltoallv(all, &none, &some), -EINVAL);
 	CHECK_IS(tern_team_alltoallv(all, &some, &none), -EINVAL);
 	end();
@@ -163,7 +184,7 @@ TEST(teams_that_cannot_be_are_refused)
 	refused(tern_team_all(t, NULL), -EINVAL, "tern_team_all()", "no place", __LINE__);
 	CHECK(none == (tern_team *)1);
 	CHECK_IS(tern_team_free(NULL), 0);
-	CHECK_IS(tern_team_member(all, 1), UINT32_MAX);
+	CHECK_IS(tern_team_member(all, 1), TERN_RANK_NONE);
 	end();
 }
 

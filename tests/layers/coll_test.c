@@ -396,7 +396,7 @@ static void try_shapes(tern *t)
 	/* Two halves, each in the order opposite to that of the ranks. */
 	CHECK_IS(tern_team_split(all, (int)(tern_rank(t) % 2), -(int)tern_rank(t), &part), 0);
 	CHECK_IS(tern_team_member(part, tern_team_rank(part)), tern_rank(t));
-	CHECK_IS(tern_team_member(part, tern_team_size(part)), UINT32_MAX);
+	CHECK_IS(tern_team_member(part, tern_team_size(part)), TERN_RANK_NONE);
 	try_team(t, part, true);
 	CHECK_IS(tern_team_free(part), 0);
 	uint32_t first[2] = { tern_size(t) - 1, 0 };

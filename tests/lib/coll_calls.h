@@ -21,12 +21,19 @@ enum coll_call {
 	CALL_ALLTOALL,
 	CALL_ALLTOALLV,
 	CALL_TRANSPOSE,
+	CALL_GATHERV,
+	CALL_SCATTERV,
+	CALL_ALLGATHERV,
+	CALL_EXCHANGE,
+	CALL_REDUCE_SCATTER,
 	CALLS
 };
 
-static const char *const call_name[CALLS] = { "barrier", "broadcast", "reduce",    "allreduce",
-					      "scan",    "exscan",    "gather",    "allgather",
-					      "scatter", "alltoall",  "alltoallv", "transpose" };
+static const char *const call_name[CALLS] = {
+	"barrier", "broadcast", "reduce",     "allreduce", "scan",          "exscan",
+	"gather",  "allgather", "scatter",    "alltoall",  "alltoallv",     "transpose",
+	"gatherv", "scatterv",  "allgatherv", "exchange",  "reduce_scatter"
+};
 
 enum { CALL_MEMBERS = 16, CALL_BYTES = 64 << 10 };
 
@@ -40,7 +47,9 @@ static _Thread_local _Alignas(16) unsigned char call_out[CALL_MEMBERS * CALL_BYT
 static inline int call_reduction(tern_team *team, enum coll_call which, uint32_t root, size_t bytes,
 				 tern_op *op)
 {
-	size_t n = bytes / 8;
+	size_t n = bytes / 8, counts[CALL_MEMBERS];
+	for (uint32_t i = 0; i < CALL_MEMBERS; i++)
+		counts[i] = n;
 	enum tern_type type = TERN_TYPE_UINT64;
 	unsigned how = TERN_REDUCE_SUM;
 	switch (which) {
@@ -50,15 +59,18 @@ static inline int call_reduction(tern_team *team, enum coll_call which, uint32_t
 		return CALL_EITHER(allreduce, call_in, call_out, n, type, how);
 	case CALL_SCAN:
 		return CALL_EITHER(scan, call_in, call_out, n, type, how);
+	case CALL_REDUCE_SCATTER:
+		return CALL_EITHER(reduce_scatter, call_in, call_out, counts, type, how);
 	default:
 		return CALL_EITHER(exscan, call_in, call_out, n, type, how);
 	}
 }
 
-static inline int call_varied(tern_team *team, enum coll_call which, size_t bytes, tern_op *op)
+static inline int call_varied(tern_team *team, enum coll_call which, uint32_t root, size_t bytes,
+			      tern_op *op)
 {
 	tern_part in[CALL_MEMBERS], out[CALL_MEMBERS];
-	uint32_t n = tern_team_size(team);
+	uint32_t n = tern_team_size(team), me = tern_team_rank(team);
 	tern_matrix x = { call_in, n, n * bytes / 8, 8, 0 },
 		    y = { call_out, n * bytes / 8, n, 8, 0 };
 	if (which == CALL_TRANSPOSE)
@@ -67,7 +79,16 @@ static inline int call_varied(tern_team *team, enum coll_call which, size_t byte
 		in[i] = (tern_part){ .base = call_in + i * bytes, .run = bytes };
 		out[i] = (tern_part){ .base = call_out + i * bytes, .run = bytes };
 	}
-	return CALL_EITHER(alltoallv, in, out);
+	if (which == CALL_GATHERV)
+		return CALL_EITHER(gatherv, root, in, out);
+	if (which == CALL_SCATTERV)
+		return CALL_EITHER(scatterv, root, in, out);
+	if (which == CALL_ALLGATHERV)
+		return CALL_EITHER(allgatherv, in, out);
+	if (which == CALL_ALLTOALLV)
+		return CALL_EITHER(alltoallv, in, out);
+	tern_neighbor next = { (me + 1) % n, (me + n - 1) % n, in[0], out[0] };
+	return CALL_EITHER(exchange, &next, 1);
 }
 
 /* Makes one call with `bytes` for each member, a multiple of 8. */
@@ -89,7 +110,11 @@ static inline int call_make(tern_team *team, enum coll_call which, uint32_t root
 		return CALL_EITHER(alltoall, call_in, call_out, bytes);
 	case CALL_ALLTOALLV:
 	case CALL_TRANSPOSE:
-		return call_varied(team, which, bytes, op);
+	case CALL_GATHERV:
+	case CALL_SCATTERV:
+	case CALL_ALLGATHERV:
+	case CALL_EXCHANGE:
+		return call_varied(team, which, root, bytes, op);
 	default:
 		return call_reduction(team, which, root, bytes, op);
 	}

@@ -16,11 +16,10 @@ static size_t varied_part(size_t len, size_t at, size_t chunk)
 static void varied_fill(const tern_team *team, const struct varied *v, unsigned char *to, size_t at,
 			size_t chunk)
 {
-	const char *from = v->in_at;
-	for (uint32_t i = 0; i < team->near.n; from += v->in_len[i++]) {
+	for (uint32_t i = 0; i < team->near.n; i++) {
 		size_t len = varied_part(v->mine[i].sends, at, chunk);
 		if (len)
-			memcpy(to + i * chunk, from + at, len);
+			memcpy(to + i * chunk, v->in_at + v->in_off[i] + at, len);
 	}
 }
 
@@ -66,11 +65,10 @@ static void varied_take(const tern_team *team, const struct near_step *s)
 {
 	const struct varied *v = s->varied;
 	size_t bytes = team->near.n * s->chunk;
-	char *to = v->out_at;
-	for (uint32_t i = 0; i < team->near.n; to += v->out_len[i++]) {
+	for (uint32_t i = 0; i < team->near.n; i++) {
 		size_t len = varied_part(v->mine[i].expects, s->done, s->chunk);
 		if (len)
-			memcpy(to + s->done,
+			memcpy(v->out_at + v->out_off[i] + s->done,
 			       data_of(team, i, team->round, bytes) + team->near.me * s->chunk,
 			       len);
 	}

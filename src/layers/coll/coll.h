@@ -38,11 +38,7 @@ struct coll {
 	struct slab *slabs;      /* that these lie in */
 	struct outbox *outboxes; /* that no team uses */
 	bool outbox_first;       /* this rank has had the one of JOB_OUTBOX */
-	struct {
-		tern_reduce_fn *fn;
-		void *arg;
-	} user[TERN_REDUCE_USER_MAX];
-	char words[PULSE_TEXT]; /* of coll_awaits() */
+	char words[PULSE_TEXT];  /* of coll_awaits() */
 };
 
 static inline struct coll *coll_of(tern *t)

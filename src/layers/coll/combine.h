@@ -7,24 +7,18 @@
 
 #include <tern/coll.h>
 
-struct coll;
-
-/* How elements are combined. */
 struct combine {
-	enum tern_type type;
-	size_t size, n; /* bytes of one, and how many in the whole */
+	size_t size, n; /* bytes of one element, and how many in the whole */
 	void (*fn)(void *left, const void *right, size_t n); /* NULL: */
-	tern_reduce_fn *user;
-	void *arg;
+	tern_reduce_op user;
 	bool ordered; /* members in their order, wherever they are */
 };
 
 /* How `how` combines elements of `type`; -EINVAL with a sentence. */
-int combine_find(struct coll *c, enum tern_type type, unsigned how, const char *name,
-		 struct combine *out);
+int combine_find(enum tern_type type, uintptr_t how, const char *name, struct combine *out);
 void combine_apply(const struct combine *k, void *left, const void *right, size_t n);
 /* "double, SUM | EXACT" */
 enum { COMBINE_WORDS = 64 };
-void combine_words(enum tern_type type, unsigned how, char words[COMBINE_WORDS]);
+void combine_words(enum tern_type type, uintptr_t how, char words[COMBINE_WORDS]);
 
 #endif

@@ -218,37 +218,62 @@ void far_allreduce(struct run *r, const struct members *p, void *data, size_t n)
 	}
 }
 
-/* Member i gets part i of everybody, which lie in its scratch in the order of the members. */
-static char *parts_exchange(struct run *r, const struct members *p, const char *from, size_t n)
+/* Where part i of n elements begins: by `cuts`, or, if that is NULL, in nearly equal parts. */
+static size_t cut_at(const size_t *cuts, size_t n, uint32_t parts, uint32_t i)
 {
-	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me);
+	return cuts ? cuts[i] : part_at(n, parts, i);
+}
+
+/* Member i gets part i of everybody, which lie in its scratch in the order of the members. */
+static char *parts_exchange(struct run *r, const struct members *p, const char *from, size_t n,
+			    const size_t *cuts)
+{
+	size_t unit = r->combine.size, at = cut_at(cuts, n, p->n, p->me);
+	size_t mine = cut_at(cuts, n, p->n, p->me + 1) - at;
 	char *scratch = run_scratch(r, (size_t)p->n * mine * unit);
 	if (!scratch)
 		return NULL;
-	step_copy(r, scratch + p->me * mine * unit, from + part_at(n, p->n, p->me) * unit,
-		  mine * unit);
+	step_copy(r, scratch + p->me * mine * unit, from + at * unit, mine * unit);
 	for (uint32_t k = 1; k < p->n; k++) {
 		uint32_t i = (p->me + p->n - k) % p->n;
 		step_recv(r, p->rank[i], 0, scratch + i * mine * unit, mine * unit);
 	}
 	for (uint32_t k = 1; k < p->n; k++) {
 		uint32_t i = (p->me + k) % p->n;
-		step_send(r, p->rank[i], 0, from + part_at(n, p->n, i) * unit,
-			  part_len(n, p->n, i) * unit);
+		at = cut_at(cuts, n, p->n, i);
+		step_send(r, p->rank[i], 0, from + at * unit,
+			  (cut_at(cuts, n, p->n, i + 1) - at) * unit);
 	}
 	step_wait(r);
 	return scratch;
+}
+
+/* The same, and combines them, in the order of the members. */
+static char *parts_combine(struct run *r, const struct members *p, const char *from, size_t n,
+			   const size_t *cuts)
+{
+	char *scratch = parts_exchange(r, p, from, n, cuts);
+	size_t mine = cut_at(cuts, n, p->n, p->me + 1) - cut_at(cuts, n, p->n, p->me);
+	for (uint32_t i = 1; scratch && i < p->n; i++)
+		step_combine(r, scratch, scratch + i * mine * r->combine.size, mine);
+	return scratch;
+}
+
+void far_reduce_scatter(struct run *r, const struct members *p, const void *in, void *out,
+			const size_t *cuts)
+{
+	char *mine = parts_combine(r, p, in, cuts[p->n], cuts);
+	if (mine)
+		step_copy(r, out, mine, (cuts[p->me + 1] - cuts[p->me]) * r->combine.size);
 }
 
 void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
 		 size_t n)
 {
 	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me);
-	char *scratch = parts_exchange(r, p, in, n), *to = out;
+	char *scratch = parts_combine(r, p, in, n, NULL), *to = out;
 	if (!scratch)
 		return;
-	for (uint32_t i = 1; i < p->n; i++)
-		step_combine(r, scratch, scratch + i * mine * unit, mine);
 	if (p->me == root || root >= p->n)
 		step_copy(r, to + part_at(n, p->n, p->me) * unit, scratch, mine * unit);
 	if (root >= p->n) {
@@ -271,7 +296,7 @@ static void scan_ordered(struct run *r, const struct members *p, const void *in,
 			 size_t n, bool inclusive)
 {
 	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me) * unit;
-	char *part = parts_exchange(r, p, in, n), *sum = run_scratch(r, mine);
+	char *part = parts_exchange(r, p, in, n, NULL), *sum = run_scratch(r, mine);
 	uint32_t first = inclusive ? 0 : 1; /* who gets a result */
 	if (!part || !sum)
 		return;
@@ -429,25 +454,6 @@ void far_alltoall(struct run *r, const struct members *p, const char *in, char *
 		step_send(r, p->rank[to], 0, from + to * len, len);
 		if (len > FAR_FEW)
 			step_wait(r);
-	}
-	step_wait(r);
-}
-
-void far_alltoallv(struct run *r, const struct members *p, const struct varied *v)
-{
-	size_t out_at = 0;
-	/* Receives first, in the order of their places, then sends from the next member on. */
-	for (uint32_t i = 0; i < p->n; i++) {
-		if (i != p->me)
-			step_recv(r, p->rank[i], 0, v->out_at + out_at, v->out_len[i]);
-		out_at += v->out_len[i];
-	}
-	for (uint32_t k = 1; k < p->n; k++) {
-		uint32_t to = (p->me + k) % p->n;
-		size_t at = 0;
-		for (uint32_t i = 0; i < to; i++)
-			at += v->in_len[i];
-		step_send(r, p->rank[to], 0, v->in_at + at, v->in_len[to]);
 	}
 	step_wait(r);
 }

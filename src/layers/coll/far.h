@@ -19,7 +19,9 @@ void far_allgather(struct run *r, const struct members *p, const void *in, size_
 void far_scatter(struct run *r, const struct members *p, uint32_t root, const char *in, void *out,
 		 size_t len);
 void far_alltoall(struct run *r, const struct members *p, const char *in, char *out, size_t len);
-void far_alltoallv(struct run *r, const struct members *p, const struct varied *v);
+/* In the order of the members; member i gets elements cuts[i] to cuts[i + 1]. */
+void far_reduce_scatter(struct run *r, const struct members *p, const void *in, void *out,
+			const size_t *cuts);
 /* In the order of the members; to everybody, or to `root` if that is a member. */
 void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
 		 size_t n);

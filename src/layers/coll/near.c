@@ -85,8 +85,8 @@ static void near_needs(const tern_team *team, const struct near_step *s, uint32_
 /* A piece that all combine slices of takes two rounds of numbers, so it is larger. */
 enum { PIECES = 8, PIECE_MOST = CELL_LONG };
 
-/* Bytes of each member's part; all members come to the same. */
-static size_t near_most(const tern_team *team, const struct near_step *s)
+/* Bytes of each member's part that there is room for; all members come to the same. */
+static size_t near_room(const tern_team *team, const struct near_step *s)
 {
 	size_t each, least;
 	switch (s->kind) {
@@ -107,7 +107,13 @@ static size_t near_most(const tern_team *team, const struct near_step *s)
 	}
 }
 
-/* From `at` on. Elements are not divided: their sizes divide CELL_LONG and 64. */
+static size_t near_most(const tern_team *team, const struct near_step *s)
+{
+	size_t room = near_room(team, s);
+	return TERN_UNLIKELY(s->unit) ? room - room % s->unit : room;
+}
+
+/* From `at` on. Elements are not divided: their sizes divide CELL_LONG and 64, or are the unit. */
 static size_t near_chunk(const tern_team *team, const struct near_step *s, size_t at)
 {
 	size_t left = s->len - at, most = near_most(team, s);

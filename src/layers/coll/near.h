@@ -39,10 +39,13 @@ struct lengths {
 
 /* What goes to each member, and comes from it, where the lengths differ; see varied.c. */
 struct varied {
-	const tern_part *out;
 	size_t *in_len, *out_len;    /* in bytes, of each member */
+	size_t *in_off, *out_off;    /* where they lie in `in_at` and `out_at` */
 	struct lengths *mine, *said; /* for each member, and by it */
 	char *in_at, *out_at;        /* packed, one part behind the other */
+	tern_part *out;              /* where what comes goes, `outs` parts, */
+	uint32_t *from, outs;        /* and the member that each comes from */
+	bool *named;                 /* of each member: parts go to it, or come from it */
 	uint64_t longest[2];         /* part that this member sends, and that any does */
 	void *kept;                  /* what the parts point to; freed with the run */
 };
@@ -54,6 +57,7 @@ struct near_step {
 	const char *in;
 	char *out;
 	size_t len;     /* bytes of one member's part */
+	size_t unit;    /* of these, never divided; 0: a divisor of 64 */
 	size_t filled;  /* of these, written into cells */
 	size_t done;    /* and left behind; */
 	size_t chunk;   /* what the round moves that is to be left next */

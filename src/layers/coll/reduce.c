@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "coll/run.h"
-#include "core/scope.h"
+#include "coll/combine.h"
 
 /*
  * Reals. Every operation commutes bit by bit, so members that combine the same values get the same
@@ -178,14 +177,26 @@ static const struct {
 static const char *const operations[TERN_REDUCES] = { "SUM", "PRODUCT", "MIN", "MAX", "AND",
 						      "OR",  "XOR",     "ALL", "ANY" };
 
-void combine_words(enum tern_type type, unsigned how, char words[COMBINE_WORDS])
+/* Operations are small numbers; where a pointer is, there is no number. */
+static bool how_is_user(uintptr_t how)
 {
-	unsigned what = how & ~(unsigned)TERN_REDUCE_EXACT;
-	char number[16];
-	snprintf(number, sizeof number, "%u", what);
-	snprintf(words, COMBINE_WORDS, "%s, %s%s", types[type].name,
-		 what < TERN_REDUCES ? operations[what] : number,
-		 how & TERN_REDUCE_EXACT ? " | EXACT" : "");
+	return how >= 4096;
+}
+
+static const tern_reduce_op *how_user(uintptr_t how)
+{
+	return (const tern_reduce_op *)how; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+void combine_words(enum tern_type type, uintptr_t how, char words[COMBINE_WORDS])
+{
+	unsigned what = (unsigned)how & ~(unsigned)TERN_REDUCE_EXACT;
+	if (how_is_user(how))
+		snprintf(words, COMBINE_WORDS, "%zu bytes, combined by the program",
+			 how_user(how)->size);
+	else
+		snprintf(words, COMBINE_WORDS, "%s, %s%s", types[type].name, operations[what],
+			 how & TERN_REDUCE_EXACT ? " | EXACT" : "");
 }
 
 size_t tern_type_size(enum tern_type type)
@@ -198,34 +209,35 @@ static bool type_rounds(enum tern_type type)
 	return type >= TERN_TYPE_FLOAT && type <= TERN_TYPE_COMPLEX_DOUBLE;
 }
 
-static int combine_user(struct coll *c, unsigned which, const char *name, struct combine *out)
+static int combine_user(enum tern_type type, const tern_reduce_op *op, const char *name,
+			struct combine *out)
 {
-	if (which >= TERN_REDUCE_USER_MAX || !c->user[which].fn)
+	if (type != TERN_TYPE_USER || !op->fn || !op->size)
 		return error_set(-EINVAL,
-				 "%s was given operation %u, which is not registered with "
-				 "tern_reduce_on()",
-				 name, TERN_REDUCE_USER + which);
-	out->user = c->user[which].fn;
-	out->arg = c->user[which].arg;
-	out->ordered = true;
+				 "%s was given %s: TERN_REDUCE_BY() goes with TERN_TYPE_USER, a "
+				 "function and the size of an element",
+				 name,
+				 type != TERN_TYPE_USER ? "another type than TERN_TYPE_USER"
+				 : !op->fn              ? "an operation without a function"
+							: "elements of 0 bytes");
+	*out = (struct combine){ .size = op->size, .user = *op, .ordered = true };
 	return 0;
 }
 
-int combine_find(struct coll *c, enum tern_type type, unsigned how, const char *name,
-		 struct combine *out)
+int combine_find(enum tern_type type, uintptr_t how, const char *name, struct combine *out)
 {
-	unsigned what = how & ~(unsigned)TERN_REDUCE_EXACT;
+	uintptr_t what = how & ~(uintptr_t)TERN_REDUCE_EXACT;
+	if (how_is_user(how))
+		return combine_user(type, how_user(how), name, out);
 	if ((unsigned)type >= TERN_TYPES)
 		return error_set(-EINVAL, "%s was given type %u; there are %d", name,
 				 (unsigned)type, TERN_TYPES);
-	*out = (struct combine){ .type = type, .size = types[type].size };
-	if (what >= TERN_REDUCE_USER)
-		return combine_user(c, what - TERN_REDUCE_USER, name, out);
+	*out = (struct combine){ .size = types[type].size };
 	if (what >= TERN_REDUCES)
 		return error_set(-EINVAL,
-				 "%s was given operation %u; there are %d, and those of "
-				 "tern_reduce_on() from %d on",
-				 name, what, TERN_REDUCES, TERN_REDUCE_USER);
+				 "%s was given operation %u; there are %d, and functions with "
+				 "TERN_REDUCE_BY()",
+				 name, (unsigned)what, TERN_REDUCES);
 	out->fn = types[type].fn[what];
 	out->ordered = how & TERN_REDUCE_EXACT && type_rounds(type) && what < TERN_REDUCE_MIN;
 	if (out->fn)
@@ -239,25 +251,5 @@ void combine_apply(const struct combine *k, void *left, const void *right, size_
 	if (k->fn)
 		k->fn(left, right, n);
 	else
-		k->user(left, right, n, k->type, k->arg);
-}
-
-int tern_reduce_on(tern *t, unsigned how, tern_reduce_fn *fn, void *arg)
-{
-	INSIDE struct scope scope = scope_given(t);
-	struct coll *c = coll_of(t);
-	int rc = rules_outermost(t->own, "tern_reduce_on()");
-	if (rc)
-		return rc;
-	if (how < TERN_REDUCE_USER || how >= TERN_REDUCE_USER + TERN_REDUCE_USER_MAX)
-		return error_set(-ERANGE,
-				 "operation %u was registered; those of programs are numbered %d "
-				 "to %d",
-				 how, TERN_REDUCE_USER,
-				 TERN_REDUCE_USER + TERN_REDUCE_USER_MAX - 1);
-	if (!fn)
-		return error_set(-EINVAL, "operation %u was registered without a function", how);
-	c->user[how - TERN_REDUCE_USER].fn = fn;
-	c->user[how - TERN_REDUCE_USER].arg = arg;
-	return 0;
+		k->user.fn(left, right, n, k->user.arg);
 }

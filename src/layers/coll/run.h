@@ -108,12 +108,24 @@ static inline void step_combine(struct run *r, void *left, const void *right, si
 	step_add(r, (struct step){ .kind = STEP_COMBINE, .to = left, .from = right, .len = n });
 }
 void step_near(struct run *r, struct near_step s);
+enum { HEAD = 0 }; /* the place of a machine's head among its members */
+/* A near step, unless this member is alone on its machine. */
+static inline void near_add(struct run *r, enum near_kind kind, uint32_t root, const void *in,
+			    void *out, size_t len)
+{
+	if (r->team->near.n > 1)
+		step_near(r,
+			  (struct near_step){
+				  .kind = kind, .root = root, .in = in, .out = out, .len = len });
+}
 /* Memory that lasts as long as the run. NULL: kept as -ENOMEM. */
 char *run_scratch(struct run *r, size_t bytes);
 
 /* -- call.c -- */
 /* A run that lets no member be further ahead than others can keep messages for. */
 int call_begin(tern_team *team, const char *name, struct run **r);
+/* -EINVAL where the team has no such member. */
+int root_check(const tern_team *team, uint32_t root, const char *name);
 /* Memory for `len` bytes, in each of so many parts: -EINVAL if it is NULL, -EOVERFLOW. */
 int memory_check(const void *at, size_t len, uint32_t parts, const char *name);
 /* Barrier and allreduce, as a part of the call `name`; `op` may be NULL. */

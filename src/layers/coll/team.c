@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "coll/far.h"
 #include "coll/message.h"
-#include "mem/mem.h"
+#include "coll/outbox.h"
 
 /* -- The layer --------------------------------------------------------------------------------- */
 
@@ -141,55 +141,6 @@ tern_team *team_find(const struct coll *c, uint64_t id)
 	while (team && team->id != id)
 		team = team->next;
 	return team;
-}
-
-/* Whether ranks of this machine map each other's heaps: not under TERN_GRANT. */
-static bool outboxes_shared(const struct coll *c)
-{
-	for (unsigned i = 0; i < c->e->nets; i++)
-		if (c->e->net[i]->ops->span == SPAN_MACHINE)
-			return c->e->net[i]->provides & PROVIDES_SHARED;
-	return false;
-}
-
-_Static_assert(sizeof(struct outbox) <= JOB_OUTBOX, "it fits");
-
-/* The first lies beside those of the other ranks. NULL: there is no memory. */
-static struct outbox *outbox_new(struct coll *c)
-{
-	struct job *job = &c->e->group->job;
-	size_t at = job->outbox_at + c->e->t->rank * job->outbox_bytes;
-	void *p = job->base + at;
-	if (c->outbox_first || job_commit(job, at, job->outbox_bytes, "the outbox of a team")) {
-		if (tern_alloc(c->e->t, sizeof(struct outbox), &p))
-			return NULL;
-	}
-	c->outbox_first = true;
-	return memset(p, 0, sizeof(struct outbox)); /* others may have used the memory */
-}
-
-struct outbox *outbox_take(struct coll *c, struct place *place)
-{
-	struct outbox *d = c->outboxes;
-	*place = (struct place){ OUTBOX_NONE, 0 };
-	if (!outboxes_shared(c))
-		return NULL;
-	if (d) {
-		c->outboxes = d->next;
-	} else {
-		if (!mem_room(mem_of(c->e->t), sizeof *d + OUTBOX_PLACES * CELL_LONG) ||
-		    !(d = outbox_new(c)))
-			return NULL;
-	}
-	place->outbox = (uint64_t)((char *)d - c->e->group->job.base);
-	place->round = atomic_load(&d->left);
-	return d;
-}
-
-void outbox_give(struct coll *c, struct outbox *d)
-{
-	d->next = c->outboxes;
-	c->outboxes = d;
 }
 
 /* Which machine a rank is on; where ranks of one do not share memory, each is its own. */
@@ -335,12 +286,20 @@ static void team_unlink(tern_team *team)
 	*at = team->next;
 }
 
+/* The list of tern_team_list(), as a number and a hash of its ranks; 0: there is none. */
+struct list {
+	uint64_t n, hash;
+};
+
+#define NO_LIST ((struct list){ 0, 0 })
+
 /* What a member says when a team is made. */
 struct offer {
 	uint64_t next_id;
 	int32_t colour, key;
 	struct place place;
 	uint64_t checked; /* TERN_CHECK */
+	struct list list;
 };
 
 /* Members of the caller's colour, by key; places in the parent. */
@@ -383,7 +342,6 @@ static int team_from_offers(tern_team *parent, const struct offer *offers, int32
 	return rc;
 }
 
-/* `words`: what must be the same at all members besides the call. */
 _Static_assert(sizeof(struct offer) <= sizeof((struct job_offer *)0)->words, "it fits");
 
 /* The team of all ranks is the one without outboxes: see tern_team_all(). */
@@ -404,14 +362,37 @@ static void offers_exchange(struct run *r, const struct offer *mine, struct offe
 		far_allgather(r, &team->all, mine, sizeof *mine, (char *)offers);
 }
 
-static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char *name,
-		      const char *words, tern_team **out)
+/*
+ * Whether each list has been given by as many members as it has, each of which is in it. All
+ * members see the same offers, so they come to the same.
+ */
+static int offers_check(tern_team *parent, uint64_t call, const struct offer *offers)
+{
+	uint32_t n = parent->all.n;
+	if (team_fails(parent, call)) /* somebody has no team */
+		return team_failure(parent);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t given = 0;
+		const struct list *list = &offers[i].list;
+		for (uint32_t j = 0; j < n && list->n; j++)
+			given += offers[j].list.n == list->n && offers[j].list.hash == list->hash;
+		if (given != list->n)
+			return error_set(-EINVAL,
+					 "rank %u gave tern_team_list() a list of %u ranks, and %u "
+					 "of these have given the same one",
+					 parent->all.rank[i], (unsigned)list->n, given);
+	}
+	return 0;
+}
+
+static int team_offer(tern_team *parent, int32_t colour, int32_t key, struct list list,
+		      const char *name, tern_team **out)
 {
 	struct coll *c = parent->coll;
 	uint32_t n = parent->all.n;
 	if (!out)
 		return error_set(-EINVAL, "%s was given no place for the team", name);
-	struct offer mine = { .next_id = c->next_id, .colour = colour, .key = key };
+	struct offer mine = { .next_id = c->next_id, .colour = colour, .key = key, .list = list };
 	mine.checked = c->e->checked;
 	struct offer *offers = malloc(n * sizeof *offers);
 	struct outbox *own = NULL;
@@ -422,14 +403,14 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char
 	int rc = run_begin(parent, name, &r);
 	if (!rc) {
 		own = colour == TERN_COLOUR_NONE ? NULL : outbox_take(c, &mine.place);
-		run_agree(r, "%s", words);
+		run_agree(r, "%s", "");
 		offers_exchange(r, &mine, offers);
 		r->meets = true;
 		rc = run_go(r, NULL);
 	}
 	tern_team *team = NULL;
-	if (!rc && team_fails(parent, call)) /* somebody has no team */
-		rc = team_failure(parent);
+	if (!rc)
+		rc = offers_check(parent, call, offers);
 	if (!rc && colour != TERN_COLOUR_NONE)
 		rc = team_from_offers(parent, offers, colour, own, &team);
 	bool checked = team != NULL;
@@ -476,7 +457,7 @@ int tern_team_all(tern *t, tern_team **team)
 	if (!base)
 		rc = team_make(c, TEAM_FIRST, ranks, t->size, NULL, NULL, &base);
 	free(ranks);
-	return rc ? rc : team_offer(base, 0, 0, "tern_team_all()", "", team);
+	return rc ? rc : team_offer(base, 0, 0, NO_LIST, "tern_team_all()", team);
 }
 
 int tern_team_split(tern_team *team, int colour, int key, tern_team **out)
@@ -487,44 +468,34 @@ int tern_team_split(tern_team *team, int colour, int key, tern_team **out)
 				 "tern_team_split() was given colour %d; colours are 0 or more, "
 				 "or TERN_COLOUR_NONE",
 				 colour);
-	return team_offer(team, colour, key, "tern_team_split()", "", out);
+	return team_offer(team, colour, key, NO_LIST, "tern_team_split()", out);
 }
 
-enum { LIST_WORDS = 96 };
-
-/* " of 3 ranks 0, 2, 5": as many as there is room for. */
-static void list_words(const uint32_t *ranks, uint32_t n, char words[LIST_WORDS])
-{
-	int used = snprintf(words, LIST_WORDS, " of %u ranks", n);
-	for (uint32_t i = 0; i < n && used < LIST_WORDS; i++)
-		used += snprintf(words + used, (size_t)(LIST_WORDS - used), "%s %u", i ? "," : "",
-				 ranks[i]);
-}
-
+/* A list is known by the place in the team of its first member: lists have no member in common. */
 int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team **out)
 {
 	INSIDE struct scope scope = team_scope(&team, __func__);
 	int key = -1, rc = rules_forked(team->coll->e);
 	if (rc)
 		return rc;
-	char words[LIST_WORDS];
+	struct list list = { n, 0 };
 	if (!ranks && n)
 		return error_set(-EINVAL, "tern_team_list() was given no list of %u ranks", n);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = 0, twice = 0;
+		uint32_t twice = 0;
 		while (ranks[twice] != ranks[i])
 			twice++;
-		while (at < team->all.n && team->all.rank[at] != ranks[i])
-			at++;
-		if (at == team->all.n || twice < i)
+		if (team_member(team, ranks[i]) == team->all.n || twice < i)
 			return error_set(-EINVAL, "tern_team_list() was given rank %u, which is %s",
 					 ranks[i],
 					 twice < i ? "in the list twice" : "not in the team");
 		if (ranks[i] == team->coll->e->t->rank)
-			key = key < 0 ? (int)i : key;
+			key = (int)i;
+		list.hash = (list.hash ^ ranks[i]) * UINT64_C(0x100000001b3) + i;
 	}
-	list_words(ranks, n, words);
-	return team_offer(team, key < 0 ? TERN_COLOUR_NONE : 0, key, "tern_team_list()", words,
+	if (key < 0)
+		return team_offer(team, TERN_COLOUR_NONE, 0, NO_LIST, "tern_team_list()", out);
+	return team_offer(team, (int)team_member(team, ranks[0]), key, list, "tern_team_list()",
 			  out);
 }
 
@@ -534,7 +505,7 @@ int tern_team_machine(tern_team *team, tern_team **out)
 	int rc = rules_forked(team->coll->e);
 	if (rc)
 		return rc;
-	return team_offer(team, (int)team->machine[team->all.me], 0, "tern_team_machine()", "",
+	return team_offer(team, (int)team->machine[team->all.me], 0, NO_LIST, "tern_team_machine()",
 			  out);
 }
 
@@ -579,5 +550,5 @@ uint32_t tern_team_size(const tern_team *team)
 
 uint32_t tern_team_member(const tern_team *team, uint32_t i)
 {
-	return team && i < team->all.n ? team->all.rank[i] : UINT32_MAX;
+	return team && i < team->all.n ? team->all.rank[i] : TERN_RANK_NONE;
 }

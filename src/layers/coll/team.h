@@ -58,6 +58,11 @@ struct tern_team {
 tern_team *team_find(const struct coll *c, uint64_t id);
 /* Where a member is in the team, by its rank; all.n: it is in none. */
 uint32_t team_member(const tern_team *team, uint32_t rank);
+/* Whether it is the first member of its machine, which exchanges messages with the others. */
+static inline bool is_head(const tern_team *team)
+{
+	return team->heads.me < team->heads.n;
+}
 /* A team of `n` ranks, of which this one is; without outboxes if `places` is NULL. */
 int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	      const struct place *places, struct outbox *own, tern_team **out);

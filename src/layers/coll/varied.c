@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All-to-all with lengths that differ, and the transposition of a matrix, which is one. Members
- * first tell each other the lengths. Where two do not agree, the shorter one goes, and the call
- * returns an error at both.
+ * Calls whose lengths differ from member to member: gathering, scattering, all-to-all, the exchange
+ * with neighbours, and the transposition of a matrix. All are lists of parts, each of which goes to
+ * a member or comes from one. Members that name each other first tell each other the lengths. Where
+ * two do not agree, the shorter one goes, and the call returns an error at both.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,17 +18,37 @@ static size_t shorter(size_t a, uint64_t b)
 	return a < b ? a : (size_t)b;
 }
 
+/* Parts that go to members, or come from them. */
+struct parts {
+	const tern_part *part;
+	const uint32_t *member; /* of each part; NULL: part i is member i's */
+	uint32_t n;
+	bool same; /* one part goes to each of n members */
+};
+
+static uint32_t member_of(const struct parts *p, uint32_t k)
+{
+	return p->member ? p->member[k] : k;
+}
+
+static const tern_part *part_of(const struct parts *p, uint32_t k)
+{
+	return &p->part[p->same ? 0 : k];
+}
+
 /* -- Steps ------------------------------------------------------------------------------------- */
 
-/* Messages that are yet to be sent and received get the lengths that are agreed. */
+/* Messages that are yet to be sent and received get the lengths that are agreed; 0: there is none.
+ */
 static void steps_shorten(struct run *r, uint32_t rank, size_t in, size_t out)
 {
 	for (unsigned i = r->at + 1; i < r->steps; i++) {
 		struct step *s = &r->step[i];
-		if (s->peer == rank && s->kind == STEP_SEND)
-			s->len = shorter(s->len, in);
-		else if (s->peer == rank && s->kind == STEP_RECV)
-			s->len = shorter(s->len, out);
+		if (s->peer != rank || (s->kind != STEP_SEND && s->kind != STEP_RECV))
+			continue;
+		s->len = shorter(s->len, s->kind == STEP_SEND ? in : out);
+		if (!s->len)
+			s->kind = STEP_COPY;
 	}
 }
 
@@ -50,17 +71,20 @@ static void lengths_agree(struct run *r)
 	}
 }
 
+/* Parts from one member follow each other, in the order of the list. */
 static void parts_unpack(struct run *r)
 {
 	const struct varied *v = &r->varied;
-	const char *at = v->out_at;
-	for (uint32_t i = 0; i < r->team->all.n; at += v->out_len[i++]) {
+	for (uint32_t k = 0; k < v->outs; k++) {
 		struct run_walk w;
-		size_t len = shorter(v->out_len[i], v->mine[i].expects);
-		if (!len)
+		uint32_t i = v->from[k];
+		size_t len;
+		if (parts_total(&v->out[k], 1, &len) || !(len = shorter(len, v->mine[i].expects)))
 			continue;
-		parts_begin(&w, &v->out[i], 1, true);
-		parts_copy(&w, (char *)(uintptr_t)at, len, false);
+		parts_begin(&w, &v->out[k], 1, true);
+		parts_copy(&w, v->out_at + v->out_off[i], len, false);
+		v->out_off[i] += len;
+		v->mine[i].expects -= len;
 	}
 }
 
@@ -84,93 +108,134 @@ static void near_steps(struct run *r)
 	step_near(r, (struct near_step){ .kind = NEAR_ALLTOALLV, .varied = v });
 }
 
-/* The part of this member to itself needs no message. */
-static void own_copy(struct run *r, const struct varied *v, uint32_t me)
-{
-	size_t in_at = 0, out_at = 0;
-	for (uint32_t i = 0; i < me; i++) {
-		in_at += v->in_len[i];
-		out_at += v->out_len[i];
-	}
-	step_copy(r, v->out_at + out_at, v->in_at + in_at, shorter(v->in_len[me], v->out_len[me]));
-}
-
-static void far_steps(struct run *r)
+/* Receives first, then sends from the next member on. */
+static void far_lengths(struct run *r)
 {
 	struct varied *v = &r->varied;
-	const struct members *all = &r->team->all;
-	far_alltoall(r, all, (const char *)v->mine, (char *)v->said, sizeof *v->mine);
+	const struct members *p = &r->team->all;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (i != p->me && v->named[i])
+			step_recv(r, p->rank[i], 0, &v->said[i], sizeof *v->said);
+	for (uint32_t k = 1; k < p->n; k++) {
+		uint32_t i = (p->me + k) % p->n;
+		if (v->named[i])
+			step_send(r, p->rank[i], 0, &v->mine[i], sizeof *v->mine);
+	}
+	step_wait(r);
 	step_call(r, lengths_agree);
-	own_copy(r, v, all->me);
-	far_alltoallv(r, all, v);
 }
 
-/* What the part of a transposition points to. */
-struct block_shape {
-	size_t count[2];
-	ptrdiff_t stride[2];
-};
+/* What has no bytes at one side has none that are agreed. */
+static void far_data(struct run *r)
+{
+	struct varied *v = &r->varied;
+	const struct members *p = &r->team->all;
+	step_copy(r, v->out_at + v->out_off[p->me], v->in_at + v->in_off[p->me],
+		  shorter(v->in_len[p->me], v->out_len[p->me]));
+	for (uint32_t i = 0; i < p->n; i++)
+		if (i != p->me && v->out_len[i])
+			step_recv(r, p->rank[i], 1, v->out_at + v->out_off[i], v->out_len[i]);
+	for (uint32_t k = 1; k < p->n; k++) {
+		uint32_t i = (p->me + k) % p->n;
+		if (v->in_len[i])
+			step_send(r, p->rank[i], 1, v->in_at + v->in_off[i], v->in_len[i]);
+	}
+	step_wait(r);
+}
 
 /* -- Beginning ----------------------------------------------------------------------------------
  */
 
-static int lengths_read(const tern_part *list, uint32_t n, size_t *len, size_t *total)
+/* Adds up what each member's parts have, and all of them. */
+static int lengths_read(const struct parts *p, size_t *len, size_t *total)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		int rc = parts_total(&list[i], 1, &len[i]);
+	size_t bytes = 0;
+	for (uint32_t k = 0; k < p->n; k++) {
+		const tern_part *part = part_of(p, k);
+		int rc = parts_total(part, 1, &bytes);
 		if (rc)
 			return rc;
-		if (len[i] && !list[i].base)
+		if (bytes && !part->base)
 			return error_set(-EINVAL, "part %u has %zu bytes, and no memory for them",
-					 i, len[i]);
-		if (__builtin_add_overflow(*total, len[i], total))
+					 k, bytes);
+		if (__builtin_add_overflow(*total, bytes, total))
 			return error_set(-EINVAL, "parts have more bytes than memory can");
+		len[member_of(p, k)] += bytes;
 	}
+	if (p->same)
+		*total = bytes;
 	return 0;
 }
 
-static void parts_pack(const struct varied *v, const tern_part *in, uint32_t n)
+/* Parts for one member follow each other; the second array is as long as the first one. */
+static void offsets_set(const size_t *len, size_t *off, uint32_t n, bool same)
 {
-	char *at = v->in_at;
-	for (uint32_t i = 0; i < n; at += v->in_len[i++]) {
+	off[0] = 0;
+	for (uint32_t i = 1; i < n; i++)
+		off[i] = same ? 0 : off[i - 1] + len[i - 1];
+}
+
+static void parts_pack(const struct varied *v, const struct parts *in)
+{
+	for (uint32_t k = 0; k < (in->same ? in->n != 0 : in->n); k++) {
 		struct run_walk w;
-		if (!v->in_len[i])
+		struct lengths *said = &v->said[member_of(in, k)]; /* counts, for the moment */
+		char *at = v->in_at + v->in_off[member_of(in, k)] + said->sends;
+		size_t len;
+		if (parts_total(part_of(in, k), 1, &len) || !len)
 			continue;
-		parts_begin(&w, &in[i], 1, true);
-		parts_copy(&w, at, v->in_len[i], true);
+		parts_begin(&w, part_of(in, k), 1, true);
+		parts_copy(&w, at, len, true);
+		said->sends += len;
 	}
 }
 
 /* Everything that the run needs lies in its scratch; what is sent is packed into it now. */
-static void varied_fill(struct run *r, const tern_part *in, const tern_part *out)
+static void varied_fill(struct run *r, const struct parts *in, const struct parts *out)
 {
 	struct varied *v = &r->varied;
-	uint32_t n = r->team->all.n;
-	v->out = memcpy(v->said + n, out, n * sizeof *out);
+	uint32_t n = r->team->all.n, me = r->team->all.me;
+	offsets_set(v->in_len, v->in_off, n, in->same);
+	offsets_set(v->out_len, v->out_off, n, false);
+	parts_pack(v, in);
+	memset(v->said, 0, n * sizeof *v->said);
 	for (uint32_t i = 0; i < n; i++) {
 		v->mine[i] = (struct lengths){ v->in_len[i], v->out_len[i] };
 		v->longest[0] = v->in_len[i] > v->longest[0] ? v->in_len[i] : v->longest[0];
 	}
-	parts_pack(v, in, n);
+	v->said[me] = v->mine[me];
+	for (uint32_t k = 0; k < in->n; k++)
+		v->named[member_of(in, k)] = true;
+	for (uint32_t k = 0; k < out->n; k++) {
+		v->named[v->from[k] = member_of(out, k)] = true;
+		v->out[k] = *part_of(out, k);
+	}
+	v->outs = out->n;
 }
 
-static int varied_room(struct run *r, const tern_part *in, const tern_part *out)
+static int varied_room(struct run *r, const struct parts *in, const struct parts *out)
 {
 	struct varied *v = &r->varied;
 	uint32_t n = r->team->all.n;
-	size_t total[2] = { 0, 0 }, *len = malloc(2 * n * sizeof *len);
-	size_t fixed = n * (2 * sizeof *len + 2 * sizeof *v->mine + sizeof *out);
+	size_t total[2] = { 0, 0 }, *len = calloc(2 * n, sizeof *len);
+	size_t fixed = n * (4 * sizeof *len + 2 * sizeof *v->mine + sizeof *v->named) +
+		       out->n * (sizeof *v->out + sizeof *v->from);
 	if (!len)
 		return error_set(-ENOMEM, "%s: no memory", r->name);
-	int rc = lengths_read(in, n, len, &total[0]);
+	int rc = lengths_read(in, len, &total[0]);
 	if (!rc)
-		rc = lengths_read(out, n, len + n, &total[1]);
+		rc = lengths_read(out, len + n, &total[1]);
 	char *scratch = rc ? NULL : run_scratch(r, fixed + total[0] + total[1]);
 	if (scratch) {
-		v->in_len = memcpy(scratch, len, 2 * n * sizeof *len);
+		v->in_len = memcpy(memset(scratch, 0, fixed), len, 2 * n * sizeof *len);
 		v->out_len = v->in_len + n;
-		v->mine = (struct lengths *)(void *)(v->out_len + n);
+		v->in_off = v->out_len + n;
+		v->out_off = v->in_off + n;
+		v->mine = (struct lengths *)(void *)(v->out_off + n);
 		v->said = v->mine + n;
+		v->out = (tern_part *)(void *)(v->said + n);
+		v->from = (uint32_t *)(void *)(v->out + out->n);
+		v->named = (bool *)(v->from + out->n);
 		v->in_at = scratch + fixed;
 		v->out_at = v->in_at + total[0];
 	} else if (!rc) {
@@ -181,49 +246,203 @@ static int varied_room(struct run *r, const tern_part *in, const tern_part *out)
 	return rc;
 }
 
-/* `keep`, if it is not NULL, points to memory that the parts need; the run takes it. */
-static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out, tern_op *op,
-		     const char *name, struct block_shape **keep)
+/* What the part of a transposition points to. */
+struct block_shape {
+	size_t count[2];
+	ptrdiff_t stride[2];
+};
+
+/* A call with varied lengths. */
+struct varied_call {
+	struct parts in, out;
+	bool meets; /* every member names every other */
+	uint32_t root;
+	const char *way;           /* " to member " and the root; NULL: there is none */
+	struct block_shape **keep; /* memory that the parts need, which the run takes; or NULL */
+};
+
+static int varied_begin(tern_team *team, const struct varied_call *x, const char *name,
+			struct run **out)
 {
 	struct run *r;
-	int rc = in && out ? 0 : error_set(-EINVAL, "%s was given no list of parts", name);
-	if (!rc)
-		rc = call_begin(team, name, &r);
+	if ((x->in.n && !x->in.part) || (x->out.n && !x->out.part))
+		return error_set(-EINVAL, "%s was given no list of parts", name);
+	int rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
-	rc = varied_room(r, in, out);
+	rc = varied_room(r, &x->in, &x->out);
 	if (!rc)
-		rc = combine_find(team->coll, TERN_TYPE_UINT64, TERN_REDUCE_MAX, name, &r->combine);
-	if (rc) {
+		rc = combine_find(TERN_TYPE_UINT64, TERN_REDUCE_MAX, name, &r->combine);
+	if (rc)
 		run_drop(r);
+	*out = r;
+	return rc;
+}
+
+static int varied_go(tern_team *team, const struct varied_call *x, tern_op *op, const char *name)
+{
+	struct run *r;
+	int rc = varied_begin(team, x, name, &r);
+	if (rc)
 		return rc;
-	}
-	run_agree(r, "%s", "");
-	varied_fill(r, in, out);
-	if (keep) {
-		r->varied.kept = *keep;
-		*keep = NULL;
-	}
-	if (team->is_near)
-		near_steps(r);
+	if (x->way)
+		run_agree(r, " %s member %u", x->way, x->root);
 	else
-		far_steps(r);
+		run_agree(r, "%s", "");
+	varied_fill(r, &x->in, &x->out);
+	if (x->keep) {
+		r->varied.kept = *x->keep;
+		*x->keep = NULL;
+	}
+	if (team->is_near) {
+		near_steps(r);
+	} else {
+		far_lengths(r);
+		far_data(r);
+	}
 	step_call(r, parts_unpack);
-	r->meets = true;
+	r->meets = x->meets;
 	return run_go(r, op);
+}
+
+/* -- The calls --------------------------------------------------------------------------------- */
+
+static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out, tern_op *op,
+		     const char *name)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	uint32_t n = team->all.n;
+	struct varied_call x = { .in = { .part = in, .n = n },
+				 .out = { .part = out, .n = n },
+				 .meets = true };
+	return varied_go(team, &x, op, name);
 }
 
 int tern_team_alltoallv(tern_team *team, const tern_part *in, const tern_part *out)
 {
-	INSIDE struct scope scope = team_scope(&team, __func__);
-	return alltoallv(team, in, out, NULL, "tern_team_alltoallv()", NULL);
+	return alltoallv(team, in, out, NULL, "tern_team_alltoallv()");
 }
 
 int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			      tern_op *op)
 {
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
-	return alltoallv(team, in, out, op, "tern_team_alltoallv_start()", NULL);
+	return alltoallv(team, in, out, op, "tern_team_alltoallv_start()");
+}
+
+static int allgatherv(tern_team *team, const tern_part *in, const tern_part *out, tern_op *op,
+		      const char *name)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	uint32_t n = team->all.n;
+	struct varied_call x = { .in = { .part = in, .n = n, .same = true },
+				 .out = { .part = out, .n = n },
+				 .meets = true };
+	return varied_go(team, &x, op, name);
+}
+
+int tern_team_allgatherv(tern_team *team, const tern_part *in, const tern_part *out)
+{
+	return allgatherv(team, in, out, NULL, "tern_team_allgatherv()");
+}
+
+int tern_team_allgatherv_start(tern_team *team, const tern_part *in, const tern_part *out,
+			       tern_op *op)
+{
+	return allgatherv(team, in, out, op, "tern_team_allgatherv_start()");
+}
+
+/* The root has a part for each member, and each member one for the root. */
+static int rooted(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out,
+		  bool gathers, tern_op *op, const char *name)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	int rc = root_check(team, root, name);
+	if (rc)
+		return rc;
+	struct parts one = { .part = gathers ? in : out, .member = &root, .n = 1 };
+	struct parts all = { .part = gathers ? out : in };
+	all.n = team->all.me == root ? team->all.n : 0;
+	struct varied_call x = { .in = gathers ? one : all, .out = gathers ? all : one };
+	x.root = root;
+	x.way = gathers ? "to" : "from";
+	return varied_go(team, &x, op, name);
+}
+
+int tern_team_gatherv(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out)
+{
+	return rooted(team, root, in, out, true, NULL, "tern_team_gatherv()");
+}
+
+int tern_team_gatherv_start(tern_team *team, uint32_t root, const tern_part *in,
+			    const tern_part *out, tern_op *op)
+{
+	return rooted(team, root, in, out, true, op, "tern_team_gatherv_start()");
+}
+
+int tern_team_scatterv(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out)
+{
+	return rooted(team, root, in, out, false, NULL, "tern_team_scatterv()");
+}
+
+int tern_team_scatterv_start(tern_team *team, uint32_t root, const tern_part *in,
+			     const tern_part *out, tern_op *op)
+{
+	return rooted(team, root, in, out, false, op, "tern_team_scatterv_start()");
+}
+
+/* Adds a part of a neighbour, if it is one. */
+static int neighbor_add(const tern_team *team, struct parts *p, tern_part *part, uint32_t *member,
+			const tern_part *given, uint32_t other, const char *name)
+{
+	if (other == TERN_RANK_NONE)
+		return 0;
+	if (other >= team->all.n)
+		return error_set(-EINVAL,
+				 "%s was given member %u as a neighbour; the team has members 0 to "
+				 "%u",
+				 name, other, team->all.n - 1);
+	member[p->n] = other;
+	part[p->n++] = *given;
+	return 0;
+}
+
+static int exchange(tern_team *team, const tern_neighbor *list, size_t n, tern_op *op,
+		    const char *name)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	int rc = rules_forked(team->coll->e);
+	if (rc)
+		return rc;
+	if ((n && !list) || n > UINT32_MAX / 2)
+		return error_set(-EINVAL, "%s was given no list of %zu neighbours", name, n);
+	tern_part *part = malloc((2 * n + 1) * sizeof *part);
+	uint32_t *member = malloc((2 * n + 1) * sizeof *member);
+	struct varied_call x = { .in = { .part = part, .member = member } };
+	if (!part || !member)
+		rc = error_set(-ENOMEM, "%s: no memory", name);
+	else
+		x.out = (struct parts){ .part = part + n, .member = member + n };
+	for (size_t k = 0; !rc && k < n; k++) {
+		rc = neighbor_add(team, &x.in, part, member, &list[k].in, list[k].to, name);
+		if (!rc)
+			rc = neighbor_add(team, &x.out, part + n, member + n, &list[k].out,
+					  list[k].from, name);
+	}
+	if (!rc)
+		rc = varied_go(team, &x, op, name);
+	free(part);
+	free(member);
+	return rc;
+}
+
+int tern_team_exchange(tern_team *team, const tern_neighbor *list, size_t n)
+{
+	return exchange(team, list, n, NULL, "tern_team_exchange()");
+}
+
+int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t n, tern_op *op)
+{
+	return exchange(team, list, n, op, "tern_team_exchange_start()");
 }
 
 /* -- Transposition ------------------------------------------------------------------------------
@@ -316,7 +535,12 @@ static int transpose(tern_team *team, const tern_matrix *in, const tern_matrix *
 		parts[n + i] = block_into(out, n, me, i, &shapes[n + i]);
 	}
 	if (parts && shapes)
-		rc = alltoallv(team, parts, parts + n, op, name, &shapes);
+		rc = varied_go(team,
+			       &(struct varied_call){ .in = { .part = parts, .n = n },
+						      .out = { .part = parts + n, .n = n },
+						      .meets = true,
+						      .keep = &shapes },
+			       op, name);
 	else
 		rc = error_set(-ENOMEM, "%s: no memory", name);
 	free(parts);

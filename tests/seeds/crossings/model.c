@@ -78,11 +78,11 @@ static void element_make(const struct step *s, uint32_t rank, size_t i, void *at
 		memcpy(at, &x, size); /* as little-endian machines have it */
 }
 
-void model_compose(void *left, const void *right, size_t n, enum tern_type type, void *arg)
+void model_compose(void *left, const void *right, size_t n, void *arg)
 {
 	uint64_t *l = left;
 	const uint64_t *r = right;
-	(void)type, (void)arg;
+	(void)arg;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t a = (uint32_t)l[i], b = (uint32_t)(l[i] >> 32);
 		uint32_t c = (uint32_t)r[i], d = (uint32_t)(r[i] >> 32);
@@ -167,8 +167,8 @@ static void element_combine(const struct step *s, void *left, const void *right)
 {
 	unsigned how = s->how & ~(unsigned)TERN_REDUCE_EXACT;
 	size_t size = tern_type_size(s->type);
-	if (how == TERN_REDUCE_USER) {
-		model_compose(left, right, 1, s->type, NULL);
+	if (how == HOW_COMPOSE) {
+		model_compose(left, right, 1, NULL);
 	} else if (s->type == TERN_TYPE_FLOAT) {
 		float a, b;
 		memcpy(&a, left, size);

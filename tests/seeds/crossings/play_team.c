@@ -123,7 +123,11 @@ static int transpose(const struct step *s, tern_team *team, struct called *c, ch
 static int reduction(const struct step *s, tern_team *team, uint32_t root, struct called *c,
 		     char *out, tern_op *op)
 {
+	static const tern_reduce_op compose = { model_compose, NULL, 8 };
+	bool user = s->how == HOW_COMPOSE;
 	size_t n = s->len / tern_type_size(s->type);
+	enum tern_type type = user ? TERN_TYPE_USER : s->type;
+	uintptr_t how = user ? TERN_REDUCE_BY(&compose) : s->how;
 	/* In place now and then. */
 	bool in_place = s->value >> 7 & 1 && (s->call != C_REDUCE || c->group.me == root) &&
 			(s->call != C_EXSCAN || c->group.me);
@@ -134,13 +138,13 @@ static int reduction(const struct step *s, tern_team *team, uint32_t root, struc
 	}
 	switch (s->call) {
 	case C_REDUCE:
-		return tern_team_reduce_start(team, root, in, out, n, s->type, s->how, op);
+		return tern_team_reduce_start(team, root, in, out, n, type, how, op);
 	case C_ALLREDUCE:
-		return tern_team_allreduce_start(team, in, out, n, s->type, s->how, op);
+		return tern_team_allreduce_start(team, in, out, n, type, how, op);
 	case C_SCAN:
-		return tern_team_scan_start(team, in, out, n, s->type, s->how, op);
+		return tern_team_scan_start(team, in, out, n, type, how, op);
 	default:
-		return tern_team_exscan_start(team, in, out, n, s->type, s->how, op);
+		return tern_team_exscan_start(team, in, out, n, type, how, op);
 	}
 }
 
@@ -207,8 +211,6 @@ void teams_open(void)
 	for (g->n = 0; g->n < program.ranks; g->n++)
 		g->rank[g->n] = g->n;
 	g->me = me;
-	code_is(&s, "tern_reduce_on()", tern_reduce_on(t, TERN_REDUCE_USER, model_compose, NULL),
-		0);
 }
 
 static void members_check(const struct step *s, tern_team *team, const struct group *g)

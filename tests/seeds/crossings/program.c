@@ -117,7 +117,7 @@ static void operation_draw(struct chance *c, struct step *s)
 	if (chance_one_in(c, 2))
 		s->how |= TERN_REDUCE_EXACT;
 	if (s->type == TERN_TYPE_UINT64 && chance_one_in(c, 3))
-		s->how = TERN_REDUCE_USER;
+		s->how = HOW_COMPOSE;
 }
 
 static void call_draw(struct chance *c, struct step *s, unsigned calls)

@@ -163,6 +163,7 @@ bool model_family(const struct step *s, const struct group *of, struct group *ou
 int model_colour(const struct step *s, uint32_t rank, int *key);
 uint32_t model_list(const struct step *s, const struct group *of, uint32_t *list);
 /* The program's own operation: composed maps x -> ax + b, which do not commute. */
-void model_compose(void *left, const void *right, size_t n, enum tern_type type, void *arg);
+enum { HOW_COMPOSE = 64 }; /* of a reduction: this function */
+void model_compose(void *left, const void *right, size_t n, void *arg);
 
 #endif

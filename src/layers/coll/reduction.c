@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The calls that combine elements: reductions to one member or to all, and scans. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "coll/far.h"
+
+struct reduction {
+	const void *in;
+	void *out;
+	size_t n;
+	enum tern_type type;
+	uintptr_t how;
+};
+
+static int reduction_check(const struct reduction *x, const char *name, struct combine *k)
+{
+	int rc = combine_find(x->type, x->how, name, k);
+	k->n = x->n;
+	if (!rc && x->n > SIZE_MAX / 4 / k->size)
+		rc = error_set(-EOVERFLOW, "%s was given %zu elements", name, x->n);
+	if (!rc)
+		rc = memory_check(x->in, x->n * k->size, 1, name);
+	return rc;
+}
+
+/* Elements in cells are not divided. */
+static bool near_may(const tern_team *team, const struct combine *k)
+{
+	return team->is_near && k->size <= PIECE_LEAST;
+}
+
+static struct near_step near_of(enum near_kind kind, uint32_t root, const struct reduction *x,
+				const struct combine *k)
+{
+	return (struct near_step){ .kind = kind,
+				   .root = root,
+				   .in = x->in,
+				   .out = x->out,
+				   .len = x->n * k->size,
+				   .unit = k->fn ? 0 : k->size };
+}
+
+static int reduction_begin(tern_team *team, const struct reduction *x, const char *name,
+			   struct run **r)
+{
+	struct combine k;
+	int rc = reduction_check(x, name, &k);
+	if (!rc)
+		rc = call_begin(team, name, r);
+	if (!rc)
+		(*r)->combine = k;
+	return rc;
+}
+
+/* `to`: "", or which member gets the result. */
+static void reduction_agree(struct run *r, const struct reduction *x, const char *to)
+{
+	char words[COMBINE_WORDS];
+	combine_words(x->type, x->how, words);
+	run_agree(r, " of %zu elements (%s)%s", x->n, words, to);
+}
+
+static void allreduce_steps(struct run *r, const struct reduction *x)
+{
+	tern_team *team = r->team;
+	size_t bytes = x->n * r->combine.size;
+	if (r->combine.ordered) {
+		far_ordered(r, &team->all, UINT32_MAX, x->in, x->out, x->n);
+	} else if (team->two_levels) {
+		if (team->near.n == 1)
+			step_copy(r, x->out, x->in, bytes);
+		near_add(r, NEAR_REDUCE, HEAD, x->in, x->out, bytes);
+		if (is_head(team))
+			far_allreduce(r, &team->heads, x->out, x->n);
+		near_add(r, NEAR_BROADCAST, HEAD, x->out, x->out, bytes);
+	} else {
+		step_copy(r, x->out, x->in, bytes);
+		far_allreduce(r, &team->all, x->out, x->n);
+	}
+	if (team->all.n == 1)
+		step_copy(r, x->out, x->in, bytes);
+	r->meets = x->n != 0;
+}
+
+static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, const char *name)
+{
+	struct run *r;
+	struct combine k;
+	int rc = reduction_check(x, name, &k);
+	if (!rc)
+		rc = memory_check(x->out, x->n * k.size, 1, name);
+	if (!rc && near_may(team, &k)) {
+		struct near_step s = near_of(NEAR_ALLREDUCE, 0, x, &k);
+		return run_near(team, name, &s, &k, op);
+	}
+	if (!rc)
+		rc = reduction_begin(team, x, name, &r);
+	if (rc)
+		return rc;
+	reduction_agree(r, x, "");
+	allreduce_steps(r, x);
+	return run_go(r, op);
+}
+
+int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+			uintptr_t how)
+{
+	INSIDE struct scope scope = team_scope(&team, __func__);
+	return allreduce(team, &(struct reduction){ in, out, n, type, how }, NULL,
+			 "tern_team_allreduce()");
+}
+
+int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
+			      enum tern_type type, uintptr_t how, tern_op *op)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
+	return allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
+			 "tern_team_allreduce_start()");
+}
+
+int call_max(tern_team *team, const uint64_t *in, uint64_t *out, const char *name)
+{
+	struct reduction x = { in, out, 1, TERN_TYPE_UINT64, TERN_REDUCE_MAX };
+	return allreduce(team, &x, NULL, name);
+}
+
+static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x)
+{
+	tern_team *team = r->team;
+	size_t bytes = x->n * r->combine.size;
+	if (team->all.n == 1) {
+		step_copy(r, x->out, x->in, bytes);
+	} else if (r->combine.ordered) {
+		far_ordered(r, &team->all, root, x->in, x->out, x->n);
+	} else if (team->two_levels) {
+		levels_reduce(r, root, x->in, x->out, x->n);
+	} else {
+		far_reduce(r, &team->all, root, x->in, x->out, x->n);
+	}
+}
+
+static int reduce(tern_team *team, uint32_t root, const struct reduction *x, tern_op *op,
+		  const char *name)
+{
+	struct run *r;
+	struct combine k;
+	int rc = root_check(team, root, name);
+	if (!rc && team->all.me == root)
+		rc = memory_check(x->out, x->n, 1, name);
+	if (!rc)
+		rc = reduction_check(x, name, &k);
+	if (!rc && near_may(team, &k)) {
+		struct near_step s = near_of(NEAR_REDUCE, root, x, &k);
+		return run_near(team, name, &s, &k, op);
+	}
+	if (!rc)
+		rc = reduction_begin(team, x, name, &r);
+	if (rc)
+		return rc;
+	char to[32];
+	snprintf(to, sizeof to, " to member %u", root);
+	reduction_agree(r, x, to);
+	reduce_steps(r, root, x);
+	return run_go(r, op);
+}
+
+int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
+		     enum tern_type type, uintptr_t how)
+{
+	INSIDE struct scope scope = team_scope(&team, __func__);
+	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, NULL,
+		      "tern_team_reduce()");
+}
+
+int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
+			   enum tern_type type, uintptr_t how, tern_op *op)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
+	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
+		      "tern_team_reduce_start()");
+}
+
+static int scan(tern_team *team, const struct reduction *x, bool inclusive, tern_op *op,
+		const char *name)
+{
+	struct run *r;
+	int rc = memory_check(x->out, inclusive || team->all.me ? x->n : 0, 1, name);
+	if (!rc)
+		rc = reduction_begin(team, x, name, &r);
+	if (rc)
+		return rc;
+	reduction_agree(r, x, "");
+	if (near_may(team, &r->combine))
+		step_near(r, near_of(inclusive ? NEAR_SCAN : NEAR_EXSCAN, 0, x, &r->combine));
+	else
+		far_scan(r, &team->all, x->in, x->out, x->n, inclusive);
+	if (team->all.n == 1 && inclusive)
+		step_copy(r, x->out, x->in, x->n * r->combine.size);
+	return run_go(r, op);
+}
+
+int tern_team_scan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+		   uintptr_t how)
+{
+	INSIDE struct scope scope = team_scope(&team, __func__);
+	return scan(team, &(struct reduction){ in, out, n, type, how }, true, NULL,
+		    "tern_team_scan()");
+}
+
+int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+			 uintptr_t how, tern_op *op)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
+	return scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
+		    "tern_team_scan_start()");
+}
+
+int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+		     uintptr_t how)
+{
+	INSIDE struct scope scope = team_scope(&team, __func__);
+	return scan(team, &(struct reduction){ in, out, n, type, how }, false, NULL,
+		    "tern_team_exscan()");
+}
+
+int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
+			   enum tern_type type, uintptr_t how, tern_op *op)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
+	return scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
+		    "tern_team_exscan_start()");
+}
+
+/* -- A part for each member -------------------------------------------------------------------- */
+
+/* Where the part of each member begins; in the run's scratch. NULL: kept as -ENOMEM. */
+static size_t *cuts_of(struct run *r, const size_t *counts)
+{
+	uint32_t n = r->team->all.n;
+	size_t *cuts = (size_t *)(void *)run_scratch(r, (n + 1) * sizeof *cuts);
+	if (cuts)
+		cuts[0] = 0;
+	for (uint32_t i = 0; cuts && i < n; i++)
+		cuts[i + 1] = cuts[i] + counts[i];
+	return cuts;
+}
+
+static void reduce_scatter_steps(struct run *r, const struct reduction *x, const size_t *counts)
+{
+	tern_team *team = r->team;
+	size_t size = r->combine.size, *cuts = cuts_of(r, counts);
+	struct reduction all = *x;
+	if (!cuts)
+		return;
+	if (!near_may(team, &r->combine)) {
+		far_reduce_scatter(r, &team->all, x->in, x->out, cuts);
+		return;
+	}
+	all.out = run_scratch(r, x->n * size);
+	if (!all.out)
+		return;
+	step_near(r, near_of(NEAR_ALLREDUCE, 0, &all, &r->combine));
+	step_copy(r, x->out, (char *)all.out + cuts[team->all.me] * size,
+		  counts[team->all.me] * size);
+}
+
+static int counts_sum(const tern_team *team, const size_t *counts, const char *name, size_t *sum)
+{
+	if (!counts)
+		return error_set(-EINVAL, "%s was given no counts", name);
+	*sum = 0;
+	for (uint32_t i = 0; i < team->all.n; i++)
+		if (__builtin_add_overflow(*sum, counts[i], sum))
+			return error_set(-EOVERFLOW, "%s was given %zu elements for member %u",
+					 name, counts[i], i);
+	return 0;
+}
+
+static int reduce_scatter(tern_team *team, struct reduction x, const size_t *counts, tern_op *op,
+			  const char *name)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	struct run *r;
+	int rc = counts_sum(team, counts, name, &x.n);
+	if (!rc && team->all.n)
+		rc = memory_check(x.out, counts[team->all.me], 1, name);
+	if (!rc)
+		rc = reduction_begin(team, &x, name, &r);
+	if (rc)
+		return rc;
+	reduction_agree(r, &x, "");
+	reduce_scatter_steps(r, &x, counts);
+	return run_go(r, op);
+}
+
+int tern_team_reduce_scatter(tern_team *team, const void *in, void *out, const size_t *counts,
+			     enum tern_type type, uintptr_t how)
+{
+	return reduce_scatter(team, (struct reduction){ in, out, 0, type, how }, counts, NULL,
+			      "tern_team_reduce_scatter()");
+}
+
+int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, const size_t *counts,
+				   enum tern_type type, uintptr_t how, tern_op *op)
+{
+	return reduce_scatter(team, (struct reduction){ in, out, 0, type, how }, counts, op,
+			      "tern_team_reduce_scatter_start()");
+}
