@@ -15,6 +15,9 @@
  * An operation that was started with a handle (tern/op.h) tells that handle when it is complete,
  * and tern_op_state() says how far it is. One that was started without waits until it is complete.
  *
+ * A send to TERN_RANK_NONE, and a receive from it, do nothing and are complete at once; the
+ * envelope has that rank and 0 bytes.
+ *
  * Conventions are those of <tern/tern.h>. In a handler only tern_op_state() is allowed. A receive
  * from any rank fails when no other rank is left; calls that wait for one also give up as
  * tern_wait() does.

@@ -18,7 +18,11 @@ int tern_send_local_start(tern *t, uint32_t dst, tern_id id, const void *data, s
 	if (!op)
 		return tern_send_start(t, dst, id, data, len, TERN_SEND_AUTO, local);
 	int rc = send_check(m, dst, 0);
-	return rc ? rc : send_tracked(m, dst, id, &l, TERN_SEND_SYNC, local, op);
+	if (rc || dst != TERN_RANK_NONE)
+		return rc ? rc : send_tracked(m, dst, id, &l, TERN_SEND_SYNC, local, op);
+	eager_done(m, local);
+	eager_done(m, op);
+	return 0;
 }
 
 /* Of the sends and receives of a handle, the state of the one that is least far. */

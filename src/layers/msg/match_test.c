@@ -433,3 +433,28 @@ TEST(ten_thousand_receives_with_ids_of_their_own_each_get_their_message)
 	CHECK_IS(msg_of(local[0])->recvs.used, 0);
 	local_close();
 }
+
+TEST(nobody_takes_messages_and_sends_empty_ones)
+{
+	uint64_t word = 7;
+	tern_part part = { .base = &word, .run = 8 };
+	const tern_match none = { .rank = TERN_RANK_NONE, .id = 5 };
+	tern_op op = TERN_OP, left = TERN_OP;
+	tern_envelope env = { .len = 99 };
+	local_open(2);
+	CHECK_IS(tern_send(local[0], TERN_RANK_NONE, 5, &word, 8), 0);
+	CHECK_IS(tern_recv(local[0], TERN_RANK_NONE, 5, &word, 8, &env), 0);
+	CHECK(env.src == TERN_RANK_NONE && env.len == 0 && env.id == 5 && env.error == 0);
+	CHECK_IS(tern_recv(local[0], TERN_RANK_NONE, 5, &word, 8, NULL), 0);
+	CHECK_IS(tern_send_start(local[0], TERN_RANK_NONE, 5, &word, 8, TERN_SEND_SYNC, &op), 0);
+	CHECK_IS(tern_send_parts_start(local[0], TERN_RANK_NONE, 5, &part, 1, 0, &op), 0);
+	CHECK_IS(tern_send_each_start(local[0], TERN_RANK_NONE, &(tern_id){ 5 }, &part, 1, 0, &op),
+		 0);
+	CHECK_IS(tern_send_local_start(local[0], TERN_RANK_NONE, 5, &word, 8, &left, &op), 0);
+	CHECK_IS(tern_recv_start(local[0], &none, &word, 8, &env, &op), 0);
+	CHECK_IS(tern_recv_parts_start(local[0], &none, &part, 1, &env, &op), 0);
+	CHECK_IS(op.pending + left.pending, 0);
+	CHECK_IS(op.error, 0);
+	CHECK_IS(word, 7);
+	local_close();
+}

@@ -207,6 +207,7 @@ void send_over(struct msg *m, struct sending *s, int error);
 void send_cancelled(struct msg *m, struct sending *s); /* it is over: it was taken back */
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
 int send_check(struct msg *m, uint32_t dst, unsigned flags);
+void eager_done(struct msg *m, tern_op *op);
 /*
  * Begins a send that has been checked. `local`, which may be NULL, is told when its data may be
  * changed: at once if it goes whole, else with `op`.

@@ -119,6 +119,7 @@ struct recv_args {
 	tern_op *op;
 };
 
+/* 1: there is nothing to receive, from nobody. */
 static int recv_check(struct msg *m, const struct recv_args *w)
 {
 	/* `reach` says that this is the program. */
@@ -127,12 +128,12 @@ static int recv_check(struct msg *m, const struct recv_args *w)
 	int rc = rules_rank(m->e, "a receive");
 	if (!rc)
 		rc = rules_program(m->e, "a receive");
-	if (!rc && w->src != TERN_RANK_ANY)
+	if (!rc && w->src != TERN_RANK_ANY && w->src != TERN_RANK_NONE)
 		rc = rules_destination(m->e, w->src);
 	if (!rc && w->flags & ~(unsigned)TERN_RECV_UPTO)
 		rc = error_set(-EINVAL, "a receive was given the flags %#x, which it does not know",
 			       w->flags);
-	return rc;
+	return rc ? rc : w->src == TERN_RANK_NONE;
 }
 
 static int recv_refuse(const struct msg *m)
@@ -184,6 +185,14 @@ static bool recv_is_hopeless(struct msg *m, const struct recv_args *w)
 	return m->e->site.peer[w->src].lost;
 }
 
+static int recv_nothing(struct msg *m, const struct recv_args *w)
+{
+	if (w->env)
+		*w->env = (tern_envelope){ .src = TERN_RANK_NONE, .id = w->id };
+	eager_done(m, w->op);
+	return 0;
+}
+
 static int recv_begin(struct msg *m, const struct recv_args *w)
 {
 	struct receiving *r = NULL;
@@ -194,7 +203,7 @@ static int recv_begin(struct msg *m, const struct recv_args *w)
 	if (!rc)
 		rc = recv_new(m, w, &r);
 	if (rc)
-		return rc;
+		return rc < 0 ? rc : recv_nothing(m, w);
 	w->op->pending++;
 	if (a) /* no earlier receive could take it, or it would have */
 		arrival_take(m, a, r);

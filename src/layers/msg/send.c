@@ -255,7 +255,7 @@ int send_check(struct msg *m, uint32_t dst, unsigned flags)
 	int rc = rules_rank(m->e, "a send");
 	if (!rc)
 		rc = rules_program(m->e, "a send");
-	if (!rc)
+	if (!rc && dst != TERN_RANK_NONE)
 		rc = rules_destination(m->e, dst);
 	if (!rc && (flags & ~known || (flags & TERN_SEND_READY && flags & TERN_SEND_RENDEZVOUS)))
 		rc = error_set(-EINVAL,
@@ -263,8 +263,8 @@ int send_check(struct msg *m, uint32_t dst, unsigned flags)
 	return rc;
 }
 
-/* A message has gone whole and needs no answer. */
-static void eager_done(struct msg *m, tern_op *op)
+/* A message has gone whole and needs no answer, or was for nobody. */
+void eager_done(struct msg *m, tern_op *op)
 {
 	op->pending++;
 	op_end(m->e, op, 0);
@@ -308,6 +308,10 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	int rc = send_check(m, dst, flags);
 	if (rc)
 		return rc;
+	if (dst == TERN_RANK_NONE) {
+		eager_done(m, op);
+		return 0;
+	}
 	if (flags & TERN_SEND_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags))
 		return send_tracked(m, dst, id, l, flags, NULL, op);
 	rc = eager_send(m, dst, id, l, flags & TERN_SEND_READY, 0);
@@ -400,7 +404,7 @@ static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, 
 	tern_op own = TERN_OP;
 	struct layout l = layout_block(data, len);
 	int rc = send_check(m, dst, 0);
-	if (rc)
+	if (rc || dst == TERN_RANK_NONE)
 		return rc;
 	if (eager_may(m, dst, len, cells_of(len), 0))
 		return eager_send(m, dst, id, &l, 0, 0);
@@ -486,7 +490,7 @@ static int each_begin(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 	int rc = each_check(m, dst, parts, n, flags);
 	if (rc)
 		return rc;
-	rc = each_at_once(m, dst, ids, parts, n, flags);
+	rc = dst == TERN_RANK_NONE ? 0 : each_at_once(m, dst, ids, parts, n, flags);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
