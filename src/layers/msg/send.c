@@ -233,7 +233,7 @@ static uint32_t blocks_share(const struct msg *m)
 
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 {
-	struct sending *s;
+	struct sending *s = NULL;
 	if (m->peer[dst].blocks >= blocks_share(m))
 		return -EAGAIN;
 	int rc = send_new(m, dst, id, l, TERN_SEND_AUTO, NULL, &s);
@@ -274,7 +274,7 @@ void eager_done(struct msg *m, tern_op *op)
 int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
 		 tern_op *local, tern_op *op)
 {
-	struct sending *s;
+	struct sending *s = NULL;
 	bool whole = eager_may(m, dst, l->total, cells_of(l->total), flags);
 	int rc = send_new(m, dst, id, l, flags & (TERN_SEND_READY | TERN_SEND_SYNC), op, &s);
 	if (rc)
