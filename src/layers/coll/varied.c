@@ -281,7 +281,7 @@ static int varied_begin(tern_team *team, const struct varied_call *x, const char
 
 static int varied_go(tern_team *team, const struct varied_call *x, tern_op *op, const char *name)
 {
-	struct run *r;
+	struct run *r = NULL;
 	int rc = varied_begin(team, x, name, &r);
 	if (rc)
 		return rc;
