@@ -135,8 +135,9 @@ static void sections_active(struct app_job *j)
 	app_must(j, tern_team_barrier(j->team)); /* everybody has got */
 }
 
-static uint64_t sections_sender(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t sections_sender(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	struct app_job *j = job;
 	tern_op op = TERN_OP;
 	(void)word;
@@ -244,7 +245,7 @@ static void open(struct app_job *j)
 			image[l * side + c] = app_pixel(bits, first_row + l, c);
 	expect(j);
 	job = j;
-	app_must(j, tern_thread_on(j->t, SENDER, sections_sender));
+	app_must(j, tern_thread_on(j->t, SENDER, sections_sender, NULL));
 	app_requests_open(j);
 	j->amount = CLASSES * 1e-6 * (double)side * (double)side;
 }

@@ -174,8 +174,9 @@ static void rows_finish(tern *t)
 }
 
 /* Words: which value, and its bits. */
-static uint64_t bring(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t bring(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	double value;
 	memcpy(&value, &word[1], sizeof value);
 	value_use(t, word[0], value);
@@ -308,7 +309,7 @@ static void open(struct app_job *j)
 	in = app_memory(j, (double)in_from[(uint64_t)m.levels * j->size] * sizeof *in);
 	uses_make(j);
 	expect();
-	app_must(j, tern_thread_on(j->t, BRING, bring));
+	app_must(j, tern_thread_on(j->t, BRING, bring, NULL));
 	app_must(j, tern_barrier(j->t));
 	j->amount = 2e-6 * (double)m.from[m.rows];
 }

@@ -62,8 +62,9 @@ static uint64_t *copy_get(tern *t, tern_addr at, size_t n)
 }
 
 /* Words: where the part begins, and how many numbers it has. */
-static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	tern_addr at = word[0];
 	size_t n = word[1];
 	void *near;
@@ -93,7 +94,7 @@ int main(void)
 	tern *t;
 	must(tern_open(&t, NULL));
 	must(tern_on(t, SORTED, on_sorted));
-	must(tern_thread_on(t, SORT, sort));
+	must(tern_thread_on(t, SORT, sort, NULL));
 	must(tern_barrier(t)); /* everybody knows the function */
 	if (tern_rank(t) == 0) {
 		void *memory;

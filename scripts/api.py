@@ -13,9 +13,7 @@ import textwrap
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 HEADERS = "tern op mem send buf chan async thread sequence coll post stats sim".split()
-OWN = r"""tern_thread_start_words
-tern_spawn(_data|_first)?_words
-tern_post_(rare|call|inline|any|kind|write|full)"""
+OWN = r"""tern_post_(rare|call|inline|any|kind|write|full)"""
 TOKEN = re.compile(r"/\*.*?\*/|^#(?:[^\n\\]|\\.|\\\n)*|\n[ \t]*\n", re.S | re.M)
 
 

@@ -23,8 +23,9 @@ static void on_data(tern *t, const tern_msg *msg)
 }
 
 /* Words: where the data go, where they are, how many bytes. */
-static uint64_t request(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t request(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	void *p;
 	tern_op left = TERN_OP;
 	int rc = tern_addr_local(t, word[1], word[2], &p);
@@ -45,7 +46,7 @@ static void request_done(tern *t, uint32_t rank, int rc, uint64_t result, void *
 
 void app_requests_open(struct app_job *j)
 {
-	app_must(j, tern_thread_on(j->t, REQUEST, request));
+	app_must(j, tern_thread_on(j->t, REQUEST, request, NULL));
 	app_must(j, tern_on(j->t, DATA, on_data));
 	app_must(j, tern_barrier(j->t)); /* every rank knows the function */
 }

@@ -29,7 +29,7 @@ TERN_BEGIN_
  * One turn. 1: there is more to do, call again; -EAGAIN: there is, but nothing could be done now;
  * 0: it is over. Any other negative code: it is over, and that is the handle's error.
  */
-typedef int tern_turn(tern *t, void *arg);
+typedef int tern_async_turn(tern *t, void *arg);
 
 /*
  * Gives fn(t, arg) one turn after another until it is over. Everything in the queue has its turn in
@@ -37,7 +37,7 @@ typedef int tern_turn(tern *t, void *arg);
  * when TERN_QUEUE_MAX functions are in the queue. What is not over when the endpoint is closed is
  * dropped.
  */
-int tern_async_start(tern *t, tern_turn *fn, void *arg, tern_op *op);
+int tern_async_start(tern *t, tern_async_turn *fn, void *arg, tern_op *op);
 
 /* -- Asynchronous sends --------------------------------------------------------------------- */
 
@@ -104,18 +104,17 @@ int tern_async_put_start(tern *t, tern_addr dst, const void *src, size_t len, te
 /* -- The internal buffer ------------------------------------------------------------------- */
 
 /*
- * Two channels between the program and the communication processor of one endpoint.
- * tern_chan_internal() gives the program's ends, tern_chan_internal_other() those for what runs on
- * the processor: turns, procedures, handlers. All calls of <tern/chan.h> but tern_chan_close()
- * apply.
+ * Two channels between the program and the communication processor of one endpoint: the ends of one
+ * side, to send to the other and to receive from it. What runs on the processor is turns,
+ * procedures, handlers. All calls of <tern/chan.h> but tern_chan_close() apply.
  *
  * A message to the processor that begins with a procedure (tern_chan_call(), a number of
  * tern_async_on()) is drained by it, as if it came from another rank; `src` is the own one. What
  * begins otherwise is left for turns to get. The program runs procedures that come from the
  * processor with tern_chan_run().
  */
-int tern_chan_internal(tern *t, tern_chan **to, tern_chan **from);
-int tern_chan_internal_other(tern *t, tern_chan **to, tern_chan **from);
+enum tern_async_side { TERN_ASYNC_PROGRAM, TERN_ASYNC_PROCESSOR };
+int tern_async_chan(tern *t, enum tern_async_side side, tern_chan **to, tern_chan **from);
 
 enum { TERN_QUEUE_MAX = 256, TERN_ASYNC_MAX = 256 };
 

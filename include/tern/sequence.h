@@ -28,9 +28,6 @@ enum tern_way {
 	TERN_WAY_PLAIN, /* on a network that provides less, data may be lost or confused */
 };
 
-/* What `way` means for messages to `rank`: TERN_WAY_FULL or TERN_WAY_PLAIN. */
-enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way);
-
 /*
  * What a receiver does with a sequence. `accept` gives memory for `len` bytes, or NULL: its sender
  * then asks again later. `end` is called once, when all of it lies there; the memory is the

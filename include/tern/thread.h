@@ -24,10 +24,10 @@ enum {
 };
 
 /*
- * What a thread runs. `word` has all eight; those that were not given are 0. What it returns is the
- * result.
+ * What a thread runs. `word` has all eight; those that were not given are 0. `arg` is what
+ * tern_thread_on() was given. What it returns is the result.
  */
-typedef uint64_t tern_thread_fn(tern *t, const uint64_t word[TERN_WORDS_MAX]);
+typedef uint64_t tern_thread_fn(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg);
 
 /*
  * A thread created at `rank` has ended: rc is 0, and `result` what its function has returned; or rc
@@ -41,7 +41,7 @@ typedef void tern_thread_done(tern *t, uint32_t rank, int rc, uint64_t result, v
  * Registers `fn` under `id`; every rank uses the same numbers. -ERANGE, -EINVAL without a function,
  * -ENOMEM.
  */
-int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
+int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn, void *arg);
 
 /* -- Creating ----------------------------------------------------------------------- */
 
@@ -52,38 +52,34 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
  * another start in the order of their creation. Never waits for the thread, or for room at its
  * rank.
  */
-#define tern_spawn(t, rank, id, done, ...)                             \
-	tern_spawn_words(t, rank, id, done, TERN_COUNT1_(__VA_ARGS__), \
-			 TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_spawn(t, rank, id, done, ...)                              \
+	tern_spawn_words_(t, rank, id, done, TERN_COUNT1_(__VA_ARGS__), \
+			  TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
-/*
- * The same on each of the ranks 0 .. n-1, or on all: n callbacks. On all of them or, with an error,
- * on none.
- */
-#define tern_spawn_first(t, n, id, done, ...)                             \
-	tern_spawn_first_words(t, n, id, done, TERN_COUNT1_(__VA_ARGS__), \
-			       TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-#define tern_spawn_all(t, id, done, ...) tern_spawn_first(t, tern_size(t), id, done, __VA_ARGS__)
-
-/*
- * tern_spawn_data(t, rank, id, done, arg, data, len, ...) is tern_spawn() with `len` bytes besides,
- * 0 to TERN_SPAWN_DATA_MAX: arguments for which the words are too few. They are copied by the call,
- * travel in the creating message, and are there when the thread starts: tern_thread_data().
- * -EMSGSIZE for more, -ENOMEM; and `done` gets -ENOMEM if the rank has no memory for them.
- */
-#define tern_spawn_data(t, rank, id, done, arg, data, ...)                             \
-	tern_spawn_data_words(t, rank, id, done, arg, data, TERN_COUNT1_(__VA_ARGS__), \
-			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-
-/* All of them with `n` words of an array, which are copied. -E2BIG for more than TERN_WORDS_MAX. */
+/* The same with `n` words of an array, which are copied. -E2BIG for more than TERN_WORDS_MAX. */
 int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 		     unsigned n, const uint64_t *words);
-int tern_spawn_data_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
-			  const void *data, size_t len, unsigned n, const uint64_t *words);
-int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, void *arg,
-			   unsigned n, const uint64_t *words);
-int tern_spawn_all_array(tern *t, unsigned id, tern_thread_done *done, void *arg, unsigned n,
-			 const uint64_t *words);
+
+#define TERN_SPAWN_ALL UINT32_MAX /* as `count`: on every rank from `rank` on */
+
+/* What is not set is 0: one thread, without a callback, words or data. */
+typedef struct tern_spawn_args {
+	uint32_t rank, count; /* on so many ranks from `rank` on; 0 means 1 */
+	unsigned id;
+	unsigned n; /* words */
+	const uint64_t *words;
+	tern_thread_done *done; /* called for each thread */
+	void *arg;
+	const void *data; /* besides the words: tern_thread_data() */
+	size_t len;       /* up to TERN_SPAWN_DATA_MAX */
+} tern_spawn_args;
+
+/*
+ * Creates a thread on each of several ranks, or with data: on all of the ranks or, with an error,
+ * on none. Words and data are copied by the call and travel in the creating message. -EMSGSIZE,
+ * -ENOMEM for the data; and `done` gets -ENOMEM if a rank has no memory for them.
+ */
+int tern_spawn_with(tern *t, const tern_spawn_args *a);
 
 /* A thread to be joined: the caller's memory, until it is. */
 typedef struct tern_thread {
@@ -98,9 +94,9 @@ typedef struct tern_thread {
  * tern_thread_join() waits for it: 0 and the result in *result, unless that is NULL, or the code
  * that a callback would get.
  */
-#define tern_thread_start(t, rank, id, ...)                             \
-	tern_thread_start_words(t, rank, id, TERN_COUNT1_(__VA_ARGS__), \
-				TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_thread_start(t, rank, id, ...)                              \
+	tern_thread_start_words_(t, rank, id, TERN_COUNT1_(__VA_ARGS__), \
+				 TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_thread_start_array(tern *t, uint32_t rank, unsigned id, tern_thread *thread, unsigned n,
 			    const uint64_t *words);
 int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result);
@@ -118,13 +114,12 @@ uint64_t tern_thread_self(const tern *t);
 /* The rank that has created the thread that calls; the rank itself in the program. */
 uint32_t tern_thread_creator(const tern *t);
 /*
- * What tern_spawn_data() has given to the thread that calls and, unless `len` is NULL, its length;
+ * What tern_spawn_with() has given to the thread that calls and, unless `len` is NULL, its length;
  * NULL and 0 if there is none, and in the program. It is the thread's until it ends.
  */
 const void *tern_thread_data(const tern *t, size_t *len);
-/* Threads that have started at this rank and not ended; the most there can be (TERN_CONTEXTS). */
+/* Threads that have started at this rank and not ended; TERN_CONTEXTS is the most there can be. */
 unsigned tern_thread_count(const tern *t);
-unsigned tern_thread_limit(const tern *t);
 
 /* -- Locks between the threads of a rank ----------------------------------------------- */
 
@@ -143,14 +138,10 @@ int tern_mutex_unlock(tern *t, tern_mutex *m);
 
 /* -- The inline path: what the macros call --------------------------------------------- */
 
-int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
-		     void *arg, TERN_ALL_);
-int tern_spawn_data_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
-			  const void *data, unsigned n, size_t len, TERN_ALL_);
-int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
-			   void *arg, TERN_ALL_);
-int tern_thread_start_words(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
-			    TERN_ALL_);
+int tern_spawn_words_(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
+		      void *arg, TERN_ALL_);
+int tern_thread_start_words_(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
+			     TERN_ALL_);
 
 TERN_END_
 

@@ -11,8 +11,9 @@
 
 enum { EMPTY, BURST = 1000 };
 
-static uint64_t empty(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t empty(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	return word[0];
 }
@@ -20,7 +21,7 @@ static uint64_t empty(tern *t, const uint64_t word[TERN_WORDS_MAX])
 static int spawn_open(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
-	return rc ? rc : tern_thread_on(p->t, EMPTY, empty);
+	return rc ? rc : tern_thread_on(p->t, EMPTY, empty, NULL);
 }
 
 /* -- One after another -------------------------------------------------------------------- */
@@ -83,8 +84,9 @@ static const struct test test_spawn_rate = {
 
 static uint64_t yielding;
 
-static uint64_t yield_often(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t yield_often(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	for (uint64_t i = 0; i < word[0]; i++)
 		tern_thread_yield(t);
 	yielding--;
@@ -97,7 +99,7 @@ static int switch_open(struct bench_rank *p)
 {
 	(void)p;
 	int rc = tern_open_local(1, &alone);
-	return rc ? rc : tern_thread_on(alone, EMPTY, yield_often);
+	return rc ? rc : tern_thread_on(alone, EMPTY, yield_often, NULL);
 }
 
 /*

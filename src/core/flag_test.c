@@ -176,8 +176,9 @@ TEST(an_operation_outlives_the_limit_of_its_wait)
 static struct ending late, soon;
 static tern_flag never;
 
-static uint64_t wait_a_little(tern *t, const uint64_t word_of[6])
+static uint64_t wait_a_little(tern *t, const uint64_t word_of[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	CHECK_IS(tern_wait_for(t, &never, 1, word_of[0]), -ETIMEDOUT);
 	return word_of[0];
 }

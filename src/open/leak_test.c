@@ -216,8 +216,9 @@ TEST(blocks_and_streams_leave_nothing)
 	leaks_nothing(sequences);
 }
 
-static uint64_t nothing(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t nothing(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t, (void)word;
 	return 0;
 }
@@ -225,7 +226,7 @@ static uint64_t nothing(tern *t, const uint64_t word[TERN_WORDS_MAX])
 static int threads(void)
 {
 	for (uint32_t r = 0; r < 3; r++)
-		TRY(tern_thread_on(local[r], 1, nothing));
+		TRY(tern_thread_on(local[r], 1, nothing, NULL));
 	for (uint32_t r = 0; r < 3; r++)
 		TRY(tern_spawn(local[0], r, 1, NULL, NULL));
 	return 0;

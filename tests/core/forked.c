@@ -173,7 +173,7 @@ static void layers(void)
 	REFUSED(tern_chan_to(t, next, 77, &c));
 	REFUSED(tern_chan_from(t, next, 77, &c));
 	REFUSED(tern_async_start(t, turn, NULL, &op));
-	REFUSED(tern_chan_internal(t, &c, &d));
+	REFUSED(tern_async_chan(t, TERN_ASYNC_PROGRAM, &c, &d));
 	REFUSED(tern_async_get_start(t, &word, there, 8, &op));
 	REFUSED(tern_mutex_try(t, &mutex));
 	REFUSED(tern_mutex_lock(t, &mutex));

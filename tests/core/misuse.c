@@ -114,8 +114,9 @@ static void procedure(tern *t, tern_in *i, void *arg)
 	(void)t, (void)i, (void)arg;
 }
 
-static uint64_t light(tern *t, const uint64_t w[TERN_WORDS_MAX])
+static uint64_t light(tern *t, const uint64_t w[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	return w[0];
 }

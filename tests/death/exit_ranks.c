@@ -97,8 +97,9 @@ static void on_stopped(tern *t, const tern_msg *m)
 	tern_defer(t, exit_later, NULL);
 }
 
-static uint64_t exit_lightly(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t exit_lightly(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)word;
 	on_exit_asked(t, NULL);
 	return 0;
@@ -186,7 +187,7 @@ int main(int argc, char **argv)
 	if (tern_open(&t, &options) || tern_on(t, EXIT, on_exit_asked) ||
 	    tern_on(t, NOTHING, on_nothing) || tern_on(t, STUCK, on_stuck) ||
 	    tern_on(t, SLOW, on_slow) || tern_on(t, STOPPED, on_stopped) ||
-	    tern_on(t, BUSY, on_busy) || tern_thread_on(t, LIGHT, exit_lightly))
+	    tern_on(t, BUSY, on_busy) || tern_thread_on(t, LIGHT, exit_lightly, NULL))
 		return 102;
 	if (tern_rank(t) == who)
 		printf("rank %u has its answer\n", who); /* which is buffered */

@@ -230,7 +230,7 @@ static void layer_begin(unsigned what, tern_op *o)
 					   o);
 		break;
 	case 2:
-		(void)!tern_spawn_words(t[0], 1, 0, NULL, 2, NULL, 1, 2, 0, 0, 0, 0, 0, 0);
+		(void)!tern_spawn_words_(t[0], 1, 0, NULL, 2, NULL, 1, 2, 0, 0, 0, 0, 0, 0);
 		break;
 	default:
 		(void)!tern_request(t[0], 1, SAY, 0);
@@ -280,8 +280,9 @@ static int drainer(tern *at, tern_incoming *m, void *arg)
 	return tern_chan_get(m->in, &value, sizeof value);
 }
 
-static uint64_t thread(tern *at, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t thread(tern *at, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)at;
 	return word[0];
 }
@@ -331,7 +332,7 @@ static void job_open(bool udp)
 	for (int r = 0; r < 2; r++) {
 		REQUIRE((heap[r] = handed_alloc(t[r], HEAP)) != NULL);
 		heap[r] += TERN_CHAN_LEAF - (uintptr_t)heap[r] % TERN_CHAN_LEAF;
-		REQUIRE(tern_thread_on(t[r], 0, thread) == 0 &&
+		REQUIRE(tern_thread_on(t[r], 0, thread, NULL) == 0 &&
 			tern_async_on(t[r], 0, drainer, NULL) == 0);
 		REQUIRE(tern_buf_alloc(t[r], 0, 64, 4, 0) == 0);
 		REQUIRE(tern_buf_alloc(t[r], 1, 64, 4, TERN_BUF_ORDER | TERN_BUF_SPILL) == 0);

@@ -143,8 +143,7 @@ calls=('tern_request(t, 0, 0' 'tern_reply(t, m, 0' 'tern_request_data(t, 0, 0, "
 	'tern_reply_commit(t, m, claimed, 0' 'tern_put_request(t, a, 0, "x", 1'
 	'tern_put_request_start(t, a, 0, "x", 1, NULL, NULL'
 	'tern_put_reply(t, m, a, 0, "x", 1, NULL'
-	'tern_spawn(t, 0, 0, 0, 0' 'tern_spawn_first(t, 1, 0, 0, 0'
-	'tern_spawn_data(t, 0, 0, 0, 0, "x", 1' 'tern_thread_start(t, 0, 0, thread')
+	'tern_spawn(t, 0, 0, 0, 0' 'tern_thread_start(t, 0, 0, thread')
 compile() { # COMPILER WORDS TYPE...: every call with these words, of each type
 	local compiler=$1 words=$2 call type
 	shift 2

@@ -11,8 +11,9 @@
 
 enum { EMPTY, THREAD = 0, REQUESTS = 50, STEPS_MOST = 200000 };
 
-static uint64_t nothing(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t nothing(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	return word[0];
 }
@@ -25,7 +26,7 @@ static void open_two(bool threads)
 	local_polled();
 	local_open(2);
 	for (unsigned r = 0; threads && r < 2; r++) {
-		CHECK_IS(tern_thread_on(local[r], THREAD, nothing), 0);
+		CHECK_IS(tern_thread_on(local[r], THREAD, nothing, NULL), 0);
 		CHECK_IS(tern_thread_start(local[r], r, THREAD, &thread, 1), 0);
 		CHECK_IS(tern_thread_join(local[r], &thread, NULL), 0);
 	}

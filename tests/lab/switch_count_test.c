@@ -61,8 +61,9 @@ static void loop_switch(uint32_t n)
 
 static tern *t;
 
-static uint64_t yield_back(tern *e, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t yield_back(tern *e, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	while (word[0] == 0)
 		tern_thread_yield(e);
 	return 0;
@@ -79,7 +80,7 @@ static void loop_yield(uint32_t n)
 static void yield_prepare(const char *slice)
 {
 	setenv("TERN_SLICE", slice, 1);
-	if (tern_open_local(1, &t) || tern_thread_on(t, 0, yield_back) ||
+	if (tern_open_local(1, &t) || tern_thread_on(t, 0, yield_back, NULL) ||
 	    tern_spawn(t, 0, 0, NULL, NULL))
 		_exit(1);
 	while (!tern_thread_count(t))

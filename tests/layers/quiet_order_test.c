@@ -188,8 +188,9 @@ static void wait_long(tern *t, void *arg)
 	waited = true;
 }
 
-static uint64_t thread_main(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t thread_main(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)word;
 	while (!waiting)
 		CHECK_IS(tern_thread_yield(t), 0);
@@ -204,7 +205,7 @@ TEST(it_waits_for_a_deferred_function_that_waits_while_a_thread_calls_it)
 	tern *t;
 	tern_thread thread = { 0 };
 	places_open(&t);
-	REQUIRE(tern_thread_on(t, THREAD, thread_main) == 0);
+	REQUIRE(tern_thread_on(t, THREAD, thread_main, NULL) == 0);
 	CHECK_IS(tern_defer(t, wait_long, NULL), 0);
 	CHECK_IS(tern_thread_start(t, 0, THREAD, &thread), 0);
 	CHECK_IS(tern_thread_join(t, &thread, NULL), 0);

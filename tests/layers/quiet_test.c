@@ -150,8 +150,9 @@ static int post_some(tern *t, uint64_t life)
 	return tern_post(t, someone(), handler[throw_dice(4)], life);
 }
 
-static uint64_t thread_main(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t thread_main(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	for (uint64_t n = throw_dice(4); n; n--)
 		CHECK_IS(tern_thread_yield(t), 0);
 	run(t, word[0]);
@@ -318,7 +319,7 @@ static void quiet_rank(void)
 		tern_on(t, ON_ANSWER, on_answer) == 0 && tern_on(t, ON_ITEM, on_item) == 0 &&
 		tern_post_on(t, ON_ITEMS, on_items, NULL) == 0 &&
 		tern_async_on(t, DRAINER, drain, NULL) == 0 &&
-		(!threads || tern_thread_on(t, THREAD, thread_main) == 0) &&
+		(!threads || tern_thread_on(t, THREAD, thread_main, NULL) == 0) &&
 		tern_alloc_all(t, BYTES, &p) == 0);
 	heap = p;
 	letter_expect(t);

@@ -47,8 +47,9 @@ static uint64_t tree_nodes(uint64_t depth, uint64_t state)
  * Grows from `word[1]`, which decides everything, so that the number of nodes does not depend on
  * who runs when. The parent waits for all its children.
  */
-static uint64_t tree(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t tree(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	struct sum s = { 0 };
 	uint64_t children = word[0] ? chance_of(word[1], 0) % 4 : 0;
 	for (uint64_t i = 0; i < children; i++) {
@@ -66,7 +67,7 @@ static uint64_t tree(tern *t, const uint64_t word[TERN_WORDS_MAX])
 static void trees(void)
 {
 	tern *t = ranks_open();
-	CHECK_IS(tern_thread_on(t, TREE, tree), 0);
+	CHECK_IS(tern_thread_on(t, TREE, tree, NULL), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		uint64_t state = chance_of(seed, tern_rank(t) * 100 + i), nodes = 0;
@@ -97,8 +98,9 @@ TEST(so_they_do_with_more_ranks_than_cores)
 
 /* -- Floods --------------------------------------------------------------------------------- */
 
-static uint64_t echo(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t echo(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	if (word[1] % 3 == 0)
 		tern_thread_yield(t);
 	return word[0];
@@ -117,7 +119,7 @@ static void flood(void)
 	static _Atomic uint64_t ends;
 	uint64_t each = check_scaled(20000), made = 0;
 	tern *t = ranks_open();
-	CHECK_IS(tern_thread_on(t, ECHO, echo), 0);
+	CHECK_IS(tern_thread_on(t, ECHO, echo, NULL), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	for (uint64_t i = 0; i < each; i++, made++)
 		CHECK_IS(tern_spawn(t, (uint32_t)(chance_of(seed, i) % tern_size(t)), ECHO,
@@ -136,8 +138,9 @@ TEST(ranks_that_flood_each_other_with_threads_come_to_an_end)
 
 /* -- Waits that sleep -------------------------------------------------------------------------- */
 
-static uint64_t receive(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t receive(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	uint64_t value = 0;
 	CHECK_IS(tern_recv(t, TERN_RANK_ANY, word[0], &value, sizeof value, NULL), 0);
 	return value;
@@ -163,7 +166,7 @@ static void sleepers(void)
 {
 	static _Atomic uint64_t ends;
 	tern *t = ranks_open();
-	CHECK_IS(tern_thread_on(t, RECEIVE, receive), 0);
+	CHECK_IS(tern_thread_on(t, RECEIVE, receive, NULL), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	double before = processor_seconds();
 	if (tern_rank(t) == 0) {
@@ -187,8 +190,9 @@ TEST(a_rank_all_of_whose_threads_wait_sleeps_and_is_woken)
 	ranks_run(2, sleepers);
 }
 
-static uint64_t get_one(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t get_one(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	tern_chan *c;
 	uint64_t value = 0;
 	CHECK_IS(tern_chan_from(t, 0, word[0], &c), 0);
@@ -206,8 +210,8 @@ static uint64_t get_one(tern *t, const uint64_t word[TERN_WORDS_MAX])
 static void channel_among_sleepers(void)
 {
 	tern *t = ranks_open();
-	CHECK_IS(tern_thread_on(t, RECEIVE, receive), 0);
-	CHECK_IS(tern_thread_on(t, ECHO, get_one), 0);
+	CHECK_IS(tern_thread_on(t, RECEIVE, receive, NULL), 0);
+	CHECK_IS(tern_thread_on(t, ECHO, get_one, NULL), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0) {
 		tern_thread late, channel;
@@ -237,15 +241,17 @@ TEST(a_thread_that_waits_for_a_channel_is_not_forgotten_among_those_that_sleep)
 
 /* -- Death --------------------------------------------------------------------------------- */
 
-static uint64_t die(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t die(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t, (void)word;
 	kill(getpid(), SIGKILL);
 	return 0;
 }
 
-static uint64_t join_the_dying(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t join_the_dying(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	tern_thread thread;
 	CHECK_IS(tern_thread_start(t, (uint32_t)word[0], DIE, &thread), 0);
 	return (uint64_t)-tern_thread_join(t, &thread, NULL);
@@ -261,8 +267,9 @@ static void bad_end(tern *t, uint32_t rank, int rc, uint64_t result, void *arg)
 	tern_signal(t, &bad_ends, 1);
 }
 
-static uint64_t stay_forever(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t stay_forever(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	static _Atomic uint64_t never;
 	(void)word;
 	return (uint64_t)-tern_wait(t, &never, 1);
@@ -275,9 +282,9 @@ static uint64_t stay_forever(tern *t, const uint64_t word[TERN_WORDS_MAX])
 static void deaths(void)
 {
 	tern *t = ranks_open();
-	CHECK_IS(tern_thread_on(t, DIE, die), 0);
-	CHECK_IS(tern_thread_on(t, STAY, stay_forever), 0);
-	CHECK_IS(tern_thread_on(t, ECHO, join_the_dying), 0);
+	CHECK_IS(tern_thread_on(t, DIE, die, NULL), 0);
+	CHECK_IS(tern_thread_on(t, STAY, stay_forever, NULL), 0);
+	CHECK_IS(tern_thread_on(t, ECHO, join_the_dying, NULL), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0) {
 		tern_thread thread;

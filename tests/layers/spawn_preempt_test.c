@@ -14,8 +14,9 @@ static volatile uint64_t flag, work; /* plain memory: nothing that the library c
 static tern_thread threads[8];
 
 /* The program's own instructions and nothing else, until somebody raises the flag. */
-static uint64_t compute(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t compute(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	uint64_t turns = 0;
 	double x = (double)word[0] + 1;
@@ -27,8 +28,9 @@ static uint64_t compute(tern *t, const uint64_t word[TERN_WORDS_MAX])
 	return x > 1 ? turns | 1 : 0;
 }
 
-static uint64_t raise_flag(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t raise_flag(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	flag = word[0];
 	return 0;
@@ -40,8 +42,8 @@ static tern *open_one(void)
 	tern *t = ranks_open();
 	if (!preempt_possible())
 		check_skip("this build does not preempt");
-	CHECK_IS(tern_thread_on(t, COMPUTE, compute), 0);
-	CHECK_IS(tern_thread_on(t, RAISE, raise_flag), 0);
+	CHECK_IS(tern_thread_on(t, COMPUTE, compute, NULL), 0);
+	CHECK_IS(tern_thread_on(t, RAISE, raise_flag, NULL), 0);
 	return t;
 }
 
@@ -62,7 +64,7 @@ TEST(the_program_that_computes_is_preempted_too)
 	tern *t = open_one();
 	const uint64_t word[TERN_WORDS_MAX] = { 1 };
 	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], 1), 0);
-	CHECK(compute(t, word) > 0);
+	CHECK(compute(t, word, NULL) > 0);
 	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
 	CHECK_IS(tern_close(t), 0);
 }
@@ -80,8 +82,9 @@ TEST(many_threads_that_compute_have_turns)
 
 /* -- Where it must not happen --------------------------------------------------------------- */
 
-static uint64_t compute_held(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t compute_held(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	struct timespec now;
 	uint64_t end = 0;
 	tern_hold(t);
@@ -102,7 +105,7 @@ TEST(a_thread_under_a_hold_is_not_preempted)
 {
 	tern *t = open_one();
 	uint64_t seen = 1;
-	CHECK_IS(tern_thread_on(t, HELD, compute_held), 0);
+	CHECK_IS(tern_thread_on(t, HELD, compute_held, NULL), 0);
 	CHECK_IS(tern_thread_start(t, 0, HELD, &threads[0]), 0);
 	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], 1), 0);
 	CHECK_IS(tern_thread_join(t, &threads[0], &seen), 0);
@@ -123,8 +126,9 @@ static void slow_handler(tern *t, const tern_msg *m)
 	in_a_handler = false;
 }
 
-static uint64_t look_at_handler(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t look_at_handler(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	for (uint64_t i = 0; i < word[0]; i++) {
 		handler_breaks += in_a_handler;
 		CHECK_IS(tern_thread_yield(t), 0);
@@ -135,7 +139,7 @@ static uint64_t look_at_handler(tern *t, const uint64_t word[TERN_WORDS_MAX])
 TEST(a_handler_is_not_preempted)
 {
 	tern *t = open_one();
-	CHECK_IS(tern_thread_on(t, WAIT, look_at_handler), 0);
+	CHECK_IS(tern_thread_on(t, WAIT, look_at_handler, NULL), 0);
 	CHECK_IS(tern_on(t, 1, slow_handler), 0);
 	CHECK_IS(tern_thread_start(t, 0, WAIT, &threads[0], 1000), 0);
 	CHECK_IS(tern_request(t, 0, 1), 0);
@@ -146,8 +150,9 @@ TEST(a_handler_is_not_preempted)
 
 /* -- What must survive it -------------------------------------------------------------------- */
 
-static uint64_t keep_state(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t keep_state(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	uint64_t bad = 0, turns = 0;
 	(void)t;
 	errno = (int)word[0];
@@ -158,8 +163,9 @@ static uint64_t keep_state(tern *t, const uint64_t word[TERN_WORDS_MAX])
 	return bad;
 }
 
-static uint64_t spoil_state(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t spoil_state(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	for (unsigned i = 0; i < 20; i++) {
 		errno = 4711;
 		CHECK_IS(tern_request(t, 99, 1), -ERANGE);
@@ -173,8 +179,8 @@ TEST(errno_and_the_sentence_of_an_error_survive_a_preemption)
 {
 	tern *t = open_one();
 	uint64_t bad = 1;
-	CHECK_IS(tern_thread_on(t, NESTED, keep_state), 0);
-	CHECK_IS(tern_thread_on(t, WAIT, spoil_state), 0);
+	CHECK_IS(tern_thread_on(t, NESTED, keep_state, NULL), 0);
+	CHECK_IS(tern_thread_on(t, WAIT, spoil_state, NULL), 0);
 	CHECK_IS(tern_thread_start(t, 0, NESTED, &threads[0], 77), 0);
 	CHECK_IS(tern_thread_start(t, 0, WAIT, &threads[1], 1), 0);
 	CHECK_IS(tern_thread_join(t, &threads[0], &bad), 0);

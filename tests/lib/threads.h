@@ -20,7 +20,7 @@ static inline void threads_open(uint32_t n)
 static inline void threads_on(unsigned id, tern_thread_fn *fn)
 {
 	for (uint32_t r = 0; r < local_size; r++)
-		CHECK_IS(tern_thread_on(local[r], id, fn), 0);
+		CHECK_IS(tern_thread_on(local[r], id, fn, NULL), 0);
 }
 
 /* How a thread ended, for a callback to note. */

@@ -108,8 +108,9 @@ TEST(a_wire_is_told_what_a_packet_carries)
 static uint64_t thread_number;
 static uint64_t context_seen;
 
-static uint64_t ask_from_thread(tern *e, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t ask_from_thread(tern *e, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)word;
 	thread_number = tern_thread_self(e);
 	CHECK_IS(tern_request(e, 2, ASK, 0), 0);
@@ -121,7 +122,7 @@ TEST(a_wire_is_told_which_context_sends)
 {
 	toy_open_ranks();
 	for (int r = 0; r < RANKS; r++)
-		CHECK_IS(tern_thread_on(t[r], 0, ask_from_thread), 0);
+		CHECK_IS(tern_thread_on(t[r], 0, ask_from_thread, NULL), 0);
 	CHECK_IS(tern_spawn(t[0], 1, 0, NULL, NULL), 0);
 	for (int i = 0; i < POLLS && !told; i++)
 		poll_all();

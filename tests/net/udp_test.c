@@ -397,8 +397,9 @@ TEST(what_strangers_send_is_counted_and_dropped)
 
 /* -- Damaged datagrams ------------------------------------------------------------------------ */
 
-static uint64_t ask_often(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t ask_often(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)word;
 	for (int i = 0; i < 50; i++) {
 		CHECK_IS(tern_request(t, 1 - tern_rank(t), TELL), 0);
@@ -413,7 +414,7 @@ static void threads_ask(void)
 	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, tell_back), 0);
 	CHECK_IS(tern_on(t, KNOW, know), 0);
-	CHECK_IS(tern_thread_on(t, 0, ask_often), 0);
+	CHECK_IS(tern_thread_on(t, 0, ask_often, NULL), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_spawn(t, tern_rank(t), 0, NULL, NULL), 0);
 	CHECK_IS(tern_wait(t, &told, 1), 0);

@@ -18,7 +18,7 @@
  *     behind BYTES   rank 0 sends so much by rendezvous, and a request behind that, for which rank
  * 1 waits before it receives full N         each rank begins N rendezvous with the other and
  * computes; only then it receives crowd N        rank 0 has N threads of rank 1 wait for each other
- *     limit          rank 0 prints how many threads a rank can have
+ *     limit          rank 0 prints how many threads of its own run at a time
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@
 #include <tern/stats.h>
 #include <tern/thread.h>
 
-enum { PAGE, COMPUTE = 0, BLOCKS = 1, MEET = 2, ID = 7, PAGE_MOST = 8192 };
+enum { PAGE, COMPUTE = 0, BLOCKS = 1, MEET = 2, COUNTS = 3, ID = 7, PAGE_MOST = 8192 };
 
 static char page_bytes[PAGE_MOST];
 static tern_flag came;
@@ -103,16 +103,18 @@ static void page(tern *t, size_t bytes)
 		must(tern_wait(t, &came, 1));
 }
 
-static uint64_t thread_compute(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t thread_compute(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)word;
 	compute(t, 1000);
 	printf("%llu ", (unsigned long long)(tern_time(t) - began));
 	return 0;
 }
 
-static uint64_t thread_blocks(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t thread_blocks(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	for (unsigned i = 0; i < 4; i++) {
 		must(tern_request_data(t, 0, PAGE, page_bytes, word[0], 0));
 		compute(t, 10);
@@ -181,8 +183,9 @@ static void sends(tern *t, size_t bytes, unsigned mode)
 	say(packets(t) - before);
 }
 
-static uint64_t thread_answers(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t thread_answers(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	tern_op left = { 0 };
 	must(tern_put_request_start(t, word[0], PAGE, page_bytes, word[1], &left, NULL));
 	must(tern_op_wait(t, &left));
@@ -197,7 +200,7 @@ static void request(tern *t, size_t bytes)
 	must(tern_alloc(t, PAGE_MOST, &heap));
 	must(tern_addr_of(t, heap, &to));
 	must(tern_on(t, PAGE, on_silent));
-	must(tern_thread_on(t, BLOCKS, thread_answers));
+	must(tern_thread_on(t, BLOCKS, thread_answers, NULL));
 	must(tern_barrier(t));
 	uint64_t before = packets(t);
 	if (tern_rank(t) == 0) {
@@ -261,8 +264,9 @@ static void full(tern *t, unsigned n)
 static unsigned met;
 
 /* Until all that are to meet have begun. */
-static uint64_t thread_meet(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t thread_meet(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	met++;
 	while (met < word[0])
 		must(tern_thread_yield(t));
@@ -276,6 +280,30 @@ static void crowd(tern *t, unsigned n)
 		must(tern_thread_start(t, 1, MEET, &thread[i], n));
 	for (unsigned i = 0; i < n && tern_rank(t) == 0; i++)
 		must(tern_thread_join(t, &thread[i], NULL));
+}
+
+static unsigned most;
+
+static uint64_t thread_counts(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
+{
+	(void)word, (void)arg;
+	for (unsigned i = 0; i < 50; i++) {
+		most = tern_thread_count(t) > most ? tern_thread_count(t) : most;
+		must(tern_thread_yield(t));
+	}
+	return 0;
+}
+
+/* More threads than can run at a time. */
+static void limit(tern *t)
+{
+	tern_thread thread[40];
+	must(tern_thread_on(t, COUNTS, thread_counts, NULL));
+	for (unsigned i = 0; i < 40; i++)
+		must(tern_thread_start(t, 0, COUNTS, &thread[i]));
+	for (unsigned i = 0; i < 40; i++)
+		must(tern_thread_join(t, &thread[i], NULL));
+	say(most);
 }
 
 /* Until rank 1 is gone; when that was noticed, and with which code. */
@@ -300,9 +328,9 @@ int main(int argc, char **argv)
 	tern *t;
 	must(tern_open(&t, NULL));
 	must(tern_on(t, PAGE, on_page));
-	must(tern_thread_on(t, COMPUTE, thread_compute));
-	must(tern_thread_on(t, BLOCKS, thread_blocks));
-	must(tern_thread_on(t, MEET, thread_meet));
+	must(tern_thread_on(t, COMPUTE, thread_compute, NULL));
+	must(tern_thread_on(t, BLOCKS, thread_blocks, NULL));
+	must(tern_thread_on(t, MEET, thread_meet, NULL));
 	must(tern_barrier(t));
 	if (strcmp(what, "amo") == 0)
 		amo(t, false);
@@ -329,7 +357,7 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "crowd") == 0)
 		crowd(t, n);
 	else if (strcmp(what, "limit") == 0 && tern_rank(t) == 0)
-		say(tern_thread_limit(t));
+		limit(t);
 	else if (strcmp(what, "ready") == 0)
 		sends(t, n, TERN_SEND_READY);
 	must(tern_barrier(t));

@@ -38,7 +38,7 @@ enum { CHAIN_NAME = 0 }; /* that errors give a chain: it is no name of the progr
 /* Something that has turns. It stands in the queue once at most. */
 struct work {
 	struct work *next;
-	tern_turn *fn;
+	tern_async_turn *fn;
 	void *arg;
 	bool queued; /* or having its turn */
 };
@@ -48,7 +48,7 @@ struct task {
 	struct record record;
 	struct work work;
 	struct async *a;
-	tern_turn *fn;
+	tern_async_turn *fn;
 	void *arg;
 	tern_op *op;
 };

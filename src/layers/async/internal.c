@@ -56,7 +56,7 @@ static int internal_open(struct async *a)
 	return a->from ? 0 : internal_pair(a, &a->back, &a->from);
 }
 
-int tern_chan_internal(tern *t, tern_chan **to, tern_chan **from)
+int tern_async_chan(tern *t, enum tern_async_side side, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct async *a = async_of(t);
@@ -65,21 +65,7 @@ int tern_chan_internal(tern *t, tern_chan **to, tern_chan **from)
 		rc = internal_open(a);
 	if (rc)
 		return rc;
-	*to = a->to;
-	*from = a->from;
-	return 0;
-}
-
-int tern_chan_internal_other(tern *t, tern_chan **to, tern_chan **from)
-{
-	INSIDE struct scope scope = scope_given(t);
-	struct async *a = async_of(t);
-	int rc = rules_rank(t->own, "an internal channel");
-	if (!rc)
-		rc = internal_open(a);
-	if (rc)
-		return rc;
-	*to = a->back;
-	*from = intake_internal(a)->chan;
+	*to = side == TERN_ASYNC_PROGRAM ? a->to : a->back;
+	*from = side == TERN_ASYNC_PROGRAM ? a->from : intake_internal(a)->chan;
 	return 0;
 }

@@ -16,7 +16,7 @@ static void internal_start(uint32_t ranks)
 {
 	local_open(ranks);
 	local_drains(MESSAGE, mail_drain, &mail);
-	CHECK_IS(tern_chan_internal(local[0], &to, &from), 0);
+	CHECK_IS(tern_async_chan(local[0], TERN_ASYNC_PROGRAM, &to, &from), 0);
 }
 
 TEST(the_processor_drains_what_the_program_sends_it_whatever_the_length)
@@ -68,7 +68,7 @@ static int square(tern *t, tern_incoming *m, void *arg)
 	int rc = tern_chan_ready(m->in, 8);
 	if (rc)
 		return rc;
-	CHECK_IS(tern_chan_internal_other(t, &back, &unused), 0);
+	CHECK_IS(tern_async_chan(t, TERN_ASYNC_PROCESSOR, &back, &unused), 0);
 	tern_out out = tern_chan_out(back);
 	rc = tern_chan_room(&out, 300); /* for all of it, or for nothing */
 	if (rc)
@@ -125,7 +125,7 @@ TEST(data_and_procedures_go_both_ways)
 static int fetch_turn(tern *t, void *arg)
 {
 	tern_chan *unused, *program;
-	CHECK_IS(tern_chan_internal_other(t, &unused, &program), 0);
+	CHECK_IS(tern_async_chan(t, TERN_ASYNC_PROCESSOR, &unused, &program), 0);
 	tern_in in = tern_chan_in(program);
 	int rc = tern_chan_get(&in, arg, sizeof(uint64_t));
 	if (rc == -ENODATA)
@@ -197,9 +197,9 @@ TEST(the_ends_are_always_the_same_ones_and_stay_open)
 {
 	tern_chan *again[2], *other[2];
 	internal_start(1);
-	CHECK_IS(tern_chan_internal(local[0], &again[0], &again[1]), 0);
+	CHECK_IS(tern_async_chan(local[0], TERN_ASYNC_PROGRAM, &again[0], &again[1]), 0);
 	CHECK(again[0] == to && again[1] == from);
-	CHECK_IS(tern_chan_internal_other(local[0], &other[0], &other[1]), 0);
+	CHECK_IS(tern_async_chan(local[0], TERN_ASYNC_PROCESSOR, &other[0], &other[1]), 0);
 	CHECK_IS(tern_chan_close(to), -EPERM);
 	CHECK(sentence_has(-EPERM, "the internal buffer of rank 0"));
 	for (int i = 0; i < 2; i++)

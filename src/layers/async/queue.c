@@ -118,7 +118,7 @@ static int task_turn(tern *t, void *arg)
 	return 0;
 }
 
-static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
+static int task_add(struct async *a, tern_async_turn *fn, void *arg, tern_op *op)
 {
 	if (!fn)
 		return error_set(-EINVAL, "tern_async_start() was given no function");
@@ -137,7 +137,7 @@ static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
 	return 0;
 }
 
-int tern_async_start(tern *t, tern_turn *fn, void *arg, tern_op *op)
+int tern_async_start(tern *t, tern_async_turn *fn, void *arg, tern_op *op)
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP;

@@ -31,11 +31,6 @@ enum tern_way sequence_way(const tern *t, uint32_t rank, enum tern_way way)
 	return provided ? TERN_WAY_PLAIN : TERN_WAY_FULL;
 }
 
-enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way)
-{
-	return sequence_way(given(t), rank, way);
-}
-
 bool patience_over(struct endpoint *e, struct patience *p)
 {
 	uint64_t now = e->world->now();

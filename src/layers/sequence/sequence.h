@@ -130,7 +130,7 @@ static inline struct sequence *sequence_of(tern *t)
 
 /* What the network to `rank` provides, its services included: of enum provides. */
 unsigned sequence_provided(const struct endpoint *e, uint32_t rank);
-/* tern_way_get() of an endpoint that was looked at. */
+/* What `way` means for messages to `rank`: TERN_WAY_FULL or TERN_WAY_PLAIN. */
 enum tern_way sequence_way(const tern *t, uint32_t rank, enum tern_way way);
 
 /* `way` is none, `call` was given it: -EINVAL with a sentence. */

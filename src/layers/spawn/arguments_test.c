@@ -19,18 +19,20 @@ static uint64_t sum_of(const unsigned char *data, size_t len, const uint64_t *wo
 	return sum;
 }
 
-static uint64_t sum(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t sum(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	size_t len = 77;
 	const unsigned char *data = tern_thread_data(t, &len);
 	CHECK((data == NULL) == (len == 0) && tern_thread_data(t, NULL) == data);
 	return sum_of(data, len, word) + len * 1000;
 }
 
-static uint64_t stay(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t stay(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	CHECK_IS(tern_wait(t, &gate, 1), 0);
-	return sum(t, word);
+	return sum(t, word, arg);
 }
 
 static void open_all(uint32_t n)
@@ -58,9 +60,28 @@ static uint64_t spawn_and_change(uint32_t rank, unsigned id, size_t len, unsigne
 {
 	unsigned char copy[sizeof bytes];
 	memcpy(copy, bytes, sizeof copy);
-	CHECK_IS(tern_spawn_data_array(local[0], rank, id, add_up, &ended, copy, len, n, words), 0);
+	const tern_spawn_args a = { .rank = rank,
+				    .id = id,
+				    .n = n,
+				    .words = words,
+				    .done = add_up,
+				    .arg = &ended,
+				    .data = copy,
+				    .len = len };
+	CHECK_IS(tern_spawn_with(local[0], &a), 0);
 	memset(copy, 0xee, sizeof copy);
 	return sum_of(bytes, len, words) + len * 1000;
+}
+
+static int spawn_data(uint32_t rank, uint32_t count, size_t len)
+{
+	return tern_spawn_with(local[0], &(tern_spawn_args){ .rank = rank,
+							     .count = count,
+							     .id = SUM,
+							     .done = note_ending,
+							     .arg = &ended,
+							     .data = bytes,
+							     .len = len });
 }
 
 TEST(data_of_any_length_are_there_when_the_thread_starts)
@@ -78,9 +99,10 @@ TEST(data_of_any_length_are_there_when_the_thread_starts)
 			CHECK_IS(ended.rc, 0);
 			CHECK_IS(ended.result, expected);
 		}
-	CHECK_IS(tern_spawn_data(local[0], 1, SUM, note_ending, &ended, bytes, 3, 0, 2), 0);
-	await(&ended, ++threads);
-	CHECK_IS(ended.result, 3000 + 2000000 + bytes[0] + 2 * bytes[1] + 3 * bytes[2]);
+	CHECK_IS(spawn_data(0, TERN_SPAWN_ALL, 3), 0); /* the same to each */
+	threads += 2;
+	await(&ended, threads);
+	CHECK_IS(ended.result, 3000 + bytes[0] + 2 * bytes[1] + 3 * bytes[2]);
 	local_close();
 }
 
@@ -92,13 +114,15 @@ TEST(without_data_there_is_nothing_and_too_much_is_refused)
 	CHECK_IS(tern_spawn(local[0], 0, SUM, note_ending, &ended, 1, 2, 3, 4, 5, 6, 7, 8), 0);
 	await(&ended, 1);
 	CHECK_IS(ended.result, 36000000);
-	int rc = tern_spawn_data(local[0], 0, SUM, note_ending, &ended, bytes,
-				 TERN_SPAWN_DATA_MAX + 1);
+	int rc = spawn_data(0, 1, TERN_SPAWN_DATA_MAX + 1);
 	CHECK_IS(rc, -EMSGSIZE);
 	CHECK(sentence_has(rc, "8129 bytes of data; it gets at most 8128"));
-	CHECK_IS(tern_spawn_data(local[0], 1, SUM, note_ending, &ended, bytes, 8), -ERANGE);
-	CHECK_IS(tern_spawn_data_array(local[0], 0, SUM, NULL, NULL, bytes, 8, 9,
-				       (uint64_t[9]){ 0 }),
+	CHECK_IS(spawn_data(1, 1, 8), -ERANGE);
+	CHECK_IS(tern_spawn_with(local[0], &(tern_spawn_args){ .id = SUM,
+							       .n = 9,
+							       .words = (uint64_t[9]){ 0 },
+							       .data = bytes,
+							       .len = 8 }),
 		 -E2BIG);
 	local_close();
 }
@@ -126,7 +150,7 @@ TEST(data_that_were_never_sent_go_with_their_endpoint)
 {
 	open_all(2);
 	for (unsigned i = 0; i < 2 * TERN_SPAWN_CREDITS; i++)
-		CHECK_IS(tern_spawn_data(local[0], 1, SUM, NULL, NULL, bytes, 3000), 0);
+		CHECK_IS(spawn_data(1, 1, 3000), 0);
 	CHECK_IS(tern_close(local[0]), 0);
 	local[0] = NULL;
 	local_close();

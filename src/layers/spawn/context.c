@@ -103,7 +103,8 @@ static void thread_run(struct context *c, struct scope *scope)
 	if (TERN_UNLIKELY(s->e->trace))
 		trace_thread(s->e, RECORD_THREAD);
 	scope_close(scope);
-	uint64_t result = s->fn[c->creation.label.id](s->e->t, c->creation.word);
+	const struct thread_function *f = &s->function[c->creation.label.id];
+	uint64_t result = f->fn(s->e->t, c->creation.word, f->arg);
 	*scope = scope_open(s->e->t);
 	thread_release(c);
 	inbox_answer(s, &c->creation, 0, result);

@@ -261,7 +261,7 @@ static int create_check(struct spawn *s, unsigned id, unsigned n)
 	if (id >= TERN_THREAD_IDS_MAX)
 		return error_set(-ERANGE, "thread function %u was named; they are numbered 0 to %d",
 				 id, TERN_THREAD_IDS_MAX - 1);
-	if (!s->fn[id])
+	if (!s->function[id].fn)
 		return error_set(
 			-ENXIO,
 			"thread function %u was named, but rank %u has none under that number: "
@@ -293,58 +293,47 @@ static void create_one(struct spawn *s, const struct ticket *model, uint32_t ran
  * `first` is 0 for the first ranks, of which there may be none, and otherwise a rank that there is
  * not.
  */
-static int create_nowhere(const struct spawn *s, uint32_t first, uint32_t end)
+static int create_nowhere(const struct spawn *s, uint32_t first, uint64_t end)
 {
 	uint32_t size = s->e->t->size;
-	if (first)
+	if (end - first == 1)
 		return error_set(-ERANGE,
 				 "a thread on rank %u was asked for; this job has ranks 0 to %u",
 				 first, size - 1);
-	return error_set(
-		-ERANGE,
-		"threads on the first %u ranks were asked for; this job has %u: ask for 1 to %u",
-		end, size, size);
+	return error_set(-ERANGE,
+			 "threads on %llu ranks from rank %u on were asked for; this job has ranks "
+			 "0 to %u",
+			 (unsigned long long)(end > first ? end - first : 0), first, size - 1);
 }
 
 /*
  * A thread at each of the ranks `first` to `end` - 1. A single rank that has left is an error; of
  * several, its callback gets it.
  */
-static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ticket *model,
+static int create(struct spawn *s, uint32_t first, uint64_t end, const struct ticket *model,
 		  unsigned id, unsigned n)
 {
 	int rc = create_check(s, id, n);
 	if (!rc && (end > s->e->t->size || first >= end))
 		rc = create_nowhere(s, first, end);
-	if (!rc && end == first + 1)
+	if (!rc && end - first == 1)
 		rc = send_reachable(s->e, first);
 	if (!rc)
-		rc = tickets_wait(s, end - first);
+		rc = tickets_wait(s, (uint32_t)(end - first));
 	for (uint32_t r = first; !rc && r < end; r++)
 		create_one(s, model, r);
 	return rc;
 }
 
-int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
-		     void *arg, TERN_ALL_)
+int tern_spawn_words_(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
+		      void *arg, TERN_ALL_)
 {
 	INSIDE struct scope scope = scope_given(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
 				      .word = { TERN_ALL_VALUES_ } };
-	return create(spawn_of(t), rank, rank + 1, &model, id, n);
-}
-
-int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
-			   void *arg, TERN_ALL_)
-{
-	INSIDE struct scope scope = scope_given(t);
-	const struct ticket model = { .done = done,
-				      .arg = arg,
-				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
-				      .word = { TERN_ALL_VALUES_ } };
-	return create(spawn_of(t), 0, ranks, &model, id, n);
+	return create(spawn_of(t), rank, (uint64_t)rank + 1, &model, id, n);
 }
 
 /* As ticket_send() sends it: words that the line has no room for, and then the data. */
@@ -359,7 +348,8 @@ static int payload_make(struct ticket *k, const void *data, size_t len)
 		return 0;
 	struct payload *p = malloc(sizeof *p + words + len);
 	if (!p)
-		return error_set(-ENOMEM, "tern_spawn_data(): no memory for %zu bytes", len);
+		return error_set(-ENOMEM, "tern_spawn_with(): no memory for %zu bytes of data",
+				 len);
 	*p = (struct payload){ .users = 1, .len = words + len };
 	memcpy(p->bytes, &k->word[SPAWN_LINE], words);
 	memcpy(p->bytes + words, data, len);
@@ -367,66 +357,31 @@ static int payload_make(struct ticket *k, const void *data, size_t len)
 	return 0;
 }
 
-int tern_spawn_data_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
-			  const void *data, unsigned n, size_t len, TERN_ALL_)
+int tern_spawn_with(tern *t, const tern_spawn_args *a)
 {
 	INSIDE struct scope scope = scope_given(t);
-	struct ticket model = { .done = done,
-				.arg = arg,
-				.label = { .id = (uint8_t)id, .words = (uint8_t)n },
-				.word = { TERN_ALL_VALUES_ } };
-	int rc = payload_make(&model, data, len);
+	struct ticket model = { .done = a->done,
+				.arg = a->arg,
+				.label = { .id = (uint8_t)a->id, .words = (uint8_t)a->n } };
+	for (unsigned i = 0; i < a->n && i < TERN_WORDS_MAX; i++) /* create() refuses more */
+		model.word[i] = a->words[i];
+	uint64_t end = a->count == TERN_SPAWN_ALL ? t->size
+						  : (uint64_t)a->rank + (a->count ? a->count : 1);
+	int rc = payload_make(&model, a->data, a->len);
 	if (!rc)
-		rc = create(spawn_of(t), rank, rank + 1, &model, id, n);
+		rc = create(spawn_of(t), a->rank, end, &model, a->id, a->n);
 	payload_drop(&model.payload);
 	return rc;
-}
-
-/* Those that are not given are 0; too many are refused by create(). */
-struct words {
-	uint64_t w[TERN_WORDS_MAX];
-};
-
-static struct words words_of(unsigned n, const uint64_t *words)
-{
-	struct words s = { { 0 } };
-	for (unsigned i = 0; i < n && i < TERN_WORDS_MAX; i++)
-		s.w[i] = words[i];
-	return s;
 }
 
 int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 		     unsigned n, const uint64_t *words)
 {
 	t = given(t);
-	struct words s = words_of(n, words);
-	return tern_spawn_words(t, rank, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3], s.w[4],
-				s.w[5], s.w[6], s.w[7]);
-}
-
-int tern_spawn_data_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
-			  const void *data, size_t len, unsigned n, const uint64_t *words)
-{
-	t = given(t);
-	struct words s = words_of(n, words);
-	return tern_spawn_data_words(t, rank, id, done, arg, data, n, len, s.w[0], s.w[1], s.w[2],
-				     s.w[3], s.w[4], s.w[5], s.w[6], s.w[7]);
-}
-
-int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, void *arg,
-			   unsigned n, const uint64_t *words)
-{
-	t = given(t);
-	struct words s = words_of(n, words);
-	return tern_spawn_first_words(t, ranks, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3],
-				      s.w[4], s.w[5], s.w[6], s.w[7]);
-}
-
-int tern_spawn_all_array(tern *t, unsigned id, tern_thread_done *done, void *arg, unsigned n,
-			 const uint64_t *words)
-{
-	t = given(t);
-	return tern_spawn_first_array(t, t->size, id, done, arg, n, words);
+	const tern_spawn_args a = {
+		.rank = rank, .id = id, .n = n, .words = words, .done = done, .arg = arg
+	};
+	return tern_spawn_with(t, &a);
 }
 
 /* -- The end of a thread --------------------------------------------------------------- */
@@ -468,12 +423,12 @@ static void thread_ended(tern *t, uint32_t rank, int rc, uint64_t result, void *
 	thread->pending = 0;
 }
 
-int tern_thread_start_words(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
-			    TERN_ALL_)
+int tern_thread_start_words_(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
+			     TERN_ALL_)
 {
 	t = given(t);
 	*thread = (tern_thread){ .pending = 1, .rank = rank };
-	int rc = tern_spawn_words(t, rank, id, thread_ended, n, thread, TERN_ALL_VALUES_);
+	int rc = tern_spawn_words_(t, rank, id, thread_ended, n, thread, TERN_ALL_VALUES_);
 	if (rc)
 		thread->pending = 0;
 	return rc;
@@ -483,9 +438,11 @@ int tern_thread_start_array(tern *t, uint32_t rank, unsigned id, tern_thread *th
 			    const uint64_t *words)
 {
 	t = given(t);
-	struct words s = words_of(n, words);
-	return tern_thread_start_words(t, rank, id, n, thread, s.w[0], s.w[1], s.w[2], s.w[3],
-				       s.w[4], s.w[5], s.w[6], s.w[7]);
+	*thread = (tern_thread){ .pending = 1, .rank = rank };
+	int rc = tern_spawn_array(t, rank, id, thread_ended, thread, n, words);
+	if (rc)
+		thread->pending = 0;
+	return rc;
 }
 
 static bool thread_over(struct endpoint *e, void *arg)

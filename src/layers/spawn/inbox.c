@@ -61,7 +61,7 @@ void on_thread_create(tern *t, const tern_msg *m)
 	uint32_t from = tern_msg_src(m);
 	if (s->leaving)
 		return; /* its creator will know that this rank has left */
-	if (!s->fn[l.id]) {
+	if (!s->function[l.id].fn) {
 		inbox_refuse(s, l, -ENXIO);
 	} else if (s->party[from].here == TERN_SPAWN_CREDITS) {
 		poll_trouble(

@@ -172,7 +172,7 @@ static int spawn_begin(struct spawn *s)
 	return 0;
 }
 
-int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
+int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
 	int forked = rules_forked(t->own);
@@ -192,7 +192,7 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 	if (!rc)
 		rc = s->inbox ? 0 : spawn_begin(s);
 	if (!rc)
-		s->fn[id] = fn;
+		s->function[id] = (struct thread_function){ fn, arg };
 	return rc;
 }
 
@@ -235,9 +235,4 @@ const void *tern_thread_data(const tern *t, size_t *len)
 unsigned tern_thread_count(const tern *t)
 {
 	return given(t)->own->threads;
-}
-
-unsigned tern_thread_limit(const tern *t)
-{
-	return spawn_of(given(t))->limit;
 }

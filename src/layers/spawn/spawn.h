@@ -93,7 +93,10 @@ struct party {
 
 struct spawn {
 	struct endpoint *e;
-	tern_thread_fn *fn[TERN_THREAD_IDS_MAX];
+	struct thread_function {
+		tern_thread_fn *fn;
+		void *arg;
+	} function[TERN_THREAD_IDS_MAX];
 
 	/* What follows has memory from the first tern_thread_on() on. */
 	struct party *party;

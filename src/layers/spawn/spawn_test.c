@@ -9,16 +9,18 @@ enum { ADD, STAY, NOTE, SPAWN_MORE, SELF, OTHER };
 
 static struct ending ended;
 
-static uint64_t add(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t add(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	return word[0] + word[1] + word[2] + word[3] + word[4] + word[5] + word[6] + word[7];
 }
 
 static _Atomic uint64_t gate; /* of all threads that stay */
 
-static uint64_t stay(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t stay(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	CHECK_IS(tern_wait(t, &gate, 1), 0);
 	return word[0];
 }
@@ -26,8 +28,9 @@ static uint64_t stay(tern *t, const uint64_t word[TERN_WORDS_MAX])
 static uint64_t noted[8192];
 static unsigned notes;
 
-static uint64_t note(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t note(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	noted[notes++] = word[0];
 	return 0;
@@ -87,24 +90,31 @@ TEST(words_from_an_array_are_those_that_are_given_one_by_one)
 		CHECK_IS(tern_thread_join(local[0], &thread, &result), 0);
 		CHECK_IS(result, sum);
 	}
-	CHECK_IS(tern_spawn_first_array(local[0], 2, ADD, note_ending, &ended, 2, words), 0);
+	tern_spawn_args some = {
+		.count = 2, .id = ADD, .n = 2, .words = words, .done = note_ending, .arg = &ended
+	};
+	CHECK_IS(tern_spawn_with(local[0], &some), 0);
 	await(&ended, 11);
 	CHECK_IS(ended.result, 3);
-	CHECK_IS(tern_spawn_all_array(local[0], ADD, note_ending, &ended, 3, words), 0);
+	some.count = TERN_SPAWN_ALL;
+	some.n = 3;
+	CHECK_IS(tern_spawn_with(local[0], &some), 0);
 	await(&ended, 14);
 	CHECK_IS(ended.result, 6);
 	CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, 0, NULL), 0);
 	await(&ended, 15);
 	CHECK_IS(ended.result, 0);
 	CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, 9, words), -E2BIG);
-	CHECK_IS(tern_spawn_all_array(local[0], ADD, note_ending, &ended, 9, words), -E2BIG);
+	some.n = 9;
+	CHECK_IS(tern_spawn_with(local[0], &some), -E2BIG);
 	CHECK_IS(tern_thread_start_array(local[0], 1, ADD, &thread, 9, words), -E2BIG);
 	CHECK_IS(thread.pending, 0);
 	local_close();
 }
 
-static uint64_t halve(tern *t, const uint64_t word[6])
+static uint64_t halve(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	double d;
 	(void)t;
 	memcpy(&d, &word[0], sizeof d);
@@ -140,18 +150,33 @@ TEST(a_callback_is_not_needed)
 	local_close();
 }
 
-TEST(threads_on_the_first_ranks_or_on_all_have_a_callback_each)
+static int spawn_on(uint32_t from, uint32_t rank, uint32_t count)
+{
+	return tern_spawn_with(local[from], &(tern_spawn_args){ .rank = rank,
+								.count = count,
+								.id = ADD,
+								.n = 1,
+								.words = &(uint64_t){ 9 },
+								.done = note_ending,
+								.arg = &ended });
+}
+
+TEST(threads_on_several_ranks_or_on_all_have_a_callback_each)
 {
 	open_all(5);
-	CHECK_IS(tern_spawn_first(local[2], 3, ADD, note_ending, &ended, 9), 0);
+	CHECK_IS(spawn_on(2, 0, 3), 0);
 	await(&ended, 3);
-	CHECK_IS(tern_spawn_all(local[2], ADD, note_ending, &ended, 9), 0);
+	CHECK_IS(spawn_on(2, 0, TERN_SPAWN_ALL), 0);
 	await(&ended, 8);
 	CHECK_IS(ended.result, 9);
-	CHECK_IS(tern_spawn_first(local[2], 6, ADD, note_ending, &ended, 9), -ERANGE);
-	CHECK(sentence_has(-ERANGE, "first 6 ranks"));
-	CHECK_IS(tern_spawn_first(local[2], 0, ADD, note_ending, &ended, 9), -ERANGE);
-	CHECK(sentence_has(-ERANGE, "first 0 ranks"));
+	CHECK_IS(spawn_on(2, 3, TERN_SPAWN_ALL), 0);
+	await(&ended, 10);
+	CHECK_IS(spawn_on(2, 4, 0), 0); /* one */
+	await(&ended, 11);
+	CHECK_IS(spawn_on(2, 1, 5), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "5 ranks from rank 1"));
+	CHECK_IS(spawn_on(2, UINT32_MAX, 2), -ERANGE);
+	CHECK_IS(spawn_on(2, 7, TERN_SPAWN_ALL), -ERANGE);
 	CHECK_IS(tern_spawn(local[2], UINT32_MAX, ADD, note_ending, &ended, 9), -ERANGE);
 	CHECK(sentence_has(-ERANGE, "rank 4294967295 was"));
 	local_close();
@@ -186,7 +211,6 @@ TEST(no_more_threads_run_than_there_are_contexts_and_the_others_wait)
 	enum { MANY = 40 };
 	setenv("TERN_CONTEXTS", "4", 1);
 	open_all(2);
-	CHECK_IS(tern_thread_limit(local[1]), 4);
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, i), 0);
 	for (unsigned i = 0; i < 100; i++)
@@ -261,8 +285,7 @@ TEST(the_most_that_can_be_under_way_is_an_error_only_where_waiting_is_not_allowe
 	tern_request(local[0], 0, 0, 1);
 	tern_poll(local[0]);
 	CHECK_IS(rc_in_handler, -EAGAIN);
-	CHECK_IS(tern_spawn_all(local[1], ADD, note_ending, &ended, 1),
-		 0); /* another creator's are its own */
+	CHECK_IS(spawn_on(1, 0, TERN_SPAWN_ALL), 0); /* another creator's are its own */
 	tern_signal(local[1], &gate, TERN_THREADS_MAX + 1);
 	CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, 0),
 		 0); /* waits until one has ended */
@@ -288,8 +311,9 @@ TEST(a_callback_may_create_the_next_thread)
 	local_close();
 }
 
-static uint64_t tree(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t tree(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	uint64_t left = 0, right = 0;
 	tern_thread a, b;
 	if (!word[0])
@@ -319,8 +343,9 @@ TEST(threads_create_threads_and_join_them)
 
 static uint64_t self_numbers[3];
 
-static uint64_t tell_self(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t tell_self(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	self_numbers[word[0]] = tern_thread_self(t);
 	tern_thread_yield(t);
 	CHECK_IS(tern_thread_self(t), self_numbers[word[0]]);
@@ -345,12 +370,12 @@ TEST(a_thread_knows_its_number_and_its_creator)
 TEST(what_is_not_registered_is_named)
 {
 	threads_open(2);
-	CHECK_IS(tern_thread_on(local[0], TERN_THREAD_IDS_MAX, add), -ERANGE);
-	CHECK_IS(tern_thread_on(local[0], 0, NULL), -EINVAL);
+	CHECK_IS(tern_thread_on(local[0], TERN_THREAD_IDS_MAX, add, NULL), -ERANGE);
+	CHECK_IS(tern_thread_on(local[0], 0, NULL, NULL), -EINVAL);
 	CHECK_IS(tern_spawn(local[0], 1, 5, NULL, NULL), -ENXIO);
 	CHECK(sentence_has(-ENXIO, "function 5"));
 	CHECK_IS(tern_spawn(local[0], 1, 300, NULL, NULL), -ERANGE);
-	CHECK_IS(tern_thread_on(local[0], ADD, add), 0); /* and not at rank 1 */
+	CHECK_IS(tern_thread_on(local[0], ADD, add, NULL), 0); /* and not at rank 1 */
 	CHECK_IS(tern_spawn(local[0], 2, ADD, NULL, NULL), -ERANGE);
 	tern_thread thread;
 	CHECK_IS(tern_thread_start(local[0], 1, ADD, &thread, 1), 0);
@@ -382,7 +407,7 @@ TEST(settings_out_of_range_are_named_when_the_endpoint_opens)
 	setenv("TERN_CONTEXTS", "4096", 1);
 	setenv("TERN_STACK", "16384", 1);
 	CHECK_IS(tern_open(&t, NULL), 0);
-	CHECK_IS(tern_thread_limit(t), 4096);
+	CHECK_IS(spawn_of(t)->limit, 4096);
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -406,8 +431,9 @@ TEST(closing_lets_threads_end_and_refuses_while_one_cannot)
 	local_close();
 }
 
-static uint64_t close_here(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t close_here(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)word;
 	return (uint64_t)-tern_close(t);
 }
@@ -430,13 +456,14 @@ TEST(threads_at_a_rank_that_closes_end_with_an_error)
 	local_close_one(1); /* it has not looked: the message is dropped */
 	CHECK_IS(tern_thread_join(local[0], &thread, NULL), -ESHUTDOWN);
 	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended), -ESHUTDOWN);
-	CHECK_IS(tern_spawn_first(local[0], 3, ADD, note_ending, &ended), 0);
+	CHECK_IS(spawn_on(0, 0, 3), 0);
 	await(&ended, 3);
 	local_close();
 }
 
-static uint64_t hold_on(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t hold_on(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)word;
 	tern_hold(t);
 	return 0;

@@ -32,14 +32,16 @@ __attribute__((noinline)) static uint64_t deeper(uint64_t n)
 	return n ? deeper(n - 1) + (uint64_t)here[n % sizeof here] : 0;
 }
 
-static uint64_t go_deep(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t go_deep(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	return deeper(word[0]) & 0;
 }
 
-static uint64_t fault(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t fault(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)t;
 	*(volatile char *)(uintptr_t)word[0] = 1;
 	return 0;

@@ -10,8 +10,9 @@ enum { RECEIVE, GET, COUNT, LOCK, JOIN, BARRIER, REQUESTER };
 
 static struct ending ended;
 
-static uint64_t receive(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t receive(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	uint64_t value = 0;
 	CHECK_IS(tern_recv(t, TERN_RANK_ANY, word[0], &value, sizeof value, NULL), 0);
 	return value;
@@ -35,8 +36,9 @@ TEST(a_thread_waits_for_a_message_and_others_run_meanwhile)
 	local_close();
 }
 
-static uint64_t get(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t get(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	tern_chan *c;
 	uint64_t value = 0, sum = 0;
 	CHECK_IS(tern_chan_from(t, 0, word[0], &c), 0);
@@ -81,8 +83,9 @@ TEST(a_thread_waits_for_a_channel)
 
 static _Atomic uint64_t counter[2];
 
-static uint64_t count_down(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t count_down(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	CHECK_IS(tern_wait(t, &counter[word[0]], word[1]), 0);
 	return word[1];
 }
@@ -108,8 +111,9 @@ static tern_mutex mutex;
 static uint64_t order[16];
 static unsigned inside, entered;
 
-static uint64_t lock(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t lock(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	CHECK_IS(tern_mutex_lock(t, &mutex), 0);
 	CHECK_IS(inside++, 0);
 	order[entered++] = word[0];
@@ -158,8 +162,9 @@ TEST(a_lock_that_is_taken_cannot_be_waited_for_under_a_hold)
 
 /* -- Order of waits, deferred functions, barriers --------------------------------------------- */
 
-static uint64_t join_other(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t join_other(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	tern_thread thread;
 	uint64_t result = 0;
 	CHECK_IS(tern_thread_start(t, (uint32_t)word[0], COUNT, &thread, 0, 1), 0);
@@ -192,8 +197,9 @@ static void wait_deferred(tern *t, void *arg)
 	deferred_over++;
 }
 
-static uint64_t defer_two(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t defer_two(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	(void)word;
 	CHECK_IS(tern_defer(t, wait_deferred, &counter[0]), 0);
 	CHECK_IS(tern_defer(t, wait_deferred, &counter[0]), 0);
@@ -226,8 +232,9 @@ TEST(a_deferred_function_that_waits_stops_its_thread_and_those_deferred_after_it
 
 static int barrier_rc[2];
 
-static uint64_t barrier(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t barrier(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	barrier_rc[word[0]] = tern_barrier(t);
 	return 0;
 }
@@ -255,8 +262,9 @@ static void count_request(tern *t, const tern_msg *m)
 	got_requests++;
 }
 
-static uint64_t request(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t request(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	for (uint64_t i = 0; i < word[1]; i++)
 		CHECK_IS(tern_request(t, (uint32_t)word[0], 0, i, 2), 0);
 	return 0;
@@ -281,8 +289,9 @@ TEST(threads_whose_requests_find_a_full_ring_wait_and_the_others_go_on)
 
 enum { BYTES = 1 << 20 };
 
-static uint64_t fetch(tern *t, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t fetch(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	char *to = malloc(BYTES);
 	CHECK_IS(tern_get(t, to, word[0], BYTES), 0);
 	uint64_t last = (uint64_t)to[BYTES - 1];

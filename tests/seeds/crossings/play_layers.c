@@ -260,8 +260,9 @@ static uint64_t result_of(const struct step *s, unsigned i)
 	return content_of(s->value, 7000 + i);
 }
 
-static uint64_t thread_run(tern *own, const uint64_t word[TERN_WORDS_MAX])
+static uint64_t thread_run(tern *own, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
+	(void)arg;
 	const struct step *s = &program.step[word[0] % program.steps];
 	unsigned i = (unsigned)word[1];
 	size_t len;
@@ -313,10 +314,15 @@ static void spawn_one(const struct step *s, unsigned i)
 	struct pending *w = pending_new(s, i, s->len, NULL);
 	content_fill(w->bytes, 0, s->len, message_number(s, i));
 	threads_due++;
-	code_is(s, "tern_spawn_data()",
-		tern_spawn_data_array(t, s->to, THREAD, thread_ended, w, w->bytes, s->len,
-				      TERN_WORDS_MAX, word),
-		0);
+	const tern_spawn_args a = { .rank = s->to,
+				    .id = THREAD,
+				    .n = TERN_WORDS_MAX,
+				    .words = word,
+				    .done = thread_ended,
+				    .arg = w,
+				    .data = w->bytes,
+				    .len = s->len };
+	code_is(s, "tern_spawn_with()", tern_spawn_with(t, &a), 0);
 }
 
 void spawn_play(const struct step *s)
@@ -338,5 +344,5 @@ void more_open(void)
 	if (plays(ASYNC))
 		code_is(&s, "tern_async_on()", tern_async_on(t, DRAIN, drain, NULL), 0);
 	if (plays(SPAWN)) /* a rank that may have threads sends in another way */
-		code_is(&s, "tern_thread_on()", tern_thread_on(t, THREAD, thread_run), 0);
+		code_is(&s, "tern_thread_on()", tern_thread_on(t, THREAD, thread_run, NULL), 0);
 }
