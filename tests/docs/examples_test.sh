@@ -60,6 +60,13 @@ for ranks in 0 1 2 4 16; do
 	run heat $ranks
 	check "heat was lost" "heat: 1000.000 in 4096 cells after 50 steps"
 
+	echo "jacobi on $ranks ranks: blocks give what the whole square gives"
+	run jacobi $ranks
+	blocks=([1]='1 x 1' [2]='2 x 1' [4]='2 x 2' [16]='4 x 4')
+	error=([1]=4.9083 [2]=13.8267 [4]=33.0726 [16]=92.6496) # 1, 4 and 16 as one block has it
+	check "the error is another" \
+		"${blocks[n]} blocks: an error of ${error[n]} after 100 steps"
+
 	echo "histogram on $ranks ranks: every bin has every rank's samples"
 	run histogram $ranks
 	[[ $(tail -1 "$out") == "$((20000 * n)) samples, 0 bins wrong" ]] ||
