@@ -191,7 +191,7 @@ static void channel(void)
 {
 	tern_out out = tern_chan_out(to);
 	tern_in in = tern_chan_in(from);
-	uint64_t v;
+	uint64_t v = 0;
 	int rc = 0;
 	for (int i = 0; i < VALUES && !rc; i++)
 		rc = tern_chan_put(&out, &(uint64_t){ 666 }, sizeof(uint64_t));
