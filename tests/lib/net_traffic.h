@@ -75,7 +75,7 @@ static inline bool message_is(const struct message *l, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_count(m) == l->n && (data != NULL) == (len > 0) &&
+	bool good = tern_msg_count(m) == l->n && (data != NULL) == l->payload &&
 		    len == (l->payload ? l->len : 0);
 	for (unsigned k = 0; good && k < l->n; k++)
 		good = tern_msg_word(m, k) == l->word[k];
@@ -117,7 +117,7 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 		return;
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_count(m) == l.answer_n && (data != NULL) == (len > 0) &&
+	bool good = tern_msg_count(m) == l.answer_n && (data != NULL) == l.answer_payload &&
 		    len == (l.answer_payload ? l.answer_len : 0);
 	for (unsigned k = 0; good && k < l.answer_n; k++)
 		good = tern_msg_word(m, k) == answer_word(&l, traffic.answered[from], k);

@@ -152,7 +152,7 @@ static void message_check(const struct message *l, const tern_msg *m, bool asks)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = l->asks == asks && tern_msg_count(m) == l->n && (data != NULL) == (len > 0) &&
+	bool good = l->asks == asks && tern_msg_count(m) == l->n && (data != NULL) == l->payload &&
 		    len == (l->payload ? l->len : 0);
 	for (unsigned k = 0; good && k < l->n; k++)
 		good = tern_msg_word(m, k) == l->word[k];
@@ -211,7 +211,7 @@ static void on_answer(tern *t, const tern_msg *m)
 	struct message l = message_of(way, me, from, *answered);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_count(m) == l.answer_n && (data != NULL) == (len > 0) &&
+	bool good = tern_msg_count(m) == l.answer_n && (data != NULL) == l.answer_payload &&
 		    len == (l.answer_payload ? l.answer_len : 0);
 	for (unsigned k = 0; good && k < l.answer_n; k++)
 		good = tern_msg_word(m, k) == answer_word(&l, *answered, k);

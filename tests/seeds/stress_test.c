@@ -213,7 +213,7 @@ static void on_tell(tern *t, const tern_msg *m)
 		CHECK_IS(tern_msg_word(m, i), i);
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
-	CHECK((data != NULL) == (len > 0));
+	CHECK((data != NULL) == (s.answer != ANSWER_WORDS));
 	if (CHECK(len == (s.answer == ANSWER_WORDS ? 0 : tern_msg_word(m, 1))))
 		CHECK(chance_filled(data, len, s.hash));
 	tern_signal(t, &self->replies, 1);
