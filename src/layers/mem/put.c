@@ -81,11 +81,19 @@ static inline size_t in_one_go(const tern_op *op)
 	return op ? START_IN_ONE_GO : IN_ONE_GO;
 }
 
-/* Where a block is that is longer than a word, which is copied as it comes; else NULL. */
+/* Where a block is that is copied in one go; else NULL. */
 static inline char *block_reach(const tern *t, tern_addr a, size_t len, const tern_op *op)
 {
-	bool block = len - WORD_MOST - 1 < in_one_go(op) - WORD_MOST;
+	bool block = len - 1 < in_one_go(op);
 	return block && (!op || handle_silent(op)) ? span_holds(t, a, len) : NULL;
+}
+
+static inline void block_copy(char *to, const char *from, size_t len)
+{
+	if (len <= WORD_MOST)
+		word_copy(to, from, len); /* cost: base write */
+	else
+		wide_long(to, from, len); /* cost: base write */
 }
 
 LARGER put_bytes(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
@@ -107,7 +115,7 @@ LARGER put_block(tern *t, tern_addr dst, const void *src, size_t len, tern_op *o
 	if (TERN_UNLIKELY(!to))
 		return put_bytes(t, dst, src, len, op);
 	word_before_put();
-	wide_long(to, src, len); /* cost: base write */
+	block_copy(to, src, len);
 	return 0;
 }
 
@@ -129,7 +137,7 @@ LARGER get_block(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 	const char *from = block_reach(t, src, len, op);
 	if (TERN_UNLIKELY(!from))
 		return get_bytes(t, dst, src, len, op);
-	wide_long(dst, from, len);
+	block_copy(dst, from, len);
 	word_after_get();
 	return 0;
 }
