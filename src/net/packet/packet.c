@@ -284,7 +284,8 @@ int packet_check(struct net *net, uint32_t rank)
 	/* Of one that has left, messages are missing that it sent before. */
 	if (p && ((!rc && p->silence.over) || (rc == -ESHUTDOWN && p->silence.missed)))
 		return silence_check(p);
-	return rc && p && !last_words(p) ? 0 : rc;
+	/* A lost rank stays lost, though a packet of it comes late: its lane is shut. */
+	return rc && p && !net->site->peer[rank].lost && !last_words(p) ? 0 : rc;
 }
 
 static bool inlet_empty(const struct tern_inlet *in)
