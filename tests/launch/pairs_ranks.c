@@ -31,7 +31,10 @@ static void on_ask(tern *t, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	must(tern_reply_data(t, m, TELL, data, len, tern_msg_word(m, 0), 2));
+	if (data)
+		must(tern_reply_data(t, m, TELL, data, len, tern_msg_word(m, 0), 2));
+	else
+		must(tern_reply(t, m, TELL, tern_msg_word(m, 0), 2));
 }
 
 static void on_tell(tern *t, const tern_msg *m)
@@ -119,7 +122,8 @@ int main(int argc, char **argv)
 	must(tern_barrier(t));
 	for (uint64_t i = 0; i < words; i++)
 		for (uint32_t r = 1; r < size; r++)
-			must(tern_request_data(t, (me + r) % size, ASK, bytes, len, i, r));
+			must(len ? tern_request_data(t, (me + r) % size, ASK, bytes, len, i, r)
+				 : tern_request(t, (me + r) % size, ASK, i, r));
 	must(tern_wait(t, &told, words * (size - 1)));
 	must(tern_request(t, 0, PID, (uint64_t)getpid()));
 	if (me == 0) {
