@@ -25,7 +25,7 @@ TERN_BEGIN_
 
 /* -- Addresses ------------------------------------------------------------------ */
 
-typedef uint64_t tern_addr; /* rank << 48 | segment << 40 | offset */
+typedef uint64_t tern_addr; /* rank << 48 | 1 << 47, of a heap | offset */
 
 #define TERN_ADDR_NONE ((tern_addr)0)
 
@@ -78,7 +78,7 @@ int tern_free_all(tern *t, void *p);
 
 /*
  * Lets other ranks put to, get from and operate on [p, p + len) of this process; *a
- * is its address. A rank may have 32 regions: -ENOBUFS. tern_unregister() waits until
+ * is its address. A rank may have 16,384 regions: -ENOBUFS. tern_unregister() waits until
  * nobody touches the memory; what others had not moved by then fails at their rank.
  */
 int tern_register(tern *t, void *p, size_t len, tern_addr *a);

@@ -30,7 +30,7 @@
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
-#define HEAP_MOST (UINT64_C(1) << 40) /* bytes: an address has 40 bits for what lies in a heap */
+#define HEAP_MOST (UINT64_C(1) << 47) /* bytes: an address has 47 bits for what lies in a heap */
 
 static size_t round_up(size_t bytes, size_t unit)
 {
@@ -44,7 +44,7 @@ struct plan {
 	size_t heed_row, knocker_row;
 	size_t seat_at, seat_bytes, pool_at, pool_bytes, large_at, large_bytes, stats_at,
 		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes,
-		pair_at, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
+		region_at, region_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
 
 static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
@@ -78,7 +78,9 @@ static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
 	p.span_at = p.spare_at + size * p.spare_bytes;
 	p.outbox_bytes = round_up(JOB_OUTBOX, PAGE);
 	p.outbox_at = p.span_at + members * p.span_bytes;
-	p.pair_at = round_up(p.outbox_at + size * p.outbox_bytes, HUGE_PAGE);
+	p.region_bytes = round_up(JOB_REGIONS * sizeof(struct job_region), PAGE);
+	p.region_at = p.outbox_at + size * p.outbox_bytes;
+	p.pair_at = round_up(p.region_at + size * p.region_bytes, HUGE_PAGE);
 	p.talk_at = p.pair_at + pair_area(size, (uint32_t)members);
 	p.heap_at = p.talk_at + talk_area(size, (uint32_t)members);
 	p.heap_bytes = round_up(heap, HUGE_PAGE);
@@ -114,6 +116,8 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->span_bytes = p->span_bytes;
 	j->outbox_at = p->outbox_at;
 	j->outbox_bytes = p->outbox_bytes;
+	j->region_at = p->region_at;
+	j->region_bytes = p->region_bytes;
 	j->pair_at = p->pair_at;
 	j->talk_at = p->talk_at;
 	j->talk_bytes = p->talk_bytes;
@@ -289,7 +293,7 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (!rc)
 		rc = seats_wanted(&seats);
 	if (!rc && heap > HEAP_MOST)
-		rc = error_set(-EINVAL, "TERN_HEAP is '%s'; a rank's heap has at most 1024G",
+		rc = error_set(-EINVAL, "TERN_HEAP is '%s'; a rank's heap has at most 131072G",
 			       setting_text(SETTING_HEAP));
 	if (rc)
 		return rc;
@@ -412,6 +416,11 @@ void job_needs(uint32_t size, struct job_needs *needs)
 size_t job_spare_at(const struct job *j, uint32_t rank)
 {
 	return j->spare_at + rank * j->spare_bytes;
+}
+
+size_t job_region_at(const struct job *j, uint32_t rank)
+{
+	return j->region_at + rank * j->region_bytes;
 }
 
 size_t job_heap_at(const struct job *j, uint32_t rank)

@@ -11,10 +11,10 @@
  * The file is sparse. The front (head, ranks, heed bytes, bells, pulses) is committed
  * when the job is made. Behind it lie a pool of payload blocks per rank, committed when it
  * first sends a payload; its spare blocks for replies, committed when it opens; what it knows of
- * the heaps, committed when it first uses one; a page per pair, committed when it first talks, and
- * the large rings of pairs that keep talking (net/talk.h); and the statistics of ranks that count.
- * Nothing is touched before it is committed, so too little memory is an error from a call and never
- * a SIGBUS.
+ * the heaps, committed when it first uses one; its regions, committed as it registers them; a page
+ * per pair, committed when it first talks, and the large rings of pairs that keep talking
+ * (net/talk.h); and the statistics of ranks that count. Nothing is touched before it is committed,
+ * so too little memory is an error from a call and never a SIGBUS.
  */
 #ifndef TERN_JOB_JOB_H
 #define TERN_JOB_JOB_H
@@ -78,17 +78,20 @@ struct job_head {
 	_Alignas(64) _Atomic uint64_t generation; /* barrier: rounds completed */
 };
 
-/* Private memory that a rank has registered. Written by that rank. */
+/*
+ * Private memory that a rank has registered. Written by that rank, except for `users`. Which one an
+ * address is of follows from the address: see mem/region.c.
+ */
 struct job_region {
+	_Alignas(64) _Atomic uint64_t first; /* what the first byte's address has as its offset */
 	_Atomic uint64_t base; /* address in its process; 0 when the region is not in use */
 	_Atomic uint64_t bytes;
 	_Atomic uint32_t users; /* transfers under way by ranks that move the bytes themselves */
-	/* Raised when the region is closed, so that an old address is refused. */
-	_Atomic uint32_t generation;
+	_Atomic uint32_t lent;  /* by a layer, for a while: not the program's */
 };
 
-/* Those that programs register, and those that layers lend for a while. */
-enum { JOB_REGIONS_OWN = 32, JOB_REGIONS_LENT = 10, JOB_REGIONS = 42 };
+/* By length; those of a program, and all, some of which layers lend. */
+enum { JOB_REGION_CLASSES = 3, JOB_REGIONS_OWN = 16384, JOB_REGIONS = 16384 + 1024 + 32 };
 
 /* What a rank says to all others of its machine in a call: see coll/board.c. */
 struct job_offer {
@@ -119,7 +122,7 @@ struct job_rank {
 	_Atomic uint64_t told;
 	/* Bytes that others have stored here and nobody has taken off. */
 	_Alignas(64) _Atomic uint64_t stored;
-	_Alignas(64) struct job_region region[JOB_REGIONS];
+	_Alignas(64) _Atomic uint32_t regions[JOB_REGION_CLASSES]; /* that may be touched */
 	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
 	/* Port of loopback where a datagram of one byte ends a sleep; 0: the bell does. */
 	_Atomic uint32_t port;
@@ -207,7 +210,8 @@ struct job {
 	_Atomic uint64_t trusted;
 	size_t seat_at, seat_bytes;
 	size_t pool_at, pool_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, stats_at,
-		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes;
+		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes,
+		region_at, region_bytes;
 	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
 	size_t large_at, large_bytes;
 	/*
@@ -388,6 +392,7 @@ size_t talk_area(uint32_t size, uint32_t members);
 
 size_t job_spare_at(const struct job *j, uint32_t rank);
 size_t job_heap_at(const struct job *j, uint32_t rank);
+size_t job_region_at(const struct job *j, uint32_t rank); /* the first of them */
 size_t job_pool_at(const struct job *j, uint32_t rank);
 size_t job_large_at(const struct job *j, uint32_t rank); /* the first of them */
 /* Not to be touched unless the rank's pulse says that it counts. */

@@ -196,7 +196,7 @@ TEST(a_head_that_no_job_has_is_refused)
 
 TEST(a_heap_is_no_larger_than_addresses_are)
 {
-	setenv("TERN_HEAP", "1025G", 1);
+	setenv("TERN_HEAP", "131073G", 1);
 	CHECK_IS(job_create(&job, 2, 0), -EINVAL);
 	CHECK(says(-EINVAL, "TERN_HEAP"));
 }

@@ -64,7 +64,8 @@ static void rank_renew(struct job *j, uint32_t rank, uint64_t session)
 	atomic_store(&r->offer[0].ready, 0);
 	atomic_store(&r->offer[1].ready, 0);
 	atomic_store(&r->port, 0);
-	memset(r->region, 0, sizeof r->region);
+	for (unsigned i = 0; i < JOB_REGION_CLASSES; i++)
+		atomic_store(&r->regions[i], 0);
 	if (!job_here(j, rank)) {
 		atomic_store(&r->state, told_state(atomic_load(&r->told), session));
 		return;

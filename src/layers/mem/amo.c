@@ -219,7 +219,7 @@ static int amo_unknown(unsigned what)
 static int amo_held(struct mem *m, tern_addr a, char *at, unsigned what, const uint64_t operand[2],
 		    uint64_t *before)
 {
-	bool others = addr_segment(a) != SEGMENT_HEAP && tern_addr_rank(a) != m->rank;
+	bool others = !addr_in_heap(a) && tern_addr_rank(a) != m->rank;
 	if (others && !region_enter(m, a))
 		return mem_gone(a);
 	*before = amo_apply(at, what, operand);

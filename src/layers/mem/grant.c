@@ -42,7 +42,7 @@ static int pages_protect(const struct mem *m, tern_addr a, uint64_t bytes, int p
 static bool heap_range(const struct mem *m, tern_addr a, uint64_t bytes)
 {
 	uint64_t at = addr_offset(a);
-	return addr_segment(a) == SEGMENT_HEAP && bytes && at < m->job->heap_bytes &&
+	return addr_in_heap(a) && bytes && at < m->job->heap_bytes &&
 	       bytes <= m->job->heap_bytes - at;
 }
 
@@ -152,8 +152,8 @@ char *grant_reach(const struct mem *m, tern_addr a, size_t len)
 char *grant_read(const struct mem *m, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
-	if (addr_segment(a) != SEGMENT_HEAP || rank >= m->size || mem_dead(m, rank) ||
-	    m->e->forked || !grant_maps(m, rank))
+	if (!addr_in_heap(a) || rank >= m->size || mem_dead(m, rank) || m->e->forked ||
+	    !grant_maps(m, rank))
 		return NULL;
 	const struct job_rank *r = &m->job->rank[rank];
 	uint64_t at = addr_offset(a), beyond = at - m->job->heap_bytes / 2;
@@ -223,7 +223,7 @@ static int grant_change(tern *t, uint32_t rank, const void *p, size_t len, bool 
 	if (rc)
 		return rc;
 	tern_addr a = len ? mem_addr_all(m, p, len) : TERN_ADDR_NONE;
-	if (addr_segment(a) != SEGMENT_HEAP)
+	if (!addr_in_heap(a))
 		return error_set(-EFAULT,
 				 "%s was given %zu bytes at %p, which are not all in rank "
 				 "%u's heap",

@@ -22,6 +22,7 @@ static void mem_close(void *state)
 	transfers_free(&m->transfers);
 	memory_free(m->whens);
 	memory_free(m->segments);
+	memory_free(m->regions);
 	memory_free(m->agreement);
 	memory_free(m->windows);
 	follow_close(m);
@@ -53,8 +54,6 @@ static int mem_open(struct endpoint *e, void **state)
 	m->single_copy = m->moves = single_copy;
 	m->span = no_spans;
 	slots_open(m);
-	if (!e->main)
-		regions_open(m); /* a worker's are its rank's */
 	heap_init(&m->own, 0, m->job->heap_bytes / 2);
 	heap_init(&m->common, m->job->heap_bytes / 2, m->job->heap_bytes);
 	message_register(e);
@@ -186,7 +185,7 @@ static int spans_open(struct mem *m)
 	if (rc || m->span != no_spans)
 		return rc;
 	for (uint32_t r = 0; r < m->size; r++)
-		span[r] = (struct job_span){ .first = addr_make(r, SEGMENT_HEAP, 0),
+		span[r] = (struct job_span){ .first = addr_of_heap(r, 0),
 					     .base = heap_base(m, r),
 					     .middle = m->job->heap_bytes / 2 };
 	/* Release: puts read what the pointer leads to, and another thread may be here. */
@@ -223,38 +222,6 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	return covered ? s->base + at : NULL;
 }
 
-/* Loads of a region are sequentially consistent: see region_enter(). */
-struct job_region *region_of(const struct mem *m, tern_addr a)
-{
-	unsigned segment = addr_segment(a);
-	if (segment < SEGMENT_REGION || tern_addr_rank(a) >= m->size)
-		return NULL;
-	unsigned index = segment_region(segment);
-	struct job_region *g = &m->job->rank[tern_addr_rank(a)].region[index];
-	return region_segment(index, atomic_load(&g->generation)) == segment ? g : NULL;
-}
-
-/* Whether the region is in use and has [at, at + len). */
-static bool region_covers(const struct job_region *g, uint64_t at, size_t len)
-{
-	uint64_t bytes = atomic_load(&g->bytes);
-	return atomic_load(&g->base) && at <= bytes && len <= bytes - at;
-}
-
-char *region_reach(struct mem *m, tern_addr a, size_t len)
-{
-	uint32_t rank = tern_addr_rank(a);
-	if (rank >= m->size)
-		return NULL;
-	struct job_region *g = layer_maps(m->e, rank) ? region_of(m, a) : NULL;
-	/* Ranks of one process; a forked child has a copy of it, which is no rank's. */
-	if (!g || m->e->forked ||
-	    atomic_load(&m->job->rank[rank].pid) != atomic_load(&m->job->rank[m->rank].pid) ||
-	    !region_covers(g, addr_offset(a), len))
-		return NULL;
-	return (char *)(uintptr_t)atomic_load(&g->base) + addr_offset(a);
-}
-
 int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 {
 	uint32_t rank = tern_addr_rank(a);
@@ -282,17 +249,16 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 	rc = spans_open(m);
 	if (rc)
 		return rc;
-	if (addr_segment(a) == SEGMENT_HEAP)
+	if (addr_in_heap(a))
 		return error_set(-EFAULT,
 				 "%s asked for %zu bytes at offset %llu of rank %u's heap, "
 				 "which are not allocated",
 				 what, len, at, rank);
-	struct job_region *g = region_of(m, a);
-	if (g && region_covers(g, addr_offset(a), len))
+	if (region_covers(m, a, len))
 		return 0;
 	return error_set(-EFAULT,
-			 "%s asked for %zu bytes at offset %llu of "
-			 "a region of rank %u that is not registered (any more), or not that long",
+			 "%s asked for %zu bytes at address %#llx of rank %u, where no region "
+			 "is registered (any more), or none that is that long",
 			 what, len, at, rank);
 }
 
@@ -382,17 +348,11 @@ int tern_addr_local(tern *t, tern_addr a, size_t len, void **p)
 
 tern_addr mem_addr_all(struct mem *m, const void *p, size_t len)
 {
-	tern_addr a = addr_make(m->rank, SEGMENT_HEAP, 0) +
+	tern_addr a = addr_of_heap(m->rank, 0) +
 		      (uint64_t)((uintptr_t)p - (uintptr_t)heap_base(m, m->rank));
 	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, len))
 		return a;
-	for (unsigned i = 0; i < JOB_REGIONS_OWN; i++) {
-		struct job_region *g = &m->job->rank[m->rank].region[i];
-		uint64_t at = (uint64_t)(uintptr_t)p - atomic_load(&g->base);
-		if (region_covers(g, at, len))
-			return region_addr(m, i) + at;
-	}
-	return TERN_ADDR_NONE;
+	return region_addr(m, p, len);
 }
 
 tern_addr mem_addr(struct mem *m, const void *p)
@@ -422,5 +382,5 @@ tern_addr tern_addr_at(tern *t, uint32_t rank, const void *p)
 		return TERN_ADDR_NONE;
 	const struct mem *m = mem_of(t);
 	uint64_t at = heap_offset(m, p), half = m->job->heap_bytes / 2;
-	return at - half < half ? addr_make(rank, SEGMENT_HEAP, at) : TERN_ADDR_NONE;
+	return at - half < half ? addr_of_heap(rank, at) : TERN_ADDR_NONE;
 }

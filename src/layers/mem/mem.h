@@ -16,22 +16,12 @@
 extern const struct layer mem_layer;
 
 /*
- * Segment 0 is nothing, 1 the heap, and from 2 on come regions: each has several numbers, used in
- * turn, so that an address of memory which has been unregistered is refused for as long as the
- * numbers last. Those that layers lend come last, and have fewer: whoever they are lent to is done
- * with them.
+ * An address: the rank, a bit that says that it is of the heap, and the offset, in the heap or in a
+ * space from which regions take theirs (region.c). So the distance from the heap's first address
+ * to an address of a region is huge, and a comparison with the heap's length refuses it.
  */
-enum {
-	ADDR_RANK_SHIFT = 48,
-	ADDR_SEGMENT_SHIFT = 40,
-	SEGMENT_HEAP = 1,
-	SEGMENT_REGION = 2,
-	REGION_GENERATIONS = 7,
-	SEGMENT_LENT = SEGMENT_REGION + REGION_GENERATIONS * JOB_REGIONS_OWN,
-	LENT_GENERATIONS = 3,
-};
-_Static_assert(SEGMENT_LENT + LENT_GENERATIONS * JOB_REGIONS_LENT <= 256,
-	       "segments are numbered with a byte");
+enum { ADDR_RANK_SHIFT = 48, ADDR_OFFSET_BITS = 47 };
+#define ADDR_HEAP (UINT64_C(1) << ADDR_OFFSET_BITS)
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
 enum mem_handler {
@@ -92,6 +82,7 @@ struct mem {
 	struct bounce bounce[BOUNCES];
 	struct whens *whens;       /* requests held here; made when the first comes */
 	struct segments *segments; /* made when the first is opened */
+	struct regions *regions;   /* made when the first is registered or lent */
 	struct {
 		void *const *where;
 		size_t bytes;
@@ -143,17 +134,17 @@ static inline struct mem *mem_of(tern *t)
 
 static inline uint64_t addr_offset(tern_addr a)
 {
-	return a & ((UINT64_C(1) << ADDR_SEGMENT_SHIFT) - 1);
+	return a & (ADDR_HEAP - 1);
 }
 
-static inline unsigned addr_segment(tern_addr a)
+static inline bool addr_in_heap(tern_addr a)
 {
-	return (unsigned)(a >> ADDR_SEGMENT_SHIFT) & 0xff;
+	return a & ADDR_HEAP;
 }
 
-static inline tern_addr addr_make(uint32_t rank, unsigned segment, uint64_t offset)
+static inline tern_addr addr_of_heap(uint32_t rank, uint64_t offset)
 {
-	return (uint64_t)rank << ADDR_RANK_SHIFT | (uint64_t)segment << ADDR_SEGMENT_SHIFT | offset;
+	return (uint64_t)rank << ADDR_RANK_SHIFT | ADDR_HEAP | offset;
 }
 
 /* The same place of another rank's memory. */
@@ -224,12 +215,11 @@ __attribute__((no_sanitize("thread"))) static inline char *span_holds(const tern
 	return NULL;
 }
 
-/* -- mem.c: what an address reaches -- */
 char *region_reach(struct mem *m, tern_addr a, size_t len); /* mem_reach() for a region */
 /* The bytes [a, a + len) if this process can touch them, else NULL. No sentence. */
 static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
 {
-	return addr_segment(a) == SEGMENT_HEAP ? heap_reach(m, a, len) : region_reach(m, a, len);
+	return addr_in_heap(a) ? heap_reach(m, a, len) : region_reach(m, a, len);
 }
 /* -- grant.c: under TERN_GRANT, what of other ranks' heaps may be stored to -- */
 int grants_open(struct mem *m);
@@ -245,6 +235,7 @@ static inline char *heap_read(struct mem *m, tern_addr a, size_t len)
 	return p || !m->guarded ? p : grant_read(m, a, len);
 }
 
+/* -- mem.c: what an address reaches -- */
 /* The address of `p` in this rank's heap or registered memory, else TERN_ADDR_NONE. */
 tern_addr mem_addr(struct mem *m, const void *p);
 tern_addr mem_addr_all(struct mem *m, const void *p, size_t len); /* that of all `len` bytes */
@@ -265,18 +256,15 @@ bool mem_there_all(void *p, size_t len, bool write);
 /* Whether a few bytes of this process can be written; they stay as they are. */
 bool mem_writable(void *p, size_t len);
 int mem_gone(tern_addr a); /* the error of a region that was unregistered under way */
-struct job_region *region_of(const struct mem *m,
-			     tern_addr a); /* NULL if `a` is not of one that is current */
 
 /* -- region.c -- */
-void regions_open(struct mem *m);
-unsigned region_segment(unsigned index, uint32_t generation); /* its number then */
-/* The index of the region that a segment from SEGMENT_REGION on is of. */
-unsigned segment_region(unsigned segment);
-tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's region */
-uint64_t region_enter(struct mem *m,
-		      tern_addr a); /* holds off unregistering; its base, 0 if it is too late */
-void region_leave(struct mem *m, tern_addr a);
+/* Whether [a, a + len) is in one region of the rank, which is registered. */
+bool region_covers(const struct mem *m, tern_addr a, size_t len);
+/* The address of `len` bytes that this rank has registered; TERN_ADDR_NONE if it has not. */
+tern_addr region_addr(const struct mem *m, const void *p, size_t len);
+/* Holds off unregistering: where `a` is in its owner's process, or 0 if it is too late. */
+uint64_t region_enter(const struct mem *m, tern_addr a);
+void region_leave(const struct mem *m, tern_addr a);
 /*
  * Memory for one rank to write to, until region_unlend(): that rank is done with it, so there is
  * nobody to wait for. TERN_ADDR_NONE when too much is lent already.

@@ -109,7 +109,7 @@ static int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool pu
 		return EFAULT;
 	if (put) /* the program may look at what comes while a thread serves it */
 		word_before_put();
-	if (addr_segment(a) != SEGMENT_HEAP && !mem_there(own, len, put))
+	if (!addr_in_heap(a) && !mem_there(own, len, put))
 		return -mem_copy_guarded(put ? own : bytes, put ? bytes : own, len);
 	word_copy(put ? own : bytes, put ? bytes : own, len);
 	return 0;
@@ -159,7 +159,7 @@ static int amo_place(struct mem *m, tern_addr a, size_t width, char **at)
 	*at = tern_addr_rank(a) == m->rank ? mem_reach(m, a, width) : NULL;
 	if ((uintptr_t)*at % width)
 		return EINVAL;
-	if (!*at || (addr_segment(a) != SEGMENT_HEAP && !mem_writable(*at, width)))
+	if (!*at || (!addr_in_heap(a) && !mem_writable(*at, width)))
 		return EFAULT; /* not there, or its owner may only read it */
 	return 0;
 }

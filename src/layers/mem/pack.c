@@ -200,7 +200,7 @@ static bool unpack_reach(struct mem *m, struct unpack *u)
 	if (tern_addr_rank(a) != m->rank || !part_extent(&u->part, &before, &beyond) ||
 	    before < -(int64_t)addr_offset(a) || __builtin_sub_overflow(beyond, before, &u->covers))
 		return false;
-	u->heap = addr_segment(a) == SEGMENT_HEAP;
+	u->heap = addr_in_heap(a);
 	u->first = mem_reach(m, a + (tern_addr)before, u->covers);
 	if (!u->first)
 		return false;

@@ -76,8 +76,8 @@ TEST(a_part_that_reaches_out_of_its_memory_at_either_end_is_refused_whole)
 	tern_part there = { .run = 8, .dims = 1, .count = &count, .stride = &stride };
 	tern_part mine = { .base = here, .run = 8, .dims = 1, .count = &count, .stride = &none };
 	there.addr = at[1] + 143;
-	CHECK_IS(move(true, &there, 1, &mine, 1, NULL), -EINVAL); /* the tenth begins at -1 */
-	CHECK_IS(move(true, &there, 1, &mine, 1, &op), -EINVAL);
+	CHECK_IS(move(true, &there, 1, &mine, 1, NULL), -EFAULT); /* the tenth begins at -1 */
+	CHECK_IS(move(true, &there, 1, &mine, 1, &op), -EFAULT);
 	there.addr = at[1] + 144;
 	CHECK_IS(move(true, &there, 1, &mine, 1, NULL), 0);
 	for (int i = 0; i < 10; i++)

@@ -10,65 +10,136 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/wrap.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 
-static struct job_region *own_region(const struct mem *m, unsigned index)
+/*
+ * The offsets of a rank's regions, which have no heap bit, are divided into places: each has
+ * `span` offsets and at most one region, so an offset says which one. A region begins in its place
+ * where the last one ended; a place without room behind that is used again when all others of its
+ * class have been. So an address of memory that was unregistered is refused for long.
+ */
+enum { NO_PLACE = UINT16_MAX, PAGE_PLACES = 4096 / sizeof(struct job_region), GRAIN = 64 };
+
+static const struct region_class {
+	uint64_t begin; /* the offset of its first place */
+	unsigned shift; /* log2 of a place's span */
+	unsigned first, count;
+} class_of[JOB_REGION_CLASSES] = {
+	{ 0, 31, 0, 16384 },
+	{ UINT64_C(1) << 45, 36, 16384, 1024 },
+	{ UINT64_C(3) << 45, 40, 16384 + 1024, 32 },
+};
+_Static_assert((int)JOB_REGIONS < (int)NO_PLACE, "classes have them all");
+_Static_assert(JOB_REGIONS_OWN == 16384, "a program can have so many whatever layers lend");
+
+/* Places without a region that have been used: with room, last in first out, and without. */
+struct free_places {
+	uint16_t ready;
+	uint16_t spent, last;
+	uint16_t fresh; /* the first place of the class that has never been used */
+};
+
+struct regions {
+	unsigned registered; /* by the program */
+	struct free_places of[JOB_REGION_CLASSES];
+	uint16_t next[JOB_REGIONS]; /* the one behind it among the free ones */
+};
+
+static struct job_region *places_of(const struct mem *m, uint32_t rank)
 {
-	return &m->job->rank[m->rank].region[index];
+	return (struct job_region *)(void *)(m->job->base + job_region_at(m->job, rank));
 }
 
-void regions_open(struct mem *m)
+static unsigned class_at(uint64_t offset)
 {
-	for (unsigned i = 0; i < JOB_REGIONS && wrap_distance(); i++)
-		atomic_store(&own_region(m, i)->generation, (uint32_t)wrap_first(32, 0));
+	return offset < class_of[1].begin ? 0 : offset < class_of[2].begin ? 1 : 2;
 }
 
-unsigned region_segment(unsigned index, uint32_t generation)
+/* The place that `a` is in; NULL if no region has ever been there. */
+static struct job_region *region_place(const struct mem *m, tern_addr a)
 {
-	if (index < JOB_REGIONS_OWN)
-		return SEGMENT_REGION + generation % REGION_GENERATIONS * JOB_REGIONS_OWN + index;
-	return SEGMENT_LENT + generation % LENT_GENERATIONS * JOB_REGIONS_LENT + index -
-	       JOB_REGIONS_OWN;
+	uint32_t rank = tern_addr_rank(a);
+	unsigned class = class_at(addr_offset(a));
+	const struct region_class *c = &class_of[class];
+	uint64_t i = (addr_offset(a) - c->begin) >> c->shift;
+	if (addr_in_heap(a) || rank >= m->size ||
+	    i >= atomic_load(&m->job->rank[rank].regions[class]))
+		return NULL;
+	return places_of(m, rank) + c->first + i;
 }
 
-unsigned segment_region(unsigned segment)
+/* Loads of a region are sequentially consistent: see region_enter(). */
+static struct job_region *region_find(const struct mem *m, tern_addr a, size_t len)
 {
-	if (segment < SEGMENT_LENT)
-		return (segment - SEGMENT_REGION) % JOB_REGIONS_OWN;
-	return JOB_REGIONS_OWN + (segment - SEGMENT_LENT) % JOB_REGIONS_LENT;
+	struct job_region *g = region_place(m, a);
+	if (!g || !atomic_load(&g->base))
+		return NULL;
+	uint64_t at = addr_offset(a) - atomic_load(&g->first), bytes = atomic_load(&g->bytes);
+	return at <= bytes && len <= bytes - at ? g : NULL;
 }
 
-tern_addr region_addr(const struct mem *m, unsigned index)
+bool region_covers(const struct mem *m, tern_addr a, size_t len)
 {
-	return addr_make(m->rank,
-			 region_segment(index, atomic_load(&own_region(m, index)->generation)), 0);
+	return region_find(m, a, len) != NULL;
+}
+
+static char *region_pointer(const struct job_region *g, tern_addr a)
+{
+	uint64_t at = addr_offset(a) - atomic_load(&g->first);
+	return (char *)(uintptr_t)(atomic_load(&g->base) + at);
+}
+
+char *region_reach(struct mem *m, tern_addr a, size_t len)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (rank >= m->size || !layer_maps(m->e, rank))
+		return NULL;
+	/* Ranks of one process; a forked child has a copy of it, which is no rank's. */
+	if (m->e->forked ||
+	    atomic_load(&m->job->rank[rank].pid) != atomic_load(&m->job->rank[m->rank].pid))
+		return NULL;
+	struct job_region *g = region_find(m, a, len);
+	return g ? region_pointer(g, a) : NULL;
+}
+
+tern_addr region_addr(const struct mem *m, const void *p, size_t len)
+{
+	for (unsigned i = 0; i < JOB_REGION_CLASSES; i++) {
+		const struct job_region *g = places_of(m, m->rank) + class_of[i].first;
+		for (uint32_t n = atomic_load(&m->job->rank[m->rank].regions[i]); n; n--, g++) {
+			uint64_t base = atomic_load(&g->base), bytes = atomic_load(&g->bytes);
+			uint64_t at = (uint64_t)(uintptr_t)p - base;
+			if (base && !atomic_load(&g->lent) && at <= bytes && len <= bytes - at)
+				return ((uint64_t)m->rank << ADDR_RANK_SHIFT) + g->first + at;
+		}
+	}
+	return TERN_ADDR_NONE;
 }
 
 /*
- * What others read of a region (base, bytes, turn, users) has the default order everywhere in mem.
- * Dekker's pattern with region_close(): we raise `users` and then look at `base`; the
- * owner clears `base` and then looks at `users`. All are sequentially consistent, so
- * either we see that the region is closed or the owner sees us.
+ * What others read of a region has the default order everywhere in mem. Dekker's pattern with
+ * tern_unregister(): we raise `users` and then look at `base`; the owner clears `base` and then
+ * looks at `users`. All are sequentially consistent, so either we see that the region is closed or
+ * the owner sees us. The region may also be another one by now, which does not have the address.
  */
-uint64_t region_enter(struct mem *m, tern_addr a)
+uint64_t region_enter(const struct mem *m, tern_addr a)
 {
-	struct job_region *g = region_of(m, a);
+	struct job_region *g = region_place(m, a);
 	if (!g)
 		return 0;
 	atomic_fetch_add(&g->users, 1);
-	uint64_t base = atomic_load(&g->base);
-	if (base && region_of(m, a) == g)
-		return base;
+	if (region_find(m, a, 1))
+		return (uint64_t)(uintptr_t)region_pointer(g, a);
 	atomic_fetch_sub(&g->users, 1);
 	return 0;
 }
 
-void region_leave(struct mem *m, tern_addr a)
+void region_leave(const struct mem *m, tern_addr a)
 {
-	unsigned index = segment_region(addr_segment(a));
-	atomic_fetch_sub(&m->job->rank[tern_addr_rank(a)].region[index].users, 1);
+	atomic_fetch_sub(&region_place(m, a)->users, 1);
 }
 
 /* Ranks are siblings: where Yama asks for it, the launcher's descendants may, and only they. */
@@ -79,21 +150,139 @@ void mem_let_in(struct mem *m)
 	m->let_in = true;
 }
 
-/* Opens a region that is not in use, of those from `first` on; false if there is none. */
-static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size_t len,
-			tern_addr *a)
+/* -- Places ---------------------------------------------------------------------------------- */
+
+static int regions_make(struct mem *m)
 {
-	for (unsigned i = first; i < first + n; i++) {
-		struct job_region *g = own_region(m, i);
-		if (atomic_load(&g->base))
-			continue;
-		mem_let_in(m);
-		atomic_store(&g->bytes, len);
-		atomic_store(&g->base, (uint64_t)(uintptr_t)p);
-		*a = region_addr(m, i);
-		return true;
+	if (m->regions)
+		return 0;
+	m->regions = memory_new(1, sizeof *m->regions);
+	if (!m->regions)
+		return error_set(-ENOMEM, "registering memory of rank %u: no memory", m->rank);
+	for (unsigned i = 0; i < JOB_REGION_CLASSES; i++)
+		m->regions->of[i] = (struct free_places){ NO_PLACE, NO_PLACE, NO_PLACE, 0 };
+	return 0;
+}
+
+static uint64_t place_begin(unsigned class, unsigned place)
+{
+	const struct region_class *c = &class_of[class];
+	return c->begin + ((uint64_t)(place - c->first) << c->shift);
+}
+
+/* Puts the place where its next region may begin; never at 0, which is TERN_ADDR_NONE. */
+static void place_rewind(struct mem *m, unsigned class, unsigned place, uint64_t at)
+{
+	struct job_region *g = &places_of(m, m->rank)[place];
+	atomic_store(&g->first, place_begin(class, place) + at);
+	atomic_store(&g->bytes, 0);
+}
+
+/* Where a region behind the last one would begin; false if the place ends before it does. */
+static bool place_fits(const struct mem *m, unsigned class, unsigned place, size_t len,
+		       uint64_t *first)
+{
+	const struct job_region *g = &places_of(m, m->rank)[place];
+	uint64_t end = place_begin(class, place) + (UINT64_C(1) << class_of[class].shift);
+	*first = (atomic_load(&g->first) + atomic_load(&g->bytes) + GRAIN - 1) / GRAIN * GRAIN;
+	return *first < end && len <= end - *first;
+}
+
+static void place_spend(struct regions *r, struct free_places *f, unsigned place)
+{
+	r->next[place] = NO_PLACE;
+	*(f->last == NO_PLACE ? &f->spent : &r->next[f->last]) = (uint16_t)place;
+	f->last = (uint16_t)place;
+}
+
+/* A place that has never been used, its memory committed: 0, or a code with a sentence. */
+static int place_fresh(struct mem *m, unsigned class, unsigned *place)
+{
+	const struct region_class *c = &class_of[class];
+	struct free_places *f = &m->regions->of[class];
+	_Atomic uint32_t *some = &m->job->rank[m->rank].regions[class];
+	if (f->fresh == atomic_load(some)) {
+		size_t at = job_region_at(m->job, m->rank) +
+			    (c->first + f->fresh) * sizeof(struct job_region);
+		int rc = job_commit(m->job, at, 4096, "regions of private memory");
+		if (rc)
+			return rc;
+		atomic_fetch_add(some, PAGE_PLACES < c->count ? PAGE_PLACES : c->count);
 	}
-	return false;
+	*place = c->first + f->fresh++;
+	uint64_t span = UINT64_C(1) << c->shift, before_wrap = wrap_distance() * GRAIN;
+	place_rewind(m, class, *place,
+		     before_wrap && before_wrap < span ? span - before_wrap : GRAIN);
+	return 0;
+}
+
+/* A place of that class for `len` bytes: 0, a code with a sentence, or -ENOBUFS without one. */
+static int place_take(struct mem *m, unsigned class, size_t len, unsigned *place, uint64_t *first)
+{
+	struct regions *r = m->regions;
+	struct free_places *f = &r->of[class];
+	while (f->ready != NO_PLACE) {
+		*place = f->ready;
+		f->ready = r->next[*place];
+		if (place_fits(m, class, *place, len, first))
+			return 0;
+		place_spend(r, f, *place);
+	}
+	if (f->fresh < class_of[class].count) {
+		int rc = place_fresh(m, class, place);
+		if (rc || place_fits(m, class, *place, len, first))
+			return rc;
+		place_spend(r, f, *place); /* tests begin with little room */
+	}
+	if (f->spent == NO_PLACE)
+		return -ENOBUFS;
+	*place = f->spent;
+	f->spent = r->next[*place];
+	f->last = f->spent == NO_PLACE ? NO_PLACE : f->last;
+	place_rewind(m, class, *place, GRAIN);
+	place_fits(m, class, *place, len, first);
+	return 0;
+}
+
+/* -- Opening and closing ----------------------------------------------------------------------- */
+
+static int region_open(struct mem *m, void *p, size_t len, bool lent, tern_addr *a)
+{
+	int rc = regions_make(m);
+	unsigned class = 0, place;
+	uint64_t first;
+	if (rc)
+		return rc;
+	while (len > (UINT64_C(1) << class_of[class].shift) - GRAIN)
+		class ++;
+	do
+		rc = place_take(m, class, len, &place, &first);
+	while (rc == -ENOBUFS && ++class < JOB_REGION_CLASSES);
+	if (rc)
+		return rc;
+	mem_let_in(m);
+	struct job_region *g = &places_of(m, m->rank)[place];
+	atomic_store(&g->first, first);
+	atomic_store(&g->bytes, len);
+	atomic_store(&g->lent, lent);
+	atomic_store(&g->base, (uint64_t)(uintptr_t)p);
+	*a = ((uint64_t)m->rank << ADDR_RANK_SHIFT) + first;
+	return 0;
+}
+
+/* Nobody uses it any more, and its `base` is 0. */
+static void region_give(struct mem *m, struct job_region *g)
+{
+	unsigned place = (unsigned)(g - places_of(m, m->rank));
+	struct free_places *f = &m->regions->of[class_at(atomic_load(&g->first))];
+	m->regions->next[place] = f->ready;
+	f->ready = (uint16_t)place;
+}
+
+/* Whether a region can have so many bytes: the largest place has that. */
+static bool region_fits(const void *p, size_t len)
+{
+	return p && len && len <= (UINT64_C(1) << class_of[JOB_REGION_CLASSES - 1].shift) - GRAIN;
 }
 
 int tern_register(tern *t, void *p, size_t len, tern_addr *a)
@@ -105,27 +294,31 @@ int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 		rc = rules_rank(t->own, "tern_register()");
 	if (rc)
 		return rc;
-	if (!p || !len || len >> ADDR_SEGMENT_SHIFT)
+	if (!region_fits(p, len))
 		return error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
-	if (region_open(m, 0, JOB_REGIONS_OWN, p, len, a))
-		return 0;
-	return error_set(-ENOBUFS, "rank %u has registered %d regions already: unregister one",
-			 m->rank, JOB_REGIONS_OWN);
+	bool full = m->regions && m->regions->registered == JOB_REGIONS_OWN;
+	rc = full ? -ENOBUFS : region_open(m, p, len, false, a);
+	if (rc == -ENOBUFS)
+		return error_set(rc, "rank %u has registered %u regions already%s: unregister one",
+				 m->rank, m->regions->registered,
+				 full ? "" : ", many of them long");
+	if (!rc)
+		m->regions->registered++;
+	return rc;
 }
 
 tern_addr region_lend(struct mem *m, void *p, size_t len)
 {
 	tern_addr a;
-	bool some = !(len >> ADDR_SEGMENT_SHIFT) &&
-		    region_open(m, JOB_REGIONS_OWN, JOB_REGIONS_LENT, p, len, &a);
+	bool some = region_fits(p, len) && !region_open(m, p, len, true, &a);
 	return some ? a : TERN_ADDR_NONE;
 }
 
 void region_unlend(struct mem *m, tern_addr a)
 {
-	struct job_region *g = region_of(m, a);
+	struct job_region *g = region_place(m, a);
 	atomic_store(&g->base, 0);
-	atomic_fetch_add(&g->generation, 1);
+	region_give(m, g);
 }
 
 static bool region_idle(struct endpoint *e, void *arg)
@@ -156,11 +349,11 @@ int tern_unregister(tern *t, tern_addr a)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
-	struct job_region *g = tern_addr_rank(a) == m->rank ? region_of(m, a) : NULL;
+	struct job_region *g = tern_addr_rank(a) == m->rank ? region_find(m, a, 1) : NULL;
 	int rc = rules_rank(t->own, "tern_unregister()");
 	if (!rc)
 		rc = rules_wait(t->own, "tern_unregister()");
-	if (!rc && (!g || !atomic_load(&g->base)))
+	if (!rc && (!g || atomic_load(&g->lent)))
 		rc = error_set(
 			-EINVAL,
 			"tern_unregister() was given an address that rank %u has not registered",
@@ -169,6 +362,7 @@ int tern_unregister(tern *t, tern_addr a)
 		return rc;
 	atomic_store(&g->base, 0);
 	region_wait(m, g);
-	atomic_fetch_add(&g->generation, 1);
+	m->regions->registered--;
+	region_give(m, g);
 	return 0;
 }

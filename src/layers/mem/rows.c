@@ -78,9 +78,7 @@ static void rows_copy(struct side *to, struct side *from, const tern_part *shape
 
 static bool run_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put)
 {
-	char *there = addr_segment(remote->addr) == SEGMENT_HEAP
-			      ? heap_reach(m, remote->addr, remote->run)
-			      : NULL;
+	char *there = addr_in_heap(remote->addr) ? heap_reach(m, remote->addr, remote->run) : NULL;
 	if (!there)
 		return false;
 	word_before_put();
@@ -96,7 +94,7 @@ bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, b
 	int64_t before, beyond;
 	if (!shape->dims)
 		return run_move(m, remote, local, put);
-	if (addr_segment(remote->addr) != SEGMENT_HEAP || !part_alike(remote, shape) ||
+	if (!addr_in_heap(remote->addr) || !part_alike(remote, shape) ||
 	    !part_alike(local, shape) || !part_extent(remote, &before, &beyond))
 		return false;
 	char *reached = heap_reach(m, remote->addr + (tern_addr)before, (size_t)(beyond - before));
@@ -129,7 +127,7 @@ size_t rows_next(struct mem *m, const struct runs *r, bool put, size_t most)
 	size_t also = side_row(&r->local, len, most, &here);
 	runs = runs < also ? runs : also;
 	runs = runs < fit ? runs : fit;
-	if (runs < 2 || addr_segment(r->remote.at) != SEGMENT_HEAP)
+	if (runs < 2 || !addr_in_heap(r->remote.at))
 		return 0;
 	tern_addr at = runs_remote(r);
 	ptrdiff_t last = there * (ptrdiff_t)(runs - 1), before = last < 0 ? last : 0;

@@ -104,17 +104,16 @@ static ptrdiff_t vm_refused(tern_addr remote, size_t len, bool put, int why)
 
 static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t len, bool put)
 {
-	uint64_t base = region_enter(m, remote);
-	if (!base)
+	char *at = (char *)(uintptr_t)region_enter(m, remote);
+	if (!at)
 		return mem_gone(remote);
-	if (len > 1 && word_is((void *)(uintptr_t)(base + addr_offset(remote)), len)) {
+	if (len > 1 && word_is(at, len)) {
 		region_leave(m, remote);
 		/* The kernel copies bytes one by one: the word's owner loads or stores it. */
 		return -EAGAIN;
 	}
 	struct job_rank *r = &m->job->rank[tern_addr_rank(remote)];
-	struct iovec here = { local, len },
-		     there = { (char *)(uintptr_t)(base + addr_offset(remote)), len };
+	struct iovec here = { local, len }, there = { at, len };
 	/* The pid is written at open, and the kernel is asked next: its order costs nothing. */
 	ssize_t moved = put ? process_vm_writev(atomic_load(&r->pid), &here, 1, &there, 1, 0)
 			    : process_vm_readv(atomic_load(&r->pid), &here, 1, &there, 1, 0);
@@ -132,7 +131,7 @@ static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t le
 
 bool transfer_read(struct mem *m, void *to, tern_addr from, size_t len)
 {
-	return m->single_copy && addr_segment(from) != SEGMENT_HEAP &&
+	return m->single_copy && !addr_in_heap(from) &&
 	       vm_move(m, from, to, len, false) == (ptrdiff_t)len;
 }
 
@@ -168,7 +167,7 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 	char *reached = mem_reach(m, remote, len);
 	if (!reached && m->guarded && !x->put)
 		reached = grant_read(m, remote, len);
-	bool others = addr_segment(remote) != SEGMENT_HEAP && tern_addr_rank(remote) != m->rank;
+	bool others = !addr_in_heap(remote) && tern_addr_rank(remote) != m->rank;
 	if (!local)
 		return mem_gone(x->source);
 	if (!reached)

@@ -41,7 +41,7 @@ static bool when_ready(struct mem *m, const struct when *w)
 	const char *flag = mem_reach(m, w->flag, sizeof(uint64_t));
 	if (!flag || !mem_reach(m, w->src, w->len))
 		return true;
-	if (addr_segment(w->flag) != SEGMENT_HEAP)
+	if (!addr_in_heap(w->flag))
 		return when_registered(m, w);
 	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)flag,
 				    memory_order_acquire) >= w->least;

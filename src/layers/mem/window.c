@@ -73,9 +73,8 @@ bool window_has(struct mem *m, const struct transfer *x)
 	tern_addr remote = runs_remote(&x->runs);
 	uint32_t rank = tern_addr_rank(remote);
 	uint64_t at;
-	if (!m->moves || x->source || runs_left(&x->runs) < LEAST ||
-	    addr_segment(remote) != SEGMENT_HEAP || !net_of(m, rank)->rma || m->peer[rank].lost ||
-	    !windows_made(m))
+	if (!m->moves || x->source || runs_left(&x->runs) < LEAST || !addr_in_heap(remote) ||
+	    !net_of(m, rank)->rma || m->peer[rank].lost || !windows_made(m))
 		return false;
 	if (pane_find(m, remote, runs_left(&x->runs), &at))
 		return true;

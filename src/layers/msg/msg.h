@@ -65,7 +65,7 @@ enum {
 	CELLS_HELD = 64,   /* besides: for ready messages that came while their receive was busy */
 	RTS_ALL = 16384,   /* unmatched, from all ranks together */
 	RTS_LEAST = 16,    /* for each, however many there are */
-	OFFERS_MOST = 5,   /* sources that are lent; as many are left for receives */
+	OFFERS_MOST = 5,   /* sources that are lent at a time */
 	BLOCKS_LEAST =
 		8, /* sends that each rank may have asked for, however many ranks there are */
 };
