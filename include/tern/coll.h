@@ -96,8 +96,6 @@ typedef struct tern_double_at {
 	uint64_t at;
 } tern_double_at;
 
-size_t tern_type_size(enum tern_type type); /* in bytes; 0 if there is no such type */
-
 /*
  * What a reduction does. Integers wrap. MIN and MAX of values with a location keep the location,
  * of equal values the smallest. Of reals they are a NaN if one is, and -0 is less than +0; every

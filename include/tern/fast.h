@@ -215,11 +215,6 @@ TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i)
 	return tern_double_word_(tern_msg_word(m, i));
 }
 
-TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i)
-{
-	return tern_float_word_(tern_msg_word(m, i));
-}
-
 TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m)
 {
 	return (unsigned)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_ID_SHIFT) &
@@ -451,13 +446,6 @@ static inline int tern_reply_to_words_(tern *t, unsigned n, uint32_t dst, unsign
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_reply_to_array(t, dst, id, n, words);
-}
-
-static inline int tern_request_list_words_(tern *t, const uint32_t *ranks, unsigned count,
-					   unsigned n, unsigned id, TERN_ALL_)
-{
-	const uint64_t words[] = { TERN_ALL_VALUES_ };
-	return tern_request_list_array(t, ranks, count, id, n, words);
 }
 
 /*

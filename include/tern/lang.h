@@ -47,17 +47,10 @@ typedef TERN_ATOMIC_(uint64_t) tern_flag;
 
 /* -- Words ------------------------------------------------------------------------ */
 
-/* A double or a float travels as its bits, an integer as itself. */
+/* A double travels as its bits, a float as the double of its value, an integer as itself. */
 static inline uint64_t tern_word_double_(double value)
 {
 	uint64_t word;
-	memcpy(&word, &value, sizeof word);
-	return word;
-}
-
-static inline uint64_t tern_word_float_(float value)
-{
-	uint32_t word;
 	memcpy(&word, &value, sizeof word);
 	return word;
 }
@@ -66,14 +59,6 @@ static inline double tern_double_word_(uint64_t word)
 {
 	double value;
 	memcpy(&value, &word, sizeof value);
-	return value;
-}
-
-static inline float tern_float_word_(uint64_t word)
-{
-	uint32_t low = (uint32_t)word;
-	float value;
-	memcpy(&value, &low, sizeof value);
 	return value;
 }
 
@@ -98,7 +83,7 @@ template <> inline uint64_t tern_word_of_(double value)
 }
 template <> inline uint64_t tern_word_of_(float value)
 {
-	return tern_word_float_(value);
+	return tern_word_double_(value);
 }
 #define TERN_WORD_(value) tern_word_of_(value)
 template <unsigned n> struct tern_words_of_ {
@@ -118,7 +103,7 @@ template <unsigned n> struct tern_words_of_ {
 #define TERN_NUMBER_(value, zero) +__builtin_choose_expr(TERN_IS_POINTER_(value), zero, (value))
 #define TERN_WORD_(value)                         \
 	_Generic(TERN_NUMBER_(value, 0), float    \
-		 : tern_word_float_, double       \
+		 : tern_word_double_, double      \
 		 : tern_word_double_, long double \
 		 : tern_word_double_, default     \
 		 : tern_word_integer_)(           \

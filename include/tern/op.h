@@ -61,11 +61,6 @@ int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns);
  * its index goes to *which, and the result is that handle's.
  */
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which);
-/*
- * Until none of them has: 0, or the first error of the first handle that has one. All errors are
- * taken.
- */
-int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n);
 
 /* The progress thread ends operations, too. */
 TERN_INLINE_ int tern_op_ready(const tern_op *op)

@@ -43,7 +43,7 @@ enum {
 /* What a receive takes: messages of a rank, or of TERN_RANK_ANY, with an id. */
 typedef struct tern_match {
 	uint32_t rank;
-	unsigned flags; /* TERN_RECV_UPTO */
+	unsigned flags; /* TERN_RECV_UPTO, TERN_PROBE_WAIT */
 	tern_id id;
 	tern_id any; /* bits in which another id may differ; 0: none */
 } tern_match;
@@ -60,8 +60,9 @@ enum tern_send_flags {
 	TERN_SEND_AUTO = 0,
 	TERN_SEND_READY = 1,
 	TERN_SEND_RENDEZVOUS = 2,
-	TERN_SEND_SYNC = 4, /* complete when a receive has met it, and not before */
-	TERN_RECV_UPTO = 8, /* of receives in parts: less than their total may come */
+	TERN_SEND_SYNC = 4,   /* complete when a receive has met it, and not before */
+	TERN_RECV_UPTO = 8,   /* of receives in parts: less than their total may come */
+	TERN_PROBE_WAIT = 16, /* of tern_probe(), in its match */
 };
 
 /* -- Blocking ------------------------------------------------------------------------ */
@@ -95,14 +96,6 @@ TERN_INLINE_ int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_p
  */
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op);
-/*
- * The same with both completions: `local` is told when `data` may be changed, `op` when a receive
- * has taken the message; errors go to `op`. Up to TERN_PAYLOAD_MAX bytes, while the receiver has
- * room, `local` is complete on return; a rendezvous tells both at once. Without `local` it is
- * TERN_SEND_SYNC, without `op` TERN_SEND_AUTO.
- */
-int tern_send_local_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len,
-			  tern_op *local, tern_op *op);
 int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, tern_envelope *env,
 		    tern_op *op);
 
@@ -145,9 +138,11 @@ enum tern_state tern_op_state(tern *t, const tern_op *op);
  */
 int tern_op_cancel(tern *t, tern_op *op);
 
-/* 1 if a message waits that such a receive would take, and *env tells which; 0 if not. */
+/*
+ * 1 if a message waits that such a receive would take, and *env tells which; 0 if not. With
+ * TERN_PROBE_WAIT in the match it waits for one.
+ */
 int tern_probe(tern *t, const tern_match *match, tern_envelope *env);
-int tern_probe_wait(tern *t, const tern_match *match, tern_envelope *env);
 
 /*
  * Asks rank `rank` for a block of its named memory, as tern_block_get_start(), to be sent here as a

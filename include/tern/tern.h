@@ -180,8 +180,8 @@ int tern_on_range(tern *t, unsigned n, unsigned *first);
  * tern_request(t, dst, id, ...) sends up to 8 words to handler `id` of rank
  * `dst`; tern_reply(t, m, id, ...) answers request `m` from inside its handler.
  * A request without room serves what arrives until there is; a reply always has
- * room. An integer is converted to uint64_t; a float or a double travels as its bits, and
- * tern_msg_float() or tern_msg_double() reads it. Up to 6 words are one line of 64 bytes; 7 or 8
+ * room. An integer is converted to uint64_t; a float or a double travels as the bits of a
+ * double, and tern_msg_double() reads it. Up to 6 words are one line of 64 bytes; 7 or 8
  * are two, and cost a call of the library at each side.
  */
 #define tern_request(t, ...)                           \
@@ -194,20 +194,6 @@ int tern_on_range(tern *t, unsigned n, unsigned *first);
 /* The same with the words in an array, for callers that count at run time. */
 int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words);
 int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words);
-
-/*
- * tern_request_list(t, ranks, count, id, ...) sends the same request to each of `count` ranks, in
- * the order of the list, as tern_request() sends it to one. Ranks and words are checked before the
- * first is sent: after -ERANGE, -ENXIO, -E2BIG or a broken rule nothing was. A rank that is lost,
- * or that there is no memory to connect with, is passed over: all others get the request, and the
- * call returns the code of the last that did not. It may wait, so it is refused under a hold
- * (-EDEADLK).
- */
-#define tern_request_list(t, ranks, count, ...)                              \
-	tern_request_list_words_(t, ranks, count, TERN_COUNT1_(__VA_ARGS__), \
-				 TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsigned id, unsigned n,
-			    const uint64_t *words);
 
 /*
  * tern_reply_to(t, dst, id, ...) sends a message of the reply class to any rank, in order with the
@@ -281,9 +267,8 @@ TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m);
 TERN_INLINE_ unsigned tern_msg_count(const tern_msg *m);            /* how many words it carries */
 TERN_INLINE_ uint64_t tern_msg_word(const tern_msg *m, unsigned i); /* i below that number */
 #define tern_msg_arg tern_msg_word /* its name in programs written against 0.1 */
-/* A word that was given as a double, or as a float. */
+/* A word that was given as a double or a float. */
 TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i);
-TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i);
 TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m); /* the number it was sent to */
 /* 1 if the message that is being handled is of the reply class, 0 if it can be answered. */
 int tern_msg_is_reply(tern *t, const tern_msg *m);

@@ -210,21 +210,3 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	*which = any.over;
 	return op_take_error(ops[any.over]);
 }
-
-int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n)
-{
-	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	int first = 0, rc = ops_check(ops, n, "tern_op_wait_all()");
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < n; i++) {
-		rc = tern_op_wait(t, ops[i]);
-		if (ops[i]->pending)
-			return rc; /* it could not be waited for here */
-		first = first ? first : rc;
-	}
-	return first;
-}

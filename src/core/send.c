@@ -223,23 +223,6 @@ int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uin
 	return tern_request_inline_(t, n, dst, id, WORDS_AT(words, n));
 }
 
-/* All ranks are checked before the first is sent to; one that is lost does not stop the others. */
-int tern_request_list_array(tern *t, const uint32_t *ranks, unsigned count, unsigned id, unsigned n,
-			    const uint64_t *words)
-{
-	INSIDE struct scope scope = scope_given(t);
-	int rc = rules_wait(t->own, "tern_request_list()");
-	for (unsigned i = 0; !rc && i < count; i++)
-		rc = rules_send(t->own, ranks[i], id, n, 0);
-	if (rc)
-		return rc;
-	for (unsigned i = 0; i < count; i++) {
-		int one = tern_request_array(t, ranks[i], id, n, words);
-		rc = one ? one : rc;
-	}
-	return rc;
-}
-
 int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words)
 {
 	t = given(t);

@@ -83,7 +83,6 @@ static void messages(void)
 	REFUSED(tern_request(t, next, COUNT));
 	REFUSED(tern_request(t, next, COUNT, 1, 2, 3));
 	REFUSED(tern_request_array(t, next, COUNT, 1, &word));
-	REFUSED(tern_request_list(t, &next, 1, COUNT, 1));
 	REFUSED(tern_request_data(t, next, COUNT, &word, sizeof word));
 	REFUSED_NULL(handed_claim(t, next, 8));
 	REFUSED(tern_abandon(t, &word));
@@ -100,7 +99,6 @@ static void messages(void)
 	REFUSED(tern_op_test(t, &op));
 	REFUSED(tern_op_wait(t, &op));
 	REFUSED(tern_op_wait_any(t, ops, 1, &which));
-	REFUSED(tern_op_wait_all(t, ops, 1));
 	tern_attach(t);
 	tern_hold(t);
 	tern_hold(t);
@@ -160,7 +158,6 @@ static void layers(void)
 	tern_chan *c, *d;
 	REFUSED(tern_send(t, next, 1, &word, 8));
 	REFUSED(tern_send_start(t, next, 1, &word, 8, 0, &op));
-	REFUSED(tern_send_local_start(t, next, 1, &word, 8, &op, &op));
 	REFUSED(tern_recv(t, next, 1, &word, 8, NULL));
 	REFUSED(tern_recv_start(t, &(tern_match){ .rank = next, .id = 1 }, &word, 8, NULL, &op));
 	REFUSED(tern_probe(t, &(tern_match){ .rank = next, .id = 1 }, NULL));

@@ -36,12 +36,6 @@ static int call_request_array(tern *t, const tern_msg *m)
 	return tern_request_array(t, other, ASK, 4, words);
 }
 
-static int call_request_list(tern *t, const tern_msg *m)
-{
-	(void)m;
-	return tern_request_list(t, &other, 1, ASK);
-}
-
 static int call_reply_to(tern *t, const tern_msg *m)
 {
 	(void)m;

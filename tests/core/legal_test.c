@@ -159,7 +159,6 @@ static const struct row {
 } table[] = {
 	{ "tern_request", call_request, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_request_array", call_request_array, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
-	{ "tern_request_list", call_request_list, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_request_data", call_request_data, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_claim", call_claim, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_commit", call_commit, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },

@@ -46,7 +46,9 @@ static void receive(tern *t)
 
 static void probe(tern *t)
 {
-	told(tern_probe_wait(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, NULL));
+	told(tern_probe(t,
+			&(tern_match){ .flags = TERN_PROBE_WAIT, .rank = TERN_RANK_ANY, .id = ID },
+			NULL));
 }
 
 /* Starts a receive from any rank, waits with `wait`, and takes it back. */
@@ -77,16 +79,6 @@ static int wait_any(tern *t, tern_op *op)
 static void receive_handle_any(tern *t)
 {
 	receive_started(t, wait_any);
-}
-
-static int wait_all(tern *t, tern_op *op)
-{
-	return tern_op_wait_all(t, &op, 1);
-}
-
-static void receive_handle_all(tern *t)
-{
-	receive_started(t, wait_all);
 }
 
 static void receive_typed(tern *t)
@@ -138,10 +130,9 @@ static const struct {
 } calls[] = {
 	{ "tern_wait", wait_flag },
 	{ "tern_recv", receive },
-	{ "tern_probe_wait", probe },
+	{ "tern_probe", probe },
 	{ "tern_op_wait", receive_handle },
 	{ "tern_op_wait_any", receive_handle_any },
-	{ "tern_op_wait_all", receive_handle_all },
 	{ "tern_buf_recv", receive_typed },
 	{ "tern_store_sync", stored },
 	{ "tern_get_when_start", get_when },

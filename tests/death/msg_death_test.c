@@ -178,13 +178,18 @@ static int recv_polled(tern *t)
 static int probe_blocking(tern *t)
 {
 	under_way(0);
-	return tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID }, NULL);
+	return tern_probe(t, &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = VICTIM, .id = ID },
+			  NULL);
 }
 
 static int probe_any_blocking(tern *t)
 {
 	under_way(0);
-	return tern_probe_wait(t, &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY }, NULL);
+	return tern_probe(t,
+			  &(tern_match){ .flags = TERN_PROBE_WAIT,
+					 .rank = TERN_RANK_ANY,
+					 .any = TERN_ID_ANY },
+			  NULL);
 }
 
 static int send_blocking(tern *t)
@@ -459,11 +464,16 @@ static int probe_all_then_error(tern *t)
 	while (!atomic_load(&board->dead))
 		ranks_nap(1000000);
 	for (uint64_t i = 0; i < BEFORE; i++) {
-		CHECK_IS(tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID }, NULL), 1);
+		CHECK_IS(tern_probe(t,
+				    &(tern_match){
+					    .flags = TERN_PROBE_WAIT, .rank = VICTIM, .id = ID },
+				    NULL),
+			 1);
 		CHECK_IS(tern_recv(t, VICTIM, ID, &word, sizeof word, NULL), 0);
 	}
 	CHECK_IS(recv_question(t), -EOWNERDEAD);
-	return tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID + 1 }, NULL);
+	return tern_probe(
+		t, &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = VICTIM, .id = ID + 1 }, NULL);
 }
 
 TEST(what_a_rank_sent_before_it_was_killed_is_received_first)
@@ -559,7 +569,10 @@ static void leave_well(void)
 		CHECK_IS(rc, -ESHUTDOWN);
 		CHECK(strstr(tern_strerror(rc), "rank 1"));
 		CHECK_IS(tern_op_wait(t, &so), -ESHUTDOWN);
-		CHECK_IS(tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID }, NULL),
+		CHECK_IS(tern_probe(t,
+				    &(tern_match){
+					    .flags = TERN_PROBE_WAIT, .rank = VICTIM, .id = ID },
+				    NULL),
 			 -ESHUTDOWN);
 		CHECK_IS(tern_block_ask(
 				 t, VICTIM,

@@ -24,14 +24,14 @@ static float quarter;
 static void on_answer(tern *t, const tern_msg *m)
 {
 	half = tern_msg_double(m, 1);
-	quarter = tern_msg_float(m, 2);
+	quarter = (float)tern_msg_double(m, 2);
 	tern_signal(t, &got, tern_msg_word(m, 0));
 }
 
 static void on_question(tern *t, const tern_msg *m)
 {
 	tern_reply(t, m, 1, tern_msg_word(m, 0) + tern_msg_word(m, 1), tern_msg_double(m, 2) * 2,
-		   tern_msg_float(m, 3));
+		   (float)tern_msg_double(m, 3));
 }
 
 /* The type of what gets the old value chooses the operation; minima compare as it does. */
@@ -138,7 +138,7 @@ missing=$(comm -23 "$folder/inline" "$folder/exported")
 echo "words are numbers of any type, eight at most; the first error says what is wrong"
 # Each ends where another word would follow.
 calls=('tern_request(t, 0, 0' 'tern_reply(t, m, 0' 'tern_request_data(t, 0, 0, "x", 1'
-	'tern_reply_to(t, 0, 0' 'tern_request_list(t, ranks, 1, 0'
+	'tern_reply_to(t, 0, 0'
 	'tern_reply_data(t, m, 0, "x", 1' 'tern_commit(t, claimed, 0' 'tern_post(t, 0, 0'
 	'tern_reply_commit(t, m, claimed, 0' 'tern_put_request(t, a, 0, "x", 1'
 	'tern_put_request_start(t, a, 0, "x", 1, NULL, NULL'

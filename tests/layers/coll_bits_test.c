@@ -11,6 +11,7 @@
 
 #include "lib/chance.h"
 #include "lib/ranks.h"
+#include "lib/type_size.h"
 
 enum { MOST = 3001 };
 
@@ -91,7 +92,7 @@ static void element_set(unsigned char *at, size_t i, enum tern_type type, struct
 	float narrow[2] = { (float)v.re, (float)v.im };
 	double wide[2] = { v.re, v.im };
 	tern_double_at located = { v.re, type == TERN_TYPE_DOUBLE_AT ? (uint64_t)v.im : 0 };
-	size_t size = tern_type_size(type);
+	size_t size = type_size(type);
 	const void *from = type == TERN_TYPE_DOUBLE_AT ? (const void *)&located
 			   : type == TERN_TYPE_FLOAT || type == TERN_TYPE_COMPLEX_FLOAT
 				   ? (const void *)narrow
@@ -126,7 +127,7 @@ static void expect_set(size_t n, enum tern_type type, unsigned how, uint32_t las
 
 static void expect(size_t n, enum tern_type type, unsigned how, uint32_t last, const char *call)
 {
-	size_t size = tern_type_size(type);
+	size_t size = type_size(type);
 	expect_set(n, type, how, last);
 	for (size_t i = 0; i < n; i++)
 		if (!CHECK(memcmp(out + i * size, expected + i * size, size) == 0)) {
@@ -155,7 +156,7 @@ static void try_one(tern_team *team, enum tern_type type, unsigned how, size_t n
 {
 	uint32_t me = tern_team_rank(team), last = tern_team_size(team) - 1, root = last / 2;
 	unsigned exact = how | TERN_REDUCE_EXACT;
-	size_t bytes = n * tern_type_size(type);
+	size_t bytes = n * type_size(type);
 	for (size_t i = 0; i < n; i++)
 		element_set(in, i, type, value_of(me, i, type));
 	CHECK_IS(tern_team_allreduce(team, in, out, n, type, how), 0);

@@ -12,6 +12,7 @@
 #include "lib/chance.h"
 #include "lib/net_traffic.h"
 #include "lib/ranks.h"
+#include "lib/type_size.h"
 
 enum { MOST = 70000, COUNTS_MOST = 9000, CALLS_MEMBERS = 16, GATHERINGS = 8, BARRIER_MESSAGES = 2 };
 
@@ -149,7 +150,7 @@ static void reduce_one(tern *t, tern_team *team, enum tern_type type, unsigned h
 	uint32_t me = tern_team_rank(team), size = tern_team_size(team);
 	uint32_t root = (uint32_t)chance_of(seed, 7) % size;
 	bool in_place = chance_of(seed, 8) % 2;
-	size_t bytes = n * tern_type_size(type);
+	size_t bytes = n * type_size(type);
 	unsigned char *to = in_place ? in : out;
 	unsigned what = how & ~(unsigned)TERN_REDUCE_EXACT;
 	int rc;

@@ -250,8 +250,11 @@ static void beside_a_deaf_receiver(void)
 		CHECK_IS(tern_recv_parts_start(t, &(tern_match){ .rank = 0, .id = FLOOD }, &odd, 1,
 					       NULL, &op),
 			 0);
-		CHECK_IS(tern_probe_wait(t, &(tern_match){ .rank = 0, .id = PING }, NULL),
-			 1); /* sent behind the question */
+		CHECK_IS(
+			tern_probe(t,
+				   &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = 0, .id = PING },
+				   NULL),
+			1); /* sent behind the question */
 		while (!atomic_load(&board->ponged))
 			ranks_nap(100000);
 		CHECK_IS(tern_op_wait(t, &op), 0);

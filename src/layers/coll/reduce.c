@@ -199,11 +199,6 @@ void combine_words(enum tern_type type, uintptr_t how, char words[COMBINE_WORDS]
 			 how & TERN_REDUCE_EXACT ? " | EXACT" : "");
 }
 
-size_t tern_type_size(enum tern_type type)
-{
-	return (unsigned)type < TERN_TYPES ? types[type].size : 0;
-}
-
 static bool type_rounds(enum tern_type type)
 {
 	return type >= TERN_TYPE_FLOAT && type <= TERN_TYPE_COMPLEX_DOUBLE;

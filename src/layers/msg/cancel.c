@@ -7,24 +7,6 @@
 #include "base/error.h"
 #include "msg/msg.h"
 
-int tern_send_local_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len,
-			  tern_op *local, tern_op *op)
-{
-	INSIDE struct scope scope = scope_given_op(t, op);
-	struct msg *m = msg_of(t);
-	struct layout l = layout_block(data, len);
-	if (!local)
-		return tern_send_start(t, dst, id, data, len, TERN_SEND_SYNC, op);
-	if (!op)
-		return tern_send_start(t, dst, id, data, len, TERN_SEND_AUTO, local);
-	int rc = send_check(m, dst, 0);
-	if (rc || dst != TERN_RANK_NONE)
-		return rc ? rc : send_tracked(m, dst, id, &l, TERN_SEND_SYNC, local, op);
-	eager_done(m, local);
-	eager_done(m, op);
-	return 0;
-}
-
 /* Of the sends and receives of a handle, the state of the one that is least far. */
 static enum tern_state state_least(enum tern_state a, enum tern_state b)
 {
@@ -38,7 +20,7 @@ enum tern_state tern_op_state(tern *t, const tern_op *op)
 	enum tern_state state = op && op->pending ? TERN_STATE_IN_PROGRESS : TERN_STATE_COMPLETE;
 	for (uint32_t i = 0; i < m->sends.made; i++) {
 		const struct sending *s = record_at(&m->sends, i);
-		if (s && op && (s->op == op || s->local == op))
+		if (s && op && s->op == op)
 			state = state_least(s->state, state);
 	}
 	for (uint32_t i = 0; i < m->recvs.made; i++) {

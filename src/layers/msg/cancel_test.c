@@ -178,7 +178,9 @@ TEST(wildcard_receives_are_taken_back_too)
 	CHECK_IS(tern_op_wait(local[1], &masked), -ECANCELED);
 	CHECK_IS(tern_op_cancel(local[1], &any), -EALREADY);
 	CHECK_IS(send_one(ID, SMALL, 0), 0);
-	CHECK_IS(tern_probe_wait(local[1], &(tern_match){ .rank = 0, .id = ID }, NULL), 1);
+	CHECK_IS(tern_probe(local[1],
+			    &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = 0, .id = ID }, NULL),
+		 1);
 	local_close();
 }
 

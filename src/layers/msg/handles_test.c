@@ -91,37 +91,34 @@ TEST(wait_any_of_nothing_is_refused_and_so_is_one_that_may_not_wait)
 	size_t which = 99;
 	local_open(2);
 	CHECK_IS(tern_op_wait_any(local[0], ops, 0, &which), -EINVAL);
-	CHECK_IS(tern_op_wait_all(local[0], ops, 0), 0);
 	receive(0, &op);
 	tern_hold(local[0]);
 	CHECK_IS(tern_op_wait_any(local[0], ops, 1, &which), -EDEADLK);
-	CHECK_IS(tern_op_wait_all(local[0], ops, 1), -EDEADLK);
 	CHECK_IS(tern_op_wait(local[0], &op), -EDEADLK);
 	tern_release(local[0]);
 	CHECK_IS(which, 99);
 	CHECK_IS(op.pending, 1);
 	send(0);
-	CHECK_IS(tern_op_wait_all(local[0], ops, 1), 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	tern_hold(local[0]);
 	CHECK_IS(tern_op_wait_any(local[0], ops, 1, &which), 0); /* nothing to wait for */
-	CHECK_IS(tern_op_wait_all(local[0], ops, 1), 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	tern_release(local[0]);
 	local_close();
 }
 
-TEST(wait_all_waits_for_every_one_of_whatever_layer)
+TEST(one_handle_counts_operations_of_whatever_layer)
 {
 	static char from[100000], to[100000];
-	tern_op op[3] = { TERN_OP, TERN_OP, TERN_OP };
-	tern_op *const ops[] = { &op[0], &op[1], &op[2] };
+	tern_op op = TERN_OP;
 	tern_addr a;
 	local_open(2);
 	memset(from, 5, sizeof from);
 	REQUIRE(tern_register(local[1], to, sizeof to, &a) == 0);
-	receive(0, &op[0]);
-	receive(1, &op[0]);
-	CHECK_IS(tern_put_start(local[0], a, from, sizeof from, &op[1]), 0);
-	CHECK_IS(tern_send_start(local[0], 1, 7, from, sizeof from, 0, &op[2]), 0);
+	receive(0, &op);
+	receive(1, &op);
+	CHECK_IS(tern_put_start(local[0], a, from, sizeof from, &op), 0);
+	CHECK_IS(tern_send_start(local[0], 1, 7, from, sizeof from, 0, &op), 0);
 	send(1);
 	send(0);
 	static char got[100000];
@@ -129,30 +126,11 @@ TEST(wait_all_waits_for_every_one_of_whatever_layer)
 	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 7 }, got, sizeof got,
 				 NULL, &ro),
 		 0);
-	CHECK_IS(tern_op_wait_all(local[0], ops, 3), 0);
-	CHECK_IS(op[0].pending + op[1].pending + op[2].pending, 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
+	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK(memcmp(to, from, sizeof to) == 0 && memcmp(got, from, sizeof got) == 0);
 	CHECK(words[0] == 100 && words[1] == 101);
-	local_close();
-}
-
-TEST(wait_all_gives_the_first_error_of_the_first_handle_that_has_one_and_takes_all)
-{
-	tern_op op[3] = { TERN_OP, TERN_OP, TERN_OP };
-	tern_op *const ops[] = { &op[0], &op[1], &op[2] };
-	char small;
-	local_open(2);
-	receive(0, &op[0]);
-	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 1 }, &small, 1, NULL,
-				 &op[1]),
-		 0);
-	receive(2, &op[2]);
-	CHECK_IS(tern_op_cancel(local[0], &op[2]), 0);
-	send(1);
-	send(0);
-	CHECK_IS(tern_op_wait_all(local[0], ops, 3), -EMSGSIZE);
-	CHECK_IS(tern_op_wait_all(local[0], ops, 3), 0);
 	local_close();
 }
 

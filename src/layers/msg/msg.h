@@ -98,7 +98,7 @@ struct sending {
 	struct layout layout;
 	struct walk walk; /* over what has been sent in messages, */
 	size_t sent;      /* so many bytes */
-	tern_op *op, *local;
+	tern_op *op;
 	tern_op moving;     /* what is put straight into the receiver's memory */
 	tern_addr to;       /* where that is; TERN_ADDR_NONE: in messages */
 	size_t share;       /* bytes that go there: the receiver takes the others by itself */
@@ -208,12 +208,6 @@ void send_cancelled(struct msg *m, struct sending *s); /* it is over: it was tak
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
 int send_check(struct msg *m, uint32_t dst, unsigned flags);
 void eager_done(struct msg *m, tern_op *op);
-/*
- * Begins a send that has been checked. `local`, which may be NULL, is told when its data may be
- * changed: at once if it goes whole, else with `op`.
- */
-int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
-		 tern_op *local, tern_op *op);
 void send_unmove(struct msg *m, struct sending *s); /* it has nothing to carry on */
 void send_answer(struct sending *s,
 		 int outcome); /* to whoever wants it taken back, and there is one */

@@ -336,20 +336,6 @@ static int probe_check(struct msg *m, uint32_t src)
 	return rc || src == TERN_RANK_ANY ? rc : rules_destination(m->e, src);
 }
 
-int tern_probe(tern *t, const tern_match *match, tern_envelope *env)
-{
-	INSIDE struct scope scope = scope_given(t);
-	int rc = probe_check(msg_of(t), match->rank);
-	if (!rc)
-		rc = tern_poll(t);
-	if (rc < 0)
-		return rc;
-	struct arrival *a = arrival_find(msg_of(t), match->rank, match->id, ~match->any);
-	if (a && env)
-		*env = (tern_envelope){ .src = a->src, .id = a->key.id, .len = a->len };
-	return a != NULL;
-}
-
 struct probe {
 	struct msg *m;
 	const tern_match *match;
@@ -370,18 +356,26 @@ static int probe_stop(struct endpoint *e, struct wait *w)
 	return rc || src == TERN_RANK_ANY ? rc : msg_lost_error(p->m, src);
 }
 
-int tern_probe_wait(tern *t, const tern_match *match, tern_envelope *env)
+static int probe_wait(struct msg *m, const tern_match *match)
+{
+	struct probe p = { m, match };
+	struct wait w = msg_wait("tern_probe", "from", match->rank, match->id);
+	w.rule = "tern_probe() with TERN_PROBE_WAIT";
+	w.stop = probe_stop;
+	int rc = rules_wait(m->e, w.rule);
+	return rc ? rc : wait_until(m->e, probe_found, &p, &w);
+}
+
+int tern_probe(tern *t, const tern_match *match, tern_envelope *env)
 {
 	INSIDE struct scope scope = scope_given(t);
-	struct msg *m = msg_of(t);
-	struct probe p = { m, match };
-	struct wait w = msg_wait("tern_probe_wait", "from", match->rank, match->id);
-	w.rule = "tern_probe_wait()";
-	w.stop = probe_stop;
-	int rc = rules_wait(m->e, "tern_probe_wait()");
+	int rc = probe_check(msg_of(t), match->rank);
 	if (!rc)
-		rc = probe_check(m, match->rank);
-	if (!rc)
-		rc = wait_until(m->e, probe_found, &p, &w);
-	return rc ? rc : tern_probe(t, match, env);
+		rc = match->flags & TERN_PROBE_WAIT ? probe_wait(msg_of(t), match) : tern_poll(t);
+	if (rc < 0)
+		return rc;
+	struct arrival *a = arrival_find(msg_of(t), match->rank, match->id, ~match->any);
+	if (a && env)
+		*env = (tern_envelope){ .src = a->src, .id = a->key.id, .len = a->len };
+	return a != NULL;
 }

@@ -278,7 +278,9 @@ TEST(a_rank_that_does_not_exist_is_refused_everywhere)
 TEST(a_probe_that_waits_for_a_rank_that_does_not_exist_is_refused)
 {
 	local_open(2);
-	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 2, .id = ID }, NULL), -ERANGE);
+	CHECK_IS(tern_probe(local[0],
+			    &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = 2, .id = ID }, NULL),
+		 -ERANGE);
 	local_close();
 }
 
@@ -335,7 +337,6 @@ static void try_everything(tern *t, const tern_msg *m)
 	*rc++ = tern_send(t, 0, ID, out, 8);
 	*rc++ = tern_recv(t, 0, ID, in, 8, NULL);
 	*rc++ = tern_send_start(t, 0, ID, out, 8, 0, &op);
-	*rc++ = tern_send_local_start(t, 0, ID, out, 8, &op, &op);
 	*rc++ = tern_recv_start(t, &(tern_match){ .rank = 0, .id = ID }, in, 8, NULL, &op);
 	*rc++ = tern_send_parts_start(t, 0, ID, &part, 1, 0, &op);
 	*rc++ = tern_recv_parts_start(t, &(tern_match){ .rank = 0, .id = ID }, &part, 1, NULL, &op);
@@ -343,7 +344,7 @@ static void try_everything(tern *t, const tern_msg *m)
 	*rc++ = tern_op_wait(t, &started);
 	*rc++ = tern_op_cancel(t, &started);
 	*rc++ = tern_probe(t, &(tern_match){ .rank = 0, .id = ID }, NULL);
-	*rc++ = tern_probe_wait(t, &(tern_match){ .rank = 0, .id = ID }, NULL);
+	*rc++ = tern_probe(t, &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = 0, .id = ID }, NULL);
 	*rc++ = tern_block_ask(t, 0, &(tern_block){ .name = 0, .stride = 1, .run = 1, .count = 1 },
 			       ID);
 	CHECK_IS(op.pending, 0);
@@ -359,7 +360,7 @@ TEST(sends_and_receives_may_not_be_called_in_a_handler)
 		 0);
 	CHECK_IS(tern_request(local[0], 1, 1), 0);
 	tern_poll(local[1]);
-	for (int i = 0; i < 13; i++)
+	for (int i = 0; i < 12; i++)
 		if (!CHECK_IS(in_handlers[i], -EPERM))
 			printf("    number %d\n", i);
 	CHECK_IS(tern_op_state(local[1], &started), TERN_STATE_IN_USE);
@@ -463,9 +464,11 @@ TEST(a_probe_that_waits_for_a_rank_that_has_closed_well_ends)
 	local_open(3);
 	CHECK_IS(tern_send(local[1], 0, 4, &(uint64_t){ 1 }, sizeof(uint64_t)), 0);
 	local_close_one(1);
-	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = 4 }, NULL),
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = 1, .id = 4 },
+			    NULL),
 		 1); /* what it had sent */
-	int rc = tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = 5 }, NULL);
+	int rc = tern_probe(local[0], &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = 1, .id = 5 },
+			    NULL);
 	CHECK_IS(rc, -ESHUTDOWN);
 	CHECK(sentence_has(rc, "rank 1"));
 	local_close();

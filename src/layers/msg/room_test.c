@@ -121,7 +121,9 @@ TEST(calls_that_would_wait_are_refused_under_a_hold)
 	CHECK_IS(tern_send(local[0], 1, ID, out, LARGE), -EDEADLK);
 	CHECK_IS(tern_recv(local[0], 1, ID, in, LARGE, NULL), -EDEADLK);
 	CHECK_IS(tern_op_wait(local[0], &ro), -EDEADLK);
-	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = ID }, &env), -EDEADLK);
+	CHECK_IS(tern_probe(local[0],
+			    &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = 1, .id = ID }, &env),
+		 -EDEADLK);
 	CHECK_IS(tern_op_cancel(local[0], &op), -EDEADLK);
 	CHECK_IS(tern_op_wait(local[0], &op), -EDEADLK);
 	CHECK_IS(tern_block_ask(local[0], 1,

@@ -139,7 +139,7 @@ void send_answer(struct sending *s, int outcome)
 
 void send_over(struct msg *m, struct sending *s, int error)
 {
-	tern_op *op = s->op, *local = s->local;
+	tern_op *op = s->op;
 	struct msg_peer *p = &m->peer[s->rank];
 	if (s->asked)
 		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
@@ -150,8 +150,6 @@ void send_over(struct msg *m, struct sending *s, int error)
 	flow_withdraw(m, s);
 	p->blocks -= s->block;
 	record_give(&m->sends, s);
-	if (local)
-		op_end(m->e, local, 0);
 	if (op)
 		op_end(m->e, op, error);
 }
@@ -271,8 +269,8 @@ void eager_done(struct msg *m, tern_op *op)
 }
 
 /* A send with an entry. The handle knows of it before its receiver can. */
-int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
-		 tern_op *local, tern_op *op)
+static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
+			unsigned flags, tern_op *op)
 {
 	struct sending *s = NULL;
 	bool whole = eager_may(m, dst, l->total, cells_of(l->total), flags);
@@ -282,9 +280,6 @@ int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l
 	s->announced = whole;
 	uint32_t before = op->pending++;
 	if (!whole) {
-		s->local = local;
-		if (local)
-			local->pending++;
 		queue_append(m, s);
 		queue_flush(m, dst);
 		return 0;
@@ -296,8 +291,6 @@ int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l
 	if (rc) {
 		record_give(&m->sends, s);
 		op_withdraw(m->e, op, before);
-	} else if (local) {
-		op_over(m->e, local);
 	}
 	return rc;
 }
@@ -313,7 +306,7 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 		return 0;
 	}
 	if (flags & TERN_SEND_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags))
-		return send_tracked(m, dst, id, l, flags, NULL, op);
+		return send_tracked(m, dst, id, l, flags, op);
 	rc = eager_send(m, dst, id, l, flags & TERN_SEND_READY, 0);
 	if (!rc)
 		eager_done(m, op);
@@ -410,7 +403,7 @@ static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, 
 		return eager_send(m, dst, id, &l, 0, 0);
 	rc = rules_wait(m->e, "a tern_send() that has to wait for its receiver");
 	if (!rc)
-		rc = send_tracked(m, dst, id, &l, 0, NULL, &own);
+		rc = send_tracked(m, dst, id, &l, 0, &own);
 	return rc ? rc : op_finish(m->e->t, NULL, &own, 0);
 }
 

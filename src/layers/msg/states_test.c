@@ -45,20 +45,6 @@ TEST(a_synchronous_send_is_in_use_until_a_receive_has_taken_it)
 	local_close();
 }
 
-TEST(a_send_with_two_handles_is_in_use_for_both)
-{
-	tern_op local_op = TERN_OP;
-	begin(2);
-	CHECK_IS(tern_send_local_start(local[0], 1, ID, out, LEN, &local_op, &so), 0);
-	SEND_IS(TERN_STATE_IN_USE);
-	CHECK_IS(tern_op_state(local[0], &local_op), TERN_STATE_IN_USE);
-	CHECK_IS(recv_one(ID, in, LEN), 0);
-	local_settle_transfers();
-	SEND_IS(TERN_STATE_COMPLETE);
-	CHECK_IS(tern_op_state(local[0], &local_op), TERN_STATE_COMPLETE);
-	local_close();
-}
-
 TEST(an_id_can_be_used_again_when_its_operations_are_complete)
 {
 	begin(2);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/chance.h"
+#include "lib/type_size.h"
 #include "program.h"
 
 enum { UNTOUCHED = 0xee };
@@ -59,7 +60,7 @@ static void element_make(const struct step *s, uint32_t rank, size_t i, void *at
 {
 	uint64_t x = content_of(number_of(s, rank), i);
 	double real = real_of(s, x);
-	size_t size = tern_type_size(s->type);
+	size_t size = type_size(s->type);
 	if (s->type == TERN_TYPE_FLOAT)
 		memcpy(at, &(float){ (float)real }, size);
 	else if (s->type == TERN_TYPE_DOUBLE)
@@ -166,7 +167,7 @@ static void complex_combine(double l[2], const double r[2], unsigned how)
 static void element_combine(const struct step *s, void *left, const void *right)
 {
 	unsigned how = s->how & ~(unsigned)TERN_REDUCE_EXACT;
-	size_t size = tern_type_size(s->type);
+	size_t size = type_size(s->type);
 	if (how == HOW_COMPOSE) {
 		model_compose(left, right, 1, NULL);
 	} else if (s->type == TERN_TYPE_FLOAT) {
@@ -203,7 +204,7 @@ static void element_combine(const struct step *s, void *left, const void *right)
 /* Members `first` to `end` - 1, from the first one on. */
 static void reduce(const struct step *s, const struct group *g, uint32_t end, char *out)
 {
-	size_t size = tern_type_size(s->type), n = s->len / size;
+	size_t size = type_size(s->type), n = s->len / size;
 	_Alignas(16) char next[16], sum[16];
 	for (size_t i = 0; i < n && end; i++) {
 		element_make(s, g->rank[0], i, sum);
@@ -265,7 +266,7 @@ size_t model_in_bytes(const struct step *s, const struct group *g)
 	case C_ALLREDUCE:
 	case C_SCAN:
 	case C_EXSCAN:
-		return s->len - s->len % tern_type_size(s->type);
+		return s->len - s->len % type_size(s->type);
 	case C_SCATTER:
 	case C_ALLTOALL:
 		return s->len * g->n;
@@ -302,7 +303,7 @@ size_t model_out_bytes(const struct step *s, const struct group *g)
 
 void model_in(const struct step *s, const struct group *g, uint32_t who, void *in)
 {
-	size_t len = model_in_bytes(s, g), size = tern_type_size(s->type);
+	size_t len = model_in_bytes(s, g), size = type_size(s->type);
 	struct shape m = shape_of(s);
 	if (s->call >= C_REDUCE && s->call <= C_EXSCAN)
 		for (size_t i = 0; i < len / size; i++)

@@ -10,7 +10,7 @@
 #include "play.h"
 
 enum { ON_REQUEST = 3, ON_REPLY, ON_POST, ON_POSTS };
-enum form { WORDS, DATA, CLAIM, LISTED }; /* of a request */
+enum form { WORDS, DATA, CLAIM }; /* of a request */
 enum other { NO_REPLY, REPLY_WORDS, REPLY_DATA, REPLY_SAME, REPLY_LATER };
 enum { NEXT_MOST = RANKS_MOST };
 
@@ -102,8 +102,7 @@ static void on_request(tern *own, const tern_msg *m)
 		wrong(&nothing, "a request came that nobody sends");
 		return;
 	}
-	message_check(s, m, i, s->words, s->form == WORDS || s->form == LISTED ? 0 : s->len,
-		      message_number(s, i));
+	message_check(s, m, i, s->words, s->form == WORDS ? 0 : s->len, message_number(s, i));
 	if (has_reply(s))
 		reply(m, s, i);
 }
@@ -130,8 +129,6 @@ static int request_one(const struct step *s, unsigned i)
 	void *claimed;
 	for (unsigned k = 0; k < TERN_WORDS_MAX; k++)
 		w[k] = word_of(s, i, k);
-	if (s->form == LISTED)
-		return tern_request_list_array(t, &s->to, 1, ON_REQUEST, s->words, w);
 	if (s->form == WORDS && s->words == 4)
 		return tern_request(t, s->to, ON_REQUEST, w[0], w[1], w[2], w[3]);
 	if (s->form == WORDS && s->words == 8)

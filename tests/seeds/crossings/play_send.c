@@ -2,7 +2,7 @@
 /* Send and receive in their forms. */
 #include "play.h"
 
-enum form { PLAIN, AUTO, RENDEZVOUS, SYNC, PARTS, LOCAL };
+enum form { PLAIN, AUTO, RENDEZVOUS, SYNC, PARTS };
 enum other { EXACT, STARTED, ANY_RANK, ANY_ID, IN_PARTS, PROBED };
 
 /* Many steps share one id, so that the order of their messages is seen. */
@@ -57,9 +57,6 @@ static void send_one(const struct step *s, unsigned i)
 		in_parts(w, s->len);
 		memmove(w->part[1].base, w->bytes + w->part[0].run, w->part[1].run);
 		rc = tern_send_parts_start(t, s->to, id, w->part, 2, TERN_SEND_AUTO, op);
-	} else if (s->form == LOCAL) {
-		op = &w->op;
-		rc = tern_send_local_start(t, s->to, id, w->bytes, s->len, op, op);
 	} else {
 		rc = tern_send_start(t, s->to, id, w->bytes, s->len, flags[s->form], op);
 	}
@@ -90,10 +87,11 @@ static void received(struct pending *w, int rc)
 }
 
 /* The message that the receive will take. */
-static void probe(const struct step *s, const tern_match *match)
+static void probe(const struct step *s, tern_match match)
 {
 	tern_envelope env;
-	if (!code_is(s, "tern_probe_wait()", tern_probe_wait(t, match, &env), 1))
+	match.flags = TERN_PROBE_WAIT;
+	if (!code_is(s, "tern_probe()", tern_probe(t, &match, &env), 1))
 		return;
 	number_is(s, "the source of what waits", env.src, s->from);
 	number_is(s, "the length of what waits", env.len, s->len);
@@ -110,7 +108,7 @@ static void recv_one(const struct step *s, unsigned i, bool may_wait)
 			     .any = s->other == ANY_ID ? 0xffff : 0 };
 	int rc;
 	if (s->other == PROBED && op == NULL)
-		probe(s, &match);
+		probe(s, match);
 	if (s->other == IN_PARTS) {
 		in_parts(w, s->len);
 		rc = tern_recv_parts_start(t, &match, w->part, 2, env, op);

@@ -2,6 +2,7 @@
 /* Collectives on families of teams that overlap. */
 #include <math.h>
 
+#include "lib/type_size.h"
 #include "play.h"
 
 static uint32_t group_find(const struct group *g, uint64_t ranks)
@@ -23,7 +24,7 @@ static bool rounds(const struct step *s)
 
 static void near_check(const struct step *s, const char *got, const char *want, size_t len)
 {
-	size_t size = tern_type_size(s->type);
+	size_t size = type_size(s->type);
 	for (size_t i = 0; i < len; i += size) {
 		double a, b, within = 1e-9;
 		if (s->type == TERN_TYPE_FLOAT) {
@@ -125,7 +126,7 @@ static int reduction(const struct step *s, tern_team *team, uint32_t root, struc
 {
 	static const tern_reduce_op compose = { model_compose, NULL, 8 };
 	bool user = s->how == HOW_COMPOSE;
-	size_t n = s->len / tern_type_size(s->type);
+	size_t n = s->len / type_size(s->type);
 	enum tern_type type = user ? TERN_TYPE_USER : s->type;
 	uintptr_t how = user ? TERN_REDUCE_BY(&compose) : s->how;
 	/* In place now and then. */
@@ -133,7 +134,7 @@ static int reduction(const struct step *s, tern_team *team, uint32_t root, struc
 			(s->call != C_EXSCAN || c->group.me);
 	const void *in = c->in;
 	if (in_place) {
-		memcpy(out, c->in, n * tern_type_size(s->type));
+		memcpy(out, c->in, n * type_size(s->type));
 		in = out;
 	}
 	switch (s->call) {

@@ -49,12 +49,12 @@ static const struct {
 	size_t longest;
 	unsigned count, forms, others;
 } kinds[KINDS] = {
-	[SEND] = { 8, LONGEST, 300, 6, 6 },
+	[SEND] = { 8, LONGEST, 300, 5, 6 },
 	[PUT] = { 4, LONGEST, 4, 8, 1 },
 	[GET] = { 3, LONGEST, 4, 5, 1 },
 	[AMO] = { 3, 0, 16, 6, 1 },
 	[STORE] = { 1, 70000, 3, 1, 1 },
-	[REQUEST] = { 6, TERN_REQUEST_MAX, 20, 4, 5 },
+	[REQUEST] = { 6, TERN_REQUEST_MAX, 20, 3, 5 },
 	[POST] = { 2, 0, 400, 2, 1 },
 	[TYPED] = { 3, 70000, 6, 2, 2 },
 	[CHAN] = { 2, 70000, 8, 3, 1 },
