@@ -2,18 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scripts/api.py: writes docs/api.md to standard output: docs/api.md.in, then what the public
 headers declare, in their order and under their headings, each with the first sentence of its
-comment. A macro that takes words has the signature of its man page. --own prints the pattern of
-the functions that macros and inline calls use and programs do not."""
+comment. A macro that takes words has the signature of its man page. Functions that macros and inline
+calls use and programs do not end in _ and are left out."""
 import glob
 import os
 import re
-import sys
 import textwrap
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 HEADERS = "tern op mem send buf chan async thread sequence coll post stats sim".split()
-OWN = r"""tern_post_(rare|call|inline|any|kind|write|full)"""
 TOKEN = re.compile(r"/\*.*?\*/|^#(?:[^\n\\]|\\.|\\\n)*|\n[ \t]*\n", re.S | re.M)
 
 
@@ -110,9 +108,7 @@ def signature(text):
         return text
     text = re.sub(r"\s+", " ", text.split("{")[0].strip().rstrip(";")) + ";"
     name = re.search(r"\b(_?tern_[a-z0-9_]+)\(", text)
-    if not name or re.fullmatch(OWN.replace("\n", "|"), name.group(1)) or name.group(1)[-1] == "_":
-        return None
-    if name.group(1) in SEEN:
+    if not name or name.group(1)[-1] == "_" or name.group(1) in SEEN:
         return None
     SEEN.add(name.group(1))
     return broken(text)
@@ -151,7 +147,7 @@ def section(header, macros):
         macro = re.match(r"#define (tern_[a-z0-9_]+)\(", piece)
         said = None
         if macro and macro.group(1) not in SEEN:
-            if not re.fullmatch(OWN.replace("\n", "|"), macro.group(1)):
+            if macro.group(1)[-1] != "_":
                 said = declaration(macros[macro.group(1)])
         elif hidden and re.match(r"typedef struct \w+ \{", piece):
             out.append(re.sub(r"\s*\{.*\}", "", piece.partition("\0")[0], flags=re.S))
@@ -169,9 +165,6 @@ def section(header, macros):
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).replace("```c\n\n", "```c\n") + "\n```\n"
 
 
-if "--own" in sys.argv:
-    print(OWN)
-    sys.exit()
 print(open("docs/api.md.in").read().rstrip())
 MACROS = synopses()
 for each in HEADERS:

@@ -63,17 +63,19 @@ static uint64_t messages_sent(struct app_job *j)
 
 /* What a rank has handled, by layer: messages and bytes. All 0 unless TERN_STATS is set. */
 struct kinds {
+	unsigned layers;
+	const char *name[TERN_STATS_LAYERS];
 	uint64_t messages[TERN_STATS_LAYERS], bytes[TERN_STATS_LAYERS];
 };
 
 static struct kinds kinds_handled(struct app_job *j)
 {
 	struct kinds k = { 0 };
-	for (unsigned i = 0; tern_stats_layer_name(i); i++) {
-		tern_stats_handler_data d;
-		app_must(j, tern_stats_layer(j->t, i, &d));
-		k.messages[i] = d.count;
-		k.bytes[i] = d.bytes;
+	tern_stats_handler_data d;
+	for (; tern_stats_handler(j->t, TERN_STATS_LAYER + k.layers, &d) == 0; k.layers++) {
+		k.name[k.layers] = d.name;
+		k.messages[k.layers] = d.count;
+		k.bytes[k.layers] = d.bytes;
 	}
 	return k;
 }
@@ -83,15 +85,15 @@ static void kinds_report(struct app_job *j, const struct kinds *before)
 {
 	static char name[TERN_STATS_LAYERS][2][32];
 	struct kinds now = kinds_handled(j);
-	for (unsigned i = 0; tern_stats_layer_name(i); i++) {
+	for (unsigned i = 0; i < now.layers; i++) {
 		uint64_t sum[2] = { now.messages[i] - before->messages[i],
 				    now.bytes[i] - before->bytes[i] };
 		app_must(j, tern_team_allreduce(j->team, sum, sum, 2, TERN_TYPE_UINT64,
 						TERN_REDUCE_SUM));
 		if (!sum[0])
 			continue;
-		snprintf(name[i][0], sizeof name[i][0], "%s messages", tern_stats_layer_name(i));
-		snprintf(name[i][1], sizeof name[i][1], "%s bytes", tern_stats_layer_name(i));
+		snprintf(name[i][0], sizeof name[i][0], "%s messages", now.name[i]);
+		snprintf(name[i][1], sizeof name[i][1], "%s bytes", now.name[i]);
 		app_figure(j, name[i][0], (double)sum[0]);
 		app_figure(j, name[i][1], (double)sum[1]);
 	}

@@ -77,17 +77,6 @@ int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg);
 int tern_async_send_start(tern *t, uint32_t dst, unsigned id, tern_filler *fill, void *arg,
 			  tern_op *op);
 
-/*
- * The same message to each of `n` ranks, which every one of them gets whole: `args` is an array of
- * `n` elements of `each` bytes, and the filler for ranks[i] gets a pointer to element i, since each
- * is filled as fast as its rank drains. The ranks and `id` are checked before anything is handed
- * over. To the handle it is `n` messages: it is complete when all are in their chains. The message
- * to a rank that is lost ends with that error, in the handle; the others go on. Where the call may
- * not wait, -EAGAIN unless there is room for all.
- */
-int tern_async_send_list_start(tern *t, const uint32_t *ranks, unsigned n, unsigned id,
-			       tern_filler *fill, void *args, size_t each, tern_op *op);
-
 /* -- Remote read and write --------------------------------------------------------------------- */
 
 /*

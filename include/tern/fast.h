@@ -402,12 +402,7 @@ static inline const tern_msg *tern_answered_(const tern *t)
 	return (const tern_msg *)(const void *)t;
 }
 
-/*
- * The two sends, inline and, for TERN_NO_INLINE and other languages, as functions of the library.
- */
-int tern_request_call_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
-int tern_reply_call_(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_);
-
+/* The two sends, inline; with TERN_NO_INLINE the words go to the library in an array. */
 static inline int tern_request_inline_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = &t->lane[dst];
@@ -433,8 +428,17 @@ static inline int tern_reply_inline_(tern *t, unsigned n, const tern_msg *m, uns
 }
 
 #ifdef TERN_NO_INLINE
-#define tern_request_words_ tern_request_call_
-#define tern_reply_words_ tern_reply_call_
+static inline int tern_request_words_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
+{
+	const uint64_t words[] = { TERN_SIX_VALUES_ };
+	return tern_request_array(t, dst, id, n, words);
+}
+
+static inline int tern_reply_words_(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
+{
+	const uint64_t words[] = { TERN_SIX_VALUES_ };
+	return tern_reply_array(t, m, id, n, words);
+}
 #else
 #define tern_request_words_ tern_request_inline_
 #define tern_reply_words_ tern_reply_inline_

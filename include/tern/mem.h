@@ -156,10 +156,10 @@ typedef struct tern_part {
  * checked before a byte moves. The lists, their counts and their strides belong to the operation
  * until it completes.
  */
-TERN_INLINE_ int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
-				size_t srcs);
-TERN_INLINE_ int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
-				size_t srcs);
+static inline int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+				 size_t srcs);
+static inline int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+				 size_t srcs);
 int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op);
 int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
@@ -216,7 +216,7 @@ int tern_put_reply_array(tern *t, const tern_msg *m, const tern_long *what);
  * Where this rank can touch neither side, the source's owner moves the data, from
  * its queue of transfers.
  */
-TERN_INLINE_ int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len);
+static inline int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len);
 int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op);
 
 /*
@@ -225,8 +225,8 @@ int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *
  * places, and one that finds none is sent again. While an owner on another machine computes, a
  * thread of it answers (TERN_SERVE). -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting.
  */
-TERN_INLINE_ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
-			       uint64_t least);
+static inline int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
+				uint64_t least);
 int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
 			uint64_t least, tern_op *op);
 
@@ -243,8 +243,8 @@ typedef struct tern_block {
 	size_t count;  /* of runs */
 } tern_block;
 int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes);
-TERN_INLINE_ int tern_block_get(tern *t, void *dst, size_t dst_stride, uint32_t rank,
-				const tern_block *from);
+static inline int tern_block_get(tern *t, void *dst, size_t dst_stride, uint32_t rank,
+				 const tern_block *from);
 int tern_block_get_start(tern *t, void *dst, size_t dst_stride, uint32_t rank,
 			 const tern_block *from, tern_op *op);
 
@@ -274,7 +274,7 @@ int tern_segment_close(tern *t, tern_segment s);
  * for the handler of a request whose sender opened the segment: at most TERN_PAYLOAD_MAX bytes, and
  * what is refused is reported at the segment's owner.
  */
-TERN_INLINE_ int tern_segment_put(tern *t, tern_segment s, const void *data, size_t len);
+static inline int tern_segment_put(tern *t, tern_segment s, const void *data, size_t len);
 int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op);
 int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len);
 
@@ -434,38 +434,38 @@ TERN_INLINE_ int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, t
 	return op ? tern_get_handle_(t, dst, src, len, op) : tern_get(t, dst, src, len);
 }
 
-/* -- Blocking forms: the split-phase ones without a handle ----------------------------- */
+/* -- Blocking forms: the split-phase ones without a handle, which other languages call -- */
 
-TERN_INLINE_ int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
-				size_t srcs)
+static inline int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+				 size_t srcs)
 {
 	return tern_put_parts_start(t, dst, dsts, src, srcs, NULL);
 }
 
-TERN_INLINE_ int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
-				size_t srcs)
+static inline int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+				 size_t srcs)
 {
 	return tern_get_parts_start(t, dst, dsts, src, srcs, NULL);
 }
 
-TERN_INLINE_ int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)
+static inline int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)
 {
 	return tern_copy_start(t, dst, src, len, NULL);
 }
 
-TERN_INLINE_ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
-			       uint64_t least)
+static inline int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
+				uint64_t least)
 {
 	return tern_get_when_start(t, dst, src, len, flag, least, NULL);
 }
 
-TERN_INLINE_ int tern_block_get(tern *t, void *dst, size_t dst_stride, uint32_t rank,
-				const tern_block *from)
+static inline int tern_block_get(tern *t, void *dst, size_t dst_stride, uint32_t rank,
+				 const tern_block *from)
 {
 	return tern_block_get_start(t, dst, dst_stride, rank, from, NULL);
 }
 
-TERN_INLINE_ int tern_segment_put(tern *t, tern_segment s, const void *data, size_t len)
+static inline int tern_segment_put(tern *t, tern_segment s, const void *data, size_t len)
 {
 	return tern_segment_put_start(t, s, data, len, NULL);
 }

@@ -48,15 +48,14 @@ int tern_post_on(tern *t, unsigned id, tern_post_handler *fn, void *arg);
  * that too much is waiting to leave. The item leaves when its buffer is full, when the rank waits,
  * polls in vain or enters a barrier, or with tern_post_flush().
  */
-#define tern_post(t, ...)                          \
-	tern_post_any(t, TERN_COUNT_(__VA_ARGS__), \
-		      TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_post(t, ...)                           \
+	tern_post_any_(t, TERN_COUNT_(__VA_ARGS__), \
+		       TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words);
 
 /* -- The inline path -------------------------------------------------------------------------- */
 
-int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
-int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
+int tern_post_rare_(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
 
 /* What a lane has of posts: where the next item goes, the low half of its end, its kind. */
 struct tern_post_lane {
@@ -70,19 +69,19 @@ static inline struct tern_post_lane *tern_post_lane_(struct tern_lane *lane)
 }
 
 /* Items of one kind follow each other without headers. 0 is none. */
-static inline uint64_t tern_post_kind(unsigned id, unsigned n)
+static inline uint64_t tern_post_kind_(unsigned id, unsigned n)
 {
 	return (uint64_t)id << TERN_ID_SHIFT | 0x80 | n;
 }
 
 /* Whether the place for the next item is behind the last one that has room. */
-static inline int tern_post_full(const struct tern_post_lane *lane)
+static inline int tern_post_full_(const struct tern_post_lane *lane)
 {
 	return (int32_t)((uint32_t)(uintptr_t)lane->next - lane->end) > 0;
 }
 
 /* An item without words takes one, so that there is something to count. */
-static inline uint64_t *tern_post_write(uint64_t *p, unsigned n, TERN_SIX_)
+static inline uint64_t *tern_post_write_(uint64_t *p, unsigned n, TERN_SIX_)
 {
 	if (n > 0)
 		p[0] = w0;
@@ -100,27 +99,26 @@ static inline uint64_t *tern_post_write(uint64_t *p, unsigned n, TERN_SIX_)
 }
 
 /* The rank, the handler and the number of words were checked when the kind was begun. */
-static inline int tern_post_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
+static inline int tern_post_inline_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
 	struct tern_post_lane *lane = tern_post_lane_(&t->lane[dst]);
-	if (TERN_UNLIKELY(dst >= t->reach || lane->kind != tern_post_kind(id, n) ||
-			  tern_post_full(lane)))
-		return tern_post_rare(t, dst, id, n, TERN_SIX_VALUES_);
-	lane->next = tern_post_write(lane->next, n, TERN_SIX_VALUES_);
+	if (TERN_UNLIKELY(dst >= t->reach || lane->kind != tern_post_kind_(id, n) ||
+			  tern_post_full_(lane)))
+		return tern_post_rare_(t, dst, id, n, TERN_SIX_VALUES_);
+	lane->next = tern_post_write_(lane->next, n, TERN_SIX_VALUES_);
 	return 0;
 }
 
-#ifdef TERN_NO_INLINE
-#define tern_post_words tern_post_call
-#else
-#define tern_post_words tern_post_inline
-#endif
-
 /* More words than an item has are refused with their number. */
-static inline int tern_post_any(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
+static inline int tern_post_any_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
 {
 	(void)w6, (void)w7;
-	return tern_post_words(t, n, dst, id, TERN_SIX_VALUES_);
+#ifdef TERN_NO_INLINE
+	const uint64_t words[] = { TERN_SIX_VALUES_ };
+	return tern_post_array(t, dst, id, n, words);
+#else
+	return tern_post_inline_(t, n, dst, id, TERN_SIX_VALUES_);
+#endif
 }
 
 TERN_END_

@@ -83,10 +83,10 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
  * and strides), and a receive into `n` parts, which must have as many bytes together as the message
  * (-EMSGSIZE at both sides). The parts of the two sides need not agree.
  */
-TERN_INLINE_ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts,
-				 size_t n);
-TERN_INLINE_ int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_part *parts,
-				 size_t n, tern_envelope *env);
+static inline int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts,
+				  size_t n);
+static inline int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_part *parts,
+				  size_t n, tern_envelope *env);
 
 /* -- Not blocking ---------------------------------------------------------------------- */
 
@@ -153,14 +153,14 @@ int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id);
 
 /* -- Blocking, in parts --------------------------------------------------------------------- */
 
-TERN_INLINE_ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts,
-				 size_t n)
+static inline int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts,
+				  size_t n)
 {
 	return tern_send_parts_start(t, dst, id, parts, n, TERN_SEND_AUTO, NULL);
 }
 
-TERN_INLINE_ int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_part *parts,
-				 size_t n, tern_envelope *env)
+static inline int tern_recv_parts(tern *t, uint32_t src, tern_id id, const tern_part *parts,
+				  size_t n, tern_envelope *env)
 {
 	const tern_match match = { src, 0, id, 0 };
 	return tern_recv_parts_start(t, &match, parts, n, env, NULL);

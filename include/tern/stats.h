@@ -43,13 +43,8 @@ typedef struct tern_stats_handler_data {
 	uint64_t count, bytes;
 	uint64_t timed, ns,
 		longest_ns; /* of the first 4096 messages one in 16 is timed, then one in 256 */
+	const char *name;   /* its function, as tern_on() was told, or NULL; or the layer */
 } tern_stats_handler_data;
-
-/* How long handlers took: `count` of those timed took from `from_ns` to below `to_ns`. */
-typedef struct tern_stats_time_data {
-	double from_ns, to_ns;
-	uint64_t count;
-} tern_stats_time_data;
 
 /*
  * Packets of this rank, on a network of packets; on shared memory alone all are 0. Later versions
@@ -69,30 +64,18 @@ typedef struct tern_stats_net_data {
 	uint64_t forged;    /* not written by the rank that it names, or changed on the way */
 } tern_stats_net_data;
 
-enum {
-	TERN_STATS_HANDLERS =
-		1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
-	TERN_STATS_LAYERS = 17, /* at most; 0 are the program's own messages */
-	TERN_STATS_TIMES = 160,
-};
+/*
+ * Numbers of handlers: below TERN_HANDLER_MAX the program's, then Tern's own. From TERN_STATS_LAYER
+ * on, the sums of the program's ("user"), and of each layer of this build, such as "mem".
+ */
+enum { TERN_STATS_LAYER = 1024, TERN_STATS_LAYERS = 17 };
 
-/* Each writes *out and returns 0, or -ERANGE if there is no such rank, handler, layer or bucket. */
+/* Each writes *out and returns 0, or -ERANGE if there is no such rank, handler or layer. */
 int tern_stats(tern *t, tern_stats_data *out);
 int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out);
-int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out);  /* * */
-int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out); /* * */
-int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out);    /* * */
+int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out); /* * */
 /* -EINVAL instead, if out->size was not set. */
 int tern_stats_net(tern *t, tern_stats_net_data *out);
-
-/*
- * The function of a handler, as tern_on() was told; NULL if it was told none, or there is no such
- * handler.
- */
-const char *tern_stats_handler_name(tern *t, unsigned id);
-
-/* "user" for 0, then the name of a layer of this build, such as "mem"; NULL if there is none. */
-const char *tern_stats_layer_name(unsigned layer);
 
 TERN_END_
 

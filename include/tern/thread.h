@@ -70,7 +70,7 @@ typedef struct tern_spawn_args {
 	const uint64_t *words;
 	tern_thread_done *done; /* called for each thread */
 	void *arg;
-	const void *data; /* besides the words: tern_thread_data() */
+	const void *data; /* besides the words: tern_thread_self() */
 	size_t len;       /* up to TERN_SPAWN_DATA_MAX */
 } tern_spawn_args;
 
@@ -106,24 +106,23 @@ int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result);
 /* Serves messages and gives each of the rank's other threads a turn. */
 int tern_thread_yield(tern *t);
 
-/*
- * The number of the thread that calls: 0 is the program, others are counted as they start at this
- * rank.
- */
-uint64_t tern_thread_self(const tern *t);
-/* The rank that has created the thread that calls; the rank itself in the program. */
-uint32_t tern_thread_creator(const tern *t);
-/*
- * What tern_spawn_with() has given to the thread that calls and, unless `len` is NULL, its length;
- * NULL and 0 if there is none, and in the program. It is the thread's until it ends.
- */
-const void *tern_thread_data(const tern *t, size_t *len);
-/* Threads that have started at this rank and not ended; TERN_CONTEXTS is the most there can be. */
-unsigned tern_thread_count(const tern *t);
+/* The thread that calls, and those of its rank. */
+typedef struct tern_thread_info {
+	uint64_t number;  /* 0 is the program, others are counted as they start at this rank */
+	uint32_t creator; /* the rank that has created it; the rank itself in the program */
+	unsigned threads; /* started at this rank and not ended; TERN_CONTEXTS is the most */
+	/* What tern_spawn_with() has given to it, until it ends; NULL and 0 without. */
+	const void *data;
+	size_t len;
+} tern_thread_info;
+void tern_thread_self(const tern *t, tern_thread_info *self);
 
 /* -- Locks between the threads of a rank ----------------------------------------------- */
 
-/* Zero it before its first use. Who comes first gets it first. */
+/*
+ * Zero it before its first use. Who comes first gets it first. While `holder` is 0 a lock does not
+ * wait; threads take turns where they wait, so nobody comes between unless TERN_SLICE is set.
+ */
 typedef struct tern_mutex {
 	uint64_t holder; /* the thread's number plus 1; 0: nobody */
 	struct tern_mutex_waiter *first, *last;
@@ -131,17 +130,24 @@ typedef struct tern_mutex {
 
 /* Waits until the lock is free. -EDEADLK if the caller has it already, or under a hold. */
 int tern_mutex_lock(tern *t, tern_mutex *m);
-/* -EAGAIN instead of waiting. */
-int tern_mutex_try(tern *t, tern_mutex *m);
 /* -EPERM if the caller does not have it. */
 int tern_mutex_unlock(tern *t, tern_mutex *m);
 
 /* -- The inline path: what the macros call --------------------------------------------- */
 
-int tern_spawn_words_(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
-		      void *arg, TERN_ALL_);
-int tern_thread_start_words_(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
-			     TERN_ALL_);
+static inline int tern_spawn_words_(tern *t, uint32_t rank, unsigned id, tern_thread_done *done,
+				    unsigned n, void *arg, TERN_ALL_)
+{
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_spawn_array(t, rank, id, done, arg, n, words);
+}
+
+static inline int tern_thread_start_words_(tern *t, uint32_t rank, unsigned id, unsigned n,
+					   tern_thread *thread, TERN_ALL_)
+{
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_thread_start_array(t, rank, id, thread, n, words);
+}
 
 TERN_END_
 

@@ -160,17 +160,7 @@ int tern_reply_rare_(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_S
 	return reply_rare(t, m, id, n, TERN_SIX_VALUES_, 0, 0);
 }
 
-/* -- The inline sends as functions: for TERN_NO_INLINE, arrays of words, other languages -- */
-
-int tern_request_call_(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
-{
-	return tern_request_inline_(given(t), n, dst, id, TERN_SIX_VALUES_);
-}
-
-int tern_reply_call_(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
-{
-	return tern_reply_inline_(given(t), n, m, id, TERN_SIX_VALUES_);
-}
+/* -- Words in an array: for TERN_NO_INLINE, other languages, counts known at run time ------- */
 
 /* The i-th word, or 0 where there is none; more than fit are refused with their number. */
 static uint64_t word_at(const uint64_t *words, unsigned n, unsigned i)

@@ -16,9 +16,7 @@
 #include "endpoint/count.h"
 #include "endpoint/handler.h"
 
-_Static_assert(TERN_STATS_HANDLERS == TERN_HANDLER_SLOTS, "every handler has its counts");
-
-_Static_assert((int)TERN_STATS_TIMES == (int)TIME_BUCKETS, "every bucket can be asked for");
+_Static_assert(TERN_STATS_LAYER == TERN_HANDLER_SLOTS, "every handler has its counts");
 
 /* Of what tern_stats_net() writes: its first version, and what no version will have. */
 enum {
@@ -106,8 +104,8 @@ static void data_of_pulse(const struct endpoint *e, tern_stats_data *out)
 static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
 {
 	tern_stats_handler_data sum;
-	for (unsigned i = 0; tern_stats_layer_name(i); i++) {
-		tern_stats_layer(e->t, i, &sum);
+	for (unsigned i = 0; layer_name(i); i++) {
+		tern_stats_handler(e->t, TERN_STATS_LAYER + i, &sum);
 		out->bytes += sum.bytes;
 		out->timed += sum.timed;
 		out->handler_ns += sum.ns;
@@ -199,79 +197,69 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 	return 0;
 }
 
-/* Whether a program may ask for the counts of the `what` with that number. */
-static int stats_index(const struct endpoint *e, const char *what, unsigned index, unsigned count)
+static void handler_read(const struct endpoint *e, unsigned id, tern_stats_handler_data *out)
 {
-	int rc = rules_forked(e);
-	if (rc || index < count)
-		return rc;
-	return error_set(-ERANGE, "the counts of %s %u were asked for; %ss are numbered 0 to %u",
-			 what, index, what, count - 1);
-}
-
-int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
-{
-	INSIDE struct scope scope = scope_given(t);
-	struct endpoint *e = t->own;
-	int rc = stats_index(e, "handler", id, TERN_STATS_HANDLERS);
-	if (rc)
-		return rc;
-	*out = (tern_stats_handler_data){ 0 };
-	if (!e->stats)
-		return 0;
 	const struct stats_handler *h = &e->stats->handler[id];
 	out->count = stats_messages(h);
 	out->bytes = stats_message_bytes(h);
 	out->timed = stats_get(&h->timed);
 	out->ns = in_ns(e, &h->ticks);
 	out->longest_ns = in_ns(e, &h->longest);
-	return 0;
 }
 
-static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_data *one)
+static void layer_read(const struct endpoint *e, unsigned layer, tern_stats_handler_data *sum)
 {
-	sum->count += one->count;
-	sum->bytes += one->bytes;
-	sum->timed += one->timed;
-	sum->ns += one->ns;
-	sum->longest_ns = one->longest_ns > sum->longest_ns ? one->longest_ns : sum->longest_ns;
-}
-
-int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
-{
-	INSIDE struct scope scope = scope_given(t);
-	unsigned layers = 1;
-	while (tern_stats_layer_name(layers))
-		layers++;
-	int rc = stats_index(t->own, "layer", layer, layers);
-	if (rc)
-		return rc;
 	const struct layer_place *place = layer ? &layer_places[layer - 1] : NULL;
 	unsigned first = place ? TERN_HANDLER_MAX + place->first_handler : 0;
 	unsigned end = place ? first + place->handlers : TERN_HANDLER_MAX;
-	*out = (tern_stats_handler_data){ 0 };
 	for (unsigned id = first; id < end; id++) {
 		tern_stats_handler_data one;
-		if (t->own->stats && stats_messages(&t->own->stats->handler[id])) {
-			tern_stats_handler(t, id, &one);
-			handler_add(out, &one);
-		}
+		if (!stats_messages(&e->stats->handler[id]))
+			continue;
+		handler_read(e, id, &one);
+		sum->count += one.count;
+		sum->bytes += one.bytes;
+		sum->timed += one.timed;
+		sum->ns += one.ns;
+		sum->longest_ns =
+			one.longest_ns > sum->longest_ns ? one.longest_ns : sum->longest_ns;
 	}
-	return 0;
 }
 
-int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
+int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
-	int rc = stats_index(e, "bucket", bucket, TERN_STATS_TIMES);
+	bool of_layer = id >= TERN_STATS_LAYER;
+	unsigned layer = id - TERN_STATS_LAYER;
+	int rc = rules_forked(e);
 	if (rc)
 		return rc;
-	double ns = tick_ns(e);
-	*out = (tern_stats_time_data){ .from_ns = (double)time_bucket_begin(bucket) * ns,
-				       .to_ns = (double)time_bucket_begin(bucket + 1) * ns,
-				       .count = e->stats ? stats_get(&e->stats->time[bucket]) : 0 };
+	if (of_layer && !layer_name(layer))
+		return error_set(-ERANGE,
+				 "the counts of handler %u were asked for; handlers are numbered 0 "
+				 "to %u, and layers behind them",
+				 id, TERN_STATS_LAYER - 1);
+	*out = (tern_stats_handler_data){ .name = of_layer ? layer_name(layer) : e->name[id] };
+	if (e->stats && of_layer)
+		layer_read(e, layer, out);
+	else if (e->stats)
+		handler_read(e, id, out);
 	return 0;
+}
+
+/* How long handlers took: `count` of those timed took from `from_ns` to below `to_ns`. */
+struct stats_time {
+	double from_ns, to_ns;
+	uint64_t count;
+};
+
+static struct stats_time stats_time(const struct endpoint *e, unsigned bucket)
+{
+	double ns = tick_ns(e);
+	return (struct stats_time){ .from_ns = (double)time_bucket_begin(bucket) * ns,
+				    .to_ns = (double)time_bucket_begin(bucket + 1) * ns,
+				    .count = stats_get(&e->stats->time[bucket]) };
 }
 
 /* -- Printing --------------------------------------------------------------------------------- */
@@ -342,7 +330,7 @@ static bool handler_active(tern *t, unsigned id, tern_stats_handler_data *out)
 /* "user 3 (on_greeting)", "msg 1 (on_status)": a layer's handlers count from 0. */
 static void handler_name(tern *t, unsigned id, char text[LABEL_ROOM])
 {
-	const char *name = tern_stats_handler_name(t, id);
+	const char *name = t->own->name[id];
 	char number[24];
 	handler_number(id, number, sizeof number);
 	snprintf(text, LABEL_ROOM, name ? "%s (%.40s)" : "%s", number, name);
@@ -356,7 +344,7 @@ static void text_handlers(FILE *to, tern *t)
 	char name[LABEL_ROOM];
 	fprintf(to, "tern:   %-28s %14s %16s %12s %12s\n", "handler", "messages", "bytes",
 		"mean ns", "longest ns");
-	for (unsigned id = 0; id < TERN_STATS_HANDLERS; id++)
+	for (unsigned id = 0; id < TERN_STATS_LAYER; id++)
 		if (handler_active(t, id, &h)) {
 			handler_name(t, id, name);
 			fprintf(to,
@@ -380,11 +368,10 @@ static void text_peers(FILE *to, tern *t)
 
 static void text_times(FILE *to, tern *t, uint64_t timed)
 {
-	tern_stats_time_data b;
 	uint64_t below = 0;
 	fprintf(to, "tern:   of %" PRIu64 " handlers timed:", timed);
-	for (unsigned i = 0; i < TERN_STATS_TIMES; i++) {
-		tern_stats_time(t, i, &b);
+	for (unsigned i = 0; i < TIME_BUCKETS; i++) {
+		struct stats_time b = stats_time(t->own, i);
 		below += b.count;
 		if (b.count * 50 >= timed && b.count) /* those that matter: 2 % or more */
 			fprintf(to, " %.0f %% below %.0f ns;", 100 * (double)below / (double)timed,
@@ -429,7 +416,7 @@ static void json_handlers(FILE *to, tern *t)
 	tern_stats_handler_data h;
 	const char *comma = "";
 	char name[LABEL_ROOM];
-	for (unsigned id = 0; id < TERN_STATS_HANDLERS; id++)
+	for (unsigned id = 0; id < TERN_STATS_LAYER; id++)
 		if (handler_active(t, id, &h)) {
 			handler_name(t, id, name);
 			fprintf(to,
@@ -459,15 +446,16 @@ static void json_peers(FILE *to, tern *t)
 
 static void json_times(FILE *to, tern *t)
 {
-	tern_stats_time_data b;
 	const char *comma = "";
-	for (unsigned i = 0; i < TERN_STATS_TIMES; i++)
-		if (tern_stats_time(t, i, &b) == 0 && b.count) {
+	for (unsigned i = 0; i < TIME_BUCKETS; i++) {
+		struct stats_time b = stats_time(t->own, i);
+		if (b.count) {
 			fprintf(to,
 				"%s{\"from_ns\": %.1f, \"to_ns\": %.1f, \"count\": %" PRIu64 "}",
 				comma, b.from_ns, b.to_ns, b.count);
 			comma = ", ";
 		}
+	}
 }
 
 static void json_packets(FILE *to, tern *t)

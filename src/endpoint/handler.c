@@ -33,8 +33,3 @@ const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL
 	char other[JOB_NAME];
 	return handler_label_of(id, name_of(e, id, other), text);
 }
-
-const char *tern_stats_handler_name(tern *t, unsigned id)
-{
-	return id < TERN_STATS_HANDLERS ? given(t)->own->name[id] : NULL;
-}

@@ -8,7 +8,7 @@
 
 #include "endpoint/handler.h"
 
-const char *tern_stats_layer_name(unsigned layer)
+const char *layer_name(unsigned layer)
 {
 	if (layer >= TERN_STATS_LAYERS)
 		return NULL;

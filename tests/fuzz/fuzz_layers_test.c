@@ -230,7 +230,7 @@ static void layer_begin(unsigned what, tern_op *o)
 					   o);
 		break;
 	case 2:
-		(void)!tern_spawn_words_(t[0], 1, 0, NULL, 2, NULL, 1, 2, 0, 0, 0, 0, 0, 0);
+		(void)!tern_spawn(t[0], 1, 0, NULL, NULL, 1, 2);
 		break;
 	default:
 		(void)!tern_request(t[0], 1, SAY, 0);

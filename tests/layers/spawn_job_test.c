@@ -13,6 +13,7 @@
 #include "core/core.h"
 #include "lib/chance.h"
 #include "lib/ranks.h"
+#include "lib/thread_self.h"
 
 enum { TREE, ECHO, RECEIVE, STAY, DIE };
 
@@ -305,7 +306,7 @@ static void deaths(void)
 	CHECK(tern_barrier(t) < 0); /* somebody is missing, or gone */
 	tern_forgive(t, 2);
 	if (tern_rank(t) == 1)
-		while (tern_thread_count(t))
+		while (thread_self(t).threads)
 			tern_thread_yield(t);
 	CHECK_IS(tern_close(t), 0);
 }

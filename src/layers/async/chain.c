@@ -211,39 +211,6 @@ int tern_async_send_start(tern *t, uint32_t rank, unsigned id, tern_filler *fill
 	return op_finish(t, op, &own, rc);
 }
 
-static int list_room(struct async *a, unsigned n)
-{
-	if ((!in_handler(a->e) && !held(a->e)) || n <= a->orders.most - a->orders.used)
-		return 0;
-	return error_set(
-		-EAGAIN,
-		"%u of the asynchronous sends of rank %u are under way, of %d at most, and a "
-		"list asks for %u more: poll first",
-		a->orders.used, a->e->t->rank, TERN_ASYNC_MAX, n);
-}
-
-/* A rank that is lost is its chain's business, which tells the handle. */
-int tern_async_send_list_start(tern *t, const uint32_t *ranks, unsigned n, unsigned id,
-			       tern_filler *fill, void *args, size_t each, tern_op *op)
-{
-	INSIDE struct scope scope = scope_given_op(t, op);
-	struct async *a = async_of(t);
-	tern_op own = TERN_OP;
-	int rc = async_enter(t->own, op, "tern_async_send_list_start() without a handle");
-	for (unsigned i = 0; !rc && i < n; i++)
-		rc = async_check(a, ranks[i], id);
-	if (!rc)
-		rc = list_room(a, n);
-	for (unsigned i = 0; !rc && i < n; i++) {
-		struct order o = { .fill = fill,
-				   .arg = args ? (char *)args + i * each : NULL,
-				   .id = id,
-				   .op = op ? op : &own };
-		rc = order_add(a, ranks[i], &o);
-	}
-	return op_finish(t, op, &own, rc);
-}
-
 void chain_register(struct endpoint *e)
 {
 	layer_on(e, ASYNC_OPENED, on_chain_opened);

@@ -312,7 +312,7 @@ TEST(the_program_serves_messages_until_there_is_room_for_its_send)
 
 static struct mail mails[4];
 
-TEST(every_rank_of_a_list_drains_the_whole_message)
+TEST(every_rank_that_a_message_is_sent_to_drains_all_of_it)
 {
 	const uint32_t ranks[] = { 3, 1, 2 };
 	struct message l[3];
@@ -321,11 +321,12 @@ TEST(every_rank_of_a_list_drains_the_whole_message)
 		mails[r] = (struct mail){ 0 };
 		CHECK_IS(tern_async_on(local[r], MESSAGE, mail_drain, &mails[r]), 0);
 	}
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++) {
 		l[i] = (struct message){ .first = 7, .words = MORE_THAN_A_CHAIN };
-	CHECK_IS(tern_async_send_list_start(local[0], ranks, 3, MESSAGE, message_fill, l, sizeof *l,
-					    &op),
-		 0);
+		CHECK_IS(tern_async_send_start(local[0], ranks[i], MESSAGE, message_fill, &l[i],
+					       &op),
+			 0);
+	}
 	CHECK_IS(op.pending, 3);
 	turns_settle();
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
@@ -335,46 +336,5 @@ TEST(every_rank_of_a_list_drains_the_whole_message)
 		CHECK_IS(mails[r].words, MORE_THAN_A_CHAIN);
 		CHECK(mails[r].first == 7 && !mails[r].out_of_order);
 	}
-	CHECK_IS(tern_async_send_list_start(local[0], ranks, 3, MESSAGE, NULL, NULL, 0, NULL), 0);
-	turns_settle();
-	CHECK_IS(mails[0].messages + mails[1].messages + mails[2].messages + mails[3].messages, 6);
-	local_close();
-}
-
-TEST(a_list_is_handed_over_whole_or_not_at_all)
-{
-	uint32_t ranks[TERN_ASYNC_MAX] = { 0, 1, 2 };
-	pair_start();
-	CHECK_IS(tern_async_send_list_start(local[0], ranks, 3, MESSAGE, NULL, NULL, 0, &op),
-		 -ERANGE);
-	CHECK_IS(tern_async_send_list_start(local[0], ranks, 2, OTHER, NULL, NULL, 0, &op), -ENXIO);
-	CHECK_IS(op.pending, 0);
-	tern_hold(local[0]);
-	CHECK_IS(tern_async_send_start(local[0], 1, MESSAGE, NULL, NULL, &op), 0);
-	ranks[2] = 0;
-	int rc = tern_async_send_list_start(local[0], ranks, TERN_ASYNC_MAX, MESSAGE, NULL, NULL, 0,
-					    &op);
-	CHECK_IS(rc, -EAGAIN);
-	CHECK(sentence_has(rc, "256 more"));
-	CHECK_IS(op.pending, 1);
-	tern_release(local[0]);
-	turns_settle();
-	CHECK_IS(mail.messages, 1);
-	local_close();
-}
-
-TEST(a_rank_of_a_list_that_has_left_ends_its_message_alone)
-{
-	const uint32_t ranks[] = { 1, 2 };
-	local_open(3);
-	local_drains(MESSAGE, mail_drain, &mail);
-	mail.messages = 0;
-	CHECK_IS(tern_close(local[1]), 0);
-	local[1] = NULL;
-	CHECK_IS(tern_async_send_list_start(local[0], ranks, 2, MESSAGE, NULL, NULL, 0, &op), 0);
-	turns_settle();
-	CHECK_IS(op.pending, 0);
-	CHECK_IS(op.error, -ESHUTDOWN);
-	CHECK_IS(mail.messages, 1);
 	local_close();
 }

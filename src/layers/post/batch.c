@@ -83,7 +83,7 @@ static const uint64_t *run_take(tern *t, tern_msg *item, const uint64_t *at, con
 	unsigned id = (unsigned)(run >> TERN_ID_SHIFT) & (TERN_HANDLER_SLOTS - 1);
 	unsigned n = run & TERN_HEAD_WORDS;
 	if (id >= TERN_HANDLER_MAX || n > TERN_LINE_WORDS ||
-	    (uint32_t)run != (uint32_t)tern_post_kind(id, n) ||
+	    (uint32_t)run != (uint32_t)tern_post_kind_(id, n) ||
 	    count > (uint64_t)(end - at) / post_stride(run))
 		return NULL;
 	atomic_store_explicit(&item->head,

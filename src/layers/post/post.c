@@ -92,12 +92,12 @@ static int post_item(struct post *p, uint32_t rank, uint32_t kind, TERN_SIX_)
 {
 	struct tern_post_lane *lane = tern_post_lane_(&p->e->t->lane[rank]);
 	unsigned n = kind & TERN_HEAD_WORDS;
-	while (lane->kind != kind || tern_post_full(lane)) {
+	while (lane->kind != kind || tern_post_full_(lane)) {
 		int rc = post_prepare(p, rank, kind);
 		if (rc)
 			return rc;
 	}
-	lane->next = tern_post_write(lane->next, n, TERN_SIX_VALUES_);
+	lane->next = tern_post_write_(lane->next, n, TERN_SIX_VALUES_);
 	return 0;
 }
 
@@ -110,14 +110,14 @@ static __attribute__((noinline)) int post_rare(tern *t, uint32_t dst, unsigned i
 	if (!rc)
 		rc = rules_post(e, dst, id, n);
 	return rc ? rc
-		  : post_item(post_of(t), dst, (uint32_t)tern_post_kind(id, n), TERN_SIX_VALUES_);
+		  : post_item(post_of(t), dst, (uint32_t)tern_post_kind_(id, n), TERN_SIX_VALUES_);
 }
 
 /* Whether the rank, the handler and the number of words were checked when the kind was begun. */
 static bool post_is_open(tern *t, uint32_t dst, unsigned id, unsigned n)
 {
 	return dst < t->size && n <= TERN_LINE_WORDS && id < TERN_HANDLER_MAX &&
-	       tern_post_lane_(&t->lane[dst])->kind == tern_post_kind(id, n);
+	       tern_post_lane_(&t->lane[dst])->kind == tern_post_kind_(id, n);
 }
 
 /*
@@ -130,7 +130,7 @@ static bool post_in_handler(const struct endpoint *e)
 }
 
 /* `reach` says that this is the program, outside handlers, and that nobody else delivers. */
-int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
+int tern_post_rare_(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 {
 	struct tern_post_lane *lane = tern_post_lane_(&t->lane[dst]);
 	bool program = dst < t->reach;
@@ -139,18 +139,13 @@ int tern_post_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 			  (program && !post_quick(post_of(t), dst))))
 		return post_rare(t, dst, id, n, TERN_SIX_VALUES_);
 	/* Handlers of this rank's own items may have posted to it. */
-	if (TERN_UNLIKELY(lane->kind != tern_post_kind(id, n) || tern_post_full(lane)))
+	if (TERN_UNLIKELY(lane->kind != tern_post_kind_(id, n) || tern_post_full_(lane)))
 		rc = post_rare(t, dst, id, n, TERN_SIX_VALUES_);
 	else
-		lane->next = tern_post_write(lane->next, n, TERN_SIX_VALUES_);
+		lane->next = tern_post_write_(lane->next, n, TERN_SIX_VALUES_);
 	if (program && ++post_of(t)->looks % LOOK_EVERY == 0)
 		tern_look_(t);
 	return rc;
-}
-
-int tern_post_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
-{
-	return tern_post_inline(given(t), n, dst, id, TERN_SIX_VALUES_);
 }
 
 int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
@@ -158,10 +153,10 @@ int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64
 	t = given(t);
 	uint64_t w[TERN_LINE_WORDS] = { 0 };
 	if (n > TERN_LINE_WORDS) /* such a kind may look like another one */
-		return tern_post_rare(t, dst, id, n, 0, 0, 0, 0, 0, 0);
+		return tern_post_rare_(t, dst, id, n, 0, 0, 0, 0, 0, 0);
 	for (unsigned i = 0; i < n; i++)
 		w[i] = words[i];
-	return tern_post_inline(t, n, dst, id, w[0], w[1], w[2], w[3], w[4], w[5]);
+	return tern_post_inline_(t, n, dst, id, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
 /* The answer to an item goes back as an item. */
@@ -176,7 +171,7 @@ static int post_reply(void *state, const struct parcel *q)
 				 "nothing else",
 				 src, TERN_LINE_WORDS);
 	const uint64_t *w = q->word;
-	int rc = post_item(p, src, (uint32_t)tern_post_kind((unsigned)id, q->n), w[0], w[1], w[2],
+	int rc = post_item(p, src, (uint32_t)tern_post_kind_((unsigned)id, q->n), w[0], w[1], w[2],
 			   w[3], w[4], w[5]);
 	if (!rc)
 		p->e->t->current = tern_answered_(p->e->t);

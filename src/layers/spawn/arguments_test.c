@@ -2,6 +2,8 @@
 /* Threads with more arguments than their words hold. */
 #include "lib/threads.h"
 
+#include "lib/thread_self.h"
+
 enum { SUM, STAY };
 
 static struct ending ended;
@@ -22,10 +24,9 @@ static uint64_t sum_of(const unsigned char *data, size_t len, const uint64_t *wo
 static uint64_t sum(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
 	(void)arg;
-	size_t len = 77;
-	const unsigned char *data = tern_thread_data(t, &len);
-	CHECK((data == NULL) == (len == 0) && tern_thread_data(t, NULL) == data);
-	return sum_of(data, len, word) + len * 1000;
+	tern_thread_info self = thread_self(t);
+	CHECK((self.data == NULL) == (self.len == 0));
+	return sum_of(self.data, self.len, word) + self.len * 1000;
 }
 
 static uint64_t stay(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
@@ -108,9 +109,8 @@ TEST(data_of_any_length_are_there_when_the_thread_starts)
 
 TEST(without_data_there_is_nothing_and_too_much_is_refused)
 {
-	size_t len = 5;
 	open_all(1);
-	CHECK(tern_thread_data(local[0], &len) == NULL && len == 0);
+	CHECK(thread_self(local[0]).data == NULL && thread_self(local[0]).len == 0);
 	CHECK_IS(tern_spawn(local[0], 0, SUM, note_ending, &ended, 1, 2, 3, 4, 5, 6, 7, 8), 0);
 	await(&ended, 1);
 	CHECK_IS(ended.result, 36000000);

@@ -325,17 +325,6 @@ static int create(struct spawn *s, uint32_t first, uint64_t end, const struct ti
 	return rc;
 }
 
-int tern_spawn_words_(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
-		      void *arg, TERN_ALL_)
-{
-	INSIDE struct scope scope = scope_given(t);
-	const struct ticket model = { .done = done,
-				      .arg = arg,
-				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
-				      .word = { TERN_ALL_VALUES_ } };
-	return create(spawn_of(t), rank, (uint64_t)rank + 1, &model, id, n);
-}
-
 /* As ticket_send() sends it: words that the line has no room for, and then the data. */
 static int payload_make(struct ticket *k, const void *data, size_t len)
 {
@@ -377,11 +366,13 @@ int tern_spawn_with(tern *t, const tern_spawn_args *a)
 int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 		     unsigned n, const uint64_t *words)
 {
-	t = given(t);
-	const tern_spawn_args a = {
-		.rank = rank, .id = id, .n = n, .words = words, .done = done, .arg = arg
-	};
-	return tern_spawn_with(t, &a);
+	INSIDE struct scope scope = scope_given(t);
+	struct ticket model = { .done = done,
+				.arg = arg,
+				.label = { .id = (uint8_t)id, .words = (uint8_t)n } };
+	for (unsigned i = 0; i < n && i < TERN_WORDS_MAX; i++) /* create() refuses more */
+		model.word[i] = words[i];
+	return create(spawn_of(t), rank, (uint64_t)rank + 1, &model, id, n);
 }
 
 /* -- The end of a thread --------------------------------------------------------------- */
@@ -421,17 +412,6 @@ static void thread_ended(tern *t, uint32_t rank, int rc, uint64_t result, void *
 	thread->rc = rc;
 	thread->result = result;
 	thread->pending = 0;
-}
-
-int tern_thread_start_words_(tern *t, uint32_t rank, unsigned id, unsigned n, tern_thread *thread,
-			     TERN_ALL_)
-{
-	t = given(t);
-	*thread = (tern_thread){ .pending = 1, .rank = rank };
-	int rc = tern_spawn_words_(t, rank, id, thread_ended, n, thread, TERN_ALL_VALUES_);
-	if (rc)
-		thread->pending = 0;
-	return rc;
 }
 
 int tern_thread_start_array(tern *t, uint32_t rank, unsigned id, tern_thread *thread, unsigned n,

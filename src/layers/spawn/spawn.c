@@ -209,30 +209,15 @@ int tern_thread_yield(tern *t)
 	return 0;
 }
 
-uint64_t tern_thread_self(const tern *t)
+void tern_thread_self(const tern *t, tern_thread_info *self)
 {
 	const struct context *c = context_self();
-	(void)t;
-	return c ? c->number : 0;
-}
-
-uint32_t tern_thread_creator(const tern *t)
-{
-	const struct context *c = context_self();
-	return c && c->number ? c->creation.from : tern_rank(t);
-}
-
-const void *tern_thread_data(const tern *t, size_t *len)
-{
-	const struct context *c = context_self();
-	(void)t;
-	bool has = c && c->number && c->creation.data;
-	if (len)
-		*len = has ? c->creation.len : 0;
-	return has ? c->creation.data : NULL;
-}
-
-unsigned tern_thread_count(const tern *t)
-{
-	return given(t)->own->threads;
+	const tern *own = given(t);
+	*self = (tern_thread_info){ .creator = own->rank, .threads = own->own->threads };
+	if (!c || !c->number)
+		return;
+	self->number = c->number;
+	self->creator = c->creation.from;
+	self->data = c->creation.data;
+	self->len = c->creation.data ? c->creation.len : 0;
 }

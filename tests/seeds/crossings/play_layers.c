@@ -229,12 +229,9 @@ static void async_start(const struct step *s, unsigned i)
 	struct pending *w = pending_new(s, i, s->len, handed_over);
 	content_fill(w->bytes, 0, s->len, message_number(s, i));
 	code_is(s, "tern_async_send_start()",
-		s->form == 0 ? tern_async_send_start(t, s->to, DRAIN, fill, w, &w->op)
-			     : tern_async_send_list_start(t, &s->to, 1, DRAIN, fill, w, sizeof *w,
-							  &w->op),
-		0);
+		tern_async_send_start(t, s->to, DRAIN, fill, w, &w->op), 0);
 	pending_begun(w, 0, true);
-	if (s->form != 2)
+	if (s->form != 1)
 		return;
 	w = pending_new(s, TURNS, 0, handed_over);
 	pending_begun(w, tern_async_start(t, count_down, w, &w->op), true);
@@ -265,14 +262,15 @@ static uint64_t thread_run(tern *own, const uint64_t word[TERN_WORDS_MAX], void 
 	(void)arg;
 	const struct step *s = &program.step[word[0] % program.steps];
 	unsigned i = (unsigned)word[1];
-	size_t len;
-	const void *data = tern_thread_data(own, &len);
-	number_is(s, "the creator", tern_thread_creator(own), s->from);
+	tern_thread_info self;
+	tern_thread_self(own, &self);
+	size_t len = self.len;
+	number_is(s, "the creator", self.creator, s->from);
 	for (unsigned k = 2; k < TERN_WORDS_MAX; k++)
 		number_is(s, "a word of a thread", word[k], content_of(s->value, k));
 	if (number_is(s, "the length of its data", len, s->form ? s->len : 0) && len) {
 		char *copy = malloc(len);
-		memcpy(copy, data, len);
+		memcpy(copy, self.data, len);
 		bytes_are(s, "the data of a thread", copy, 0, len, message_number(s, i));
 		free(copy);
 	}

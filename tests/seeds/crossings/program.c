@@ -58,7 +58,7 @@ static const struct {
 	[POST] = { 2, 0, 400, 2, 1 },
 	[TYPED] = { 3, 70000, 6, 2, 2 },
 	[CHAN] = { 2, 70000, 8, 3, 1 },
-	[ASYNC] = { 2, 70000, 4, 3, 1 },
+	[ASYNC] = { 2, 70000, 4, 2, 1 },
 	[SPAWN] = { 2, TERN_SPAWN_DATA_MAX, 8, 2, 1 },
 	[CALL] = { 14, LONGEST, 1, 2, 1 },
 	[MAKE] = { 3, 0, 1, 4, 1 },
