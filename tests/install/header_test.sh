@@ -125,9 +125,14 @@ done
 echo "the library exports every function of its headers, for languages that cannot compile them"
 nm -D --defined-only "$lib/libtern.so" | awk '{ print $3 }' | sed 's/@.*//' |
 	sort >"$folder/exported"
-cat include/tern/*.h | gcc -fpreprocessed -dD -E -P -x c - 2>/dev/null | tr '\n' ' ' |
-	grep -oE 'TERN_INLINE_ [a-z_0-9 *]+\(' | grep -oE 'tern_[a-z0-9_]+\(' | tr -d '(' |
-	sort -u >"$folder/inline"
+cat include/tern/*.h | gcc -fpreprocessed -dD -E -P -x c - 2>/dev/null | tr '\n' ' ' \
+	>"$folder/headers"
+{
+	grep -oE 'TERN_INLINE_ [a-z_0-9 *]+\(' "$folder/headers" | grep -oE 'tern_[a-z0-9_]+\('
+	# What is not exported is the exported _start form without a handle.
+	grep -oE 'static inline [a-z_0-9 *]+\(' "$folder/headers" |
+		grep -oE 'tern_[a-z0-9_]*[a-z0-9]\(' | grep -v '_start($' | sed 's/($/_start(/'
+} | tr -d '(' | sort -u >"$folder/inline"
 [[ $(wc -l <"$folder/inline") -ge 20 ]] || {
 	echo "    found $(wc -l <"$folder/inline") inline functions only"
 	exit 1
