@@ -33,9 +33,8 @@ struct outgoing {
 	 * processor that sends.
 	 */
 	enum packet_class class;
-	uint64_t context; /* the light thread that sent it, as tern_thread_self() numbers it; 0: the
-			     program */
-	const unsigned char *record; /* the first record in it (net/packet/packet.h); or NULL */
+	uint64_t context; /* the light thread that sent it, as tern_thread_self(); 0: the program */
+	const unsigned char *record; /* the first record in it (net/packet/record.h); or NULL */
 };
 
 /* Copies what it carries to `to`; how many bytes. */
