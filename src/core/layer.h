@@ -45,9 +45,7 @@ struct layer {
 	int (*flush)(void *state);
 	/* Writes what is under way to `fd`, for a job that is stuck. */
 	void (*report)(const void *state, int fd);
-	/*
-	 * Of what has a handle: sets the bits of whom it waits for; what it is, in words, or NULL.
-	 */
+	/* Sets the bits of whom its handles wait for; what they are, in words, or NULL. */
 	const char *(*awaits)(void *state, uint64_t *set);
 };
 

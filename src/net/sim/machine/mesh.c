@@ -19,13 +19,6 @@
 
 /* -- Memory ----------------------------------------------------------------------------------- */
 
-/* Links between nodes, and those into and out of the network. */
-static uint32_t way_longest(const struct profile *p, uint32_t nodes)
-{
-	uint32_t width = grid_width(p, nodes);
-	return width + nodes / width + 2;
-}
-
 static size_t mesh_bytes(const struct profile *p, uint32_t nodes)
 {
 	return sizeof(struct mesh) + TRAVELS_MOST * (sizeof(struct worm) + sizeof(uint32_t)) +
@@ -33,38 +26,6 @@ static size_t mesh_bytes(const struct profile *p, uint32_t nodes)
 		       (sizeof(struct link) + p->channels * sizeof(struct channel)) +
 	       nodes * p->channels * sizeof(struct entry) +
 	       (size_t)TRAVELS_MOST * way_longest(p, nodes) * sizeof(uint32_t);
-}
-
-/*
- * The virtual channels are divided into sets, of which a worm uses one: for requests and for
- * replies, or for each type of message, as far as there are enough. In a circle each set needs two,
- * one for worms that have passed its end. Of its set, which has lanes(), a worm takes the one of
- * its destination, so that worms of a kind to one node stay in order.
- */
-static uint32_t need(const struct profile *p)
-{
-	return p->wrap ? 2 : 1;
-}
-
-static uint32_t sets(const struct profile *p)
-{
-	uint32_t wanted = p->channel_types ? TYPES : 2;
-	return p->channels >= wanted * need(p) ? wanted : 1;
-}
-
-static uint32_t lanes(const struct machine *m)
-{
-	const struct profile *p = &m->profile;
-	uint32_t mine = (uint32_t)p->channels / sets(p) / need(p);
-	return mine ? mine : 1;
-}
-
-static uint32_t lane(const struct machine *m, const struct travel *t, bool passed)
-{
-	const struct profile *p = &m->profile;
-	uint32_t set = p->channel_types ? t->type : t->class != CLASS_REQUEST;
-	return set % sets(p) * ((uint32_t)p->channels / sets(p)) +
-	       (p->channels >= need(p) && need(p) == 2 && passed ? lanes(m) : 0);
 }
 
 struct mesh_view mesh_view(const struct machine *m)
@@ -101,81 +62,6 @@ static struct use *mesh_use(const struct machine *m, uint32_t link)
 	if (port >= PORT_IN)
 		return use_node(m, node, port == PORT_IN ? USE_IN : USE_OUT);
 	return use_link(m, node * PORT_IN + port);
-}
-
-/* -- The way of a worm ------------------------------------------------------------------------ */
-
-/* Along one dimension of n places: how many links, and whether towards smaller ones. */
-struct leg {
-	uint32_t links;
-	bool back;
-};
-static struct leg leg(const struct machine *m, uint32_t from, uint32_t to, uint32_t n)
-{
-	uint32_t ahead = (to + n - from) % n;
-	if (m->profile.wrap)
-		return ahead > n / 2 ? (struct leg){ n - ahead, true }
-				     : (struct leg){ ahead, false };
-	return to < from ? (struct leg){ from - to, true } : (struct leg){ to - from, false };
-}
-
-static uint32_t way_step(uint32_t node, enum port port, uint32_t lane)
-{
-	return (node * PORTS + port) * LANES + lane;
-}
-
-/*
- * The `i`th link of a leg from place `from` of n: where it begins, and whether its end was passed.
- */
-static uint32_t leg_place(struct leg l, uint32_t from, uint32_t n, uint32_t i, bool *passed)
-{
-	*passed = l.back ? i > from : from + i >= n;
-	return l.back ? (from + n - i) % n : (from + i) % n;
-}
-
-/* Its way: into the network, along the row, along the column, and out. */
-static void way_lay(const struct machine *m, const struct mesh_view *v, uint32_t i)
-{
-	const struct travel *t = &m->travel[i];
-	uint32_t x = t->src % v->width, y = t->src / v->width, to = t->dst % v->width;
-	struct leg row = leg(m, x, to, v->width), column = leg(m, y, t->dst / v->width, v->height);
-	uint32_t *way = v->way + (size_t)i * v->longest, spread = t->dst % lanes(m);
-	bool passed = false;
-	*way++ = way_step(t->src, PORT_IN, lane(m, t, false));
-	for (uint32_t k = 0; k < row.links; k++) {
-		uint32_t at = leg_place(row, x, v->width, k, &passed);
-		*way++ = way_step(y * v->width + at, row.back ? PORT_LEFT : PORT_RIGHT,
-				  lane(m, t, passed) + spread);
-	}
-	for (uint32_t k = 0; k < column.links; k++) {
-		uint32_t at = leg_place(column, y, v->height, k, &passed);
-		*way++ = way_step(at * v->width + to, column.back ? PORT_UP : PORT_DOWN,
-				  lane(m, t, passed) + spread);
-	}
-	*way = way_step(t->dst, PORT_OUT, lane(m, t, false) + spread);
-}
-
-/* The k-th step of its way, a link and a channel of it. */
-static inline uint32_t *way_of(const struct mesh_view *v, uint32_t i, uint32_t k)
-{
-	return &v->way[(size_t)i * v->longest + k];
-}
-
-static inline struct channel *channel_at(const struct machine *m, const struct mesh_view *v,
-					 uint32_t step)
-{
-	return &v->channel[step / LANES * (uint32_t)m->profile.channels + step % LANES];
-}
-
-static inline struct channel *channel_of(const struct machine *m, const struct mesh_view *v,
-					 uint32_t i, uint32_t k)
-{
-	return channel_at(m, v, *way_of(v, i, k));
-}
-
-static inline struct link *link_of(const struct mesh_view *v, uint32_t i, uint32_t k)
-{
-	return &v->link[*way_of(v, i, k) / LANES];
 }
 
 /* -- Worms that move as one ------------------------------------------------------------------- */
@@ -244,7 +130,7 @@ static void worm_activate(struct machine *m, const struct mesh_view *v, uint32_t
 static struct entry *entry_of(const struct machine *m, const struct mesh_view *v, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
-	return &v->entry[t->src * m->profile.channels + lane(m, t, false)];
+	return &v->entry[t->src * m->profile.channels + way_lane(m, t, false)];
 }
 
 /*
@@ -372,8 +258,7 @@ static void mesh_inject(struct machine *m, uint32_t i)
 	struct travel *t = &m->travel[i];
 	const struct link *in = &v.link[t->src * PORTS + PORT_IN];
 	uint32_t bytes = (uint32_t)m->profile.flit_bytes;
-	uint32_t links = leg(m, t->src % v.width, t->dst % v.width, v.width).links +
-			 leg(m, t->src / v.width, t->dst / v.width, v.height).links;
+	uint32_t links = way_links(m, &v, t);
 	uint32_t length = t->size ? (t->size + bytes - 1) / bytes : 1;
 	v.worm[i] = (struct worm){ .length = length, .unsent = length, .way = links + 2 };
 	v.worm[i].watched = t->niu.watched;
@@ -605,8 +490,8 @@ static bool mesh_stands(const struct machine *m)
 	return mesh->refused && !mesh->tick;
 }
 
-/* -- The network
- * ----------------------------------------------------------------------------------- */
+/* -- The network ---------------------------------------------------------------------------------
+ */
 
 static void step_print(uint32_t step, FILE *to)
 {
@@ -648,7 +533,7 @@ static void mesh_stuck(struct machine *m, FILE *to)
 /* Messages of different sets have channels of their own. */
 static bool mesh_overtakes(const struct profile *p)
 {
-	return sets(p) > 1;
+	return way_sets(p) > 1;
 }
 
 static uint32_t mesh_links(const struct profile *p, uint32_t nodes)

@@ -85,4 +85,35 @@ struct mesh_view {
 
 struct mesh_view mesh_view(const struct machine *m);
 
+/* -- way.c -- */
+uint32_t way_longest(const struct profile *p, uint32_t nodes);
+uint32_t way_sets(const struct profile *p); /* of virtual channels that worms do not share */
+uint32_t way_links(const struct machine *m, const struct mesh_view *v, const struct travel *t);
+/* Of the virtual channels of a link, the first that `t` may use; `passed`: the end of a circle. */
+uint32_t way_lane(const struct machine *m, const struct travel *t, bool passed);
+void way_lay(const struct machine *m, const struct mesh_view *v, uint32_t i);
+
+/* The k-th step of its way, a link and a channel of it. */
+static inline uint32_t *way_of(const struct mesh_view *v, uint32_t i, uint32_t k)
+{
+	return &v->way[(size_t)i * v->longest + k];
+}
+
+static inline struct channel *channel_at(const struct machine *m, const struct mesh_view *v,
+					 uint32_t step)
+{
+	return &v->channel[step / LANES * (uint32_t)m->profile.channels + step % LANES];
+}
+
+static inline struct channel *channel_of(const struct machine *m, const struct mesh_view *v,
+					 uint32_t i, uint32_t k)
+{
+	return channel_at(m, v, *way_of(v, i, k));
+}
+
+static inline struct link *link_of(const struct mesh_view *v, uint32_t i, uint32_t k)
+{
+	return &v->link[*way_of(v, i, k) / LANES];
+}
+
 #endif
