@@ -116,6 +116,13 @@ int tern_abort(tern *t, const char *sentence);
 void tern_attach(tern *t);
 
 /*
+ * Lends the endpoint: until this thread takes it back with tern_attach(), threads that wait in
+ * workers of the rank, or in other endpoints that were opened with it, serve it and run its
+ * handlers. In the program, under no hold: -EPERM, -EDEADLK.
+ */
+int tern_detach(tern *t);
+
+/*
  * How messages are delivered, and another way from now on. Delivery by thread or interrupt begins
  * with the first call that sends, polls, waits or holds, or with tern_attach(): until then no
  * handler runs. Only where no handler and no hold is under way: -EPERM, -EDEADLK.

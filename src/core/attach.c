@@ -16,28 +16,48 @@
 #include "core/core.h"
 #include "core/delivery.h"
 #include "core/layers.h"
+#include "core/rules.h"
+#include "core/scope.h"
 
-/* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
+/*
+ * Its address names the thread; with BORROWED, the thread only borrows. LENT by itself is nobody
+ * too, by tern_detach(); with a thread, that thread has the endpoint and rests in a wait.
+ */
 static _Thread_local struct group *opened;
-enum { NOBODY = 0, BORROWED = 1, FORKED = 2 };
+enum { NOBODY = 0, BORROWED = 1, FORKED = 2, LENT = 4 };
 
 uintptr_t attach_token(void)
 {
 	return (uintptr_t)&opened;
 }
 
+/* Acquire pairs with the release in attach_leave(): the caller sees what was handled before. */
+static bool attach_take(struct endpoint *e, uintptr_t was, uintptr_t now)
+{
+	return atomic_compare_exchange_strong_explicit(&e->attached, &was, now,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static void attach_leave(struct endpoint *e, uintptr_t state)
+{
+	atomic_store_explicit(&e->attached, state, memory_order_release);
+}
+
 void attach_first(struct endpoint *e)
 {
-	uintptr_t nobody = NOBODY;
-	/* Acquire pairs with the release in attach_return(): we see what a borrower handled. */
-	while (!atomic_compare_exchange_weak_explicit(&e->attached, &nobody, attach_token(),
-						      memory_order_acquire, memory_order_relaxed)) {
-		if (nobody != NOBODY && !(nobody & BORROWED))
-			break; /* another thread was first; the caller orders the two */
-		nobody = NOBODY;
+	for (;;) {
+		uintptr_t was = atomic_load_explicit(&e->attached, memory_order_relaxed);
+		if (was & BORROWED) {
+			e->world->yield();
+			continue;
+		}
+		if (was != NOBODY && was != LENT)
+			return; /* another thread was first; the caller orders the two */
+		if (attach_take(e, was, attach_token())) {
+			delivery_begin(e);
+			return;
+		}
 	}
-	if (nobody == NOBODY)
-		delivery_begin(e);
 }
 
 void tern_attach(tern *t)
@@ -86,24 +106,96 @@ bool attach_is_own(const struct endpoint *e)
 	return atomic_load_explicit(&e->attached, memory_order_relaxed) == attach_token();
 }
 
-static void attach_return(struct endpoint *e)
+/* So that whoever uses it next comes to the library, also from the inline paths. */
+static void attach_give_up(struct endpoint *e, uintptr_t state)
 {
-	atomic_store_explicit(&e->attached, NOBODY, memory_order_release);
+	alert_raise(e, ALERT_LIBRARY);
+	e->t->reach = 0;
+	attach_leave(e, state);
 }
 
 void attach_release(struct endpoint *e)
 {
-	alert_raise(e, ALERT_LIBRARY);
-	e->t->reach = 0;
-	attach_return(e);
+	attach_give_up(e, NOBODY);
 }
 
-static bool attach_borrow(struct endpoint *e)
+/* -- Lending ---------------------------------------------------------------------------------- */
+
+/*
+ * One thread at a time touches an endpoint, and `attached` says which. Whoever borrows it changes
+ * that word from a state in which nobody touches it, in one step with acquire, and writes the same
+ * state back with release. There are three such states:
+ *
+ *   - NOBODY: no thread has used it yet. Only the thread that opened it borrows it.
+ *   - LENT: its thread called tern_detach() and has left the library. Every thread that waits in
+ *     an endpoint of the group borrows it. The next call of a thread that uses it finds `reach` 0
+ *     and ALERT_LIBRARY, comes to attach_first() and waits there until it is not borrowed.
+ *   - a thread with LENT: that thread waits in the library and has nothing to do, so it yields,
+ *     naps or sleeps, and touches nothing of the endpoint until attach_rested() has changed the
+ *     word back. Workers of the rank borrow it, and do what the thread would do itself in the next
+ *     step of its wait: a poll.
+ *
+ * So what the three do is ordered by the one word, and each sees all that the last one wrote. A
+ * thread that sleeps does not miss what a borrower handles for it: the bell was armed before, and
+ * a message that comes then rings it, whoever handles the message.
+ */
+bool attach_rests(struct endpoint *e)
 {
-	uintptr_t nobody = NOBODY;
-	return atomic_compare_exchange_strong_explicit(&e->attached, &nobody,
-						       attach_token() | BORROWED,
-						       memory_order_acquire, memory_order_relaxed);
+	if (TERN_LIKELY(!atomic_load_explicit(&e->group->workers, memory_order_relaxed)) ||
+	    e->main || e->shared || e->threaded || e->delivery != TERN_DELIVERY_POLL ||
+	    !attach_is_own(e))
+		return false;
+	attach_leave(e, attach_token() | LENT);
+	return true;
+}
+
+void attach_rested(struct endpoint *e)
+{
+	while (!attach_take(e, attach_token() | LENT, attach_token()))
+		e->world->yield();
+}
+
+unsigned attach_main(const struct endpoint *worker, unsigned (*fn)(struct endpoint *main))
+{
+	struct endpoint *main = worker->main;
+	uintptr_t was = main ? atomic_load_explicit(&main->attached, memory_order_relaxed) : NOBODY;
+	if (!(was & LENT) || was == LENT || !attach_take(main, was, attach_token() | BORROWED))
+		return 0;
+	unsigned handled = fn(main);
+	attach_leave(main, was);
+	return handled;
+}
+
+static int detach_allowed(struct endpoint *e)
+{
+	int rc = rules_wait(e, "tern_detach()");
+	if (!rc && (e->deferring || e->inner))
+		rc = rule_broken(RULE_PROGRAM,
+				 "tern_detach() was called in a function that a poll of rank %u "
+				 "calls",
+				 e->t->rank);
+	if (!rc && e->threaded)
+		rc = error_set(-EBUSY,
+			       "tern_detach() was called at rank %u, which starts threads and "
+			       "stays with the thread that has it",
+			       e->t->rank);
+	if (!rc && !attach_is_mine(e))
+		rc = rule_broken(RULE_THREAD,
+				 "tern_detach() was called by a thread that does not have rank %u",
+				 e->t->rank);
+	return rc;
+}
+
+int tern_detach(tern *t)
+{
+	INSIDE struct scope scope = scope_given(t);
+	struct endpoint *e = t->own;
+	int rc = detach_allowed(e);
+	if (rc || e->shared || e->delivery != TERN_DELIVERY_POLL)
+		return rc; /* if 0: other threads serve it already */
+	scope_close_unserved(&scope);
+	attach_give_up(e, LENT);
+	return 0;
 }
 
 /* -- fork(2) --------------------------------------------------------------------------------- */
@@ -194,8 +286,10 @@ static void fork_closed(struct group *g)
 void attach_worker(struct endpoint *worker)
 {
 	pthread_mutex_lock(&groups_lock);
-	worker->next_worker = worker->group->workers;
-	worker->group->workers = worker;
+	worker->next_worker = atomic_load(&worker->group->workers);
+	/* Who waits looks through the list without the lock, which only grows. */
+	atomic_store_explicit(&worker->group->workers, worker, memory_order_release);
+	atomic_store_explicit(&worker->group->alone, NULL, memory_order_relaxed);
 	pthread_mutex_unlock(&groups_lock);
 }
 
@@ -284,39 +378,56 @@ void attach_opened(struct group *g)
 	fork_opened(g);
 }
 
-static unsigned group_each(struct group *g, struct endpoint *e, bool borrow,
-			   unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg)
+typedef unsigned each_fn(struct endpoint *sibling, void *arg);
+
+/* `nobodys`: also what no thread has used yet. */
+static unsigned borrow_each(struct endpoint *sibling, bool nobodys, each_fn *fn, void *arg)
+{
+	uintptr_t was = atomic_load_explicit(&sibling->attached, memory_order_relaxed);
+	bool may = was == LENT || (nobodys && was == NOBODY);
+	if (!may || !attach_take(sibling, was, attach_token() | BORROWED))
+		return 0;
+	bool closed = atomic_load_explicit(&sibling->closed, memory_order_relaxed);
+	unsigned sum = closed ? 0 : fn(sibling, arg);
+	attach_leave(sibling, was);
+	return sum;
+}
+
+static unsigned group_each(struct group *g, struct endpoint *e, bool nobodys, each_fn *fn,
+			   void *arg)
 {
 	unsigned sum = 0;
 	for (uint32_t i = 0; i < g->size; i++) {
 		struct endpoint *sibling = g->member[i];
-		bool mine = attach_is_mine(sibling);
-		if (sibling == e || (!mine && !(borrow && attach_borrow(sibling))))
+		if (sibling == e)
 			continue;
-		if (!atomic_load_explicit(&sibling->closed, memory_order_relaxed))
+		if (!attach_is_mine(sibling))
+			sum += borrow_each(sibling, nobodys, fn, arg);
+		else if (!atomic_load_explicit(&sibling->closed, memory_order_relaxed))
 			sum += fn(sibling, arg);
-		if (!mine)
-			attach_return(sibling);
 	}
+	for (struct endpoint *w = atomic_load_explicit(&g->workers, memory_order_acquire); w;
+	     w = w->next_worker)
+		sum += borrow_each(w, false, fn, arg);
 	return sum;
 }
 
 /*
- * Only the thread that opened a group borrows of it: another thread that got one of
+ * Only the thread that opened a group borrows what nobody has used: another thread that got one of
  * the endpoints must not run handlers of those that its fellows are about to use.
  */
-unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg),
-		     void *arg)
+unsigned attach_each(struct endpoint *e, each_fn *fn, void *arg)
 {
 	unsigned sum = 0;
 	bool listed = false;
-	if (opened == e->group && !opened->next && opened->alone == e)
+	struct endpoint *alone = atomic_load_explicit(&e->group->alone, memory_order_relaxed);
+	if (opened == e->group && !opened->next && alone == e)
 		return 0; /* as nearly always */
 	for (struct group *g = opened; g; g = g->next) {
 		listed |= g == e->group;
 		sum += group_each(g, e, true, fn, arg);
 	}
-	return listed || e->group->alone == e ? sum : sum + group_each(e->group, e, false, fn, arg);
+	return listed || alone == e ? sum : sum + group_each(e->group, e, false, fn, arg);
 }
 
 static bool group_elsewhere(const struct group *g, const struct endpoint *e)
@@ -325,7 +436,8 @@ static bool group_elsewhere(const struct group *g, const struct endpoint *e)
 		const struct endpoint *sibling = g->member[i];
 		uintptr_t owner = atomic_load_explicit(&sibling->attached, memory_order_relaxed);
 		if (sibling != e && !atomic_load_explicit(&sibling->closed, memory_order_relaxed) &&
-		    (owner == NOBODY || (owner & ~(uintptr_t)BORROWED) == attach_token()))
+		    (owner == NOBODY || owner == LENT ||
+		     (owner & ~(uintptr_t)BORROWED) == attach_token()))
 			return false;
 	}
 	return true;

@@ -35,6 +35,15 @@ bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor 
 void attach_opened(struct group *g);
 /* Nobody has the endpoint any more: the next thread to use it does. */
 void attach_release(struct endpoint *e);
+/*
+ * Around a rest of a wait, if true: meanwhile workers of the rank may serve it, and the caller
+ * touches nothing of it. attach_rested() takes it back.
+ */
+bool attach_rests(struct endpoint *e);
+void attach_rested(struct endpoint *e);
+/* In a wait of a worker: calls `fn` with the endpoint of its rank if that rests; its result or 0.
+ */
+unsigned attach_main(const struct endpoint *worker, unsigned (*fn)(struct endpoint *main));
 /* Workers of a rank: a new one is listed; one that is parked is taken; how many are not. */
 void attach_worker(struct endpoint *worker);
 struct endpoint *attach_parked(struct endpoint *main, struct endpoint *after);

@@ -164,6 +164,21 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 	return handled;
 }
 
+/*
+ * The thread that has it rests in a wait and runs what is deferred itself: such a function may
+ * wait for something that the worker's thread does next.
+ */
+static unsigned serve_main(struct endpoint *main)
+{
+	if (held(main) || in_handler(main))
+		return 0;
+	bool before = main->quiescing;
+	main->quiescing = true;
+	unsigned handled = poll_once(main, KINDS_BOTH);
+	main->quiescing = before;
+	return handled;
+}
+
 bool endpoint_arm(struct endpoint *e, struct sleep *s)
 {
 	for (unsigned i = 0; i < e->nets; i++)
@@ -222,6 +237,21 @@ static void wait_show(struct endpoint *e, struct wait *w, bool asleep)
 	pulse_wait(e->pulse, text, w->whom, w->awaits ? set : NULL, w->since, asleep);
 }
 
+/* Yields for `ns` 0, naps, or sleeps on `s`. Nothing of the endpoint is touched meanwhile. */
+static void wait_rest(struct endpoint *e, const struct sleep *s, uint64_t ns)
+{
+	const struct world *world = e->world;
+	bool lent = attach_rests(e);
+	if (s)
+		world->sleep(s, ns);
+	else if (ns)
+		world->nap(ns);
+	else
+		world->yield();
+	if (lent)
+		attach_rested(e);
+}
+
 /* `ns`, or what is left until the limit of the wait if that is less; at least 1. */
 static uint64_t within(const struct wait *w, uint64_t now, uint64_t ns)
 {
@@ -237,7 +267,7 @@ static void wait_nap(struct endpoint *e, struct wait *w, uint64_t ns)
 	if (e->shared)
 		share_breathe(e, ns);
 	else
-		e->world->nap(ns);
+		wait_rest(e, NULL, ns);
 }
 
 /* Of whoever would sleep with this kernel thread. */
@@ -257,7 +287,7 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 		uint64_t began = e->world->now();
 		wait_show(e, w, true);
 		progress_doze(e);
-		e->world->sleep(&s, within(w, began, SLEEP_NS));
+		wait_rest(e, &s, within(w, began, SLEEP_NS));
 		progress_rouse(e);
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
@@ -297,16 +327,31 @@ static void wait_report(struct endpoint *e, struct wait *w, uint64_t now)
  * rank that yields again and again gets it back that seldom. One that naps or sleeps is preferred
  * when it wakes.
  */
-bool wait_yield(struct endpoint *e)
+static bool yield_unless_crowded(struct endpoint *e, void (*yield)(struct endpoint *e))
 {
 	uint64_t began = e->world->now();
 	if (began < e->crowded)
 		return false;
-	e->world->yield();
+	yield(e);
 	uint64_t end = e->world->now();
 	if (end - began > YIELD_LONG_NS)
 		e->crowded = end + (end - began) * YIELD_REST;
 	return true;
+}
+
+static void yield_kept(struct endpoint *e)
+{
+	e->world->yield();
+}
+
+static void yield_lent(struct endpoint *e)
+{
+	wait_rest(e, NULL, 0);
+}
+
+bool wait_yield(struct endpoint *e)
+{
+	return yield_unless_crowded(e, yield_kept);
 }
 
 static void wait_idle(struct endpoint *e, struct wait *w)
@@ -323,7 +368,7 @@ static void wait_idle(struct endpoint *e, struct wait *w)
 	if (TERN_UNLIKELY(w->until && now >= w->until))
 		return; /* its last step rests no more */
 	lost_look(e);   /* a rank that never talked with us leaves without ringing */
-	if (now - w->since < YIELD_NS && wait_yield(e)) {
+	if (now - w->since < YIELD_NS && yield_unless_crowded(e, yield_lent)) {
 		pulse_add(e, PULSE_YIELDS, 1);
 		return;
 	}
@@ -407,7 +452,7 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 	 * make it.
 	 */
 	if (!handled || ++w->busy % SIBLINGS_EVERY == 0)
-		handled += attach_each(e, serve_sibling, NULL);
+		handled += attach_each(e, serve_sibling, NULL) + attach_main(e, serve_main);
 	if (!handled)
 		return 0;
 	w->linger = linger_of(e, w, there, handled);
@@ -425,8 +470,11 @@ void wait_step(struct endpoint *e, struct wait *w)
 	wait_wanted(e);
 	/* In a layer's progress nobody else may run: the layer is in the middle of something. */
 	const struct scheduler *threads = e->inner ? NULL : wait_scheduler;
-	if (!handled && (!threads || threads->idle(w)))
+	if (!handled && (!threads || threads->idle(w))) {
 		wait_idle(e, w);
+		if (TERN_UNLIKELY(e->deferred_count)) /* by a worker that served it meanwhile */
+			defer_run(e);
+	}
 	if (TERN_UNLIKELY(e->trace))
 		trace_stepped(e);
 	if (TERN_UNLIKELY(threads != NULL) && !held(e))

@@ -53,10 +53,11 @@ struct group {
 	bool made_job; /* here, and not by a launcher */
 	bool gathered; /* by tern_options.allgather: its descriptor is the group's */
 	struct job job;
-	struct group *next;       /* of the thread that opened it */
-	struct group *next_open;  /* of the process; see core/attach.c */
-	struct endpoint *alone;   /* its only member; NULL: there are more */
-	struct endpoint *workers; /* of its members, open and parked */
+	struct group *next;      /* of the thread that opened it */
+	struct group *next_open; /* of the process; see core/attach.c */
+	/* Its only member; NULL: there are more, or workers. */
+	struct endpoint *_Atomic alone;
+	struct endpoint *_Atomic workers; /* of its members, open and parked */
 	struct endpoint *member[];
 };
 
