@@ -84,6 +84,13 @@ for ranks in 0 1 2 4 16; do
 	[[ $(grep -c '^rank .*: 20000 words read, 0 wrong$' "$out") == "$n" ]] ||
 		fail "not every rank has read them"
 
+	echo "hash_table on $ranks ranks: every key is found, and every key that was inserted is there"
+	run hash_table $ranks
+	[[ $(grep -c '^rank .*: 9000 keys looked up, 0 wrong; ' "$out") == "$n" ]] ||
+		fail "not every rank has found them"
+	[[ $(awk '{ sum += $9 } END { print sum }' "$out") == $((18000 * n)) ]] ||
+		fail "some were lost"
+
 	echo "survivors on $ranks ranks: the last one dies, and the others compute pi"
 	survive=--survive=survivors
 	run survivors $ranks
