@@ -43,15 +43,15 @@ enum figure_kind {
 enum figure_as { FIGURE_AS_IT_IS, FIGURE_RATE, FIGURE_SPEEDUP };
 
 struct figure {
-	const char *group; /* the heading that it begins; NULL: it stands under the one before */
 	const char *id, *title;
 	const char *paper; /* which figure of which paper it answers */
 	const char *text;
-	const char *run; /* NULL: the table of --peers */
+	const char *group; /* the heading that it begins; NULL: it stands under the one before */
+	const char *run;   /* its name if it is not the id; a figure without a run is of --peers */
 	enum figure_kind kind;
 	const char *only_key, *only; /* records whose only_key is one of these words */
-	const char *by, *by_too;     /* a line or group is named by the values of these keys */
-	const char *x, *x_name;
+	const char *by, *by_too;     /* keys that name a line or group; by is NULL: variant */
+	const char *x, *x_name;      /* without a name, the key */
 	const char *y[FIGURE_KEYS], *y_name[FIGURE_KEYS];
 	const char *unit;
 	double scale;          /* by which y is multiplied; 0: 1 */
@@ -69,6 +69,12 @@ struct figure {
 extern const struct figure figure_table[];
 extern const size_t figure_count;
 
-const struct run *run_named(const char *name);
+/* What it is drawn from; NULL: the table of --peers. */
+const struct run *figure_run(const struct figure *f);
+
+static inline const char *figure_by(const struct figure *f)
+{
+	return f->by ? f->by : "variant";
+}
 
 #endif

@@ -114,7 +114,7 @@ static void data_write(const struct figure *f, const struct data *d, FILE *to)
 	const struct record *row[4096];
 	unsigned rows = 0;
 	for (unsigned i = 0; i < d->records && rows < 4096; i++)
-		if (!d->record[i].head && data_text(d, &d->record[i], f->by))
+		if (!d->record[i].head && data_text(d, &d->record[i], figure_by(f)))
 			row[rows++] = &d->record[i];
 	fprintf(to, "<details class=\"data\"><summary>Data: %u rows</summary>\n", rows);
 	for (unsigned i = 0; i < d->records; i++)
@@ -132,8 +132,7 @@ static void data_write(const struct figure *f, const struct data *d, FILE *to)
 static const char *figure_of(const struct report_options *o, const struct run *run)
 {
 	size_t i = 0;
-	while (i + 1 < figure_count &&
-	       !(o->chosen[i] && figure_table[i].run && run_named(figure_table[i].run) == run))
+	while (i + 1 < figure_count && !(o->chosen[i] && figure_run(&figure_table[i]) == run))
 		i++;
 	return figure_table[i].id;
 }
@@ -157,15 +156,14 @@ static bool panel_write(const struct jobs *s, const struct figure *f, const char
 	char caption[128];
 	bool any = false;
 	for (unsigned i = 0; i < s->n; i++)
-		any |= s->job[i].run == run_named(f->run) &&
-		       strcmp(s->job[i].machine, machine) == 0;
+		any |= s->job[i].run == figure_run(f) && strcmp(s->job[i].machine, machine) == 0;
 	if (!any)
 		return false;
 	snprintf(caption, sizeof caption, *machine ? "Simulated: %s" : "This machine%s", machine);
 	fprintf(to, "<div class=\"panel\"><h4>%s</h4>\n", caption);
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct job *j = &s->job[i];
-		if (j->run != run_named(f->run) || strcmp(j->machine, machine) != 0)
+		if (j->run != figure_run(f) || strcmp(j->machine, machine) != 0)
 			continue;
 		if (j->state != JOB_FAILED && data_add_json(&d, j->file) == 0)
 			continue;
@@ -202,7 +200,7 @@ static void peers_write(const struct jobs *s, const struct figure *f, FILE *to)
 
 static void figure_write(const struct jobs *s, const struct figure *f, FILE *to)
 {
-	const struct run *run = run_named(f->run);
+	const struct run *run = figure_run(f);
 	char names[128], *at = names, *name;
 	fprintf(to, "<figure id=\"%s\"><h3>%s</h3>\n", f->id, f->title);
 	text_write(to, "<p class=\"paper\">Answers: ", f->paper, ".</p>\n");

@@ -43,7 +43,7 @@ static bool run_wanted(const struct report_options *o, const struct run *run)
 	if (run_lacks(run))
 		return false;
 	for (size_t i = 0; i < figure_count; i++)
-		if (o->chosen[i] && figure_table[i].run && run_named(figure_table[i].run) == run)
+		if (o->chosen[i] && figure_run(&figure_table[i]) == run)
 			return true;
 	return false;
 }

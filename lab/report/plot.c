@@ -45,7 +45,7 @@ static void values_join(const struct data *d, const struct record *r, const char
 static bool record_shown(const struct figure *f, const struct data *d, const struct record *r)
 {
 	char values[NAME];
-	if (r->head || !data_text(d, r, f->by))
+	if (r->head || !data_text(d, r, figure_by(f)))
 		return false;
 	if (!f->only_key)
 		return true;
@@ -66,7 +66,7 @@ static double most_ranks(const struct figure *f, const struct data *d)
 static void record_name(const struct figure *f, const struct data *d, const struct record *r,
 			char *name)
 {
-	const char *by = data_text(d, r, f->by);
+	const char *by = data_text(d, r, figure_by(f));
 	const char *too = f->by_too ? data_text(d, r, f->by_too) : NULL;
 	snprintf(name, NAME, "%s%s%s", by, too ? " " : "", too ? too : "");
 }
@@ -272,7 +272,7 @@ bool plot_write(const struct figure *f, const struct data *d, const char *captio
 	if (f->kind == FIGURE_LINES ? !l.n : !l.places)
 		return false;
 	const struct chart c = { .kind = kinds[f->kind],
-				 .x = { .name = f->x_name, .log = true },
+				 .x = { .name = f->x_name ? f->x_name : f->x, .log = true },
 				 .y = { .unit = f->unit, .log = f->log },
 				 .place = l.places ? l.place : NULL,
 				 .places = l.places,
