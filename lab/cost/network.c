@@ -124,50 +124,26 @@ static void poll_for(struct bench *b, enum cost_side side, unsigned n)
 
 /* -- Operations ------------------------------------------------------------------------------- */
 
-static void request_go(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	b->taken = taken + 1;
-	side_begin(b, COST_SOURCE);
-	COST_MARK();
-	tern_request(t, COST_DESTINATION, TAKE, 1, 2, 3, 4);
-	COST_MARK();
-	poll_until(b, over_taken);
-}
+/* A call of the source, and polls until it is over; `count` is what a handler has counted. */
+#define CROSSES(name, call, over, count)     \
+	static void name(struct bench *b)    \
+	{                                    \
+		tern *t = b->t[COST_SOURCE]; \
+		size_t bytes = b->bytes;     \
+		(void)bytes;                 \
+		b->taken = (count) + 1;      \
+		side_begin(b, COST_SOURCE);  \
+		COST_MARK();                 \
+		call;                        \
+		COST_MARK();                 \
+		poll_until(b, over);         \
+	}                                    \
+	struct bench
 
-static void answer_go(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	b->taken = answered + 1;
-	side_begin(b, COST_SOURCE);
-	COST_MARK();
-	tern_request(t, COST_DESTINATION, ANSWER, 1, 2, 3, 4);
-	COST_MARK();
-	poll_until(b, over_answered);
-}
-
-static void data_go(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	b->taken = taken + 1;
-	side_begin(b, COST_SOURCE);
-	COST_MARK();
-	tern_request_data(t, COST_DESTINATION, TAKE, from, bytes);
-	COST_MARK();
-	poll_until(b, over_taken);
-}
-
-static void put_go(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	side_begin(b, COST_SOURCE);
-	COST_MARK();
-	tern_put_start(t, b->there, from, bytes, &b->handle);
-	COST_MARK();
-	poll_until(b, over_handle);
-}
+CROSSES(request_go, tern_request(t, COST_DESTINATION, TAKE, 1, 2, 3, 4), over_taken, taken);
+CROSSES(answer_go, tern_request(t, COST_DESTINATION, ANSWER, 1, 2, 3, 4), over_answered, answered);
+CROSSES(data_go, tern_request_data(t, COST_DESTINATION, TAKE, from, bytes), over_taken, taken);
+CROSSES(put_go, tern_put_start(t, b->there, from, bytes, &b->handle), over_handle, 0);
 
 /* The study's figure 3, as block_steps() has it. */
 static void block_go(struct bench *b)

@@ -95,53 +95,28 @@ static void setup_nothing(struct bench *b)
 
 /* -- Packets: words in registers to a handler ---------------------------------------------- */
 
-static void send_1(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	uint64_t w = b->taken;
-	COST_MARK();
-	tern_request(t, COST_DESTINATION, TAKE, w);
-	tern_request(t, COST_DESTINATION, TAKE, w);
-	tern_request(t, COST_DESTINATION, TAKE, w);
-	tern_request(t, COST_DESTINATION, TAKE, w);
-	COST_MARK();
-}
+/* What is counted at the source. Its arguments are variables, so that loading them is not. */
+#define SENDS(name, calls)                         \
+	static void name(struct bench *b)          \
+	{                                          \
+		tern *t = b->t[COST_SOURCE];       \
+		uint64_t w = b->taken;             \
+		size_t bytes = b->bytes;           \
+		tern_addr there = b->there;        \
+		(void)w, (void)bytes, (void)there; \
+		COST_MARK();                       \
+		calls;                             \
+		COST_MARK();                       \
+	}                                          \
+	struct bench
 
-static void send_2(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	uint64_t w = b->taken;
-	COST_MARK();
-	tern_request(t, COST_DESTINATION, TAKE, w, 2);
-	COST_MARK();
-}
-
-static void send_4(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	uint64_t w = b->taken;
-	COST_MARK();
-	tern_request(t, COST_DESTINATION, TAKE, w, 2, 3, 4);
-	COST_MARK();
-}
-
-static void send_6(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	uint64_t w = b->taken;
-	COST_MARK();
-	tern_request(t, COST_DESTINATION, TAKE, w, 2, 3, 4, 5, 6);
-	COST_MARK();
-}
-
-static void send_answered(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	uint64_t w = b->taken;
-	COST_MARK();
-	tern_request(t, COST_DESTINATION, ANSWER, w, 2, 3, 4);
-	COST_MARK();
-}
+SENDS(send_1, tern_request(t, COST_DESTINATION, TAKE, w);
+      tern_request(t, COST_DESTINATION, TAKE, w); tern_request(t, COST_DESTINATION, TAKE, w);
+      tern_request(t, COST_DESTINATION, TAKE, w));
+SENDS(send_2, tern_request(t, COST_DESTINATION, TAKE, w, 2));
+SENDS(send_4, tern_request(t, COST_DESTINATION, TAKE, w, 2, 3, 4));
+SENDS(send_6, tern_request(t, COST_DESTINATION, TAKE, w, 2, 3, 4, 5, 6));
+SENDS(send_answered, tern_request(t, COST_DESTINATION, ANSWER, w, 2, 3, 4));
 
 /* -- By interrupt ------------------------------------------------------------------------- */
 
@@ -249,44 +224,11 @@ static void finite_requests(struct bench *b)
 	COST_MARK();
 }
 
-static void finite_data(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	COST_MARK();
-	tern_request_data(t, COST_DESTINATION, TAKE, from, bytes);
-	COST_MARK();
-}
-
-static void finite_data_copied(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	COST_MARK();
-	tern_request_data(t, COST_DESTINATION, COPY, from, bytes);
-	COST_MARK();
-}
-
-static void finite_put_request(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	tern_addr there = b->there;
-	COST_MARK();
-	tern_put_request(t, there, TAKE, from, bytes, there, bytes);
-	COST_MARK();
-}
-
-static void finite_put_then(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	tern_addr there = b->there;
-	COST_MARK();
-	tern_put(t, there, from, bytes);
-	tern_request(t, COST_DESTINATION, TAKE, there, bytes);
-	COST_MARK();
-}
+SENDS(finite_data, tern_request_data(t, COST_DESTINATION, TAKE, from, bytes));
+SENDS(finite_data_copied, tern_request_data(t, COST_DESTINATION, COPY, from, bytes));
+SENDS(finite_put_request, tern_put_request(t, there, TAKE, from, bytes, there, bytes));
+SENDS(finite_put_then, tern_put(t, there, from, bytes);
+      tern_request(t, COST_DESTINATION, TAKE, there, bytes));
 
 static void finite_local(struct bench *b)
 {
@@ -309,33 +251,9 @@ static void finite_xfer(struct bench *b)
 	COST_MARK();
 }
 
-static void finite_store(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	tern_addr there = b->there;
-	COST_MARK();
-	tern_store(t, there, from, bytes);
-	COST_MARK();
-}
-
-static void finite_send(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	COST_MARK();
-	tern_send(t, COST_DESTINATION, 7, from, bytes);
-	COST_MARK();
-}
-
-static void put_word(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	tern_addr there = b->there;
-	COST_MARK();
-	tern_put(t, there, from, sizeof(uint64_t));
-	COST_MARK();
-}
+SENDS(finite_store, tern_store(t, there, from, bytes));
+SENDS(finite_send, tern_send(t, COST_DESTINATION, 7, from, bytes));
+SENDS(put_word, tern_put(t, there, from, sizeof(uint64_t)));
 
 /* -- The other end ------------------------------------------------------------------------- */
 
@@ -387,33 +305,47 @@ static void finish_poll(struct bench *b, unsigned n)
 
 /* -- The table ----------------------------------------------------------------------------- */
 
-#define PACKET(name, what, words, packets, send)                                                  \
-	{                                                                                         \
-		name, what, COST_PACKET, words, packets, setup_nothing, send, receive_poll, NULL, \
-			false, false, NULL                                                        \
+#define WAY(name, what, form, words, packets, ...)                  \
+	{                                                           \
+		name, what, form, words, packets, __VA_ARGS__, NULL \
 	}
-#define STREAM(name, what, words, packets, send)                                                  \
-	{                                                                                         \
-		name, what, COST_STREAM, words, packets, setup_nothing, send, receive_poll, NULL, \
-			false, false, NULL                                                        \
-	}
-#define FINITE(name, what, words, packets, setup, send)                                          \
-	{                                                                                        \
-		name, what, COST_FINITE, words, packets, setup, send, receive_poll, NULL, false, \
-			false, NULL                                                              \
-	}
-
+#define POLLED(name, what, form, words, packets, setup, send) \
+	WAY(name, what, form, words, packets, setup, send, receive_poll, NULL, false, false)
+#define FINITE(name, what, words, packets, ...) \
+	WAY("finite-" name, what, COST_FINITE, words, packets, __VA_ARGS__)
 #define STEPS(name, what, form, words, packets, setup, steps)                                \
 	{                                                                                    \
 		name, what, form, words, packets, setup, NULL, NULL, NULL, true, true, steps \
 	}
 
+/* Every way to get so many words from memory to memory; it may take so many requests. */
+#define FINITES(n, requests)                                                                     \
+	FINITE(#n "-requests", "tern_request, 4 words at a time, stored by its handler", n,      \
+	       requests, setup_nothing, finite_requests, receive_poll, NULL, false, false),      \
+		FINITE(#n "-data", "tern_request_data, used where it lies", n, 1, setup_nothing, \
+		       finite_data, receive_poll, NULL, false, false),                           \
+		FINITE(#n "-data-copied", "tern_request_data, copied by its handler", n, 1,      \
+		       setup_nothing, finite_data_copied, receive_poll, NULL, false, false),     \
+		FINITE(#n "-put-request", "tern_put_request", n, 1, setup_memory,                \
+		       finite_put_request, receive_poll, NULL, false, false),                    \
+		FINITE(#n "-put-then", "tern_put, then tern_request", n, 1, setup_memory,        \
+		       finite_put_then, receive_poll, NULL, false, false),                       \
+		FINITE(#n "-local", "memcpy to where tern_addr_local points, then tern_request", \
+		       n, 1, setup_memory, finite_local, receive_poll, NULL, false, true),       \
+		FINITE(#n "-xfer",                                                               \
+		       "tern_segment_put_start into a segment, and its acknowledgement", n, 1,   \
+		       setup_segment, finite_xfer, receive_poll, finish_poll, false, false),     \
+		FINITE(#n "-store", "tern_store, tern_store_sync", n, 1, setup_memory,           \
+		       finite_store, receive_sync, NULL, true, false),                           \
+		FINITE(#n "-send", "tern_send, tern_recv", n, 1, setup_nothing, finite_send,     \
+		       receive_recv, NULL, true, false)
+
 const struct operation operation_table[] = {
-	PACKET("request-2", "tern_request, 2 words", 4, 1, send_2),
-	PACKET("request-4", "tern_request, 4 words", 8, 1, send_4),
-	PACKET("request-6", "tern_request, 6 words", 12, 1, send_6),
-	{ "request-1", "four of tern_request, 1 word: they share a line", COST_OTHER, 8, 4,
-	  setup_nothing, send_1, receive_poll, NULL, false, false, NULL },
+	POLLED("request-2", "tern_request, 2 words", COST_PACKET, 4, 1, setup_nothing, send_2),
+	POLLED("request-4", "tern_request, 4 words", COST_PACKET, 8, 1, setup_nothing, send_4),
+	POLLED("request-6", "tern_request, 6 words", COST_PACKET, 12, 1, setup_nothing, send_6),
+	POLLED("request-1", "four of tern_request, 1 word: they share a line", COST_OTHER, 8, 4,
+	       setup_nothing, send_1),
 	{ "round-trip", "tern_request and tern_reply, 4 words each", COST_OTHER, 16, 1,
 	  setup_nothing, send_answered, receive_poll, finish_poll, false, false, NULL },
 	{ "interrupt-4", "tern_request, 4 words, to a rank that computes and is interrupted",
@@ -422,52 +354,21 @@ const struct operation operation_table[] = {
 	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, setup_memory, put_word, receive_nothing,
 	  NULL, true, false, NULL },
 
-	FINITE("finite-16-requests", "tern_request, 4 words at a time, stored by its handler", 16,
-	       2, setup_nothing, finite_requests),
-	FINITE("finite-16-data", "tern_request_data, used where it lies", 16, 1, setup_nothing,
-	       finite_data),
-	FINITE("finite-16-data-copied", "tern_request_data, copied by its handler", 16, 1,
-	       setup_nothing, finite_data_copied),
-	FINITE("finite-16-put-request", "tern_put_request", 16, 1, setup_memory,
-	       finite_put_request),
-	FINITE("finite-16-put-then", "tern_put, then tern_request", 16, 1, setup_memory,
-	       finite_put_then),
-	{ "finite-16-local", "memcpy to where tern_addr_local points, then tern_request",
-	  COST_FINITE, 16, 1, setup_memory, finite_local, receive_poll, NULL, false, true, NULL },
-	{ "finite-16-xfer", "tern_segment_put_start into a segment, and its acknowledgement",
-	  COST_FINITE, 16, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false,
-	  NULL },
-	{ "finite-16-store", "tern_store, tern_store_sync", COST_FINITE, 16, 1, setup_memory,
-	  finite_store, receive_sync, NULL, true, false, NULL },
-	{ "finite-16-send", "tern_send, tern_recv", COST_FINITE, 16, 1, setup_nothing, finite_send,
-	  receive_recv, NULL, true, false, NULL },
+	FINITES(16, 2),
+	FINITES(1024, 128),
 
-	FINITE("finite-1024-requests", "tern_request, 4 words at a time, stored by its handler",
-	       1024, 128, setup_nothing, finite_requests),
-	FINITE("finite-1024-data", "tern_request_data, used where it lies", 1024, 1, setup_nothing,
-	       finite_data),
-	FINITE("finite-1024-data-copied", "tern_request_data, copied by its handler", 1024, 1,
-	       setup_nothing, finite_data_copied),
-	FINITE("finite-1024-put-request", "tern_put_request", 1024, 1, setup_memory,
-	       finite_put_request),
-	FINITE("finite-1024-put-then", "tern_put, then tern_request", 1024, 1, setup_memory,
-	       finite_put_then),
-	{ "finite-1024-local", "memcpy to where tern_addr_local points, then tern_request",
-	  COST_FINITE, 1024, 1, setup_memory, finite_local, receive_poll, NULL, false, true, NULL },
-	{ "finite-1024-xfer", "tern_segment_put_start into a segment, and its acknowledgement",
-	  COST_FINITE, 1024, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false,
-	  NULL },
-	{ "finite-1024-store", "tern_store, tern_store_sync", COST_FINITE, 1024, 1, setup_memory,
-	  finite_store, receive_sync, NULL, true, false, NULL },
-	{ "finite-1024-send", "tern_send, tern_recv", COST_FINITE, 1024, 1, setup_nothing,
-	  finite_send, receive_recv, NULL, true, false, NULL },
-
-	STREAM("stream-16-by-4", "tern_request, 2 words at a time", 16, 4, stream_2),
-	STREAM("stream-16-by-8", "tern_request, 4 words at a time", 16, 2, stream_4),
-	STREAM("stream-16-by-12", "tern_request, 6 words at a time", 16, 2, stream_6),
-	STREAM("stream-1024-by-4", "tern_request, 2 words at a time", 1024, 256, stream_2),
-	STREAM("stream-1024-by-8", "tern_request, 4 words at a time", 1024, 128, stream_4),
-	STREAM("stream-1024-by-12", "tern_request, 6 words at a time", 1024, 86, stream_6),
+	POLLED("stream-16-by-4", "tern_request, 2 words at a time", COST_STREAM, 16, 4,
+	       setup_nothing, stream_2),
+	POLLED("stream-16-by-8", "tern_request, 4 words at a time", COST_STREAM, 16, 2,
+	       setup_nothing, stream_4),
+	POLLED("stream-16-by-12", "tern_request, 6 words at a time", COST_STREAM, 16, 2,
+	       setup_nothing, stream_6),
+	POLLED("stream-1024-by-4", "tern_request, 2 words at a time", COST_STREAM, 1024, 256,
+	       setup_nothing, stream_2),
+	POLLED("stream-1024-by-8", "tern_request, 4 words at a time", COST_STREAM, 1024, 128,
+	       setup_nothing, stream_4),
+	POLLED("stream-1024-by-12", "tern_request, 6 words at a time", COST_STREAM, 1024, 86,
+	       setup_nothing, stream_6),
 
 	STEPS("block-16-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, 16, 4,
 	      setup_block, block_steps),
@@ -496,12 +397,11 @@ const struct operation operation_table[] = {
 	{ "stream-16-plain", "tern_stream_put, 2 words at a time, plain", COST_STREAM, 16, 4,
 	  setup_stream_plain, stream_puts, receive_poll, NULL, true, true, NULL },
 
-	{ "payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1,
-	  setup_nothing, finite_data, receive_poll, NULL, false, false, NULL },
-	{ "payload-64", "the same, 64 words", COST_OTHER, 64, 1, setup_nothing, finite_data,
-	  receive_poll, NULL, false, false, NULL },
-	{ "payload-128", "the same, 128 words", COST_OTHER, 128, 1, setup_nothing, finite_data,
-	  receive_poll, NULL, false, false, NULL },
+	POLLED("payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1,
+	       setup_nothing, finite_data),
+	POLLED("payload-64", "the same, 64 words", COST_OTHER, 64, 1, setup_nothing, finite_data),
+	POLLED("payload-128", "the same, 128 words", COST_OTHER, 128, 1, setup_nothing,
+	       finite_data),
 };
 
 _Static_assert(sizeof operation_table / sizeof *operation_table <= 64,
