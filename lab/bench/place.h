@@ -31,5 +31,10 @@ int private_open(struct bench_rank *p, struct private_place *l, size_t bytes);
 
 /* A memcpy that the compiler cannot leave out. */
 void place_copy(char *to, const char *from, size_t len);
+static inline int place_copied(char *to, const char *from, size_t len)
+{
+	place_copy(to, from, len);
+	return 0;
+}
 
 #endif

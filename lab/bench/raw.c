@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "lab/bench/test.h"
 
 enum { RAW_SEVEN = 7, PATIENCE = 1 << 15 }; /* looks; then the other side probably has no core */
 
@@ -44,15 +45,22 @@ static inline __attribute__((always_inline)) void trip_loop(struct raw *r, uint3
 	r->trips += count;
 }
 
-/* The manner is a constant in each loop, so that it costs the loop nothing. */
-void raw_trips(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner)
+static enum raw_manner manner_of(const struct bench_rank *p)
 {
-	if (r->crowded)
-		trip_loop(r, rank, count, RAW_YIELD);
+	return p->raw.crowded ? RAW_YIELD : (enum raw_manner)p->way;
+}
+
+/* The manner is a constant in each loop, so that it costs the loop nothing. */
+int raw_trips(struct bench_rank *p)
+{
+	enum raw_manner manner = manner_of(p);
+	if (manner == RAW_YIELD)
+		trip_loop(&p->raw, p->rank, p->count, RAW_YIELD);
 	else if (manner == RAW_PAUSE)
-		trip_loop(r, rank, count, RAW_PAUSE);
+		trip_loop(&p->raw, p->rank, p->count, RAW_PAUSE);
 	else
-		trip_loop(r, rank, count, RAW_BARE);
+		trip_loop(&p->raw, p->rank, p->count, RAW_BARE);
+	return 0;
 }
 
 static inline void line_write(struct raw_line *l, uint64_t i)
@@ -96,14 +104,11 @@ static void stream_take(struct raw_arena *a, uint64_t first, uint64_t count, enu
 	raw_tell(&a->finished.head, first + count);
 }
 
-void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner)
+int raw_stream(struct bench_rank *p)
 {
-	manner = r->crowded ? RAW_YIELD : manner;
-	if (rank)
-		stream_take(r->arena, r->lines, count, manner);
-	else
-		stream_send(r->arena, r->lines, count, manner);
-	r->lines += count;
+	(p->rank ? stream_take : stream_send)(p->raw.arena, p->raw.lines, p->count, manner_of(p));
+	p->raw.lines += p->count;
+	return 0;
 }
 
 /*
@@ -146,14 +151,11 @@ static void values_take(struct raw_arena *a, uint64_t first, uint64_t count, enu
 	raw_tell(&a->finished.head, first + count);
 }
 
-void raw_values(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner)
+int raw_values(struct bench_rank *p)
 {
-	manner = r->crowded ? RAW_YIELD : manner;
-	if (rank)
-		values_take(r->arena, r->values, count, manner);
-	else
-		values_send(r->arena, r->values, count, manner);
-	r->values += count;
+	(p->rank ? values_take : values_send)(p->raw.arena, p->raw.values, p->count, manner_of(p));
+	p->raw.values += p->count;
+	return 0;
 }
 
 /* A slot's turn is even when it may be written, odd when it may be read; it grows by 2 each use. */
@@ -173,49 +175,49 @@ static void slot_empty(struct raw_slot *s, uint64_t use, const char *from, size_
 	raw_tell(&s->turn, 2 * use + 2);
 }
 
-void raw_copies_to(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
-		   const struct raw_places *to, enum raw_manner manner)
+int raw_copies_to(struct bench_rank *p, const void *data, const struct raw_places *to)
 {
-	manner = r->crowded ? RAW_YIELD : manner;
-	for (uint64_t i = r->copies; i < r->copies + count; i++) {
+	struct raw *r = &p->raw;
+	enum raw_manner manner = manner_of(p);
+	for (uint64_t i = r->copies; i < r->copies + p->count; i++) {
 		struct raw_slot *s = &r->arena->slot[i % to->n];
 		char *place = to->at + i % to->n * to->apart;
-		if (rank)
-			slot_empty(s, i / to->n, place, len, manner);
+		if (p->rank)
+			slot_empty(s, i / to->n, place, p->size, manner);
 		else
-			slot_fill(s, i / to->n, place, data, len, manner);
+			slot_fill(s, i / to->n, place, data, p->size, manner);
 	}
-	r->copies += count;
-	if (rank)
+	r->copies += p->count;
+	if (p->rank)
 		raw_tell(&r->arena->finished.head, r->copies);
 	else
 		raw_wait(&r->arena->finished.head, r->copies, manner);
+	return 0;
 }
 
-void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
-		enum raw_manner manner)
+int raw_copies(struct bench_rank *p, const void *data)
 {
-	const struct raw_places slots = { r->arena->slot[0].data, TERN_POOL_BLOCKS,
-					  sizeof(struct raw_slot) };
-	const struct raw_places large = { r->arena->large[0].data, TERN_POOL_BLOCKS,
-					  sizeof(struct raw_large) };
-	const struct raw_places *to = len > TERN_PAYLOAD_MAX ? &large : &slots;
-	raw_copies_to(r, rank, count, data, len, to, manner);
+	struct raw_arena *a = p->raw.arena;
+	const struct raw_places slots = { a->slot[0].data, TERN_POOL_BLOCKS, sizeof *a->slot };
+	const struct raw_places large = { a->large[0].data, TERN_POOL_BLOCKS, sizeof *a->large };
+	return raw_copies_to(p, data, p->size > TERN_PAYLOAD_MAX ? &large : &slots);
 }
 
-void raw_laps(struct raw *r, uint32_t rank, uint32_t ranks, uint64_t count)
+int raw_laps(struct bench_rank *p)
 {
+	struct raw *r = &p->raw;
 	enum raw_manner manner = r->crowded ? RAW_YIELD : RAW_PAUSE;
-	struct raw_line *mine = &r->arena->token[rank],
-			*next = &r->arena->token[(rank + 1) % ranks];
-	for (uint64_t lap = r->laps + 1; lap <= r->laps + count; lap++) {
-		if (rank == 0)
+	struct raw_line *mine = &r->arena->token[p->rank],
+			*next = &r->arena->token[(p->rank + 1) % p->ranks];
+	for (uint64_t lap = r->laps + 1; lap <= r->laps + p->count; lap++) {
+		if (p->rank == 0)
 			raw_tell(&next->head, lap);
 		raw_wait(&mine->head, lap, manner);
-		if (rank != 0)
+		if (p->rank != 0)
 			raw_tell(&next->head, lap);
 	}
-	r->laps += count;
+	r->laps += p->count;
+	return 0;
 }
 
 void raw_write_own(struct raw_line *line, uint64_t first, uint64_t count)

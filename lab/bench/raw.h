@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The limits: what the hardware does between the same processes when no library
- * stands in between. Each function is called by all ranks concerned at the same
- * time and with the same count.
+ * stands in between. test.h has what ranks do together.
  */
 #ifndef TERN_LAB_BENCH_RAW_H
 #define TERN_LAB_BENCH_RAW_H
@@ -45,7 +44,7 @@ struct raw_arena {
 	struct raw_large large[TERN_POOL_BLOCKS]; /* for copies that a slot is too small for */
 };
 
-/* How to wait for another core. */
+/* How to wait for another core: the way of a phase that test.h's raw_ functions play. */
 enum raw_manner { RAW_BARE, RAW_PAUSE, RAW_YIELD };
 
 /* One rank's place. What has been done counts on from round to round. */
@@ -54,30 +53,6 @@ struct raw {
 	bool crowded; /* more ranks than cores: every wait yields */
 	uint64_t trips, lines, copies, laps, values;
 };
-
-/* A line there and back, between ranks 0 and 1. */
-void raw_trips(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner);
-/*
- * One line for each message from rank 0 to rank 1, which reads it. Ends when everything was read.
- */
-void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner);
-/*
- * Words from rank 0 to rank 1 through a ring, each visible at once. Ends when everything was read.
- */
-void raw_values(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner);
-/* Payloads of `len` bytes from rank 0, copied into a slot, and read there by rank 1. */
-void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
-		enum raw_manner manner);
-/* The same, into other places that both ranks map: at most TERN_POOL_BLOCKS, used in turn. */
-struct raw_places {
-	char *at; /* the first, as this rank sees it; the others lie `apart` from each other */
-	unsigned n;
-	size_t apart;
-};
-void raw_copies_to(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
-		   const struct raw_places *to, enum raw_manner manner);
-/* A token through all ranks. */
-void raw_laps(struct raw *r, uint32_t rank, uint32_t ranks, uint64_t count);
 
 /* Writing and reading lines that no other core has; `line` has RAW_LINES. */
 void raw_write_own(struct raw_line *line, uint64_t first, uint64_t count);

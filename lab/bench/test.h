@@ -41,6 +41,19 @@ struct bench_rank {
 typedef double perf_phase(struct bench_rank *p); /* its figure */
 typedef int phase_act(struct bench_rank *p);     /* 0, or a negative code */
 
+/*
+ * An act that makes one call `count` times, up to the first that fails; `i` counts them. What
+ * stands at its end wants a semicolon.
+ */
+#define REPEATS(name, call)                                       \
+	int name(struct bench_rank *p)                            \
+	{                                                         \
+		for (uint64_t i = 0; i < p->count && !p->rc; i++) \
+			p->rc = (call);                           \
+		return p->rc;                                     \
+	}                                                         \
+	struct bench_rank
+
 /* Who acts, and until when the time of rank 0 counts. */
 enum phase_time {
 	PHASE_ALL = 1, /* all ranks, until it has returned */
@@ -103,6 +116,24 @@ struct test_play {
 	struct phase limit[PERF_LIMITS]; /* the better one counts */
 	bool both_orders;                /* every other round plays the limit first */
 };
+
+/*
+ * The limits that ranks play together, each waiting in the manner of the phase. All count how often
+ * they do it.
+ */
+phase_act raw_trips;  /* a line there and back, between ranks 0 and 1 */
+phase_act raw_stream; /* a line for each message from rank 0 to rank 1, until all were read */
+phase_act raw_values; /* words through a ring, each visible at once, likewise */
+phase_act raw_laps;   /* a token through all ranks */
+/* Payloads of the size from rank 0, copied into a slot, and read there by rank 1. */
+int raw_copies(struct bench_rank *p, const void *data);
+/* The same, into other places that both ranks map: at most TERN_POOL_BLOCKS, used in turn. */
+struct raw_places {
+	char *at; /* the first, as this rank sees it; the others lie `apart` from each other */
+	unsigned n;
+	size_t apart;
+};
+int raw_copies_to(struct bench_rank *p, const void *data, const struct raw_places *to);
 
 /* A row of `tern perf`: what it leaves out is as test_complete() says. */
 struct test {

@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "lab/bench/raw.h"
 
-static _Atomic uint64_t answers, lasts;
+_Atomic uint64_t words_answers;
+static _Atomic uint64_t lasts;
 
 static inline void words_take(const tern_msg *m, unsigned words)
 {
@@ -17,112 +18,34 @@ static inline void words_take(const tern_msg *m, unsigned words)
 	raw_sink += sum;
 }
 
-static void take_0(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 0);
-}
-
-static void take_1(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 1);
-}
-
-static void take_2(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 2);
-}
-
-static void take_3(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 3);
-}
-
-static void take_4(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 4);
-}
-
-static void take_5(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 5);
-}
-
-static void take_6(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 6);
-}
-
-static void take_7(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 7);
-}
-
-static void take_8(tern *t, const tern_msg *m)
-{
-	(void)t;
-	words_take(m, 8);
-}
-
-static void ask_0(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER);
-}
-
-static void ask_1(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER, m->word[0]);
-}
-
-static void ask_2(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1]);
-}
-
-static void ask_3(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2]);
-}
-
-static void ask_4(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3]);
-}
-
-static void ask_5(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4]);
-}
-
-static void ask_6(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
-		   m->word[5]);
-}
-
-static void ask_7(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
-		   m->word[5], tern_msg_word(m, 6));
-}
-
-static void ask_8(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
-		   m->word[5], tern_msg_word(m, 6), tern_msg_word(m, 7));
-}
+/* A handler for each number of words, as a program has it for the one that it sends. */
+#define WORDS_HANDLERS(n)                                                                  \
+	static void take_##n(tern *t, const tern_msg *m)                                   \
+	{                                                                                  \
+		(void)t;                                                                   \
+		words_take(m, n);                                                          \
+	}                                                                                  \
+	static void ask_##n(tern *t, const tern_msg *m)                                    \
+	{                                                                                  \
+		const uint64_t *w = m->word;                                               \
+		tern_reply_any_(t, n, m, WORDS_ANSWER, w[0], w[1], w[2], w[3], w[4], w[5], \
+				(n) > 6 ? tern_msg_word(m, 6) : 0,                         \
+				(n) > 7 ? tern_msg_word(m, 7) : 0);                        \
+	}
+WORDS_HANDLERS(0)
+WORDS_HANDLERS(1)
+WORDS_HANDLERS(2)
+WORDS_HANDLERS(3)
+WORDS_HANDLERS(4)
+WORDS_HANDLERS(5)
+WORDS_HANDLERS(6)
+WORDS_HANDLERS(7)
+WORDS_HANDLERS(8)
 
 static void words_answer(tern *t, const tern_msg *m)
 {
 	(void)m;
-	tern_signal(t, &answers, 1);
+	tern_signal(t, &words_answers, 1);
 }
 
 static void words_last_come(tern *t, const tern_msg *m)
@@ -158,38 +81,53 @@ int words_register(tern *t)
 	return rc ? rc : handlers_on(t, WORDS_ANSWER, ends, 3);
 }
 
-/* What tern_request() becomes with so many arguments; `words` is a constant in each loop. */
-static inline __attribute__((always_inline)) int words_stream(tern *t, uint32_t to, unsigned id,
-							      unsigned words, uint64_t count)
+enum words_manner { ONE_WAY, IN_TURN, ANSWERED }; /* IN_TURN: to ranks 1 and 2 */
+
+/* What tern_request() becomes with so many arguments; manner and words are constant in each loop.
+ */
+static inline __attribute__((always_inline)) int words_loop(tern *t, enum words_manner manner,
+							    uint32_t to, unsigned id,
+							    unsigned words, uint64_t count)
 {
 	int rc = 0;
-	for (uint64_t i = 0; i < count && !rc; i++)
-		rc = tern_request_any_(t, words, to, id, i, i, i, i, i, i, i, i);
+	for (uint64_t i = 0; i < count && !rc; i++) {
+		rc = tern_request_any_(t, words, manner == IN_TURN ? 1 + (uint32_t)(i % 2) : to, id,
+				       i, i, i, i, i, i, i, i);
+		if (manner == ANSWERED && !rc)
+			rc = tern_wait(t, &words_answers, 1);
+	}
 	return rc;
+}
+
+static inline __attribute__((always_inline)) int words_by(tern *t, enum words_manner manner,
+							  uint32_t to, unsigned id, unsigned words,
+							  uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return words_loop(t, manner, to, id, 0, count);
+	case 1:
+		return words_loop(t, manner, to, id, 1, count);
+	case 2:
+		return words_loop(t, manner, to, id, 2, count);
+	case 3:
+		return words_loop(t, manner, to, id, 3, count);
+	case 4:
+		return words_loop(t, manner, to, id, 4, count);
+	case 5:
+		return words_loop(t, manner, to, id, 5, count);
+	case 6:
+		return words_loop(t, manner, to, id, 6, count);
+	case 7:
+		return words_loop(t, manner, to, id, 7, count);
+	default:
+		return words_loop(t, manner, to, id, 8, count);
+	}
 }
 
 int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t count)
 {
-	switch (words) {
-	case 0:
-		return words_stream(t, to, id, 0, count);
-	case 1:
-		return words_stream(t, to, id, 1, count);
-	case 2:
-		return words_stream(t, to, id, 2, count);
-	case 3:
-		return words_stream(t, to, id, 3, count);
-	case 4:
-		return words_stream(t, to, id, 4, count);
-	case 5:
-		return words_stream(t, to, id, 5, count);
-	case 6:
-		return words_stream(t, to, id, 6, count);
-	case 7:
-		return words_stream(t, to, id, 7, count);
-	default:
-		return words_stream(t, to, id, 8, count);
-	}
+	return words_by(t, ONE_WAY, to, id, words, count);
 }
 
 int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
@@ -197,75 +135,9 @@ int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
 	return words_send_to(t, to, WORDS_TAKE + words, words, count);
 }
 
-/* To ranks 1 and 2 in turn. */
-static inline __attribute__((always_inline)) int words_turns(tern *t, unsigned words,
-							     uint64_t count)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < count && !rc; i++)
-		rc = tern_request_any_(t, words, 1 + i % 2, WORDS_TAKE + words, i, i, i, i, i, i, i,
-				       i);
-	return rc;
-}
-
-static int words_in_turn(tern *t, unsigned words, uint64_t count)
-{
-	switch (words) {
-	case 0:
-		return words_turns(t, 0, count);
-	case 1:
-		return words_turns(t, 1, count);
-	case 2:
-		return words_turns(t, 2, count);
-	case 3:
-		return words_turns(t, 3, count);
-	case 4:
-		return words_turns(t, 4, count);
-	case 5:
-		return words_turns(t, 5, count);
-	case 6:
-		return words_turns(t, 6, count);
-	case 7:
-		return words_turns(t, 7, count);
-	default:
-		return words_turns(t, 8, count);
-	}
-}
-
-static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t with, unsigned words,
-							   uint64_t count)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < count && !rc; i++) {
-		rc = tern_request_any_(t, words, with, WORDS_ASK + words, i, i, i, i, i, i, i, i);
-		if (!rc)
-			rc = tern_wait(t, &answers, 1);
-	}
-	return rc;
-}
-
 int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count)
 {
-	switch (words) {
-	case 0:
-		return words_ask(t, with, 0, count);
-	case 1:
-		return words_ask(t, with, 1, count);
-	case 2:
-		return words_ask(t, with, 2, count);
-	case 3:
-		return words_ask(t, with, 3, count);
-	case 4:
-		return words_ask(t, with, 4, count);
-	case 5:
-		return words_ask(t, with, 5, count);
-	case 6:
-		return words_ask(t, with, 6, count);
-	case 7:
-		return words_ask(t, with, 7, count);
-	default:
-		return words_ask(t, with, 8, count);
-	}
+	return words_by(t, ANSWERED, with, WORDS_ASK + words, words, count);
 }
 
 int words_trips(tern *t, unsigned words, uint64_t count)
@@ -275,8 +147,7 @@ int words_trips(tern *t, unsigned words, uint64_t count)
 
 int words_last(tern *t, uint32_t to)
 {
-	int rc = tern_request(t, to, WORDS_LAST);
-	return rc ? rc : tern_wait(t, &answers, 1);
+	return words_answered(t, tern_request(t, to, WORDS_LAST));
 }
 
 int words_serve(tern *t, uint32_t senders)
@@ -369,7 +240,7 @@ int words_open(struct bench_rank *p)
 
 static int sends_in_turn(struct bench_rank *p)
 {
-	return words_in_turn(p->t, p->size, p->count);
+	return words_by(p->t, IN_TURN, 1, WORDS_TAKE + p->size, p->size, p->count);
 }
 
 static int sends_to_first(struct bench_rank *p)

@@ -12,12 +12,12 @@
 #include "lab/bench/test.h"
 
 enum {
-	WORDS_TAKE = 0, /* + the number of words: sums them */
-	WORDS_ASK = 16, /* + the number of words: replies with as many */
-	WORDS_ANSWER = 32,
-	WORDS_LAST, /* ends words_serve(); answered */
-	WORDS_LAND, /* counts a message, and reads nothing of it */
-	WORDS_FREE, /* the first handler number that is not used here */
+	WORDS_TAKE = 0,    /* + the number of words: sums them */
+	WORDS_ASK = 16,    /* + the number of words: replies with as many */
+	WORDS_ANSWER = 32, /* what words_answered() waits for */
+	WORDS_LAST,        /* ends words_serve(); answered */
+	WORDS_LAND,        /* counts a message, and reads nothing of it */
+	WORDS_FREE,        /* the first handler number that is not used here */
 };
 
 int words_register(tern *t);
@@ -31,6 +31,13 @@ int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t co
 /* `count` requests to rank 1, each sent when the one before has been answered. */
 int words_trips(tern *t, unsigned words, uint64_t count);
 int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count);
+extern _Atomic uint64_t words_answers; /* that have come and were not waited for */
+/* Waits for one WORDS_ANSWER if what was sent for it was sent: if `rc` is 0. 0, or the error. */
+static inline int words_answered(tern *t, int rc)
+{
+	return rc ? rc : tern_wait(t, &words_answers, 1);
+}
+
 /* Tells `to` that this was the last of a round, and returns when everything has been handled. */
 int words_last(tern *t, uint32_t to);
 /* Handles what comes until `senders` ranks have sent their last. */

@@ -23,21 +23,12 @@ int overhead_open(struct bench_rank *p)
 
 /* -- Payloads -------------------------------------------------------------------------------- */
 
-static int bytes_in_turn(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_request_data(p->t, 1 + i % 2, LOGP_TAKE, logp_payload, p->size);
-	return rc;
-}
+/* What two ranks do, each half as often as it counts; and an even number of times. */
+#define HALF(call) (i % 2 ? (call) : 0)
+#define EVEN(call) (i < p->count / 2 * 2 ? (call) : 0)
 
-static int bytes_to_first(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count / 2 && !rc; i++)
-		rc = tern_request_data(p->t, 0, LOGP_TAKE, logp_payload, p->size);
-	return rc;
-}
+static REPEATS(bytes_in_turn, tern_request_data(p->t, 1 + i % 2, LOGP_TAKE, logp_payload, p->size));
+static REPEATS(bytes_to_first, HALF(tern_request_data(p->t, 0, LOGP_TAKE, logp_payload, p->size)));
 
 double bytes_two_receivers(struct bench_rank *p)
 {
@@ -63,37 +54,10 @@ static int receive_one(struct bench_rank *p, uint32_t from)
 	return rc;
 }
 
-static int sends_in_turn(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count / 2 * 2 && !rc; i++)
-		rc = send_one(p, 1 + i % 2);
-	return rc;
-}
-
-static int sends_to_first(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count / 2 && !rc; i++)
-		rc = send_one(p, 0);
-	return rc;
-}
-
-static int receives_from_first(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count / 2 && !rc; i++)
-		rc = receive_one(p, 0);
-	return rc;
-}
-
-static int receives_in_turn(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count / 2 * 2 && !rc; i++)
-		rc = receive_one(p, 1 + i % 2);
-	return rc;
-}
+static REPEATS(sends_in_turn, EVEN(send_one(p, 1 + i % 2)));
+static REPEATS(sends_to_first, HALF(send_one(p, 0)));
+static REPEATS(receives_from_first, HALF(receive_one(p, 0)));
+static REPEATS(receives_in_turn, EVEN(receive_one(p, 1 + i % 2)));
 
 double sends_two_receivers(struct bench_rank *p)
 {

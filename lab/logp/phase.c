@@ -61,16 +61,13 @@ int logp_bytes_open(struct bench_rank *p)
 }
 
 /* 2 o_s + 2 L + 2 o_r */
-static int bytes_trips(struct bench_rank *p)
+static int bytes_trip(struct bench_rank *p)
 {
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++) {
-		rc = tern_request_data(p->t, 1, LOGP_ASK, logp_payload, p->size);
-		if (!rc)
-			rc = tern_wait(p->t, &answers, 1);
-	}
-	return rc;
+	int rc = tern_request_data(p->t, 1, LOGP_ASK, logp_payload, p->size);
+	return rc ? rc : tern_wait(p->t, &answers, 1);
 }
+
+static REPEATS(bytes_trips, bytes_trip(p));
 
 static phase_act *trips_of(const struct bench_rank *p)
 {

@@ -116,12 +116,7 @@ static int reads_overlap(struct bench_rank *p)
 	return p->rc;
 }
 
-static int compute_alone(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count; i++)
-		compute(p->size);
-	return 0;
-}
+static REPEATS(compute_alone, (compute(p->size), 0));
 
 static const struct test test_overlap = {
 	{ "overlap",

@@ -83,20 +83,14 @@ static int chan_stream(struct bench_rank *p)
 	return p->rc;
 }
 
-static int values_raw(struct bench_rank *p)
-{
-	raw_values(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
-	return 0;
-}
-
 static const struct test test_chan_rate = {
 	{ "chan-rate", "values one way in a channel, each visible at once", "M/s" },
 	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
 	.amount = { .count = 400000 },
 	.play = { .open = pair_open,
 		  .measure = { .time = PHASE_ALL, .act = chan_stream },
-		  .limit = { { .time = PHASE_ALL, .act = values_raw, .way = RAW_PAUSE },
-			     { .time = PHASE_ALL, .act = values_raw, .way = RAW_BARE } } },
+		  .limit = { { .time = PHASE_ALL, .act = raw_values, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = raw_values, .way = RAW_BARE } } },
 	.limit_name =
 		"a ring written by hand: seven values to a line, and a count in it, told after "
 		"each",

@@ -4,8 +4,6 @@
  * that all ranks run at once. Buffers change from call to call, as they do in programs, and the
  * time is that of the slowest rank.
  */
-#include "lab/perf/coll.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +32,7 @@ static int team_open(struct bench_rank *p)
 	return tern_team_all(p->t, &team);
 }
 
-int coll_open(struct bench_rank *p)
+static int coll_open(struct bench_rank *p)
 {
 	buffers.len = p->ranks > MANY_RANKS ? BUFFERS_BYTES / 4 : BUFFERS_BYTES;
 	if (buffers.len < p->size)
@@ -60,33 +58,9 @@ static size_t buffer_next(const struct bench_rank *p)
 
 /* -- Acts -------------------------------------------------------------------------------------- */
 
-int coll_barriers(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_team_barrier(team);
-	return p->rc;
-}
-
-int coll_laps_raw(struct bench_rank *p)
-{
-	raw_laps(&p->raw, p->rank, p->ranks, p->count);
-	return 0;
-}
-
-int coll_trips_raw(struct bench_rank *p)
-{
-	if (p->rank < 2)
-		raw_trips(&p->raw, p->rank, p->count, RAW_PAUSE);
-	return 0;
-}
-
-static int words_reduce(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_team_allreduce(team, &words[0][i % WORDS], &words[1][i % WORDS], 1,
-					    TERN_TYPE_UINT64, TERN_REDUCE_SUM);
-	return p->rc;
-}
+static REPEATS(barriers, tern_team_barrier(team));
+static REPEATS(words_reduce, tern_team_allreduce(team, &words[0][i % WORDS], &words[1][i % WORDS],
+						 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM));
 
 static int words_broadcast(struct bench_rank *p)
 {
@@ -96,7 +70,7 @@ static int words_broadcast(struct bench_rank *p)
 	return p->rc ? p->rc : tern_team_barrier(team);
 }
 
-int coll_broadcasts(struct bench_rank *p)
+static int coll_broadcasts(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_team_broadcast(team, (uint32_t)(i % p->ranks),
@@ -104,7 +78,7 @@ int coll_broadcasts(struct bench_rank *p)
 	return p->rc ? p->rc : tern_team_barrier(team);
 }
 
-int coll_sums(struct bench_rank *p)
+static int coll_sums(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		size_t at = buffer_next(p);
@@ -115,7 +89,7 @@ int coll_sums(struct bench_rank *p)
 	return p->rc ? p->rc : tern_team_barrier(team);
 }
 
-int coll_copies(struct bench_rank *p)
+static int coll_copies(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count; i++) {
 		size_t at = buffer_next(p);
@@ -132,9 +106,9 @@ static const struct test test_barrier = {
 	.amount = { .ranks = RANKS_BY_SIZE, .count = 200 },
 	.play = { .open = team_open,
 		  .both_orders = true,
-		  .measure = { .time = PHASE_SLOWEST, .act = coll_barriers },
-		  .limit = { { .time = PHASE_SLOWEST, .act = coll_laps_raw } } },
-	.limit_name = COLL_LIMIT_LAP,
+		  .measure = { .time = PHASE_SLOWEST, .act = barriers },
+		  .limit = { { .time = PHASE_SLOWEST, .act = raw_laps } } },
+	.limit_name = LAPS_NAME,
 	.bar = { { 2, "at most 0.90" }, { 8, "at most 0.40" } },
 };
 
@@ -142,8 +116,8 @@ static const struct test test_reduce = {
 	{ "team-allreduce", "a sum of one word of each rank, at all of them", "us" },
 	.like = &test_barrier,
 	.play = { .measure = { .time = PHASE_SLOWEST, .act = words_reduce },
-		  .limit = { { .time = PHASE_SLOWEST, .act = coll_barriers } } },
-	.limit_name = COLL_LIMIT_BARRIER,
+		  .limit = { { .time = PHASE_SLOWEST, .act = barriers } } },
+	.limit_name = "a barrier of the same team",
 	.bar = { { 2, "at most 1.50" }, { 8, "at most 1.50" }, { 16, "at most 1.50" } },
 };
 
@@ -162,7 +136,7 @@ static const struct test test_broadcast_long = {
 		  .both_orders = true,
 		  .measure = { .time = PHASE_SLOWEST, .act = coll_broadcasts },
 		  .limit = { { .time = PHASE_SLOWEST, .act = coll_copies } } },
-	.limit_name = COLL_LIMIT_COPY,
+	.limit_name = "memcpy() of other buffers each time, run by all ranks at once",
 	.bar = { { 1 << 20, "at least 0.50" } },
 };
 

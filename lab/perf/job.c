@@ -23,28 +23,15 @@
 
 /* -- Barrier -------------------------------------------------------------------- */
 
-static int barriers_pass(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_barrier(p->t);
-	return p->rc;
-}
-
-static int laps_raw(struct bench_rank *p)
-{
-	raw_laps(&p->raw, p->rank, p->ranks, p->count);
-	return 0;
-}
+static REPEATS(barriers_pass, tern_barrier(p->t));
 
 static const struct test test_barrier = {
 	{ "barrier", "a barrier of all ranks", "us" },
 	{ "ranks", 2, PERF_RANKS_MOST, { 2, { 2, 8 } }, { 1, { 8 } } },
 	.amount = { .ranks = RANKS_BY_SIZE, .count = 100 },
 	.play = { .measure = { .time = PHASE_ALL, .act = barriers_pass },
-		  .limit = { { .time = PHASE_ALL, .act = laps_raw } } },
-	.limit_name =
-		"a raw token once around the same processes, which yield if they are more than "
-		"the cores",
+		  .limit = { { .time = PHASE_ALL, .act = raw_laps } } },
+	.limit_name = LAPS_NAME,
 	.bar = { { 8, "at most 0.40" } },
 };
 

@@ -16,7 +16,7 @@
 #include "lab/perf/perf.h"
 #include "tools/common/single_copy.h"
 
-enum { HANDLER_TAKE = WORDS_FREE, HANDLER_TAKEN, MOST = 64 << 20 };
+enum { HANDLER_TAKE = WORDS_FREE, MOST = 64 << 20 };
 enum { PUT, GET };   /* ways */
 enum { PEAK, HALF }; /* ways */
 
@@ -45,15 +45,13 @@ static int move_get(struct bench_rank *p, size_t len)
 static int copy_put(struct bench_rank *p, size_t len)
 {
 	(void)p;
-	place_copy(place.there, place.own, len);
-	return 0;
+	return place_copied(place.there, place.own, len);
 }
 
 static int copy_get(struct bench_rank *p, size_t len)
 {
 	(void)p;
-	place_copy(place.own, place.there, len);
-	return 0;
+	return place_copied(place.own, place.there, len);
 }
 
 static inline __attribute__((always_inline)) int heap_moves(struct bench_rank *p, heap_move *move)
@@ -109,8 +107,6 @@ static const struct test test_get = {
 
 /* -- With a target that reads ------------------------------------------------------- */
 
-static _Atomic uint64_t taken;
-
 /* Places that the puts use in turn, so that one is filled while another is read. */
 static unsigned read_places(const struct bench_rank *p)
 {
@@ -122,13 +118,7 @@ static unsigned read_places(const struct bench_rank *p)
 static void take(tern *t, const tern_msg *m)
 {
 	raw_sink += raw_sum(place.own + tern_msg_word(m, 0), tern_msg_word(m, 1));
-	tern_reply(t, m, HANDLER_TAKEN);
-}
-
-static void take_answered(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &taken, 1);
+	tern_reply(t, m, WORDS_ANSWER);
 }
 
 static int read_open(struct bench_rank *p)
@@ -136,16 +126,14 @@ static int read_open(struct bench_rank *p)
 	int rc = place_open(p, &place, (size_t)p->size * read_places(p));
 	if (!rc)
 		rc = words_register(p->t);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_TAKE, take);
-	return rc ? rc : tern_on(p->t, HANDLER_TAKEN, take_answered);
+	return rc ? rc : tern_on(p->t, HANDLER_TAKE, take);
 }
 
 /* A place is filled again when its data has been read. */
 static int read_put(struct bench_rank *p, uint64_t i, unsigned places)
 {
 	uint64_t at = i % places * p->size;
-	int rc = i >= places ? tern_wait(p->t, &taken, 1) : 0;
+	int rc = i >= places ? words_answered(p->t, 0) : 0;
 	return rc ? rc
 		  : tern_put_request(p->t, place.addr + at, HANDLER_TAKE, place.own, p->size, at,
 				     p->size);
@@ -156,14 +144,14 @@ static int read_puts(struct bench_rank *p)
 	unsigned places = read_places(p);
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = read_put(p, i, places);
-	return p->rc ? p->rc : tern_wait(p->t, &taken, p->count < places ? p->count : places);
+	return p->rc ? p->rc
+		     : tern_wait(p->t, &words_answers, p->count < places ? p->count : places);
 }
 
 static int read_raw(struct bench_rank *p)
 {
 	const struct raw_places to = { p->rank ? place.own : place.there, read_places(p), p->size };
-	raw_copies_to(&p->raw, p->rank, p->count, place.own, p->size, &to, (enum raw_manner)p->way);
-	return 0;
+	return raw_copies_to(p, place.own, &to);
 }
 
 static const struct test test_put_read = {
@@ -298,13 +286,8 @@ static int fallback_open(struct bench_rank *p)
 }
 
 /* Rank 1 serves messages meanwhile, which the fallback needs. */
-static int moves_play(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
-				      : tern_get(p->t, private.own, private.addr, p->size);
-	return p->rc;
-}
+static REPEATS(moves_play, p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
+					 : tern_get(p->t, private.own, private.addr, p->size));
 
 static int vm_moves(struct bench_rank *p)
 {
@@ -320,12 +303,7 @@ static int vm_moves(struct bench_rank *p)
 	return p->rc;
 }
 
-static int copies_beside(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count; i++)
-		place_copy(beside, private.own, p->size);
-	return 0;
-}
+static REPEATS(copies_beside, place_copied(beside, private.own, p->size));
 
 /* What the four have in common. */
 static const struct test private_move = {

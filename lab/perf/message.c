@@ -19,20 +19,14 @@
 #include "lab/bench/words.h"
 #include "lab/perf/perf.h"
 
-enum { HANDLER_READ = WORDS_FREE, HANDLER_ASK, HANDLER_ANSWER, HANDLER_TOLD };
+enum { HANDLER_READ = WORDS_FREE, HANDLER_ASK };
 
 /* -- Round trip ----------------------------------------------------------------- */
 
-static int trip_raw(struct bench_rank *p)
-{
-	raw_trips(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
-	return 0;
-}
-
 const struct test raw_trip = {
 	{ NULL, NULL, "ns" },
-	.play = { .limit = { { .time = PHASE_ALL, .act = trip_raw, .way = RAW_PAUSE },
-			     { .time = PHASE_ALL, .act = trip_raw, .way = RAW_BARE } } },
+	.play = { .limit = { { .time = PHASE_ALL, .act = raw_trips, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = raw_trips, .way = RAW_BARE } } },
 	.limit_name =
 		"a raw cache line there and back, 512 lines in turn, the better of two ways to "
 		"spin",
@@ -49,30 +43,15 @@ static const struct test test_round_trip = {
 
 /* -- Replies without a request ---------------------------------------------------- */
 
-static _Atomic uint64_t told;
-
-static void handler_told(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &told, 1);
-}
-
-static int told_open(struct bench_rank *p)
-{
-	int rc = words_register(p->t);
-	return rc ? rc : tern_on(p->t, HANDLER_TOLD, handler_told);
-}
-
 /* Each side's program sends one when it has the other's. */
 static int told_trips(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		if (p->rank)
-			p->rc = tern_wait(p->t, &told, 1);
+		p->rc = p->rank ? words_answered(p->t, 0) : 0;
 		if (!p->rc)
-			p->rc = tern_reply_to(p->t, !p->rank, HANDLER_TOLD, i);
-		if (!p->rc && !p->rank)
-			p->rc = tern_wait(p->t, &told, 1);
+			p->rc = tern_reply_to(p->t, !p->rank, WORDS_ANSWER, i);
+		if (!p->rank)
+			p->rc = words_answered(p->t, p->rc);
 	}
 	return p->rc;
 }
@@ -82,16 +61,10 @@ static const struct test test_reply_to = {
 	{ "words", 1, 1, { 1, { 1 } }, { 0 } },
 	.like = &raw_trip,
 	.amount = { .count = 4000 },
-	.play = { .open = told_open, .measure = { .time = PHASE_ALL, .act = told_trips } },
+	.play = { .open = words_open, .measure = { .time = PHASE_ALL, .act = told_trips } },
 };
 
 /* -- Rate ----------------------------------------------------------------------- */
-
-static int rate_raw(struct bench_rank *p)
-{
-	raw_stream(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
-	return 0;
-}
 
 static const struct test test_rate = {
 	{ "rate", "requests one way, a handler called for each", "M/s" },
@@ -99,8 +72,8 @@ static const struct test test_rate = {
 	.amount = { .count = 200000 },
 	.play = { .open = words_open,
 		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
-		  .limit = { { .time = PHASE_ALL, .act = rate_raw, .way = RAW_PAUSE },
-			     { .time = PHASE_ALL, .act = rate_raw, .way = RAW_BARE } } },
+		  .limit = { { .time = PHASE_ALL, .act = raw_stream, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = raw_stream, .way = RAW_BARE } } },
 	.limit_name =
 		"a bare ring, one cache line with 4 words for each message (0 and 1 word share "
 		"lines)",
@@ -138,17 +111,11 @@ static int payload_open(struct bench_rank *p)
 	return rc ? rc : tern_on(p->t, HANDLER_READ, handler_read);
 }
 
-static int payload_send(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_request_data(p->t, 1, (unsigned)p->way, payload, p->size);
-	return p->rc;
-}
+static REPEATS(payload_send, tern_request_data(p->t, 1, (unsigned)p->way, payload, p->size));
 
 static int payload_raw(struct bench_rank *p)
 {
-	raw_copies(&p->raw, p->rank, p->count, payload, p->size, (enum raw_manner)p->way);
-	return 0;
+	return raw_copies(p, payload);
 }
 
 static const struct test test_payload = {
@@ -170,20 +137,12 @@ static const struct test test_payload = {
 };
 
 /* A request with a payload, and a reply without. */
-static _Atomic uint64_t answers;
-
 static void handler_ask(tern *t, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	raw_sink += raw_sum(data, len);
-	tern_reply(t, m, HANDLER_ANSWER);
-}
-
-static void handler_answer(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &answers, 1);
+	tern_reply(t, m, WORDS_ANSWER);
 }
 
 static int payload_trip_open(struct bench_rank *p)
@@ -191,30 +150,12 @@ static int payload_trip_open(struct bench_rank *p)
 	int rc = payload_fill(p);
 	if (!rc)
 		rc = tern_on(p->t, HANDLER_ASK, handler_ask);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_ANSWER, handler_answer);
 	return rc ? rc : words_register(p->t);
 }
 
-static int payload_trips(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = tern_request_data(p->t, 1, HANDLER_ASK, payload, p->size, i);
-		if (!p->rc)
-			p->rc = tern_wait(p->t, &answers, 1);
-	}
-	return p->rc;
-}
-
-static int bare_trips(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = tern_request(p->t, 1, HANDLER_ASK, i);
-		if (!p->rc)
-			p->rc = tern_wait(p->t, &answers, 1);
-	}
-	return p->rc;
-}
+static REPEATS(payload_trips,
+	       words_answered(p->t, tern_request_data(p->t, 1, HANDLER_ASK, payload, p->size, i)));
+static REPEATS(bare_trips, words_answered(p->t, tern_request(p->t, 1, HANDLER_ASK, i)));
 
 static const struct test test_payload_trip = {
 	{ "payload-trip", "a request with a word and a payload that the handler reads, and a reply",
@@ -231,12 +172,8 @@ static const struct test test_payload_trip = {
 /* -- Injection and memcpy --------------------------------------------------------- */
 
 /* Copies to the `way` places in turn: a pool has more of them than the nearest cache holds. */
-static int copies(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count; i++)
-		place_copy(payload + p->size * (1 + i % (unsigned)p->way), payload, p->size);
-	return 0;
-}
+static REPEATS(copies,
+	       place_copied(payload + p->size * (1 + i % (unsigned)p->way), payload, p->size));
 
 static const struct test test_injection = {
 	{ "injection",
@@ -263,11 +200,6 @@ enum { SENDING, HANDLING }; /* ways */
 
 static struct raw_line own[RAW_LINES];
 
-static int overhead_open(struct bench_rank *p)
-{
-	return pair_open(p);
-}
-
 static double own_measure(struct bench_rank *p)
 {
 	uint64_t write = 0, read = 0, lines = 0;
@@ -287,7 +219,7 @@ static const struct test test_send_overhead = {
 	/* More than a line has take two, and a ring has no room for a batch of those. */
 	{ "words", 0, TERN_LINE_WORDS, { 2, { 1, 4 } }, { 0 } },
 	.amount = { .ranks = 1, .count = 40 * PAIR_BATCH },
-	.play = { .open = overhead_open,
+	.play = { .open = pair_open,
 		  .measure.figure = words_sending,
 		  .limit = { { .figure = own_measure, .way = SENDING } } },
 	.limit_name = "writing one line with 4 words, in this core's cache",

@@ -17,7 +17,6 @@
 
 enum {
 	HANDLER_LAY = WORDS_FREE,
-	HANDLER_LAID,
 	RUN = 64,
 	APART = 2 * RUN,
 	FIT = TERN_PAYLOAD_MAX / RUN, /* in a payload */
@@ -25,7 +24,6 @@ enum {
 
 static char *heap, *here, *mapped;
 static tern_addr there;
-static _Atomic uint64_t laid;
 
 static void lay(tern *t, const tern_msg *m)
 {
@@ -33,13 +31,7 @@ static void lay(tern *t, const tern_msg *m)
 	const char *from = tern_msg_data(m, &len);
 	for (size_t i = 0; i < len / RUN; i++)
 		memcpy(heap + (at + i) * APART, from + i * RUN, RUN);
-	tern_reply(t, m, HANDLER_LAID);
-}
-
-static void lay_answered(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &laid, 1);
+	tern_reply(t, m, WORDS_ANSWER);
 }
 
 int parts_open(struct bench_rank *p)
@@ -50,8 +42,6 @@ int parts_open(struct bench_rank *p)
 	int rc = here ? words_register(p->t) : error_set(-ENOMEM, "no memory for %zu bytes", bytes);
 	if (!rc)
 		rc = tern_on(p->t, HANDLER_LAY, lay);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_LAID, lay_answered);
 	if (!rc)
 		rc = tern_alloc_all(p->t, bytes, &own);
 	if (rc)
@@ -89,7 +79,7 @@ int parts_pack(struct bench_rank *p)
 		for (size_t at = 0; at < p->size && !p->rc; at += FIT, sent++)
 			p->rc = pack_one(p, at, p->size - at < FIT ? p->size - at : FIT);
 		if (!p->rc)
-			p->rc = tern_wait(p->t, &laid, sent);
+			p->rc = tern_wait(p->t, &words_answers, sent);
 	}
 	return p->rc;
 }
@@ -122,12 +112,7 @@ static int mapped_open(struct bench_rank *p)
 	return rc ? rc : lists_make(p);
 }
 
-static int list_move(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_put_parts(p->t, far_list, p->size, near_list, p->size);
-	return p->rc;
-}
+static REPEATS(list_move, tern_put_parts(p->t, far_list, p->size, near_list, p->size));
 
 static int runs_copy(struct bench_rank *p)
 {

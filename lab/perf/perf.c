@@ -79,16 +79,15 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			"'%s' is not an option; tests are named with --test, as in `tern perf "
 			"--test rate`",
 			argv[optind]);
-	unsigned own = (unsigned)o->paper + o->delivery + o->flow + o->collectives + o->scale;
+	unsigned own = (unsigned)o->paper + o->delivery + o->flow + o->scale;
 	if (own && (own > 1 || o->names || o->sizes.n || o->list))
 		return option_refuse(
 			"%s has its own operations and sizes: --test, --size, --list and the like "
 			"cannot stand beside it",
-			o->paper         ? "--paper"
-			: o->flow        ? "--flow"
-			: o->collectives ? "--collectives"
-			: o->scale       ? "--scale"
-					 : "--delivery");
+			o->paper   ? "--paper"
+			: o->flow  ? "--flow"
+			: o->scale ? "--scale"
+				   : "--delivery");
 	if (o->plot && !o->delivery && !o->scale)
 		return option_refuse("--plot draws what --delivery or --scale measures, and cannot "
 				     "be used without");
@@ -123,7 +122,6 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 		{ .name = "--delivery", .flag = &o->delivery },
 		{ .name = "--plot", .text = &o->plot },
 		{ .name = "--flow", .flag = &o->flow },
-		{ .name = "--collectives", .flag = &o->collectives },
 		{ .name = "--scale", .flag = &o->scale },
 		{ 0 },
 	};
@@ -327,12 +325,11 @@ int perf_main(int argc, char **argv)
 	if (o.list)
 		return list();
 	setting_warn_unknown(); /* here, once, instead of in each process */
-	int rc = o.paper         ? paper_main(&o)
-		 : o.flow        ? flow_main(&o)
-		 : o.delivery    ? sweep_main(&o)
-		 : o.collectives ? collectives_main(&o)
-		 : o.scale       ? scale_main(&o)
-				 : tests_main(&o);
+	int rc = o.paper      ? paper_main(&o)
+		 : o.flow     ? flow_main(&o)
+		 : o.delivery ? sweep_main(&o)
+		 : o.scale    ? scale_main(&o)
+			      : tests_main(&o);
 	if (rc)
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
 	return rc ? 1 : 0;

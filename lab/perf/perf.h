@@ -16,6 +16,10 @@ extern test_rows gathered_tests, many_tests, parts_tests;
 /* message.c: what every round trip inherits whose limit is a raw cache line */
 extern const struct test raw_trip;
 
+#define LAPS_NAME                                                                        \
+	"a raw token once around the same processes, which yield if they are more than " \
+	"the cores"
+
 /* What the hidden options of job.c run; their exit status. */
 int start_first_trip(const char *began);
 int start_bare(void);
@@ -24,7 +28,7 @@ enum { PERF_TESTS_MOST = 128 };
 
 /* What the command line asks for. */
 struct perf_options {
-	bool quick, json, plain, list, paper, delivery, flow, collectives, scale;
+	bool quick, json, plain, list, paper, delivery, flow, scale;
 	const char *plot;            /* a file for the picture of --delivery or --scale, or NULL */
 	bool named[PERF_TESTS_MOST]; /* which tests of the table were asked for by name, */
 	unsigned names;              /* and how many; 0: all are meant */
@@ -82,12 +86,6 @@ int paper_main(const struct perf_options *o);
  * with how many packets, and how many of those were sent again.
  */
 int flow_main(const struct perf_options *o);
-
-/*
- * --collectives: barrier, broadcast and allreduce from 8 bytes to 4 MiB among 2 to 16 ranks, beside
- * the limits.
- */
-int collectives_main(const struct perf_options *o);
 
 /* --scale: the rows of many ranks, from 2 ranks to as many as there are cores. */
 int scale_main(const struct perf_options *o);

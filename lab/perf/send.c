@@ -142,12 +142,7 @@ static int rendezvous(struct bench_rank *p)
  * The memory layer's put between the same bytes; its target serves messages meanwhile, as a
  * receiver does.
  */
-static int put_all(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_put(p->t, place.addr, place.own, p->size);
-	return p->rc;
-}
+static REPEATS(put_all, tern_put(p->t, place.addr, place.own, p->size));
 
 static const struct test test_rendezvous = {
 	{ "rendezvous",

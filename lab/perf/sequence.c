@@ -39,17 +39,12 @@ static int sequence_open_test(struct bench_rank *p)
 	return rc ? rc : tern_stream_on(p->t, KIND, stream_take, NULL);
 }
 
-static int blocks_send(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_sequence_send(p->t, 1, KIND, from, p->size, (enum tern_way)p->way);
-	return rc;
-}
+static REPEATS(blocks_send,
+	       tern_sequence_send(p->t, 1, KIND, from, p->size, (enum tern_way)p->way));
 
 /*
- * The way is how many packets are acknowledged at once; 0: the plain protocol, which knows no
- * acknowledgement.
+ * The way is how many packets are acknowledged at once; 0: the plain protocol, which knows
+ * no acknowledgement.
  */
 static int packets_send(struct bench_rank *p)
 {

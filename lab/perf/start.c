@@ -9,7 +9,7 @@
 #include "lab/bench/words.h"
 #include "lab/perf/perf.h"
 
-enum { HANDLER_PUT = WORDS_FREE, HANDLER_BACK, HANDLER_ASK };
+enum { HANDLER_PUT = WORDS_FREE, HANDLER_ASK };
 
 static struct place place;
 static tern_op op;
@@ -18,26 +18,18 @@ static uint64_t value;
 /* What a rank puts lies elsewhere than what is put there; and so does the word of the atomics. */
 enum { SOURCE_AT = 8 << 10, WORD_AT = 2 * SOURCE_AT, BYTES = WORD_AT + 64 };
 
-static _Atomic uint64_t came; /* answers */
-
 /* Puts as much back, and answers. */
 static void handler_put(tern *t, const tern_msg *m)
 {
 	tern_put(t, place.addr, place.own + SOURCE_AT, tern_msg_word(m, 0));
-	tern_reply(t, m, HANDLER_BACK);
+	tern_reply(t, m, WORDS_ANSWER);
 }
 
 /* Answers with so many bytes, in place. */
 static void handler_ask(tern *t, const tern_msg *m)
 {
-	tern_put_reply(t, m, place.addr, HANDLER_BACK, place.own + SOURCE_AT, tern_msg_word(m, 0),
+	tern_put_reply(t, m, place.addr, WORDS_ANSWER, place.own + SOURCE_AT, tern_msg_word(m, 0),
 		       NULL);
-}
-
-static void handler_back(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &came, 1);
 }
 
 static int start_open(struct bench_rank *p)
@@ -47,26 +39,17 @@ static int start_open(struct bench_rank *p)
 		rc = words_register(p->t);
 	if (!rc)
 		rc = tern_on(p->t, HANDLER_PUT, handler_put);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_ASK, handler_ask);
-	return rc ? rc : tern_on(p->t, HANDLER_BACK, handler_back);
+	return rc ? rc : tern_on(p->t, HANDLER_ASK, handler_ask);
 }
 
 /* -- Each call, `count` times ----------------------------------------------------------- */
 
-#define MOVES(name, call)                                         \
-	static int name(struct bench_rank *p)                     \
-	{                                                         \
-		for (uint64_t i = 0; i < p->count && !p->rc; i++) \
-			p->rc = (call);                           \
-		return p->rc;                                     \
-	}
-
-MOVES(put_starts, tern_put_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op))
-MOVES(get_starts, tern_get_start(p->t, place.own + SOURCE_AT, place.addr, p->size, &op))
-MOVES(put_locals, tern_put_local_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op, &op))
-MOVES(copies_there, (place_copy(place.there, place.own + SOURCE_AT, p->size), 0))
-MOVES(copies_here, (place_copy(place.own + SOURCE_AT, place.there, p->size), 0))
+static REPEATS(put_starts, tern_put_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op));
+static REPEATS(get_starts, tern_get_start(p->t, place.own + SOURCE_AT, place.addr, p->size, &op));
+static REPEATS(put_locals,
+	       tern_put_local_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op, &op));
+static REPEATS(copies_there, place_copied(place.there, place.own + SOURCE_AT, p->size));
+static REPEATS(copies_here, place_copied(place.own + SOURCE_AT, place.there, p->size));
 
 /* What the rows of this file have in common. */
 static const struct test mapped = {
@@ -132,16 +115,9 @@ static const struct test test_add = {
 /* -- A put that ends in a request ----------------------------------------------------------- */
 
 /* There and back, each with the data: half of it is one. */
-static int put_request_trips(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = tern_put_request(p->t, place.addr, HANDLER_PUT, place.own + SOURCE_AT,
-					 p->size, p->size);
-		if (!p->rc)
-			p->rc = tern_wait(p->t, &came, 1);
-	}
-	return p->rc;
-}
+static REPEATS(put_request_trips,
+	       words_answered(p->t, tern_put_request(p->t, place.addr, HANDLER_PUT,
+						     place.own + SOURCE_AT, p->size, p->size)));
 
 static double put_request_figure(struct bench_rank *p)
 {
@@ -152,7 +128,7 @@ static double put_request_figure(struct bench_rank *p)
 static double line_figure(struct bench_rank *p, int ways)
 {
 	uint64_t began = clock_ns();
-	raw_trips(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
+	raw_trips(p);
 	double trip = each_ns(p, clock_ns() - began) / 2 * ways;
 	began = clock_ns();
 	if (!p->rank)
@@ -184,27 +160,14 @@ static const struct test test_put_request = {
 	.note = "half of a round trip in which each side puts; nobody reads the data",
 };
 
-static int put_reply_trips(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = tern_request(p->t, 1, HANDLER_ASK, p->size);
-		if (!p->rc)
-			p->rc = tern_wait(p->t, &came, 1);
-	}
-	return p->rc;
-}
-
-static double put_reply_figure(struct bench_rank *p)
-{
-	return each_ns(p, words_acted_after(p, NULL, put_reply_trips));
-}
+static REPEATS(put_reply_trips, words_answered(p->t, tern_request(p->t, 1, HANDLER_ASK, p->size)));
 
 static const struct test test_put_reply = {
 	{ "put-reply", "a request, and a reply with data that are put in place", "ns" },
 	{ "bytes", 1, 8 << 10, { 3, { 64, 512, 8192 } }, { 0 } },
 	.amount = { .count = 4000 },
 	.play = { .open = start_open,
-		  .measure.figure = put_reply_figure,
+		  .measure = { .time = PHASE_ACTED, .act = put_reply_trips },
 		  .limit = { { .figure = ask_line_figure, .way = RAW_PAUSE },
 			     { .figure = ask_line_figure, .way = RAW_BARE } } },
 	.limit_name = "memcpy of the same bytes, and a raw cache line there and back",
@@ -221,14 +184,10 @@ static int block_open(struct bench_rank *p)
 	return rc ? rc : tern_block_name(p->t, 0, (void *const *)(void *)&block_at, sizeof block);
 }
 
-static int block_gets(struct bench_rank *p)
-{
-	const tern_block from = { .run = p->size, .count = 1 };
-	static char to[sizeof block];
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_block_get(p->t, to, p->size, 1, &from);
-	return p->rc;
-}
+static char block_to[sizeof block];
+
+static REPEATS(block_gets, tern_block_get(p->t, block_to, p->size, 1,
+					  &(tern_block){ .run = p->size, .count = 1 }));
 
 static int block_trips(struct bench_rank *p)
 {

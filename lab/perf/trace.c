@@ -70,12 +70,7 @@ static double trace_measure(struct bench_rank *p)
 	return ((double)with - (double)without) / (double)(batches * BATCH * EVENTS);
 }
 
-static int clock_raw(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count; i++)
-		raw_sink += clock_ns();
-	return 0;
-}
+static REPEATS(clock_raw, (raw_sink += clock_ns(), 0));
 
 static const struct test test_trace = {
 	{ "trace", "what TERN_TRACE adds to a message, for each of its three events", "ns" },

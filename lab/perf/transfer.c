@@ -93,22 +93,14 @@ static const struct test test_during_private = {
 /* -- The size of a piece ---------------------------------------------------------------- */
 
 /* A piece and then a round trip, again and again. */
-static int chunks_put(struct bench_rank *p)
+static int chunk_put(struct bench_rank *p)
 {
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = tern_put(p->t, place.addr, place.own, p->size);
-		if (!p->rc)
-			p->rc = words_trips(p->t, 1, 1);
-	}
-	return p->rc;
+	int rc = tern_put(p->t, place.addr, place.own, p->size);
+	return rc ? rc : words_trips(p->t, 1, 1);
 }
 
-static int chunks_copy(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count; i++)
-		place_copy(place.there, place.own, p->size);
-	return 0;
-}
+static REPEATS(chunks_put, chunk_put(p));
+static REPEATS(chunks_copy, place_copied(place.there, place.own, p->size));
 
 static const struct test test_chunk_trip = {
 	{ "chunk-trip", "a round trip of one word that has to wait for a piece of a put", "ns" },

@@ -50,12 +50,8 @@ static double typed_measure(struct bench_rank *p)
 }
 
 /* The sender knows the place, and tells the receiver with a request when the data is there. */
-static int puts_with_request(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_put_request(p->t, place.addr, WORDS_TAKE + 1, place.own, p->size, i);
-	return p->rc;
-}
+static REPEATS(puts_with_request,
+	       tern_put_request(p->t, place.addr, WORDS_TAKE + 1, place.own, p->size, i));
 
 static const struct test test_typed = {
 	{ "typed", "typed messages that land in buffers of their receiver", "GB/s" },

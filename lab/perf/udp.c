@@ -159,11 +159,6 @@ static const struct test test_udp_rate = {
 
 enum { COPIED, CLAIMED }; /* ways */
 
-static int send_copied(struct bench_rank *p)
-{
-	return tern_request_data(p->t, 1, WORDS_LAND, bytes, p->size);
-}
-
 static int send_claimed(struct bench_rank *p)
 {
 	void *claimed;
@@ -171,17 +166,14 @@ static int send_claimed(struct bench_rank *p)
 	return rc ? rc : tern_commit(p->t, claimed, WORDS_LAND);
 }
 
-static int bulk_send(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = p->way == CLAIMED ? send_claimed(p) : send_copied(p);
-	return p->rc;
-}
+static REPEATS(bulk_send, p->way == CLAIMED
+				  ? send_claimed(p)
+				  : tern_request_data(p->t, 1, WORDS_LAND, bytes, p->size));
 
 /*
  * The bare stream sends the same bytes from one place again and again, receives them in one
- * place, looks at none of them, and its receiver says once for four datagrams that they have
- * come. Nothing is kept to be sent again.
+ * place, looks at none of them, and its receiver says once for four datagrams that they
+ * have come. Nothing is kept to be sent again.
  */
 static double bulk_bare(struct bench_rank *p)
 {

@@ -280,36 +280,6 @@ if [[ $("$TERN_BIN/tern" info) == *"udp            usable"* ]]; then
 		fail "there are not 21 records"
 fi
 
-sentence "--collectives has the barrier, broadcast and allreduce beside their limits"
-run --collectives --quick --count 2 --repeat 1
-check_status 0
-check_quiet
-check_out '^test +size +value +spread +limit +ratio +bar$'
-figures='[0-9.]+ (us|GB/s) +- +[0-9.]+ (us|GB/s) +[0-9.]+'
-count_out 1 "^barrier-trip +2 ranks +$figures +at most 0.90$"
-count_out 1 "^barrier-lap +8 ranks +$figures +at most 0.40$"
-for ranks in 2 8; do
-	count_out 1 "^broadcast/$ranks +8 bytes +$figures +$"
-	count_out 1 "^broadcast/$ranks +1 MiB +$figures +at least 0.50$"
-	count_out 1 "^allreduce/$ranks +8 bytes +$figures +at most 1.50$"
-	count_out 1 "^allreduce/$ranks +1 MiB +$figures +at least 0.25$"
-done
-count_out 4 '(  |; )limit: |  limit of '
-
-sentence "its records are whole at every number of ranks and every size"
-run --collectives --json --count 1 --repeat 1
-check_status 0
-check_quiet
-check_records 69
-for ranks in 2 4 8 16; do
-	count_out 1 "\"test\": \"barrier-lap\", \"size\": $ranks, .*\"ranks\": $ranks,"
-	for size in 8 64 512 4096 32768 262144 1048576 4194304; do
-		count_out 2 \
-			"\"test\": \"(broadcast|allreduce)/$ranks\", \"size\": $size, .*\"ranks\": $ranks,"
-	done
-done
-count_out 0 '"(value|limit|ratio)": null'
-
 sentence "--scale has every row of many ranks at every number of ranks, and draws them"
 run --scale --count 20 --repeat 1 --plot "$folder/scale.svg"
 check_status 0
@@ -369,7 +339,6 @@ refused "cannot stand beside it" --paper --test rate
 refused "cannot stand beside it" --paper --size 4
 refused "cannot stand beside it" --delivery --test rate
 refused "cannot stand beside it" --delivery --paper
-refused "--collectives.* cannot stand beside it" --collectives --size 8
 refused "--scale.* cannot stand beside it" --scale --size 8
 refused "cannot stand beside it" --scale --delivery
 refused "cannot be used without" --plot x.svg

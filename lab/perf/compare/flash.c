@@ -92,23 +92,11 @@ static double page_play(struct bench_rank *p)
 
 /* -- A line, and a word ------------------------------------------------------------------- */
 
-static int reads(struct bench_rank *p)
-{
-	char line[FLASH_LINE];
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_get(p->t, line, there + i * 37 * FLASH_LINE % AREA, FLASH_LINE);
-	return rc;
-}
+static char line[FLASH_LINE];
+static uint64_t old;
 
-static int fetches(struct bench_rank *p)
-{
-	uint64_t old;
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_amo(p->t, there, TERN_AMO_ADD, 1, &old);
-	return rc;
-}
+static REPEATS(reads, tern_get(p->t, line, there + i * 37 * FLASH_LINE % AREA, FLASH_LINE));
+static REPEATS(fetches, tern_amo(p->t, there, TERN_AMO_ADD, 1, &old));
 
 static double read_play(struct bench_rank *p)
 {
@@ -121,34 +109,17 @@ static double fetch_play(struct bench_rank *p)
 }
 
 static const struct paper_row rows[] = {
-	{ .name = "send call, page", .play = page_play, .way = CALL, .share = 20 },
-	{ .name = "preparation after it" },
-	{ .name = "page, clean", .play = page_play, .way = CLEAN, .share = 20, .bytes = PAGE },
-	{ .name = "page, dirty", .play = page_play, .way = DIRTY, .share = 20, .bytes = PAGE },
-	{ .name = "memory copy, clean",
-	  .play = page_play,
-	  .way = COPY | CLEAN,
-	  .share = 20,
-	  .bytes = PAGE },
-	{ .name = "memory copy, dirty",
-	  .play = page_play,
-	  .way = COPY | DIRTY,
-	  .share = 20,
-	  .bytes = PAGE },
-	{ .name = "remote read, 128 bytes", .play = read_play, .share = 10, .bytes = FLASH_LINE },
-	{ .name = "Fetch-and-Op", .play = fetch_play, .share = 10 },
-};
-
-static const struct paper_said said[] = {
-	{ "send call, page", "5.2", .other = { .us = 0.7 } },
-	{ "preparation after it", "5.2", .other = { .us = 0.3 } },
-	{ "page, clean", "5.2", .other = { 11, 372 } },
-	{ "page, dirty", "5.2", .other = { 16.4, 249 } },
-	{ "memory copy, clean", "3.5", .other = { .us = 0 } },
-	{ "memory copy, dirty", "3.5", .other = { .us = 0 } },
-	{ "remote read, 128 bytes", "5.2", .other = { .us = 2 } },
-	{ "Fetch-and-Op", "5.3", .other = { .us = 2 } },
-	{ .name = NULL },
+	{ "send call, page", "5.2", page_play, .way = CALL, .share = 20, .other = { .us = 0.7 } },
+	{ "preparation after it", "5.2", NULL, .other = { .us = 0.3 } },
+	{ "page, clean", "5.2", page_play, .way = CLEAN, .share = 20, .bytes = PAGE,
+	  .other = { 11, 372 } },
+	{ "page, dirty", "5.2", page_play, .way = DIRTY, .share = 20, .bytes = PAGE,
+	  .other = { 16.4, 249 } },
+	{ "memory copy, clean", "3.5", page_play, .way = COPY | CLEAN, .share = 20, .bytes = PAGE },
+	{ "memory copy, dirty", "3.5", page_play, .way = COPY | DIRTY, .share = 20, .bytes = PAGE },
+	{ "remote read, 128 bytes", "5.2", read_play, .share = 10, .bytes = FLASH_LINE,
+	  .other = { .us = 2 } },
+	{ "Fetch-and-Op", "5.3", fetch_play, .share = 10, .other = { .us = 2 } },
 };
 
 static const char *const notes[] = {
@@ -167,7 +138,6 @@ const struct paper_table paper_flash = {
 	.machine = "FLASH",
 	.row = rows,
 	.rows = sizeof rows / sizeof *rows,
-	.said = said,
 	.test = { { .name = "flash" },
 		  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 		  .play.open = flash_open },

@@ -58,13 +58,7 @@ static int send_words(struct bench_rank *p)
 	return words_send(p->t, RECEIVER, 1, p->count);
 }
 
-static int send_bulk(struct bench_rank *p)
-{
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_request_data(p->t, RECEIVER, WORDS_LAND, bytes, sizeof bytes);
-	return rc;
-}
+static REPEATS(send_bulk, tern_request_data(p->t, RECEIVER, WORDS_LAND, bytes, sizeof bytes));
 
 static double measure(struct bench_rank *p, int (*send)(struct bench_rank *p))
 {

@@ -212,28 +212,20 @@ static double solve_play(struct bench_rank *p)
 }
 
 static const struct paper_row rows[] = {
-	{ .name = "bounce, receive", .play = bounce_sends, .way = SEND, .share = 20 },
-	{ .name = "bounce, it comes early", .play = bounce_sends, .way = PROBE, .share = 20 },
-	{ .name = "bounce, bare message", .play = bounce_messages, .size = 1, .share = 20 },
-	{ .name = "bounce, channel", .play = bounce_channel, .share = 20 },
-	{ .name = "solve, computation", .play = solve_play, .way = NONE, .share = 5 },
-	{ .name = "solve, send and receive", .play = solve_play, .way = SEND, .share = 5 },
-	{ .name = "solve, bare messages", .play = solve_play, .way = MESSAGE, .share = 5 },
-	{ .name = "solve, open channel", .play = solve_play, .way = CHANNEL, .share = 5 },
-	{ .name = "solve, fetch", .play = solve_play, .way = FETCH, .share = 5 },
-};
-
-static const struct paper_said said[] = {
-	{ "bounce, receive", "4", .other = { .us = 70 } },
-	{ "bounce, it comes early", "4", .other = { .us = 130 } },
-	{ "bounce, bare message", "4", .other = { .us = 25 } },
-	{ "bounce, channel", "4", .other = { .us = 0 } },
-	{ "solve, computation", "4", .other = { .us = 5 } },
-	{ "solve, send and receive", "4", .other = { .us = 474 } },
-	{ "solve, bare messages", "4", .other = { .us = 89 } },
-	{ "solve, open channel", "4", .other = { .us = 4 } },
-	{ "solve, fetch", "4", .other = { .us = 385 } },
-	{ .name = NULL },
+	{ "bounce, receive", "4", bounce_sends, .way = SEND, .share = 20, .other = { .us = 70 } },
+	{ "bounce, it comes early", "4", bounce_sends, .way = PROBE, .share = 20,
+	  .other = { .us = 130 } },
+	{ "bounce, bare message", "4", bounce_messages, .size = 1, .share = 20,
+	  .other = { .us = 25 } },
+	{ "bounce, channel", "4", bounce_channel, .share = 20 },
+	{ "solve, computation", "4", solve_play, .way = NONE, .share = 5, .other = { .us = 5 } },
+	{ "solve, send and receive", "4", solve_play, .way = SEND, .share = 5,
+	  .other = { .us = 474 } },
+	{ "solve, bare messages", "4", solve_play, .way = MESSAGE, .share = 5,
+	  .other = { .us = 89 } },
+	{ "solve, open channel", "4", solve_play, .way = CHANNEL, .share = 5,
+	  .other = { .us = 4 } },
+	{ "solve, fetch", "4", solve_play, .way = FETCH, .share = 5, .other = { .us = 385 } },
 };
 
 static const char *const notes[] = {
@@ -254,7 +246,6 @@ const struct paper_table paper_ipsc = {
 	.machine = "iPSC/860",
 	.row = rows,
 	.rows = sizeof rows / sizeof *rows,
-	.said = said,
 	.test = { { .name = "ipsc860" },
 		  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 		  .play.open = ipsc_open },

@@ -23,7 +23,6 @@ enum { TABLES = sizeof tables / sizeof *tables, ROWS_MOST = 64 };
 
 struct line {
 	const struct paper_row *row;
-	const struct paper_said *said;
 	struct series_estimate ns;
 	double cycles, rate; /* NaN, and MB/s */
 };
@@ -34,19 +33,9 @@ struct paper {
 	double ticks; /* of the processor's counter, in a nanosecond; NaN without one */
 };
 
-static const struct paper_said *said_of(const struct paper_table *t, const char *name)
+static struct line line_make(const struct paper_row *row, struct series *s, double ticks)
 {
-	static const struct paper_said none = { .tables = "" };
-	for (const struct paper_said *s = t->said; s->name; s++)
-		if (strcmp(s->name, name) == 0)
-			return s;
-	return &none;
-}
-
-static struct line line_make(const struct paper_table *t, const struct paper_row *row,
-			     struct series *s, double ticks)
-{
-	struct line l = { row, said_of(t, row->name), series_estimate(s), NAN, NAN };
+	struct line l = { row, series_estimate(s), NAN, NAN };
 	l.cycles = l.ns.median * ticks;
 	if (row->bytes > 1)
 		l.rate = 1000 * row->bytes / l.ns.median;
@@ -119,7 +108,7 @@ static void model_print(const struct paper *p, bool bold)
 
 /* -- The tables ------------------------------------------------------------------------ */
 
-static const char *cell_ncube(char *cell, const struct paper_said *row)
+static const char *cell_ncube(char *cell, const struct paper_row *row)
 {
 	if (row->ncube.us == 0)
 		return "-";
@@ -130,7 +119,7 @@ static const char *cell_ncube(char *cell, const struct paper_said *row)
 	return cell;
 }
 
-static const char *cell_cm5(char *cell, const struct paper_said *row)
+static const char *cell_cm5(char *cell, const struct paper_row *row)
 {
 	if (row->cm5.us == 0)
 		return "-";
@@ -139,7 +128,7 @@ static const char *cell_cm5(char *cell, const struct paper_said *row)
 }
 
 /* What the table's machine took, and moved. */
-static const char *cell_other(char *cell, const struct paper_said *row)
+static const char *cell_other(char *cell, const struct paper_row *row)
 {
 	if (row->other.us == 0)
 		return "-";
@@ -169,7 +158,7 @@ static const char *cell_range(char cell[2 * CELL], const struct series_estimate 
 /* The table of a paper on one machine has that column instead of the thesis' three. */
 static void row_write(struct rows *w, const struct paper_table *t, const struct line *l)
 {
-	const struct paper_said *said = l->said;
+	const struct paper_row *said = l->row;
 	char cell[2 * CELL];
 	rows_text(w, "paper", NULL, 0, t->key);
 	rows_text(w, "operation", "operation", -25, l->row->name);
@@ -297,7 +286,7 @@ static int table_play(const struct paper_table *t, uint64_t count, unsigned roun
 	}
 	int rc = ranks_play(&t->test, 0, parts, t->rows, rounds, &result);
 	for (unsigned i = 0; i < t->rows && !rc; i++)
-		line[i] = line_make(t, &t->row[i], &result.part[i], ticks);
+		line[i] = line_make(&t->row[i], &result.part[i], ticks);
 	return rc;
 }
 

@@ -5,19 +5,16 @@
 
 #include "lab/bench/test.h"
 
-/* What is played here. */
+/* An operation: what the paper has for it, and what is played here. */
 struct paper_row {
 	const char *name;
-	perf_phase *play; /* NULL: nothing here corresponds to it */
+	const char *tables; /* of the paper; "": it has no figure */
+	perf_phase *play;   /* NULL: nothing here corresponds to it */
 	int way;
 	uint32_t size;
 	unsigned share; /* a round plays the count over this; 0: 1 */
 	uint32_t bytes; /* that one of them moves here; 1: the figure is for each byte */
-};
-
-/* What the paper has for the row of that name, and in which of its tables; 0: no figure. */
-struct paper_said {
-	const char *name, *tables;
+	/* The paper's figures; 0: there is none. */
 	struct {
 		double us;
 		unsigned instructions;
@@ -36,7 +33,6 @@ struct paper_table {
 	const char *machine;     /* of `other`; NULL: the nCUBE/2 and the CM-5 */
 	const struct paper_row *row;
 	unsigned rows;
-	const struct paper_said *said; /* up to one without a name */
 	struct test test;
 	const char *const *notes; /* up to a NULL */
 };

@@ -234,17 +234,13 @@ static double paper_poll(struct bench_rank *p)
 
 /* -- Fetch and add, as messages --------------------------------------------------------- */
 
-static int fetch_trips(struct bench_rank *p)
+static int fetch_trip(struct bench_rank *p)
 {
-	int rc = 0;
-	for (uint64_t i = 0; i < p->count && !rc; i++) {
-		rc = tern_request(p->t, 1, PAPER_FETCH, 0, 1);
-		if (!rc)
-			rc = tern_wait(p->t, &fetches, 1);
-	}
-	raw_sink += fetched;
-	return rc;
+	int rc = tern_request(p->t, 1, PAPER_FETCH, 0, 1);
+	return rc ? rc : tern_wait(p->t, &fetches, 1);
 }
+
+static REPEATS(fetch_trips, fetch_trip(p));
 
 static double paper_fetch_trip(struct bench_rank *p)
 {
@@ -259,12 +255,7 @@ static int trip_of_nothing(struct bench_rank *p)
 	return words_trips(p->t, 0, p->count);
 }
 
-static int inject(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_request_data(p->t, 1, WORDS_LAND, payload, sizeof payload);
-	return p->rc;
-}
+static REPEATS(inject, tern_request_data(p->t, 1, WORDS_LAND, payload, sizeof payload));
 
 static double paper_injection(struct bench_rank *p)
 {
@@ -278,94 +269,59 @@ enum { N_WORDS = 128 };
  * the CM-5 microseconds and cycles, whose words have 32 bits and whose messages carry 16 bytes.
  */
 static const struct paper_row rows[] = {
-	{ .name = "send request, 4 words", .play = words_sending, .size = 4, .bytes = 32 },
-	{ .name = "send reply, 4 words", .play = batch_reply, .way = ASKS, .bytes = 32 },
-	{ .name = "handle request", .play = words_handling, .size = 4, .bytes = 32 },
-	{ .name = "handle reply", .play = batch_answer, .way = ASKS, .size = WORDS, .bytes = 32 },
-	{ .name = "open and close a segment", .play = paper_segment, .share = 2 },
-	{ .name = "xfer 4 words, request",
-	  .play = batch_send,
-	  .way = XFER4S,
-	  .size = 1,
-	  .share = 2,
-	  .bytes = 32 },
-	{ .name = "xfer 4 words, reply",
-	  .play = batch_reply,
-	  .way = ASKS_XFER4,
-	  .share = 2,
-	  .bytes = 32 },
-	{ .name = "xfer N words, request",
-	  .play = batch_send,
-	  .way = XFERS,
-	  .size = N_WORDS,
-	  .share = 20,
-	  .bytes = 8 * N_WORDS },
-	{ .name = "xfer N words, reply",
-	  .play = batch_reply,
-	  .way = ASKS_XFER,
-	  .size = N_WORDS,
-	  .share = 20,
-	  .bytes = 8 * N_WORDS },
-	{ .name = "handle xfer, 1 segment",
-	  .play = batch_handle,
-	  .way = XFER4S,
-	  .size = 1,
-	  .share = 2,
-	  .bytes = 32 },
-	{ .name = "handle xfer, 2 segments",
-	  .play = batch_handle,
-	  .way = XFER4S,
-	  .size = SEGMENTS,
-	  .share = 2,
-	  .bytes = 32 },
-	{ .name = "poll, nothing there", .play = paper_poll, .way = POLL },
-	{ .name = "poll requests", .play = paper_poll, .way = POLL_REQUESTS },
-	{ .name = "poll replies", .play = paper_poll, .way = POLL_REPLIES },
-	{ .name = "round trip, neighbour", .play = logp_trip, .size = 4, .share = 20 },
-	{ .name = "latency of a hop" },
-	{ .name = "injection, for each byte", .play = paper_injection, .share = 100, .bytes = 1 },
-	{ .name = "fetch&add, requester", .play = batch_ask, .way = FETCHES },
-	{ .name = "fetch&add, server", .play = batch_handle, .way = FETCHES },
-	{ .name = "fetch&add, round trip", .play = paper_fetch_trip, .share = 20 },
-	{ .name = "send 0 words", .play = words_sending },
-	{ .name = "send 1 word", .play = words_sending, .size = 1, .bytes = 8 },
-	{ .name = "send 2 words", .play = words_sending, .size = 2, .bytes = 16 },
-	{ .name = "send 3 words", .play = words_sending, .size = 3, .bytes = 24 },
-	{ .name = "send 4 words", .play = words_sending, .size = 4, .bytes = 32 },
-	{ .name = "send 5 words", .play = words_sending, .size = 5, .bytes = 40 },
-	{ .name = "send 6 words", .play = words_sending, .size = 6, .bytes = 48 },
-	{ .name = "handle 0 words", .play = words_handling },
-	{ .name = "handle 1 word", .play = words_handling, .size = 1, .bytes = 8 },
-	{ .name = "handle 2 words", .play = words_handling, .size = 2, .bytes = 16 },
-	{ .name = "handle 3 words", .play = words_handling, .size = 3, .bytes = 24 },
-	{ .name = "handle 4 words", .play = words_handling, .size = 4, .bytes = 32 },
-	{ .name = "handle 5 words", .play = words_handling, .size = 5, .bytes = 40 },
-	{ .name = "handle 6 words", .play = words_handling, .size = 6, .bytes = 48 },
-};
-
-static const struct paper_said said[] = {
-	{ "send request, 4 words", "4-1, 4-7", .ncube = { 13.1, 24 }, .cm5 = { 1.5, 50.7, 10.6 } },
-	{ "send reply, 4 words", "4-7", .cm5 = { 1.3, 42.8, 12.3 } },
-	{ "handle request", "4-1, 4-7", .ncube = { 15.0, 37 }, .cm5 = { 1.6, 52.2, 10.0 } },
-	{ "handle reply", "4-7", .cm5 = { 1.6, 52.2, 10.0 } },
-	{ "open and close a segment", "4-7", .cm5 = { .us = 6.7, .cycles = 221.7 } },
-	{ "xfer 4 words, request", "4-7", .cm5 = { 2.3, 75.4, 7.0 } },
-	{ "xfer 4 words, reply", "4-7", .cm5 = { 1.6, 54.1, 9.8 } },
-	{ "xfer N words, request", "4-7", .cm5 = { 1.7, 56.7, 9.3 } },
-	{ "xfer N words, reply", "4-7", .cm5 = { 1.6, 52.9, 10.0 } },
-	{ "handle xfer, 1 segment", "4-7", .cm5 = { 1.6, 52.6, 10.0 } },
-	{ "handle xfer, 2 segments", "4-7", .cm5 = { 2.2, 71.1, 7.4 } },
-	{ "poll, nothing there", "4-7", .cm5 = { .us = 0.7, .cycles = 22.0 } },
-	{ "poll replies", "4-7", .cm5 = { .us = 0.3, .cycles = 11.0 } },
-	{ "round trip, neighbour", "4-1, 4-7", .ncube = { .us = 76.2 },
-	  .cm5 = { .us = 11.2, .cycles = 368.1 } },
-	{ "latency of a hop", "4-1, 4-7", .ncube = { .us = 2.2 },
+	{ "send request, 4 words", "4-1, 4-7", words_sending, .size = 4, .bytes = 32,
+	  .ncube = { 13.1, 24 }, .cm5 = { 1.5, 50.7, 10.6 } },
+	{ "send reply, 4 words", "4-7", batch_reply, .way = ASKS, .bytes = 32,
+	  .cm5 = { 1.3, 42.8, 12.3 } },
+	{ "handle request", "4-1, 4-7", words_handling, .size = 4, .bytes = 32,
+	  .ncube = { 15.0, 37 }, .cm5 = { 1.6, 52.2, 10.0 } },
+	{ "handle reply", "4-7", batch_answer, .way = ASKS, .size = WORDS, .bytes = 32,
+	  .cm5 = { 1.6, 52.2, 10.0 } },
+	{ "open and close a segment", "4-7", paper_segment, .share = 2,
+	  .cm5 = { .us = 6.7, .cycles = 221.7 } },
+	{ "xfer 4 words, request", "4-7", batch_send, .way = XFER4S, .size = 1, .share = 2,
+	  .bytes = 32, .cm5 = { 2.3, 75.4, 7.0 } },
+	{ "xfer 4 words, reply", "4-7", batch_reply, .way = ASKS_XFER4, .share = 2, .bytes = 32,
+	  .cm5 = { 1.6, 54.1, 9.8 } },
+	{ "xfer N words, request", "4-7", batch_send, .way = XFERS, .size = N_WORDS, .share = 20,
+	  .bytes = 8 * N_WORDS, .cm5 = { 1.7, 56.7, 9.3 } },
+	{ "xfer N words, reply", "4-7", batch_reply, .way = ASKS_XFER, .size = N_WORDS, .share = 20,
+	  .bytes = 8 * N_WORDS, .cm5 = { 1.6, 52.9, 10.0 } },
+	{ "handle xfer, 1 segment", "4-7", batch_handle, .way = XFER4S, .size = 1, .share = 2,
+	  .bytes = 32, .cm5 = { 1.6, 52.6, 10.0 } },
+	{ "handle xfer, 2 segments", "4-7", batch_handle, .way = XFER4S, .size = SEGMENTS,
+	  .share = 2, .bytes = 32, .cm5 = { 2.2, 71.1, 7.4 } },
+	{ "poll, nothing there", "4-7", paper_poll, .way = POLL,
+	  .cm5 = { .us = 0.7, .cycles = 22.0 } },
+	{ "poll requests", "", paper_poll, .way = POLL_REQUESTS },
+	{ "poll replies", "4-7", paper_poll, .way = POLL_REPLIES,
+	  .cm5 = { .us = 0.3, .cycles = 11.0 } },
+	{ "round trip, neighbour", "4-1, 4-7", logp_trip, .size = 4, .share = 20,
+	  .ncube = { .us = 76.2 }, .cm5 = { .us = 11.2, .cycles = 368.1 } },
+	{ "latency of a hop", "4-1, 4-7", NULL, .ncube = { .us = 2.2 },
 	  .cm5 = { .us = 0.8, .cycles = 8.0 } },
-	{ "injection, for each byte", "4-1", .ncube = { .us = 0.45 } },
-	{ "fetch&add, requester", "4-8", .cm5 = { .us = 4.3, .cycles = 143 } },
-	{ "fetch&add, server", "4-8", .cm5 = { .us = 3.5, .cycles = 115 } },
-	{ "fetch&add, round trip", "4-8", .cm5 = { .us = 12.2, .cycles = 404 } },
-	{ .name = NULL },
+	{ "injection, for each byte", "4-1", paper_injection, .share = 100, .bytes = 1,
+	  .ncube = { .us = 0.45 } },
+	{ "fetch&add, requester", "4-8", batch_ask, .way = FETCHES,
+	  .cm5 = { .us = 4.3, .cycles = 143 } },
+	{ "fetch&add, server", "4-8", batch_handle, .way = FETCHES,
+	  .cm5 = { .us = 3.5, .cycles = 115 } },
+	{ "fetch&add, round trip", "4-8", paper_fetch_trip, .share = 20,
+	  .cm5 = { .us = 12.2, .cycles = 404 } },
+	{ "send 0 words", "", words_sending, .way = 0 },
+	{ "send 1 word", "", words_sending, .size = 1, .bytes = 8 },
+	{ "send 2 words", "", words_sending, .size = 2, .bytes = 16 },
+	{ "send 3 words", "", words_sending, .size = 3, .bytes = 24 },
+	{ "send 4 words", "", words_sending, .size = 4, .bytes = 32 },
+	{ "send 5 words", "", words_sending, .size = 5, .bytes = 40 },
+	{ "send 6 words", "", words_sending, .size = 6, .bytes = 48 },
+	{ "handle 0 words", "", words_handling, .way = 0 },
+	{ "handle 1 word", "", words_handling, .size = 1, .bytes = 8 },
+	{ "handle 2 words", "", words_handling, .size = 2, .bytes = 16 },
+	{ "handle 3 words", "", words_handling, .size = 3, .bytes = 24 },
+	{ "handle 4 words", "", words_handling, .size = 4, .bytes = 32 },
+	{ "handle 5 words", "", words_handling, .size = 5, .bytes = 40 },
+	{ "handle 6 words", "", words_handling, .size = 6, .bytes = 48 },
 };
 
 static const char *const notes[] = {
@@ -389,7 +345,6 @@ const struct paper_table paper_thesis = {
 	.key = "thesis",
 	.row = rows,
 	.rows = sizeof rows / sizeof *rows,
-	.said = said,
 	.test = { { .name = "paper" },
 		  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 		  .play.open = paper_open },
@@ -405,52 +360,22 @@ static double sends_injection(struct bench_rank *p)
 }
 
 static const struct paper_row phase_rows[] = {
-	{ .name = "send, to two ranks", .play = words_two_receivers, .size = WORDS, .bytes = 32 },
-	{ .name = "handle, from one rank",
-	  .play = logp_gap,
-	  .way = LOGP_WORDS,
-	  .size = WORDS,
-	  .bytes = 32 },
-	{ .name = "handle, from two ranks", .play = words_two_senders, .size = WORDS, .bytes = 32 },
-	{ .name = "send, 1 KiB",
-	  .play = bytes_two_receivers,
-	  .size = KIB,
-	  .share = 20,
-	  .bytes = KIB },
-	{ .name = "handle, 1 KiB",
-	  .play = bytes_two_senders,
-	  .size = KIB,
-	  .share = 20,
-	  .bytes = KIB },
-	{ .name = "send&receive, send",
-	  .play = sends_two_receivers,
-	  .size = 8 * WORDS,
-	  .share = 4,
-	  .bytes = 32 },
-	{ .name = "send&receive, receive",
-	  .play = sends_two_senders,
-	  .size = 8 * WORDS,
-	  .share = 4,
-	  .bytes = 32 },
-	{ .name = "send&receive, round trip", .play = sends_trip, .size = 8 * WORDS, .share = 20 },
-	{ .name = "send&receive, each byte",
-	  .play = sends_injection,
-	  .size = TERN_PAYLOAD_MAX,
-	  .share = 100,
-	  .bytes = 1 },
-};
-
-static const struct paper_said phase_said[] = {
-	{ "send, to two ranks", "4-1, 4-7", .ncube = { .us = 13.1 }, .cm5 = { 1.5, 50.7, 10.6 } },
-	{ "handle, from one rank", "4-1", .ncube = { .us = 15.0 } },
-	{ "handle, from two ranks", "4-7", .cm5 = { 1.6, 52.2, 10.0 } },
-	{ "send, 1 KiB", "4-2", .cm5 = { .us = 0 } },
-	{ "handle, 1 KiB", "4-2", .cm5 = { .us = 0 } },
-	{ "send&receive, send", "4-1", .ncube = { .us = 92 } },
-	{ "send&receive, receive", "4-1", .ncube = { .us = 102 } },
-	{ "send&receive, round trip", "4-1", .ncube = { .us = 328 } },
-	{ "send&receive, each byte", "4-1", .ncube = { .us = 0.45 } },
-	{ .name = NULL },
+	{ "send, to two ranks", "4-1, 4-7", words_two_receivers, .size = WORDS, .bytes = 32,
+	  .ncube = { .us = 13.1 }, .cm5 = { 1.5, 50.7, 10.6 } },
+	{ "handle, from one rank", "4-1", logp_gap, .way = LOGP_WORDS, .size = WORDS, .bytes = 32,
+	  .ncube = { .us = 15.0 } },
+	{ "handle, from two ranks", "4-7", words_two_senders, .size = WORDS, .bytes = 32,
+	  .cm5 = { 1.6, 52.2, 10.0 } },
+	{ "send, 1 KiB", "4-2", bytes_two_receivers, .size = KIB, .share = 20, .bytes = KIB },
+	{ "handle, 1 KiB", "4-2", bytes_two_senders, .size = KIB, .share = 20, .bytes = KIB },
+	{ "send&receive, send", "4-1", sends_two_receivers, .size = 8 * WORDS, .share = 4,
+	  .bytes = 32, .ncube = { .us = 92 } },
+	{ "send&receive, receive", "4-1", sends_two_senders, .size = 8 * WORDS, .share = 4,
+	  .bytes = 32, .ncube = { .us = 102 } },
+	{ "send&receive, round trip", "4-1", sends_trip, .size = 8 * WORDS, .share = 20,
+	  .ncube = { .us = 328 } },
+	{ "send&receive, each byte", "4-1", sends_injection, .size = TERN_PAYLOAD_MAX, .share = 100,
+	  .bytes = 1, .ncube = { .us = 0.45 } },
 };
 
 static const char *const phase_notes[] = {
@@ -468,7 +393,6 @@ const struct paper_table paper_phases = {
 	.key = "phases",
 	.row = phase_rows,
 	.rows = sizeof phase_rows / sizeof *phase_rows,
-	.said = phase_said,
 	.test = { { .name = "phases" },
 		  .amount = { .ranks = OVERHEAD_RANKS, .cores = OVERHEAD_RANKS, .warm = 2 },
 		  .play.open = overhead_open },

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "lab/bench/gather.h"
+#include "lab/bench/rings.h"
 #include "lab/perf/perf.h"
 
 enum { HANDLER_TAKE, HANDLER_UPDATE };
