@@ -362,6 +362,38 @@ int tern_cas64_(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint6
 int tern_cas32_(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
 		tern_op *op);
 
+/* -- Signals: words that are waited for ---------------------------------------------------- */
+
+/*
+ * Puts the data, and then does `what` (TERN_AMO_STORE, TERN_AMO_ADD or another) with `value` on the
+ * 64-bit word at `word`, in the heap of the same rank: whoever sees the word changed finds the data
+ * in place, and the rank is woken if it sleeps in tern_wait_word(). 0 bytes are a signal alone.
+ * Over a network data of up to TERN_PAYLOAD_MAX bytes and the signal are one message.
+ */
+static inline int tern_put_signal(tern *t, tern_addr dst, const void *src, size_t len,
+				  tern_addr word, enum tern_amo what, uint64_t value);
+int tern_put_signal_start(tern *t, tern_addr dst, const void *src, size_t len, tern_addr word,
+			  enum tern_amo what, uint64_t value, tern_op *op);
+
+/*
+ * Serves messages until the word, of this rank's heap, compares so with `value`, as unsigned
+ * numbers; what its writer had put before is there then. It wakes when tern_put_signal() changes
+ * the word, and notices other puts, atomics and stores within a millisecond or so. Ends as
+ * tern_wait() does when a rank dies. The word stays as it is.
+ */
+enum tern_word {
+	TERN_WORD_EQ,
+	TERN_WORD_NE,
+	TERN_WORD_LT,
+	TERN_WORD_LE,
+	TERN_WORD_GT,
+	TERN_WORD_GE
+};
+int tern_wait_word(tern *t, const uint64_t *word, enum tern_word what, uint64_t value);
+/* For at most `ns` nanoseconds: then -ETIMEDOUT. */
+int tern_wait_word_for(tern *t, const uint64_t *word, enum tern_word what, uint64_t value,
+		       uint64_t ns);
+
 /* -- Order and completion ---------------------------------------------------------------- */
 
 /*
@@ -446,6 +478,12 @@ static inline int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, con
 				 size_t srcs)
 {
 	return tern_get_parts_start(t, dst, dsts, src, srcs, NULL);
+}
+
+static inline int tern_put_signal(tern *t, tern_addr dst, const void *src, size_t len,
+				  tern_addr word, enum tern_amo what, uint64_t value)
+{
+	return tern_put_signal_start(t, dst, src, len, word, what, value, NULL);
 }
 
 static inline int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)

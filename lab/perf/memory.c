@@ -176,6 +176,52 @@ static const struct test test_put_read = {
 		 { 64 << 20, "at least 0.95" } },
 };
 
+/* -- With a word that the target waits for ------------------------------------------- */
+
+enum { SIGNAL_LINES = 512, LINE_WORDS = 64 / sizeof(uint64_t) };
+static uint64_t *signal_line; /* the word, and beside it the data */
+static uint64_t signal_trips; /* so far, of all rounds */
+
+static int signal_open(struct bench_rank *p)
+{
+	void *lines;
+	int rc = tern_alloc_all(p->t, SIGNAL_LINES * LINE_WORDS * sizeof *signal_line, &lines);
+	signal_line = lines;
+	signal_trips = 0;
+	return rc ? rc : words_register(p->t);
+}
+
+static int signal_send(struct bench_rank *p, uint64_t *line, uint64_t lap)
+{
+	static const uint64_t data[LINE_WORDS];
+	tern_addr there = tern_addr_at(p->t, !p->rank, line);
+	return tern_put_signal(p->t, there + sizeof lap, data, p->size, there, TERN_AMO_STORE, lap);
+}
+
+static int signal_play(struct bench_rank *p)
+{
+	for (uint64_t end = signal_trips + p->count; signal_trips < end && !p->rc; signal_trips++) {
+		uint64_t lap = signal_trips / SIGNAL_LINES + 1;
+		uint64_t *line = &signal_line[signal_trips % SIGNAL_LINES * LINE_WORDS];
+		if (!p->rank)
+			p->rc = signal_send(p, line, lap);
+		if (!p->rc)
+			p->rc = tern_wait_word(p->t, line, TERN_WORD_EQ, lap);
+		if (!p->rc && p->rank)
+			p->rc = signal_send(p, line, lap);
+	}
+	return p->rc;
+}
+
+static const struct test test_put_signal = {
+	{ "put-signal", "a put with a signal there and one back, each waited for", "ns" },
+	{ "bytes", 0, 56, { 3, { 0, 8, 48 } }, { 1, { 8 } } },
+	.like = &raw_trip,
+	.amount = { .count = 4000 },
+	.play = { .open = signal_open, .measure = { .time = PHASE_ALL, .act = signal_play } },
+	.bar = { { 0, "at most 1.10" }, { 8, "at most 1.10" } },
+};
+
 /* -- The curve ----------------------------------------------------------------------- */
 
 enum { CURVE_POINTS = 32, CURVE_LEAST = 8 };
@@ -364,6 +410,7 @@ static const struct test test_fallback_get = {
 };
 
 const struct test *const memory_tests[] = {
-	&test_put,         &test_get,         &test_put_read,     &test_r_infinity,   &test_n_half,
-	&test_private_put, &test_private_get, &test_fallback_put, &test_fallback_get, NULL
+	&test_put,    &test_get,         &test_put_read,    &test_put_signal,   &test_r_infinity,
+	&test_n_half, &test_private_put, &test_private_get, &test_fallback_put, &test_fallback_get,
+	NULL
 };

@@ -287,7 +287,7 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 		uint64_t began = e->world->now();
 		wait_show(e, w, true);
 		progress_doze(e);
-		wait_rest(e, &s, within(w, began, SLEEP_NS));
+		wait_rest(e, &s, within(w, began, w->rest_ns ? w->rest_ns : SLEEP_NS));
 		progress_rouse(e);
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
@@ -372,7 +372,7 @@ static void wait_idle(struct endpoint *e, struct wait *w)
 		pulse_add(e, PULSE_YIELDS, 1);
 		return;
 	}
-	if (now - w->since < NAPS_NS)
+	if (now - w->since < NAPS_NS && !w->rest_ns)
 		wait_nap(e, w, within(w, now, NAP_NS));
 	else if (w->bounded || e->shared || /* what is shared another thread may answer */
 		 (wait_scheduler && wait_scheduler->bounded()) || !wait_sleep(e, w))

@@ -20,6 +20,11 @@ struct wait {
 	void *arg;
 	bool bounded; /* no bell rings for what is waited for: nap, but do not sleep */
 	/*
+	 * A bell may ring for it, or not, so that no sleep is longer than this; and none comes
+	 * after naps, from which a bell does not wake. 0: every sleep ends with a bell.
+	 */
+	uint64_t rest_ns;
+	/*
 	 * When it is over it handles no more messages that a layer has to keep because nobody waits
 	 * for them (endpoint.unmatched): in the ring they cost nothing.
 	 */

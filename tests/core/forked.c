@@ -124,6 +124,10 @@ static void memory(void)
 	REFUSED(tern_get_parts(t, &near, 1, &far, 1));
 	REFUSED(tern_put_request(t, there, COUNT, &word, 8));
 	REFUSED(tern_store(t, there, &word, 8));
+	REFUSED(tern_put_signal(t, there, &word, 8, there, TERN_AMO_ADD, 1));
+	REFUSED(tern_put_signal_start(t, there, &word, 8, there, TERN_AMO_ADD, 1, &op));
+	REFUSED(tern_wait_word(t, four, TERN_WORD_EQ, 0));
+	REFUSED(tern_wait_word_for(t, four, TERN_WORD_EQ, 0, 0));
 	REFUSED(tern_store_sync(t, 1));
 	REFUSED(tern_store_sync_for(t, 1, 0));
 	REFUSED(tern_store_sync_all(t));

@@ -9,6 +9,7 @@
 
 #include "base/world.h"
 #include "lib/chance.h"
+#include "lib/handed.h"
 #include "lib/ranks.h"
 
 enum { ASK, TELL };
@@ -81,6 +82,26 @@ static void ping_pong(tern *t)
 	CHECK_IS(tern_barrier(t), 0);
 }
 
+/* The same by words of the heap; no message travels where ranks share memory. */
+static void signals(tern *t)
+{
+	struct rank *self = &ranks[tern_rank(t)];
+	uint64_t *word = handed_alloc_all(t, sizeof *word), seen = 0;
+	REQUIRE(word);
+	tern_addr there = tern_addr_at(t, tern_rank(t) ^ 1, word);
+	for (unsigned i = 0; i < rounds; i++) {
+		if (i % 2 == tern_rank(t) % 2) {
+			pause_at_random(&self->chance);
+			CHECK_IS(
+				tern_put_signal(t, TERN_ADDR_NONE, NULL, 0, there, TERN_AMO_ADD, 1),
+				0);
+		} else {
+			CHECK_IS(tern_wait_word(t, word, TERN_WORD_GT, seen++), 0);
+		}
+	}
+	CHECK_IS(tern_barrier(t), 0);
+}
+
 /* Everybody waits for everybody, at barriers that somebody reaches late. */
 static void barriers(tern *t)
 {
@@ -142,6 +163,12 @@ TEST(two_ranks_wake_each_other)
 TEST(many_pairs_wake_each_other)
 {
 	play(ping_pong, 12, 400);
+}
+
+TEST(a_signal_wakes_whoever_sleeps_until_its_word_changes)
+{
+	play(signals, 2, 1000);
+	play(signals, 12, 200);
 }
 
 TEST(a_barrier_wakes_those_who_sleep)

@@ -92,6 +92,13 @@ static void stored(tern *t)
 	told(tern_store_sync(t, 8));
 }
 
+static uint64_t *awaited;
+
+static void wait_word(tern *t)
+{
+	told(tern_wait_word(t, awaited, TERN_WORD_NE, 0));
+}
+
 struct value {
 	_Atomic uint64_t ready;
 	uint64_t value;
@@ -135,6 +142,7 @@ static const struct {
 	{ "tern_op_wait_any", receive_handle_any },
 	{ "tern_buf_recv", receive_typed },
 	{ "tern_store_sync", stored },
+	{ "tern_wait_word", wait_word },
 	{ "tern_get_when_start", get_when },
 	{ "tern_get_when_start and tern_op_wait", get_when_handle },
 	{ "tern_barrier", barrier },
@@ -181,7 +189,8 @@ static tern *rank_begin(void)
 	atomic_store(&check_failures, 0);
 	tern *t = ranks_open();
 	shared = handed_alloc_all(t, sizeof *shared);
-	REQUIRE(shared != NULL);
+	awaited = handed_alloc(t, sizeof *awaited);
+	REQUIRE(shared != NULL && awaited != NULL);
 	CHECK_IS(tern_buf_alloc(t, TYPE, 64, 2, 0), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == VICTIM)

@@ -127,6 +127,17 @@ static int store(tern *t, tern_addr a)
 	return tern_store(t, a, bytes, 8);
 }
 
+static int put_signal(tern *t, tern_addr a)
+{
+	return tern_put_signal(t, a, bytes, 8, a, TERN_AMO_ADD, 1);
+}
+
+static int put_signal_long(tern *t, tern_addr a)
+{
+	tern_op op = TERN_OP;
+	return waited(t, tern_put_signal_start(t, a, bytes, AREA, a, TERN_AMO_ADD, 1, &op), &op);
+}
+
 static int rows(tern *t, tern_addr a, bool put)
 {
 	static const size_t count[] = { 10 };
@@ -219,6 +230,8 @@ static const struct use {
 	{ "atomic before quiet", before_quiet },
 	{ "put to registered memory", region_put },
 	{ "get from registered memory", region_get },
+	{ "put with a signal", put_signal },
+	{ "long put with a signal", put_signal_long },
 };
 enum { USES = sizeof uses / sizeof uses[0] };
 

@@ -11,7 +11,7 @@ check_status 0
 tests=(round-trip reply-to rate payload memcpy send-overhead handling-overhead two-receivers \
 	two-senders payload-trip injection poll poll-one
 	barrier idle start memory trace)
-bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private \
+bulk=(put get put-read put-signal r-infinity n-half fallback-put fallback-get atomic during during-private \
 	chunk chunk-trip
 	copy-clean copy-dirty put-start get-start put-local add
 	put-request put-reply block-get parts parts-get parts-list)
@@ -193,7 +193,7 @@ for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 b
 	count_out 1 \
 		"^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
 done
-count_out 11 '  limit: '
+count_out 12 '  limit: '
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 
 sentence "--paper has every row of the thesis' tables 4-1, 4-7 and 4-8, and the cost of words"

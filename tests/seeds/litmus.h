@@ -15,6 +15,8 @@
  *     swap x 1 r0          an atomic operation; add x 1 r0 is another
  *     bump x 1             a C11 atomic addition through tern_addr_local(), else add
  *     store x 1, sync      tern_store() and tern_store_sync()
+ *     signal x y 1         tern_put_signal() to x, whose word is y
+ *     word y               tern_wait_word() until y, a place of this role, is not 0
  *     copy y x             tern_copy_start() from x to y
  *     long x 1             tern_put_request(): a put, and a request to the home of x
  *     when x y r0          tern_get_when_start(): x once y is 1
@@ -62,6 +64,16 @@ static const struct row rows[] = {
 	{ NEVER, "MP: stores at home, get when", "x0 y0", "write x 1; write y 1 || when x y r0",
 	  "r0=0" },
 	{ NEVER, "MP: store, sync", "x1", "store x 1 || sync; read x r0", "r0=0" },
+	{ NEVER, "MP: put with a signal", "x1 y1", "signal x y 1 || word y; read x r0", "r0=0" },
+	{ NEVER, "MP: put with a signal, seen by a get", "x1 y1",
+	  "signal x y 1 || await y; get x r0", "r0=0" },
+	{ NEVER, "MP: put with a signal, registered", "X1 y1", "signal X y 1 || word y; get X r0",
+	  "r0=0" },
+	{ NEVER, "MP: put elsewhere, signal", "x0 y1 z1",
+	  "put x 1; signal z y 1 || word y; get x r0", "r0=0" },
+	{ NEVER, "MP: put, word", "x1 y1", "put x 1; put y 1 || word y; read x r0", "r0=0" },
+	{ NEVER, "MP: put with a signal, request", "x1 y1",
+	  "signal x y 1; request 1 || heard @ read x r0", "r0=0" },
 	{ NEVER, "MP: put, request", "x1", "put x 1; request 1 || heard @ read x r0", "r0=0" },
 	{ NEVER, "MP: put, request, registered", "X1", "put X 1; request 1 || heard @ get X r0",
 	  "r0=0" },
@@ -153,6 +165,10 @@ static const struct row rows[] = {
 	  "put x 1 || await x; put y 1 || await y; get x r0", "r0=0" },
 	{ NEVER, "WRC: put; await, put, elsewhere", "x0 y1",
 	  "put x 1 || await x; put y 1 || await y; get x r0", "r0=0" },
+	{ NEVER, "WRC: put; await, signal", "x0 y2 z2",
+	  "put x 1 || await x; signal z y 1 || word y; get x r0", "r0=0" },
+	{ NEVER, "ISA2: signals", "x0 y1 z2",
+	  "put x 1; signal y y 1 || word y; signal z z 1 || word z; get x r0", "r0=0" },
 	{ NEVER, "WRC: registered", "X2 Y1", "put X 1 || await X; put Y 1 || await Y; get X r0",
 	  "r0=0" },
 	{ NEVER, "WRC: put; await, request", "x2",

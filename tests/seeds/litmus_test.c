@@ -203,6 +203,20 @@ static void do_sync(const struct turn *u)
 	CHECK_IS(tern_store_sync(u->t, sizeof(uint64_t)), 0);
 }
 
+static void do_signal(const struct turn *u)
+{
+	uint64_t value = u->step->value;
+	CHECK_IS(tern_put_signal(u->t, place(u, 0), &value, sizeof value, place(u, 1),
+				 TERN_AMO_STORE, value),
+		 0);
+}
+
+static void do_word(const struct turn *u)
+{
+	const uint64_t *word = handed_local(u->t, place(u, 0), sizeof *word);
+	CHECK_IS(tern_wait_word(u->t, word, TERN_WORD_NE, 0), 0);
+}
+
 static void do_copy(const struct turn *u)
 {
 	CHECK_IS(tern_copy_start(u->t, place(u, 0), place(u, 1), 8, NULL), 0);
@@ -283,14 +297,15 @@ static const struct verb {
 	const char *name;
 	void (*act)(const struct turn *u);
 } verbs[] = {
-	{ "put", do_put },     { "get", do_get },     { "start", do_start },
-	{ "lay", do_lay },     { "many", do_many },   { "wait", do_wait },
-	{ "write", do_write }, { "read", do_read },   { "swap", do_swap },
-	{ "add", do_add },     { "bump", do_bump },   { "store", do_store },
-	{ "sync", do_sync },   { "copy", do_copy },   { "long", do_long },
-	{ "when", do_when },   { "await", do_await }, { "request", do_request },
-	{ "reply", do_reply }, { "heard", do_heard }, { "answered", do_answered },
-	{ "from", do_from },   { "flush", do_flush }, { "barrier", do_barrier },
+	{ "put", do_put },     { "get", do_get },           { "start", do_start },
+	{ "lay", do_lay },     { "many", do_many },         { "wait", do_wait },
+	{ "write", do_write }, { "read", do_read },         { "swap", do_swap },
+	{ "add", do_add },     { "bump", do_bump },         { "store", do_store },
+	{ "sync", do_sync },   { "signal", do_signal },     { "word", do_word },
+	{ "copy", do_copy },   { "long", do_long },         { "when", do_when },
+	{ "await", do_await }, { "request", do_request },   { "reply", do_reply },
+	{ "heard", do_heard }, { "answered", do_answered }, { "from", do_from },
+	{ "flush", do_flush }, { "barrier", do_barrier },
 };
 
 /* -- Reading the table ----------------------------------------------------- */

@@ -144,7 +144,7 @@ static int follow_step(struct mem *m, struct follow *f)
 	size_t len = f->left < TERN_PAYLOAD_MAX ? f->left : TERN_PAYLOAD_MAX;
 	int rc;
 	if (f->moves)
-		return moved_step(m, f);
+		return f->signals ? signal_step(m, f) : moved_step(m, f);
 	if (f->op && f->left && f->left <= TERN_PAYLOAD_MAX) {
 		rc = data_ask(m, f);
 	} else if (f->left + piece_tail(f->n) > TERN_PAYLOAD_MAX) {
@@ -422,7 +422,8 @@ static int start_asked(struct mem *m, const tern_long *what, uint32_t rank)
 	return 0;
 }
 
-static int start_written_down(struct mem *m, const tern_long *what, uint32_t rank, tern_op *gone)
+int follow_written_down(struct mem *m, const tern_long *what, uint32_t rank, tern_op *gone,
+			const struct signal *g)
 {
 	struct follow *f;
 	int rc = follow_take(m, &f);
@@ -430,7 +431,10 @@ static int start_written_down(struct mem *m, const tern_long *what, uint32_t ran
 		return rc;
 	follow_fill(f, what, rank, false);
 	/* Under a hold a transfer would have to wait, but pieces need not. */
-	f->moves = layer_maps(m->e, rank) && what->len > TERN_PAYLOAD_MAX && !held(m->e);
+	f->moves = g || (layer_maps(m->e, rank) && what->len > TERN_PAYLOAD_MAX && !held(m->e));
+	f->signals = g;
+	if (g)
+		f->signal = *g;
 	f->gone = gone;
 	follow_count(gone);
 	if (f->moves)
@@ -457,7 +461,7 @@ static int start_far(tern *t, const tern_long *what, uint32_t rank)
 	if (what->op && what->len <= TERN_PAYLOAD_MAX)
 		return start_asked(mem_of(t), what, rank);
 	int rc = blocks ? rules_wait(t->own, "a blocking put with a request") : 0;
-	rc = rc ? rc : start_written_down(mem_of(t), what, rank, blocks ? &own : NULL);
+	rc = rc ? rc : follow_written_down(mem_of(t), what, rank, blocks ? &own : NULL, NULL);
 	return blocks ? op_finish(t, NULL, &own, rc) : rc;
 }
 

@@ -19,11 +19,19 @@ struct mem;
 
 enum { FOLLOWS = 64 };
 
+/* What is done with a word of the target's heap when the data is there; see signal.c. */
+struct signal {
+	tern_addr dst, word;
+	unsigned what; /* an enum tern_amo, on 64 bits */
+	uint64_t value;
+};
+
 struct follow {
 	struct follow *next;
 	uint32_t rank; /* where it goes */
 	bool reply;    /* the class of its messages */
 	bool moves;    /* a transfer moves the data, and `move` tells of it */
+	bool signals;  /* and then comes no message, but `signal` */
 	bool over;     /* the message has left, or never will */
 	int error;
 	tern_addr dst; /* where the rest of the data goes */
@@ -35,6 +43,7 @@ struct follow {
 	tern_op *gone;  /* told when the message has left; NULL if nobody is */
 	unsigned id, n;
 	uint64_t word[TERN_WORDS_MAX];
+	struct signal signal;
 };
 
 struct follows {
@@ -53,6 +62,15 @@ void follow_fill(struct follow *f, const tern_long *what, uint32_t rank, bool re
 /* Sends what there is room for, and lets polls carry on the rest. */
 void follow_begin(struct mem *m, struct follow *f);
 unsigned follow_progress(struct mem *m);
+/*
+ * Lets polls carry on what the program has asked for, with the signal `g` instead of a message if
+ * that is not NULL; `gone` is told when it has left.
+ */
+int follow_written_down(struct mem *m, const tern_long *what, uint32_t rank, tern_op *gone,
+			const struct signal *g);
+
+/* -- signal.c -- */
+int signal_step(struct mem *m, struct follow *f); /* -EAGAIN: not yet */
 
 /* -- answer.c: messages of the reply class -- */
 void answer_register(struct endpoint *e);

@@ -68,6 +68,7 @@ static int mem_open(struct endpoint *e, void **state)
 	follow_register(e);
 	answer_register(e);
 	grant_register(e);
+	signal_register(e);
 	rc = grants_open(m);
 	if (rc) {
 		mem_close(m);
@@ -140,7 +141,7 @@ static void mem_leave(void *state)
 	wait_until(m->e, leave_over, m, &w);
 }
 
-LAYER_FITS(struct mem, MEM_GRANT, MEM_HANDLERS_END);
+LAYER_FITS(struct mem, MEM_SIGNAL, MEM_HANDLERS_END);
 const struct layer mem_layer = { .open = mem_open,
 				 .close = mem_close,
 				 .progress = mem_progress,

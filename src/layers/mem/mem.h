@@ -49,6 +49,7 @@ enum mem_handler {
 	MEM_INVITE,  /* asks for a first request, */
 	MEM_INVITED, /* which is this */
 	MEM_GRANT,   /* memory of the one who asks may be stored to, or may not any more */
+	MEM_SIGNAL,  /* a put, or none, and then an operation on a word */
 };
 
 /* How an atomic operation travels: what to do, on what. */
@@ -294,6 +295,13 @@ void store_register(struct endpoint *e);
 void segment_register(struct endpoint *e);
 void copy_register(struct endpoint *e);
 void copy_done(struct mem *m, const struct transfer *x); /* tells the rank that asked for it */
+
+/* -- signal.c: puts with a signal, and waits for a word -- */
+void signal_register(struct endpoint *e);
+struct wait;
+/* Waits for a word of this rank's heap, as `how` says: UINT64_MAX ns are no limit. */
+int word_await(struct mem *m, const uint64_t *word, enum tern_word what, uint64_t value,
+	       const struct wait *how, uint64_t ns);
 
 /* Tells polls whether there is anything to carry on. */
 static inline void mem_busy(struct mem *m)

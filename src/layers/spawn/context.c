@@ -354,7 +354,7 @@ static bool scheduler_idle(struct wait *l)
 static bool scheduler_bounded(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
-		if (!c->wait || c->wait->bounded || c->wait->until)
+		if (!c->wait || c->wait->bounded || c->wait->until || c->wait->rest_ns)
 			return true;
 	return false;
 }
