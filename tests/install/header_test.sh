@@ -157,7 +157,7 @@ compile() { # COMPILER WORDS TYPE...: every call with these words, of each type
 		echo 'struct bits { unsigned low : 3; };'
 		for type; do
 			echo "static inline void give_${type//[^a-z0-9]/_}(tern *t, const tern_msg *m,"
-			echo "tern_thread *thread, void *claimed, tern_addr a, const uint32_t *ranks,"
+			echo "tern_thread *thread, void *claimed, tern_addr a,"
 			echo "struct bits b, $type word) { (void)word, (void)b;"
 			printf '(void)!%s, '"$words"');\n' "${calls[@]}"
 			echo '}'

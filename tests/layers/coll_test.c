@@ -6,7 +6,6 @@
  * ranks that come early and late.
  */
 #include <string.h>
-#include <tern/coll.h>
 
 #include "coll/run.h"
 #include "lib/chance.h"
