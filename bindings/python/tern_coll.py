@@ -19,7 +19,7 @@ from tern import Buffer, Op, _Bytes, _tern
 
 tern._declare("""tern_team_all i pp  tern_team_split i piip  tern_team_list i ppup
 tern_team_machine i pp  tern_team_survivors i pp  tern_team_free i p  tern_team_rank u p
-tern_team_size u p  tern_team_member u pu  tern_team_quiet i p  tern_team_barrier i p
+tern_team_size u p  tern_team_member u pu  tern_team_id q pu  tern_team_quiet i p  tern_team_barrier i p
 tern_team_barrier_start i pp  tern_team_broadcast i pupz  tern_team_broadcast_start i pupzp
 tern_team_reduce i puppziz  tern_team_reduce_start i puppzizp  tern_team_allreduce i pppziz
 tern_team_allreduce_start i pppzizp  tern_team_scan i pppziz  tern_team_scan_start i pppzizp
@@ -170,6 +170,10 @@ class Team:
         if not 0 <= i < self.size:
             raise IndexError(f"the team has members 0 to {self.size - 1}, and not {i}")
         return int(_tern.tern_team_member(self._handle(), i))
+
+    def id(self, id: int) -> int:
+        """The id under which members send and receive among themselves."""
+        return int(_tern.tern_team_id(self._handle(), id))
 
     # New teams; None where this rank is not in one
     def split(self, colour: int, key: int = 0) -> Optional[Team]:

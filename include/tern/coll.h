@@ -16,7 +16,7 @@
 #ifndef TERN_COLL_H
 #define TERN_COLL_H
 
-#include <tern/mem.h>
+#include <tern/send.h>
 
 TERN_BEGIN_
 
@@ -53,6 +53,13 @@ uint32_t tern_team_rank(const tern_team *team); /* this member's place */
 uint32_t tern_team_size(const tern_team *team);
 /* The rank in the job of member `i`; TERN_RANK_NONE if there is none. */
 uint32_t tern_team_member(const tern_team *team, uint32_t i);
+/*
+ * The id under which members send and receive `id` among themselves. No other team that a member is
+ * in has it, nor has the program at large if its own ids leave TERN_ID_TEAM out; TERN_ID_ANY in a
+ * match with it is any id of the team. A team of the same members with ids of its own is
+ * tern_team_split(team, 0, 0, &copy).
+ */
+tern_id tern_team_id(const tern_team *team, uint32_t id);
 
 /*
  * Returns at every member when all have called it and nothing is under way among them that could

@@ -33,6 +33,8 @@ typedef uint64_t tern_id;
 
 #define TERN_RANK_ANY UINT32_MAX   /* any rank */
 #define TERN_ID_ANY (~UINT64_C(0)) /* in tern_match.any: whatever the id */
+/* Of the ids that tern_team_id() makes (<tern/coll.h>); all others are the program's at large. */
+#define TERN_ID_TEAM (UINT64_C(1) << 63)
 
 enum {
 	TERN_SENDS_MAX = 16384, /* under way at one rank */
@@ -45,7 +47,8 @@ typedef struct tern_match {
 	uint32_t rank;
 	unsigned flags; /* TERN_RECV_UPTO, TERN_PROBE_WAIT */
 	tern_id id;
-	tern_id any; /* bits in which another id may differ; 0: none */
+	/* Bits in which another id may differ; 0: none. A team's ids stay among themselves. */
+	tern_id any;
 } tern_match;
 
 /* What a receive has got. */

@@ -6,6 +6,7 @@
  * Only the calls on one team are in the same order at all its members.
  */
 #include <tern/coll.h>
+#include <tern/send.h>
 
 #include "coll/run.h"
 #include "lib/chance.h"
@@ -254,4 +255,50 @@ TEST(a_call_for_whose_data_a_member_has_no_room_any_more_fails_at_all)
 	setenv("TERN_HEAP", "2M", 1);
 	ranks_run(3, late_narrow_rank);
 	unsetenv("TERN_HEAP");
+}
+
+/* -- Ids of teams ------------------------------------------------------------------------------ */
+
+enum { SAME = 5 };
+
+/* What a receive of any rank and any id takes, where `like` is one of these ids. */
+static uint64_t any_of(tern *t, tern_id like)
+{
+	uint64_t word = 0;
+	tern_envelope env;
+	tern_match match = { .rank = TERN_RANK_ANY, .id = like, .any = TERN_ID_ANY };
+	match.flags = TERN_PROBE_WAIT;
+	CHECK_IS(tern_probe(t, &match, &env), 1);
+	match.flags = 0;
+	CHECK_IS(tern_recv_start(t, &match, &word, sizeof word, NULL, NULL), 0);
+	CHECK_IS(env.id & UINT32_MAX, SAME);
+	return word;
+}
+
+/* Each sends the next under one number: of two teams, of a copy of one, and of the program. */
+static void ids_rank(void)
+{
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *team[3];
+	uint32_t here = tern_rank(t), next = (here + 1) % tern_size(t);
+	REQUIRE(tern_team_all(t, &team[0]) == 0 && tern_team_all(t, &team[1]) == 0);
+	REQUIRE(tern_team_split(team[1], 0, 0, &team[2]) == 0);
+	for (uint32_t k = 0; k < 4; k++) {
+		tern_id id = k < 3 ? tern_team_id(team[k], SAME) : SAME;
+		CHECK_IS((id & TERN_ID_TEAM) != 0, k < 3);
+		CHECK_IS(tern_send(t, next, id, &(uint64_t){ 100 * k + next }, 8), 0);
+	}
+	CHECK_IS(any_of(t, tern_team_id(team[2], 0)), 200 + here);
+	CHECK_IS(any_of(t, 0), 300 + here);
+	CHECK_IS(any_of(t, tern_team_id(team[0], 77)), here);
+	CHECK_IS(any_of(t, tern_team_id(team[1], 0)), 100 + here);
+	for (uint32_t k = 0; k < 3; k++)
+		CHECK_IS(tern_team_free(team[k]), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(ids_of_a_team_are_apart_from_those_of_others_and_of_the_program)
+{
+	ranks_run(4, ids_rank);
 }

@@ -552,3 +552,15 @@ uint32_t tern_team_member(const tern_team *team, uint32_t i)
 {
 	return team && i < team->all.n ? team->all.rank[i] : TERN_RANK_NONE;
 }
+
+/*
+ * Numbers of teams are not used again, and a team of survivors has its parent's in another
+ * generation. So 31 bits of both tell the last 16 million teams of a rank apart.
+ */
+tern_id tern_team_id(const tern_team *team, uint32_t id)
+{
+	if (!team)
+		return TERN_ID_TEAM | id;
+	uint64_t generation = team->id >> ID_BITS & 0x7f, number = team->id & 0xffffff;
+	return TERN_ID_TEAM | generation << 56 | number << 32 | id;
+}

@@ -260,11 +260,21 @@ static int recv_through(struct msg *m, struct recv_args *w)
 	return rc ? rc : recv_say(m, w->src, own.error);
 }
 
+/*
+ * The bits that must agree. No mask leads from the program's ids to those of a team, from these to
+ * others, or to another team.
+ */
+static tern_id match_mask(const tern_match *match)
+{
+	tern_id fixed = match->id & TERN_ID_TEAM ? ~(tern_id)UINT32_MAX : TERN_ID_TEAM;
+	return ~match->any | fixed;
+}
+
 static struct recv_args recv_args_of(const tern_match *match, tern_envelope *env, tern_op *op)
 {
 	return (struct recv_args){ .src = match->rank,
 				   .id = match->id,
-				   .mask = ~match->any,
+				   .mask = match_mask(match),
 				   .flags = match->flags,
 				   .env = env,
 				   .op = op };
@@ -345,7 +355,7 @@ static bool probe_found(struct endpoint *e, void *arg)
 {
 	const struct probe *p = arg;
 	(void)e;
-	return arrival_find(p->m, p->match->rank, p->match->id, ~p->match->any) != NULL;
+	return arrival_find(p->m, p->match->rank, p->match->id, match_mask(p->match)) != NULL;
 }
 
 static int probe_stop(struct endpoint *e, struct wait *w)
@@ -374,7 +384,7 @@ int tern_probe(tern *t, const tern_match *match, tern_envelope *env)
 		rc = match->flags & TERN_PROBE_WAIT ? probe_wait(msg_of(t), match) : tern_poll(t);
 	if (rc < 0)
 		return rc;
-	struct arrival *a = arrival_find(msg_of(t), match->rank, match->id, ~match->any);
+	struct arrival *a = arrival_find(msg_of(t), match->rank, match->id, match_mask(match));
 	if (a && env)
 		*env = (tern_envelope){ .src = a->src, .id = a->key.id, .len = a->len };
 	return a != NULL;
