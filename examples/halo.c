@@ -97,6 +97,9 @@ int main(void)
 	char(*cells)[ROW * ROW];
 	must(tern_alloc_all(t, 2 * sizeof *cells, &memory));
 	cells = memory;
+	/* With TERN_GRANT=1, nobody stores into what is not granted. */
+	must(tern_grant(t, TERN_RANK_ALL, memory, 2 * sizeof *cells));
+	must(tern_barrier(t));
 	for (unsigned i = 0; i < N * N; i++)
 		cells[0][cell(i)] = alive(i, 0);
 	for (int step = 0; step < 4 * FLIGHT; step++) { /* a glider takes 4 to move by one */
@@ -106,6 +109,7 @@ int main(void)
 		for (unsigned i = 0; i < N * N; i++)
 			cells[(step + 1) % 2][cell(i)] = next(&now[cell(i)]);
 	}
+	must(tern_revoke(t, TERN_RANK_ALL, memory, 2 * sizeof *cells));
 	for (unsigned i = 0; i < N * N; i++)
 		wrong += cells[0][cell(i)] != alive(i, FLIGHT);
 	printf("rank %u, block %u,%u of %u,%u: %d wrong\n", tern_rank(t), row, column, rows,

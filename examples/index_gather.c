@@ -30,9 +30,9 @@ static void must(int rc)
 /* Takes many items in one call. */
 static void add_one(tern *t, const tern_msg *m, const uint64_t *word, size_t count)
 {
-	(void)t, (void)m;
+	uint64_t *counts = tern_msg_handler_arg(t, m);
 	for (size_t i = 0; i < count; i++)
-		table[word[i]]++;
+		counts[word[i]]++;
 }
 
 static void add(tern *t, const tern_msg *m)
@@ -97,7 +97,7 @@ int main(void)
 	tern *t;
 	tern_team *all;
 	must(tern_open(&t, NULL));
-	must(tern_post_on(t, ADD_ONE, add_one, NULL));
+	must(tern_post_on(t, ADD_ONE, add_one, table));
 	must(tern_on(t, ADD, add));
 	must(tern_on(t, ASK, ask));
 	must(tern_on(t, ANSWER, on_answer));

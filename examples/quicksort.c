@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tern/mem.h>
 #include <tern/thread.h>
 
@@ -53,12 +54,38 @@ static size_t divide(uint64_t *x, size_t n)
 	}
 }
 
-/* A copy of numbers that lie on another machine. */
+/* Numbers that lie on another machine are sorted in a copy, one part at a time. */
+static uint64_t copy[NUMBERS];
+static tern_mutex copy_lock; /* held while its thread waits for the numbers, and others run */
+
 static uint64_t *copy_get(tern *t, tern_addr at, size_t n)
 {
-	uint64_t *x = malloc(n * sizeof *x);
-	must(x ? tern_get(t, x, at, n * sizeof *x) : -12);
-	return x;
+	must(tern_mutex_lock(t, &copy_lock));
+	must(tern_get(t, copy, at, n * sizeof *copy));
+	return copy;
+}
+
+/* A few numbers travel in the message that creates their thread. */
+static void spawn_sort(tern *t, tern_addr at, const uint64_t *x, uint64_t n)
+{
+	tern_spawn_args a = { .rank = (tern_rank(t) + 1) % tern_size(t),
+			      .id = SORT,
+			      .n = 2,
+			      .words = (const uint64_t[]){ at, n } };
+	if (n <= FEW) {
+		a.data = x;
+		a.len = n * sizeof *x;
+	}
+	must(tern_spawn_with(t, &a));
+}
+
+static void sort_few(tern *t, tern_addr at, const tern_thread_info *self)
+{
+	uint64_t few[FEW];
+	memcpy(few, self->data, self->len);
+	qsort(few, self->len / sizeof *few, sizeof *few, compare);
+	must(tern_put(t, at, few, self->len));
+	must(tern_request(t, 0, SORTED, self->len / sizeof *few));
 }
 
 /* Words: where the part begins, and how many numbers it has. */
@@ -67,23 +94,29 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 	(void)arg;
 	tern_addr at = word[0];
 	size_t n = word[1];
+	tern_thread_info self;
+	tern_thread_self(t, &self);
+	threads++; /* no other thread runs before this one waits */
+	if (self.data) {
+		sort_few(t, at, &self);
+		return 0;
+	}
 	void *near;
 	int mapped = !tern_addr_local(t, at, n * sizeof(uint64_t), &near);
-	uint64_t *copy = mapped ? NULL : copy_get(t, at, n), *x = mapped ? near : copy;
-	threads++; /* no other thread runs before this one waits */
+	uint64_t *x = mapped ? near : copy_get(t, at, n);
 	while (n > FEW) {
 		size_t less = divide(x, n);
-		if (copy)
+		if (!mapped && less > FEW)
 			must(tern_put(t, at, x, less * sizeof *x));
-		must(tern_spawn(t, (tern_rank(t) + 1) % tern_size(t), SORT, NULL, NULL, at, less));
+		spawn_sort(t, at, x, less);
 		at += less * sizeof *x;
 		x += less;
 		n -= less;
 	}
 	qsort(x, n, sizeof *x, compare);
-	if (copy) {
+	if (!mapped) {
 		must(tern_put(t, at, x, n * sizeof *x));
-		free(copy);
+		must(tern_mutex_unlock(t, &copy_lock));
 	}
 	must(tern_request(t, 0, SORTED, n));
 	return 0;
@@ -109,6 +142,7 @@ int main(void)
 		for (size_t i = 1; i < NUMBERS; i++)
 			wrong += x[i - 1] > x[i];
 		printf("%d numbers, %u wrong\n", NUMBERS, (unsigned)wrong);
+		must(tern_free(t, memory));
 	}
 	must(tern_barrier(t)); /* until then the others' threads run while they wait here */
 	printf("rank %u: %u threads\n", tern_rank(t), (unsigned)threads);

@@ -24,6 +24,15 @@ static void must(int rc)
 	exit(1);
 }
 
+/* Told once for each rank that is lost. Waits do not give up because of it any more. */
+static void on_lost(tern *t, uint32_t rank, int why, void *arg)
+{
+	(void)why, (void)arg;
+	if (tern_rank(t) == 0)
+		printf("rank %u is lost\n", rank);
+	must(tern_forgive(t, rank));
+}
+
 static int is_death(int rc)
 {
 	return rc == -EOWNERDEAD || rc == -ESHUTDOWN;
@@ -75,6 +84,7 @@ int main(void)
 	tern_team *team;
 	static double total[STEPS + 1]; /* before each step, so that a step can be repeated */
 	must(tern_open(&t, NULL));
+	must(tern_lost_on(t, on_lost, NULL));
 	must(tern_team_all(t, &team));
 
 	for (uint64_t step = 0; step < STEPS;) {
@@ -90,6 +100,7 @@ int main(void)
 		total[step + 1] = total[step] + sum;
 		step++;
 	}
+	must(tern_lost_on(t, NULL, NULL)); /* those who have finished are no loss */
 	double off = total[STEPS] - 3.14159265358979;
 	if (tern_team_rank(team) == 0)
 		printf("pi is %.9f, by %u of %u ranks\n", total[STEPS], tern_team_size(team),

@@ -13,7 +13,7 @@ enum { BLOCK };
 enum { ROWS = 64, RANKS_MOST = 64, SIDE = ROWS * RANKS_MOST };
 
 static uint64_t before[ROWS][SIDE], after[ROWS][SIDE];
-static tern_flag blocks; /* that have come */
+static tern_out come; /* from the communication processor: whose block has come */
 
 static void must(int rc)
 {
@@ -48,18 +48,21 @@ static int put_block(tern *t, tern_out *out, void *arg)
 	return 0;
 }
 
-/* A column there is a row here. own[0] counts the words that have come. */
+/*
+ * A column there is a row here. own[0] counts the words that have come. The program hears of the
+ * block by a channel that leads from the processor to it.
+ */
 static int get_block(tern *t, tern_incoming *m, void *arg)
 {
-	(void)arg;
+	uint64_t src = m->src;
+	(void)t, (void)arg;
 	for (; m->own[0] < ROWS * ROWS; m->own[0]++) {
 		uint64_t *to = &after[m->own[0] / ROWS][m->src * ROWS + m->own[0] % ROWS];
 		int rc = tern_chan_get(m->in, to, sizeof *to);
 		if (rc)
 			return rc;
 	}
-	tern_signal(t, &blocks, 1);
-	return 0;
+	return tern_chan_put(&come, &src, sizeof src);
 }
 
 int main(void)
@@ -67,7 +70,12 @@ int main(void)
 	static struct block block[RANKS_MOST];
 	tern_op sent = TERN_OP;
 	tern *t;
+	tern_chan *out, *from, *unused;
 	must(tern_open(&t, NULL));
+	must(tern_async_chan(t, TERN_ASYNC_PROCESSOR, &out, &unused));
+	must(tern_async_chan(t, TERN_ASYNC_PROGRAM, &unused, &from));
+	come = tern_chan_out(out);
+	tern_in in = tern_chan_in(from);
 	must(tern_async_on(t, BLOCK, get_block, NULL));
 	uint32_t n = tern_size(t), self = tern_rank(t);
 	if (n > RANKS_MOST) {
@@ -86,12 +94,15 @@ int main(void)
 		for (uint64_t j = 0; j < n * ROWS; j++)
 			sum += before[i][j];
 	must(tern_op_wait(t, &sent));
-	must(tern_wait(t, &blocks, n));
-	for (uint64_t i = 0; i < ROWS; i++)
-		for (uint64_t j = 0; j < n * ROWS; j++) {
-			wrong += after[i][j] != element(j, self * ROWS + i);
-			want += element(self * ROWS + i, j);
-		}
+	for (uint64_t k = 0, src; k < n; k++) { /* block after block, as they come */
+		must(tern_chan_get(&in, &src, sizeof src));
+		for (uint64_t i = 0; i < ROWS; i++)
+			for (uint64_t j = src * ROWS; j < (src + 1) * ROWS; j++) {
+				wrong += after[i][j] != element(j, self * ROWS + i);
+				want += element(self * ROWS + i, j);
+			}
+	}
+	tern_chan_in_back(&in);
 	printf("rank %u: %u x %u transposed, %u wrong\n", self, n * ROWS, n * ROWS,
 	       (unsigned)(wrong + (sum != want)));
 	must(tern_barrier(t));

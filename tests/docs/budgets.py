@@ -117,13 +117,24 @@ def wide_documents(_):
     return wide
 
 
-def public(page):
-    """Functions on the page. One with its forms _start, _array and _for is one."""
+def families(page):
+    """Functions on the page, each with its forms _start, _array and _for."""
     names = {name for program in re.findall(r"^```c$(.*?)^```$", uncommented(page), re.M | re.S)
         for name in re.findall(r"^(?!typedef)[a-z].*?\b(tern_\w+[^\W_])\(", program, re.M)}
-    forms = {n for n in names for end in ("_start", "_array", "_for", "_start_array")
-        if n.endswith(end) and n[:-len(end)] in names}
-    return len(names - forms)
+    forms = {n: n[:-len(end)] for n in names for end in ("_start", "_array", "_for",
+        "_start_array") if n.endswith(end) and n[:-len(end)] in names}
+    return {n: [n] + [form for form, of in forms.items() if of == n] for n in names - set(forms)}
+
+
+def public(page):
+    return len(families(page))
+
+
+def unused(page):
+    """Families that no example, no program of apps/ and none of the laboratory uses."""
+    programs = "\n".join(uncommented(p) for p in files(["examples", "apps", "lab"], (".c", ".h")))
+    words = set(re.findall(r"\w+", programs))
+    return sorted(n for n, forms in families(page).items() if not words.intersection(forms))
 
 
 def exported(_):

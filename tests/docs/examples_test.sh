@@ -98,6 +98,7 @@ for ranks in 0 1 2 4 16; do
 	grep -qx "pi is 3.141592654, by $((n > 1 ? n - 1 : 1)) of $n ranks" "$out" ||
 		fail "they do not"
 	[[ $n == 1 ]] || grep -qx "rank $((n - 1)) dies" "$out" || fail "nobody dies"
+	[[ $n -le 2 ]] || grep -qx "rank $((n - 1)) is lost" "$out" || fail "nobody hears of it"
 
 	echo "halo on $ranks ranks: the glider arrives, and nothing else lives"
 	run halo $ranks
@@ -117,6 +118,35 @@ for ranks in 0 1 2 4 16; do
 	grep -q '^200000 numbers, 0 wrong$' "$out" || fail "they are not"
 	[[ $(grep -c '^rank [0-9]*: [1-9][0-9]* threads$' "$out") == "$n" ]] ||
 		fail "not every rank had some"
+
+	echo "collector on $ranks ranks: every report is read"
+	run collector $ranks
+	grep -q "^$((20 * (n - 1))) reports of $((20 * (n - 1)))" "$out" || fail "some are not"
+
+	echo "shares on $ranks ranks: every rank has as many tasks as the others, and the next ones"
+	run shares $ranks
+	[[ $(grep -c ', 0 wrong$' "$out") == "$n" ]] || fail "something is wrong"
+	all=$(sed -n '1s/.* of \([0-9]*\),.*/\1/p' "$out")
+	check "the shares are others" "$(for r in $(ranks_of $n); do
+		echo "rank $r: tasks $((all * r / n)) to $((all * (r + 1) / n)) of $all, 0 wrong"
+	done)"
+
+	echo "tiles on $ranks ranks: columns, cards and previews are the neighbour's"
+	run tiles $ranks
+	[[ $(grep -c '^rank .*: 2048 pixels, 0 wrong$' "$out") == "$n" ]] || fail "not all are"
+
+	echo "aisles on $ranks ranks: rows and columns do not hear each other"
+	run aisles $ranks
+	[[ $(grep -c "^rank .*, one of $n on machine 0 of 1: .* heard, 0 wrong$" "$out") == "$n" ]] ||
+		fail "something was heard in the wrong place"
+
+	echo "harvest on $ranks ranks: all that was found is collected, and known to all"
+	run harvest $ranks
+	[[ $(grep -c '^rank .* found, 0 wrong$' "$out") == "$n" ]] || fail "something is missing"
+
+	echo "crew on $ranks ranks: every task is done"
+	run crew $ranks
+	check "some are not" "the numbers below 40000: right"
 
 	echo "pingpong on $ranks ranks: every message comes back as it was, in each mode and size"
 	run pingpong $ranks
