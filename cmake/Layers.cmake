@@ -10,7 +10,7 @@
 set(TERN_LAYERS "all" CACHE STRING "Layers to build, with those that they use: all, none, or names and folders")
 
 set(layer_names "")
-set(layer_next 3) # numbers before this are the core's: enum core_handler
+set(layer_next 4) # numbers before this are the core's: enum core_handler
 set(layer_lane 0)
 function(tern_layer name)
 	cmake_parse_arguments(layer "" "HANDLERS;LANE" "USES" ${ARGN})

@@ -25,8 +25,8 @@ TERN_BEGIN_
 
 enum {
 	TERN_WORDS_MAX = 8,       /* words a message carries */
-	TERN_PAYLOAD_MAX = 8192,  /* bytes of payload any message carries, a reply included */
-	TERN_REQUEST_MAX = 32768, /* bytes of payload a request carries */
+	TERN_PAYLOAD_MAX = 8192,  /* bytes of payload that a short block carries */
+	TERN_REQUEST_MAX = 32768, /* bytes of payload a request carries, and a reply */
 	TERN_HANDLER_MAX = 768,   /* handlers are numbered 0 .. TERN_HANDLER_MAX - 1 */
 	TERN_RANKS_MAX = 1024,    /* ranks of a job on one machine */
 };
@@ -214,9 +214,10 @@ int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const ui
 
 /*
  * tern_request_data(t, dst, id, data, len, ...) and
- * tern_reply_data(t, m, id, data, len, ...) carry `len` bytes besides the words: a request 0 to
- * TERN_REQUEST_MAX, a reply 0 to TERN_PAYLOAD_MAX. `data` is free again on return. With 0 bytes the
- * message has no payload: it is the one that tern_request() or tern_reply() would send.
+ * tern_reply_data(t, m, id, data, len, ...) carry `len` bytes besides the words, 0 to
+ * TERN_REQUEST_MAX. `data` is free again on return. 0 bytes are a payload, too: tern_msg_data()
+ * gives an address. A reply always has room: of one above TERN_PAYLOAD_MAX, polls may send a part,
+ * and the requester's next request is handled after it.
  */
 #define tern_request_data(t, dst, id, data, ...)                            \
 	tern_request_data_any_(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
@@ -252,8 +253,8 @@ int tern_abandon(tern *t, void *claimed);
  * A reply composed in place: in fresh bytes, or in the payload of request `m`, contents intact, so
  * that fields which do not change need no copy and the block returns to its sender. The latter
  * needs a request with a payload of at least `len` bytes: -ENOBUFS. Either has at most
- * TERN_PAYLOAD_MAX, however long the request was. tern_reply_commit(t, m,
- * claimed, id, ...) sends it. A claim that the handler does not commit is abandoned on return.
+ * TERN_REQUEST_MAX. tern_reply_commit(t, m, claimed, id, ...) sends it. A claim that the handler
+ * does not commit is abandoned on return.
  */
 enum tern_claim_from {
 	TERN_CLAIM_ANY, /* the request's payload if it is long enough, else fresh bytes */

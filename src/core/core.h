@@ -122,6 +122,12 @@ void payload_forget_reply(struct endpoint *e);
  * In a handler: gives the payload back before the handler returns; the message has none any more.
  */
 void payload_return(struct endpoint *e);
+/*
+ * In the handler of one of Tern's own messages: it becomes one of the program's, whose handler is
+ * called. It has as many lines as that needs. `data` is its payload, or NULL.
+ */
+void message_become(tern *t, const tern_msg *piece, unsigned id, unsigned n, const uint64_t *words,
+		    const char *data, size_t len);
 
 /* -- payload.c: sends with any number of words; those of a line have calls of their own -- */
 int payload_request(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests with payloads above TERN_PAYLOAD_MAX, and the large blocks that they lie in. */
+/*
+ * Requests and replies with payloads above TERN_PAYLOAD_MAX, the large blocks that they lie in, and
+ * the pieces that replies travel in without one.
+ */
 #include <errno.h>
 #include <signal.h>
 
 #include "endpoint/endpoint.h"
 #include "lib/chance.h"
+#include "lib/every_net.h"
 #include "lib/handed.h"
-#include "lib/local.h"
-#include "open/nets.h"
 
 enum { ASK, TELL, DROP, FLOOD = 5 * TERN_POOL_BLOCKS, KEPT = TERN_POOL_BLOCKS + 1 };
 
@@ -51,62 +53,42 @@ static void check_arrival(const struct noted *a, size_t len, uint64_t number)
 	CHECK(chance_filled(a->data, len, number));
 }
 
-/* Simulated machines that the network `sim` is tried on. */
-static const char *const simulated[] = { "cluster", "scmp", "flash" };
-enum { SIMULATED = sizeof simulated / sizeof *simulated };
-
-/* On every network that this machine has, and where messages come as this test is told. */
-static void on_every_network(void (*fn)(void))
-{
-	const char *delivery = getenv("TERN_DELIVERY");
-	bool interrupts = delivery && !strcmp(delivery, "interrupt");
-	bool delivered = interrupts || (delivery && !strcmp(delivery, "thread"));
-	char why[200];
-	for (int i = 0; net_table[i]; i++) {
-		const struct net_ops *net = net_table[i];
-		if (net->span == SPAN_SELF || !net->usable(why, sizeof why) ||
-		    (interrupts && !strcmp(net->name, "ofi")) || /* it raises no signal */
-		    /* In virtual time a rank runs alone: no thread or signal can run beside it. */
-		    (delivered && !strcmp(net->name, "sim")))
-			continue;
-		setenv("TERN_NET", net->name, 1);
-		for (unsigned k = 0; k < (strcmp(net->name, "sim") ? 1 : SIMULATED); k++) {
-			setenv("TERN_SIM", simulated[k], 1);
-			atomic_store(&requests.count, 0);
-			atomic_store(&replies.count, 0);
-			fn();
-		}
-	}
-	unsetenv("TERN_NET");
-	unsetenv("TERN_SIM");
-}
-
 /* -- Lengths ------------------------------------------------------------------------------- */
 
-static void echo_beginning(tern *t, const tern_msg *m)
+/* The same words, and the same bytes. What it replies with may be changed at once. */
+static void echo(tern *t, const tern_msg *m)
 {
+	static unsigned char copy[TERN_REQUEST_MAX];
+	uint64_t words[TERN_WORDS_MAX];
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
 	arrival_note(&requests, t, m);
-	CHECK_IS(tern_reply_data(t, m, TELL, tern_msg_data(m, NULL), TERN_PAYLOAD_MAX,
-				 tern_msg_count(m)),
-		 0);
+	for (unsigned i = 0; i < tern_msg_count(m); i++)
+		words[i] = tern_msg_word(m, i);
+	memcpy(copy, data, len);
+	CHECK_IS(tern_reply_data_array(t, m, TELL, copy, len, tern_msg_count(m), words), 0);
+	CHECK_IS(tern_reply_data(t, m, TELL, copy, len), -EALREADY);
+	memset(copy, 0, sizeof copy);
 }
 
 static void any_length(void)
 {
-	ranks_open(echo_beginning);
-	for (uint32_t dst = 0; dst < 3; dst++)
-		for (unsigned i = 0; i < LENGTHS; i++) {
-			CHECK_IS(tern_request_data(local[0], dst, ASK, bytes, lengths[i], 4, 5), 0);
-			local_settle();
-			check_arrival(&requests, lengths[i], 1);
-			check_arrival(&replies, TERN_PAYLOAD_MAX, 1);
-			CHECK(requests.words == 2 && requests.word[1] == 5);
-		}
-	CHECK_IS(replies.count, 3 * LENGTHS);
+	const uint64_t words[TERN_WORDS_MAX] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	ranks_open(echo);
+	for (unsigned k = 0; k < 3 * (TERN_WORDS_MAX + 1); k++) {
+		unsigned n = k / 3;
+		size_t len = lengths[n % LENGTHS];
+		CHECK_IS(tern_request_data_array(local[0], k % 3, ASK, bytes, len, n, words), 0);
+		local_settle();
+		check_arrival(&requests, len, 1);
+		check_arrival(&replies, len, 1);
+		CHECK(replies.words == n && !memcmp(replies.word, words, n * sizeof *words));
+	}
+	CHECK_IS(replies.count, 3 * (TERN_WORDS_MAX + 1));
 	check_no_block_lost();
 }
 
-TEST(a_request_of_any_length_up_to_32_KiB_arrives_and_is_answered)
+TEST(a_request_of_any_length_up_to_32_KiB_arrives_and_is_answered_with_as_much)
 {
 	on_every_network(any_length);
 }
@@ -116,14 +98,14 @@ static void reply_too_long(tern *t, const tern_msg *m)
 	void *claimed = NULL;
 	arrival_note(&requests, t, m);
 	for (enum tern_claim_from from = TERN_CLAIM_ANY; from <= TERN_CLAIM_FRESH; from++)
-		CHECK_IS(tern_reply_claim(t, m, TERN_PAYLOAD_MAX + 1, from, &claimed), -EMSGSIZE);
-	CHECK(sentence_has(-EMSGSIZE, "8192"));
-	CHECK_IS(tern_reply_data(t, m, TELL, bytes, TERN_PAYLOAD_MAX + 1), -EMSGSIZE);
-	CHECK(sentence_has(-EMSGSIZE, "a reply") && sentence_has(-EMSGSIZE, "8192"));
-	CHECK_IS(tern_reply_data(t, m, TELL, bytes, TERN_PAYLOAD_MAX), 0);
+		CHECK_IS(tern_reply_claim(t, m, sizeof bytes, from, &claimed), -EMSGSIZE);
+	CHECK(sentence_has(-EMSGSIZE, "32768"));
+	CHECK_IS(tern_reply_data(t, m, TELL, bytes, sizeof bytes), -EMSGSIZE);
+	CHECK(sentence_has(-EMSGSIZE, "a reply") && sentence_has(-EMSGSIZE, "32768"));
+	CHECK_IS(tern_reply_data(t, m, TELL, bytes, TERN_REQUEST_MAX), 0);
 }
 
-TEST(a_longer_request_and_a_reply_above_8_KiB_are_refused)
+TEST(a_longer_request_and_a_longer_reply_are_refused)
 {
 	ranks_open(reply_too_long);
 	for (uint32_t dst = 0; dst < 2; dst++) {
@@ -155,7 +137,7 @@ static void check_sum(tern *t, const tern_msg *m)
 	const unsigned char *data = tern_msg_data(m, &len);
 	CHECK(sum_of(data, len) == tern_msg_word(m, 0));
 	if (tern_msg_word(m, 1) % 2)
-		CHECK_IS(tern_reply_data(t, m, TELL, data, TERN_PAYLOAD_MAX), 0);
+		CHECK_IS(tern_reply_data(t, m, TELL, data, len, tern_msg_word(m, 0)), 0);
 	atomic_fetch_add(&requests.count, 1);
 }
 
@@ -163,8 +145,8 @@ static void count_reply(tern *t, const tern_msg *m)
 {
 	size_t len;
 	(void)t;
-	tern_msg_data(m, &len);
-	CHECK_IS(len, TERN_PAYLOAD_MAX);
+	const unsigned char *data = tern_msg_data(m, &len);
+	CHECK(sum_of(data, len) == tern_msg_word(m, 0));
 	atomic_fetch_add(&replies.count, 1);
 }
 
@@ -284,31 +266,33 @@ TEST(claims_are_composed_shortened_committed_and_counted)
 	on_every_network(claims);
 }
 
-static void return_the_beginning(tern *t, const tern_msg *m)
+static void return_it(tern *t, const tern_msg *m)
 {
 	void *claimed = NULL;
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
 	arrival_note(&requests, t, m);
-	CHECK_IS(tern_reply_claim(t, m, TERN_PAYLOAD_MAX, TERN_CLAIM_SAME, &claimed), 0);
-	CHECK(claimed == tern_msg_data(m, NULL));
+	CHECK_IS(tern_reply_claim(t, m, len, TERN_CLAIM_SAME, &claimed), 0);
+	CHECK(claimed == data);
 	((unsigned char *)claimed)[0] = 42;
 	CHECK_IS(tern_reply_commit(t, m, claimed, TELL), 0);
 }
 
 static void in_place(void)
 {
-	ranks_open(return_the_beginning);
+	ranks_open(return_it);
 	for (unsigned i = 0; i < 2 * FLOOD; i++) {
 		CHECK_IS(tern_request_data(local[0], i % 2, ASK, bytes, lengths[i % LENGTHS]), 0);
 		local_settle();
 		CHECK_IS(replies.data[0], 42);
 		replies.data[0] = bytes[0];
-		check_arrival(&replies, TERN_PAYLOAD_MAX, 1);
+		check_arrival(&replies, lengths[i % LENGTHS], 1);
 	}
 	CHECK_IS(replies.count, 2 * FLOOD);
 	check_no_block_lost();
 }
 
-TEST(a_reply_takes_up_to_8_KiB_of_the_requests_large_block)
+TEST(a_reply_takes_the_requests_large_block)
 {
 	on_every_network(in_place);
 }

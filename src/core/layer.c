@@ -2,6 +2,7 @@
 /* Runs through the layers of an endpoint. */
 #include "core/direct.h"
 #include "core/layers.h"
+#include "core/long.h"
 
 #include "endpoint/handler.h"
 
@@ -29,6 +30,7 @@ int layers_open(struct endpoint *e)
 	layer_on(e, CORE_SERVED, on_served);
 	layer_on(e, CORE_ASK, on_ask);
 	layer_serve(e, CORE_ASK, NULL);
+	long_register(e);
 	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1)) {
 		int rc = layer_table[i]->open(e, &e->layer[i]);
 		if (rc)
@@ -42,6 +44,7 @@ void layers_close(struct endpoint *e)
 	for (unsigned i = LAYERS_MOST; i-- > 0;)
 		if (e->layer[i])
 			layer_table[i]->close(e->layer[i]);
+	long_close(e);
 }
 
 unsigned layers_progress(struct endpoint *e)
@@ -52,6 +55,8 @@ unsigned layers_progress(struct endpoint *e)
 		done += lost_drain(e);
 	if (TERN_UNLIKELY(e->work & 1u << LAYERS_BARRIER) && !held(e) && !in_handler(e))
 		done += barrier_progress(e);
+	if (TERN_UNLIKELY(e->work & 1u << LAYERS_LONG))
+		done += long_progress(e);
 	e->inner++;
 	for (uint32_t left = e->work & ((1u << LAYERS_MOST) - 1); left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
@@ -89,7 +94,7 @@ bool layers_busy(const struct endpoint *e, uint32_t but)
 
 int layers_flush(struct endpoint *e)
 {
-	int rc = 0;
+	int rc = long_flush(e, false);
 	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
 		if (!rc && e->work & 1u << i && layer_table[i]->flush)
 			rc = layer_table[i]->flush(e->layer[i]);
@@ -107,6 +112,7 @@ int layers_closing(struct endpoint *e)
 
 void layers_leave(struct endpoint *e)
 {
+	long_flush(e, true); /* a rank whose request was taken counts on the whole reply */
 	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
 		if (e->layer[i] && layer_table[i]->leave)
 			layer_table[i]->leave(e->layer[i]);

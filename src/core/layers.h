@@ -10,10 +10,14 @@ enum core_handler {
 	CORE_SERVED, /* stands for a message that was served before its turn */
 	CORE_ASK,    /* to be answered: what was sent before has been handled */
 	CORE_TOLD,   /* the answer */
+	CORE_PIECE,  /* of a long reply */
 };
 
-/* Bits of the endpoint's work that are no layer's: lost.c has some, a barrier is begun. */
-enum { LAYERS_DRAINING = LAYERS_MOST, LAYERS_BARRIER };
+/*
+ * Bits of the endpoint's work that are no layer's: lost.c has some, a barrier is begun, a long
+ * reply has not left.
+ */
+enum { LAYERS_DRAINING = LAYERS_MOST, LAYERS_BARRIER, LAYERS_LONG };
 
 int layers_open(struct endpoint *e);
 void layers_close(struct endpoint *e);

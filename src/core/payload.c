@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "core/layers.h"
+#include "core/long.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
 
@@ -24,10 +25,10 @@ static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t 
 
 /*
  * A block for a request, serving what arrives until one is free. Both classes of blocks wait so,
- * and neither wait can last: a block comes back when its request has been handled, a request is
- * handled when its peer can reply, and a reply needs a short block or the reserve, never a large
- * one, and is handled wherever somebody waits. So no circle of ranks that wait for large blocks is
- * closed, however few there are. models/flood.pml has them.
+ * and neither wait can last: a block comes back when its message has been handled, a request is
+ * handled when its peer can reply, and a reply waits for a short block or the reserve, never for a
+ * large one, and is handled wherever somebody waits. So no circle of ranks that wait for large
+ * blocks is closed, however few there are. models/flood.pml has them.
  */
 static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
@@ -285,6 +286,17 @@ void payload_forget_reply(struct endpoint *e)
 	e->reply_claim = NULL;
 }
 
+/* A large block, where one is free and this process can write it for the peer; else NULL. */
+static struct block *reply_large(struct endpoint *e, size_t len)
+{
+	struct peer *p = &e->site.peer[e->inlet->peer];
+	struct block *b;
+	if (!(p->net->provides & PROVIDES_SHARED) || p->net->ops->take(p->net, len, &b) != 0)
+		return NULL;
+	b->peer = e->inlet->peer;
+	return b;
+}
+
 static int reply_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
 	block_set(b, BLOCK_SENT);
@@ -292,6 +304,27 @@ static int reply_send(struct endpoint *e, struct block *b, const struct parcel *
 	if (rc)
 		block_set(b, BLOCK_FREE);
 	return rc;
+}
+
+static int item_refuses(const struct endpoint *e, const char *what)
+{
+	return error_set(-ENOTSUP,
+			 "%s was called for a posted item from rank %u, which is answered with "
+			 "words alone",
+			 what, inlet_source(e->inlet));
+}
+
+static __attribute__((noinline)) int reply_long(struct endpoint *e, unsigned id, const void *data,
+						unsigned n, size_t len, TERN_ALL_)
+{
+	if (e->item)
+		return item_refuses(e, "tern_reply_data()");
+	struct block *b = reply_large(e, len);
+	struct parcel p = parcel_of(id, n, b ? b : block_of(data), len, TERN_ALL_VALUES_);
+	if (!b)
+		return long_send(e, NULL, &p);
+	memcpy(block_bytes(b), data, len);
+	return reply_send(e, b, &p);
 }
 
 int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
@@ -304,6 +337,8 @@ int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, uns
 	if (rc)
 		return rc;
 	payload_forget_reply(e);
+	if (len > TERN_PAYLOAD_MAX)
+		return reply_long(e, id, data, n, len, TERN_ALL_VALUES_);
 	struct block *b = reply_block(e);
 	if (len)
 		memcpy(b->data, data, len); /* cost: base write */
@@ -325,20 +360,24 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 			-EPERM,
 			"tern_reply_claim() was called in a reply handler, which sends nothing");
 	if (!rc && e->item)
-		rc = error_set(
-			-ENOTSUP,
-			"tern_reply_claim() was called for a posted item from rank %u, which "
-			"is answered with words alone",
-			inlet_source(e->inlet));
+		rc = item_refuses(e, "tern_reply_claim()");
 	if (!rc && m != e->t->current)
 		rc = error_set(-EALREADY, "the request from rank %u has been answered already",
 			       inlet_source(e->inlet));
-	if (!rc && len > TERN_PAYLOAD_MAX)
+	if (!rc && len > TERN_REQUEST_MAX)
 		rc = error_set(
 			-EMSGSIZE,
 			"%zu bytes were claimed for a reply to rank %u; a reply carries at most %d",
-			len, inlet_source(e->inlet), TERN_PAYLOAD_MAX);
+			len, inlet_source(e->inlet), TERN_REQUEST_MAX);
 	return rc;
+}
+
+static struct block *reply_fresh(struct endpoint *e, size_t len)
+{
+	if (len <= TERN_PAYLOAD_MAX)
+		return reply_block(e);
+	struct block *b = reply_large(e, len);
+	return b ? b : long_claim(e);
 }
 
 int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
@@ -358,11 +397,15 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 			"which has %zu: claim a fresh one",
 			len, inlet_source(e->inlet), e->block && !e->block_kept ? has : 0);
 	payload_forget_reply(e);
-	e->reply_claim = same ? NULL : reply_block(e);
+	struct block *fresh = same ? NULL : reply_fresh(e, len);
+	if (!same && !fresh)
+		return error_set(-ENOMEM, "claiming a reply of %zu bytes to rank %u: no memory",
+				 len, inlet_source(e->inlet));
+	e->reply_claim = fresh;
 	e->reply_len = len;
 	e->reply_cursor = e->inlet->cursor;
 	e->reply_leaf = e->inlet->leaf;
-	*claimed = same ? e->block->data : e->reply_claim->data;
+	*claimed = block_bytes(same ? e->block : fresh);
 	return 0;
 }
 
@@ -388,6 +431,16 @@ int tern_claim_shorten(tern *t, void *claimed, size_t len)
 	return 0;
 }
 
+/* The same bytes in a block that a short reply can have. */
+static int reply_moved(struct endpoint *e, struct block *from, struct parcel *p)
+{
+	struct block *b = reply_block(e);
+	memcpy(b->data, from->data, p->len);
+	p->payload = b->data;
+	block_set(from, BLOCK_FREE);
+	return reply_send(e, b, p);
+}
+
 int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
 			 TERN_ALL_)
 {
@@ -400,10 +453,15 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
 				 claimed);
 	struct parcel p = parcel_of(id, n, b, e->reply_len, TERN_ALL_VALUES_);
-	if (e->reply_claim) {
-		e->reply_claim = NULL;
+	const struct net *net = e->site.peer[e->inlet->peer].net;
+	bool fresh = e->reply_claim != NULL;
+	e->reply_claim = NULL;
+	if (fresh && long_has(e, b)) /* and perhaps it is shorter by now */
+		return p.len > TERN_PAYLOAD_MAX ? long_send(e, b, &p) : reply_moved(e, b, &p);
+	if (fresh)
 		return reply_send(e, b, &p);
-	}
+	if (p.len > TERN_PAYLOAD_MAX && !(net->provides & PROVIDES_SHARED))
+		return long_send(e, NULL, &p);
 	rc = send_reply(e, &p); /* the block is the requester's and goes home */
 	e->block_kept = rc == 0;
 	return rc;
@@ -491,6 +549,25 @@ int layer_reply_more(struct endpoint *e, uint32_t dst, unsigned id, const void *
 	if (rc && b)
 		block_set(b, BLOCK_FREE);
 	return rc;
+}
+
+void message_become(tern *t, const tern_msg *piece, unsigned id, unsigned n, const uint64_t *words,
+		    const char *data, size_t len)
+{
+	tern_msg *m = (tern_msg *)(uintptr_t)piece;
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	head &= ~(TERN_HEAD_PAYLOAD | (uint64_t)(TERN_HANDLER_SLOTS - 1) << TERN_ID_SHIFT |
+		  TERN_HEAD_WORDS);
+	if (data) {
+		head |= TERN_HEAD_PAYLOAD;
+		m->payload = (uint64_t)(data - (const char *)m) << TERN_LEN_BITS | len;
+	}
+	for (unsigned i = 0; i < n; i++)
+		*(i < TERN_LINE_WORDS ? &m->word[i] : &m[1].word[i - TERN_LINE_WORDS]) = words[i];
+	/* The lap stays: to the ring it is the same line. */
+	atomic_store_explicit(&m->head, head | (uint64_t)id << TERN_ID_SHIFT | n,
+			      memory_order_relaxed);
+	t->handler[id](t, m);
 }
 
 void payload_return(struct endpoint *e)

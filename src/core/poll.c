@@ -82,7 +82,7 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
 }
 
 /*
- * Whether the payload of a message that is not the usual one lies where it may. Only requests of a
+ * Whether the payload of a message that is not the usual one lies where it may. Only messages of a
  * program are longer than a short block.
  */
 static __attribute__((noinline)) bool payload_fair(const struct endpoint *e,
@@ -91,8 +91,7 @@ static __attribute__((noinline)) bool payload_fair(const struct endpoint *e,
 	size_t len;
 	const char *data = tern_msg_data(inlet_at(in), &len);
 	unsigned id = (unsigned)((difference ^ TERN_HEAD_PAYLOAD) >> TERN_ID_SHIFT);
-	bool request = in->kind == TERN_KIND_REQUEST && id < TERN_HANDLER_MAX;
-	return (request || len <= TERN_PAYLOAD_MAX) &&
+	return (id < TERN_HANDLER_MAX || len <= TERN_PAYLOAD_MAX) &&
 	       net_owns(e->site.peer[in->peer].net, in->peer, data, len);
 }
 

@@ -81,17 +81,16 @@ static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len,
 			 bool reply)
 {
-	size_t most = reply ? TERN_PAYLOAD_MAX : TERN_REQUEST_MAX;
 	if (n > TERN_WORDS_MAX)
 		return rule_broken(RULE_WORDS,
 				   "a message to handler %u of rank %u was given %u words; "
 				   "it carries at most %d",
 				   id, dst, n, TERN_WORDS_MAX);
-	if (len > most)
+	if (len > TERN_REQUEST_MAX)
 		return rule_broken(RULE_PAYLOAD,
 				   "a %s to handler %u of rank %u was given %zu bytes of payload; "
-				   "it carries at most %zu",
-				   reply ? "reply" : "request", id, dst, len, most);
+				   "it carries at most %d",
+				   reply ? "reply" : "request", id, dst, len, TERN_REQUEST_MAX);
 	if (id >= TERN_HANDLER_MAX)
 		return rule_broken(RULE_NUMBER,
 				   "handler %u of rank %u was named; handlers are numbered 0 to %d",

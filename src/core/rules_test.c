@@ -152,9 +152,9 @@ static void reply_badly(tern *t, const tern_msg *m)
 	note_code(tern_reply_array(t, m, TELL, 9, words));
 	CHECK_IS(code, -E2BIG);
 	CHECK(says("handler 4") && says("rank 0"));
-	CHECK_IS(tern_reply_data(t, m, TELL, bytes, TERN_PAYLOAD_MAX + 1), -EMSGSIZE);
+	CHECK_IS(tern_reply_data(t, m, TELL, bytes, TERN_REQUEST_MAX + 1), -EMSGSIZE);
 	CHECK_IS(tern_reply_data(t, m, UNKNOWN, bytes, 1), -ENXIO);
-	CHECK(!handed_reply_claim(t, m, TERN_PAYLOAD_MAX + 1));
+	CHECK(!handed_reply_claim(t, m, TERN_REQUEST_MAX + 1));
 	CHECK_IS(errno, EMSGSIZE);
 	CHECK_IS(tern_reply(t, m, TELL, 77), 0); /* and the reply is still to be had */
 }

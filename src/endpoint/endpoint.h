@@ -73,6 +73,8 @@ struct endpoint {
 	/* Which request that is: where its inlet stood, and in which leaf. */
 	const char *reply_cursor;
 	uint64_t reply_leaf;
+	struct long_reply *longs; /* see core/long.c */
+	uint64_t long_pieces;     /* sent so far */
 	/* Where the inlet stood, and in which leaf, at the last keep. */
 	const char *kept_cursor;
 	uint64_t kept_leaf;

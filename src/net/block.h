@@ -5,7 +5,7 @@
  * message went to frees it, which is one store.
  *
  * There are two classes: blocks of TERN_PAYLOAD_MAX bytes, and large ones of TERN_REQUEST_MAX for
- * requests that are longer. A block of one class never takes the place of one of the other, so a
+ * what is longer. A block of one class never takes the place of one of the other, so a
  * rank that is out of large blocks still sends short payloads, and every short block is there for
  * replies.
  */

@@ -167,8 +167,8 @@ static void *send_data(void *arg)
 	uintptr_t me = (uintptr_t)arg;
 	struct hand *h = hand_open(me);
 	for (size_t i = 1; i <= rounds; i++) {
-		unsigned char data[TERN_PAYLOAD_MAX];
-		size_t len = i * 797 % TERN_PAYLOAD_MAX + 1;
+		unsigned char data[TERN_REQUEST_MAX];
+		size_t len = i * 797 % (i % 4 ? TERN_PAYLOAD_MAX : TERN_REQUEST_MAX) + 1;
 		for (size_t k = 0; k < len; k++)
 			data[k] = (unsigned char)(me + len + k);
 		CHECK_IS(tern_request_data(h->worker, i % RANKS, DATA, data, len, me), 0);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: MODES TIMEOUT 200 */
 /*
- * A rank is killed while requests above TERN_PAYLOAD_MAX are under way to it and from it, some of
- * them kept: the blocks of the others come back, and what was kept can be read. Over each network.
+ * A rank is killed while requests above TERN_PAYLOAD_MAX, and replies as long as these, are under
+ * way to it and from it, some of them kept: the blocks of the others come back, and what was kept
+ * can be read. Over each network.
  */
 #include "lib/chance.h"
 #include "lib/handed.h"
 #include "lib/net_traffic.h"
 #include "lib/ranks.h"
 
-enum { KEEP, TAKE, RANKS = 3, VICTIM = 2, FLOOD = 100, SOME = 20 };
+enum { KEEP, TAKE, BACK, RANKS = 3, VICTIM = 2, FLOOD = 100, SOME = 20 };
 
 static const tern_msg *kept[TERN_POOL_BLOCKS];
 static unsigned keeps, from[RANKS];
@@ -25,7 +26,11 @@ static bool whole(const tern_msg *m)
 /* The victim dies with some blocks of both others kept, and some not even looked at. */
 static void take(tern *t, const tern_msg *m)
 {
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
 	CHECK(whole(m));
+	int rc = tern_reply_data(t, m, BACK, data, len, tern_msg_word(m, 0), len);
+	CHECK(!rc || tern_msg_src(m) == VICTIM);
 	tern_signal(t, &taken, 1);
 	if (tern_rank(t) != VICTIM)
 		return;
@@ -34,6 +39,12 @@ static void take(tern *t, const tern_msg *m)
 	from[tern_msg_src(m)]++;
 	if (from[0] >= SOME && from[1] >= SOME) /* so both have passed the barrier */
 		raise(SIGKILL);
+}
+
+static void back(tern *t, const tern_msg *m)
+{
+	(void)t;
+	CHECK(whole(m));
 }
 
 /* A signal handler must not allocate, and the first message that is kept does. */
@@ -94,6 +105,7 @@ static void rank_main(void)
 	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, KEEP, keep), 0);
 	CHECK_IS(tern_on(t, TAKE, take), 0);
+	CHECK_IS(tern_on(t, BACK, back), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == VICTIM)
 		victim(t);

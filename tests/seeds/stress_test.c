@@ -124,7 +124,7 @@ static void answer_in_place(tern *t, const tern_msg *m, uint64_t hash)
 	struct rank *self = rank_of(t);
 	size_t has;
 	const unsigned char *data = tern_msg_data(m, &has);
-	size_t len = has / 2 < TERN_PAYLOAD_MAX ? has / 2 : TERN_PAYLOAD_MAX;
+	size_t len = hash % 3 ? has / 2 : has;
 	unsigned char *reply = handed_reply_claim(t, m, len);
 	if (!CHECK(reply != NULL))
 		return;
@@ -138,8 +138,10 @@ static void answer_in_place(tern *t, const tern_msg *m, uint64_t hash)
 
 static void answer_as_asked(tern *t, const tern_msg *m, const struct shape *s)
 {
-	static _Thread_local unsigned char bytes[TERN_PAYLOAD_MAX];
+	static _Thread_local unsigned char bytes[TERN_REQUEST_MAX];
 	uint32_t len = length_of(~s->hash);
+	if (s->hash % 32 == 0)
+		len = TERN_REQUEST_MAX - len;
 	switch (s->answer) {
 	case ANSWER_WORDS:
 		if (s->hash % 2)

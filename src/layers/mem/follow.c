@@ -321,7 +321,7 @@ static void on_then(tern *t, const tern_msg *msg)
 	if (more)
 		return;
 	payload_return(t->own);
-	message_become(t, msg, id, n, words);
+	message_become(t, msg, id, n, words, NULL, 0);
 }
 
 void follow_register(struct endpoint *e)

@@ -257,6 +257,10 @@ static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
 	int rc = rules_reply(t->own, m, 0, 0, len);
 	if (rc == -ENXIO)
 		rc = 0; /* handler 0 need not exist: the reply goes to one of Tern's own */
+	if (!rc && len > TERN_PAYLOAD_MAX)
+		rc = error_set(-EMSGSIZE,
+			       "a reply transfer of %zu bytes to rank %u; it carries at most %d",
+			       len, tern_msg_src(m), TERN_PAYLOAD_MAX);
 	if (!rc && s >> 48 != tern_msg_src(m))
 		rc = error_set(-EINVAL,
 			       "a reply transfer to rank %u was given a segment of rank %u",

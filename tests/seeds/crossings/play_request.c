@@ -67,7 +67,7 @@ static void message_check(const struct step *s, const tern_msg *m, unsigned i, u
 
 static size_t reply_len(const struct step *s)
 {
-	return s->other == REPLY_WORDS ? 0 : s->len < TERN_PAYLOAD_MAX ? s->len : TERN_PAYLOAD_MAX;
+	return s->other == REPLY_WORDS ? 0 : s->len;
 }
 
 static void reply(const tern_msg *m, const struct step *s, unsigned i)
@@ -77,7 +77,7 @@ static void reply(const tern_msg *m, const struct step *s, unsigned i)
 	for (unsigned k = 0; k < s->words; k++)
 		words[k] = word_of(s, i, k);
 	void *claimed = NULL;
-	char data[TERN_PAYLOAD_MAX];
+	char data[TERN_REQUEST_MAX];
 	int rc;
 	if (s->other == REPLY_SAME && len) {
 		rc = tern_reply_claim(t, m, len, TERN_CLAIM_ANY, &claimed);
