@@ -190,7 +190,7 @@ int tern_put_then_(tern *t, tern_addr dst, const void *src, size_t len, unsigned
  * any length to an address of whoever sent it, and a reply whose handler finds the data in place.
  * It always has room. Where this process can touch the target, it copies; elsewhere what a reply
  * cannot carry is sent by polls, and that rank's next request is handled after it. `local` is told
- * when `src` may be changed; if it is NULL, `src` stays as it is until the other side says so.
+ * when `src` may be changed; if it is NULL, that is on return, and what polls send is copied.
  */
 #define tern_put_request_start(t, dst, id, src, len, local, ...)                      \
 	tern_put_start_words_(t, dst, id, src, len, local, TERN_COUNT1_(__VA_ARGS__), \

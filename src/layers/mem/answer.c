@@ -42,6 +42,24 @@ static int answer_now(tern *t, const tern_msg *msg, const tern_long *what)
 }
 
 /*
+ * Where nobody is told when the source may be changed, it may be on return: what does not leave at
+ * once is copied. The memory is had before the first piece leaves, so that a call that fails has
+ * sent nothing; pages that are not written to cost nothing.
+ */
+static int answer_copy(const tern_long *what, char **copy)
+{
+	*copy = NULL;
+	if (what->local || what->len <= TERN_PAYLOAD_MAX - sizeof(uint64_t))
+		return 0; /* the first piece always leaves, with all of it */
+	*copy = memory_new(1, what->len);
+	return *copy ? 0
+		     : error_set(-ENOMEM,
+				 "a put of %zu bytes with a reply: no memory for a copy; give it a "
+				 "handle for local completion",
+				 what->len);
+}
+
+/*
  * The request passed the gate, so there are a line and a block for the first piece, and the record
  * is free. What does not leave at once closes the gate until it has.
  */
@@ -60,13 +78,22 @@ static int answer_far(struct mem *m, const tern_long *what, uint32_t rank)
 		return error_set(-ENOMEM, "a put with a reply: no memory");
 	if (p->lost)
 		return p->net->ops->check(p->net, rank);
+	struct follow *f = &m->follows.reply[rank];
+	char *copy;
+	int rc = answer_copy(what, &copy);
+	if (rc)
+		return rc;
 	payload_forget_reply(e);
 	e->t->current = tern_answered_(e->t);
 	p->owing = true;
-	follow_fill(&m->follows.reply[rank], what, rank, true);
-	follow_begin(m, &m->follows.reply[rank]);
-	if (p->owing)
-		p->requests.accept = 0;
+	follow_fill(f, what, rank, true);
+	f->copy = copy;
+	follow_begin(m, f);
+	if (!p->owing)
+		return 0;
+	p->requests.accept = 0;
+	if (copy)
+		f->src = memcpy(copy, f->src, f->left);
 	return 0;
 }
 

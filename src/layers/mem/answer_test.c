@@ -116,6 +116,37 @@ static void any_length(void)
 	end(t);
 }
 
+/* Without a handle the source may be changed on return. */
+static void on_ask_and_change(tern *t, const tern_msg *m)
+{
+	static unsigned char copy[AREA];
+	size_t len = tern_msg_word(m, 1);
+	uint64_t words[TERN_WORDS_MAX];
+	for (unsigned i = 0; i < TERN_WORDS_MAX; i++)
+		words[i] = word_of(len, i);
+	memcpy(copy, source + tern_msg_word(m, 2), len);
+	const tern_long what = { .dst = tern_msg_word(m, 0),
+				 .id = GOT,
+				 .n = (unsigned)tern_msg_word(m, 3),
+				 .src = copy,
+				 .len = len,
+				 .words = words };
+	CHECK_IS(tern_put_reply_array(t, m, &what), 0);
+	memset(copy, 0x55, len);
+}
+
+static void changed_on_return(void)
+{
+	tern *t = begin();
+	CHECK_IS(tern_on(t, ASK, on_ask_and_change), 0);
+	CHECK_IS(tern_on(t, GOT, on_got), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	for (int k = 0; k < 2; k++)
+		for (unsigned i = 0; i < 3 * LENGTHS; i++)
+			ask(t, k, 8, lengths[i % LENGTHS], i % (TERN_WORDS_MAX + 1));
+	end(t);
+}
+
 /* -- Order: what comes to a rank in this class comes in order ---------------------------------- */
 
 static void on_plain(tern *t, const tern_msg *m)
@@ -347,6 +378,7 @@ static void dying(void)
 static void everything(void)
 {
 	ranks_run(2, any_length);
+	ranks_run(2, changed_on_return);
 	ranks_run(2, in_order);
 	ranks_run(2, refused);
 	ranks_run(RANKS, flood);

@@ -188,6 +188,7 @@ static void follow_give(struct mem *m, struct follow *f)
 static void follow_end(struct mem *m, struct follow *f)
 {
 	struct follow over = *f;
+	memory_free(f->copy);
 	if (f->reply) {
 		m->e->site.peer[f->rank].owing = false;
 	} else {
@@ -257,27 +258,13 @@ unsigned follow_progress(struct mem *m)
 
 void follow_close(struct mem *m)
 {
+	for (struct follow *f = m->follows.first; f; f = f->next)
+		memory_free(f->copy);
 	memory_free(m->follows.request);
 	memory_free(m->follows.reply);
 }
 
 /* -- Arrival -------------------------------------------------------------------------------- */
-
-/* The line becomes the message that the program sent, and its handler is called. */
-static void message_become(tern *t, const tern_msg *piece, unsigned id, unsigned n,
-			   const uint64_t *words)
-{
-	tern_msg *m = (tern_msg *)(uintptr_t)piece;
-	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	head &= ~(TERN_HEAD_PAYLOAD | (uint64_t)(TERN_HANDLER_SLOTS - 1) << TERN_ID_SHIFT |
-		  TERN_HEAD_WORDS);
-	for (unsigned i = 0; i < n; i++)
-		*(i < TERN_LINE_WORDS ? &m->word[i] : &m[1].word[i - TERN_LINE_WORDS]) = words[i];
-	/* The lap stays: to the ring it is the same line. */
-	atomic_store_explicit(&m->head, head | (uint64_t)id << TERN_ID_SHIFT | n,
-			      memory_order_relaxed);
-	t->handler[id](t, m);
-}
 
 static int piece_place(struct mem *m, tern_addr a, const char *data, size_t len)
 {

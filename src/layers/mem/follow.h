@@ -36,6 +36,7 @@ struct follow {
 	int error;
 	tern_addr dst; /* where the rest of the data goes */
 	const char *src;
+	char *copy; /* of what had not left when the call returned; NULL: `local` is told */
 	size_t left;
 	tern_op move;
 	tern_op *local; /* told when the source may be changed; NULL if nobody is */
