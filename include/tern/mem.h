@@ -284,8 +284,9 @@ enum { TERN_SEGMENTS_MAX = 256 };
 
 /*
  * Puts the data, then adds `len` to the bytes counted at the target, even if its program computes.
- * Over a network that is a tern_put(), which waits for its answer, and a message. tern_store_sync()
- * serves messages until `bytes` have been stored here, then takes them off the count.
+ * Over a network that is one message, which nobody answers; more than TERN_PAYLOAD_MAX bytes are
+ * put first, and the message has their number. tern_store_sync() serves messages until `bytes` have
+ * been stored here, then takes them off the count.
  */
 int tern_store(tern *t, tern_addr dst, const void *src, size_t len);
 int tern_store_sync(tern *t, uint64_t bytes);
@@ -398,7 +399,7 @@ int tern_wait_word_for(tern *t, const uint64_t *word, enum tern_word what, uint6
 
 /*
  * Serves messages until every operation of this endpoint but tern_get_when_start() has completed;
- * handles have the errors. Puts and stores before it land before those after it.
+ * handles have the errors. Puts before it land before those after it. It does not wait for stores.
  */
 int tern_flush(tern *t);
 

@@ -184,3 +184,101 @@ TEST(a_wait_for_a_word_notices_a_put_and_an_atomic_operation_too)
 	run_over("shm", plain);
 	run_over("udp", plain);
 }
+
+/* -- Stores ----------------------------------------------------------------------------------- */
+
+static uint64_t sent(tern *t)
+{
+	tern_stats_data d;
+	CHECK_IS(tern_stats(t, &d), 0);
+	return d.sent;
+}
+
+/* As many messages there as there are stores, and none back. */
+static void stores(void)
+{
+	static char source[TERN_PAYLOAD_MAX];
+	static const size_t length[] = { 1, 8, 30, 1000, TERN_PAYLOAD_MAX };
+	enum { KINDS = sizeof length / sizeof *length, TIMES = 20 };
+	tern *t = pair_open();
+	uint64_t before = sent(t), bytes = 0;
+	for (unsigned i = 0; i < TIMES * KINDS; i++) {
+		size_t len = length[i % KINDS];
+		bytes += len;
+		memset(source, (int)i, len);
+		if (tern_rank(t) == 0)
+			CHECK_IS(tern_store(t, tern_addr_at(t, 1, area->bytes + i * 10), source,
+					    len),
+				 0);
+	}
+	if (tern_rank(t) == 0) {
+		CHECK_IS(sent(t) - before, TIMES * KINDS);
+	} else {
+		CHECK_IS(tern_store_sync(t, bytes), 0);
+		CHECK_IS(sent(t) - before, 0);
+		CHECK(all_are(area->bytes + 990, TERN_PAYLOAD_MAX, 99));
+		CHECK_IS(tern_store_sync_for(t, 1, 0), -ETIMEDOUT);
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(over_a_network_a_store_is_one_message)
+{
+	run_over("udp", stores);
+	if (traffic_usable("ofi"))
+		run_over("ofi", stores);
+	setenv("TERN_GRANT", "1", 1);
+	run_over("shm", stores);
+	unsetenv("TERN_GRANT");
+}
+
+/* Of any length: then the bytes of all ranks are there. */
+static void stores_of_all(void)
+{
+	static char source[MOST];
+	tern *t = pair_open();
+	uint32_t other = !tern_rank(t);
+	for (unsigned i = 0; i < 2 * LENGTHS; i++) {
+		size_t len = lengths[i % LENGTHS];
+		memset(source, (int)(i + 10 * other), len);
+		CHECK_IS(tern_store(t, tern_addr_at(t, other, area->bytes), source, len), 0);
+		CHECK_IS(tern_store_sync_all(t), 0);
+		CHECK(all_are(area->bytes, len, (char)(i + 10 * tern_rank(t))));
+		CHECK_IS(tern_barrier(t), 0);
+	}
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(when_all_have_synchronised_stores_of_every_length_are_there)
+{
+	run_over("shm", stores_of_all);
+	run_over("udp", stores_of_all);
+	if (traffic_usable("ofi"))
+		run_over("ofi", stores_of_all);
+}
+
+static void store_refused(void)
+{
+	tern *t = pair_open();
+	tern_addr nowhere = tern_addr_at(t, 1, area->bytes) + (UINT64_C(1) << 27);
+	if (tern_rank(t) == 0) {
+		CHECK_IS(tern_store(t, nowhere, "x", 1), 0);
+		CHECK_IS(tern_request(t, 1, TELL), 0);
+	} else {
+		int rc = 0;
+		while (!rc || rc > 0)
+			rc = tern_poll(t);
+		CHECK_IS(rc, -EFAULT);
+		CHECK(strstr(tern_strerror(rc), "rank 1 refused a store of 1 bytes from rank 0"));
+		CHECK_IS(tern_wait(t, &told, 1), 0);
+		CHECK_IS(tern_store_sync_for(t, 1, 0), -ETIMEDOUT); /* nothing was counted */
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(over_a_network_a_store_to_no_memory_is_told_at_its_target_and_not_counted)
+{
+	run_over("udp", store_refused);
+}

@@ -5,25 +5,42 @@
 #include "base/error.h"
 #include "core/wait.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 static _Atomic uint64_t *stored_at(struct mem *m, uint32_t rank)
 {
 	return &m->job->rank[rank].stored;
 }
 
+/* Over a network: one message with the bytes, or, of more than it carries, with their number. */
+static __attribute__((noinline)) int store_far(struct mem *m, tern_addr dst, const void *src,
+					       size_t len)
+{
+	union word value;
+	uint64_t words[] = { dst, len };
+	bool whole = len <= TERN_PAYLOAD_MAX;
+	int rc = rules_program(m->e, "a store to memory of another process");
+	if (!rc && whole)
+		rc = mem_check(m, dst, len, "a store");
+	if (!rc && !whole) /* when it has ended, the count may follow it */
+		rc = tern_put(m->e->t, dst, src, len);
+	if (rc)
+		return rc;
+	return layer_request(m->e, tern_addr_rank(dst), MEM_STORED,
+			     whole ? word_value(&value, src, len) : NULL, whole ? len : 0, 2,
+			     words);
+}
+
 int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
+	uint32_t rank = tern_addr_rank(dst);
+	if (TERN_UNLIKELY(rank < m->size && !layer_maps(m->e, rank)))
+		return len ? store_far(m, dst, src, len) : 0;
 	int rc = tern_put(t, dst, src, len);
 	if (rc || !len)
 		return rc;
-	uint32_t rank = tern_addr_rank(dst);
-	/* The put has ended, so the count may follow it. */
-	if (TERN_UNLIKELY(!layer_maps(m->e, rank))) {
-		uint64_t bytes = len;
-		return layer_request(m->e, rank, MEM_STORED, NULL, 0, 1, &bytes);
-	}
 	/*
 	 * The bytes are there before the count (release), and the count before we look at
 	 * the bell: whoever waits for it raises the bell and then looks at the count once more.
@@ -81,10 +98,22 @@ int tern_store_sync_for(tern *t, uint64_t bytes, uint64_t ns)
 	return rc;
 }
 
+/* The bytes are there before they are counted. Nobody waits for an answer: an error is told here.
+ */
 static void on_stored(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	atomic_fetch_add(stored_at(m, m->rank), tern_msg_word(msg, 0));
+	size_t len;
+	const char *data = tern_msg_data(msg, &len);
+	if (data && message_write(m, tern_msg_word(msg, 0), data, len)) {
+		poll_trouble_warn(
+			t->own, error_set(-EFAULT,
+					  "rank %u refused a store of %zu bytes from rank %u: the "
+					  "memory is not there (any more), or not that long",
+					  m->rank, len, tern_msg_src(msg)));
+		return;
+	}
+	atomic_fetch_add(stored_at(m, m->rank), data ? len : tern_msg_word(msg, 1));
 }
 
 void store_register(struct endpoint *e)
