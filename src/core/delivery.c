@@ -199,20 +199,17 @@ enum tern_delivery tern_delivery_get(const tern *t)
 	return given(t)->own->delivery;
 }
 
-static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
+static int delivery_allowed(struct endpoint *e, const char *call)
 {
-	int rc = rules_rank(e, "tern_delivery_set()");
+	int rc = rules_rank(e, call);
 	if (!rc)
-		rc = rules_outermost(e, "tern_delivery_set()");
-	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
-		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
+		rc = rules_outermost(e, call);
 	if (!rc && e->threads)
 		rc = error_set(-EBUSY,
-			       "tern_delivery_set() was called while "
-			       "rank %u has %u threads: join them first",
+			       "%s was called while rank %u has %u threads: join them first", call,
 			       e->t->rank, e->threads);
 	if (!rc && (held(e) || e->deferring))
-		rc = rule_broken(RULE_DELIVERY, "tern_delivery_set() was called %s",
+		rc = rule_broken(RULE_DELIVERY, "%s was called %s", call,
 				 e->deferring ? "in a deferred function" : "under a hold");
 	return rc;
 }
@@ -236,6 +233,41 @@ static int delivery_change(struct endpoint *e, enum tern_delivery d)
 int tern_delivery_set(tern *t, enum tern_delivery d)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = delivery_allowed(t->own, d);
+	int rc = delivery_allowed(t->own, "tern_delivery_set()");
+	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
+		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
 	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
+}
+
+static int share_begin(struct endpoint *e)
+{
+	INSIDE struct scope scope = scope_open(e->t);
+	int rc = delivery_allowed(e, "tern_worker_open()");
+	if (!rc && (e->threaded || e->delivery == TERN_DELIVERY_INTERRUPT))
+		rc = error_set(-ENOTSUP,
+			       "opening a worker of rank %u: it reaches others over %s, where "
+			       "workers take turns at its endpoint, which %s",
+			       e->t->rank, e->net[e->nets - 1]->ops->name,
+			       e->threaded ? "starts threads and stays with the one that has it"
+					   : "interrupts the one that has it");
+	if (!rc)
+		rc = share_open(e);
+	if (rc)
+		return rc;
+	if (scope.e)
+		share_lock(e); /* as if it had been opened with it: its end gives the lock back */
+	return delivery_change(e, e->delivery);
+}
+
+int delivery_share(struct endpoint *e)
+{
+	if (!attach_is_mine(e))
+		attach_first(e);
+	if (attach_is_mine(e))
+		return share_begin(e);
+	return error_set(-EPERM,
+			 "opening a worker of rank %u: it reaches others over %s, where workers "
+			 "take turns at its endpoint; let the thread that has the endpoint open "
+			 "the first one",
+			 e->t->rank, e->net[e->nets - 1]->ops->name);
 }

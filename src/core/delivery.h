@@ -13,6 +13,11 @@ int delivery_judge(void);
 int delivery_open(struct endpoint *e, const tern_options *o);
 /* The same for a worker, whose own thread polls. */
 void delivery_worker(struct endpoint *e);
+/*
+ * From now on several threads use the endpoint, one call at a time; by the thread that has it, or
+ * the first to use it. 0, or why not.
+ */
+int delivery_share(struct endpoint *e);
 /* The calling thread has the endpoint from now on; `t->reach` is set. */
 void delivery_begin(struct endpoint *e);
 /*

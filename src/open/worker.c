@@ -251,13 +251,9 @@ static int worker_new(struct endpoint *main, struct endpoint **out)
 /* Over a network of packets a worker is the endpoint itself, under its lock. */
 static int worker_share(struct endpoint *main, tern **worker)
 {
-	if (!main->shared)
-		return error_set(
-			-ENOTSUP,
-			"opening a worker of rank %u: it reaches others over %s, where workers "
-			"take turns at its endpoint, which was not opened to be shared: set "
-			"TERN_SHARED=1, or open it with tern_options.shared",
-			main->t->rank, main->net[main->nets - 1]->ops->name);
+	int rc = main->shared ? 0 : delivery_share(main);
+	if (rc)
+		return rc;
 	atomic_fetch_add(&main->aliases, 1);
 	*worker = main->t;
 	return 0;

@@ -507,24 +507,41 @@ static void told_shared(tern *t, const tern_msg *m)
 	tern_signal(t, &hand[tern_msg_word(m, 0)].told, 1);
 }
 
+static void *open_first(void *arg)
+{
+	tern *w;
+	(void)arg;
+	int rc = tern_worker_open(local[0], &w);
+	CHECK_IS(rc, -EPERM);
+	CHECK(sentence_has(rc, "udp"));
+	return NULL;
+}
+
 TEST(over_a_network_workers_share_the_endpoint_of_the_rank)
 {
 	tern *w;
 	char why[200];
+	pthread_t thread;
 	if (!udp_ops.usable(why, sizeof why))
 		check_skip(why);
 	rounds = check_scaled(200);
-	local_polled();
 	setenv("TERN_NET", "udp", 1);
-	open_ranks();
-	int rc = tern_worker_open(local[0], &w);
-	CHECK_IS(rc, -ENOTSUP);
-	CHECK(sentence_has(rc, "TERN_SHARED"));
-	local_close();
-	setenv("TERN_SHARED", "1", 1);
 	open_ranks();
 	local_on(DATA, answer_shared);
 	local_on(TELL, told_shared);
+	CHECK_IS(tern_request(local[0], 1, DATA, 0), 0);
+	REQUIRE(pthread_create(&thread, NULL, open_first, NULL) == 0);
+	pthread_join(thread, NULL);
+	tern_hold(local[0]);
+	CHECK_IS(tern_worker_open(local[0], &w), -EDEADLK);
+	tern_release(local[0]);
+	if (tern_delivery_get(local[0]) == TERN_DELIVERY_INTERRUPT) {
+		CHECK_IS(tern_worker_open(local[0], &w), -ENOTSUP);
+		CHECK_IS(tern_delivery_set(local[0], TERN_DELIVERY_POLL), 0);
+	}
+	CHECK_IS(tern_worker_open(local[0], &w), 0);
+	CHECK_IS(tern_wait(w, &hand[0].told, 1), 0);
 	together(ask_shared);
+	CHECK_IS(tern_close(w), 0);
 	local_close();
 }
