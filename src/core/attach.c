@@ -333,7 +333,7 @@ void endpoint_free(struct endpoint *e)
 	if (!e)
 		return;
 	share_free(e);
-	memory_free(e->kept);
+	memory_free(e->keeps.kept);
 	free(e->owes);
 	free(e->site.peer);
 	memory_bury(e->t, false);

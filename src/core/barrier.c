@@ -65,7 +65,7 @@ static void barrier_settle(struct endpoint *e)
 			  .call = "tern_barrier",
 			  .lack = "replies to requests sent before it have no room" };
 	poll_mark(e);
-	for (int i = 0; poll_is_due(e) && (!e->quiescing || i < SETTLE_MOST);)
+	for (int i = 0; poll_is_due(e) && (!e->barrier.quiescing || i < SETTLE_MOST);)
 		if (!poll_due(e)) {
 			wait_step(e, &w);
 			i++;
@@ -93,9 +93,9 @@ static int barrier_pass(struct endpoint *e)
 /* Between two looks at it: not as other waits do, because nobody else may have a turn meanwhile. */
 static void silent_rest(struct endpoint *e, uint32_t looks)
 {
-	if (looks < e->spin)
+	if (looks < e->waiting.spin)
 		cpu_relax();
-	else if (looks - e->spin < SILENT_YIELDS)
+	else if (looks - e->waiting.spin < SILENT_YIELDS)
 		e->world->yield();
 	else
 		e->world->nap(SILENT_NAP_NS);
@@ -115,7 +115,7 @@ static int silent_barrier(struct endpoint *e)
 	for (uint32_t looks = 0; !barrier_passed(e, &ticket); looks++) {
 		poll_networks(e);
 		silent_rest(e, looks);
-		int rc = looks < e->spin ? 0 : barrier_missing(e, &ticket);
+		int rc = looks < e->waiting.spin ? 0 : barrier_missing(e, &ticket);
 		if (rc && !barrier_passed(e, &ticket))
 			return rc;
 	}
@@ -124,7 +124,7 @@ static int silent_barrier(struct endpoint *e)
 
 int barrier_busy(const struct endpoint *e, const char *call)
 {
-	if (!e->barrier)
+	if (!e->barrier.inside)
 		return 0;
 	return error_set(-EBUSY,
 			 "%s was called while rank %u is in a barrier already: "
@@ -144,14 +144,14 @@ static void barrier_enter(struct endpoint *e)
 {
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_BARRIER);
-	e->barrier = true;
+	e->barrier.inside = true;
 	if (e->work)
 		layers_progress(e); /* what they have put off was done before the barrier */
 }
 
 static void barrier_leave(struct endpoint *e)
 {
-	e->barrier = false;
+	e->barrier.inside = false;
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_PASSED);
 }
@@ -179,8 +179,8 @@ int tern_barrier(tern *t)
 
 static unsigned barrier_end(struct endpoint *e, int rc)
 {
-	tern_op *op = e->barrier_op;
-	e->barrier_op = NULL;
+	tern_op *op = e->barrier.op;
+	e->barrier.op = NULL;
 	e->work &= ~(1u << LAYERS_BARRIER);
 	barrier_leave(e);
 	op_end(e, op, rc);
@@ -189,14 +189,14 @@ static unsigned barrier_end(struct endpoint *e, int rc)
 
 unsigned barrier_progress(struct endpoint *e)
 {
-	if (!e->barrier_passed && !barrier_passed(e, &e->barrier_ticket)) {
-		int rc = barrier_missing(e, &e->barrier_ticket);
+	if (!e->barrier.passed && !barrier_passed(e, &e->barrier.ticket)) {
+		int rc = barrier_missing(e, &e->barrier.ticket);
 		/* Whoever passed and left raised the generation first. */
-		return rc && !barrier_passed(e, &e->barrier_ticket) ? barrier_end(e, rc) : 0;
+		return rc && !barrier_passed(e, &e->barrier.ticket) ? barrier_end(e, rc) : 0;
 	}
-	if (!e->barrier_passed)
+	if (!e->barrier.passed)
 		poll_mark(e);
-	e->barrier_passed = true;
+	e->barrier.passed = true;
 	return poll_is_due(e) ? 0 : barrier_end(e, 0); /* polls handle what is due */
 }
 
@@ -214,9 +214,9 @@ int tern_barrier_start(tern *t, tern_op *op)
 	if (rc)
 		return rc;
 	barrier_enter(e);
-	e->barrier_op = op;
-	e->barrier_passed = false;
-	e->barrier_ticket = barrier_net(e)->ops->arrive(barrier_net(e));
+	e->barrier.op = op;
+	e->barrier.passed = false;
+	e->barrier.ticket = barrier_net(e)->ops->arrive(barrier_net(e));
 	op->pending++;
 	e->work |= 1u << LAYERS_BARRIER;
 	return 0;
@@ -252,7 +252,7 @@ int tern_barrier_start(tern *t, tern_op *op)
  */
 void quiesce_begin(struct endpoint *e)
 {
-	e->quiescing = true;
+	e->barrier.quiescing = true;
 	e->inner++; /* as in a layer's turn: light threads have none */
 }
 
@@ -263,6 +263,6 @@ int quiesce_end(struct endpoint *e, int rc)
 	if (!rc)
 		rc = silent_barrier(e);
 	e->inner--;
-	e->quiescing = false;
+	e->barrier.quiescing = false;
 	return rc;
 }

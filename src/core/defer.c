@@ -11,24 +11,24 @@ enum { DEFER_PLACES = TERN_DEFER_MAX + 2 };
 void defer_run(struct endpoint *e)
 {
 	/* In a layer's turn (inner), one that waited would keep that from going on. */
-	if (e->deferring || e->quiescing || e->inner)
+	if (e->defer.running || e->barrier.quiescing || e->inner)
 		return;
-	e->deferring = true;
-	e->deferring_in = e->site.context ? e->site.context() : 0;
-	e->deferring_by = attach_token();
+	e->defer.running = true;
+	e->defer.thread = e->site.context ? e->site.context() : 0;
+	e->defer.by = attach_token();
 	/* Those that these defer wait for the next poll. */
 	for (uint32_t n = e->deferred_count; n; n--) {
-		struct deferred d = e->deferred[e->deferred_first];
-		e->deferred_first = (e->deferred_first + 1) % DEFER_PLACES;
+		struct deferred d = e->defer.queue[e->defer.first];
+		e->defer.first = (e->defer.first + 1) % DEFER_PLACES;
 		e->deferred_count--;
 		d.fn(e->t, d.arg);
 	}
-	e->deferring = false;
+	e->defer.running = false;
 }
 
 void defer_add(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
 {
-	e->deferred[(e->deferred_first + e->deferred_count++) % DEFER_PLACES] =
+	e->defer.queue[(e->defer.first + e->deferred_count++) % DEFER_PLACES] =
 		(struct deferred){ fn, arg };
 }
 
@@ -41,7 +41,7 @@ int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 	struct endpoint *e = t->own;
 	if (!fn)
 		return error_set(-EINVAL, "tern_defer() was given no function");
-	if (e->deferred_count - e->lost_deferred - (e->ops_done != NULL) == TERN_DEFER_MAX)
+	if (e->deferred_count - e->lost.deferred - (e->defer.ops_done != NULL) == TERN_DEFER_MAX)
 		return error_set(
 			-EAGAIN,
 			"%d deferred functions are waiting already: let the program poll first",

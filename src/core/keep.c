@@ -9,15 +9,15 @@
 
 static int keep_slots(struct endpoint *e)
 {
-	if (!e->kept) {
-		e->kept = memory_aligned(TERN_LINE, TERN_KEEP_MAX * sizeof *e->kept);
-		if (!e->kept)
+	if (!e->keeps.kept) {
+		e->keeps.kept = memory_aligned(TERN_LINE, TERN_KEEP_MAX * sizeof *e->keeps.kept);
+		if (!e->keeps.kept)
 			return error_set(-ENOMEM, "keeping a message: no memory");
 		for (uint16_t i = 0; i < TERN_KEEP_MAX; i++)
-			e->kept_free[i] = i;
-		e->kept_left = TERN_KEEP_MAX;
+			e->keeps.free[i] = i;
+		e->keeps.left = TERN_KEEP_MAX;
 	}
-	if (!e->kept_left)
+	if (!e->keeps.left)
 		return error_set(-ENOBUFS, "rank %u keeps %d messages already: drop one first",
 				 e->t->rank, TERN_KEEP_MAX);
 	return 0;
@@ -46,7 +46,7 @@ static int keep_checked(struct endpoint *e, const tern_msg *m)
 		return keep_slots(e);
 	if (!rc && e->block && e->block_kept)
 		rc = error_set(-EALREADY, "this message's payload was kept or sent back already");
-	if (!rc && e->kept_cursor == e->inlet->cursor && e->kept_leaf == e->inlet->leaf)
+	if (!rc && e->keeps.cursor == e->inlet->cursor && e->keeps.leaf == e->inlet->leaf)
 		rc = error_set(-EALREADY, "this message was kept already");
 	return rc ? rc : keep_slots(e);
 }
@@ -57,7 +57,7 @@ int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **out)
 	int rc = keep_checked(e, m);
 	if (rc)
 		return rc;
-	tern_msg *kept = e->kept[e->kept_free[--e->kept_left]].line;
+	tern_msg *kept = e->keeps.kept[e->keeps.free[--e->keeps.left]].line;
 	keep_copy(kept, m);
 	*out = kept;
 	if (e->item)
@@ -66,8 +66,8 @@ int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **out)
 	if (e->block && net_ours(net, e->block))
 		block_set(e->block, BLOCK_KEPT);
 	e->block_kept = true;
-	e->kept_cursor = e->inlet->cursor;
-	e->kept_leaf = e->inlet->leaf;
+	e->keeps.cursor = e->inlet->cursor;
+	e->keeps.leaf = e->inlet->leaf;
 	return 0;
 }
 
@@ -78,17 +78,17 @@ int tern_msg_drop(tern *t, const tern_msg *kept)
 	if (forked)
 		return forked;
 	struct endpoint *e = t->own;
-	size_t at = (size_t)((const char *)kept - (const char *)e->kept);
-	if (!e->kept || at >= TERN_KEEP_MAX * sizeof *e->kept || at % sizeof *e->kept ||
-	    !atomic_load_explicit(&kept->head, memory_order_relaxed))
+	size_t at = (size_t)((const char *)kept - (const char *)e->keeps.kept);
+	if (!e->keeps.kept || at >= TERN_KEEP_MAX * sizeof *e->keeps.kept ||
+	    at % sizeof *e->keeps.kept || !atomic_load_explicit(&kept->head, memory_order_relaxed))
 		return error_set(-EINVAL, "%p is not a message that rank %u keeps",
 				 (const void *)kept, t->rank);
 	const void *data = tern_msg_data(kept, NULL);
 	if (data)
 		block_set(block_of(data), BLOCK_FREE);
-	uint16_t slot = (uint16_t)(at / sizeof *e->kept);
+	uint16_t slot = (uint16_t)(at / sizeof *e->keeps.kept);
 	/* A second drop is an error. */
-	atomic_store_explicit(&e->kept[slot].line[0].head, 0, memory_order_relaxed);
-	e->kept_free[e->kept_left++] = slot;
+	atomic_store_explicit(&e->keeps.kept[slot].line[0].head, 0, memory_order_relaxed);
+	e->keeps.free[e->keeps.left++] = slot;
 	return 0;
 }

@@ -376,7 +376,7 @@ TEST(blocks_that_a_dead_rank_held_come_back)
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, TERN_REQUEST_MAX), 0);
 	tern_hold(local[1]); /* or a wait of this thread would serve it */
 	job_rank_ended(&local[0]->own->group->job, 1, SIGKILL);
-	local[0]->own->grace_ns = 1000000;
+	local[0]->own->waiting.grace_ns = 1000000;
 	CHECK_IS(tern_request_data(local[0], 2, ASK, bytes, TERN_REQUEST_MAX), 0);
 	CHECK(tern_poll(local[2]) > 0);
 	check_arrival(&requests, TERN_REQUEST_MAX, 1);

@@ -148,10 +148,10 @@ void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const cha
 
 void layer_serve(struct endpoint *e, unsigned id, bool (*may)(tern *t, const tern_msg *m))
 {
-	e->servable[id / 64] |= UINT64_C(1) << id % 64;
+	e->handlers.servable[id / 64] |= UINT64_C(1) << id % 64;
 	if (may) {
-		e->serve_asks = id;
-		e->serve_may = may;
+		e->handlers.serve_asks = id;
+		e->handlers.serve_may = may;
 	}
 }
 

@@ -11,21 +11,21 @@ static void lost_tell(tern *t, void *arg)
 {
 	struct endpoint *e = t->own;
 	(void)arg;
-	e->lost_deferred = false;
-	for (uint32_t r = 0; r < t->size && e->lost_fn; r++) {
+	e->lost.deferred = false;
+	for (uint32_t r = 0; r < t->size && e->lost.fn; r++) {
 		struct peer *p = &e->site.peer[r];
 		if (!p->lost || p->told)
 			continue;
 		p->told = true;
-		e->lost_fn(t, r, p->net->ops->check(p->net, r), e->lost_arg);
+		e->lost.fn(t, r, p->net->ops->check(p->net, r), e->lost.arg);
 	}
 }
 
 static void lost_tell_later(struct endpoint *e)
 {
-	if (!e->lost_fn || e->lost_deferred)
+	if (!e->lost.fn || e->lost.deferred)
 		return;
-	e->lost_deferred = true;
+	e->lost.deferred = true;
 	defer_add(e, lost_tell, NULL);
 }
 
@@ -44,8 +44,8 @@ int tern_lost_on(tern *t, tern_lost_handler *fn, void *arg)
 	if (forked)
 		return forked;
 	struct endpoint *e = t->own;
-	e->lost_fn = fn;
-	e->lost_arg = arg;
+	e->lost.fn = fn;
+	e->lost.arg = arg;
 	if (lost_untold(e))
 		lost_tell_later(e);
 	return 0;

@@ -36,7 +36,7 @@ static void ranks_open(void)
 	local_open(RANKS);
 	local_on(ASK, signal_flag);
 	CHECK_IS(tern_poll(local[0]), 0);
-	local[0]->own->grace_ns = 100 * UINT64_C(1000000);
+	local[0]->own->waiting.grace_ns = 100 * UINT64_C(1000000);
 }
 
 static void rank_dies(uint32_t r)

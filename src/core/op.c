@@ -16,9 +16,10 @@
 static void ops_tell(tern *t, void *arg)
 {
 	struct endpoint *e = t->own;
-	tern_op *op = e->ops_done, *next;
+	tern_op *op = e->defer.ops_done, *next;
 	(void)arg;
-	e->ops_done = e->ops_done_last = NULL; /* the next one defers this function again */
+	e->defer.ops_done = e->defer.ops_done_last =
+		NULL; /* the next one defers this function again */
 	for (; op; op = next) {
 		next = op->queued_ == op ? NULL : op->queued_;
 		op->queued_ = NULL; /* before the call, which may free the handle */
@@ -32,12 +33,12 @@ void op_done(struct endpoint *e, tern_op *op)
 	if (op->queued_)
 		return;
 	op->queued_ = op;
-	if (e->ops_done_last)
-		e->ops_done_last->queued_ = op;
+	if (e->defer.ops_done_last)
+		e->defer.ops_done_last->queued_ = op;
 	else
 		defer_add(e, ops_tell, NULL); /* there is a place for it */
-	e->ops_done = e->ops_done ? e->ops_done : op;
-	e->ops_done_last = op;
+	e->defer.ops_done = e->defer.ops_done ? e->defer.ops_done : op;
+	e->defer.ops_done_last = op;
 }
 
 void op_end(struct endpoint *e, tern_op *op, int error)

@@ -199,7 +199,7 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 {
 	struct block *b = block_of(claimed);
 	for (unsigned i = 0; claimed && i < e->nets; i++)
-		if (net_ours(e->net[i], b) && block_is(b, BLOCK_CLAIMED) && b != e->reply_claim) {
+		if (net_ours(e->net[i], b) && block_is(b, BLOCK_CLAIMED) && b != e->reply.block) {
 			*out = b;
 			return 0;
 		}
@@ -234,10 +234,10 @@ int tern_commit_words_(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX
  */
 static bool reply_claimed(const struct endpoint *e, const struct block *b)
 {
-	if (!in_handler(e) || e->reply_cursor != e->inlet->cursor ||
-	    e->reply_leaf != e->inlet->leaf)
+	if (!in_handler(e) || e->reply.cursor != e->inlet->cursor ||
+	    e->reply.leaf != e->inlet->leaf)
 		return false;
-	return e->reply_claim ? b == e->reply_claim : e->block && b == e->block && !e->block_kept;
+	return e->reply.block ? b == e->reply.block : e->block && b == e->block && !e->block_kept;
 }
 
 int tern_abandon(tern *t, void *claimed)
@@ -250,7 +250,7 @@ int tern_abandon(tern *t, void *claimed)
 	struct block *b = block_of(claimed);
 	if (reply_claimed(e, b)) { /* in the request's block there is nothing to give back */
 		payload_forget_reply(e);
-		e->reply_leaf = ~e->inlet->leaf; /* so that it cannot be committed */
+		e->reply.leaf = ~e->inlet->leaf; /* so that it cannot be committed */
 		return 0;
 	}
 	int rc = claim_find(e, claimed, &b);
@@ -280,10 +280,10 @@ static struct block *reply_block(struct endpoint *e)
 
 void payload_forget_reply(struct endpoint *e)
 {
-	if (!e->reply_claim || e->inlet->kind != TERN_KIND_REQUEST)
+	if (!e->reply.block || e->inlet->kind != TERN_KIND_REQUEST)
 		return;
-	block_set(e->reply_claim, BLOCK_FREE);
-	e->reply_claim = NULL;
+	block_set(e->reply.block, BLOCK_FREE);
+	e->reply.block = NULL;
 }
 
 /* A large block, where one is free and this process can write it for the peer; else NULL. */
@@ -420,12 +420,12 @@ int tern_claim_shorten(tern *t, void *claimed, size_t len)
 		rc = claim_find(e, claimed, &b);
 	if (rc)
 		return rc;
-	size_t has = reply ? e->reply_len : b->len;
+	size_t has = reply ? e->reply.len : b->len;
 	if (len > has)
 		return error_set(-EMSGSIZE, "a claim of %zu bytes cannot be shortened to %zu", has,
 				 len);
 	if (reply)
-		e->reply_len = len;
+		e->reply.len = len;
 	else
 		b->len = (uint32_t)len;
 	return 0;
@@ -445,7 +445,7 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 			 TERN_ALL_)
 {
 	struct endpoint *e = t->own;
-	int rc = rules_reply(e, m, id, n, e->reply_len);
+	int rc = rules_reply(e, m, id, n, e->reply.len);
 	if (rc)
 		return rc;
 	struct block *b = block_of(claimed);

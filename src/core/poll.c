@@ -247,12 +247,12 @@ static inline unsigned drain_end(struct endpoint *e, struct tern_inlet *in, cons
  */
 static __attribute__((noinline)) unsigned drain_recv_only(struct endpoint *e, struct tern_inlet *in)
 {
-	const struct wait *w = e->recv_only;
+	const struct wait *w = e->waiting.recv_only;
 	unsigned handled = 0;
-	e->unmatched = e->site.fetch != FETCH_ALWAYS;
+	e->waiting.unmatched = e->site.fetch != FETCH_ALWAYS;
 	while (handled < DRAIN_MOST && drain_loop(e, in, NULL, 0, 1)) {
 		handled++;
-		if (e->unmatched && w->over(e, w->arg))
+		if (e->waiting.unmatched && w->over(e, w->arg))
 			break;
 	}
 	return handled;
@@ -264,7 +264,7 @@ unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 	unsigned handled = 0;
 	if (TERN_UNLIKELY(e->stats))
 		handled = drain_counted(e, in);
-	else if (TERN_UNLIKELY(e->recv_only != NULL))
+	else if (TERN_UNLIKELY(e->waiting.recv_only != NULL))
 		handled = drain_recv_only(e, in);
 	else if (e->site.fetch == FETCH_ALWAYS ||
 		 (handled = drain_loop(e, in, NULL, 0, NEAR)) == NEAR)

@@ -70,7 +70,7 @@ quick_drain(tern *t, struct endpoint *e, struct tern_inlet *in, char *at, uint64
 		x = quick_head(at) ^ in->expect;                 /* cost: order status */
 	} while (TERN_LIKELY(x < in->accept));                   /* cost: flow status */
 	e = t->own; /* once more: a register less to save */
-	if (TERN_UNLIKELY(e->reply_claim || x >> TERN_LAP_SHIFT == 0))
+	if (TERN_UNLIKELY(e->reply.block || x >> TERN_LAP_SHIFT == 0))
 		return quick_rest(t, in, handled);
 	quick_leave(t, e, in, handled);
 	while ((in = in->next) != &e->site.bell)

@@ -37,7 +37,7 @@ int tern_on_with(tern *t, unsigned id, tern_handler *fn, void *arg, const char *
 	int rc = register_check(t, id, fn);
 	if (rc)
 		return rc;
-	t->own->handler_arg[id] = arg; /* before a message can be for it */
+	t->own->handlers.arg[id] = arg; /* before a message can be for it */
 	handler_set(t->own, id, fn, name);
 	return 0;
 }
@@ -52,7 +52,7 @@ int tern_on(tern *t, unsigned id, tern_handler *fn)
 void *tern_msg_handler_arg(const tern *t, const tern_msg *m)
 {
 	unsigned id = m ? tern_msg_handler(m) : TERN_HANDLER_MAX;
-	return id < TERN_HANDLER_MAX ? given(t)->own->handler_arg[id] : NULL;
+	return id < TERN_HANDLER_MAX ? given(t)->own->handlers.arg[id] : NULL;
 }
 
 int tern_msg_is_reply(tern *t, const tern_msg *m)
@@ -73,7 +73,7 @@ int tern_on_range(tern *t, unsigned n, unsigned *first)
 		return rc;
 	if (!n || !first)
 		return error_set(-EINVAL, "tern_on_range() was asked for no handlers");
-	unsigned left = TERN_HANDLER_MAX - e->ranged;
+	unsigned left = TERN_HANDLER_MAX - e->handlers.ranged;
 	if (n > left)
 		return error_set(
 			-ENOSPC,
@@ -86,7 +86,7 @@ int tern_on_range(tern *t, unsigned n, unsigned *first)
 				"tern_on_range() was asked for %u handlers, numbers %u to %u, "
 				"but handler %u is registered already",
 				n, left - n, left - 1, id);
-	e->ranged += n;
+	e->handlers.ranged += n;
 	*first = left - n;
 	return 0;
 }

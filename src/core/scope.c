@@ -28,7 +28,7 @@ _Thread_local uint32_t scope_depth;
 static void claim_wait(struct endpoint *e)
 {
 	for (int looks = 0; tern_alerted_(e->t) & ALERT_CLAIM; looks++) {
-		if (looks < CLAIM_LOOKS && e->spin) {
+		if (looks < CLAIM_LOOKS && e->waiting.spin) {
 			cpu_relax();
 		} else if (looks < CLAIM_LOOKS + CLAIM_YIELDS) {
 			e->world->yield();

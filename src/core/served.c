@@ -20,8 +20,9 @@ static unsigned difference_id(uint64_t difference)
 static bool served_may(const struct endpoint *e, uint64_t difference, const tern_msg *m)
 {
 	unsigned id = difference_id(difference) - TERN_HANDLER_MAX;
-	return id < HANDLERS_OWN && e->servable[id / 64] >> id % 64 & 1 &&
-	       (id != e->serve_asks || !e->serve_may || e->serve_may(e->t, m));
+	return id < HANDLERS_OWN && e->handlers.servable[id / 64] >> id % 64 & 1 &&
+	       (id != e->handlers.serve_asks || !e->handlers.serve_may ||
+		e->handlers.serve_may(e->t, m));
 }
 
 /*

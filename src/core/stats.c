@@ -240,7 +240,8 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 				 "the counts of handler %u were asked for; handlers are numbered 0 "
 				 "to %u, and layers behind them",
 				 id, TERN_STATS_LAYER - 1);
-	*out = (tern_stats_handler_data){ .name = of_layer ? layer_name(layer) : e->name[id] };
+	*out = (tern_stats_handler_data){ .name = of_layer ? layer_name(layer)
+							   : e->handlers.name[id] };
 	if (e->stats && of_layer)
 		layer_read(e, layer, out);
 	else if (e->stats)
@@ -330,7 +331,7 @@ static bool handler_active(tern *t, unsigned id, tern_stats_handler_data *out)
 /* "user 3 (on_greeting)", "msg 1 (on_status)": a layer's handlers count from 0. */
 static void handler_name(tern *t, unsigned id, char text[LABEL_ROOM])
 {
-	const char *name = t->own->name[id];
+	const char *name = t->own->handlers.name[id];
 	char number[24];
 	handler_number(id, number, sizeof number);
 	snprintf(text, LABEL_ROOM, name ? "%s (%.40s)" : "%s", number, name);

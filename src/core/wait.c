@@ -304,7 +304,7 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 static struct tern_inlet *wait_look(struct endpoint *e, struct wait *w)
 {
 	int most = wait_scheduler ? 1 : LOOKS; /* others may have something to do meanwhile */
-	for (int i = 0; i < most && w->looks < e->spin && !e->work; i++, w->looks++) {
+	for (int i = 0; i < most && w->looks < e->waiting.spin && !e->work; i++, w->looks++) {
 		struct tern_inlet *in = pollset_find(&e->site, e->site.peek);
 		if (in)
 			return in;
@@ -316,7 +316,7 @@ static struct tern_inlet *wait_look(struct endpoint *e, struct wait *w)
 /* Once in a wait: says what is under way, when it has taken as long as the user wants to bear. */
 static void wait_report(struct endpoint *e, struct wait *w, uint64_t now)
 {
-	if (!e->stuck_ns || w->told || now - w->since < e->stuck_ns)
+	if (!e->waiting.stuck_ns || w->told || now - w->since < e->waiting.stuck_ns)
 		return;
 	w->told = true;
 	stuck_report(e, w, now - w->since);
@@ -330,12 +330,12 @@ static void wait_report(struct endpoint *e, struct wait *w, uint64_t now)
 static bool yield_unless_crowded(struct endpoint *e, void (*yield)(struct endpoint *e))
 {
 	uint64_t began = e->world->now();
-	if (began < e->crowded)
+	if (began < e->waiting.crowded)
 		return false;
 	yield(e);
 	uint64_t end = e->world->now();
 	if (end - began > YIELD_LONG_NS)
-		e->crowded = end + (end - began) * YIELD_REST;
+		e->waiting.crowded = end + (end - began) * YIELD_REST;
 	return true;
 }
 
@@ -357,7 +357,7 @@ bool wait_yield(struct endpoint *e)
 static void wait_idle(struct endpoint *e, struct wait *w)
 {
 	/* Counts here too: what is there may be waiting for room for its reply. */
-	if (w->looks++ < e->spin)
+	if (w->looks++ < e->waiting.spin)
 		return;
 	uint64_t now = e->world->now();
 	if (!w->since) {
@@ -395,7 +395,7 @@ static uint32_t linger_of(const struct endpoint *e, struct wait *w, const struct
 	bool streams = in && in == w->from && w->looks <= 1;
 	w->from = in;
 	w->run = !streams ? 0 : w->run < RUN_MOST ? w->run + 1 : RUN_MOST;
-	if (!in || !e->spin)
+	if (!in || !e->waiting.spin)
 		return 0;
 	if ((uintptr_t)in->cursor % TERN_LINE)
 		return handled < STREAM ? 1 : LINGER;
@@ -434,12 +434,13 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, w);
 	unsigned handled = 0;
-	if (there) {                    /* one inlet, and what is waited for is looked at again */
-		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
+	if (there) { /* one inlet, and what is waited for is looked at again */
+		e->site.idle =
+			e->waiting.spin; /* where it is 0, whoever we wait for may need this core */
 		e->site.fetch = wait_fetch(w, there);
-		e->recv_only = w->recv_only ? w : NULL;
+		e->waiting.recv_only = w->recv_only ? w : NULL;
 		handled = there == w->takes && w->over(e, w->arg) ? 1 : poll_inlet(e, there);
-		e->recv_only = NULL;
+		e->waiting.recv_only = NULL;
 		e->site.fetch = FETCH_ALWAYS;
 		e->site.idle = false;
 		if (e->work)
@@ -577,7 +578,7 @@ int wait_stalled(struct endpoint *e, struct wait *w, uint64_t moved)
 		w->moved_at = now;
 		w->moved = moved;
 	}
-	return now - w->moved_at > e->grace_ns ? -ETIMEDOUT : 0;
+	return now - w->moved_at > e->waiting.grace_ns ? -ETIMEDOUT : 0;
 }
 
 /*
@@ -618,7 +619,7 @@ int wait_blame(struct endpoint *e, struct wait *w)
 		w->quiet = now;
 		w->served = endpoint_served(e);
 	}
-	if (now - w->quiet < e->grace_ns)
+	if (now - w->quiet < e->waiting.grace_ns)
 		return 0;
 	struct peer *p = &e->site.peer[missing];
 	return p->net->ops->check(p->net, (uint32_t)missing);

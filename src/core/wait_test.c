@@ -25,7 +25,7 @@ static void ranks_open(uint32_t n)
 	local_on(TELL, note_reply);
 	for (uint32_t r = 0; r < n; r++) {
 		CHECK_IS(tern_poll(local[r]), 0);
-		local[r]->own->grace_ns = 100 * UINT64_C(1000000);
+		local[r]->own->waiting.grace_ns = 100 * UINT64_C(1000000);
 	}
 }
 
@@ -69,7 +69,7 @@ TEST(a_wait_ends_with_the_code_of_what_stops_it)
 {
 	ranks_open(1);
 	CHECK_IS(waits(false, stop_now), -ECANCELED);
-	local[0]->own->grace_ns = 2000000;
+	local[0]->own->waiting.grace_ns = 2000000;
 	uint64_t began = clock_ns();
 	CHECK_IS(waits(false, stop_stalled), -ETIMEDOUT);
 	CHECK(clock_ns() - began >= 2000000);

@@ -11,8 +11,8 @@
 /* Whether messages may be served here, and other threads run: as in a poll of the program. */
 static bool work_may(const struct endpoint *e)
 {
-	return !in_handler(e) && !held(e) && !e->deferring && !e->inner && !e->quiescing &&
-	       attach_is_mine(e);
+	return !in_handler(e) && !held(e) && !e->defer.running && !e->inner &&
+	       !e->barrier.quiescing && attach_is_mine(e);
 }
 
 int tern_sim_work(tern *t, const tern_work *work)

@@ -18,13 +18,11 @@
 
 #include "base/error.h"
 #include "base/world.h"
+#include "endpoint/parts.h"
 #include "job/job.h"
 #include "net/net.h"
 
 enum { NETS_MAX = 3, LAYERS_MOST = 16 };
-
-/* Numbers of handlers behind the program's. */
-enum { HANDLERS_OWN = TERN_HANDLER_SLOTS - TERN_HANDLER_MAX };
 
 /* In endpoint.forked: there is none, because it is closed or was never opened. */
 enum { NO_ENDPOINT = -1 };
@@ -35,16 +33,6 @@ struct layer_place {
 	uint16_t first_handler, handlers;
 };
 extern const struct layer_place layer_places[];
-
-/* A message beyond its handler. */
-struct kept {
-	struct tern_msg line[2];
-};
-
-struct deferred {
-	void (*fn)(tern *t, void *arg);
-	void *arg;
-};
 
 /* The endpoints that were opened together. Freed when all of them are closed. */
 struct group {
@@ -66,28 +54,14 @@ struct endpoint {
 	struct tern_inlet *inlet; /* whose message is being handled */
 	/* The item of a batch whose handler runs, in the handler of the batch; else NULL. */
 	const tern_msg *item;
-	unsigned item_layer;       /* whose batch that is */
-	struct block *block;       /* the payload being handled, if it has one */
-	struct block *reply_claim; /* a fresh block, composed for the request being handled */
-	size_t reply_len;
-	/* Which request that is: where its inlet stood, and in which leaf. */
-	const char *reply_cursor;
-	uint64_t reply_leaf;
+	unsigned item_layer; /* whose batch that is */
+	struct block *block; /* the payload being handled, if it has one */
+	bool block_kept;     /* it will not be given back when its handler returns */
+	struct reply_claim reply;
 	struct long_reply *longs; /* see core/long.c */
 	uint64_t long_pieces;     /* sent so far */
-	/* Where the inlet stood, and in which leaf, at the last keep. */
-	const char *kept_cursor;
-	uint64_t kept_leaf;
-	bool block_kept; /* the payload will not be given back when its handler returns */
-	bool deferring;
-	bool turn;    /* of work that was handed over, in which nothing waits; see async/queue.c */
-	bool barrier; /* in one */
-	/* Of tern_barrier_start(): everybody has come, and what is due is being handled. */
-	bool barrier_passed;
-	uint64_t barrier_ticket;
-	struct tern_op *barrier_op;
-	/* At the end of a collective call: what is deferred waits; see core/barrier.c. */
-	bool quiescing;
+	bool turn; /* of work that was handed over, in which nothing waits; see async/queue.c */
+	struct barrier_call barrier;
 	uint32_t inner;   /* turns of layers under way */
 	bool threaded;    /* messages may start light threads here */
 	uint32_t threads; /* light threads that run here (src/layers/spawn) */
@@ -112,12 +86,7 @@ struct endpoint {
 	struct net *net[NETS_MAX];
 	unsigned nets;
 	const struct world *world;
-	uint32_t spin;                /* looks before a wait yields */
-	uint64_t crowded;             /* until when none does: other programs want the cores */
-	const struct wait *recv_only; /* leaves unmatched messages in the ring; else NULL */
-	bool unmatched;               /* such a message has come */
-	uint64_t grace_ns;
-	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
+	struct wait_state waiting;
 
 	/* Of a worker (src/open/worker.c): the endpoint of its rank; NULL: this is one. */
 	struct endpoint *main;
@@ -135,13 +104,7 @@ struct endpoint {
 	   refused. See core/attach.c and endpoint/misuse.c. */
 	pid_t forked;
 	void *layer[LAYERS_MOST]; /* the state of each; see core/layer.h */
-	/* Handlers of layers that may run while the program computes, a bit each. */
-	uint64_t servable[HANDLERS_OWN / 64];
-	unsigned serve_asks; /* the one of them that may only if */
-	bool (*serve_may)(tern *t, const tern_msg *m);
-	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */
-	void *handler_arg[TERN_HANDLER_MAX];  /* of tern_on_with() */
-	unsigned ranged; /* handlers that tern_on_range() has given out, from the last one down */
+	struct handlers handlers;
 	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
 	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */
 
@@ -165,22 +128,12 @@ struct endpoint {
 	struct share *shared;     /* NULL unless several threads use it */
 	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
 
-	/* One place is core/lost.c's, and one core/op.c's. */
-	struct deferred deferred[TERN_DEFER_MAX + 2];
-	uint32_t deferred_first;
-	uint64_t deferring_in;  /* the light thread in which they run; 0: the program */
-	uintptr_t deferring_by; /* and the kernel thread: attach_token() */
-	struct tern_op *ops_done, *ops_done_last; /* whose `done` is to be called */
-	tern_lost_handler *lost_fn;               /* tern_lost_on() */
-	void *lost_arg;
-	bool lost_deferred; /* telling of those that are not told */
-
+	struct deferral defer;
+	struct lost_told lost;
 	/* The sentence of `trouble`, which another thread may have found. */
 	struct error_kept trouble_said;
 
-	struct kept *kept; /* TERN_KEEP_MAX of them, allocated with the first */
-	uint16_t kept_free[TERN_KEEP_MAX];
-	uint32_t kept_left;
+	struct keeps keeps;
 };
 
 /* -- The guard and the alert; docs/design.md, Delivery -- */

@@ -12,19 +12,19 @@ void handler_set(struct endpoint *e, unsigned id, tern_handler *fn, const char *
 {
 	e->t->handler[id] = trace_handler(e, id, watchdog_handler(e, id, fn));
 	e->t->known[id] = 1;
-	e->name[id] = job_name_in(name);
-	if (!e->name[id])
+	e->handlers.name[id] = job_name_in(name);
+	if (!e->handlers.name[id])
 		return;
-	job_name_set(&e->group->job, id, e->name[id]);
+	job_name_set(&e->group->job, id, e->handlers.name[id]);
 	if (e->trace)
-		trace_name(e, id, e->name[id]);
+		trace_name(e, id, e->handlers.name[id]);
 }
 
 /* Another rank may have registered what is not registered here. */
 static const char *name_of(const struct endpoint *e, unsigned id, char text[JOB_NAME])
 {
-	if (e->name[id])
-		return e->name[id];
+	if (e->handlers.name[id])
+		return e->handlers.name[id];
 	return job_name_get(&e->group->job, id, text) ? text : NULL;
 }
 

@@ -82,11 +82,11 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 		rc = wrap_judge();
 	if (rc)
 		return rc;
-	e->spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;
-	e->stuck_ns = stuck * UINT64_C(1000000000);
-	e->grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
+	e->waiting.spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;
+	e->waiting.stuck_ns = stuck * UINT64_C(1000000000);
+	e->waiting.grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
 	if (!e->world->spins || e->group->job.head->here > e->group->job.head->cores)
-		e->spin = 0; /* whoever we wait for may need this core */
+		e->waiting.spin = 0; /* whoever we wait for may need this core */
 	return stats_open(e);
 }
 
@@ -96,7 +96,7 @@ static int endpoint_connect(struct endpoint *e, struct group *g)
 	if (rc)
 		return rc;
 	if (e->site.asks)
-		e->spin /= ASKS; /* each look is a system call */
+		e->waiting.spin /= ASKS; /* each look is a system call */
 	for (uint32_t r = 0; r < e->t->size; r++)
 		e->site.peer[r].net = e->net[job_here(&g->job, r) ? 1 : e->nets - 1];
 	e->site.peer[e->t->rank].net = e->net[0];
@@ -286,7 +286,7 @@ static uint64_t close_patience(const struct endpoint *e)
 	if (setting_number(SETTING_KEEPALIVE, &seconds) || !seconds)
 		seconds = CLOSE_S;
 	uint64_t patience = seconds * UINT64_C(1000000000);
-	return patience > e->grace_ns ? patience : e->grace_ns;
+	return patience > e->waiting.grace_ns ? patience : e->waiting.grace_ns;
 }
 
 static bool net_settled(struct net *net, bool late)
@@ -303,7 +303,7 @@ static void close_settle(struct endpoint *e)
 	struct wait l = { .bounded = true, .call = "tern_close" };
 	uint64_t began = e->world->now(), patience = close_patience(e), waited = 0;
 	for (unsigned i = 0; i < e->nets; i++)
-		while (!net_settled(e->net[i], waited > e->grace_ns) && !held(e) &&
+		while (!net_settled(e->net[i], waited > e->waiting.grace_ns) && !held(e) &&
 		       waited < patience) {
 			wait_step(e, &l);
 			waited = e->world->now() - began;
@@ -319,7 +319,7 @@ static int close_allowed(tern *t)
 		rc = error_set(-EPERM,
 			       "rank %u starts threads: tern_close() is for the thread that has it",
 			       t->rank);
-	if (!rc && (t->own->deferring || t->own->turn))
+	if (!rc && (t->own->defer.running || t->own->turn))
 		rc = rule_broken(RULE_PROGRAM,
 				 "tern_close() was called in a %s, which the endpoint still runs",
 				 t->own->turn ? "turn" : "deferred function");

@@ -161,11 +161,11 @@ TEST(options_override_settings)
 	tern *t;
 	setenv("TERN_SPIN", "3", 1);
 	CHECK_IS(tern_open(&t, &o), 0);
-	CHECK_IS(t->own->spin, 7);
-	CHECK_IS(t->own->grace_ns, 9000000);
+	CHECK_IS(t->own->waiting.spin, 7);
+	CHECK_IS(t->own->waiting.grace_ns, 9000000);
 	CHECK_IS(tern_close(t), 0);
 	CHECK_IS(tern_open(&t, NULL), 0);
-	CHECK_IS(t->own->spin, 3);
+	CHECK_IS(t->own->waiting.spin, 3);
 	CHECK_IS(tern_close(t), 0);
 }
 

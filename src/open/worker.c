@@ -42,10 +42,10 @@ static void handlers_copy(struct endpoint *w)
 		w->t->known[id] = main->t->known[id];
 		if (!w->t->known[id])
 			w->t->handler[id] = handler_unknown;
-		w->name[id] = main->name[id];
-		w->handler_arg[id] = main->handler_arg[id];
+		w->handlers.name[id] = main->handlers.name[id];
+		w->handlers.arg[id] = main->handlers.arg[id];
 	}
-	w->ranged = main->ranged;
+	w->handlers.ranged = main->handlers.ranged;
 }
 
 static void on_dropped(tern *t, const tern_msg *m)
@@ -72,9 +72,9 @@ static void worker_empty(struct endpoint *w)
 {
 	while (held(w))
 		tern_release(w->t);
-	for (unsigned i = 0; w->kept && i < TERN_KEEP_MAX; i++)
-		if (atomic_load_explicit(&w->kept[i].line[0].head, memory_order_relaxed))
-			tern_msg_drop(w->t, &w->kept[i].line[0]);
+	for (unsigned i = 0; w->keeps.kept && i < TERN_KEEP_MAX; i++)
+		if (atomic_load_explicit(&w->keeps.kept[i].line[0].head, memory_order_relaxed))
+			tern_msg_drop(w->t, &w->keeps.kept[i].line[0]);
 	for (unsigned i = 0; i < w->net[0]->blocks; i++)
 		if (block_is(pool_at(w->net[0], i), BLOCK_CLAIMED))
 			block_set(pool_at(w->net[0], i), BLOCK_FREE);
@@ -83,10 +83,10 @@ static void worker_empty(struct endpoint *w)
 			block_set(large_at(w->net[0], i), BLOCK_FREE);
 	for (uint32_t r = 0; r < w->t->size; r++)
 		w->site.peer[r].forgiven = w->site.peer[r].told = false;
-	w->deferred_count = w->deferred_first = 0;
-	w->lost_deferred = false;
-	w->lost_fn = NULL;
-	w->ops_done = w->ops_done_last = NULL;
+	w->deferred_count = w->defer.first = 0;
+	w->lost.deferred = false;
+	w->lost.fn = NULL;
+	w->defer.ops_done = w->defer.ops_done_last = NULL;
 	w->trouble = 0;
 	w->work &= 1u << LAYERS_DRAINING;
 }
@@ -212,9 +212,9 @@ static uint32_t worker_spin(const struct job *j, uint32_t spin)
 static int worker_begin(struct endpoint *w)
 {
 	struct job *j = &w->group->job;
-	w->grace_ns = w->main->grace_ns;
-	w->stuck_ns = w->main->stuck_ns;
-	w->spin = worker_spin(j, w->main->spin);
+	w->waiting.grace_ns = w->main->waiting.grace_ns;
+	w->waiting.stuck_ns = w->main->waiting.stuck_ns;
+	w->waiting.spin = worker_spin(j, w->main->waiting.spin);
 	int rc = stats_open(w);
 	if (!rc)
 		rc = worker_connect(w);

@@ -120,7 +120,7 @@ static void silent_peers(tern *t)
 {
 	struct rank *self = &ranks[tern_rank(t)];
 	if (tern_rank(t) == 0) {
-		t->own->spin = 20000; /* enough empty polls to look for silent peers */
+		t->own->waiting.spin = 20000; /* enough empty polls to look for silent peers */
 		CHECK_IS(tern_wait(t, &self->got, (uint64_t)rounds * (tern_size(t) - 1)), 0);
 	} else {
 		for (unsigned i = 0; i < rounds; i++) {

@@ -69,7 +69,7 @@ static void wait_for_the_others(tern *t)
 static void survive(void)
 {
 	tern *t = rank_open();
-	t->own->grace_ns = 200 * UINT64_C(1000000);
+	t->own->waiting.grace_ns = 200 * UINT64_C(1000000);
 	CHECK_IS(tern_request(t, VICTIM, ASK), 0);
 	CHECK_IS(tern_wait(t, &answers, 1), 0);
 	if (tern_rank(t) == VICTIM) {

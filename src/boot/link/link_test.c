@@ -38,7 +38,7 @@ static tern *watching_open(void)
 	while (!atomic_load(shared))
 		ranks_nap(100000);
 	tern *t = ranks_open();
-	t->own->grace_ns = 1000000;
+	t->own->waiting.grace_ns = 1000000;
 	CHECK_IS(tern_on(t, ASK, answer), 0);
 	CHECK_IS(tern_on(t, TELL, take), 0);
 	return t;

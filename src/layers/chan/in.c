@@ -198,11 +198,11 @@ static int in_code(const struct tern_chan *c, int sight, uint64_t item)
 static void in_stare(struct tern_chan *c, const struct cursor *k)
 {
 	bool stream = (size_t)(k->line - c->stalled) > 1; /* behind it too: it has come round */
-	if (stream && c->chans->e->spin)
+	if (stream && c->chans->e->waiting.spin)
 		for (int i = 0; i < LINGER; i++)
 			cpu_relax();
 	c->stalled = k->line;
-	for (int looks = 0; looks < STARES && c->chans->e->spin; looks++) {
+	for (int looks = 0; looks < STARES && c->chans->e->waiting.spin; looks++) {
 		if (!tern_chan_stands_(k->line, k->at))
 			return;
 		cpu_relax();

@@ -336,7 +336,7 @@ static void rounds_fill(tern_team *team, struct near_step *s)
 		return;
 	}
 	/* Never over what this member wrote and has not left: fewer than `back`. */
-	uint32_t back = near_back(team, s), most = team->coll->e->spin ? AHEAD_FEW : back;
+	uint32_t back = near_back(team, s), most = team->coll->e->waiting.spin ? AHEAD_FEW : back;
 	while (s->filled < s->len && s->ahead < most) {
 		uint64_t round = team->round + s->ahead;
 		if (!cell_free(team, round, back, &team->all_left))
@@ -467,7 +467,9 @@ static bool meet_wait(const tern_team *team, struct near_step *s)
 {
 	struct endpoint *e = team->coll->e;
 	uint64_t want = team->round + 1;
-	uint32_t looks = !e->spin ? YIELDS_MOST : e->spin < LOOKS_MOST ? e->spin : LOOKS_MOST;
+	uint32_t looks = !e->waiting.spin               ? YIELDS_MOST
+			 : e->waiting.spin < LOOKS_MOST ? e->waiting.spin
+							: LOOKS_MOST;
 	for (; s->seen < team->near.n; s->seen++) {
 		const _Atomic uint64_t *ready = &cell_of(team, s->seen, team->round)->ready;
 		while (atomic_load_explicit(ready, memory_order_acquire) < want)

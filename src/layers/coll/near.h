@@ -96,7 +96,7 @@ static inline bool near_full(const struct near_step *s)
  */
 static inline bool near_rest(struct endpoint *e)
 {
-	if (!e->spin)
+	if (!e->waiting.spin)
 		return wait_yield(e);
 	cpu_relax();
 	return true;

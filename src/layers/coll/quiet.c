@@ -87,7 +87,7 @@ static int marks_pass(tern_team *team)
 static bool threads_run(const struct endpoint *e)
 {
 	bool self = e->site.context && e->site.context();
-	return e->threads > (self ? 1u : 0u) || e->deferring;
+	return e->threads > (self ? 1u : 0u) || e->defer.running;
 }
 
 static int quiet_allowed(tern_team *team)
@@ -96,8 +96,8 @@ static int quiet_allowed(tern_team *team)
 	int rc = team_check(team, "tern_team_quiet()");
 	if (!rc)
 		rc = rules_wait(e, "tern_team_quiet()");
-	if (!rc && e->deferring && e->deferring_by == attach_token() &&
-	    e->deferring_in == (e->site.context ? e->site.context() : 0))
+	if (!rc && e->defer.running && e->defer.by == attach_token() &&
+	    e->defer.thread == (e->site.context ? e->site.context() : 0))
 		rc = rule_broken(RULE_DELIVERY, "tern_team_quiet() was called in a deferred "
 						"function, whose return it would wait for");
 	return rc;

@@ -337,7 +337,7 @@ static void wait_awaits(struct endpoint *e, struct wait *w, uint64_t *set)
 /* On the outboxes a moment decides: looks there before it waits as all calls do. */
 static bool run_look(struct endpoint *e, struct run_wait *rw)
 {
-	for (uint32_t i = 0; i < e->spin && i < LOOKS_MOST; i++) {
+	for (uint32_t i = 0; i < e->waiting.spin && i < LOOKS_MOST; i++) {
 		if (run_ready(e, rw))
 			return true;
 		cpu_relax();
@@ -378,7 +378,9 @@ static bool near_quick(tern_team *team, struct near_step *s, const struct combin
 {
 	struct endpoint *e = team->coll->e;
 	struct run quick; /* of which a turn reads the team and how to combine */
-	uint32_t looks = !e->spin ? YIELDS_MOST : e->spin < LOOKS_MOST ? e->spin : LOOKS_MOST;
+	uint32_t looks = !e->waiting.spin               ? YIELDS_MOST
+			 : e->waiting.spin < LOOKS_MOST ? e->waiting.spin
+							: LOOKS_MOST;
 	quick.team = team;
 	if (k)
 		quick.combine = *k;

@@ -229,7 +229,7 @@ static struct verdict incoming_keep(struct msg *m, const struct incoming *l)
 	    !arrival_add(m, l))
 		return incoming_refuse(m, l, -ENOBUFS);
 	m->held += held_by(l->flags, l->bytes != NULL, l->len);
-	m->e->unmatched = true;
+	m->e->waiting.unmatched = true;
 	return (struct verdict){ .kind = TELL_ROOM };
 }
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parts of an endpoint: each belongs to the file that its comment names. */
+#ifndef TERN_ENDPOINT_PARTS_H
+#define TERN_ENDPOINT_PARTS_H
+
+#include <stdbool.h>
+#include <tern/tern.h>
+
+struct block;
+struct wait;
+
+/* core/payload.c: a reply's claim, a fresh block composed for the request being handled. */
+struct reply_claim {
+	struct block *block;
+	size_t len;
+	/* Which request that is: where its inlet stood, and in which leaf. */
+	const char *cursor;
+	uint64_t leaf;
+};
+
+/* core/keep.c: messages beyond their handlers. */
+struct kept {
+	struct tern_msg line[2];
+};
+struct keeps {
+	struct kept *kept; /* TERN_KEEP_MAX of them, allocated with the first */
+	uint16_t free[TERN_KEEP_MAX];
+	uint32_t left;
+	/* Where the inlet stood, and in which leaf, at the last keep. */
+	const char *cursor;
+	uint64_t leaf;
+};
+
+/* core/defer.c: functions that run after the handler. */
+struct deferred {
+	void (*fn)(tern *t, void *arg);
+	void *arg;
+};
+struct deferral {
+	bool running;
+	/* One place is core/lost.c's, and one core/op.c's. */
+	struct deferred queue[TERN_DEFER_MAX + 2];
+	uint32_t first;
+	uint64_t thread; /* the light thread in which they run; 0: the program */
+	uintptr_t by;    /* and the kernel thread: attach_token() */
+	struct tern_op *ops_done, *ops_done_last; /* whose `done` is to be called */
+};
+
+/* core/lost.c: who is told of ranks that are lost. */
+struct lost_told {
+	tern_lost_handler *fn; /* tern_lost_on() */
+	void *arg;
+	bool deferred; /* telling of those that are not told */
+};
+
+/* core/barrier.c: the barrier under way. */
+struct barrier_call {
+	bool inside;
+	/* Of tern_barrier_start(): everybody has come, and what is due is being handled. */
+	bool passed;
+	uint64_t ticket;
+	struct tern_op *op;
+	bool quiescing; /* at the end of a collective call: what is deferred waits */
+};
+
+/* core/wait.c */
+struct wait_state {
+	uint32_t spin;                /* looks before a wait yields */
+	uint64_t crowded;             /* until when none does: other programs want the cores */
+	const struct wait *recv_only; /* leaves unmatched messages in the ring; else NULL */
+	bool unmatched;               /* such a message has come */
+	uint64_t grace_ns;
+	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
+};
+
+/* Numbers of handlers behind the program's. */
+enum { HANDLERS_OWN = TERN_HANDLER_SLOTS - TERN_HANDLER_MAX };
+
+/* endpoint/handler.h, core/served.c */
+struct handlers {
+	const char *name[TERN_HANDLER_SLOTS];
+	void *arg[TERN_HANDLER_MAX]; /* of tern_on_with() */
+	unsigned ranged; /* those that tern_on_range() has given out, from the last one down */
+	/* Those of layers that may run while the program computes, a bit each. */
+	uint64_t servable[HANDLERS_OWN / 64];
+	unsigned serve_asks; /* the one of them that may only if */
+	bool (*serve_may)(tern *t, const tern_msg *m);
+};
+
+#endif
