@@ -169,7 +169,7 @@ unsigned attach_main(const struct endpoint *worker, unsigned (*fn)(struct endpoi
 static int detach_allowed(struct endpoint *e)
 {
 	int rc = rules_wait(e, "tern_detach()");
-	if (!rc && (e->deferring || e->inner))
+	if (!rc && (e->defer.running || e->inner))
 		rc = rule_broken(RULE_PROGRAM,
 				 "tern_detach() was called in a function that a poll of rank %u "
 				 "calls",

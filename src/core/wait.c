@@ -172,10 +172,10 @@ static unsigned serve_main(struct endpoint *main)
 {
 	if (held(main) || in_handler(main))
 		return 0;
-	bool before = main->quiescing;
-	main->quiescing = true;
+	bool before = main->barrier.quiescing;
+	main->barrier.quiescing = true;
 	unsigned handled = poll_once(main, KINDS_BOTH);
-	main->quiescing = before;
+	main->barrier.quiescing = before;
 	return handled;
 }
 

@@ -228,7 +228,7 @@ static inline bool word_holds(const struct word_wait *ww)
 static bool word_over(struct endpoint *e, void *arg)
 {
 	struct word_wait *ww = arg;
-	uint32_t end = e->spin;
+	uint32_t end = e->waiting.spin;
 	if (ww->w.until && end > ww->w.looks + LIMITED_LOOKS)
 		end = ww->w.looks + LIMITED_LOOKS;
 	while (!word_holds(ww)) {
