@@ -401,10 +401,10 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 	if (!same && !fresh)
 		return error_set(-ENOMEM, "claiming a reply of %zu bytes to rank %u: no memory",
 				 len, inlet_source(e->inlet));
-	e->reply_claim = fresh;
-	e->reply_len = len;
-	e->reply_cursor = e->inlet->cursor;
-	e->reply_leaf = e->inlet->leaf;
+	e->reply.block = fresh;
+	e->reply.len = len;
+	e->reply.cursor = e->inlet->cursor;
+	e->reply.leaf = e->inlet->leaf;
 	*claimed = block_bytes(same ? e->block : fresh);
 	return 0;
 }
@@ -452,10 +452,10 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 	if (!reply_claimed(e, b))
 		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
 				 claimed);
-	struct parcel p = parcel_of(id, n, b, e->reply_len, TERN_ALL_VALUES_);
+	struct parcel p = parcel_of(id, n, b, e->reply.len, TERN_ALL_VALUES_);
 	const struct net *net = e->site.peer[e->inlet->peer].net;
-	bool fresh = e->reply_claim != NULL;
-	e->reply_claim = NULL;
+	bool fresh = e->reply.block != NULL;
+	e->reply.block = NULL;
 	if (fresh && long_has(e, b)) /* and perhaps it is shorter by now */
 		return p.len > TERN_PAYLOAD_MAX ? long_send(e, b, &p) : reply_moved(e, b, &p);
 	if (fresh)
