@@ -208,9 +208,9 @@ static int delivery_allowed(struct endpoint *e, const char *call)
 		rc = error_set(-EBUSY,
 			       "%s was called while rank %u has %u threads: join them first", call,
 			       e->t->rank, e->threads);
-	if (!rc && (held(e) || e->deferring))
+	if (!rc && (held(e) || e->defer.running))
 		rc = rule_broken(RULE_DELIVERY, "%s was called %s", call,
-				 e->deferring ? "in a deferred function" : "under a hold");
+				 e->defer.running ? "in a deferred function" : "under a hold");
 	return rc;
 }
 
