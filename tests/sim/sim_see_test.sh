@@ -143,7 +143,6 @@ run -n 2000 --pattern halo --rounds 3 --speed
 check_out '^[0-9.]* million events in .* million a second'
 run -n 4 --speed "$ranks" trips 100
 check_out '^4 ranks: [89][0-9][0-9] packets handled, [01][.][0-9]* switches each, in .* a second'
-check_out '^a bare switch between as many processes on one core: [0-9.]* us, [0-9]* a second'
 run -n 64 --pattern allreduce "${bare[@]}" --bytes 0
 check_out ': 7.860 us, 384 packets' # 6 doublings of 1.31 us
 run -n 100 --pattern allreduce "${bare[@]}" --bytes 0

@@ -101,6 +101,62 @@ static const struct limit mem_limits[] = {
 
 enum { MEM_LIMITS = sizeof mem_limits / sizeof *mem_limits };
 
+/* -- One writer for both forms: JSON, or lines for people ------------------------------- */
+
+static struct json json;
+static bool as_json;
+
+/* The line is what people see instead. */
+static void begin(const char *key, char bracket, const char *line)
+{
+	if (as_json)
+		json_begin(&json, key, bracket);
+	else if (line)
+		puts(line);
+}
+
+static void end(char bracket)
+{
+	if (as_json)
+		json_end(&json, bracket);
+}
+
+/* Something that can be used here, or why not; to be ended. */
+static void usable_show(const char *name, const char *key, const char *what, bool usable,
+			const char *why)
+{
+	begin(NULL, '{', NULL);
+	if (!as_json) {
+		printf("  %-14s %s: %s\n", name, usable ? "usable" : "not usable here",
+		       usable ? what : why);
+		return;
+	}
+	json_text(&json, "name", name);
+	json_text(&json, key, what);
+	json_truth(&json, "usable", usable);
+	json_text(&json, "why", usable ? NULL : why);
+}
+
+static void limits_show(const struct limit *limit, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (as_json)
+			json_whole(&json, limit[i].name, limit[i].value);
+		else
+			printf("  %-14s %6llu  %s\n", limit[i].name,
+			       (unsigned long long)limit[i].value, limit[i].meaning);
+}
+
+/* A question that the kernel has answered. */
+static void answer_show(const char *key, const char *name, bool answer, const char *yes,
+			const char *no)
+{
+	if (as_json)
+		json_truth(&json, key, answer);
+	else
+		printf("  %-14s %s\n", name, answer ? yes : no);
+}
+
 /* The heap's bytes; 0 for a setting that is wrong, which the settings' section explains. */
 static uint64_t heap_bytes(void)
 {
@@ -108,42 +164,27 @@ static uint64_t heap_bytes(void)
 	return setting_number(SETTING_HEAP, &bytes) ? 0 : bytes;
 }
 
-static void text_limits(const struct limit *limit, int n)
+static void mem_show(void)
 {
-	for (int i = 0; i < n; i++)
-		printf("  %-14s %6llu  %s\n", limit[i].name, (unsigned long long)limit[i].value,
-		       limit[i].meaning);
-}
-
-static void text_mem(void)
-{
-	char why[400] = "";
-	puts("\nmemory");
-	printf("  %-14s %.0f MiB of addresses for each rank, half of it for tern_alloc_all(); "
-	       "TERN_HEAP sets it\n",
-	       "heap", (double)heap_bytes() / (1 << 20));
-	if (single_copy_usable(why, sizeof why))
-		printf("  %-14s yes: the kernel copies between registered memory of two ranks "
-		       "(process_vm_readv)\n",
-		       "single-copy");
-	else
-		printf("  %-14s no, registered memory of two ranks is copied through messages, "
-		       "twice: %s\n",
-		       "single-copy", why);
-	text_limits(mem_limits, MEM_LIMITS);
-}
-
-static void json_mem(struct json *j)
-{
-	char why[400] = "";
+	char why[400] = "", no[500];
 	bool usable = single_copy_usable(why, sizeof why);
-	json_begin(j, "mem", '{');
-	json_whole(j, "heap", heap_bytes());
-	json_truth(j, "single_copy", usable);
-	json_text(j, "single_copy_why", usable ? NULL : why);
-	for (int i = 0; i < MEM_LIMITS; i++)
-		json_whole(j, mem_limits[i].name, mem_limits[i].value);
-	json_end(j, '}');
+	begin("mem", '{', "\nmemory");
+	if (as_json)
+		json_whole(&json, "heap", heap_bytes());
+	else
+		printf("  %-14s %.0f MiB of addresses for each rank, half of it for "
+		       "tern_alloc_all(); TERN_HEAP sets it\n",
+		       "heap", (double)heap_bytes() / (1 << 20));
+	snprintf(no, sizeof no,
+		 "no, registered memory of two ranks is copied through messages, twice: %s", why);
+	answer_show("single_copy", "single-copy", usable,
+		    "yes: the kernel copies between registered memory of two ranks "
+		    "(process_vm_readv)",
+		    no);
+	if (as_json)
+		json_text(&json, "single_copy_why", usable ? NULL : why);
+	limits_show(mem_limits, MEM_LIMITS);
+	end('}');
 }
 
 static const struct {
@@ -179,66 +220,56 @@ enum {
 	JOB_SIZES = sizeof job_sizes / sizeof *job_sizes,
 };
 
-/* -- What has to be found out --------------------------------------------------------- */
-
-struct waiting {
-	uint32_t cores;
-	bool membarrier, futex_waitv;
-};
-
-static struct waiting waiting_find(void)
-{
-	_Atomic uint64_t word[2] = { 1, 1 };
-	_Atomic uint64_t *const words[2] = { &word[0], &word[1] };
-	struct waiting w = { .cores = cpu_count(), .membarrier = barrier_register() };
-	w.futex_waitv = futex_wait_many(words, 2, 0, 0) !=
-			-ENOSYS; /* the value is another: returns at once */
-	return w;
-}
-
-/* -- Text ----------------------------------------------------------------------------- */
-
-static void text_provides(unsigned provides)
+static void provides_show(unsigned provides)
 {
 	const char *between = "";
-	printf("  %-14s ", "");
+	begin("provides", '[', NULL);
+	if (!as_json)
+		printf("  %-14s ", "");
 	for (int c = 0; c < CAPABILITIES; c++)
-		if (provides & capabilities[c].bit) {
+		if (provides & capabilities[c].bit && as_json) {
+			json_text(&json, NULL, capabilities[c].name);
+		} else if (provides & capabilities[c].bit) {
 			printf("%s%s", between, capabilities[c].phrase);
 			between = ", ";
 		}
-	puts(provides ? "" : "promises nothing by itself");
+	if (!as_json)
+		puts(provides ? "" : "promises nothing by itself");
+	end(']');
 }
 
-static void text_networks(void)
+static void networks_show(void)
 {
-	puts("networks");
+	begin("networks", '[', "networks");
 	for (int i = 0; net_table[i]; i++) {
 		char why[400] = "";
 		bool usable = net_table[i]->usable(why, sizeof why);
-		printf("  %-14s %s: %s\n", net_table[i]->name,
-		       usable ? "usable" : "not usable here", usable ? net_table[i]->reach : why);
-		if (usable && *why)
+		usable_show(net_table[i]->name, "reach", net_table[i]->reach, usable, why);
+		if (usable && *why && !as_json)
 			printf("  %-14s %s\n", "", why);
-		text_provides(net_table[i]->provides);
+		provides_show(net_table[i]->provides);
+		end('}');
 	}
+	end(']');
 }
 
-static void text_launchers(void)
+static void launchers_show(void)
 {
-	puts("\nlaunchers");
-	printf("  %-14s usable: needs nothing\n", "tern run");
+	char path[PATH_MAX];
+	begin("launchers", '[', "\nlaunchers");
+	if (!as_json)
+		printf("  %-14s usable: needs nothing\n", "tern run");
 	for (int i = 0; i < PMI_PROTOCOLS; i++) {
 		char why[400] = "";
 		bool usable = pmi_table[i]->usable(why, sizeof why);
-		printf("  %-14s %s: %s\n", pmi_table[i]->name,
-		       usable ? "usable" : "not usable here",
-		       usable ? pmi_table[i]->starters : why);
+		usable_show(pmi_table[i]->name, "starters", pmi_table[i]->starters, usable, why);
+		end('}');
 	}
-	char path[PATH_MAX];
+	end(']');
+	if (as_json)
+		return;
 	int rc = program_find(path);
-	printf("  %-14s %s: %s\n", "tern-link", rc ? "not usable here" : "usable",
-	       rc ? tern_strerror(rc) : path);
+	usable_show("tern-link", NULL, path, !rc, rc ? tern_strerror(rc) : NULL);
 }
 
 /* Where the memory of a job goes. */
@@ -259,179 +290,114 @@ static const struct part {
 };
 enum { MEMORY_PARTS = sizeof memory_parts / sizeof *memory_parts };
 
-static void text_memory(void)
+static void memory_show(void)
 {
-	puts("\nshared memory by part, KiB");
+	begin("memory_parts", '{', "\nshared memory by part, KiB");
 	for (int i = 0; i < MEMORY_PARTS; i++)
-		printf("  %-14s %10.1f  %s\n", memory_parts[i].name,
-		       (double)memory_parts[i].bytes / 1024, memory_parts[i].when);
-	puts("\nshared memory of a job, MiB");
-	printf("  %-14s %10s %16s %16s %16s\n", "ranks", "at start", "neighbours talk",
-	       "all say a word", "all pairs talk");
+		if (as_json)
+			json_whole(&json, memory_parts[i].name, memory_parts[i].bytes);
+		else
+			printf("  %-14s %10.1f  %s\n", memory_parts[i].name,
+			       (double)memory_parts[i].bytes / 1024, memory_parts[i].when);
+	end('}');
+	begin("memory", '[', "\nshared memory of a job, MiB");
+	if (!as_json)
+		printf("  %-14s %10s %16s %16s %16s\n", "ranks", "at start", "neighbours talk",
+		       "all say a word", "all pairs talk");
 	for (int i = 0; i < JOB_SIZES; i++) {
 		struct job_needs n;
 		job_needs(job_sizes[i], &n);
-		printf("  %-14u %10.2f %16.2f %16.2f %16.2f\n", job_sizes[i],
-		       (double)n.start / (1 << 20), (double)n.neighbours / (1 << 20),
-		       (double)n.few_words / (1 << 20), (double)n.all_pairs / (1 << 20));
+		if (!as_json) {
+			printf("  %-14u %10.2f %16.2f %16.2f %16.2f\n", job_sizes[i],
+			       (double)n.start / (1 << 20), (double)n.neighbours / (1 << 20),
+			       (double)n.few_words / (1 << 20), (double)n.all_pairs / (1 << 20));
+			continue;
+		}
+		const struct limit needs[] = { { "ranks", job_sizes[i], NULL },
+					       { "start", n.start, NULL },
+					       { "neighbours", n.neighbours, NULL },
+					       { "few_words", n.few_words, NULL },
+					       { "all_pairs", n.all_pairs, NULL } };
+		begin(NULL, '{', NULL);
+		limits_show(needs, sizeof needs / sizeof *needs);
+		end('}');
 	}
+	end(']');
 }
 
-static void text_waiting(void)
+static void waiting_show(void)
 {
-	struct waiting w = waiting_find();
-	puts("\nwaiting");
-	printf("  %-14s %u that this process may use\n", "cores", w.cores);
-	printf("  %-14s %s\n", "membarrier",
-	       w.membarrier
-		       ? "yes: a rank that waits sleeps until it is woken"
-		       : "refused (Linux 4.16 has it; a container's seccomp rules must allow it): "
-			 "a rank that waits takes naps instead");
-	printf("  %-14s %s\n", "futex_waitv",
-	       w.futex_waitv
-		       ? "yes: a thread with several endpoints sleeps on all of them"
-		       : "not in this kernel (Linux 5.16 has it): a thread with several endpoints "
-			 "takes naps");
+	_Atomic uint64_t word[2] = { 1, 1 };
+	_Atomic uint64_t *const words[2] = { &word[0], &word[1] };
+	begin("waiting", '{', "\nwaiting");
+	if (as_json)
+		json_whole(&json, "cores", cpu_count());
+	else
+		printf("  %-14s %u that this process may use\n", "cores", cpu_count());
+	answer_show("membarrier", "membarrier", barrier_register(),
+		    "yes: a rank that waits sleeps until it is woken",
+		    "refused (Linux 4.16 has it; a container's seccomp rules must allow it): "
+		    "a rank that waits takes naps instead");
+	answer_show("futex_waitv", "futex_waitv",
+		    futex_wait_many(words, 2, 0, 0) != -ENOSYS, /* another value: returns at once */
+		    "yes: a thread with several endpoints sleeps on all of them",
+		    "not in this kernel (Linux 5.16 has it): a thread with several endpoints "
+		    "takes naps");
+	end('}');
 }
 
-static void text_settings(void)
+static void setting_show(enum setting s)
 {
-	for (int s = 0; s < SETTING_COUNT; s++) {
-		if (s == 0 || s == SETTING_DEVELOPERS)
-			puts(s ? "\nsettings for developers, see tern-developer(7)" : "\nsettings");
-		const char *value = setting_text((enum setting)s),
-			   *problem = setting_problem((enum setting)s);
-		printf("  %-17s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-",
-		       setting_given((enum setting)s) ? "environment" : "default",
+	const char *value = setting_text(s), *problem = setting_problem(s),
+		   *from = setting_given(s) ? "environment" : "default";
+	if (!as_json) {
+		printf("  %-17s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-", from,
 		       setting_table[s].meaning);
 		if (problem)
 			printf("  %-17s wrong: %s\n", "", problem);
+		return;
 	}
+	json_begin(&json, NULL, '{');
+	json_text(&json, "name", setting_table[s].name);
+	json_text(&json, "value", value);
+	json_text(&json, "from", from);
+	json_text(&json, "meaning", setting_table[s].meaning);
+	json_truth(&json, "developer", s >= SETTING_DEVELOPERS);
+	json_text(&json, "problem", problem);
+	json_end(&json, '}');
 }
 
-static void text(void)
+static void info_show(void)
 {
-	printf("tern %s, layout %u\n\n", TERN_VERSION, TERN_LAYOUT);
-	text_networks();
-	text_launchers();
-	puts("\nlimits");
-	text_limits(limits, LIMITS);
-	text_memory();
-	text_mem();
-	text_waiting();
-	text_settings();
-}
-
-/* -- JSON ----------------------------------------------------------------------------- */
-
-static void json_networks(struct json *j)
-{
-	json_begin(j, "networks", '[');
-	for (int i = 0; net_table[i]; i++) {
-		char why[400] = "";
-		bool usable = net_table[i]->usable(why, sizeof why);
-		json_begin(j, NULL, '{');
-		json_text(j, "name", net_table[i]->name);
-		json_text(j, "reach", net_table[i]->reach);
-		json_truth(j, "usable", usable);
-		json_text(j, "why", usable ? NULL : why);
-		json_begin(j, "provides", '[');
-		for (int c = 0; c < CAPABILITIES; c++)
-			if (net_table[i]->provides & capabilities[c].bit)
-				json_text(j, NULL, capabilities[c].name);
-		json_end(j, ']');
-		json_end(j, '}');
+	begin(NULL, '{', NULL);
+	if (as_json) {
+		json_text(&json, "version", TERN_VERSION);
+		json_whole(&json, "layout", TERN_LAYOUT);
+	} else {
+		printf("tern %s, layout %u\n\n", TERN_VERSION, TERN_LAYOUT);
 	}
-	json_end(j, ']');
-}
-
-static void json_launchers(struct json *j)
-{
-	json_begin(j, "launchers", '[');
-	for (int i = 0; i < PMI_PROTOCOLS; i++) {
-		char why[400] = "";
-		bool usable = pmi_table[i]->usable(why, sizeof why);
-		json_begin(j, NULL, '{');
-		json_text(j, "name", pmi_table[i]->name);
-		json_text(j, "starters", pmi_table[i]->starters);
-		json_truth(j, "usable", usable);
-		json_text(j, "why", usable ? NULL : why);
-		json_end(j, '}');
-	}
-	json_end(j, ']');
-}
-
-static void json_memory(struct json *j)
-{
-	json_begin(j, "memory_parts", '{');
-	for (int i = 0; i < MEMORY_PARTS; i++)
-		json_whole(j, memory_parts[i].name, memory_parts[i].bytes);
-	json_end(j, '}');
-	json_begin(j, "memory", '[');
-	for (int i = 0; i < JOB_SIZES; i++) {
-		struct job_needs n;
-		job_needs(job_sizes[i], &n);
-		json_begin(j, NULL, '{');
-		json_whole(j, "ranks", job_sizes[i]);
-		json_whole(j, "start", n.start);
-		json_whole(j, "neighbours", n.neighbours);
-		json_whole(j, "few_words", n.few_words);
-		json_whole(j, "all_pairs", n.all_pairs);
-		json_end(j, '}');
-	}
-	json_end(j, ']');
-}
-
-static void json_waiting(struct json *j)
-{
-	struct waiting w = waiting_find();
-	json_begin(j, "waiting", '{');
-	json_whole(j, "cores", w.cores);
-	json_truth(j, "membarrier", w.membarrier);
-	json_truth(j, "futex_waitv", w.futex_waitv);
-	json_end(j, '}');
-}
-
-static void json_settings(struct json *j)
-{
-	json_begin(j, "settings", '[');
+	networks_show();
+	launchers_show();
+	begin("limits", '{', "\nlimits");
+	limits_show(limits, LIMITS);
+	end('}');
+	memory_show();
+	mem_show();
+	waiting_show();
+	begin("settings", '[', "\nsettings");
 	for (int s = 0; s < SETTING_COUNT; s++) {
-		json_begin(j, NULL, '{');
-		json_text(j, "name", setting_table[s].name);
-		json_text(j, "value", setting_text((enum setting)s));
-		json_text(j, "from", setting_given((enum setting)s) ? "environment" : "default");
-		json_text(j, "meaning", setting_table[s].meaning);
-		json_truth(j, "developer", s >= SETTING_DEVELOPERS);
-		json_text(j, "problem", setting_problem((enum setting)s));
-		json_end(j, '}');
+		if (s == SETTING_DEVELOPERS && !as_json)
+			puts("\nsettings for developers, see tern-developer(7)");
+		setting_show((enum setting)s);
 	}
-	json_end(j, ']');
-}
-
-static void json(void)
-{
-	struct json j = { .to = stdout };
-	json_begin(&j, NULL, '{');
-	json_text(&j, "version", TERN_VERSION);
-	json_whole(&j, "layout", TERN_LAYOUT);
-	json_networks(&j);
-	json_launchers(&j);
-	json_begin(&j, "limits", '{');
-	for (int i = 0; i < LIMITS; i++)
-		json_whole(&j, limits[i].name, limits[i].value);
-	json_end(&j, '}');
-	json_memory(&j);
-	json_mem(&j);
-	json_waiting(&j);
-	json_settings(&j);
-	json_end(&j, '}');
+	end(']');
+	end('}');
 }
 
 /* -- The command ------------------------------------------------------------------------ */
 
 int info_main(int argc, char **argv)
 {
-	bool as_json = false;
 	int status;
 	const struct choice choices[] = { { .name = "--json", .flag = &as_json },
 					  { .name = "--help" },
@@ -445,9 +411,7 @@ int info_main(int argc, char **argv)
 	    (optind < argc && !option_unknown(&options, argv[optind])))
 		return status;
 	setting_warn_unknown();
-	if (as_json)
-		json();
-	else
-		text();
+	json.to = stdout;
+	info_show();
 	return 0;
 }

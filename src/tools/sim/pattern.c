@@ -18,12 +18,6 @@ static struct step step_await(uint32_t slot, uint32_t need)
 
 static const struct step step_none = { .dst = NOTHING, .await = NOTHING };
 
-static uint32_t one_slot(const struct play *p)
-{
-	(void)p;
-	return 1;
-}
-
 /* -- All to all: in step k to the node k + 1 behind, so that no node is everybody's next ------ */
 
 static uint32_t alltoall_steps(const struct play *p)
@@ -76,18 +70,6 @@ static struct step allreduce_step(const struct play *p, uint32_t node, uint32_t 
 
 /* -- Halo: to the four neighbours in a closed grid, and then on when all four have come ------- */
 
-static uint32_t halo_steps(const struct play *p)
-{
-	(void)p;
-	return 8;
-}
-
-static uint32_t halo_slots(const struct play *p)
-{
-	(void)p;
-	return 4;
-}
-
 static struct step halo_step(const struct play *p, uint32_t node, uint32_t k, uint32_t round)
 {
 	uint32_t w = p->width, h = p->nodes / w, x = node % w, y = node / w;
@@ -97,18 +79,6 @@ static struct step halo_step(const struct play *p, uint32_t node, uint32_t k, ui
 }
 
 /* -- Random: requests to any node, with answers, a few at a time ------------------------------ */
-
-static uint32_t random_steps(const struct play *p)
-{
-	(void)p;
-	return 2;
-}
-
-static uint32_t random_slots(const struct play *p)
-{
-	(void)p;
-	return 2;
-}
 
 static struct step random_step(const struct play *p, uint32_t node, uint32_t k, uint32_t round)
 {
@@ -123,14 +93,14 @@ static struct step random_step(const struct play *p, uint32_t node, uint32_t k, 
 }
 
 const struct pattern pattern_table[] = {
-	{ "alltoall", "every node sends one packet to every other", alltoall_steps, one_slot,
-	  alltoall_step },
+	{ "alltoall", "every node sends one packet to every other", .slots = 1,
+	  .many_steps = alltoall_steps, .step = alltoall_step },
 	{ "allreduce", "recursive doubling: log2 N packets from each node, one behind the other",
-	  allreduce_steps, allreduce_steps, allreduce_step },
-	{ "halo", "to the four neighbours in a closed grid, then wait for theirs", halo_steps,
-	  halo_slots, halo_step },
-	{ "random", "requests to nodes at random, each with an answer, 8 at a time", random_steps,
-	  random_slots, random_step },
+	  .many_steps = allreduce_steps, .step = allreduce_step },
+	{ "halo", "to the four neighbours in a closed grid, then wait for theirs", .steps = 8,
+	  .slots = 4, .step = halo_step },
+	{ "random", "requests to nodes at random, each with an answer, 8 at a time", .steps = 2,
+	  .slots = 2, .step = random_step },
 	{ 0 },
 };
 

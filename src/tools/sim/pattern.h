@@ -24,8 +24,8 @@ struct play;
 
 struct pattern {
 	const char *name, *meaning;
-	uint32_t (*steps)(const struct play *p);
-	uint32_t (*slots)(const struct play *p);
+	uint32_t steps, slots; /* of each node; without slots, as many as steps */
+	uint32_t (*many_steps)(const struct play *p); /* where the nodes say how many */
 	struct step (*step)(const struct play *p, uint32_t node, uint32_t step, uint32_t round);
 };
 extern const struct pattern pattern_table[]; /* ends with a name of NULL */

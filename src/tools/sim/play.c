@@ -194,9 +194,10 @@ static int play_through(struct machine *m)
 
 int pattern_play(const struct play *p, struct machine *m)
 {
+	const struct pattern *by = p->pattern;
 	now = (struct playing){ .play = p,
-				.steps = p->pattern->steps(p),
-				.slots = p->pattern->slots(p) };
+				.steps = by->many_steps ? by->many_steps(p) : by->steps };
+	now.slots = by->slots ? by->slots : now.steps;
 	now.player = calloc(p->nodes, sizeof *now.player);
 	now.count = calloc((size_t)p->nodes * now.slots, sizeof *now.count);
 	int rc = now.player && now.count ? play_through(m)

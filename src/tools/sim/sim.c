@@ -113,6 +113,16 @@ static bool options_fit(const struct sim_options *o)
 
 /* -- The command ------------------------------------------------------------------------------ */
 
+/* How fast a program was simulated. */
+static void speed_print(const struct figures *f)
+{
+	double packets = f->packets ? (double)f->packets : 1, each = f->cpu / packets;
+	printf("%u ranks: %llu packets handled, %.2f switches each, in %.2f s of CPU time: %.2f us "
+	       "each, %.0f a second\n",
+	       f->nodes, (unsigned long long)f->packets, (double)f->switches / packets,
+	       f->cpu / 1e6, each, each > 0 ? 1e6 / each : 0);
+}
+
 static void run_text(const struct sim_options *o, struct sim_run *run)
 {
 	run->nodes = o->nodes;

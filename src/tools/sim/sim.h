@@ -41,8 +41,6 @@ int sim_once(const struct sim_options *o, const struct sim_run *run, bool quiet,
 
 /* Becomes the program's job: returns only the status of what went wrong. */
 int sim_start(const struct sim_options *o, const struct sim_run *run);
-/* How fast a program was simulated, and what a bare switch between processes takes here. */
-void speed_print(const struct figures *f);
 /* Says what is wrong; the status to end with. */
 int sim_refuse(int rc);
 
