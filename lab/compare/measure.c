@@ -27,8 +27,11 @@ enum {
 	UPDATES = 64, /* times PEER_AHEAD of each rank are a call */
 };
 
+struct operation;
+
 /* What a row's call needs to know. */
 struct call {
+	const struct operation *op;
 	size_t n; /* doubles */
 	uint64_t count;
 	double salt; /* in the values of a call that is checked */
@@ -42,10 +45,10 @@ struct operation {
 	bool pair;   /* between ranks 0 and 1: measured among two only */
 	bool sized;  /* has a size other than 8 bytes */
 	bool blocks; /* a call moves as many blocks as there are ranks */
+	void (*once)(size_t at, size_t n, int root); /* a collective, from `in` to `out` */
 };
 
 struct row {
-	const struct operation *op;
 	struct call call;
 	double least; /* ns of one call, so far */
 };
@@ -236,99 +239,88 @@ static uint64_t barrier_check(const struct call *c)
 	return passed < last;
 }
 
-static void broadcast_run(const struct call *c)
+/* Collectives: what one call does with the buffers at a place. */
+static void broadcast_once(size_t at, size_t n, int root)
+{
+	peer_broadcast(root, in + at, n);
+}
+
+static void reduce_once(size_t at, size_t n, int root)
+{
+	peer_reduce(root, in + at, out + at, n);
+}
+
+static void allreduce_once(size_t at, size_t n, int root)
+{
+	(void)root;
+	peer_allreduce(in + at, out + at, n);
+}
+
+static void allgather_once(size_t at, size_t n, int root)
+{
+	(void)root;
+	peer_allgather(in + at, n, out + at);
+}
+
+static void alltoall_once(size_t at, size_t n, int root)
+{
+	(void)root;
+	peer_alltoall(in + at, out + at, n);
+}
+
+static size_t blocks_of(const struct call *c)
+{
+	return c->op->blocks ? (size_t)peer_ranks() : 1;
+}
+
+static void collective_run(const struct call *c)
 {
 	for (uint64_t i = 0; i < c->count; i++)
-		peer_broadcast((int)(i % (uint64_t)peer_ranks()), in + place(c->n), c->n);
+		c->op->once(place(c->n * blocks_of(c)), c->n, (int)(i % (uint64_t)peer_ranks()));
 }
 
 static uint64_t broadcast_check(const struct call *c)
 {
 	int root = (int)c->salt % peer_ranks();
-	double *at = in + place(c->n);
+	size_t at = place(c->n);
 	if (peer_rank() == root)
-		fill(at, c->n, root, c->salt);
+		fill(in + at, c->n, root, c->salt);
 	else
-		poison(at, c->n);
-	peer_broadcast(root, at, c->n);
-	return differ(at, c->n, root, c->salt);
+		poison(in + at, c->n);
+	broadcast_once(at, c->n, root);
+	return differ(in + at, c->n, root, c->salt);
 }
 
-static void reduce_run(const struct call *c)
-{
-	for (uint64_t i = 0; i < c->count; i++) {
-		size_t at = place(c->n);
-		peer_reduce((int)(i % (uint64_t)peer_ranks()), in + at, out + at, c->n);
-	}
-}
-
-static uint64_t reduce_check(const struct call *c)
+/* Of a sum at one rank, or at all. */
+static uint64_t sum_check(const struct call *c)
 {
 	int root = (int)c->salt % peer_ranks();
 	size_t at = place(c->n);
 	fill(in + at, c->n, peer_rank(), c->salt);
 	poison(out + at, c->n);
-	peer_reduce(root, in + at, out + at, c->n);
-	return peer_rank() == root ? sums_differ(out + at, c->n, c->salt) : 0;
+	c->op->once(at, c->n, root);
+	return c->op->once == reduce_once && peer_rank() != root
+		       ? 0
+		       : sums_differ(out + at, c->n, c->salt);
 }
 
-static void allreduce_run(const struct call *c)
-{
-	for (uint64_t i = 0; i < c->count; i++) {
-		size_t at = place(c->n);
-		peer_allreduce(in + at, out + at, c->n);
-	}
-}
-
-static uint64_t allreduce_check(const struct call *c)
-{
-	size_t at = place(c->n);
-	fill(in + at, c->n, peer_rank(), c->salt);
-	poison(out + at, c->n);
-	peer_allreduce(in + at, out + at, c->n);
-	return sums_differ(out + at, c->n, c->salt);
-}
-
-static void allgather_run(const struct call *c)
-{
-	for (uint64_t i = 0; i < c->count; i++) {
-		size_t at = place(c->n * (size_t)peer_ranks());
-		peer_allgather(in + at, c->n, out + at);
-	}
-}
-
-static uint64_t allgather_check(const struct call *c)
-{
-	size_t at = place(c->n * (size_t)peer_ranks());
-	uint64_t wrong = 0;
-	fill(in + at, c->n, peer_rank(), c->salt);
-	poison(out + at, c->n * (size_t)peer_ranks());
-	peer_allgather(in + at, c->n, out + at);
-	for (int r = 0; r < peer_ranks(); r++)
-		wrong += differ(out + at + c->n * (size_t)r, c->n, r, c->salt);
-	return wrong;
-}
-
-static void alltoall_run(const struct call *c)
-{
-	for (uint64_t i = 0; i < c->count; i++) {
-		size_t at = place(c->n * (size_t)peer_ranks());
-		peer_alltoall(in + at, out + at, c->n);
-	}
-}
-
-/* The block from rank a to rank b is that of the number a * ranks + b. */
-static uint64_t alltoall_check(const struct call *c)
+/*
+ * A block of each rank, for all ranks or one for each: that from rank a to rank b is then of the
+ * number a * ranks + b.
+ */
+static uint64_t blocks_check(const struct call *c)
 {
 	int ranks = peer_ranks(), own = peer_rank();
+	bool each = c->op->once == alltoall_once;
 	size_t at = place(c->n * (size_t)ranks);
 	uint64_t wrong = 0;
-	for (int r = 0; r < ranks; r++)
-		fill(in + at + c->n * (size_t)r, c->n, own * ranks + r, c->salt);
+	for (int r = 0; r < (each ? ranks : 1); r++)
+		fill(in + at + c->n * (size_t)r, c->n, each ? own * ranks + r : own, c->salt);
 	poison(out + at, c->n * (size_t)ranks);
-	peer_alltoall(in + at, out + at, c->n);
+	c->op->once(at, c->n, 0);
 	for (int r = 0; r < ranks; r++)
-		wrong += differ(out + at + c->n * (size_t)r, c->n, r * ranks + own, c->salt);
+		wrong += differ(out + at + c->n * (size_t)r, c->n, each ? r * ranks + own : r,
+				c->salt);
 	return wrong;
 }
 
@@ -365,13 +357,16 @@ static const struct operation operations[] = {
 	{ "put", NEEDS(peer_put), puts_run, puts_check, .pair = true, .sized = true },
 	{ "get", NEEDS(peer_get), gets_run, gets_check, .pair = true, .sized = true },
 	{ "barrier", NEEDS(peer_broadcast), barrier_run, barrier_check },
-	{ "broadcast", NEEDS(peer_broadcast), broadcast_run, broadcast_check, .sized = true },
-	{ "reduce", NEEDS(peer_reduce), reduce_run, reduce_check, .sized = true },
-	{ "allreduce", NEEDS(peer_allreduce), allreduce_run, allreduce_check, .sized = true },
-	{ "allgather", NEEDS(peer_allgather), allgather_run, allgather_check, .sized = true,
-	  .blocks = true },
-	{ "alltoall", NEEDS(peer_alltoall), alltoall_run, alltoall_check, .sized = true,
-	  .blocks = true },
+	{ "broadcast", NEEDS(peer_broadcast), collective_run, broadcast_check, .sized = true,
+	  .once = broadcast_once },
+	{ "reduce", NEEDS(peer_reduce), collective_run, sum_check, .sized = true,
+	  .once = reduce_once },
+	{ "allreduce", NEEDS(peer_allreduce), collective_run, sum_check, .sized = true,
+	  .once = allreduce_once },
+	{ "allgather", NEEDS(peer_allgather), collective_run, blocks_check, .sized = true,
+	  .blocks = true, .once = allgather_once },
+	{ "alltoall", NEEDS(peer_alltoall), collective_run, blocks_check, .sized = true,
+	  .blocks = true, .once = alltoall_once },
 	{ "updates", NEEDS(peer_updates), updates_run, updates_check },
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
@@ -387,7 +382,7 @@ static void row_add(const struct operation *op, size_t bytes)
 	if (!op->needs || (op->pair && ranks != 2) ||
 	    bytes * (op->blocks ? ranks : 1) > TOTAL_MOST || n_rows == ROWS_MOST)
 		return;
-	rows[n_rows++] = (struct row){ .op = op, .call.n = bytes / sizeof(double) };
+	rows[n_rows++] = (struct row){ .call = { .op = op, .n = bytes / sizeof(double) } };
 }
 
 /* Whether the word stands in a list with commas. */
@@ -421,7 +416,7 @@ static double row_time(const struct row *row)
 {
 	peer_barrier();
 	double began = now();
-	row->op->run(&row->call);
+	row->call.op->run(&row->call);
 	return peer_max(now() - began) / (double)row->call.count;
 }
 
@@ -459,9 +454,9 @@ static bool row_play(struct row *row, unsigned round, double ns)
 	row->call.count = row_count(row, ns);
 	double each = row_time(row);
 	row->least = each < row->least ? each : row->least;
-	bool right = peer_max((double)row->op->check(&row->call)) == 0;
+	bool right = peer_max((double)row->call.op->check(&row->call)) == 0;
 	if (peer_rank() == 0) {
-		printf("%s,%d,%zu,%.1f,%s\n", row->op->name, peer_ranks(),
+		printf("%s,%d,%zu,%.1f,%s\n", row->call.op->name, peer_ranks(),
 		       row->call.n * sizeof(double), each, right ? "yes" : "no");
 		fflush(stdout);
 	}
