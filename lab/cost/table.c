@@ -114,40 +114,45 @@ static void table_packet(const struct cost_study *s, bool bold)
 
 /* -- Table 2 --------------------------------------------------------------------------------- */
 
-/* Like for like: the same protocol, packets of four words, every message with its feature. */
-static void table_protocol(const struct cost_study *s, enum cost_form form, unsigned words)
+/* The study's figures and Tern's, by feature; in groups too, unless that is NULL. */
+static void beside_paper(const struct cost_tally *paper, const struct cost_tally *tern,
+			 const struct cost_tally *group)
 {
-	enum { COLUMNS = 7 };
-	char name[40];
-	bool finite = form == COST_FINITE;
-	snprintf(name, sizeof name, "%s-%u-by-4", finite ? "block" : "ordered", words);
-	const struct cost_result *r = study_find(s, name);
-	snprintf(name, sizeof name, "grouped-%u-by-4", words);
-	const struct cost_result *group = finite ? NULL : study_find(s, name);
-	const struct cost_tally *paper = paper_sequence(form, words);
-	const struct column c[COLUMNS] = {
+	const struct column c[] = {
 		{ 8, paper, COST_SOURCE, -1 },
 		{ 8, paper, COST_DESTINATION, -1 },
 		{ 8, paper, -1, -1 },
-		{ 12, &r->steady, COST_SOURCE, -1 },
-		{ 8, &r->steady, COST_DESTINATION, -1 },
-		{ 8, &r->steady, -1, -1 },
-		{ 12, group ? &group->steady : NULL, -1, -1 },
+		{ 12, tern, COST_SOURCE, -1 },
+		{ 8, tern, COST_DESTINATION, -1 },
+		{ 8, tern, -1, -1 },
+		{ 12, group, -1, -1 },
 	};
-	unsigned columns = group ? COLUMNS : COLUMNS - 1;
-	printf("\n%s sequence, %u words, %u packets (%s)\n", finite ? "finite" : "indefinite",
-	       words, r->op->packets, r->op->name);
+	unsigned columns = sizeof c / sizeof *c - !group;
 	printf("%-20s%24s%28s%s\n", "", "CMAM, CM-5", "Tern, shared memory",
 	       group ? "   in groups" : "");
 	printf("%-20s%8s%8s%8s%12s%8s%8s%s\n", "", "src", "dst", "both", "src", "dst", "both",
 	       group ? "        both" : "");
 	feature_rows(false, c, columns);
 	row("total", false, c, columns, COST_ALL);
-	printf("%-20s%24s%28.2f", "of CMAM's", "",
-	       (double)cost_sum(&r->steady, COST_ALL) / (double)cost_sum(paper, COST_ALL));
+}
+
+/* Like for like: the same protocol, packets of four words, every message with its feature. */
+static void table_protocol(const struct cost_study *s, enum cost_form form, unsigned words)
+{
+	char name[40];
+	bool finite = form == COST_FINITE;
+	snprintf(name, sizeof name, "%s-%u-by-4", finite ? "block" : "ordered", words);
+	const struct cost_result *r = study_find(s, name);
+	snprintf(name, sizeof name, "grouped-%u-by-4", words);
+	const struct cost_tally *group = finite ? NULL : &study_find(s, name)->steady;
+	const struct cost_tally *paper = paper_sequence(form, words);
+	double all = (double)cost_sum(paper, COST_ALL);
+	printf("\n%s sequence, %u words, %u packets (%s)\n", finite ? "finite" : "indefinite",
+	       words, r->op->packets, r->op->name);
+	beside_paper(paper, &r->steady, group);
+	printf("%-20s%24s%28.2f", "of CMAM's", "", (double)cost_sum(&r->steady, COST_ALL) / all);
 	if (group)
-		printf("%12.2f", (double)cost_sum(&group->steady, COST_ALL) /
-					 (double)cost_sum(paper, COST_ALL));
+		printf("%12.2f", (double)cost_sum(group, COST_ALL) / all);
 	putchar('\n');
 }
 
@@ -171,28 +176,16 @@ static void table_protocols(const struct cost_study *s, bool bold)
 
 static void table_sequence(const struct cost_study *s, enum cost_form form, unsigned words)
 {
-	enum { COLUMNS = 6 };
 	const struct cost_result *r = study_best(s, form, words);
 	const struct cost_tally *paper = paper_sequence(form, words);
-	const struct column c[COLUMNS] = {
-		{ 8, paper, COST_SOURCE, -1 },
-		{ 8, paper, COST_DESTINATION, -1 },
-		{ 8, paper, -1, -1 },
-		{ 12, &r->steady, COST_SOURCE, -1 },
-		{ 8, &r->steady, COST_DESTINATION, -1 },
-		{ 8, &r->steady, -1, -1 },
-	};
+	const int64_t *copy = r->steady.copy;
 	printf("\n%s, %u words: %s (%s)\n", form == COST_FINITE ? "finite sequence" : "stream",
 	       words, r->op->what, r->op->name);
-	printf("%-20s%24s%28s\n", "", "CMAM, CM-5", "Tern, shared memory");
-	printf("%-20s%8s%8s%8s%12s%8s%8s\n", "", "src", "dst", "both", "src", "dst", "both");
-	feature_rows(false, c, COLUMNS);
-	row("total", false, c, COLUMNS, COST_ALL);
+	beside_paper(paper, &r->steady, NULL);
 	printf("%-20s%24lld%28s\n", "on a better network", (long long)of(paper, -1, COST_BASE), "");
-	if (r->steady.copy[0] + r->steady.copy[1])
-		printf("%-20s%24s%12lld%8lld%8lld\n", "in it, the copy", "",
-		       (long long)r->steady.copy[0], (long long)r->steady.copy[1],
-		       (long long)(r->steady.copy[0] + r->steady.copy[1]));
+	if (copy[0] + copy[1])
+		printf("%-20s%24s%12lld%8lld%8lld\n", "in it, the copy", "", (long long)copy[0],
+		       (long long)copy[1], (long long)(copy[0] + copy[1]));
 }
 
 static void table_sequences(const struct cost_study *s, bool bold)
