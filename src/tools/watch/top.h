@@ -64,18 +64,21 @@ bool top_over(const struct top *t); /* every rank has ended */
 void top_look(struct top *t);       /* the next look; rates are those since the one before */
 void top_order(struct top *t);      /* rows by the chosen column */
 
-/* Lines of the table, without a line end. */
-void top_head_text(const struct top *t, char *text, size_t room);
-void top_columns_text(const struct top *t, char *text, size_t room);
-void top_row_text(const struct top *t, const struct top_row *r, char *text, size_t room);
-void top_handler_text(const struct top_handler *h, char *text,
-		      size_t room); /* NULL: the columns' names */
-
+/* Calls `emit` for each line of the table, from the row `first` on; a text has no line end. */
+enum top_line {
+	TOP_LINE_HEAD,
+	TOP_LINE_COLUMNS,
+	TOP_LINE_ROW,
+	TOP_LINE_WAITING, /* a row of one that waits */
+	TOP_LINE_PACKETS,
+	TOP_LINE_NAMES, /* of the columns of handlers */
+	TOP_LINE_HANDLER,
+};
+typedef void top_emit(void *to, enum top_line line, const char *text);
+void top_show(const struct top *t, uint32_t first, top_emit *emit, void *to);
 /* The next worker of the row's rank behind `w`, or the first for NULL; NULL: no more. */
 const struct top_row *top_worker(const struct top *t, const struct top_row *r,
 				 const struct top_row *w);
-bool top_packets_text(const struct top *t, char *text, size_t room); /* false if there are none */
-
 void top_print(const struct top *t);
 void top_json(const struct top *t);
 

@@ -11,6 +11,7 @@
 struct view {
 	int top;     /* the first row shown */
 	int line;    /* where the next line goes */
+	int room;    /* lines for ranks, which leave some to handlers */
 	bool frozen; /* with p: the figures stay */
 };
 
@@ -24,47 +25,26 @@ static void line_draw(struct view *v, const char *text, int attributes)
 	v->line++;
 }
 
-static void handlers_draw(struct view *v, const struct top *t)
+static void line_take(void *to, enum top_line line, const char *text)
 {
-	char text[320];
-	if (!t->handlers || v->line + 2 >= LINES)
+	static const int attributes[] = { [TOP_LINE_COLUMNS] = A_REVERSE,
+					  [TOP_LINE_WAITING] = A_DIM,
+					  [TOP_LINE_NAMES] = A_BOLD,
+					  [TOP_LINE_HANDLER] = A_NORMAL };
+	struct view *v = to;
+	if ((line == TOP_LINE_ROW || line == TOP_LINE_WAITING) && v->line >= v->room)
 		return;
-	v->line++;
-	top_handler_text(NULL, text, sizeof text);
-	line_draw(v, text, A_BOLD);
-	for (unsigned i = 0; i < t->handlers; i++) {
-		top_handler_text(&t->handler[i], text, sizeof text);
-		line_draw(v, text, A_NORMAL);
-	}
-}
-
-static void row_draw(struct view *v, const struct top *t, const struct top_row *r)
-{
-	char text[320];
-	top_row_text(t, r, text, sizeof text);
-	line_draw(v, text, r->now.waits ? A_DIM : A_NORMAL);
+	if (line == TOP_LINE_NAMES) /* behind an empty line, or not at all */
+		v->line = v->line + 2 >= LINES ? LINES : v->line + 1;
+	line_draw(v, text, attributes[line]);
 }
 
 static void screen_draw(struct view *v, const struct top *t)
 {
-	char text[320];
-	int size = (int)t->watch.job.size;
-	int room = t->handlers ? LINES * 2 / 3 : LINES - 1; /* ranks leave some lines to handlers */
 	erase();
 	v->line = 0;
-	top_head_text(t, text, sizeof text);
-	line_draw(v, text, A_NORMAL);
-	top_columns_text(t, text, sizeof text);
-	line_draw(v, text, A_REVERSE);
-	for (int r = v->top; r < size && v->line < room; r++) {
-		row_draw(v, t, &t->row[r]);
-		for (const struct top_row *w = NULL;
-		     (w = top_worker(t, &t->row[r], w)) && v->line < room;)
-			row_draw(v, t, w);
-	}
-	if (top_packets_text(t, text, sizeof text))
-		line_draw(v, text, A_NORMAL);
-	handlers_draw(v, t);
+	v->room = t->handlers ? LINES * 2 / 3 : LINES - 1;
+	top_show(t, (uint32_t)v->top, line_take, v);
 	v->line = LINES - 1;
 	line_draw(v, "q quit   left, right: sort by   up, down: scroll   p pause", A_DIM);
 	refresh();

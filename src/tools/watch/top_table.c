@@ -23,7 +23,7 @@ static void scaled(double value, char *text, size_t room)
 	snprintf(text, room, u && value < 99.95 ? "%.1f%c" : "%.0f%c", value, unit[u]);
 }
 
-void top_head_text(const struct top *t, char *text, size_t room)
+static void head_text(const struct top *t, char *text, size_t room)
 {
 	const struct job_head *h = t->watch.job.head;
 	snprintf(text, room, "job of %d: %u ranks on %u cores, %llu MiB committed%s",
@@ -32,7 +32,7 @@ void top_head_text(const struct top *t, char *text, size_t room)
 		 t->counting ? "" : "; TERN_STATS=1 would count handlers, bytes and what is sent");
 }
 
-void top_columns_text(const struct top *t, char *text, size_t room)
+static void columns_text(const struct top *t, char *text, size_t room)
 {
 	char name[TOP_COLUMNS][16];
 	for (int c = 0; c < TOP_COLUMNS; c++)
@@ -65,7 +65,7 @@ static void worker_text(const struct top_row *r, char *text, size_t room)
 		 "-", "-", "-", 100 * r->figure[TOP_ASLEEP], "-", doing);
 }
 
-void top_row_text(const struct top *t, const struct top_row *r, char *text, size_t room)
+static void row_text(const struct top *t, const struct top_row *r, char *text, size_t room)
 {
 	if (r->worker) {
 		worker_text(r, text, room);
@@ -90,7 +90,7 @@ static void scaled_word(double value, char *text, size_t room)
 	text[strcspn(text, " ")] = 0;
 }
 
-bool top_packets_text(const struct top *t, char *text, size_t room)
+static void packets_text(const struct top *t, char *text, size_t room)
 {
 	char sent[16], received[16], again[16], dropped[16];
 	scaled_word(t->packets.sent, sent, sizeof sent);
@@ -99,10 +99,9 @@ bool top_packets_text(const struct top *t, char *text, size_t room)
 	scaled_word(t->packets.dropped, dropped, sizeof dropped);
 	snprintf(text, room, "packets/s: %s sent, %s received, %s sent again, %s dropped", sent,
 		 received, again, dropped);
-	return t->packets.any;
 }
 
-void top_handler_text(const struct top_handler *h, char *text, size_t room)
+static void handler_text(const struct top_handler *h, char *text, size_t room)
 {
 	char rate[16], bytes[16];
 	if (!h) {
@@ -116,31 +115,40 @@ void top_handler_text(const struct top_handler *h, char *text, size_t room)
 		 (unsigned long long)h->messages);
 }
 
-void top_print(const struct top *t)
+void top_show(const struct top *t, uint32_t first, top_emit *emit, void *to)
 {
 	char text[320];
-	top_head_text(t, text, sizeof text);
-	puts(text);
-	top_columns_text(t, text, sizeof text);
-	puts(text);
-	for (uint32_t r = 0; r < t->watch.job.size; r++) {
-		top_row_text(t, &t->row[r], text, sizeof text);
-		puts(text);
-		for (const struct top_row *w = NULL; (w = top_worker(t, &t->row[r], w));) {
-			top_row_text(t, w, text, sizeof text);
-			puts(text);
+	head_text(t, text, sizeof text);
+	emit(to, TOP_LINE_HEAD, text);
+	columns_text(t, text, sizeof text);
+	emit(to, TOP_LINE_COLUMNS, text);
+	for (uint32_t r = first; r < t->watch.job.size; r++)
+		for (const struct top_row *w = &t->row[r], *next = NULL; w;
+		     w = next = top_worker(t, &t->row[r], next)) {
+			row_text(t, w, text, sizeof text);
+			emit(to, w->now.waits ? TOP_LINE_WAITING : TOP_LINE_ROW, text);
 		}
+	packets_text(t, text, sizeof text);
+	if (t->packets.any)
+		emit(to, TOP_LINE_PACKETS, text);
+	for (unsigned i = 0; i <= t->handlers && t->handlers; i++) {
+		handler_text(i ? &t->handler[i - 1] : NULL, text, sizeof text);
+		emit(to, i ? TOP_LINE_HANDLER : TOP_LINE_NAMES, text);
 	}
-	if (top_packets_text(t, text, sizeof text))
+}
+
+static void line_print(void *to, enum top_line line, const char *text)
+{
+	unsigned *handlers = to;
+	*handlers += line == TOP_LINE_HANDLER;
+	if (*handlers <= HANDLERS_SHOWN)
 		puts(text);
-	for (unsigned i = 0; i < t->handlers && i < HANDLERS_SHOWN; i++) {
-		if (i == 0) {
-			top_handler_text(NULL, text, sizeof text);
-			puts(text);
-		}
-		top_handler_text(&t->handler[i], text, sizeof text);
-		puts(text);
-	}
+}
+
+void top_print(const struct top *t)
+{
+	unsigned handlers = 0;
+	top_show(t, 0, line_print, &handlers);
 	fflush(stdout);
 }
 
