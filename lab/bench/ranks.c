@@ -180,6 +180,7 @@ static void part_play(struct ranks *c, struct bench_rank *p, const struct part *
 	p->size = part->size;
 	p->count = part->count;
 	p->way = part->phase.way;
+	p->act = part->phase.act;
 	ranks_meet(c, p);
 	struct use before = use_now();
 	c->shared->figure[p->rank] = phase_figure(p, &part->phase, c->test->unit);

@@ -26,20 +26,22 @@ struct sizes {
 
 enum { PERF_LIMITS = 2, PERF_RANKS_MOST = 256, PERF_PARTS_MOST = 128, PERF_ALSO_MOST = 4 };
 
+struct bench_rank;
+typedef double perf_phase(struct bench_rank *p); /* its figure */
+typedef int phase_act(struct bench_rank *p);     /* 0, or a negative code */
+
 /* One rank's view of the test it takes part in. */
 struct bench_rank {
 	tern *t; /* NULL in a test of one process */
 	uint32_t rank, ranks, size;
 	uint64_t count;
 	struct raw raw;
-	int way;                     /* of the phase, see struct phase */
+	int way;                     /* of the phase, see struct phase, */
+	phase_act *act;              /* and what a figure times */
 	double also[PERF_ALSO_MOST]; /* further figures of the phase; see struct part */
 	int spare_core;              /* a core that no rank has; -1: there is none */
 	int rc;                      /* a phase that fails leaves its code here */
 };
-
-typedef double perf_phase(struct bench_rank *p); /* its figure */
-typedef int phase_act(struct bench_rank *p);     /* 0, or a negative code */
 
 /*
  * An act that makes one call `count` times, up to the first that fails; `i` counts them. What
@@ -63,7 +65,7 @@ enum phase_time {
 	PHASE_HANDLED, /* the same, until all that was sent has been handled */
 };
 
-/* What the ranks do: an act whose time becomes a figure, or what finds a figure by itself. */
+/* What the ranks do: an act whose time becomes a figure, or what finds a figure in another way. */
 struct phase {
 	enum phase_time time;
 	phase_act *act;

@@ -190,6 +190,11 @@ uint64_t words_acted_after(struct bench_rank *p, phase_act *warm, phase_act *act
 	return words_time(p, warm, act).acted;
 }
 
+double words_acted(struct bench_rank *p)
+{
+	return each_ns(p, words_acted_after(p, p->act, p->act));
+}
+
 uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act)
 {
 	return words_time(p, warm, act).handled;

@@ -53,6 +53,7 @@ double phase_figure(struct bench_rank *p, const struct phase *f, const char *uni
  * of 1, untimed: the other rank may still be on its way.
  */
 uint64_t words_acted_after(struct bench_rank *p, phase_act *warm, phase_act *act);
+perf_phase words_acted; /* ns for each of the phase's acts, after one that is not timed */
 uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act);
 
 /*

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages and puts over libfabric, beside the same provider without Tern. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/bench/words.h"
 #include "lab/perf/fabric.h"
 #include "lab/perf/parts.h"
 #include "lab/perf/perf.h"
-#include "net/ofi/ofi.h"
 #include "tern/mem.h"
 
 static char *source;
@@ -26,30 +24,6 @@ static int ofi_open_beside(struct bench_rank *p, bool waits)
 	source = memset(memory, 1, FABRIC_MOST);
 	target = tern_addr_at(p->t, 1 - p->rank, source);
 	return fabric_bare_open(p, waits);
-}
-
-static bool named_usable(const char *net, char *why, size_t len)
-{
-	const char *given = getenv("TERN_NET");
-	char *before = given ? strdup(given) : NULL;
-	setenv("TERN_NET", net, 1);
-	bool usable = ofi_ops.usable(why, len);
-	if (before)
-		setenv("TERN_NET", before, 1);
-	else
-		unsetenv("TERN_NET");
-	free(before);
-	return usable;
-}
-
-static bool tcp_here(char *why, size_t len)
-{
-	return named_usable("ofi/tcp", why, len);
-}
-
-static bool shm_here(char *why, size_t len)
-{
-	return named_usable("ofi/shm", why, len);
 }
 
 static int ofi_open_test(struct bench_rank *p)
@@ -80,7 +54,6 @@ static const struct test test_ofi_trip = {
 		"fi_tsend and fi_trecv there and back over the same provider, both sides polling",
 	.bar = { { 4, "at most 1.10" } },
 	.set = { { "TERN_NET", "ofi/tcp" } },
-	.usable = tcp_here,
 };
 
 static const struct test test_ofi_wait_trip = {
@@ -101,7 +74,6 @@ static const struct test test_ofi_shm_trip = {
 	{ "ofi-shm-trip", "a request and its reply over libfabric's shm", "ns" },
 	.like = &test_ofi_trip,
 	.set = { { "TERN_NET", "ofi/shm" } },
-	.usable = shm_here,
 };
 
 /* -- Bulk ----------------------------------------------------------------------------------- */
@@ -130,14 +102,12 @@ static const struct test test_ofi_bulk = {
 	.limit_name = "fi_write over the same provider, 4 under way",
 	.bar = { { 1 << 20, "at least 0.90" }, { 4 << 20, "at least 0.90" } },
 	.set = { { "TERN_NET", "ofi/tcp" } },
-	.usable = tcp_here,
 };
 
 static const struct test test_ofi_shm_bulk = {
 	{ "ofi-shm-bulk", "puts into another rank's heap over libfabric's shm", "GB/s" },
 	.like = &test_ofi_bulk,
 	.set = { { "TERN_NET", "ofi/shm" } },
-	.usable = shm_here,
 };
 
 /* -- Scattered memory ------------------------------------------------------------------------ */
@@ -146,7 +116,6 @@ static const struct test test_ofi_parts = {
 	{ "ofi-parts", "a put of runs of 64 bytes, 128 apart, over libfabric's tcp", "us" },
 	.like = &net_parts,
 	.set = { { "TERN_NET", "ofi/tcp" } },
-	.usable = tcp_here,
 };
 
 static const struct test test_ofi_parts_get = {

@@ -3,12 +3,15 @@
 #include "lab/perf/perf.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
 #include "base/setting.h"
 #include "lab/lab.h"
+#include "open/nets.h"
 #include "tools/common/option.h"
+#include "tools/common/svg.h"
 
 /* -- The command line --------------------------------------------------------------------- */
 
@@ -88,9 +91,9 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			: o->flow  ? "--flow"
 			: o->scale ? "--scale"
 				   : "--delivery");
-	if (o->plot && !o->delivery && !o->scale)
-		return option_refuse("--plot draws what --delivery or --scale measures, and cannot "
-				     "be used without");
+	if (o->plot && (o->paper || o->flow || o->list))
+		return option_refuse("--plot draws tests, --delivery and --scale, and cannot be "
+				     "used with anything else");
 	for (unsigned i = 0; i < o->sizes.n; i++)
 		if (!check_size(o, tests, o->sizes.at[i]))
 			return false;
@@ -153,9 +156,31 @@ static void tests_complete(void)
 		}
 }
 
+/* Whether there is the network that a test sets; ofi/PROVIDER goes by TERN_NET. */
+static bool net_usable(const char *named, char *why, size_t len)
+{
+	const char *given = getenv("TERN_NET");
+	char *before = given ? strdup(given) : NULL;
+	bool usable = true;
+	setenv("TERN_NET", named, 1);
+	for (int i = 0; net_table[i]; i++)
+		if (strncmp(named, net_table[i]->name, strcspn(named, "/")) == 0)
+			usable = net_table[i]->usable(why, len);
+	if (before)
+		setenv("TERN_NET", before, 1);
+	else
+		unsetenv("TERN_NET");
+	free(before);
+	return usable;
+}
+
 static bool test_unusable(unsigned i, char *why, size_t len)
 {
-	return tests[i]->usable && !tests[i]->usable(why, len);
+	const struct test *t = tests[i];
+	if (t->usable && !t->usable(why, len))
+		return true;
+	return t->set[0].name && strcmp(t->set[0].name, "TERN_NET") == 0 &&
+	       !net_usable(t->set[0].value, why, len);
 }
 
 /* With two ranks on one core the figures are a scheduler's, but still figures. */
@@ -210,6 +235,7 @@ static int test_run(const struct perf_options *o, struct report *r, const struct
 		return rc;
 	record_fill(&record, &result);
 	report_add(r, &record);
+	plot_add(&record);
 	return 0;
 }
 
@@ -304,6 +330,25 @@ static bool hidden_main(int argc, char **argv, int *status)
 	return true;
 }
 
+/*
+ * --scale: the rows of many ranks, among 2, 4, 8 and so on up to as many as there are cores, and 4
+ * at least: lone trips need 3.
+ */
+static void scale_choose(struct perf_options *o)
+{
+	uint32_t cores = cpu_count(), most = cores < 4 ? 4 : cores;
+	most = most < PERF_RANKS_MOST ? most : PERF_RANKS_MOST;
+	for (unsigned i = 0; tests[i]; i++)
+		for (unsigned k = 0; many_tests[k]; k++)
+			if (tests[i]->name == many_tests[k]->name &&
+			    strcmp(tests[i]->size_name, "ranks") == 0)
+				o->named[i] = ++o->names;
+	for (uint32_t ranks = 2; ranks < most; ranks *= 2)
+		o->sizes.at[o->sizes.n++] = ranks;
+	o->sizes.at[o->sizes.n++] = most;
+	o->rounds = perf_rounds(o, 0, 3);
+}
+
 static int tests_main(const struct perf_options *o)
 {
 	struct report r;
@@ -312,7 +357,7 @@ static int tests_main(const struct perf_options *o)
 	report_end(&r);
 	if (!rc)
 		tests_remark(o, &r);
-	return rc;
+	return rc ? rc : file_write(o->plot, plot_write, NULL);
 }
 
 int perf_main(int argc, char **argv)
@@ -324,11 +369,12 @@ int perf_main(int argc, char **argv)
 		return status;
 	if (o.list)
 		return list();
+	if (o.scale)
+		scale_choose(&o);
 	setting_warn_unknown(); /* here, once, instead of in each process */
 	int rc = o.paper      ? paper_main(&o)
 		 : o.flow     ? flow_main(&o)
 		 : o.delivery ? sweep_main(&o)
-		 : o.scale    ? scale_main(&o)
 			      : tests_main(&o);
 	if (rc)
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));

@@ -29,7 +29,7 @@ enum { PERF_TESTS_MOST = 128 };
 /* What the command line asks for. */
 struct perf_options {
 	bool quick, json, plain, list, paper, delivery, flow, scale;
-	const char *plot;            /* a file for the picture of --delivery or --scale, or NULL */
+	const char *plot;            /* a file for the picture of tests or of --delivery, or NULL */
 	bool named[PERF_TESTS_MOST]; /* which tests of the table were asked for by name, */
 	unsigned names;              /* and how many; 0: all are meant */
 	struct sizes sizes;          /* n is 0 unless given */
@@ -72,6 +72,10 @@ static inline unsigned perf_rounds(const struct perf_options *o, unsigned usual,
 
 void record_fill(struct record *record, struct ranks_result *result);
 
+/* plot.c: a record to be drawn; and all of them, for file_write(), which has nothing to add. */
+void plot_add(const struct record *r);
+int plot_write(const void *nothing, FILE *to);
+
 /* -- What runs instead of the tests; each returns 0, or a negative code with a sentence */
 
 /*
@@ -86,9 +90,6 @@ int paper_main(const struct perf_options *o);
  * with how many packets, and how many of those were sent again.
  */
 int flow_main(const struct perf_options *o);
-
-/* --scale: the rows of many ranks, from 2 ranks to as many as there are cores. */
-int scale_main(const struct perf_options *o);
 
 /* --delivery: how the ways of delivery compare. */
 int sweep_main(const struct perf_options *o);

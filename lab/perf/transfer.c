@@ -49,12 +49,6 @@ static int during_trips(struct bench_rank *p)
 	return p->rc ? p->rc : tern_op_wait(p->t, &op);
 }
 
-static double during_measure(struct bench_rank *p)
-{
-	words_acted_after(p, NULL, during_trips);
-	return times_median(&times);
-}
-
 static int quiet_trips(struct bench_rank *p)
 {
 	times.n = 0;
@@ -63,9 +57,9 @@ static int quiet_trips(struct bench_rank *p)
 	return p->rc;
 }
 
-static double quiet_limit(struct bench_rank *p)
+static double trip_median(struct bench_rank *p)
 {
-	words_acted_after(p, NULL, quiet_trips);
+	words_acted_after(p, NULL, p->act);
 	return times_median(&times);
 }
 
@@ -74,8 +68,8 @@ static const struct test test_during = {
 	{ "bytes", 1 << 20, 256 << 20, { 1, { 256 << 20 } }, { 0 } },
 	.amount = { .count = TIMES_MOST, .rounds = 21, .warm = 1 },
 	.play = { .open = during_open,
-		  .measure.figure = during_measure,
-		  .limit[0].figure = quiet_limit },
+		  .measure = { .figure = trip_median, .act = during_trips },
+		  .limit = { { .figure = trip_median, .act = quiet_trips } } },
 	.limit_name =
 		"the same round trip while nothing else is under way, median of many in each round",
 	.bar = { { 256 << 20, "at most 3.00" } },
@@ -112,7 +106,7 @@ static const struct test test_chunk_trip = {
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
 	.play = { .open = during_open,
 		  .measure = { .time = PHASE_ACTED, .act = chunks_put },
-		  .limit[0].figure = quiet_limit },
+		  .limit = { { .figure = trip_median, .act = quiet_trips } } },
 	.limit_name = "the same round trip without the piece",
 };
 

@@ -14,7 +14,6 @@
 #include "lab/perf/parts.h"
 #include "lab/perf/perf.h"
 #include "net/fault/fault.h"
-#include "net/udp/udp.h"
 
 enum {
 	BULK_MOST = 4 * TERN_PAYLOAD_MAX, /* bytes of a bare datagram */
@@ -61,11 +60,6 @@ static int udp_open_test(struct bench_rank *p)
 	return rc ? rc : bare_open(p);
 }
 
-static bool udp_here(char *why, size_t len)
-{
-	return udp_ops.usable(why, len);
-}
-
 static ssize_t bare_receive(void)
 {
 	ssize_t n;
@@ -106,7 +100,6 @@ static const struct test test_udp_trip = {
 	.limit_name = "a bare UDP socket there and back, both sides polling",
 	.bar = { { 4, "at most 1.15" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
-	.usable = udp_here,
 };
 
 static const struct test test_udp_auth_trip = {
@@ -154,7 +147,6 @@ static const struct test test_udp_rate = {
 	.limit_name = "a bare UDP socket, one message in a datagram",
 	.bar = { { 1, "at least 3.00" } },
 	.set = { { "TERN_NET", "udp" } },
-	.usable = udp_here,
 };
 
 enum { COPIED, CLAIMED }; /* ways */
@@ -192,7 +184,6 @@ static const struct test test_udp_bulk = {
 	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
 	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
-	.usable = udp_here,
 };
 
 static const struct test test_udp_claim = {
@@ -257,7 +248,6 @@ static const struct test test_udp_lossy = {
 	.limit_name = "the same without losses",
 	.bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },
-	.usable = udp_here,
 };
 
 /* -- Scattered memory ------------------------------------------------------------------------ */
@@ -266,7 +256,6 @@ static const struct test test_udp_parts = {
 	{ "udp-parts", "a put of runs of 64 bytes, 128 apart, over UDP", "us" },
 	.like = &net_parts,
 	.set = { { "TERN_NET", "udp" } },
-	.usable = udp_here,
 };
 
 static const struct test test_udp_parts_get = {

@@ -304,6 +304,13 @@ check_quiet
 check_records $((4 * steps + 6 * (steps - 1)))
 count_out 0 '"(value|limit|ratio)": null'
 
+sentence "--plot draws any tests, with a chart for each and its limit dashed"
+run --test round-trip,yield --count 20 --repeat 1 --plot "$folder/tests.svg"
+check_status 0
+[[ $(grep -c 'class="title"' "$folder/tests.svg") == 2 ]] || fail "there are not two charts"
+[[ $(grep -o '<circle' "$folder/tests.svg" | wc -l) == 13 ]] ||
+	fail "the picture has not six figures, their limits, and one without"
+
 sentence "the records of --delivery are whole, and one way at least is the best at each interval"
 sweep_keys=(interval_us delivery poll_us slowdown latency_ns latency_p99_ns calls_per_message \
 	messages_per_s
@@ -341,7 +348,7 @@ refused "cannot stand beside it" --delivery --test rate
 refused "cannot stand beside it" --delivery --paper
 refused "--scale.* cannot stand beside it" --scale --size 8
 refused "cannot stand beside it" --scale --delivery
-refused "cannot be used without" --plot x.svg
+refused "cannot be used with anything else" --paper --plot x.svg
 
 sentence "--help helps"
 run --help

@@ -280,9 +280,11 @@ static int table_play(const struct paper_table *t, uint64_t count, unsigned roun
 	for (unsigned i = 0; i < t->rows; i++) {
 		const struct paper_row *row = &t->row[i];
 		unsigned share = row->share ? row->share : 1;
-		parts[i] = (struct part){ .phase = { .figure = row->play, .way = row->way },
-					  .size = row->size,
-					  .count = count > share ? count / share : 1 };
+		parts[i] = (struct part){
+			.phase = { .figure = row->play, .act = row->act, .way = row->way },
+			.size = row->size,
+			.count = count > share ? count / share : 1
+		};
 	}
 	int rc = ranks_play(&t->test, 0, parts, t->rows, rounds, &result);
 	for (unsigned i = 0; i < t->rows && !rc; i++)

@@ -10,6 +10,7 @@ struct paper_row {
 	const char *name;
 	const char *tables; /* of the paper; "": it has no figure */
 	perf_phase *play;   /* NULL: nothing here corresponds to it */
+	phase_act *act;     /* that it times, if it is one for several */
 	int way;
 	uint32_t size;
 	unsigned share; /* a round plays the count over this; 0: 1 */

@@ -16,7 +16,6 @@
 #include "lab/perf/perf.h"
 
 enum { HANDLER_TAKE, HANDLER_UPDATE };
-enum { BY_TERN, BY_HAND };
 enum {
 	AHEAD = 1024,          /* updates that a rank may have made and not sent */
 	TABLE_WORDS = 1 << 20, /* of a rank */
@@ -43,12 +42,12 @@ static uint64_t random_seed(const struct bench_rank *p)
 }
 
 /* From one barrier to the next, in millions a second of all ranks. */
-static double gathered_rate(struct bench_rank *p, phase_act *act)
+static double gathered_rate(struct bench_rank *p)
 {
 	p->rc = tern_barrier(p->t);
 	uint64_t began = clock_ns();
 	if (!p->rc)
-		p->rc = act(p);
+		p->rc = p->act(p);
 	return each_microsecond(p, clock_ns() - began) * p->ranks;
 }
 
@@ -101,18 +100,13 @@ static int items_by_hand(struct bench_rank *p)
 	return 0;
 }
 
-static double items_figure(struct bench_rank *p)
-{
-	return gathered_rate(p, p->way == BY_TERN ? items_post : items_by_hand);
-}
-
 static const struct test test_gathered = {
 	{ "gathered", "posted items of 2 words to ranks at random, all together", "M/s" },
 	{ "ranks", 2, GATHER_RANKS, { 4, { 2, 4, 8, 16 } }, { 0 } },
 	.amount = { .ranks = RANKS_BY_SIZE, .cores = 2, .count = 200000, .rounds = 31 },
 	.play = { .open = items_open,
-		  .measure = { .figure = items_figure, .way = BY_TERN },
-		  .limit = { { .figure = items_figure, .way = BY_HAND } } },
+		  .measure = { .figure = gathered_rate, .act = items_post },
+		  .limit = { { .figure = gathered_rate, .act = items_by_hand } } },
 	.limit_name = "the same items gathered by hand into 8 lines for each rank, between the "
 		      "same ranks",
 	.bar = { { 16, "at least 0.80" } },
@@ -210,18 +204,13 @@ static int updates_by_hand(struct bench_rank *p)
 	return p->rc ? p->rc : tern_barrier(p->t);
 }
 
-static double updates_figure(struct bench_rank *p)
-{
-	return gathered_rate(p, p->way == BY_TERN ? updates_post : updates_by_hand);
-}
-
 static const struct test test_updates = {
 	{ "updates", "posted updates of random words of all ranks, 1,024 ahead, all together",
 	  "M/s" },
 	.like = &test_gathered,
 	.play = { .open = updates_open,
-		  .measure = { .figure = updates_figure, .way = BY_TERN },
-		  .limit = { { .figure = updates_figure, .way = BY_HAND } } },
+		  .measure = { .figure = gathered_rate, .act = updates_post },
+		  .limit = { { .figure = gathered_rate, .act = updates_by_hand } } },
 	.limit_name = "the same updates in buckets, 1,024 of each rank at a time, exchanged with "
 		      "tern_team_alltoallv()",
 	.bar = { { 16, "at least 2.00" } },

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "lab/bench/rings.h"
 #include "lab/bench/series.h"
-#include "lab/perf/many/many.h"
+#include "lab/perf/perf.h"
 
 enum { HANDLER_TAKE, HANDLER_ASK, HANDLER_BACK, HANDLER_LAST };
 enum { BY_TERN, BY_HAND = 1, NINETY_NINE = 2 }; /* ways, of which both bits are used by trips */
@@ -65,7 +65,7 @@ static void hand_handle(uint32_t from, const uint64_t *word)
 		hand_answers++;
 }
 
-int many_open(struct bench_rank *p)
+static int many_open(struct bench_rank *p)
 {
 	tern_on(p->t, HANDLER_TAKE, take);
 	tern_on(p->t, HANDLER_ASK, ask);
@@ -145,62 +145,53 @@ static uint64_t many_ns(struct bench_rank *p, phase_act *act)
 	return clock_ns() - began;
 }
 
-static double all_figure(struct bench_rank *p)
+/* Of all that send together. */
+static double rate_figure(struct bench_rank *p)
 {
-	return each_microsecond(p, many_ns(p, send_in_turn)) * p->ranks;
-}
-
-static double random_figure(struct bench_rank *p)
-{
-	return each_microsecond(p, many_ns(p, send_random)) * p->ranks;
-}
-
-static double in_figure(struct bench_rank *p)
-{
-	return each_microsecond(p, many_ns(p, send_in)) * (p->ranks - 1);
-}
-
-static double out_figure(struct bench_rank *p)
-{
-	return each_microsecond(p, many_ns(p, send_out));
+	uint32_t senders = p->act == send_in ? p->ranks - 1 : p->act == send_out ? 1 : p->ranks;
+	return each_microsecond(p, many_ns(p, p->act)) * senders;
 }
 
 /* -- A lone round trip beside a flood --------------------------------------------------------- */
 
-static bool over(uint64_t before)
+static uint64_t before; /* the word of the rings, when the phase began */
+
+static bool over(void)
 {
 	return atomic_load_explicit(rings_word(), memory_order_acquire) != before;
 }
 
 /* Handles what comes. */
-static void many_serve(struct bench_rank *p, uint64_t before)
+static int many_serve(struct bench_rank *p)
 {
-	while (!p->rc && !over(before)) {
+	while (!p->rc && !over()) {
 		int n = p->way & BY_HAND ? (int)rings_look() : tern_poll(p->t);
 		p->rc = n < 0 ? n : 0;
 		if (!n && p->raw.crowded)
 			sched_yield();
 	}
+	return p->rc;
 }
 
 /* Sends and does nothing else, to each rank from `first` on in turn. */
-static void many_flood(struct bench_rank *p, uint32_t first, uint32_t most, uint64_t before)
+static int many_flood(struct bench_rank *p, uint32_t first, uint32_t most)
 {
 	struct bench_rank by = *p;
 	uint32_t to = first;
 	by.way = p->way & BY_HAND;
-	while (!p->rc && !over(before))
+	while (!p->rc && !over())
 		for (int i = 0; i < STOP_EVERY && !p->rc; i++) {
 			p->rc = send_one(&by, to, (uint64_t)i);
 			to = to == most ? first : to + 1;
 		}
+	return p->rc;
 }
 
 static int hand_trip(struct bench_rank *p)
 {
-	uint64_t before = hand_answers;
+	uint64_t answered = hand_answers;
 	rings_send(1, HAND_ASK, 0, 0, 0);
-	while (hand_answers == before)
+	while (hand_answers == answered)
 		if (!rings_look() && p->raw.crowded)
 			sched_yield();
 	return 0;
@@ -227,17 +218,16 @@ static double lone_times(struct bench_rank *p)
 	return times_quantile(&times, p->way & NINETY_NINE ? 0.99 : 0.5);
 }
 
-typedef void flood_part(struct bench_rank *p, uint64_t before);
-
-static double lone_figure(struct bench_rank *p, flood_part *others)
+/* The act is what all but rank 0 do meanwhile. */
+static double lone_figure(struct bench_rank *p)
 {
 	double figure = 1;
-	uint64_t before = atomic_load(rings_word());
+	before = atomic_load(rings_word());
 	p->rc = tern_barrier(p->t);
 	if (!p->rc && p->rank == 0)
 		figure = lone_times(p);
 	else if (!p->rc)
-		others(p, before);
+		p->rc = p->act(p);
 	if (!p->rc && p->way & BY_HAND)
 		rings_barrier();
 	if (!p->rc)
@@ -246,47 +236,27 @@ static double lone_figure(struct bench_rank *p, flood_part *others)
 }
 
 /* Rank 1 floods the ranks from 2 on. */
-static void flooding(struct bench_rank *p, uint64_t before)
+static int flooding(struct bench_rank *p)
 {
-	if (p->rank == 1)
-		many_flood(p, 2, p->ranks - 1, before);
-	else
-		many_serve(p, before);
+	return p->rank == 1 ? many_flood(p, 2, p->ranks - 1) : many_serve(p);
 }
 
 /* They flood rank 1. */
-static void flooded(struct bench_rank *p, uint64_t before)
+static int flooded(struct bench_rank *p)
 {
-	if (p->rank == 1)
-		many_serve(p, before);
-	else
-		many_flood(p, 1, 1, before);
+	return p->rank == 1 ? many_serve(p) : many_flood(p, 1, 1);
 }
 
 /* All but rank 0 flood all but rank 0. */
-static void flood_among(struct bench_rank *p, uint64_t before)
+static int flood_among(struct bench_rank *p)
 {
 	struct bench_rank by = *p;
 	uint32_t to = p->rank;
 	by.way = p->way & BY_HAND;
-	while (!p->rc && !over(before))
+	while (!p->rc && !over())
 		for (int i = 0; i < STOP_EVERY && !p->rc; i++)
 			p->rc = send_one(&by, to = next_rank(p, to, 1), (uint64_t)i);
-}
-
-static double flooding_figure(struct bench_rank *p)
-{
-	return lone_figure(p, flooding);
-}
-
-static double flooded_figure(struct bench_rank *p)
-{
-	return lone_figure(p, flooded);
-}
-
-static double among_figure(struct bench_rank *p)
-{
-	return lone_figure(p, flood_among);
+	return p->rc;
 }
 
 /* -- Bursts ----------------------------------------------------------------------------------- */
@@ -326,7 +296,7 @@ static double burst_times(struct bench_rank *p)
 static double burst_figure(struct bench_rank *p)
 {
 	double figure = 1;
-	uint64_t before = atomic_load(rings_word());
+	before = atomic_load(rings_word());
 	p->rc = tern_barrier(p->t);
 	if (!p->rc && p->rank == 0) {
 		figure = burst_times(p);
@@ -335,7 +305,7 @@ static double burst_figure(struct bench_rank *p)
 			p->rc = tern_request(p->t, 1, HANDLER_LAST);
 	} else if (!p->rc) {
 		if (p->way == BY_HAND)
-			many_serve(p, before);
+			many_serve(p);
 		p->rc = tern_wait(p->t, &lasts, 1);
 	}
 	if (!p->rc)
@@ -347,63 +317,66 @@ static double burst_figure(struct bench_rank *p)
 
 #define RINGS_NAME "rings by hand between the same ranks, which look after each 128 sends"
 
-const struct test test_all_to_all = {
+static const struct test test_all_to_all = {
 	{ "all-to-all", "4-word requests from every rank to every other in turn, all together",
 	  "M/s" },
 	{ "ranks", 2, PERF_RANKS_MOST, { 4, { 2, 4, 8, 16 } }, { 0 } },
 	.amount = { .ranks = RANKS_BY_SIZE, .cores = 2, .count = 10000, .rounds = 51 },
 	.play = { .open = many_open,
-		  .measure = { .figure = all_figure, .way = BY_TERN },
-		  .limit = { { .figure = all_figure, .way = BY_HAND } } },
+		  .measure = { .figure = rate_figure, .act = send_in_turn, .way = BY_TERN },
+		  .limit = { { .figure = rate_figure, .act = send_in_turn, .way = BY_HAND } } },
 	.limit_name = RINGS_NAME,
 	.bar = { { 4, "at least 1.40" }, { 8, "at least 1.40" }, { 16, "at least 1.40" } },
 };
 
-const struct test test_random = {
+static const struct test test_random = {
 	{ "random", "4-word requests from every rank to ranks at random, all together", "M/s" },
 	.like = &test_all_to_all,
-	.play = { .measure = { .figure = random_figure, .way = BY_TERN },
-		  .limit = { { .figure = random_figure, .way = BY_HAND } } },
+	.play = { .measure = { .figure = rate_figure, .act = send_random, .way = BY_TERN },
+		  .limit = { { .figure = rate_figure, .act = send_random, .way = BY_HAND } } },
 };
 
-const struct test test_fan_in = {
+static const struct test test_fan_in = {
 	{ "fan-in", "4-word requests from all other ranks to one, all together", "M/s" },
 	.like = &test_all_to_all,
-	.play = { .measure = { .figure = in_figure, .way = BY_TERN },
-		  .limit = { { .figure = in_figure, .way = BY_HAND } } },
+	.play = { .measure = { .figure = rate_figure, .act = send_in, .way = BY_TERN },
+		  .limit = { { .figure = rate_figure, .act = send_in, .way = BY_HAND } } },
 	.bar = { { 4, "" }, { 8, "" }, { 16, "" } },
 };
 
-const struct test test_fan_out = {
+static const struct test test_fan_out = {
 	{ "fan-out", "4-word requests from one rank to the others in turn", "M/s" },
 	.like = &test_fan_in,
-	.play = { .measure = { .figure = out_figure, .way = BY_TERN },
-		  .limit = { { .figure = out_figure, .way = BY_HAND } } },
+	.play = { .measure = { .figure = rate_figure, .act = send_out, .way = BY_TERN },
+		  .limit = { { .figure = rate_figure, .act = send_out, .way = BY_HAND } } },
 };
 
 #define LONE(symbol, part, ways, name_, purpose_)                                              \
-	const struct test symbol = {                                                           \
+	static const struct test symbol = {                                                    \
 		{ name_, purpose_, "ns" },                                                     \
 		{ "ranks", 3, PERF_RANKS_MOST, { 3, { 4, 8, 16 } }, { 0 } },                   \
 		.amount = { .ranks = RANKS_BY_SIZE, .cores = 2, .count = 2000, .rounds = 11 }, \
 		.play = { .open = many_open,                                                   \
-			  .measure = { .figure = part, .way = BY_TERN | (ways) },              \
-			  .limit = { { .figure = part, .way = BY_HAND | (ways) } } },          \
+			  .measure = { .figure = lone_figure,                                  \
+				       .act = part,                                            \
+				       .way = BY_TERN | (ways) },                              \
+			  .limit = { { .figure = lone_figure,                                  \
+				       .act = part,                                            \
+				       .way = BY_HAND | (ways) } } },                          \
 		.limit_name = RINGS_NAME,                                                      \
 	}
 
-LONE(test_flooding, flooding_figure, 0, "flooding-trip",
+LONE(test_flooding, flooding, 0, "flooding-trip",
      "a lone round trip to a rank that sends to others without a pause");
-LONE(test_flooding_99, flooding_figure, NINETY_NINE, "flooding-trip-99",
-     "the same, 99th percentile");
-LONE(test_flooded, flooded_figure, 0, "flooded-trip",
+LONE(test_flooding_99, flooding, NINETY_NINE, "flooding-trip-99", "the same, 99th percentile");
+LONE(test_flooded, flooded, 0, "flooded-trip",
      "a lone round trip to a rank that all others send to without a pause");
-LONE(test_flooded_99, flooded_figure, NINETY_NINE, "flooded-trip-99", "the same, 99th percentile");
-LONE(test_among, among_figure, 0, "among-trip",
+LONE(test_flooded_99, flooded, NINETY_NINE, "flooded-trip-99", "the same, 99th percentile");
+LONE(test_among, flood_among, 0, "among-trip",
      "a lone round trip to one of the ranks that all send to each other without a pause");
-LONE(test_among_99, among_figure, NINETY_NINE, "among-trip-99", "the same, 99th percentile");
+LONE(test_among_99, flood_among, NINETY_NINE, "among-trip-99", "the same, 99th percentile");
 
-const struct test test_burst = {
+static const struct test test_burst = {
 	{ "burst", "each 4-word request after the first of a burst of so many", "ns" },
 	{ "messages", 2, 128, { 3, { 16, 32, 64 } }, { 0 } },
 	.amount = { .count = 500, .rounds = 31 },
