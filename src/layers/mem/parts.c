@@ -9,7 +9,7 @@
 
 /* -- What a list has ---------------------------------------------------------------------- */
 
-static bool part_empty(const tern_part *p)
+bool part_empty(const tern_part *p)
 {
 	bool empty = p->run == 0;
 	for (unsigned d = 0; d < p->dims; d++)

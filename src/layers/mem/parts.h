@@ -45,6 +45,7 @@ size_t parts_passed(const struct run_walk *w);
 
 /* The bytes of a part; false if memory cannot have as many, or it has too many dimensions. */
 bool part_bytes(const tern_part *p, size_t *bytes);
+bool part_empty(const tern_part *p); /* it has no bytes */
 /* The bytes of a list, or -EINVAL with a sentence. */
 int parts_total(const tern_part *list, size_t n, size_t *total);
 /*

@@ -193,8 +193,7 @@ int tern_get_handle_(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 static int part_check(struct mem *m, const tern_part *p, const char *what)
 {
 	int64_t before, beyond;
-	size_t bytes;
-	if (part_bytes(p, &bytes) && bytes == 0)
+	if (part_empty(p))
 		return 0;
 	if (!part_extent(p, &before, &beyond))
 		return error_set(-EINVAL, "a part reaches further than addresses do");
@@ -232,11 +231,16 @@ static bool parts_as_long(const tern_part *a, const tern_part *b)
 	return one && one == other;
 }
 
-/* Moves pairs of parts that are cut alike and mapped here, one after another: how many. */
+/*
+ * Moves pairs of parts that are cut alike and mapped here, one after another: how many. One part at
+ * each side has been found to be as long as the other.
+ */
 static size_t pairs_move(struct mem *m, struct list remote, struct list local, bool put)
 {
 	size_t i = 0;
-	while (i < remote.n && i < local.n && parts_as_long(&remote.part[i], &local.part[i]) &&
+	bool one = remote.n == 1 && local.n == 1;
+	while (i < remote.n && i < local.n &&
+	       (one || parts_as_long(&remote.part[i], &local.part[i])) &&
 	       rows_move(m, &remote.part[i], &local.part[i], put))
 		i++;
 	return i;
