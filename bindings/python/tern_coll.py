@@ -19,18 +19,14 @@ from tern import Buffer, Op, _Bytes, _tern
 
 tern._declare("""tern_team_all i pp  tern_team_split i piip  tern_team_list i ppup
 tern_team_machine i pp  tern_team_survivors i pp  tern_team_free i p  tern_team_rank u p
-tern_team_size u p  tern_team_member u pu  tern_team_id q pu  tern_team_quiet i p  tern_team_barrier i p
-tern_team_barrier_start i pp  tern_team_broadcast i pupz  tern_team_broadcast_start i pupzp
-tern_team_reduce i puppziz  tern_team_reduce_start i puppzizp  tern_team_allreduce i pppziz
-tern_team_allreduce_start i pppzizp  tern_team_scan i pppziz  tern_team_scan_start i pppzizp
-tern_team_exscan i pppziz  tern_team_exscan_start i pppzizp  tern_team_gather i puppz
-tern_team_gather_start i puppzp  tern_team_allgather i pppz  tern_team_allgather_start i pppzp
-tern_team_scatter i puppz  tern_team_scatter_start i puppzp  tern_team_alltoall i pppz
-tern_team_alltoall_start i pppzp  tern_team_alltoallv i ppp  tern_team_alltoallv_start i pppp
-tern_team_gatherv i pupp  tern_team_gatherv_start i puppp  tern_team_allgatherv i ppp
-tern_team_allgatherv_start i pppp  tern_team_scatterv i pupp  tern_team_scatterv_start i puppp
-tern_team_reduce_scatter i ppppiz  tern_team_reduce_scatter_start i ppppizp
-tern_team_exchange i ppz  tern_team_exchange_start i ppzp""")
+tern_team_size u p  tern_team_member u pu  tern_team_id q pu  tern_team_quiet i p
+tern_team_barrier i p  tern_team_barrier_start i pp  tern_team_broadcast_start i pupzp
+tern_team_reduce_start i puppzizp  tern_team_allreduce_start i pppzizp
+tern_team_scan_start i pppzizp  tern_team_exscan_start i pppzizp  tern_team_gather_start i puppzp
+tern_team_allgather_start i pppzp  tern_team_scatter_start i puppzp
+tern_team_alltoall_start i pppzp  tern_team_alltoallv_start i pppp
+tern_team_gatherv_start i puppp  tern_team_allgatherv_start i pppp  tern_team_scatterv_start i puppp
+tern_team_reduce_scatter_start i ppppizp  tern_team_exchange_start i ppzp""")
 
 COLOUR_NONE = -1
 RANK_NONE = 0xFFFFFFFE  # nobody
@@ -435,7 +431,7 @@ class Team:
             call = getattr(_tern, f"tern_team_{name}_start")
             return self._endpoint._begin(op, buffers, call, self._handle(), *args)
         try:
-            self._do(getattr(_tern, f"tern_team_{name}"), *args)
+            self._do(getattr(_tern, f"tern_team_{name}_start"), *args, None)
         finally:
             for b in buffers:
                 b.release()

@@ -161,35 +161,58 @@ int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, en
 int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
 			      enum tern_type type, uintptr_t how, tern_op *op);
 /* Member i gets the combination of members 0 to i. */
-int tern_team_scan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-		   uintptr_t how);
 int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
 			 uintptr_t how, tern_op *op);
+static inline int tern_team_scan(tern_team *team, const void *in, void *out, size_t n,
+				 enum tern_type type, uintptr_t how)
+{
+	return tern_team_scan_start(team, in, out, n, type, how, NULL);
+}
 /* Of members 0 to i - 1; `out` of member 0 stays as it is. */
-int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-		     uintptr_t how);
 int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
 			   enum tern_type type, uintptr_t how, tern_op *op);
+static inline int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n,
+				   enum tern_type type, uintptr_t how)
+{
+	return tern_team_exscan_start(team, in, out, n, type, how, NULL);
+}
 /* `len` bytes of each member, one behind the other in the order of the members. */
-int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out, size_t len);
 int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			   tern_op *op);
-int tern_team_allgather(tern_team *team, const void *in, void *out, size_t len);
+static inline int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out,
+				   size_t len)
+{
+	return tern_team_gather_start(team, root, in, out, len, NULL);
+}
 int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op);
-int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len);
+static inline int tern_team_allgather(tern_team *team, const void *in, void *out, size_t len)
+{
+	return tern_team_allgather_start(team, in, out, len, NULL);
+}
 int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			    tern_op *op);
+static inline int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out,
+				    size_t len)
+{
+	return tern_team_scatter_start(team, root, in, out, len, NULL);
+}
 /*
  * Member i gets the combination of its part of `in`: of counts[i] elements, behind those of the
  * members before it. The counts are the same at every member.
  */
-int tern_team_reduce_scatter(tern_team *team, const void *in, void *out, const size_t *counts,
-			     enum tern_type type, uintptr_t how);
 int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, const size_t *counts,
 				   enum tern_type type, uintptr_t how, tern_op *op);
+static inline int tern_team_reduce_scatter(tern_team *team, const void *in, void *out,
+					   const size_t *counts, enum tern_type type, uintptr_t how)
+{
+	return tern_team_reduce_scatter_start(team, in, out, counts, type, how, NULL);
+}
 /* `len` bytes for each member, and from each. */
-int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len);
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op);
+static inline int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
+{
+	return tern_team_alltoall_start(team, in, out, len, NULL);
+}
 
 /*
  * The same with parts of any length and shape: where there is one for each member, a list of as
@@ -198,21 +221,35 @@ int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t 
  * on. `in` and `out` do not overlap. Lists are free on return, counts and strides that parts point
  * to when the call is complete.
  */
-int tern_team_alltoallv(tern_team *team, const tern_part *in, const tern_part *out);
 int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			      tern_op *op);
+static inline int tern_team_alltoallv(tern_team *team, const tern_part *in, const tern_part *out)
+{
+	return tern_team_alltoallv_start(team, in, out, NULL);
+}
 /* A part of each member, into out[i] of all. */
-int tern_team_allgatherv(tern_team *team, const tern_part *in, const tern_part *out);
 int tern_team_allgatherv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			       tern_op *op);
+static inline int tern_team_allgatherv(tern_team *team, const tern_part *in, const tern_part *out)
+{
+	return tern_team_allgatherv_start(team, in, out, NULL);
+}
 /* The same to the root; `out` matters there only. */
-int tern_team_gatherv(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out);
 int tern_team_gatherv_start(tern_team *team, uint32_t root, const tern_part *in,
 			    const tern_part *out, tern_op *op);
+static inline int tern_team_gatherv(tern_team *team, uint32_t root, const tern_part *in,
+				    const tern_part *out)
+{
+	return tern_team_gatherv_start(team, root, in, out, NULL);
+}
 /* in[i] of the root, into `out` of member i; `in` matters at the root only. */
-int tern_team_scatterv(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out);
 int tern_team_scatterv_start(tern_team *team, uint32_t root, const tern_part *in,
 			     const tern_part *out, tern_op *op);
+static inline int tern_team_scatterv(tern_team *team, uint32_t root, const tern_part *in,
+				     const tern_part *out)
+{
+	return tern_team_scatterv_start(team, root, in, out, NULL);
+}
 
 /*
  * Neighbours exchange parts: for each entry, `in` goes to member `to`, and `out` comes from member
@@ -223,8 +260,11 @@ typedef struct tern_neighbor {
 	uint32_t to, from;
 	tern_part in, out;
 } tern_neighbor;
-int tern_team_exchange(tern_team *team, const tern_neighbor *list, size_t n);
 int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t n, tern_op *op);
+static inline int tern_team_exchange(tern_team *team, const tern_neighbor *list, size_t n)
+{
+	return tern_team_exchange_start(team, list, n, NULL);
+}
 
 /*
  * A matrix of `rows` times `cols` elements, spread over a team by rows: of n members, member i has
@@ -238,9 +278,13 @@ typedef struct tern_matrix {
 } tern_matrix;
 
 /* `out` gets the transposition of `in`, so it has as many rows as that has columns. */
-int tern_team_transpose(tern_team *team, const tern_matrix *in, const tern_matrix *out);
 int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern_matrix *out,
 			      tern_op *op);
+static inline int tern_team_transpose(tern_team *team, const tern_matrix *in,
+				      const tern_matrix *out)
+{
+	return tern_team_transpose_start(team, in, out, NULL);
+}
 
 /* -- Grids ------------------------------------------------------------------------- */
 

@@ -195,34 +195,25 @@ ROW(tern_stream_open, CODE, tern_stream_open(g.t, 0, 0, TERN_WAY_AUTO, 0, &strea
 ROW(tern_stream_put, QUICK, tern_stream_put(g.stream, 2, words))
 ROW(tern_strerror, FREE, 0)
 ROW(tern_team_all, CODE, tern_team_all(g.t, &team))
-ROW(tern_team_allgather, CODE, tern_team_allgather(g.team, &word, words, 8))
 ROW(tern_team_allgather_start, CODE | HANDLE,
     tern_team_allgather_start(g.team, &word, words, 8, &op))
-ROW(tern_team_allgatherv, CODE, tern_team_allgatherv(g.team, &part, &part))
 ROW(tern_team_allgatherv_start, CODE | HANDLE,
     tern_team_allgatherv_start(g.team, &part, &part, &op))
 ROW(tern_team_allreduce, CODE,
     tern_team_allreduce(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
 ROW(tern_team_allreduce_start, CODE | HANDLE,
     tern_team_allreduce_start(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM, &op))
-ROW(tern_team_alltoall, CODE, tern_team_alltoall(g.team, &word, words, 8))
 ROW(tern_team_alltoall_start, CODE | HANDLE, tern_team_alltoall_start(g.team, &word, words, 8, &op))
-ROW(tern_team_alltoallv, CODE, tern_team_alltoallv(g.team, &part, &part))
 ROW(tern_team_alltoallv_start, CODE | HANDLE, tern_team_alltoallv_start(g.team, &part, &part, &op))
 ROW(tern_team_barrier, CODE, tern_team_barrier(g.team))
 ROW(tern_team_barrier_start, CODE | HANDLE, tern_team_barrier_start(g.team, &op))
 ROW(tern_team_broadcast, CODE, tern_team_broadcast(g.team, 0, bytes, 8))
 ROW(tern_team_broadcast_start, CODE | HANDLE, tern_team_broadcast_start(g.team, 0, bytes, 8, &op))
-ROW(tern_team_exchange, CODE, tern_team_exchange(g.team, &neighbor, 1))
 ROW(tern_team_exchange_start, CODE | HANDLE, tern_team_exchange_start(g.team, &neighbor, 1, &op))
-ROW(tern_team_exscan, CODE,
-    tern_team_exscan(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
 ROW(tern_team_exscan_start, CODE | HANDLE,
     tern_team_exscan_start(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM, &op))
 ROW(tern_team_free, FREE_NULL, tern_team_free(g.team))
-ROW(tern_team_gather, CODE, tern_team_gather(g.team, 0, &word, words, 8))
 ROW(tern_team_gather_start, CODE | HANDLE, tern_team_gather_start(g.team, 0, &word, words, 8, &op))
-ROW(tern_team_gatherv, CODE, tern_team_gatherv(g.team, 0, &part, &part))
 ROW(tern_team_gatherv_start, CODE | HANDLE, tern_team_gatherv_start(g.team, 0, &part, &part, &op))
 ROW(tern_team_list, CODE, tern_team_list(g.team, &rank, 1, &team))
 ROW(tern_team_machine, CODE, tern_team_machine(g.team, &team))
@@ -232,26 +223,19 @@ ROW(tern_team_quiet, CODE, tern_team_quiet(g.team))
 ROW(tern_team_rank, VALUE, tern_team_rank(g.team))
 ROW(tern_team_reduce, CODE,
     tern_team_reduce(g.team, 0, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
-ROW(tern_team_reduce_scatter, CODE,
-    tern_team_reduce_scatter(g.team, &word, words, counts, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
 ROW(tern_team_reduce_scatter_start, CODE | HANDLE,
     tern_team_reduce_scatter_start(g.team, &word, words, counts, TERN_TYPE_UINT64, TERN_REDUCE_SUM,
 				   &op))
 ROW(tern_team_reduce_start, CODE | HANDLE,
     tern_team_reduce_start(g.team, 0, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM, &op))
-ROW(tern_team_scan, CODE,
-    tern_team_scan(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
 ROW(tern_team_scan_start, CODE | HANDLE,
     tern_team_scan_start(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM, &op))
-ROW(tern_team_scatter, CODE, tern_team_scatter(g.team, 0, words, &word, 8))
 ROW(tern_team_scatter_start, CODE | HANDLE,
     tern_team_scatter_start(g.team, 0, words, &word, 8, &op))
-ROW(tern_team_scatterv, CODE, tern_team_scatterv(g.team, 0, &part, &part))
 ROW(tern_team_scatterv_start, CODE | HANDLE, tern_team_scatterv_start(g.team, 0, &part, &part, &op))
 ROW(tern_team_size, VALUE, tern_team_size(g.team))
 ROW(tern_team_split, CODE, tern_team_split(g.team, 0, 0, &team))
 ROW(tern_team_survivors, CODE, tern_team_survivors(g.team, &team))
-ROW(tern_team_transpose, CODE, tern_team_transpose(g.team, &matrix, &matrix))
 ROW(tern_team_transpose_start, CODE | HANDLE,
     tern_team_transpose_start(g.team, &matrix, &matrix, &op))
 ROW(tern_thread_join, CODE, tern_thread_join(g.t, &thread, NULL))

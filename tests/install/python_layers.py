@@ -206,6 +206,11 @@ def teams_are_split(t: tern.Endpoint, team: tern_coll.Team) -> None:
     count = array.array("i", [0])
     half.allreduce(array.array("i", [1]), count, Reduce.SUM)
     assert count[0] == half.size
+    got = bytearray(1)
+    t.send(t.rank, half.id(7), b"h")
+    t.send(t.rank, team.id(7), b"t")
+    assert t.recv(got, t.rank, team.id(0), tern.ID_ANY).id == team.id(7) and got == b"t"
+    assert t.recv(got, t.rank, half.id(7)).id == half.id(7) and got == b"h"
     half.free()
     raises(ValueError, half.barrier)
     assert team.split(tern_coll.COLOUR_NONE) is None

@@ -260,44 +260,24 @@ static int move(tern_team *team, enum moving what, uint32_t root, const void *in
 	return run_go(r, op);
 }
 
-int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
-{
-	return move(team, GATHER, root, in, out, len, NULL, "tern_team_gather()");
-}
-
 int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			   tern_op *op)
 {
-	return move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
-}
-
-int tern_team_allgather(tern_team *team, const void *in, void *out, size_t len)
-{
-	return move(team, ALLGATHER, 0, in, out, len, NULL, "tern_team_allgather()");
+	return move(team, GATHER, root, in, out, len, op, CALLED(gather, op));
 }
 
 int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
-	return move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
-}
-
-int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
-{
-	return move(team, SCATTER, root, in, out, len, NULL, "tern_team_scatter()");
+	return move(team, ALLGATHER, 0, in, out, len, op, CALLED(allgather, op));
 }
 
 int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			    tern_op *op)
 {
-	return move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
-}
-
-int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
-{
-	return move(team, ALLTOALL, 0, in, out, len, NULL, "tern_team_alltoall()");
+	return move(team, SCATTER, root, in, out, len, op, CALLED(scatter, op));
 }
 
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
-	return move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
+	return move(team, ALLTOALL, 0, in, out, len, op, CALLED(alltoall, op));
 }

@@ -201,28 +201,11 @@ static int scan(tern_team *team, const struct reduction *x, bool inclusive, tern
 	return run_go(r, op);
 }
 
-int tern_team_scan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-		   uintptr_t how)
-{
-	INSIDE struct scope scope = team_scope(&team, __func__);
-	return scan(team, &(struct reduction){ in, out, n, type, how }, true, NULL,
-		    "tern_team_scan()");
-}
-
 int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
 			 uintptr_t how, tern_op *op)
 {
 	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
-	return scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
-		    "tern_team_scan_start()");
-}
-
-int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-		     uintptr_t how)
-{
-	INSIDE struct scope scope = team_scope(&team, __func__);
-	return scan(team, &(struct reduction){ in, out, n, type, how }, false, NULL,
-		    "tern_team_exscan()");
+	return scan(team, &(struct reduction){ in, out, n, type, how }, true, op, CALLED(scan, op));
 }
 
 int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
@@ -230,7 +213,7 @@ int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
 {
 	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
-		    "tern_team_exscan_start()");
+		    CALLED(exscan, op));
 }
 
 /* -- A part for each member -------------------------------------------------------------------- */
@@ -295,16 +278,9 @@ static int reduce_scatter(tern_team *team, struct reduction x, const size_t *cou
 	return run_go(r, op);
 }
 
-int tern_team_reduce_scatter(tern_team *team, const void *in, void *out, const size_t *counts,
-			     enum tern_type type, uintptr_t how)
-{
-	return reduce_scatter(team, (struct reduction){ in, out, 0, type, how }, counts, NULL,
-			      "tern_team_reduce_scatter()");
-}
-
 int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, const size_t *counts,
 				   enum tern_type type, uintptr_t how, tern_op *op)
 {
 	return reduce_scatter(team, (struct reduction){ in, out, 0, type, how }, counts, op,
-			      "tern_team_reduce_scatter_start()");
+			      CALLED(reduce_scatter, op));
 }

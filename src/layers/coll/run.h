@@ -124,6 +124,8 @@ char *run_scratch(struct run *r, size_t bytes);
 /* -- call.c -- */
 /* A run that lets no member be further ahead than others can keep messages for. */
 int call_begin(tern_team *team, const char *name, struct run **r);
+/* The name of a call in sentences: without a handle it is that of the blocking form. */
+#define CALLED(call, op) ((op) ? "tern_team_" #call "_start()" : "tern_team_" #call "()")
 /* -EINVAL where the team has no such member. */
 int root_check(const tern_team *team, uint32_t root, const char *name);
 /* Memory for `len` bytes, in each of so many parts: -EINVAL if it is NULL, -EOVERFLOW. */

@@ -318,15 +318,10 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 	return varied_go(team, &x, op, name);
 }
 
-int tern_team_alltoallv(tern_team *team, const tern_part *in, const tern_part *out)
-{
-	return alltoallv(team, in, out, NULL, "tern_team_alltoallv()");
-}
-
 int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			      tern_op *op)
 {
-	return alltoallv(team, in, out, op, "tern_team_alltoallv_start()");
+	return alltoallv(team, in, out, op, CALLED(alltoallv, op));
 }
 
 static int allgatherv(tern_team *team, const tern_part *in, const tern_part *out, tern_op *op,
@@ -340,15 +335,10 @@ static int allgatherv(tern_team *team, const tern_part *in, const tern_part *out
 	return varied_go(team, &x, op, name);
 }
 
-int tern_team_allgatherv(tern_team *team, const tern_part *in, const tern_part *out)
-{
-	return allgatherv(team, in, out, NULL, "tern_team_allgatherv()");
-}
-
 int tern_team_allgatherv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			       tern_op *op)
 {
-	return allgatherv(team, in, out, op, "tern_team_allgatherv_start()");
+	return allgatherv(team, in, out, op, CALLED(allgatherv, op));
 }
 
 /* The root has a part for each member, and each member one for the root. */
@@ -368,26 +358,16 @@ static int rooted(tern_team *team, uint32_t root, const tern_part *in, const ter
 	return varied_go(team, &x, op, name);
 }
 
-int tern_team_gatherv(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out)
-{
-	return rooted(team, root, in, out, true, NULL, "tern_team_gatherv()");
-}
-
 int tern_team_gatherv_start(tern_team *team, uint32_t root, const tern_part *in,
 			    const tern_part *out, tern_op *op)
 {
-	return rooted(team, root, in, out, true, op, "tern_team_gatherv_start()");
-}
-
-int tern_team_scatterv(tern_team *team, uint32_t root, const tern_part *in, const tern_part *out)
-{
-	return rooted(team, root, in, out, false, NULL, "tern_team_scatterv()");
+	return rooted(team, root, in, out, true, op, CALLED(gatherv, op));
 }
 
 int tern_team_scatterv_start(tern_team *team, uint32_t root, const tern_part *in,
 			     const tern_part *out, tern_op *op)
 {
-	return rooted(team, root, in, out, false, op, "tern_team_scatterv_start()");
+	return rooted(team, root, in, out, false, op, CALLED(scatterv, op));
 }
 
 /* Adds a part of a neighbour, if it is one. */
@@ -435,14 +415,9 @@ static int exchange(tern_team *team, const tern_neighbor *list, size_t n, tern_o
 	return rc;
 }
 
-int tern_team_exchange(tern_team *team, const tern_neighbor *list, size_t n)
-{
-	return exchange(team, list, n, NULL, "tern_team_exchange()");
-}
-
 int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t n, tern_op *op)
 {
-	return exchange(team, list, n, op, "tern_team_exchange_start()");
+	return exchange(team, list, n, op, CALLED(exchange, op));
 }
 
 /* -- Transposition ------------------------------------------------------------------------------
@@ -548,15 +523,9 @@ static int transpose(tern_team *team, const tern_matrix *in, const tern_matrix *
 	return rc;
 }
 
-int tern_team_transpose(tern_team *team, const tern_matrix *in, const tern_matrix *out)
-{
-	INSIDE struct scope scope = team_scope(&team, __func__);
-	return transpose(team, in, out, NULL, "tern_team_transpose()");
-}
-
 int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern_matrix *out,
 			      tern_op *op)
 {
 	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
-	return transpose(team, in, out, op, "tern_team_transpose_start()");
+	return transpose(team, in, out, op, CALLED(transpose, op));
 }
