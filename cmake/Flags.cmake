@@ -3,13 +3,15 @@
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_STANDARD 17) # of examples alone; the library is C
 set(CMAKE_C_EXTENSIONS ON) # gnu11: the library knows Linux; the public header needs only c11
 
 add_library(tern_flags INTERFACE)
 target_compile_definitions(tern_flags INTERFACE _GNU_SOURCE)
 target_compile_options(tern_flags INTERFACE
-	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
-	-Wpointer-arith -Wvla -Wundef -Wwrite-strings -Wimplicit-fallthrough -Wformat=2 -Wno-format-nonliteral)
+	-Wall -Wextra -Wshadow
+	$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+	$<$<COMPILE_LANGUAGE:C>:-Wold-style-definition> -Wpointer-arith -Wvla -Wundef -Wwrite-strings -Wimplicit-fallthrough -Wformat=2 -Wno-format-nonliteral)
 if(TERN_WERROR)
 	target_compile_options(tern_flags INTERFACE -Werror)
 endif()

@@ -12,6 +12,9 @@ list(REMOVE_ITEM headers_left_out ${layers_built})
 list(JOIN headers_left_out "|" headers_left_out)
 install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h
 	REGEX "/(${headers_left_out})\\.h$" EXCLUDE)
+if(NOT headers_left_out) # C++ has one for all layers
+	install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp)
+endif()
 
 # Relative to the file itself, so that an installed tree can be moved.
 file(RELATIVE_PATH TERN_PC_PREFIX
@@ -41,7 +44,7 @@ foreach(section 1 3 7)
 	install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 
-file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c examples/*.cpp)
 install(FILES ${example_sources} examples/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(DIRECTORY examples/runtime examples/mpi DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

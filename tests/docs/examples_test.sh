@@ -34,6 +34,15 @@ for ranks in 0 1 2 4 16; do
 	check "not everybody was answered once" \
 		"$(for r in $(ranks_of $n); do echo "rank $r: rank $(((r + 1) % n)) says 42"; done)"
 
+	if [[ -x $TERN_BIN/hello_cpp ]]; then
+		echo "hello_cpp and hash_cpp on $ranks ranks: everybody is answered, and rightly"
+		run hello_cpp $ranks
+		check "not everybody was answered once" \
+			"$(for r in $(ranks_of $n); do echo "rank $r: rank $(((r + 1) % n)) says 42"; done)"
+		run hash_cpp $ranks
+		check "a lookup is wrong" "$((20000 * n)) lookups, 0 wrong"
+	fi
+
 	echo "fetch_add on $ranks ranks: every ticket is given once, and every sum is complete"
 	run fetch_add $ranks
 	tickets=$(sed -n "s/^rank [0-9]* of $n has ticket //p" "$out" | sort -n)
@@ -161,6 +170,12 @@ echo "an example that fails says why"
 OMPI_COMM_WORLD_SIZE=2 "$TERN_BIN/hello" >"$out" 2>&1 && fail "it did not fail"
 grep -q '^hello: OMPI_COMM_WORLD_SIZE=2 says that .* TERN_ALONE=1' "$out" ||
 	fail "it said something else"
+
+[[ ! -x $TERN_BIN/hello_cpp ]] || {
+	OMPI_COMM_WORLD_SIZE=2 "$TERN_BIN/hello_cpp" >"$out" 2>&1 && fail "it did not fail in C++"
+	grep -q '^hello_cpp: OMPI_COMM_WORLD_SIZE=2 says that .* TERN_ALONE=1' "$out" ||
+		fail "it said something else in C++"
+}
 
 echo "the environment chooses the delivery, too, and a wrong word is refused"
 TERN_DELIVERY=thread run server 2

@@ -152,14 +152,19 @@ excerpt() { grep -qxF '\&...' <<<"$1"; }
 # PAGE N: compiles the N-th display of its examples, runs it if it is a program, and compares with
 # the next display
 try() {
-	local program=$folder/example said
+	local program=$folder/example said compiler=${CC:-cc} dialect=c11
 	display "$2" "$1" >"$program.c"
-	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Iinclude -c "$program.c" -o "$program.o" || {
+	if grep -q '<tern/tern.hpp>' "$program.c"; then
+		compiler=c++ dialect=c++17
+		command -v c++ >/dev/null || { echo "no c++ here: $1 is not compiled"; return; }
+	fi
+	$compiler -x "${dialect%[0-9][0-9]}" -std=$dialect -O1 -Wall -Wextra -Werror -Iinclude \
+		-c "$program.c" -o "$program.o" || {
 		fail "$1"
 		return
 	}
 	grep -q '^int main' "$program.c" || return
-	${CC:-cc} "$program.o" -o "$program" -L"$lib" -ltern -Wl,-rpath,"$lib" || {
+	$compiler "$program.o" -o "$program" -L"$lib" -ltern -Wl,-rpath,"$lib" || {
 		fail "$1"
 		return
 	}

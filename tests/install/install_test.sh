@@ -90,6 +90,40 @@ cmake -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_CO
 expect "a program finds tern::tern with find_package and runs" "$folder/build/user_tern"
 expect "a program finds tern::static with find_package and runs" "$folder/build/user_static"
 
+if command -v c++ >/dev/null; then
+	cat >"$folder/user.cpp" <<'END'
+#include <cstdio>
+#include <tern/tern.hpp>
+
+int main()
+{
+	tern::endpoint t = tern::open();
+	std::printf("rank %u of %u\n", t.rank(), t.size());
+}
+END
+	mkdir "$folder/cpp"
+	cat >"$folder/cpp/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES CXX)
+find_package(tern 0.1 CONFIG REQUIRED)
+add_executable(user ../user.cpp)
+target_compile_features(user PRIVATE cxx_std_17)
+target_link_libraries(user PRIVATE tern::tern)
+END
+	cmake -S "$folder/cpp" -B "$folder/cpp/build" -DCMAKE_PREFIX_PATH="$prefix" \
+		>"$folder/log" 2>&1 &&
+		cmake --build "$folder/cpp/build" >>"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+	expect "a program in C++ finds tern::tern with find_package and runs" "$folder/cpp/build/user"
+	if command -v pkg-config >/dev/null; then
+		c++ -std=c++17 "$folder/user.cpp" -o "$folder/shared_cpp" \
+			$(pkg-config --cflags --libs tern)
+		expect "a program in C++ links through pkg-config and runs" \
+			env LD_LIBRARY_PATH="$lib" "$folder/shared_cpp"
+	fi
+else
+	echo "there is no C++ compiler: not checked"
+fi
+
 echo "the shared library's soname is libtern.so.0"
 readelf -d "$lib/libtern.so" | grep -q 'SONAME.*\[libtern\.so\.0\]'
 [[ $(readlink "$lib/libtern.so.0") == libtern.so.0.1.0 ]]
@@ -142,6 +176,11 @@ done
 for example in "$prefix"/share/doc/tern/examples/*.c; do
 	$CC -Wall -Wextra -Werror "$example" -o "$folder/example" -I"$prefix/include" -L"$lib" \
 		-ltern
+done
+for example in "$prefix"/share/doc/tern/examples/*.cpp; do
+	! command -v c++ >/dev/null ||
+		c++ -std=c++17 -Wall -Wextra -Werror "$example" -o "$folder/example" \
+			-I"$prefix/include" -L"$lib" -ltern
 done
 
 echo "the Python module is there, and finds the library of its prefix"

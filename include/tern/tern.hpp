@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tern for C++17, header only. tern-cpp(7) has the guide and a whole program.
+ *
+ * What is owned is given back by destructors: endpoints, workers, teams, handles, memory, channels,
+ * claims. Errors are exceptions (tern::error) or return values (tern::nothrow, and everywhere in
+ * programs compiled without exceptions). A handler's number has the types of what it takes, so that
+ * the compiler checks both sides of a message. Calls have the names and the rules of C without
+ * tern_; what is not here is called in C beside it, with get().
+ *
+ * C's type `tern` has the name of the namespace, so it is `tern_c` in programs that include this.
+ */
+#ifndef TERN_TERN_HPP
+#define TERN_TERN_HPP
+
+#include <tern/lang.hpp>
+#include <tern/owned.hpp>
+
+namespace tern {
+
+/* An endpoint that somebody else owns: a pointer with all calls. Pass it by value. */
+template <class P> class basic_endpoint_ref {
+protected:
+	tern_c *t_ = nullptr;
+	using done = typename P::done;
+	template <class F> static constexpr bool is_condition = std::is_invocable_r_v<bool, F &>;
+	template <class F> static int condition(tern_c *, void *holds) noexcept
+	{
+		return static_cast<bool>((*static_cast<F *>(holds))());
+	}
+
+public:
+	basic_endpoint_ref() = default;
+	explicit basic_endpoint_ref(tern_c *t) : t_(t) {}
+	tern_c *get() const { return t_; }
+	explicit operator bool() const { return t_ != nullptr; }
+	uint32_t rank() const { return tern_rank(t_); }
+	uint32_t size() const { return tern_size(t_); }
+	uint32_t machines() const { return tern_machines(t_); }
+	uint32_t machine(uint32_t rank) const { return tern_machine(t_, rank); }
+	bool near_is(uint32_t rank) const { return tern_near_is(t_, rank) != 0; }
+	void attach() const { tern_attach(t_); }
+
+	/* -- Messages -- */
+
+	template <class... A>
+	TERN_QUICK_ done request(uint32_t dst, handler<A...> h, const as_<A> &...a) const
+	{
+		const packed_<A...> p(a...);
+		if constexpr (h.payload)
+			return P::check(tern_request_data_any_(t_, dst, h.id, p.data, h.words,
+							       p.len, TERN_EIGHT_(p.w)));
+		else
+			return P::check(
+				tern_request_any_(t_, h.words, dst, h.id, TERN_EIGHT_(p.w)));
+	}
+	template <class... A>
+	TERN_QUICK_ done post(uint32_t dst, handler<A...> h, const as_<A> &...a) const
+	{
+		static_assert(h.words <= 6 && !h.payload, "tern: an item has at most 6 words");
+		const packed_<A...> p(a...);
+		return P::check(tern_post_any(t_, h.words, dst, h.id, TERN_EIGHT_(p.w)));
+	}
+	done post_flush() const { return P::check(tern_post_flush(t_)); }
+	/* n elements of a request. */
+	template <class T> auto claim(uint32_t dst, size_t n) const
+	{
+		void *p = nullptr;
+		const int rc = tern_claim(t_, dst, n * sizeof(T), &p);
+		return make_<P, basic_claim<P, T>>(rc, p, n, abandon_{ t_ });
+	}
+	/* f(endpoint_ref) where sending is allowed, after the handlers of this poll. */
+	template <class F> done defer(F f) const
+	{
+		auto own = std::make_unique<F>(std::move(f));
+		const auto run = [](tern_c *t, void *arg) noexcept {
+			(*std::unique_ptr<F>(static_cast<F *>(arg)))(basic_endpoint_ref(t));
+		};
+		const int rc = tern_defer(t_, run, own.get());
+		if (!rc)
+			own.release();
+		return P::check(rc);
+	}
+
+	/* -- Progress -- */
+
+	auto poll() const
+	{
+		const int rc = tern_poll(t_);
+		return make_<P, int>(rc < 0 ? rc : 0, rc);
+	}
+	void signal(tern_flag &f, uint64_t n = 1) const { tern_signal(t_, &f, n); }
+	done wait(tern_flag &f, uint64_t n = 1) const { return P::check(tern_wait(t_, &f, n)); }
+	/* Until holds() is true. */
+	template <class F, class = std::enable_if_t<is_condition<F>>> done wait(F holds) const
+	{
+		return P::check(tern_wait_until(t_, condition<F>, &holds));
+	}
+	/* False if the limit has passed first; then nothing has changed. */
+	template <class Rep, class Period>
+	auto wait_for(std::chrono::duration<Rep, Period> limit, tern_flag &f, uint64_t n = 1) const
+	{
+		return in_time_<P>(tern_wait_for(t_, &f, n, ns_(limit)));
+	}
+	template <class Rep, class Period, class F, class = std::enable_if_t<is_condition<F>>>
+	auto wait_for(std::chrono::duration<Rep, Period> limit, F holds) const
+	{
+		return in_time_<P>(tern_wait_until_for(t_, condition<F>, &holds, ns_(limit)));
+	}
+	template <class Clock, class Duration, class... What>
+	auto wait_until(std::chrono::time_point<Clock, Duration> end, What &&...what) const
+	{
+		return wait_for(end - Clock::now(), std::forward<What>(what)...);
+	}
+	done barrier(op_ref o = {}) const { return P::check(tern_barrier_start(t_, o.raw)); }
+	done flush() const { return P::check(tern_flush(t_)); }
+
+	/* -- Memory -- */
+
+	template <class T> auto alloc(size_t n) const
+	{
+		void *p = nullptr;
+		const int rc = tern_alloc_aligned(t_, alignof(T), n * sizeof(T), &p);
+		return make_<P, memory<T>>(rc, p, n, free_{ t_ });
+	}
+	template <class T> auto alloc_all(size_t n) const
+	{
+		void *p = nullptr;
+		const int rc = tern_alloc_all(t_, n * sizeof(T), &p);
+		return make_<P, memory<T>>(rc, p, n, free_{ t_, true });
+	}
+	template <class C> auto register_memory(C &&c) const
+	{
+		tern_addr a = TERN_ADDR_NONE;
+		const int rc = tern_register(t_, std::data(c), bytes(c).len, &a);
+		return make_<P, registration<element_<C>>>(rc, t_, a);
+	}
+	/* The address of memory of this rank, and memory of this machine by its address. */
+	template <class T> auto global(T *p) const
+	{
+		tern_addr a = TERN_ADDR_NONE;
+		return make_<P, global_ptr<T>>(tern_addr_of(t_, p, &a), a);
+	}
+	template <class T> auto local(global_ptr<T> a, size_t n = 1) const
+	{
+		void *p = nullptr;
+		const int rc = tern_addr_local(t_, a.get(), n * sizeof(T), &p);
+		return make_<P, T *>(rc, static_cast<T *>(p));
+	}
+
+	template <class T> done put(global_ptr<T> dst, span<const as_<T>> src, op_ref o = {}) const
+	{
+		return P::check(tern_put_start(t_, dst.get(), src.data(), src.size_bytes(), o.raw));
+	}
+	template <class T> done put(global_ptr<T> dst, const as_<T> &value) const
+	{
+		return P::check(tern_put(t_, dst.get(), &value, sizeof value));
+	}
+	template <class T> done get(span<as_<T>> dst, global_ptr<T> src, op_ref o = {}) const
+	{
+		return P::check(tern_get_start(t_, dst.data(), src.get(), dst.size_bytes(), o.raw));
+	}
+	template <class T> auto get(global_ptr<T> src) const
+	{
+		room_<T> room;
+		const int rc = tern_get(t_, &room.value, src.get(), sizeof(T));
+		return P::give(rc, room.value);
+	}
+	/* Puts, and then sends a request whose handler finds the data in place. */
+	template <class T, class... A> done put_request(global_ptr<T> dst, span<const as_<T>> src,
+							handler<A...> h, const as_<A> &...a) const
+	{
+		static_assert(!h.payload, "tern: the handler finds the data in place");
+		const packed_<A...> p(a...);
+		return P::check(tern_put_any_(t_, dst.get(), h.id, src.data(), h.words,
+					      src.size_bytes(), TERN_EIGHT_(p.w)));
+	}
+
+	/* One atomic operation, which gives the value before: of 4 or 8 bytes. */
+	template <class T> auto amo(global_ptr<T> a, tern_amo what, as_<T> operand) const
+	{
+		T old;
+		const int rc = tern_amo_start(t_, a.get(), what, operand, &old, nullptr);
+		return P::give(rc, old);
+	}
+	template <class T>
+	done amo(global_ptr<T> a, tern_amo what, as_<T> operand, T &old, op_ref o) const
+	{
+		return P::check(tern_amo_start(t_, a.get(), what, operand, &old, o.raw));
+	}
+	template <class T> auto fetch_add(global_ptr<T> a, as_<T> operand) const
+	{
+		return amo(a, TERN_AMO_ADD, operand);
+	}
+	/* Writes `desired` where `expected` was; gives the value before in any case. */
+	template <class T> auto cas(global_ptr<T> a, as_<T> expected, as_<T> desired) const
+	{
+		T old;
+		const int rc = tern_cas_start(t_, a.get(), expected, desired, &old, nullptr);
+		return P::give(rc, old);
+	}
+
+	/* -- Send and receive, channels, teams, workers -- */
+
+	done send(uint32_t dst, tern_id id, const_bytes data, op_ref o = {}) const
+	{
+		return P::check(
+			tern_send_start(t_, dst, id, data.data, data.len, TERN_SEND_AUTO, o.raw));
+	}
+	auto recv(uint32_t src, tern_id id, bytes data) const
+	{
+		tern_envelope e = {};
+		const int rc = tern_recv(t_, src, id, data.data, data.len, &e);
+		return P::give(rc, e);
+	}
+	done recv(uint32_t src, tern_id id, bytes data, op_ref o, tern_envelope *e = nullptr) const
+	{
+		const tern_match match = { src, 0, id, 0 };
+		return P::check(tern_recv_start(t_, &match, data.data, data.len, e, o.raw));
+	}
+	auto chan_to(uint32_t rank, uint64_t name) const
+	{
+		tern_chan *c = nullptr;
+		return make_<P, basic_out<P>>(tern_chan_to(t_, rank, name, &c), c);
+	}
+	auto chan_from(uint32_t rank, uint64_t name) const
+	{
+		tern_chan *c = nullptr;
+		return make_<P, basic_in<P>>(tern_chan_from(t_, rank, name, &c), c);
+	}
+	/* All ranks of the job; every rank calls it. */
+	auto team() const
+	{
+		tern_team *all = nullptr;
+		return make_<P, basic_team<P>>(tern_team_all(t_, &all), all);
+	}
+	/* An endpoint for another thread of this rank. */
+	auto worker() const
+	{
+		tern_c *w = nullptr;
+		return make_<P, basic_endpoint<P>>(tern_worker_open(t_, &w), w);
+	}
+};
+
+/* An endpoint, which its destructor closes. It owns the lambdas that are registered with it. */
+template <class P> class basic_endpoint : public basic_endpoint_ref<P> {
+	using ref = basic_endpoint_ref<P>;
+	using ref::t_;
+	std::vector<std::shared_ptr<void>> lambdas_;
+
+	template <class F, class... A> void *keep(F &&f)
+	{
+		if constexpr (std::is_empty_v<F>) {
+			new (entry_<P, F, A...>::place) F(std::move(f));
+			return nullptr;
+		} else {
+			lambdas_.push_back(std::make_shared<F>(std::move(f)));
+			return lambdas_.back().get();
+		}
+	}
+
+public:
+	basic_endpoint() = default;
+	explicit basic_endpoint(tern_c *t) : ref(t) {}
+	basic_endpoint(basic_endpoint &&o) noexcept { *this = std::move(o); }
+	basic_endpoint &operator=(basic_endpoint &&o) noexcept
+	{
+		std::swap(t_, o.t_);
+		std::swap(lambdas_, o.lambdas_);
+		return *this;
+	}
+	~basic_endpoint()
+	{
+		if (t_)
+			tern_close(t_);
+	}
+	typename P::done close()
+	{
+		const int rc = tern_close(t_);
+		t_ = rc ? t_ : nullptr;
+		return P::check(rc);
+	}
+
+	/* Registers f(message, ...) or f(...), with the types of the number. It must not throw. */
+	template <class... A, class F> typename P::done on(handler<A...> h, F f)
+	{
+		void *arg = keep<F, A...>(std::move(f));
+		return P::check(tern_on_with(t_, h.id, entry_<P, F, A...>::on, arg, h.name));
+	}
+	/* Registers f(message, span<const T>), which takes many items of posts in one call. */
+	template <class T, class F> typename P::done post_on(handler<T> h, F f)
+	{
+		static_assert(sizeof(T) % 8 == 0 && alignof(T) <= 8 && h.words <= 6,
+			      "tern: items that are handled together have whole words, 6 at most");
+		void *arg = keep<F, T>(std::move(f));
+		return P::check(tern_post_on(t_, h.id, entry_<P, F, T>::many, arg));
+	}
+};
+
+/* Between its constructor and its destructor no handler runs. */
+class hold {
+	tern_c *t_;
+
+public:
+	template <class P> explicit hold(const basic_endpoint_ref<P> &t) : t_(t.get())
+	{
+		tern_hold(t_);
+	}
+	hold(const hold &) = delete;
+	hold &operator=(const hold &) = delete;
+	~hold() { tern_release(t_); }
+};
+
+/* Joins the job that the environment names. */
+template <class P = usual_> auto open(const tern_options &o = {})
+{
+	tern_c *t = nullptr;
+	return make_<P, basic_endpoint<P>>(tern_open(&t, &o), t);
+}
+
+/* A job of n ranks inside this process. */
+template <class P = usual_> auto open_local(uint32_t n)
+{
+	std::vector<tern_c *> t(n);
+	const int rc = tern_open_local(n, t.data());
+	return make_<P, std::vector<basic_endpoint<P>>>(rc, t.begin(), rc ? t.begin() : t.end());
+}
+
+#define TERN_NAMES_(P)                              \
+	using endpoint = basic_endpoint<P>;         \
+	using endpoint_ref = basic_endpoint_ref<P>; \
+	using message = basic_message<P>;           \
+	using op = basic_op<P>;                     \
+	using team = basic_team<P>;                 \
+	using out = basic_out<P>;                   \
+	using in = basic_in<P>;                     \
+	template <class T> using claim = basic_claim<P, T>
+
+TERN_NAMES_(usual_);
+
+/* The same with tern::status and tern::result in the place of exceptions. */
+namespace nothrow {
+TERN_NAMES_(codes);
+inline auto open(const tern_options &o = {})
+{
+	return tern::open<codes>(o);
+}
+inline auto open_local(uint32_t n)
+{
+	return tern::open_local<codes>(n);
+}
+} // namespace nothrow
+
+#undef TERN_EIGHT_
+#undef TERN_QUICK_
+#undef TERN_NAMES_
+
+} // namespace tern
+
+#endif
