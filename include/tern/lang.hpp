@@ -307,10 +307,8 @@ template <class T> span<const T> elements_(const tern_msg *m, std::unique_ptr<ro
 /* A number or a struct, from word `at` on. */
 template <class T> T take_(const tern_msg *m, unsigned at)
 {
-	if constexpr (std::is_same_v<T, double>) {
-		return tern_msg_double(m, at);
-	} else if constexpr (std::is_same_v<T, float>) {
-		return tern_msg_float(m, at);
+	if constexpr (std::is_floating_point_v<T> && is_number_<T>) {
+		return static_cast<T>(tern_msg_double(m, at));
 	} else if constexpr (is_number_<T>) {
 		return static_cast<T>(tern_msg_word(m, at));
 	} else {

@@ -59,7 +59,7 @@ public:
 	{
 		static_assert(h.words <= 6 && !h.payload, "tern: an item has at most 6 words");
 		const packed_<A...> p(a...);
-		return P::check(tern_post_any(t_, h.words, dst, h.id, TERN_EIGHT_(p.w)));
+		return P::check(tern_post_any_(t_, h.words, dst, h.id, TERN_EIGHT_(p.w)));
 	}
 	done post_flush() const { return P::check(tern_post_flush(t_)); }
 	/* n elements of a request. */
@@ -111,6 +111,17 @@ public:
 	auto wait_until(std::chrono::time_point<Clock, Duration> end, What &&...what) const
 	{
 		return wait_for(end - Clock::now(), std::forward<What>(what)...);
+	}
+	/* Until a word of this rank's heap compares so with `value`. */
+	done wait_word(const uint64_t &word, tern_word what, uint64_t value) const
+	{
+		return P::check(tern_wait_word(t_, &word, what, value));
+	}
+	template <class Rep, class Period>
+	auto wait_word_for(std::chrono::duration<Rep, Period> limit, const uint64_t &word,
+			   tern_word what, uint64_t value) const
+	{
+		return in_time_<P>(tern_wait_word_for(t_, &word, what, value, ns_(limit)));
 	}
 	done barrier(op_ref o = {}) const { return P::check(tern_barrier_start(t_, o.raw)); }
 	done flush() const { return P::check(tern_flush(t_)); }
@@ -165,6 +176,14 @@ public:
 		room_<T> room;
 		const int rc = tern_get(t_, &room.value, src.get(), sizeof(T));
 		return P::give(rc, room.value);
+	}
+	/* Puts, and then changes a word in the heap of the same rank, where wait_word() waits. */
+	template <class T> done put_signal(global_ptr<T> dst, span<const as_<T>> src,
+					   global_ptr<uint64_t> word, tern_amo what, uint64_t value,
+					   op_ref o = {}) const
+	{
+		return P::check(tern_put_signal_start(t_, dst.get(), src.data(), src.size_bytes(),
+						      word.get(), what, value, o.raw));
 	}
 	/* Puts, and then sends a request whose handler finds the data in place. */
 	template <class T, class... A> done put_request(global_ptr<T> dst, span<const as_<T>> src,

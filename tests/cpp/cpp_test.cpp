@@ -260,6 +260,11 @@ static void memory_is_put_to_got_from_and_operated_on()
 	OK(t.put_request(at, some, h_put, at + 1));
 	p.wait();
 	CHECK(told == at + 1 && heap[2] == 6);
+
+	CHECK(!value(p.t[1].wait_word_for(1ms, heap[6], TERN_WORD_GE, 1)));
+	OK(t.put_signal(at, back, at + 6, TERN_AMO_ADD, 2));
+	OK(p.t[1].wait_word(heap[6], TERN_WORD_EQ, 2));
+	CHECK(value(p.t[1].wait_word_for(1h, heap[6], TERN_WORD_GE, 1)) && heap[0] == back[0]);
 	OK(t.flush());
 }
 
