@@ -153,8 +153,8 @@ typedef struct tern_part {
 /*
  * Put and get of scattered memory: the bytes of `src`, in order, go to those of `dst`; only the
  * totals must agree (-EMSGSIZE). Parts of one list may lie at several ranks. All of it is
- * checked before a byte moves. The lists, their counts and their strides belong to the operation
- * until it completes.
+ * checked before a byte moves. The lists, their counts and their strides may be changed on return.
+ * Local completion apart, and a message behind the data: tern_long, below.
  */
 static inline int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 				 size_t srcs);
@@ -199,7 +199,19 @@ int tern_put_then_(tern *t, tern_addr dst, const void *src, size_t len, unsigned
 	tern_put_reply_words_(t, m, dst, id, src, len, TERN_COUNT1_(__VA_ARGS__), \
 			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
-/* The same with the words in an array; tern_put_reply_array() does not look at `op`. */
+/*
+ * The same with the words in an array; tern_put_reply_array() does not look at `op` and `parts`.
+ *
+ * With `parts`, tern_put_request_start_array() puts scattered memory, as tern_put_parts_start(),
+ * and does not look at `dst`, `src` and `len`. When all of it is in place, the request goes to the
+ * rank of the first part, and both handles are told. With TERN_HANDLER_NONE as `id` there is no
+ * request.
+ */
+#define TERN_HANDLER_NONE UINT32_MAX
+typedef struct tern_parts {
+	const tern_part *dst, *src;
+	size_t dsts, srcs; /* how many */
+} tern_parts;
 typedef struct tern_long {
 	tern_addr dst;
 	unsigned id, n; /* the handler, and how many words */
@@ -207,6 +219,7 @@ typedef struct tern_long {
 	size_t len;
 	tern_op *local, *op;
 	const uint64_t *words;
+	const tern_parts *parts;
 } tern_long;
 int tern_put_request_start_array(tern *t, const tern_long *what);
 int tern_put_reply_array(tern *t, const tern_msg *m, const tern_long *what);
@@ -440,7 +453,7 @@ static inline int tern_put_start_words_(tern *t, tern_addr dst, unsigned id, con
 					TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
-	const tern_long what = { dst, id, n, src, len, local_op, op, words };
+	const tern_long what = { dst, id, n, src, len, local_op, op, words, NULL };
 	return tern_put_request_start_array(t, &what);
 }
 
@@ -449,7 +462,7 @@ static inline int tern_put_reply_words_(tern *t, const tern_msg *m, tern_addr ds
 					TERN_ALL_)
 {
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
-	const tern_long what = { dst, id, n, src, len, local_op, NULL, words };
+	const tern_long what = { dst, id, n, src, len, local_op, NULL, words, NULL };
 	return tern_put_reply_array(t, m, &what);
 }
 

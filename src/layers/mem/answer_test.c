@@ -57,7 +57,7 @@ static int answer(tern *t, const tern_msg *m, tern_addr a, size_t len, size_t fr
 	uint64_t words[TERN_WORDS_MAX + 1];
 	for (unsigned i = 0; i <= TERN_WORDS_MAX; i++)
 		words[i] = word_of(len, i);
-	const tern_long what = { a, GOT, n, source + from, len, &local, NULL, words };
+	const tern_long what = { a, GOT, n, source + from, len, &local, NULL, words, NULL };
 	return tern_put_reply_array(t, m, &what);
 }
 
@@ -188,7 +188,7 @@ static void in_order(void)
 static void on_bad(tern *t, const tern_msg *m)
 {
 	tern_addr a = tern_msg_word(m, 0);
-	const tern_long unknown = { a, 500, 0, source, 8, NULL, NULL, NULL };
+	const tern_long unknown = { a, 500, 0, source, 8, NULL, NULL, NULL, NULL };
 	CHECK_IS(answer(t, m, handed_at(a, t->rank), 8, 0, 0), -EINVAL);
 	CHECK(strstr(tern_strerror(-EINVAL), "whoever sent the request"));
 	CHECK_IS(answer(t, m, TERN_ADDR_NONE, 8, 0, 0), tern_msg_src(m) ? -EINVAL : -EFAULT);

@@ -133,7 +133,9 @@ static int moved_step(struct mem *m, struct follow *f)
 		follow_passed(m, f, f->left);
 		told(m, &f->op, 0);
 	}
-	int rc = tern_request_array(m->e->t, f->rank, f->id, f->n, f->word);
+	int rc = f->id == TERN_HANDLER_NONE
+			 ? 0
+			 : tern_request_array(m->e->t, f->rank, f->id, f->n, f->word);
 	f->over = !rc;
 	return rc;
 }
@@ -418,13 +420,17 @@ int follow_written_down(struct mem *m, const tern_long *what, uint32_t rank, ter
 		return rc;
 	follow_fill(f, what, rank, false);
 	/* Under a hold a transfer would have to wait, but pieces need not. */
-	f->moves = g || (layer_maps(m->e, rank) && what->len > TERN_PAYLOAD_MAX && !held(m->e));
+	f->moves = g || what->parts ||
+		   (layer_maps(m->e, rank) && what->len > TERN_PAYLOAD_MAX && !held(m->e));
 	f->signals = g;
 	if (g)
 		f->signal = *g;
 	f->gone = gone;
 	follow_count(gone);
-	if (f->moves)
+	if (what->parts)
+		rc = tern_put_parts_start(m->e->t, what->parts->dst, what->parts->dsts,
+					  what->parts->src, what->parts->srcs, &f->move);
+	else if (f->moves)
 		rc = tern_put_start(m->e->t, what->dst, what->src, what->len, &f->move);
 	if (!rc) {
 		follow_begin(m, f);
@@ -443,19 +449,36 @@ static int start_far(tern *t, const tern_long *what, uint32_t rank)
 	tern_op own = TERN_OP;
 	bool blocks = !what->local && !what->op;
 	size_t tail = piece_tail(what->n);
-	if (!what->op && what->len + tail <= TERN_PAYLOAD_MAX)
+	if (!what->parts && !what->op && what->len + tail <= TERN_PAYLOAD_MAX)
 		return start_staged(mem_of(t), what, rank);
-	if (what->op && what->len <= TERN_PAYLOAD_MAX)
+	if (!what->parts && what->op && what->len <= TERN_PAYLOAD_MAX)
 		return start_asked(mem_of(t), what, rank);
 	int rc = blocks ? rules_wait(t->own, "a blocking put with a request") : 0;
 	rc = rc ? rc : follow_written_down(mem_of(t), what, rank, blocks ? &own : NULL, NULL);
 	return blocks ? op_finish(t, NULL, &own, rc) : rc;
 }
 
+/* Where this process can touch all of it, a transfer moves it in this call. */
+static int start_parts(tern *t, const tern_long *what)
+{
+	tern_long all = *what;
+	if (!what->parts->dsts)
+		return error_set(-EINVAL, "a put of parts with a request has no part to go to");
+	uint32_t rank = tern_addr_rank(what->parts->dst[0].addr);
+	bool silent = what->id == TERN_HANDLER_NONE;
+	int rc = silent ? rules_program(t->own, "a put of parts")
+			: rules_send(t->own, rank, what->id, what->n, 0);
+	all.n = silent ? 0 : what->n;
+	all.len = 1; /* it has some data, so that handles are told when that is there */
+	return rc ? rc : start_far(t, &all, rank);
+}
+
 int tern_put_request_start_array(tern *t, const tern_long *what)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
+	if (what->parts)
+		return start_parts(t, what);
 	uint32_t rank = tern_addr_rank(what->dst);
 	int rc = rules_send(t->own, rank, what->id, what->n, 0);
 	if (!rc && what->len)

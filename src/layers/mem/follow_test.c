@@ -95,7 +95,9 @@ static void put(tern *t, int k, size_t offset, size_t len, unsigned n, tern_op *
 {
 	static unsigned char salt;
 	uint64_t words[] = { (uint64_t)k, offset, len, ++salt, 44, 55, 66, 77 };
-	const tern_long what = { board->at[k] + offset, TAKE, n, source, len, local, op, words };
+	const tern_long what = {
+		board->at[k] + offset, TAKE, n, source, len, local, op, words, NULL
+	};
 	uint64_t was[2] = { atomic_load(&freed), atomic_load(&there) };
 	fill(salt, len);
 	CHECK_IS(tern_put_request_start_array(t, &what), 0);
@@ -112,6 +114,65 @@ static void put(tern *t, int k, size_t offset, size_t len, unsigned n, tern_op *
 	CHECK_IS(tern_wait(t, &taken, 1), 0);
 }
 
+/* The same from and to several parts; lists, counts and strides are gone when the call returns. */
+static void put_parts(tern *t, int k, size_t offset, size_t len, unsigned n, tern_op *local,
+		      tern_op *op)
+{
+	static unsigned char salt;
+	uint64_t words[] = { (uint64_t)k, offset, len, ++salt, 44, 55, 66, 77 };
+	size_t cut = len / 3, count[] = { cut / 8 }, rest = len - cut - cut / 8 * 8;
+	ptrdiff_t stride[] = { 8 };
+	tern_addr to = board->at[k] + offset;
+	tern_part dst[] = {
+		{ .addr = to, .run = cut },
+		{ .addr = to + cut, .run = 8, .dims = 1, .count = count, .stride = stride },
+		{ .addr = to + len - rest, .run = rest }
+	};
+	tern_part src[] = { { .base = source, .run = len / 2 },
+			    { .base = source + len / 2, .run = len - len / 2 } };
+	tern_parts parts = { dst, src, 3, 2 };
+	tern_long what = { .id = TAKE, .n = n, .local = local, .op = op, .words = words };
+	uint64_t was[2] = { atomic_load(&freed), atomic_load(&there) };
+	what.parts = &parts;
+	fill(salt, len);
+	CHECK_IS(tern_put_request_start_array(t, &what), 0);
+	memset(dst, 0xff, sizeof dst);
+	memset(src, 0xff, sizeof src);
+	memset(count, 0xff, sizeof count);
+	memset(stride, 0xff, sizeof stride);
+	memset(words, 0xff, sizeof words);
+	if (local) {
+		CHECK_IS(tern_op_wait(t, local), 0);
+		CHECK_IS(atomic_load(&freed), was[0] + 1);
+	}
+	if (local || !op)
+		memset(source, 0, len);
+	if (op) {
+		CHECK_IS(tern_op_wait(t, op), 0);
+		CHECK_IS(atomic_load(&there), was[1] + 1);
+	}
+	CHECK_IS(tern_wait(t, &taken, 1), 0);
+}
+
+static void parts_without_a_request(tern *t)
+{
+	tern_op op = { .flag = &there };
+	uint64_t now = 7, then = 0;
+	const tern_part dst = { .addr = board->at[1] + 8, .run = 8 },
+			src = { .base = &now, .run = 8 };
+	const tern_parts parts = { &dst, &src, 1, 1 };
+	tern_long what = { .id = TERN_HANDLER_NONE, .n = 9, .local = &op, .op = &op };
+	what.parts = &parts;
+	CHECK_IS(tern_put_request_start_array(t, &what), 0);
+	CHECK_IS(tern_op_wait(t, &op), 0);
+	CHECK_IS(tern_get(t, &then, board->at[1] + 8, 8), 0);
+	CHECK_IS(then, 7);
+	what.id = TAKE;
+	CHECK_IS(tern_put_request_start_array(t, &what), -E2BIG);
+	what.parts = &(const tern_parts){ &dst, &src, 0, 0 };
+	CHECK_IS(tern_put_request_start_array(t, &what), -EINVAL);
+}
+
 static const size_t lengths[] = {
 	0, 1, 2, 8, 63, SHORT - 8, SHORT, SHORT + 1, 65536 + 9, AREA - 8
 };
@@ -126,6 +187,20 @@ static void any_length(void)
 			for (unsigned n = 0; n <= TERN_WORDS_MAX; n++)
 				put(t, k, n % 3, lengths[i], n, n % 2 ? &local : NULL,
 				    (n + i) % 3 ? &op : NULL);
+	end(t);
+}
+
+static void any_parts(void)
+{
+	tern *t = begin();
+	tern_op local = { .flag = &freed }, op = { .flag = &there };
+	for (int k = 0; k < 2 && tern_rank(t) == 1; k++)
+		for (unsigned i = 0; i < LENGTHS; i++)
+			for (unsigned n = 0; n <= TERN_WORDS_MAX; n += i == LENGTHS - 1 ? 4 : 1)
+				put_parts(t, k, n % 3, lengths[i], n, n % 2 ? &local : NULL,
+					  (n + i) % 3 ? &op : NULL);
+	if (tern_rank(t) == 1)
+		parts_without_a_request(t);
 	end(t);
 }
 
@@ -259,6 +334,7 @@ static void dying(void)
 static void everything(void)
 {
 	job(2, any_length);
+	job(2, any_parts);
 	job(2, many);
 	job(2, refused);
 	dying();
@@ -288,6 +364,7 @@ TEST(the_same_over_a_network_that_loses)
 {
 	far_use("drop=0.02,reorder=0.05,seed=5");
 	job(2, any_length);
+	job(2, any_parts);
 	job(2, many);
 }
 

@@ -334,6 +334,12 @@ int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_
 
 /* -- rows.c -- */
 /*
+ * Moves pairs of single runs that are mapped, `most` bytes at most; false, and nothing was refused,
+ * if not all of them are such.
+ */
+bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t n, bool put,
+	       size_t most);
+/*
  * Moves all of two parts of the same length, whose addresses are checked; false, and nothing moved,
  * if that takes more than a loop.
  */

@@ -3,6 +3,7 @@
 #include "mem/parts.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "mem/word.h"
@@ -215,4 +216,38 @@ size_t parts_passed(const struct run_walk *w)
 	for (unsigned d = w->part ? w->part->dims : 0; d > w->low; d--)
 		runs = runs * w->part->count[d - 1] + w->index[d - 1];
 	return runs * w->len + w->done;
+}
+
+/* -- Copies of lists ------------------------------------------------------------------------- */
+
+static size_t part_dims_bytes(const tern_part *p)
+{
+	return p->dims * (sizeof *p->count + sizeof *p->stride);
+}
+
+size_t parts_copy_bytes(const struct run_walk *w)
+{
+	size_t bytes = 0;
+	for (size_t i = 0; w->part && i < w->parts; i++)
+		bytes += sizeof *w->part + part_dims_bytes(&w->part[i]);
+	return bytes;
+}
+
+char *parts_copy_list(struct run_walk *w, char *to)
+{
+	if (!w->part || !w->parts)
+		return to;
+	tern_part *copy = (tern_part *)(void *)to;
+	memcpy(copy, w->part, w->parts * sizeof *copy);
+	to += w->parts * sizeof *copy;
+	for (tern_part *p = copy; p < copy + w->parts; p++) {
+		if (!p->dims)
+			continue;
+		p->count = memcpy(to, p->count, p->dims * sizeof *p->count);
+		p->stride = memcpy(to + p->dims * sizeof *p->count, p->stride,
+				   p->dims * sizeof *p->stride);
+		to += part_dims_bytes(p);
+	}
+	w->part = copy;
+	return to;
 }

@@ -25,6 +25,12 @@ struct run_walk {
 
 void parts_block(struct run_walk *w, uint64_t at, size_t len);
 void parts_begin(struct run_walk *w, const tern_part *list, size_t n, bool bytes);
+/*
+ * What is still to come of a list: how many bytes a copy takes, with counts and strides; and the
+ * copy, which the walk goes on in. It returns where the next one can begin.
+ */
+size_t parts_copy_bytes(const struct run_walk *w);
+char *parts_copy_list(struct run_walk *w, char *to);
 void parts_pass(struct run_walk *w, size_t bytes); /* goes on by that many: the list has them */
 /*
  * Copies the next `len` bytes of memory that this process can touch to `bytes`, or from there. A

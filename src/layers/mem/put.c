@@ -255,11 +255,17 @@ static struct list list_after(struct list l, size_t n)
 static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
-	size_t bytes, moved = 0;
+	size_t bytes, moved = 0, most = op ? START_IN_ONE_GO : IN_ONE_GO;
+	if (remote.n == local.n && remote.n &&
+	    runs_move(m, remote.part, local.part, remote.n, put, most)) {
+		if (op)
+			op_over(m->e, op);
+		return 0;
+	}
 	int rc = parts_check(m, remote, local, put ? "a put of parts" : "a get of parts", &bytes);
 	if (rc)
 		return rc;
-	if (bytes - 1 < (op ? START_IN_ONE_GO : IN_ONE_GO))
+	if (bytes - 1 < most)
 		moved = pairs_move(m, remote, local, put);
 	if (moved && moved == remote.n && moved == local.n) {
 		if (op)

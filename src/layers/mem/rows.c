@@ -87,6 +87,23 @@ static bool run_move(struct mem *m, const tern_part *remote, const tern_part *lo
 	return true;
 }
 
+/* All are checked before the first is moved. */
+bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t n, bool put,
+	       size_t most)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t run = remote[i].run;
+		if (remote[i].dims | local[i].dims || run != local[i].run || run > most ||
+		    !addr_in_heap(remote[i].addr) || !heap_reach(m, remote[i].addr, run))
+			return false;
+		most -= run;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!run_move(m, &remote[i], &local[i], put))
+			return false; /* its owner has died meanwhile: the long way says so */
+	return true;
+}
+
 bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put)
 {
 	const tern_part *shape = remote->dims ? remote : local;

@@ -32,6 +32,7 @@ enum {
 	VM_SLICE_EVERY = 64, /* and fewer */
 	VAST = 32 << 20,     /* a run of at least this does not stay in any cache */
 	BATCH = 64,          /* transfers made at a time */
+	LISTS = 4 << 10,     /* bytes for copies of lists that are kept for the next transfer */
 };
 
 /* -- Copies past the caches ------------------------------------------------------------------- */
@@ -290,6 +291,47 @@ static void transfer_append(struct transfers *ts, struct transfer *x)
 	ts->last = x;
 }
 
+/*
+ * Copies of the lists of one transfer: they may be the caller's stack. Those of a blocking call
+ * need no copy, nor do those that are used up by the call that starts the transfer.
+ */
+struct lists {
+	struct lists *next;
+	size_t room;
+	_Alignas(tern_part) char bytes[];
+};
+
+static int lists_copy(struct mem *m, struct transfer *x)
+{
+	struct transfers *ts = &m->transfers;
+	size_t need = parts_copy_bytes(&x->runs.remote) + parts_copy_bytes(&x->runs.local);
+	size_t room = need < LISTS ? LISTS : need;
+	struct lists *l = room == LISTS ? ts->lists : NULL;
+	if (!need)
+		return 0;
+	if (l) {
+		ts->lists = l->next;
+	} else if (!(l = memory_new(1, sizeof *l + room))) {
+		return error_set(-ENOMEM, "starting a transfer: no memory for its list of parts");
+	}
+	l->room = room;
+	parts_copy_list(&x->runs.local, parts_copy_list(&x->runs.remote, l->bytes));
+	x->lists = l;
+	return 0;
+}
+
+static void lists_give(struct transfers *ts, struct lists *l)
+{
+	if (!l)
+		return;
+	if (l->room > LISTS) {
+		memory_free(l);
+		return;
+	}
+	l->next = ts->lists;
+	ts->lists = l;
+}
+
 /* A call that waits for its transfer. */
 struct blocked {
 	bool over;
@@ -300,6 +342,7 @@ static void transfer_end(struct mem *m, struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
 	struct transfer over = *x;
+	lists_give(ts, x->lists);
 	x->next = ts->free;
 	ts->free = x;
 	ts->active--;
@@ -392,6 +435,12 @@ static int transfers_make(struct transfers *ts)
 
 void transfers_free(struct transfers *ts)
 {
+	for (struct transfer *x = ts->first; x; x = x->next)
+		lists_give(ts, x->lists);
+	for (struct lists *l = ts->lists, *next; l; l = next) {
+		next = l->next;
+		memory_free(l);
+	}
 	while (ts->batches)
 		memory_free(ts->batch[--ts->batches]);
 }
@@ -500,6 +549,15 @@ int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)
 	return 0;
 }
 
+/* Of a call that returns before the transfer is over. */
+static int transfer_keep(struct mem *m, struct transfer *x)
+{
+	int rc = lists_copy(m, x);
+	if (!rc && (rc = transfer_queue(m, x)))
+		lists_give(&m->transfers, x->lists);
+	return rc;
+}
+
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 {
 	struct transfer x = { .op = op, .put = put, .vast = r->remote.len >= VAST, .runs = *r };
@@ -514,7 +572,7 @@ int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 				  : AT_ONCE,
 		      one_run && !cannot_wait ? move_now : move_direct);
 	if (!transfer_over(&x))
-		return op ? transfer_queue(m, &x) : transfer_block(m, &x);
+		return op ? transfer_keep(m, &x) : transfer_block(m, &x);
 	if (!op)
 		return x.error;
 	op->pending++;

@@ -29,8 +29,9 @@ struct transfer {
 	bool put;
 	bool vast; /* larger than the caches: copied past them */
 	int error;
-	char *through;   /* a word whose local side lies in several runs is moved from or to here */
-	uint32_t flying; /* chunks sent as messages and not acknowledged */
+	char *through; /* a word whose local side lies in several runs is moved from or to here */
+	struct lists *lists; /* copies of the program's lists of parts; NULL: it has none */
+	uint32_t flying;     /* chunks sent as messages and not acknowledged */
 	struct runs runs;
 };
 
@@ -47,6 +48,7 @@ struct transfers {
 	uint64_t answers; /* without those that were answers to transfers */
 	struct transfer *batch[TRANSFER_BATCHES];
 	unsigned batches;
+	struct lists *lists; /* memory for copies of lists, to be used again */
 };
 
 /* How much can be moved next: at neither side is there a gap in it. */
