@@ -94,7 +94,8 @@ tern_msg_src u p  tern_msg_count u p  tern_msg_word q pu  tern_msg_double d pu  
 tern_defer i ppp  tern_poll i p  tern_wait i ppq  tern_signal - ppq  tern_hold - p  tern_release - p
 tern_barrier i p  tern_op_test i pp  tern_op_wait_any i ppzp  tern_addr_of i ppp  tern_addr_at q pup
 tern_addr_local i pqzp  tern_alloc i pzp  tern_free i pp  tern_alloc_all i pzp  tern_free_all i pp
-tern_register i ppzp  tern_unregister i pq  tern_put i pqpz  tern_get i ppqz  tern_put_start i pqpzp
+tern_register i ppzp  tern_register_fd i ppziqp  tern_unregister i pq
+tern_put i pqpz  tern_get i ppqz  tern_put_start i pqpzp
 tern_get_start i ppqzp  tern_put_request_array i pqupzup  tern_amo64_ i pqiqpp
 tern_amo_double_ i pqidpp  tern_cas64_ i pqqqpp  tern_send_start i puqpzup  tern_recv_start i pppzpp"""
 
@@ -547,11 +548,15 @@ class Endpoint:
             raise
         return _view(p.value, length, True)
 
-    def register(self, memory: Buffer) -> int:
-        """Lets other ranks reach it until unregister(): its address."""
+    def register(self, memory: Buffer, fd: int = -1, offset: int = 0) -> int:
+        """Lets other ranks reach it until unregister(): its address. With the descriptor that it
+        is mapped from, as an mmap.mmap is, ranks of the machine map it, too."""
         a, b = c_uint64(), _Bytes(memory, True)
         try:
-            self._make(_tern.tern_register, b.p, b.len, byref(a))
+            if fd < 0:
+                self._make(_tern.tern_register, b.p, b.len, byref(a))
+            else:
+                self._make(_tern.tern_register_fd, b.p, b.len, fd, offset, byref(a))
         except Error:
             b.release()
             raise

@@ -13,7 +13,7 @@
  *
  * Conventions are those of <tern/tern.h>. Calls that move data may be made in a
  * handler when both sides are heap memory, or registered by a rank of the same
- * process; otherwise they are refused there (-EPERM), because they may wait.
+ * process or with its file; otherwise they are refused there (-EPERM), because they may wait.
  */
 #ifndef TERN_MEM_H
 #define TERN_MEM_H
@@ -46,8 +46,8 @@ TERN_INLINE_ uint32_t tern_addr_rank(tern_addr a)
 
 /*
  * A pointer to the `len` bytes at `a`, if this process can load and store them:
- * heap memory of this machine, or memory that a rank of this process registered. With TERN_GRANT=1,
- * heap memory of other ranks only where it was granted.
+ * heap memory of this machine, memory that was registered there with its file, or what a rank of
+ * this process registered. With TERN_GRANT=1, memory of other ranks only where it was granted.
  * -EXDEV if it cannot, -EFAULT or -ERANGE if they are no memory of the job, and -EOWNERDEAD or
  * -ESHUTDOWN if their rank has left.
  */
@@ -82,6 +82,14 @@ int tern_free_all(tern *t, void *p);
  * nobody touches the memory; what others had not moved by then fails at their rank.
  */
 int tern_register(tern *t, void *p, size_t len, tern_addr *a);
+/*
+ * The same of memory that the program mapped, shared, from `fd` at `offset`, a multiple of a page.
+ * Ranks of the same machine map it at first use, and then load and store as in a heap:
+ * tern_addr_local() gives a pointer, which is good until the memory is unregistered. `fd` may be
+ * closed; a file that gets shorter ends with SIGBUS who touches what is gone. -EBADF, -EACCES if
+ * `fd` is not open for both, -EINVAL for the offset, -ERANGE for a file that is too short.
+ */
+int tern_register_fd(tern *t, void *p, size_t len, int fd, uint64_t offset, tern_addr *a);
 int tern_unregister(tern *t, tern_addr a);
 
 /* -- Who may store to a heap -------------------------------------------------------- */
@@ -93,12 +101,13 @@ int tern_unregister(tern *t, tern_addr a);
 /*
  * With TERN_GRANT=1 a process maps the heaps of other ranks read-only, and a stray store into one
  * ends it with SIGSEGV. tern_grant() lets `rank`, or all, store to the `len` bytes at `p` of this
- * rank's heap, and to what else lies in their pages. A grant to all is one grant to each rank.
- * tern_revoke() of the same bytes takes one grant back at `rank`, or at each rank that has one.
- * Both wait until the ranks concerned have answered. What is not granted is put to, and operated
- * on, by its owner when it polls, as across machines; gets need no grant. Without TERN_GRANT both
- * do nothing but check the arguments. -EFAULT if the bytes are not all in this rank's heap, -ENXIO
- * to revoke what `rank`, or no rank, has been granted, -ENOBUFS for more than 1,024 at one rank.
+ * rank's heap, or of tern_register_fd(), and to what else lies in their pages. A grant to all is
+ * one grant to each rank. tern_revoke() of the same bytes takes one grant back at `rank`, or at
+ * each rank that has one. Both wait until the ranks concerned have answered. What is not granted is
+ * put to, and operated on, by its owner when it polls, as across machines; gets need no grant.
+ * Without TERN_GRANT both do nothing but check the arguments. -EFAULT if the bytes are not all of
+ * that memory, -ENXIO to revoke what `rank`, or no rank, has been granted, -ENOBUFS for more than
+ * 1,024 at one rank.
  */
 int tern_grant(tern *t, uint32_t rank, void *p, size_t len);
 int tern_revoke(tern *t, uint32_t rank, void *p, size_t len);
@@ -337,7 +346,8 @@ enum tern_amo {
  * value unless the operand is less, or greater: also when one of the two is a NaN, or both are
  * zeros. -EINVAL for an address that is not aligned, or an unknown operation.
  *
- * Heap memory of this machine: one instruction here, nobody at the target is involved. Memory of
+ * Heap memory of this machine, and what was registered there with its file: one instruction here,
+ * nobody at the target is involved. Memory of
  * another machine: the owner's process does it, on a thread of the library while its program
  * computes (TERN_SERVE). Memory that another process of this machine registered, and heap memory
  * that TERN_GRANT protects: its owner does it when it polls or waits, or delivers by thread or

@@ -15,6 +15,9 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424
 #endif
@@ -105,6 +108,16 @@ int process_open(pid_t pid, uint64_t born)
 	bool told = now || kill(pid, 0) != 0;
 	close(fd);
 	return told ? -ESRCH : -EMFILE; /* ended, or the number has another bearer by now */
+}
+
+int process_descriptor(pid_t pid, int theirs)
+{
+	int held = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd = held < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, held, theirs, 0);
+	int rc = fd < 0 ? -errno : fd;
+	if (held >= 0)
+		close(held);
+	return rc;
 }
 
 /* Linux 6.15 tells how a process ended to whoever holds it; spelled out for older headers. */

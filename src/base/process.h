@@ -41,6 +41,12 @@ bool process_ended(const struct process_name *name);
 int process_open(pid_t pid, uint64_t born);
 
 /*
+ * A copy of a descriptor that the process has, closed on exec (Linux 5.6). A negative code where
+ * the kernel does not let this process look at the other's memory either, or is older.
+ */
+int process_descriptor(pid_t pid, int theirs);
+
+/*
  * As from waitpid, of a process that has ended. False where the kernel tells its parent alone,
  * which was faster.
  */

@@ -88,6 +88,11 @@ struct job_region {
 	_Atomic uint64_t bytes;
 	_Atomic uint32_t users; /* transfers under way by ranks that move the bytes themselves */
 	_Atomic uint32_t lent;  /* by a layer, for a while: not the program's */
+	/* What it is mapped from, for others to map, too: a descriptor of its owner, plus 1, or 0.
+	 */
+	_Atomic uint32_t fd;
+	_Atomic uint64_t file_at; /* where the region begins in the file; a multiple of a page */
+	_Atomic uint64_t inode;   /* of the file, for a descriptor may have been closed */
 };
 
 /* By length; those of a program, and all, some of which layers lend. */
@@ -123,7 +128,8 @@ struct job_rank {
 	/* Bytes that others have stored here and nobody has taken off. */
 	_Alignas(64) _Atomic uint64_t stored;
 	_Alignas(64) _Atomic uint32_t regions[JOB_REGION_CLASSES]; /* that may be touched */
-	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
+	_Atomic uint32_t files_closed; /* regions with a file that were unregistered */
+	_Atomic int32_t status;        /* as from waitpid, of a rank that is gone or dead */
 	/* Port of loopback where a datagram of one byte ends a sleep; 0: the bell does. */
 	_Atomic uint32_t port;
 	struct job_offer offer[2];

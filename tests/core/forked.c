@@ -143,6 +143,7 @@ static void memory(void)
 	REFUSED(tern_segment_shorten(t, 1, 1));
 	REFUSED(tern_segment_close(t, 1));
 	REFUSED(tern_register(t, bytes, 8, &a));
+	REFUSED(tern_register_fd(t, bytes, 8, 0, 0, &a));
 	REFUSED(tern_unregister(t, there));
 	REFUSED(tern_block_name(t, 0, NULL, 0));
 	REFUSED_NULL(handed_alloc(t, 8));

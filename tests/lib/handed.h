@@ -6,8 +6,10 @@
 #define TERN_HANDED_H
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <tern/buf.h>
 #include <tern/mem.h>
+#include <unistd.h>
 
 static inline void *handed(int rc, void *p)
 {
@@ -51,6 +53,16 @@ static inline void *handed_local(tern *t, tern_addr a, size_t len)
 	void *p = NULL;
 	int rc = tern_addr_local(t, a, len, &p);
 	return handed(rc, p);
+}
+
+/* Memory of a file that this process makes, `skip` bytes into it, and its descriptor. */
+static inline void *handed_file(size_t skip, size_t bytes, int *fd)
+{
+	*fd = memfd_create("tern-test", MFD_CLOEXEC);
+	if (*fd < 0 || ftruncate(*fd, (off_t)(skip + bytes)))
+		return NULL;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, (off_t)skip);
+	return p == MAP_FAILED ? NULL : p;
 }
 
 static inline void *handed_claim(tern *t, uint32_t dst, size_t len)

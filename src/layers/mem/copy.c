@@ -46,10 +46,21 @@ static int copy_ask(struct mem *m, tern_addr dst, tern_addr src, size_t len, ter
 	return slot_request(m, s, op, MEM_COPY, NULL, 0, 4, words);
 }
 
+/*
+ * One side of a copy, if it stays here for as long as the copy may take: a file's mapping does not,
+ * so that memory is the transfer's other side.
+ */
+static char *copy_side(struct mem *m, tern_addr a, size_t len)
+{
+	uint32_t rank = tern_addr_rank(a);
+	bool there = addr_in_heap(a) || (rank < m->size && mem_same_process(m, rank));
+	return there ? mem_reach(m, a, len) : NULL;
+}
+
 static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op,
 		      bool blocks)
 {
-	char *from = mem_reach(m, src, len), *to = mem_reach(m, dst, len);
+	char *from = copy_side(m, src, len), *to = copy_side(m, dst, len);
 	tern_op *run =
 		blocks ? NULL : op; /* a transfer without a handle asks whether it may wait */
 	if (from || !len)

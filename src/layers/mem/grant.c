@@ -23,40 +23,53 @@ struct grant {
 
 /* -- At the rank that may store ------------------------------------------------------------ */
 
+/* An address without the rank, or the distance of two. Heaps and regions begin with a page. */
 static uint64_t page_of(uint64_t at)
 {
 	return at / GRANT_PAGE * GRANT_PAGE;
 }
 
+static uint64_t addr_low(tern_addr a)
+{
+	return a & ((UINT64_C(1) << ADDR_RANK_SHIFT) - 1);
+}
+
 /* Whole pages. Ranks of one process share a mapping, in which the owner must be able to store. */
 static int pages_protect(const struct mem *m, tern_addr a, uint64_t bytes, int protection)
 {
-	uint64_t first = page_of(addr_offset(a));
+	uint64_t first = page_of(addr_offset(a)), within = addr_offset(a) - first;
 	uint64_t end = page_of(addr_offset(a) + bytes + GRANT_PAGE - 1);
-	if (m->e->group->size > 1)
+	char *at = addr_in_heap(a) ? heap_base(m, tern_addr_rank(a)) + addr_offset(a)
+				   : file_mapped(m, a);
+	if (m->e->group->size > 1 || !at) /* it is protected when it is mapped */
 		return 0;
-	return mprotect(heap_base(m, tern_addr_rank(a)) + first, end - first, protection) ? errno
-											  : 0;
+	return mprotect(at - within, end - first, protection) ? errno : 0;
 }
 
-static bool heap_range(const struct mem *m, tern_addr a, uint64_t bytes)
+/* Memory that others map, in a heap or of a file. */
+static bool grant_range(const struct mem *m, tern_addr a, uint64_t bytes)
 {
 	uint64_t at = addr_offset(a);
-	return addr_in_heap(a) && bytes && at < m->job->heap_bytes &&
-	       bytes <= m->job->heap_bytes - at;
+	const struct job_region *g = region_find(m, a, bytes);
+	if (!addr_in_heap(a))
+		return bytes && g && atomic_load(&g->fd);
+	return bytes && at < m->job->heap_bytes && bytes <= m->job->heap_bytes - at;
 }
 
-/* Whether the heap of `rank` is mapped, and messages do not go over a network. */
-static bool grant_maps(const struct mem *m, uint32_t rank)
-{
-	return m->e->site.peer[rank].net->ops->provides & PROVIDES_SHARED;
-}
-
-static unsigned grants_count(const struct mem *m)
+/* Of memory that is not unregistered: what was granted of that is forgotten. */
+static unsigned grants_count(struct mem *m)
 {
 	unsigned n = 0;
-	for (const struct grant *g = m->grants; g; g = g->next)
-		n++;
+	for (struct grant **p = &m->grants; *p;) {
+		struct grant *g = *p;
+		if (addr_in_heap(g->first) || region_covers(m, g->first, g->bytes)) {
+			p = &g->next;
+			n++;
+			continue;
+		}
+		*p = g->next;
+		free(g);
+	}
 	return n;
 }
 
@@ -85,8 +98,8 @@ static uint64_t grants_from(const struct mem *m, uint32_t rank, uint64_t at, uin
 	uint64_t until = end;
 	*open = false;
 	for (const struct grant *g = m->grants; g; g = g->next) {
-		uint64_t first = page_of(addr_offset(g->first));
-		uint64_t beyond = page_of(addr_offset(g->first) + g->bytes + GRANT_PAGE - 1);
+		uint64_t first = page_of(addr_low(g->first));
+		uint64_t beyond = page_of(addr_low(g->first) + g->bytes + GRANT_PAGE - 1);
 		if (tern_addr_rank(g->first) != rank || beyond <= at)
 			continue;
 		if (first <= at) {
@@ -101,14 +114,14 @@ static uint64_t grants_from(const struct mem *m, uint32_t rank, uint64_t at, uin
 /* Pages that another grant has as well stay open, and are never closed meanwhile. */
 static int pages_close(const struct mem *m, tern_addr a, uint64_t bytes)
 {
-	uint64_t at = page_of(addr_offset(a));
-	uint64_t end = page_of(addr_offset(a) + bytes + GRANT_PAGE - 1);
+	uint64_t at = page_of(addr_low(a));
+	uint64_t end = page_of(addr_low(a) + bytes + GRANT_PAGE - 1);
 	int why = 0;
 	for (uint64_t next; at < end && !why; at = next) {
 		bool open;
 		next = grants_from(m, tern_addr_rank(a), at, end, &open);
 		if (!open)
-			why = pages_protect(m, a - addr_offset(a) + at, next - at, PROT_READ);
+			why = pages_protect(m, a - addr_low(a) + at, next - at, PROT_READ);
 	}
 	return why;
 }
@@ -135,25 +148,39 @@ static void on_grant(tern *t, const tern_msg *msg)
 	uint64_t bytes = tern_msg_word(msg, 1);
 	uint64_t had = 1;
 	int why = EFAULT;
-	if (m->guarded && tern_addr_rank(a) == tern_msg_src(msg) && heap_range(m, a, bytes))
+	if (m->guarded && tern_addr_rank(a) == tern_msg_src(msg) && grant_range(m, a, bytes))
 		why = tern_msg_word(msg, 2) ? grant_add(m, a, bytes)
 					    : grant_remove(m, a, bytes, &had);
 	message_answer(t, tern_msg_word(msg, 3), why, had);
 }
 
-char *grant_reach(const struct mem *m, tern_addr a, size_t len)
+bool grant_covers(const struct mem *m, tern_addr a, size_t len)
 {
 	for (const struct grant *g = m->grants; g; g = g->next)
 		if (a - g->first < g->bytes && len <= g->bytes - (a - g->first))
-			return heap_base(m, tern_addr_rank(a)) + addr_offset(a);
-	return NULL;
+			return true;
+	return false;
+}
+
+char *grant_reach(const struct mem *m, tern_addr a, size_t len)
+{
+	return addr_in_heap(a) && grant_covers(m, a, len)
+		       ? heap_base(m, tern_addr_rank(a)) + addr_offset(a)
+		       : NULL;
+}
+
+void grants_apply(const struct mem *m, const struct job_region *g)
+{
+	for (const struct grant *one = m->grants; one; one = one->next)
+		if (region_find(m, one->first, one->bytes) == g)
+			pages_protect(m, one->first, one->bytes, PROT_READ | PROT_WRITE);
 }
 
 char *grant_read(const struct mem *m, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
 	if (!addr_in_heap(a) || rank >= m->size || mem_dead(m, rank) || m->e->forked ||
-	    !grant_maps(m, rank))
+	    !mem_near(m, rank))
 		return NULL;
 	const struct job_rank *r = &m->job->rank[rank];
 	uint64_t at = addr_offset(a), beyond = at - m->job->heap_bytes / 2;
@@ -179,7 +206,7 @@ struct change {
 static int grant_ask(struct mem *m, struct change *c, uint32_t rank)
 {
 	struct slot *s;
-	if (rank == m->rank || !grant_maps(m, rank))
+	if (rank == m->rank || !mem_near(m, rank))
 		return 0;
 	int rc = slot_wait(m, rank, &s);
 	if (rc)
@@ -223,10 +250,10 @@ static int grant_change(tern *t, uint32_t rank, const void *p, size_t len, bool 
 	if (rc)
 		return rc;
 	tern_addr a = len ? mem_addr_all(m, p, len) : TERN_ADDR_NONE;
-	if (!addr_in_heap(a))
+	if (a == TERN_ADDR_NONE || !grant_range(m, a, len))
 		return error_set(-EFAULT,
 				 "%s was given %zu bytes at %p, which are not all in rank "
-				 "%u's heap",
+				 "%u's heap, nor registered with their file",
 				 call, len, p, m->rank);
 	struct change c = { .a = a, .len = len, .on = on, .op = TERN_OP };
 	if (m->guarded)

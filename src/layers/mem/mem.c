@@ -22,9 +22,10 @@ static void mem_close(void *state)
 	transfers_free(&m->transfers);
 	memory_free(m->whens);
 	memory_free(m->segments);
-	memory_free(m->regions);
+	regions_close(m);
 	memory_free(m->agreement);
 	memory_free(m->windows);
+	files_close(m);
 	follow_close(m);
 	grants_close(m);
 	heap_fini(&m->own);

@@ -99,9 +99,10 @@ struct mem {
 	bool guarded;          /* TERN_GRANT: nothing else of their heaps may be stored to */
 	struct job_span *span; /* one a rank, in the job's memory; of no heap until one is used */
 	struct mem_peer {
-		bool lost;    /* the rank has left */
-		bool invited; /* it waits for a first request from here */
-	} peer[];             /* one a rank */
+		bool lost;           /* the rank has left */
+		bool invited;        /* it waits for a first request from here */
+		struct files *files; /* what is mapped of its regions; made with the first */
+	} peer[];                    /* one a rank */
 };
 
 bool mem_room(struct mem *m, size_t bytes); /* whether tern_alloc() would find the addresses */
@@ -120,6 +121,18 @@ static inline char *heap_pointer(const struct mem *m, uint64_t at)
 static inline uint64_t heap_offset(const struct mem *m, const void *p)
 {
 	return (uint64_t)((const char *)p - heap_pointer(m, 0));
+}
+
+/* Whether the heap of `rank` is mapped, and messages do not go over a network. */
+static inline bool mem_near(const struct mem *m, uint32_t rank)
+{
+	return m->e->site.peer[rank].net->ops->provides & PROVIDES_SHARED;
+}
+
+/* Whether `rank` is of this process, so that its private memory is here. */
+static inline bool mem_same_process(const struct mem *m, uint32_t rank)
+{
+	return atomic_load(&m->job->rank[rank].pid) == atomic_load(&m->job->rank[m->rank].pid);
 }
 
 /* Whether nothing of the rank's memory may be used any more. */
@@ -225,8 +238,10 @@ static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
 /* -- grant.c: under TERN_GRANT, what of other ranks' heaps may be stored to -- */
 int grants_open(struct mem *m);
 void grants_close(struct mem *m);
-char *grant_reach(const struct mem *m, tern_addr a, size_t len); /* NULL: it was not granted */
-char *grant_read(const struct mem *m, tern_addr a, size_t len);  /* NULL: not even mapped */
+bool grant_covers(const struct mem *m, tern_addr a, size_t len);
+char *grant_reach(const struct mem *m, tern_addr a, size_t len);    /* NULL: it was not granted */
+void grants_apply(const struct mem *m, const struct job_region *g); /* to what is newly mapped */
+char *grant_read(const struct mem *m, tern_addr a, size_t len);     /* NULL: not even mapped */
 void grant_register(struct endpoint *e);
 
 /* heap_reach() for bytes that are only read. */
@@ -259,6 +274,9 @@ bool mem_writable(void *p, size_t len);
 int mem_gone(tern_addr a); /* the error of a region that was unregistered under way */
 
 /* -- region.c -- */
+struct job_region *places_of(const struct mem *m, uint32_t rank); /* a rank's, in use or not */
+/* The region that has [a, a + len), and is registered; else NULL. */
+struct job_region *region_find(const struct mem *m, tern_addr a, size_t len);
 /* Whether [a, a + len) is in one region of the rank, which is registered. */
 bool region_covers(const struct mem *m, tern_addr a, size_t len);
 /* The address of `len` bytes that this rank has registered; TERN_ADDR_NONE if it has not. */
@@ -274,6 +292,14 @@ tern_addr region_lend(struct mem *m, void *p, size_t len);
 /* Lets the processes of other ranks read and write the memory of this one. */
 void mem_let_in(struct mem *m);
 void region_unlend(struct mem *m, tern_addr a);
+void regions_close(struct mem *m);
+
+/* -- file.c: memory that was registered with its file, as near ranks map it -- */
+/* Where `a` of region `g` is mapped here, which it is at first use; NULL if it cannot be. */
+char *file_reach(struct mem *m, const struct job_region *g, tern_addr a);
+char *file_read(struct mem *m, tern_addr a, size_t len); /* under TERN_GRANT, to be read */
+char *file_mapped(const struct mem *m, tern_addr a);     /* NULL: it is not */
+void files_close(struct mem *m);
 
 /* -- whens, names, segments, copies -- */
 void when_register(struct endpoint *e);

@@ -6,7 +6,10 @@
  * are under way (hold-off).
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -21,7 +24,7 @@
  * where the last one ended; a place without room behind that is used again when all others of its
  * class have been. So an address of memory that was unregistered is refused for long.
  */
-enum { NO_PLACE = UINT16_MAX, PAGE_PLACES = 4096 / sizeof(struct job_region), GRAIN = 64 };
+enum { NO_PLACE = UINT16_MAX, PAGE_PLACES = 4096 / sizeof(struct job_region), GRAIN = 4096 };
 
 static const struct region_class {
 	uint64_t begin; /* the offset of its first place */
@@ -43,12 +46,14 @@ struct free_places {
 };
 
 struct regions {
-	unsigned registered; /* by the program */
+	unsigned registered;               /* by the program */
+	uint64_t longest;                  /* that it has ever registered */
+	uint16_t by_base[JOB_REGIONS_OWN]; /* its places, by where their memory begins */
 	struct free_places of[JOB_REGION_CLASSES];
 	uint16_t next[JOB_REGIONS]; /* the one behind it among the free ones */
 };
 
-static struct job_region *places_of(const struct mem *m, uint32_t rank)
+struct job_region *places_of(const struct mem *m, uint32_t rank)
 {
 	return (struct job_region *)(void *)(m->job->base + job_region_at(m->job, rank));
 }
@@ -72,7 +77,7 @@ static struct job_region *region_place(const struct mem *m, tern_addr a)
 }
 
 /* Loads of a region are sequentially consistent: see region_enter(). */
-static struct job_region *region_find(const struct mem *m, tern_addr a, size_t len)
+struct job_region *region_find(const struct mem *m, tern_addr a, size_t len)
 {
 	struct job_region *g = region_place(m, a);
 	if (!g || !atomic_load(&g->base))
@@ -95,28 +100,90 @@ static char *region_pointer(const struct job_region *g, tern_addr a)
 char *region_reach(struct mem *m, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
-	if (rank >= m->size || !layer_maps(m->e, rank))
+	/* A forked child has a copy of the process, which is no rank's. */
+	if (rank >= m->size || m->e->forked || !mem_near(m, rank))
 		return NULL;
-	/* Ranks of one process; a forked child has a copy of it, which is no rank's. */
-	if (m->e->forked ||
-	    atomic_load(&m->job->rank[rank].pid) != atomic_load(&m->job->rank[m->rank].pid))
+	const struct job_region *g = region_find(m, a, len);
+	if (!g || (!layer_maps(m->e, rank) && !grant_covers(m, a, len)))
 		return NULL;
-	struct job_region *g = region_find(m, a, len);
-	return g ? region_pointer(g, a) : NULL;
+	return mem_same_process(m, rank) ? region_pointer(g, a) : file_reach(m, g, a);
 }
 
-tern_addr region_addr(const struct mem *m, const void *p, size_t len)
+/* -- By pointer ------------------------------------------------------------------------------ */
+
+static uint64_t base_of(const struct mem *m, unsigned i)
 {
+	return atomic_load(&places_of(m, m->rank)[m->regions->by_base[i]].base);
+}
+
+/* How many of the program's regions begin at `base` or before. */
+static unsigned bases_until(const struct mem *m, uint64_t base)
+{
+	unsigned low = 0, high = m->regions->registered;
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+		if (base_of(m, middle) <= base)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void order_add(struct mem *m, unsigned place, uint64_t base, size_t len)
+{
+	struct regions *r = m->regions;
+	unsigned at = bases_until(m, base);
+	memmove(&r->by_base[at + 1], &r->by_base[at], (r->registered - at) * sizeof r->by_base[0]);
+	r->by_base[at] = (uint16_t)place;
+	r->registered++;
+	r->longest = len > r->longest ? len : r->longest;
+}
+
+static void order_remove(struct mem *m, unsigned place, uint64_t base)
+{
+	struct regions *r = m->regions;
+	unsigned at = bases_until(m, base) - 1;
+	while (r->by_base[at] != place)
+		at--;
+	r->registered--;
+	memmove(&r->by_base[at], &r->by_base[at + 1], (r->registered - at) * sizeof r->by_base[0]);
+}
+
+/* The address of `p` in the region, if that has so many bytes from there on. */
+static tern_addr place_addr(const struct mem *m, const struct job_region *g, uint64_t p, size_t len)
+{
+	uint64_t base = atomic_load(&g->base), bytes = atomic_load(&g->bytes), at = p - base;
+	if (!base || atomic_load(&g->lent) || at > bytes || len > bytes - at)
+		return TERN_ADDR_NONE;
+	return ((uint64_t)m->rank << ADDR_RANK_SHIFT) + atomic_load(&g->first) + at;
+}
+
+/* A worker looks at all places: the order is its rank's, which may change it now. */
+static tern_addr region_addr_slowly(const struct mem *m, uint64_t p, size_t len)
+{
+	tern_addr found = TERN_ADDR_NONE;
 	for (unsigned i = 0; i < JOB_REGION_CLASSES; i++) {
 		const struct job_region *g = places_of(m, m->rank) + class_of[i].first;
-		for (uint32_t n = atomic_load(&m->job->rank[m->rank].regions[i]); n; n--, g++) {
-			uint64_t base = atomic_load(&g->base), bytes = atomic_load(&g->bytes);
-			uint64_t at = (uint64_t)(uintptr_t)p - base;
-			if (base && !atomic_load(&g->lent) && at <= bytes && len <= bytes - at)
-				return ((uint64_t)m->rank << ADDR_RANK_SHIFT) + g->first + at;
-		}
+		uint32_t n = atomic_load(&m->job->rank[m->rank].regions[i]);
+		for (uint32_t k = 0; k < n && !found; k++)
+			found = place_addr(m, &g[k], p, len);
 	}
-	return TERN_ADDR_NONE;
+	return found;
+}
+
+tern_addr region_addr(const struct mem *m, const void *pointer, size_t len)
+{
+	uint64_t p = (uint64_t)(uintptr_t)pointer;
+	tern_addr found = TERN_ADDR_NONE;
+	if (m->e->main)
+		return region_addr_slowly(m, p, len);
+	for (unsigned i = m->regions ? bases_until(m, p) : 0; i && !found; i--) {
+		if (p - base_of(m, i - 1) >= m->regions->longest)
+			break;
+		found = place_addr(m, &places_of(m, m->rank)[m->regions->by_base[i - 1]], p, len);
+	}
+	return found;
 }
 
 /*
@@ -246,7 +313,16 @@ static int place_take(struct mem *m, unsigned class, size_t len, unsigned *place
 
 /* -- Opening and closing ----------------------------------------------------------------------- */
 
-static int region_open(struct mem *m, void *p, size_t len, bool lent, tern_addr *a)
+/* What a region is mapped from. */
+struct source {
+	int fd; /* -1: it is not known */
+	uint64_t at, inode;
+};
+
+static const struct source unknown = { .fd = -1 };
+
+static int region_open(struct mem *m, void *p, size_t len, bool lent, const struct source *from,
+		       tern_addr *a)
 {
 	int rc = regions_make(m);
 	unsigned class = 0, place;
@@ -265,6 +341,11 @@ static int region_open(struct mem *m, void *p, size_t len, bool lent, tern_addr 
 	atomic_store(&g->first, first);
 	atomic_store(&g->bytes, len);
 	atomic_store(&g->lent, lent);
+	atomic_store(&g->fd, (uint32_t)(from->fd + 1));
+	atomic_store(&g->file_at, from->at);
+	atomic_store(&g->inode, from->inode);
+	if (!lent)
+		order_add(m, place, (uint64_t)(uintptr_t)p, len);
 	atomic_store(&g->base, (uint64_t)(uintptr_t)p);
 	*a = ((uint64_t)m->rank << ADDR_RANK_SHIFT) + first;
 	return 0;
@@ -285,32 +366,88 @@ static bool region_fits(const void *p, size_t len)
 	return p && len && len <= (UINT64_C(1) << class_of[JOB_REGION_CLASSES - 1].shift) - GRAIN;
 }
 
+static int register_check(struct mem *m, const void *p, size_t len, const char *call)
+{
+	int rc = rules_forked(m->e);
+	if (!rc)
+		rc = rules_rank(m->e, call);
+	if (!rc && !region_fits(p, len))
+		rc = error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
+	if (!rc && m->regions && m->regions->registered == JOB_REGIONS_OWN)
+		rc = error_set(-ENOBUFS,
+			       "rank %u has registered %d regions already: unregister one", m->rank,
+			       JOB_REGIONS_OWN);
+	return rc;
+}
+
+static int region_register(struct mem *m, void *p, size_t len, const struct source *from,
+			   tern_addr *a)
+{
+	int rc = region_open(m, p, len, false, from, a);
+	return rc != -ENOBUFS ? rc
+			      : error_set(rc,
+					  "rank %u has registered %u regions already, as many as "
+					  "it can of that length: unregister one",
+					  m->rank, m->regions->registered);
+}
+
 int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 {
 	INSIDE struct scope scope = scope_given(t);
-	struct mem *m = mem_of(t);
-	int rc = rules_forked(t->own);
+	int rc = register_check(mem_of(t), p, len, "tern_register()");
+	return rc ? rc : region_register(mem_of(t), p, len, &unknown, a);
+}
+
+/* What can be said of the descriptor: 0, or a code with a sentence. */
+static int source_check(int fd, uint64_t offset, size_t len, struct stat *s)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fstat(fd, s) < 0)
+		return error_set(-EBADF, "tern_register_fd() was given descriptor %d: %s", fd,
+				 strerror(errno));
+	if ((flags & O_ACCMODE) != O_RDWR)
+		return error_set(-EACCES,
+				 "tern_register_fd() was given descriptor %d, which is not open to "
+				 "read and write: use tern_register()",
+				 fd);
+	if (offset % (uint64_t)page)
+		return error_set(-EINVAL,
+				 "tern_register_fd() was given offset %llu of a file, which is no "
+				 "multiple of a page, %ld bytes",
+				 (unsigned long long)offset, page);
+	bool short_of = offset > (uint64_t)s->st_size || len > (uint64_t)s->st_size - offset;
+	if (short_of && S_ISREG(s->st_mode)) /* devices have no size */
+		return error_set(-ERANGE,
+				 "tern_register_fd() was given %zu bytes at offset %llu of a file "
+				 "that has %llu: make it longer first",
+				 len, (unsigned long long)offset, (unsigned long long)s->st_size);
+	return 0;
+}
+
+int tern_register_fd(tern *t, void *p, size_t len, int fd, uint64_t offset, tern_addr *a)
+{
+	INSIDE struct scope scope = scope_given(t);
+	struct stat s;
+	int rc = register_check(mem_of(t), p, len, "tern_register_fd()");
 	if (!rc)
-		rc = rules_rank(t->own, "tern_register()");
+		rc = source_check(fd, offset, len, &s);
 	if (rc)
 		return rc;
-	if (!region_fits(p, len))
-		return error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
-	bool full = m->regions && m->regions->registered == JOB_REGIONS_OWN;
-	rc = full ? -ENOBUFS : region_open(m, p, len, false, a);
-	if (rc == -ENOBUFS)
-		return error_set(rc, "rank %u has registered %u regions already%s: unregister one",
-				 m->rank, m->regions->registered,
-				 full ? "" : ", many of them long");
-	if (!rc)
-		m->regions->registered++;
+	struct source from = { fcntl(fd, F_DUPFD_CLOEXEC, 3), offset, s.st_ino };
+	if (from.fd < 0)
+		return error_set(-errno, "tern_register_fd() needs a descriptor of its own: %s",
+				 strerror(errno));
+	rc = region_register(mem_of(t), p, len, &from, a);
+	if (rc)
+		close(from.fd);
 	return rc;
 }
 
 tern_addr region_lend(struct mem *m, void *p, size_t len)
 {
 	tern_addr a;
-	bool some = region_fits(p, len) && !region_open(m, p, len, true, &a);
+	bool some = region_fits(p, len) && !region_open(m, p, len, true, &unknown, &a);
 	return some ? a : TERN_ADDR_NONE;
 }
 
@@ -345,6 +482,16 @@ static void region_wait(struct mem *m, struct job_region *g)
 	wait_until(m->e, region_idle, g, &w);
 }
 
+/* Ranks that have the file mapped find out by `files_closed`. */
+static void source_close(struct mem *m, struct job_region *g)
+{
+	uint32_t fd = atomic_exchange(&g->fd, 0);
+	if (!fd)
+		return;
+	close((int)fd - 1);
+	atomic_fetch_add(&m->job->rank[m->rank].files_closed, 1);
+}
+
 int tern_unregister(tern *t, tern_addr a)
 {
 	INSIDE struct scope scope = scope_given(t);
@@ -360,9 +507,18 @@ int tern_unregister(tern *t, tern_addr a)
 			m->rank);
 	if (rc)
 		return rc;
+	uint64_t base = atomic_load(&g->base);
+	order_remove(m, (unsigned)(g - places_of(m, m->rank)), base);
 	atomic_store(&g->base, 0);
 	region_wait(m, g);
-	m->regions->registered--;
+	source_close(m, g);
 	region_give(m, g);
 	return 0;
+}
+
+void regions_close(struct mem *m)
+{
+	for (unsigned i = 0; m->regions && i < m->regions->registered; i++)
+		source_close(m, &places_of(m, m->rank)[m->regions->by_base[i]]);
+	memory_free(m->regions);
 }

@@ -87,9 +87,9 @@ TEST(long_regions_have_addresses_that_stay_refused_for_long)
 		size_t len;
 		unsigned turns;
 	} kind[] = { { (size_t)1 << 20, 30000 },
-		     { ((size_t)1 << 31) - 64, 16000 },
+		     { ((size_t)1 << 31) - 4096, 16000 },
 		     { (size_t)3 << 30, 1000 },
-		     { ((size_t)1 << 40) - 64, 30 } };
+		     { ((size_t)1 << 40) - 4096, 30 } };
 	static char byte;
 	local_open(2);
 	for (unsigned k = 0; k < sizeof kind / sizeof *kind; k++) {
@@ -110,7 +110,7 @@ TEST(long_regions_have_addresses_that_stay_refused_for_long)
 TEST(regions_of_every_length_are_used_again_when_none_is_left)
 {
 	enum { LONGEST = 32, TURNS = 200 };
-	const size_t len = ((size_t)1 << 40) - 64;
+	const size_t len = ((size_t)1 << 40) - 4096;
 	static char byte;
 	tern_addr a[LONGEST + 1];
 	local_open(2);
@@ -118,7 +118,7 @@ TEST(regions_of_every_length_are_used_again_when_none_is_left)
 		REQUIRE(tern_register(local[1], &byte, len, &a[i]) == 0);
 	int rc = tern_register(local[1], &byte, len, &a[LONGEST]);
 	CHECK_IS(rc, -ENOBUFS);
-	CHECK(strstr(tern_strerror(rc), "long"));
+	CHECK(strstr(tern_strerror(rc), "length"));
 	CHECK_IS(tern_register(local[1], &byte, 1, &a[LONGEST]), 0);
 	for (int i = 0; i < TURNS; i++) {
 		CHECK_IS(tern_unregister(local[1], a[i % LONGEST]), 0);

@@ -167,19 +167,21 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 	char *local = transfer_local(m, x, len);
 	char *reached = mem_reach(m, remote, len);
 	if (!reached && m->guarded && !x->put)
-		reached = grant_read(m, remote, len);
+		reached = addr_in_heap(remote) ? grant_read(m, remote, len)
+					       : file_read(m, remote, len);
 	bool others = !addr_in_heap(remote) && tern_addr_rank(remote) != m->rank;
 	if (!local)
 		return mem_gone(x->source);
 	if (!reached)
 		return mem_dead(m, tern_addr_rank(remote)) ? mem_check(m, remote, len, "a transfer")
 							   : 0;
-	/* Another thread may unregister its region meanwhile. */
+	/* Another thread, or process, may unregister its region meanwhile. */
 	if (others && !region_enter(m, remote))
 		return mem_gone(remote);
 	word_before_put(); /* whichever way the bytes go, one side may be another rank's */
+	bool private = others && mem_same_process(m, tern_addr_rank(remote));
 	int rc = move_copy(x, x->put ? reached : local, x->put ? local : reached, len,
-			   others || x->source);
+			   private || x->source);
 	word_after_get();
 	if (others)
 		region_leave(m, remote);

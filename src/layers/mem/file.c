@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that its owner registered with its file. A rank of the same machine maps it at first use
+ * and then loads and stores as in a heap. It takes a copy of the owner's descriptor, which the
+ * kernel allows where it allows to copy the memory; so the owner need not poll. Where it does not,
+ * the memory is moved as other registered memory is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/process.h"
+#include "mem/mem.h"
+
+/* What is mapped of one region. */
+struct file_map {
+	uint64_t first; /* of the region, as in job_region; 0: nothing */
+	char *at;       /* NULL: it cannot be mapped */
+	size_t bytes;
+};
+
+/* Of one rank's. */
+struct files {
+	uint32_t count, mapped; /* the length of `of`, and how many of them are mapped */
+	uint32_t closed;        /* what the rank's files_closed was when stale ones were unmapped */
+	struct file_map of[];   /* by place */
+};
+
+static void map_drop(struct files *f, struct file_map *one)
+{
+	if (one->at) {
+		munmap(one->at, one->bytes);
+		f->mapped--;
+	}
+	*one = (struct file_map){ 0 };
+}
+
+/*
+ * Unmaps what was unregistered, when that may be half of what is mapped: so each mapping is looked
+ * at a few times in all. Nobody here is in a transfer with one: those do not poll.
+ */
+static void maps_sweep(struct mem *m, uint32_t rank)
+{
+	struct files *f = m->peer[rank].files;
+	const struct job_region *g = places_of(m, rank);
+	uint32_t closed = atomic_load(&m->job->rank[rank].files_closed);
+	if ((uint64_t)(closed - f->closed) * 2 < f->mapped)
+		return;
+	f->closed = closed;
+	for (uint32_t i = 0; i < f->count; i++)
+		if (f->of[i].at && (!atomic_load(&g[i].base) || g[i].first != f->of[i].first))
+			map_drop(f, &f->of[i]);
+}
+
+/* The entry for a place; NULL if there is no memory for it. */
+static struct file_map *map_of(struct mem *m, uint32_t rank, uint32_t place)
+{
+	struct files *old = m->peer[rank].files;
+	if (old && place < old->count)
+		return &old->of[place];
+	uint32_t count = 64;
+	while (count <= place)
+		count *= 2;
+	struct files *f = memory_new(1, sizeof *f + count * sizeof f->of[0]);
+	if (!f)
+		return NULL;
+	if (old)
+		memcpy(f, old, sizeof *old + old->count * sizeof old->of[0]);
+	else
+		f->closed = atomic_load(&m->job->rank[rank].files_closed);
+	f->count = count;
+	m->peer[rank].files = f;
+	memory_free(old);
+	return &f->of[place];
+}
+
+/* Maps what the owner has as descriptor `theirs`; NULL if it cannot, or that is another file. */
+static char *map_make(const struct mem *m, uint32_t rank, const struct job_region *g)
+{
+	/* The pid is written at open, and the kernel is asked next: its order costs nothing. */
+	int fd = process_descriptor(atomic_load(&m->job->rank[rank].pid), (int)g->fd - 1);
+	struct stat s;
+	void *at = MAP_FAILED;
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &s) == 0 && s.st_ino == g->inode)
+		at = mmap(NULL, g->bytes, m->guarded ? PROT_READ : PROT_READ | PROT_WRITE,
+			  MAP_SHARED, fd, (off_t)g->file_at);
+	close(fd);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* While the region is held, its owner closes no descriptor. */
+static void map_begin(struct mem *m, const struct job_region *g, tern_addr a, struct file_map *one)
+{
+	uint32_t rank = tern_addr_rank(a);
+	struct files *f = m->peer[rank].files;
+	map_drop(f, one);
+	maps_sweep(m, rank);
+	if (!m->single_copy || !region_enter(m, a))
+		return;
+	*one = (struct file_map){ g->first, map_make(m, rank, g), g->bytes };
+	f->mapped += one->at != NULL;
+	if (m->guarded && one->at)
+		grants_apply(m, g);
+	region_leave(m, a);
+}
+
+char *file_reach(struct mem *m, const struct job_region *g, tern_addr a)
+{
+	uint32_t rank = tern_addr_rank(a);
+	uint64_t first = atomic_load(&g->first);
+	if (!atomic_load(&g->fd) || mem_dead(m, rank))
+		return NULL;
+	struct file_map *one = map_of(m, rank, (uint32_t)(g - places_of(m, rank)));
+	if (one && one->first != first)
+		map_begin(m, g, a, one);
+	return one && one->at ? one->at + (addr_offset(a) - first) : NULL;
+}
+
+char *file_read(struct mem *m, tern_addr a, size_t len)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (rank >= m->size || m->e->forked || !mem_near(m, rank) || mem_same_process(m, rank))
+		return NULL;
+	const struct job_region *g = region_find(m, a, len);
+	return g ? file_reach(m, g, a) : NULL;
+}
+
+char *file_mapped(const struct mem *m, tern_addr a)
+{
+	uint32_t rank = tern_addr_rank(a);
+	const struct files *f = m->peer[rank].files;
+	const struct job_region *g = region_find(m, a, 1);
+	uint32_t place = g ? (uint32_t)(g - places_of(m, rank)) : UINT32_MAX;
+	if (!f || place >= f->count || !f->of[place].at || f->of[place].first != g->first)
+		return NULL;
+	return f->of[place].at + (addr_offset(a) - g->first);
+}
+
+void files_close(struct mem *m)
+{
+	for (uint32_t r = 0; r < m->size; r++) {
+		struct files *f = m->peer[r].files;
+		for (uint32_t i = 0; f && i < f->count; i++)
+			map_drop(f, &f->of[i]);
+		memory_free(f);
+	}
+}
