@@ -44,7 +44,7 @@ struct plan {
 	size_t heed_row, knocker_row;
 	size_t seat_at, seat_bytes, pool_at, pool_bytes, large_at, large_bytes, stats_at,
 		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes,
-		region_at, region_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
+		region_at, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
 
 static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
@@ -78,9 +78,8 @@ static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
 	p.span_at = p.spare_at + size * p.spare_bytes;
 	p.outbox_bytes = round_up(JOB_OUTBOX, PAGE);
 	p.outbox_at = p.span_at + members * p.span_bytes;
-	p.region_bytes = round_up(JOB_REGIONS * sizeof(struct job_region), PAGE);
 	p.region_at = p.outbox_at + size * p.outbox_bytes;
-	p.pair_at = round_up(p.region_at + size * p.region_bytes, HUGE_PAGE);
+	p.pair_at = round_up(p.region_at + (size_t)size * JOB_REGION_BYTES, HUGE_PAGE);
 	p.talk_at = p.pair_at + pair_area(size, (uint32_t)members);
 	p.heap_at = p.talk_at + talk_area(size, (uint32_t)members);
 	p.heap_bytes = round_up(heap, HUGE_PAGE);
@@ -117,7 +116,6 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->outbox_at = p->outbox_at;
 	j->outbox_bytes = p->outbox_bytes;
 	j->region_at = p->region_at;
-	j->region_bytes = p->region_bytes;
 	j->pair_at = p->pair_at;
 	j->talk_at = p->talk_at;
 	j->talk_bytes = p->talk_bytes;
@@ -420,7 +418,7 @@ size_t job_spare_at(const struct job *j, uint32_t rank)
 
 size_t job_region_at(const struct job *j, uint32_t rank)
 {
-	return j->region_at + rank * j->region_bytes;
+	return j->region_at + (size_t)rank * JOB_REGION_BYTES;
 }
 
 size_t job_heap_at(const struct job *j, uint32_t rank)

@@ -97,6 +97,7 @@ struct job_region {
 
 /* By length; those of a program, and all, some of which layers lend. */
 enum { JOB_REGION_CLASSES = 3, JOB_REGIONS_OWN = 16384, JOB_REGIONS = 16384 + 1024 + 32 };
+enum { JOB_REGION_BYTES = (JOB_REGIONS * sizeof(struct job_region) + 4095) / 4096 * 4096 };
 
 /* What a rank says to all others of its machine in a call: see coll/board.c. */
 struct job_offer {
@@ -217,7 +218,7 @@ struct job {
 	size_t seat_at, seat_bytes;
 	size_t pool_at, pool_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, stats_at,
 		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes,
-		region_at, region_bytes;
+		region_at;
 	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
 	size_t large_at, large_bytes;
 	/*

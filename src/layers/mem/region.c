@@ -23,6 +23,9 @@
  * `span` offsets and at most one region, so an offset says which one. A region begins in its place
  * where the last one ended; a place without room behind that is used again when all others of its
  * class have been. So an address of memory that was unregistered is refused for long.
+ *
+ * A sorted table instead of places would have no lengths of its own. But others search it while its
+ * owner inserts: that takes a lock, with which the owner can die, or readers that try again.
  */
 enum { NO_PLACE = UINT16_MAX, PAGE_PLACES = 4096 / sizeof(struct job_region), GRAIN = 4096 };
 
