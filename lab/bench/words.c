@@ -195,6 +195,15 @@ double words_acted(struct bench_rank *p)
 	return each_ns(p, words_acted_after(p, p->act, p->act));
 }
 
+double acts_ns(struct bench_rank *p, phase_act *act)
+{
+	p->rc = act(p);
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = act(p);
+	return each_ns(p, clock_ns() - began);
+}
+
 uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act)
 {
 	return words_time(p, warm, act).handled;

@@ -54,6 +54,8 @@ double phase_figure(struct bench_rank *p, const struct phase *f, const char *uni
  */
 uint64_t words_acted_after(struct bench_rank *p, phase_act *warm, phase_act *act);
 perf_phase words_acted; /* ns for each of the phase's acts, after one that is not timed */
+/* Ns for each of `count` acts of all ranks, after one that is not timed. */
+double acts_ns(struct bench_rank *p, phase_act *act);
 uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act);
 
 /*

@@ -77,16 +77,9 @@ static int trip_once(struct bench_rank *p)
 	return p->rank ? send_one(p, 0) : receive_one(p, 1);
 }
 
-/* The first is not timed: the other rank may still be on its way. */
 double sends_trip(struct bench_rank *p)
 {
-	if (p->rank > 1)
-		return 0;
-	p->rc = trip_once(p);
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = trip_once(p);
-	return each_ns(p, clock_ns() - began);
+	return p->rank > 1 ? 0 : acts_ns(p, trip_once);
 }
 
 double sends_stream(struct bench_rank *p)

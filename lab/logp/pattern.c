@@ -97,23 +97,18 @@ static void arrival(tern *t, const tern_msg *m)
 }
 
 /* Each begins with its successor, so that nobody is everybody's first. */
-static void exchange_once(struct bench_rank *p)
+static int exchange_once(struct bench_rank *p)
 {
+	int rc = 0;
 	for (uint32_t i = 0; i < p->size; i++)
-		for (uint32_t next = 1; next < p->ranks && !p->rc; next++)
-			p->rc = words_send_to(p->t, (p->rank + next) % p->ranks, LOGP_CAME, words,
-					      1);
-	if (!p->rc)
-		p->rc = tern_wait(p->t, &arrivals, (uint64_t)p->size * (p->ranks - 1));
+		for (uint32_t next = 1; next < p->ranks && !rc; next++)
+			rc = words_send_to(p->t, (p->rank + next) % p->ranks, LOGP_CAME, words, 1);
+	return rc ? rc : tern_wait(p->t, &arrivals, (uint64_t)p->size * (p->ranks - 1));
 }
 
 double pattern_exchange(struct bench_rank *p)
 {
-	exchange_once(p);
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		exchange_once(p);
-	return (double)(clock_ns() - began) / (double)p->count;
+	return acts_ns(p, exchange_once);
 }
 
 /* -- A ring ------------------------------------------------------------------------ */
@@ -134,20 +129,17 @@ static int turn_pass(struct bench_rank *p)
 	return words_send_to(p->t, successor(p), LOGP_TURN, words, 1);
 }
 
-static void ring_once(struct bench_rank *p)
+static int ring_once(struct bench_rank *p)
 {
-	p->rc = p->rank ? tern_wait(p->t, &turns, 1) : turn_pass(p);
-	if (!p->rc)
-		p->rc = p->rank ? turn_pass(p) : tern_wait(p->t, &turns, 1);
+	int rc = p->rank ? tern_wait(p->t, &turns, 1) : turn_pass(p);
+	if (rc)
+		return rc;
+	return p->rank ? turn_pass(p) : tern_wait(p->t, &turns, 1);
 }
 
 double pattern_ring(struct bench_rank *p)
 {
-	ring_once(p);
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		ring_once(p);
-	return (double)(clock_ns() - began) / (double)p->count;
+	return acts_ns(p, ring_once);
 }
 
 /* Who has the turn asks its successor `count` times; all others answer while they wait for it. */

@@ -11,23 +11,24 @@
 
 enum { THERE = 1, BACK, ALL, ONE };
 
-static tern_chan *there, *back; /* between ranks 0 and 1; each rank has one end of either */
+tern_chan *chan_there, *chan_back;
 
-static int pair_open(struct bench_rank *p)
+int chan_pair_open(struct bench_rank *p)
 {
-	int rc = p->rank ? tern_chan_from(p->t, 0, THERE, &there)
-			 : tern_chan_to(p->t, 1, THERE, &there);
+	int rc = p->rank ? tern_chan_from(p->t, 0, THERE, &chan_there)
+			 : tern_chan_to(p->t, 1, THERE, &chan_there);
 	if (rc)
 		return rc;
-	return p->rank ? tern_chan_to(p->t, 0, BACK, &back) : tern_chan_from(p->t, 1, BACK, &back);
+	return p->rank ? tern_chan_to(p->t, 0, BACK, &chan_back)
+		       : tern_chan_from(p->t, 1, BACK, &chan_back);
 }
 
 /* -- A value there and back ---------------------------------------------------------------- */
 
-static int chan_trips(struct bench_rank *p)
+int chan_trips(struct bench_rank *p)
 {
-	tern_out out = tern_chan_out(p->rank ? back : there);
-	tern_in in = tern_chan_in(p->rank ? there : back);
+	tern_out out = tern_chan_out(p->rank ? chan_back : chan_there);
+	tern_in in = tern_chan_in(p->rank ? chan_there : chan_back);
 	uint64_t value = 0;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		if (p->rank)
@@ -48,7 +49,7 @@ static const struct test test_chan_trip = {
 	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
 	.like = &raw_trip,
 	.amount = { .count = 4000 },
-	.play = { .open = pair_open, .measure = { .time = PHASE_ALL, .act = chan_trips } },
+	.play = { .open = chan_pair_open, .measure = { .time = PHASE_ALL, .act = chan_trips } },
 	.bar = { { 8, "at most 1.10" } },
 };
 
@@ -59,8 +60,8 @@ static int chan_stream(struct bench_rank *p)
 {
 	uint64_t value = 0, sum = 0;
 	if (p->rank) {
-		tern_in in = tern_chan_in(there);
-		tern_out out = tern_chan_out(back);
+		tern_in in = tern_chan_in(chan_there);
+		tern_out out = tern_chan_out(chan_back);
 		for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 			p->rc = tern_chan_get(&in, &value, sizeof value);
 			sum += value;
@@ -71,8 +72,8 @@ static int chan_stream(struct bench_rank *p)
 		tern_chan_in_back(&in);
 		tern_chan_out_back(&out);
 	} else {
-		tern_out out = tern_chan_out(there);
-		tern_in in = tern_chan_in(back);
+		tern_out out = tern_chan_out(chan_there);
+		tern_in in = tern_chan_in(chan_back);
 		for (uint64_t i = 0; i < p->count && !p->rc; i++)
 			p->rc = tern_chan_put(&out, &i, sizeof i);
 		if (!p->rc)
@@ -87,7 +88,7 @@ static const struct test test_chan_rate = {
 	{ "chan-rate", "values one way in a channel, each visible at once", "M/s" },
 	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
 	.amount = { .count = 400000 },
-	.play = { .open = pair_open,
+	.play = { .open = chan_pair_open,
 		  .measure = { .time = PHASE_ALL, .act = chan_stream },
 		  .limit = { { .time = PHASE_ALL, .act = raw_values, .way = RAW_PAUSE },
 			     { .time = PHASE_ALL, .act = raw_values, .way = RAW_BARE } } },

@@ -16,6 +16,10 @@ extern test_rows gathered_tests, many_tests, parts_tests;
 /* message.c: what every round trip inherits whose limit is a raw cache line */
 extern const struct test raw_trip;
 
+/* chan.c: a value there and back, in channels between ranks 0 and 1 of which each has one end. */
+extern struct tern_chan *chan_there, *chan_back;
+phase_act chan_pair_open, chan_trips;
+
 #define LAPS_NAME                                                                        \
 	"a raw token once around the same processes, which yield if they are more than " \
 	"the cores"

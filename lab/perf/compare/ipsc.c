@@ -12,9 +12,10 @@
 #include "base/clock.h"
 #include "lab/bench/words.h"
 #include "lab/perf/compare/paper.h"
+#include "lab/perf/perf.h"
 
 enum { HANDLER_VALUE = WORDS_FREE, VALUES = 2048 };
-enum { ID = 1, END, THERE, BACK };                   /* ids of messages, names of channels */
+enum { ID = 1, END };                                /* ids of messages */
 enum { NONE, SEND, PROBE, MESSAGE, CHANNEL, FETCH }; /* ways */
 
 static const double near = 0.25, far = 0.5; /* coefficients */
@@ -32,21 +33,10 @@ static struct offer *offer;
 static tern_addr offer_at;
 static uint64_t offered; /* before this phase */
 
-static tern_chan *there, *back;
-
 static void on_value(tern *t, const tern_msg *m)
 {
 	came[came_count++ % VALUES] = tern_msg_double(m, 0);
 	tern_signal(t, &arrived, 1);
-}
-
-static int channels_open(struct bench_rank *p)
-{
-	int rc = p->rank ? tern_chan_from(p->t, 0, THERE, &there)
-			 : tern_chan_to(p->t, 1, THERE, &there);
-	if (rc)
-		return rc;
-	return p->rank ? tern_chan_to(p->t, 0, BACK, &back) : tern_chan_from(p->t, 1, BACK, &back);
 }
 
 static int ipsc_open(struct bench_rank *p)
@@ -61,7 +51,7 @@ static int ipsc_open(struct bench_rank *p)
 		return rc;
 	offer = memset(own, 0, sizeof *offer);
 	offer_at = tern_addr_at(p->t, 0, own);
-	rc = channels_open(p);
+	rc = chan_pair_open(p);
 	return rc ? rc : tern_barrier(p->t);
 }
 
@@ -84,15 +74,16 @@ static int bounce_once(struct bench_rank *p, uint64_t *word)
 	return rc || p->rank ? rc : word_take(p, word);
 }
 
-/* One way: half of there and back. The first is not timed. */
+/* One way: half of there and back. */
+static int bounce(struct bench_rank *p)
+{
+	static uint64_t word;
+	return bounce_once(p, &word);
+}
+
 static double bounce_sends(struct bench_rank *p)
 {
-	uint64_t word = 0;
-	p->rc = bounce_once(p, &word);
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = bounce_once(p, &word);
-	return each_ns(p, clock_ns() - began) / 2;
+	return acts_ns(p, bounce) / 2;
 }
 
 static double bounce_messages(struct bench_rank *p)
@@ -102,21 +93,9 @@ static double bounce_messages(struct bench_rank *p)
 
 static double bounce_channel(struct bench_rank *p)
 {
-	tern_out out = tern_chan_out(p->rank ? back : there);
-	tern_in in = tern_chan_in(p->rank ? there : back);
-	uint64_t value = 0, began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		if (p->rank)
-			p->rc = tern_chan_get(&in, &value, sizeof value);
-		if (!p->rc)
-			p->rc = tern_chan_put(&out, &value, sizeof value);
-		if (!p->rc && !p->rank)
-			p->rc = tern_chan_get(&in, &value, sizeof value);
-	}
-	uint64_t ended = clock_ns();
-	tern_chan_out_back(&out);
-	tern_chan_in_back(&in);
-	return each_ns(p, ended - began) / 2;
+	uint64_t began = clock_ns();
+	chan_trips(p);
+	return each_ns(p, clock_ns() - began) / 2;
 }
 
 /* -- The pipelined solve ------------------------------------------------------------------ */
@@ -171,8 +150,8 @@ static int value_take(struct bench_rank *p, tern_in *in, uint64_t k, double *val
 static void solve(struct bench_rank *p, uint64_t n)
 {
 	bool channel = p->way == CHANNEL;
-	tern_in in = channel && p->rank ? tern_chan_in(there) : (tern_in){ 0 };
-	tern_out out = channel && !p->rank ? tern_chan_out(there) : (tern_out){ 0 };
+	tern_in in = channel && p->rank ? tern_chan_in(chan_there) : (tern_in){ 0 };
+	tern_out out = channel && !p->rank ? tern_chan_out(chan_there) : (tern_out){ 0 };
 	double y = 0, west = 0;
 	for (uint64_t k = 0; k < n && !p->rc; k++) {
 		if (p->rank)

@@ -96,23 +96,17 @@ static int paper_open(struct bench_rank *p)
 
 /* -- Batches ----------------------------------------------------------------------- */
 
-static int send_signals(uint32_t size, unsigned n)
-{
-	(void)size;
-	return words_send_to(pair[0], 1, WORDS_LAND, WORDS, n);
-}
-
-static int send_asks(uint32_t size, unsigned n)
-{
-	(void)size;
-	return words_send_to(pair[0], 1, PAPER_ASK, WORDS, n);
-}
-
-static int send_asks_xfer4(uint32_t size, unsigned n)
-{
-	(void)size;
-	return words_send_to(pair[0], 1, PAPER_ASK_XFER4, WORDS, n);
-}
+/* Requests of four words to one handler; a batch's size says nothing then. */
+#define SENDS(name, handler)                                         \
+	static int name(uint32_t size, unsigned n)                   \
+	{                                                            \
+		(void)size;                                          \
+		return words_send_to(pair[0], 1, handler, WORDS, n); \
+	}                                                            \
+	struct bench_rank
+SENDS(send_signals, WORDS_LAND);
+SENDS(send_asks, PAPER_ASK);
+SENDS(send_asks_xfer4, PAPER_ASK_XFER4);
 
 static int send_asks_xfer(uint32_t words, unsigned n)
 {

@@ -94,33 +94,24 @@ struct stacks {
 	uint16_t lanes;
 };
 
-static enum span_kind kind_of(enum record_kind k)
-{
-	switch (k) {
-	case RECORD_HANDLE:
-		return SPAN_REQUEST;
-	case RECORD_HANDLE_RE:
-		return SPAN_REPLY;
-	case RECORD_BARRIER:
-	case RECORD_PASSED:
-		return SPAN_BARRIER;
-	case RECORD_CALL:
-	case RECORD_CALLED:
-		return SPAN_CALL;
-	case RECORD_THREAD:
-	case RECORD_ENDED:
-		return SPAN_THREAD;
-	default:
-		return SPAN_WAIT;
-	}
-}
+/* What a record is to a span of its kind. */
+static const struct {
+	enum span_kind kind;
+	enum { NO_PART, BEGINS, ENDS } part;
+} record_of[RECORD_KINDS] = {
+	[RECORD_HANDLE] = { SPAN_REQUEST, BEGINS }, [RECORD_HANDLE_RE] = { SPAN_REPLY, BEGINS },
+	[RECORD_RETURN] = { SPAN_REQUEST, ENDS },   [RECORD_WAIT] = { SPAN_WAIT, BEGINS },
+	[RECORD_WAITED] = { SPAN_WAIT, ENDS },      [RECORD_BARRIER] = { SPAN_BARRIER, BEGINS },
+	[RECORD_PASSED] = { SPAN_BARRIER, ENDS },   [RECORD_CALL] = { SPAN_CALL, BEGINS },
+	[RECORD_CALLED] = { SPAN_CALL, ENDS },      [RECORD_THREAD] = { SPAN_THREAD, BEGINS },
+	[RECORD_ENDED] = { SPAN_THREAD, ENDS },
+};
 
 /* Handlers and barriers have no thread: they are in the program's lane. */
 static uint16_t thread_of(const struct trace_record *r)
 {
-	enum span_kind kind = kind_of((enum record_kind)r->kind);
-	bool has = kind == SPAN_WAIT || kind == SPAN_CALL || kind == SPAN_THREAD;
-	return has && r->kind != RECORD_RETURN ? r->peer : 0;
+	enum span_kind kind = record_of[r->kind].kind;
+	return kind == SPAN_WAIT || kind == SPAN_CALL || kind == SPAN_THREAD ? r->peer : 0;
 }
 
 /* The lane of a thread, or with `begins` one that is free; NULL if there is none. */
@@ -148,7 +139,7 @@ static void span_begin(struct merged *m, struct stacks *all, uint32_t track,
 	struct stack *s = stack_of(all, thread_of(r), true);
 	if (!s || s->depth == STACK_MOST)
 		return;
-	enum span_kind kind = kind_of((enum record_kind)r->kind);
+	enum span_kind kind = record_of[r->kind].kind;
 	bool calls = kind == SPAN_WAIT || kind == SPAN_CALL;
 	m->span[m->spans] = (struct span){
 		.begin = (int64_t)r->time,
@@ -173,7 +164,7 @@ static bool span_ends(const struct span *s, const struct trace_record *r)
 	if (r->kind == RECORD_RETURN)
 		return s->kind <= SPAN_REPLY && s->handler == r->handler && s->peer == r->peer &&
 		       s->sequence == r->sequence;
-	return s->kind == kind_of((enum record_kind)r->kind);
+	return s->kind == record_of[r->kind].kind;
 }
 
 static void span_end(struct merged *m, struct stacks *all, const struct trace_record *r)
@@ -212,27 +203,14 @@ static void track_spans(struct merged *m, uint32_t track)
 	size_t first = m->spans;
 	for (size_t i = 0; i < t->records; i++) {
 		const struct trace_record *r = &t->record[i];
-		switch (r->kind) {
-		case RECORD_HANDLE:
-		case RECORD_HANDLE_RE:
-		case RECORD_WAIT:
-		case RECORD_BARRIER:
-		case RECORD_CALL:
-		case RECORD_THREAD:
+		if (record_of[r->kind].part == BEGINS)
 			span_begin(m, &s, track, r);
-			break;
-		case RECORD_RETURN:
-		case RECORD_WAITED:
-		case RECORD_PASSED:
-		case RECORD_CALLED:
-		case RECORD_ENDED:
+		else if (record_of[r->kind].part == ENDS)
 			span_end(m, &s, r);
-			break;
-		case RECORD_DROPPED:
-			spans_give_up(m, &s, r->time);
-			m->dropped += r->sequence;
-			break;
-		}
+		if (r->kind != RECORD_DROPPED)
+			continue;
+		spans_give_up(m, &s, r->time);
+		m->dropped += r->sequence;
 	}
 	if (t->records)
 		spans_give_up(m, &s, t->record[t->records - 1].time);
