@@ -11,7 +11,7 @@ import textwrap
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-HEADERS = "tern op mem send buf chan async thread sequence coll post stats sim".split()
+HEADERS = "tern op mem lock send buf chan async thread sequence coll post stats sim".split()
 TOKEN = re.compile(r"/\*.*?\*/|^#(?:[^\n\\]|\\.|\\\n)*|\n[ \t]*\n", re.S | re.M)
 
 

@@ -31,6 +31,7 @@
 #include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/coll.h>
+#include <tern/lock.h>
 #include <tern/mem.h>
 #include <tern/op.h>
 #include <tern/post.h>

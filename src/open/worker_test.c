@@ -4,6 +4,7 @@
 #include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/coll.h>
+#include <tern/lock.h>
 #include <tern/mem.h>
 #include <tern/post.h>
 #include <tern/send.h>
@@ -335,6 +336,7 @@ TEST(what_a_worker_cannot_do_is_refused_with_a_sentence)
 	tern_op op = TERN_OP;
 	tern_buf buf;
 	tern_segment segment;
+	tern_lock lock = { 0 };
 	tern_stream *stream;
 	tern_team *team;
 	open_ranks();
@@ -348,6 +350,9 @@ TEST(what_a_worker_cannot_do_is_refused_with_a_sentence)
 		tern_segment_open(w, &word, 8, NULL, NULL, &segment),
 		tern_store_sync(w, 1),
 		tern_store_sync_for(w, 1, 1000),
+		tern_lock_take(w, &lock),
+		tern_lock_try(w, &lock),
+		tern_lock_release(w, &lock),
 		tern_buf_alloc(w, 1, 100, 1, 0),
 		tern_buf_send(w, 1, 1, &word, 8),
 		tern_buf_recv(w, 1, 0, &buf),

@@ -15,6 +15,7 @@
 #include <tern/async.h>
 #include <tern/buf.h>
 #include <tern/chan.h>
+#include <tern/lock.h>
 #include <tern/mem.h>
 #include <tern/send.h>
 #include <tern/sequence.h>
@@ -110,6 +111,7 @@ static void memory(void)
 {
 	static char bytes[1 << 20];
 	uint64_t word = 1, four[4] = { 0 };
+	tern_lock lock = { 0 };
 	tern_op op = TERN_OP;
 	tern_addr a;
 	tern_segment segment;
@@ -126,6 +128,9 @@ static void memory(void)
 	REFUSED(tern_store(t, there, &word, 8));
 	REFUSED(tern_put_signal(t, there, &word, 8, there, TERN_AMO_ADD, 1));
 	REFUSED(tern_put_signal_start(t, there, &word, 8, there, TERN_AMO_ADD, 1, &op));
+	REFUSED(tern_lock_take(t, &lock));
+	REFUSED(tern_lock_try(t, &lock));
+	REFUSED(tern_lock_release(t, &lock));
 	REFUSED(tern_wait_word(t, four, TERN_WORD_EQ, 0));
 	REFUSED(tern_wait_word_for(t, four, TERN_WORD_EQ, 0, 0));
 	REFUSED(tern_store_sync(t, 1));

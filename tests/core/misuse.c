@@ -18,6 +18,7 @@
 #include <tern/buf.h>
 #include <tern/chan.h>
 #include <tern/coll.h>
+#include <tern/lock.h>
 #include <tern/mem.h>
 #include <tern/post.h>
 #include <tern/send.h>
@@ -46,6 +47,7 @@ static tern_op op = TERN_OP, *one_op = &op;
 static tern_thread thread;
 static tern_thread_info self;
 static tern_mutex mutex;
+static tern_lock lock;
 static tern_out out;
 static tern_in in, *ins = &in;
 static uint64_t word, words[16];

@@ -9,6 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 cat >"$folder/self.c" <<'END'
 #include <tern/async.h>
 #include <tern/chan.h>
+#include <tern/lock.h>
 #include <tern/mem.h>
 #include <tern/send.h>
 #include <tern/sequence.h>
