@@ -65,6 +65,11 @@ for ranks in 0 1 2 4 16; do
 	run ring $ranks
 	check "the signatures are wrong" "$(echo signed by $(ranks_of $n) $(ranks_of $n))"
 
+	echo "mill on $ranks ranks: every sack comes home, and is weighed"
+	run mill $ranks
+	check "the weights are wrong" "$n sacks, $((n * (n - 1) / 2 + n * n * (n + 1) / 2)) in all, \
+$((n - 1 + n * (n + 1) / 2)) in the heaviest"
+
 	echo "heat on $ranks ranks: none of it is lost"
 	run heat $ranks
 	check "heat was lost" "heat: 1000.000 in 4096 cells after 50 steps"

@@ -83,6 +83,11 @@ for set in drop=20000 jitter=5us; do
 		fail "$set: another seed gives the same times"
 done
 
+sentence "signals, waits for a word and locks work as on a real machine"
+run -n 4 "$TERN_BIN/mill"
+check_status 0
+check_out '^4 sacks, 46 in all, 13 in the heaviest$'
+
 sentence "a request and its reply take what the profile says"
 plain=(--set network=logp --set latency=1us --set gap=0 --set gap_byte=0 --set poll=1ps
 	--set send_request=10ns --set send_reply=20ns --set receive=300ns)
