@@ -122,7 +122,8 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 /* Whether calls must open scopes, and what a hold must do besides. */
 static void delivery_guard(struct endpoint *e)
 {
-	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked || e->sliced;
+	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked || e->sliced ||
+		     e->behind;
 	e->scoped = e->guarded || e->serves;
 	e->t->guard = e->shared ? &e->scratch : e->guard;
 	e->fenced = e->delivery == TERN_DELIVERY_THREAD && !e->process_barrier;

@@ -11,6 +11,7 @@
 #include "core/long.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
+#include "endpoint/watched.h"
 
 static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_ALL_)
 {
@@ -361,7 +362,7 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 			"tern_reply_claim() was called in a reply handler, which sends nothing");
 	if (!rc && e->item)
 		rc = item_refuses(e, "tern_reply_claim()");
-	if (!rc && m != e->t->current)
+	if (!rc && m != e->t->current && !watched_first(e, m))
 		rc = error_set(-EALREADY, "the request from rank %u has been answered already",
 			       inlet_source(e->inlet));
 	if (!rc && len > TERN_REQUEST_MAX)

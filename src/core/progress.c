@@ -27,6 +27,7 @@
 #include "base/setting.h"
 #include "core/scope.h"
 #include "endpoint/count.h"
+#include "endpoint/watched.h"
 
 enum {
 	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */
@@ -334,6 +335,8 @@ static void *progress_main(void *arg)
 	struct endpoint *e = arg;
 	struct progress *a = e->progress;
 	progress_of = e;
+	if (e->behind)
+		watched_enter();
 	prctl(PR_SET_NAME, e->serves ? "tern-serve" : "tern-progress");
 	prctl(PR_SET_TIMERSLACK, 1L);
 	while (atomic_load(&a->order) == ORDER_WAIT)
@@ -347,6 +350,8 @@ static void *progress_main(void *arg)
 		else
 			progress_serve(e);
 	}
+	if (e->behind)
+		watched_leave();
 	return NULL;
 }
 

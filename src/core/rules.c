@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "core/scope.h"
 #include "endpoint/handler.h"
+#include "endpoint/watched.h"
 
 #define DEFER "in a function given to tern_defer()"
 
@@ -200,7 +201,7 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 				   "a handler replies to its own request",
 				   handler_label(e, rules_handler(e), label),
 				   inlet_source(e->inlet));
-	if (m != e->t->current)
+	if (m != e->t->current && !watched_first(e, m))
 		return rule_broken(RULE_REPLY_TWICE,
 				   "%s has answered its request from rank %u already: "
 				   "a handler replies at most once",

@@ -9,6 +9,7 @@
 #include "base/kernel.h"
 #include "core/delivery.h"
 #include "endpoint/watchdog.h"
+#include "endpoint/watched.h"
 
 enum {
 	CLAIM_LOOKS = 2000, /* at the alert, before the program lets others run */
@@ -115,6 +116,8 @@ bool scope_enter(struct endpoint *e)
 {
 	if (progress_is_me(e) || e->forked)
 		return false;
+	if (TERN_UNLIKELY(e->behind != NULL))
+		watched_enter();
 	if (e->shared)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
@@ -198,6 +201,8 @@ void scope_leave(struct endpoint *e)
 		ownership_leave(e);
 	if (e->shared)
 		share_unlock(e);
+	if (TERN_UNLIKELY(e->behind != NULL))
+		watched_leave();
 }
 
 void scope_close_unserved(struct scope *scope)
@@ -212,6 +217,8 @@ void scope_close_unserved(struct scope *scope)
 		interrupt_left(e);
 	if (e->shared)
 		share_unlock(e);
+	if (e->behind)
+		watched_leave();
 }
 
 void scope_pause(struct scope *scope)
@@ -223,6 +230,8 @@ void scope_pause(struct scope *scope)
 	}
 	scope->e = NULL;
 	scope_depth--;
+	if (e->behind)
+		watched_leave();
 	alert_raise(e, ALERT_PAUSED); /* the guard goes on saying that the program is inside */
 }
 
@@ -230,6 +239,8 @@ void scope_leave_unserved(struct endpoint *e)
 {
 	guard_add(e, -GUARD_INSIDE);
 	scope_depth--;
+	if (TERN_UNLIKELY(e->behind != NULL))
+		watched_leave();
 }
 
 bool scope_can_pass(const struct endpoint *e)

@@ -106,7 +106,9 @@ struct endpoint {
 	void *layer[LAYERS_MOST]; /* the state of each; see core/layer.h */
 	struct handlers handlers;
 	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
-	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */
+	/* Handlers, behind what calls them for thread sanitizer; else NULL. See watched.h. */
+	tern_handler **behind;
+	struct trace *trace; /* NULL unless TERN_TRACE is set; see trace.h */
 
 	/* Who may touch all this, and who delivers; see core/scope.h. */
 	_Atomic uint64_t *guard; /* in the pulse */

@@ -7,10 +7,12 @@
 #include "endpoint/misuse.h"
 #include "endpoint/trace.h"
 #include "endpoint/watchdog.h"
+#include "endpoint/watched.h"
 
 void handler_set(struct endpoint *e, unsigned id, tern_handler *fn, const char *name)
 {
-	e->t->handler[id] = trace_handler(e, id, watchdog_handler(e, id, fn));
+	fn = trace_handler(e, id, watchdog_handler(e, id, fn));
+	e->t->handler[id] = watched_handler(e, id, fn);
 	e->t->known[id] = 1;
 	e->handlers.name[id] = job_name_in(name);
 	if (!e->handlers.name[id])

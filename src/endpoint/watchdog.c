@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "base/setting.h"
 #include "endpoint/handler.h"
+#include "endpoint/watched.h"
 
 enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 
@@ -84,7 +85,7 @@ tern_handler *watchdog_handler(struct endpoint *e, unsigned id, tern_handler *fn
 
 tern_handler *watchdog_behind(const struct endpoint *e, unsigned id)
 {
-	return e->watchdog ? e->watchdog->handler[id] : e->t->handler[id];
+	return e->watchdog ? e->watchdog->handler[id] : watched_behind(e, id);
 }
 
 void watchdog_hold(struct endpoint *e)

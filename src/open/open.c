@@ -17,6 +17,7 @@
 #include "core/wait.h"
 #include "endpoint/trace.h"
 #include "endpoint/watchdog.h"
+#include "endpoint/watched.h"
 #include "open/exit.h"
 #include "open/nets.h"
 #include "open/worker.h"
@@ -127,6 +128,8 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 		rc = watchdog_open(e, job_exit);
 	if (!rc)
 		rc = trace_open(e);
+	if (!rc)
+		rc = watched_open(e);
 	if (!rc)
 		rc = layers_open(e);
 	if (!rc)
@@ -341,6 +344,7 @@ int tern_close(tern *t)
 		worker_close(e);
 		return 0;
 	}
+	bool watched = e->behind;
 	if (e->scoped && scope_enter(e)) /* and never left: there is nothing behind it any more */
 		scope_depth--;
 	layers_leave(e);
@@ -357,5 +361,7 @@ int tern_close(tern *t)
 	/* Release: whoever sees the last one go frees what all of them used. */
 	atomic_fetch_sub_explicit(&e->group->open, 1, memory_order_acq_rel);
 	attach_closed();
+	if (watched)
+		watched_leave();
 	return 0;
 }

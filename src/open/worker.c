@@ -22,6 +22,7 @@
 #include "core/scope.h"
 #include "endpoint/trace.h"
 #include "endpoint/watchdog.h"
+#include "endpoint/watched.h"
 
 enum { SPIN_LESS = 64 };
 
@@ -38,10 +39,9 @@ static void handlers_copy(struct endpoint *w)
 {
 	const struct endpoint *main = w->main;
 	for (unsigned id = 0; id < TERN_HANDLER_MAX; id++) {
-		w->t->handler[id] = watchdog_behind(main, id);
 		w->t->known[id] = main->t->known[id];
-		if (!w->t->known[id])
-			w->t->handler[id] = handler_unknown;
+		w->t->handler[id] = watched_handler(
+			w, id, w->t->known[id] ? watchdog_behind(main, id) : handler_unknown);
 		w->handlers.name[id] = main->handlers.name[id];
 		w->handlers.arg[id] = main->handlers.arg[id];
 	}
@@ -216,6 +216,8 @@ static int worker_begin(struct endpoint *w)
 	w->waiting.stuck_ns = w->main->waiting.stuck_ns;
 	w->waiting.spin = worker_spin(j, w->main->waiting.spin);
 	int rc = stats_open(w);
+	if (!rc)
+		rc = watched_open(w);
 	if (!rc)
 		rc = worker_connect(w);
 	delivery_worker(w);
