@@ -339,6 +339,7 @@ public:
 	basic_team() = default;
 	explicit basic_team(tern_team *team) : team_(team) {}
 	tern_team *get() const { return team_.get(); }
+	tern_team *release() { return team_.release(); }   /* it is C's from now on */
 	explicit operator bool() const { return !!team_; } /* false: this rank is in none */
 	uint32_t rank() const { return tern_team_rank(get()); }
 	uint32_t size() const { return tern_team_size(get()); }
