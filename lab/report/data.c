@@ -179,8 +179,8 @@ static char *literal_read(struct reader *r)
 	return r->at > begin ? begin : NULL;
 }
 
-static bool object_read(struct reader *r, int record, const char *parent);
-static bool array_read(struct reader *r);
+/* What is between two brackets: members of a record, or elements. */
+static bool list_read(struct reader *r, char end, int record, const char *parent);
 
 static bool member_read(struct reader *r, int record, const char *parent)
 {
@@ -189,9 +189,9 @@ static bool member_read(struct reader *r, int record, const char *parent)
 		return false;
 	char c = next(r);
 	if (c == '{')
-		return object_read(r, record, key);
+		return list_read(r, '}', record, key);
 	if (c == '[')
-		return array_read(r);
+		return list_read(r, ']', NO_RECORD, NULL);
 	value = c == '"' ? string_read(r) : literal_read(r);
 	if (!value)
 		return false;
@@ -201,49 +201,31 @@ static bool member_read(struct reader *r, int record, const char *parent)
 	return true;
 }
 
-static bool object_read(struct reader *r, int record, const char *parent)
-{
-	char c = next(r);
-	if (c == '}')
-		return true;
-	if (++r->depth > DEPTH_MOST)
-		return false;
-	for (;; c = next(r)) {
-		if (c != '"' || !member_read(r, record, parent))
-			return false;
-		c = next(r);
-		if (c != ',')
-			break;
-	}
-	r->depth--;
-	return c == '}';
-}
-
 static bool element_read(struct reader *r, char c)
 {
 	if (c == '{')
-		return object_read(r, record_add(r->d, false), NULL);
+		return list_read(r, '}', record_add(r->d, false), NULL);
 	if (c == '[')
-		return array_read(r);
+		return list_read(r, ']', NO_RECORD, NULL);
 	return c == '"' ? string_read(r) != NULL : literal_read(r) != NULL;
 }
 
-static bool array_read(struct reader *r)
+static bool list_read(struct reader *r, char end, int record, const char *parent)
 {
 	char c = next(r);
-	if (c == ']')
+	if (c == end)
 		return true;
 	if (++r->depth > DEPTH_MOST)
 		return false;
 	for (;; c = next(r)) {
-		if (!element_read(r, c))
+		if (end == ']' ? !element_read(r, c) : c != '"' || !member_read(r, record, parent))
 			return false;
 		c = next(r);
 		if (c != ',')
 			break;
 	}
 	r->depth--;
-	return c == ']';
+	return c == end;
 }
 
 /* -- Files ------------------------------------------------------------------------------- */
@@ -280,8 +262,8 @@ int data_add_json(struct data *d, const char *path)
 		return rc;
 	char *begin = r.at;
 	char c = next(&r);
-	bool read = c == '{'   ? object_read(&r, record_add(d, true), NULL)
-		    : c == '[' ? array_read(&r)
+	bool read = c == '{'   ? list_read(&r, '}', record_add(d, true), NULL)
+		    : c == '[' ? list_read(&r, ']', NO_RECORD, NULL)
 			       : false;
 	if (!read || next(&r))
 		return error_set(-EINVAL, "reading %s: this is no JSON, at byte %td", path,

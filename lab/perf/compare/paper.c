@@ -108,34 +108,15 @@ static void model_print(const struct paper *p, bool bold)
 
 /* -- The tables ------------------------------------------------------------------------ */
 
-static const char *cell_ncube(char *cell, const struct paper_row *row)
+/* What a machine of the papers took, and another figure of it if there is one. */
+static const char *cell_said(char *cell, double us, const char *format, double more)
 {
-	if (row->ncube.us == 0)
+	if (us == 0)
 		return "-";
-	if (row->ncube.instructions)
-		snprintf(cell, CELL, "%g us, %u instr", row->ncube.us, row->ncube.instructions);
+	if (more == 0)
+		snprintf(cell, CELL, "%g us", us);
 	else
-		snprintf(cell, CELL, "%g us", row->ncube.us);
-	return cell;
-}
-
-static const char *cell_cm5(char *cell, const struct paper_row *row)
-{
-	if (row->cm5.us == 0)
-		return "-";
-	snprintf(cell, CELL, "%.1f us, %.1f cyc", row->cm5.us, row->cm5.cycles);
-	return cell;
-}
-
-/* What the table's machine took, and moved. */
-static const char *cell_other(char *cell, const struct paper_row *row)
-{
-	if (row->other.us == 0)
-		return "-";
-	if (row->other.rate != 0)
-		snprintf(cell, CELL, "%g us, %g MB/s", row->other.us, row->other.rate);
-	else
-		snprintf(cell, CELL, "%g us", row->other.us);
+		snprintf(cell, CELL, format, us, more);
 	return cell;
 }
 
@@ -173,15 +154,15 @@ static void row_write(struct rows *w, const struct paper_table *t, const struct 
 	rows_real(w, "mb_per_s", "GB/s", 6, l->rate, "%s",
 		  cell_figure(cell, l->rate / 1000, 3, ""));
 	rows_real(w, "ncube2_us", t->machine ? NULL : "nCUBE/2", 16, some(said->ncube.us), "%s",
-		  cell_ncube(cell, said));
+		  cell_said(cell, said->ncube.us, "%g us, %.0f instr", said->ncube.instructions));
 	rows_real(w, "ncube2_instructions", NULL, 0, some(said->ncube.instructions), NULL);
 	rows_real(w, "cm5_us", t->machine ? NULL : "CM-5", 17, some(said->cm5.us), "%s",
-		  cell_cm5(cell, said));
+		  cell_said(cell, said->cm5.us, "%.1f us, %.1f cyc", said->cm5.cycles));
 	rows_real(w, "cm5_cycles", NULL, 0, some(said->cm5.cycles), NULL);
 	rows_real(w, "cm5_mb_per_s", t->machine ? NULL : "CM-5 MB/s", 9, some(said->cm5.rate), "%s",
 		  cell_figure(cell, some(said->cm5.rate), 3, ""));
 	rows_real(w, "theirs_us", t->machine, 18, some(said->other.us), "%s",
-		  cell_other(cell, said));
+		  cell_said(cell, said->other.us, "%g us, %g MB/s", said->other.rate));
 	rows_real(w, "theirs_mb_per_s", NULL, 0, some(said->other.rate), NULL);
 	rows_end_row(w);
 }
