@@ -114,6 +114,28 @@ TEST(whatever_is_taken_and_given_nothing_overlaps_and_in_the_end_all_is_one_piec
 	heap_fini(&h);
 }
 
+/* A wall at the end keeps what is free from becoming the end of the heap. */
+TEST(neighbors_that_are_free_are_one_piece_in_whatever_order_they_were_given)
+{
+	static const unsigned order[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+					      { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	for (unsigned i = 0; i < 6; i++) {
+		struct heap h;
+		uint64_t at[3], wall, whole;
+		heap_init(&h, START, LIMIT);
+		for (unsigned k = 0; k < 3; k++)
+			CHECK_IS(heap_take(&h, 256, &at[k]), 0);
+		CHECK_IS(heap_take(&h, LIMIT - START - 3 * 256, &wall), 0);
+		for (unsigned k = 0; k < 3; k++)
+			CHECK_IS(heap_give(&h, at[order[i][k]]), 0);
+		CHECK_IS(heap_take(&h, 3 * 256, &whole), 0);
+		CHECK_IS(whole, START);
+		CHECK_IS(heap_give(&h, wall), 0);
+		CHECK_IS(heap_take(&h, LIMIT - START - 3 * 256, &wall), 0);
+		heap_fini(&h);
+	}
+}
+
 /* -- The heap of a rank ------------------------------------------------------------------- */
 
 static bool all_are(const unsigned char *p, size_t len, unsigned char value)
