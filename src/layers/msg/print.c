@@ -34,7 +34,7 @@ static void recv_print(int fd, uint32_t here, const struct receiving *r)
 	dprintf(fd, "rank %u: receive %#llx from %s, %zu bytes: %s", here,
 		(unsigned long long)r->node.id, from, r->layout.total, state_text(r->state));
 	if (r->masked)
-		dprintf(fd, ", under mask %#llx", (unsigned long long)r->mask);
+		dprintf(fd, ", under mask %#llx", (unsigned long long)(r->mask & ~TERN_ID_TEAM));
 	dprintf(fd, "\n");
 }
 
