@@ -109,7 +109,10 @@ int main(int argc, char **argv)
 			return 1;
 	int rc = argc > 1 ? tern_detach(t) : tern_wait_until(t, all_taken, NULL);
 	for (int i = 0; i < WORKERS; i++)
-		if (pthread_join(thread[i], NULL) || tern_close(workers[i].t))
+		if (pthread_join(thread[i], NULL))
+			return 1;
+	for (int i = 0; i < WORKERS; i++) /* behind all joins: a call would order the threads */
+		if (tern_close(workers[i].t))
 			return 1;
 	printf("%d taken\n", (int)sum);
 	return rc || tern_close(t);
