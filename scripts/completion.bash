@@ -19,6 +19,7 @@ _tern_values() { # COMMAND OPTION
 	case $1:$2 in
 	run:--bind) echo core none ;;
 	run:--survive) echo first survivors any ;;
+	run:--signal) echo TERM INT HUP QUIT USR1 USR2 ALRM KILL ;;
 	sim:--profile) "${COMP_WORDS[0]}" sim --profiles 2>/dev/null | sed 's/ .*//' ;;
 	sim:--pattern) echo alltoall allreduce halo random ;;
 	esac

@@ -337,6 +337,17 @@ int tern_forgive(tern *t, uint32_t rank);
 typedef void tern_lost_handler(tern *t, uint32_t rank, int why, void *arg);
 int tern_lost_on(tern *t, tern_lost_handler *fn, void *arg);
 
+/*
+ * fn(t, signal, arg) is called once when this process is ended from outside: by the signal with
+ * which the launcher ends ranks, SIGTERM or what `tern run --signal` says. It is called where a
+ * deferred function would be, by the next poll or wait; it may send and wait, and may call exit().
+ * When it returns, the process ends as the signal would have ended it. Launchers send SIGKILL after
+ * a second, and a second signal ends the process at once. NULL: the signal is what it was before.
+ * A process has one: -EBUSY if another endpoint of it has one.
+ */
+typedef void tern_end_handler(tern *t, int signal, void *arg);
+int tern_end_on(tern *t, tern_end_handler *fn, void *arg);
+
 /* What a handler calls to add n to a flag: unlocked where that is safe. */
 TERN_INLINE_ void tern_signal(tern *t, tern_flag *flag, uint64_t n);
 

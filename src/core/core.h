@@ -116,6 +116,12 @@ static inline void lost_look(struct endpoint *e)
 		lost_find(e);
 }
 
+/* -- end.c: the program's last function when its process is ended from outside -- */
+extern _Atomic int end_raised;
+void end_look(struct endpoint *e);           /* the signal has come: defers the function */
+bool end_deferred(const struct endpoint *e); /* and it waits for its turn */
+void end_close(struct endpoint *e);
+
 /* -- payload.c: an uncommitted reply claim is forgotten when its handler is over -- */
 void payload_forget_reply(struct endpoint *e);
 /*

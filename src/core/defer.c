@@ -6,7 +6,7 @@
 #include "core/scope.h"
 #include "endpoint/count.h"
 
-enum { DEFER_PLACES = TERN_DEFER_MAX + 2 };
+enum { DEFER_PLACES = TERN_DEFER_MAX + 3 };
 
 void defer_run(struct endpoint *e)
 {
@@ -41,7 +41,8 @@ int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 	struct endpoint *e = t->own;
 	if (!fn)
 		return error_set(-EINVAL, "tern_defer() was given no function");
-	if (e->deferred_count - e->lost.deferred - (e->defer.ops_done != NULL) == TERN_DEFER_MAX)
+	if (e->deferred_count - e->lost.deferred - (e->defer.ops_done != NULL) - end_deferred(e) ==
+	    TERN_DEFER_MAX)
 		return error_set(
 			-EAGAIN,
 			"%d deferred functions are waiting already: let the program poll first",

@@ -297,6 +297,8 @@ static void bell_answer(struct endpoint *e)
 		e->net[i]->ops->answer(e->net[i]);
 	e->site.passing = false; /* what is deferred may wait, and its polls are none of a send's */
 	lost_look(e);
+	if (TERN_UNLIKELY(atomic_load_explicit(&end_raised, memory_order_relaxed)))
+		end_look(e);
 }
 
 /* What handlers have replied leaves now: the program may not come back for long. */

@@ -38,8 +38,8 @@ struct deferred {
 };
 struct deferral {
 	bool running;
-	/* One place is core/lost.c's, and one core/op.c's. */
-	struct deferred queue[TERN_DEFER_MAX + 2];
+	/* One place each is core/lost.c's, core/op.c's and core/end.c's. */
+	struct deferred queue[TERN_DEFER_MAX + 3];
 	uint32_t first;
 	uint64_t thread; /* the light thread in which they run; 0: the program */
 	uintptr_t by;    /* and the kernel thread: attach_token() */

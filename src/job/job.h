@@ -72,6 +72,7 @@ struct job_head {
 	_Atomic uint64_t end;        /* the rank that ended the job, and with which status: end.c */
 	/* Port of loopback where a byte says that `end` is written; 0: nobody listens. */
 	_Atomic uint32_t end_port;
+	uint32_t end_signal;  /* with which the launcher ends ranks; 0: SIGTERM */
 	uint64_t id;          /* of this job, on all its machines: names it and is no secret */
 	uint8_t key[JOB_KEY]; /* of this job, made with it: what authenticates its datagrams */
 	_Alignas(64) _Atomic uint64_t arrived; /* barrier: ranks that have come, over all rounds */

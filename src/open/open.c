@@ -347,6 +347,7 @@ int tern_close(tern *t)
 	bool watched = e->behind;
 	if (e->scoped && scope_enter(e)) /* and never left: there is nothing behind it any more */
 		scope_depth--;
+	end_close(e);
 	layers_leave(e);
 	close_settle(e);
 	atomic_store(&e->closed, true);

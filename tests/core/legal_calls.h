@@ -230,6 +230,12 @@ static int call_on_lost(tern *t, const tern_msg *m)
 	return tern_lost_on(t, NULL, NULL);
 }
 
+static int call_on_end(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_end_on(t, NULL, NULL);
+}
+
 static int call_hold(tern *t, const tern_msg *m)
 {
 	(void)m;

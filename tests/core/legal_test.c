@@ -194,6 +194,7 @@ static const struct row {
 	{ "tern_signal", call_signal, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_forgive", call_forgive, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_lost_on", call_on_lost, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_end_on", call_on_end, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_on", call_on, { 0, 0, 0, 0, 0, 0, 0 } },

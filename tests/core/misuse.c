@@ -89,6 +89,11 @@ static void deferred(tern *t, void *arg)
 	(void)t, (void)arg;
 }
 
+static void on_end(tern *t, int why, void *arg)
+{
+	(void)t, (void)why, (void)arg;
+}
+
 static void on_lost(tern *t, uint32_t r, int why, void *arg)
 {
 	(void)t, (void)r, (void)why, (void)arg;

@@ -4,7 +4,7 @@
  * job goes through these states:
  *
  *   running   a rank failed or ended the job, or all have ended and left processes behind -> ending
- *   ending    SIGTERM was sent to every process of the job; a second later -> killing
+ *   ending    --signal was sent to every process of the job; a second later -> killing
  *   killing   SIGKILL is sent to every process of the job until none is left
  *
  * and is over when no process is left and its output has been written.
@@ -39,7 +39,7 @@
 #include "tools/run/up.h"
 
 enum {
-	GRACE_MS = 1000,  /* between SIGTERM and SIGKILL */
+	GRACE_MS = 1000,  /* between --signal and SIGKILL */
 	HOSTS_MS = 5000,  /* for hosts to do that and say so; their shells are killed then */
 	RETRY_MS = 100,   /* between looks for processes that SIGKILL has missed */
 	RETRIES = 10,     /* with nobody left whom we may kill */
@@ -134,7 +134,7 @@ static void keeper_end(struct keeper *k)
 	if (k->hosts) {
 		hosts_end(k->hosts);
 	} else {
-		keeper_signal_all(k, SIGTERM);
+		keeper_signal_all(k, k->options->signal);
 		keeper_signal_all(k, SIGCONT); /* a stopped process gets it too */
 	}
 	timer_set(k->timer, k->hosts ? HOSTS_MS : GRACE_MS);
@@ -323,6 +323,10 @@ static void keeper_take(struct keeper *k, int signal, bool from_terminal)
 {
 	if (signal == SIGINT || signal == SIGTERM)
 		keeper_asked(k, signal);
+	/* Whoever ends this command with SIGTERM ends the ranks; with hosts, there it is replaced.
+	 */
+	if (signal == SIGTERM && !k->hosts)
+		signal = k->options->signal;
 	keeper_pass(k, signal, from_terminal);
 }
 
@@ -535,6 +539,8 @@ static int keeper_job(struct keeper *k)
 		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
 	if (!rc)
 		rc = job_create(&k->job, k->options->total, budget);
+	if (!rc)
+		k->job.head->end_signal = (uint32_t)k->options->signal;
 	if (!rc && k->up)
 		rc = up_open(k->up, &k->job, k->options);
 	if (!rc)

@@ -3,6 +3,7 @@
 #include "tools/run/options.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,33 @@ static bool read_survival(void *to, char *text)
 		}
 	return option_refuse(
 		"--survive=%s: the exit status is that of 'first', 'survivors' or 'any'", text);
+}
+
+static bool read_signal(void *to, char *text)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} known[] = { { "HUP", SIGHUP },   { "INT", SIGINT },   { "QUIT", SIGQUIT },
+		      { "KILL", SIGKILL }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 },
+		      { "TERM", SIGTERM }, { "ALRM", SIGALRM } };
+	struct run_options *o = to;
+	const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(name, known[i].name) == 0) {
+			o->signal = known[i].number;
+			return true;
+		}
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+	if (end == text || *end || !number || number > (unsigned long)SIGRTMAX ||
+	    number == SIGSTOP || number == SIGCONT)
+		return option_refuse(
+			"--signal %s: a job is ended by a signal such as TERM or USR1, "
+			"or its number",
+			text);
+	o->signal = (int)number;
+	return true;
 }
 
 /* What the launcher itself sets, differently for each rank, is not to be had. */
@@ -139,6 +167,7 @@ bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 		{ .name = "--bind", .read = read_binding, .to = o },
 		{ .name = "--tag", .flag = &o->tag },
 		{ .name = "--survive", .read = read_survival, .to = o, .optional = true },
+		{ .name = "--signal", .read = read_signal, .to = o },
 		{ .name = "--env", .read = read_env, .to = o },
 		{ .name = "--hosts", .text = &o->hosts },
 		{ .name = "--hostfile", .text = &o->hostfile },
@@ -150,7 +179,7 @@ bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 		.command = "run", .help = text, .choice = choices, .refuse_short = refuse_short
 	};
 	snprintf(text, sizeof text, help_run, TERN_RANKS_MAX);
-	*o = (struct run_options){ .shell = setting_text(SETTING_SSH) };
+	*o = (struct run_options){ .shell = setting_text(SETTING_SSH), .signal = SIGTERM };
 	if (!options_read(&options, argc, argv, status))
 		return false;
 	o->program = argv + optind;

@@ -26,6 +26,7 @@ struct run_options {
 	enum binding binding;
 	bool tag; /* each line of output carries its rank */
 	enum survive survive;
+	int signal;           /* that ends the ranks */
 	const char *hosts;    /* their names with commas between, or NULL */
 	const char *hostfile; /* the file that has them; NULL, and no hosts: this machine */
 	const char *shell;    /* the command that reaches them, with its options */

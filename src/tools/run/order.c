@@ -3,6 +3,7 @@
 #include "tools/run/order.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,8 @@ char *order_write(const struct run_options *o, uint32_t host, size_t *len)
 	put_number(f, "bind", o->binding);
 	put_number(f, "tag", o->tag);
 	put_number(f, "survive", o->survive);
+	if (o->signal)
+		put_number(f, "signal", (uint32_t)o->signal);
 	if (getcwd(folder, sizeof folder))
 		put(f, "folder", folder);
 	for (char **e = environ; *e; e++)
@@ -151,6 +154,8 @@ static int read_number(struct run_options *o, const char *name, const char *valu
 		o->tag = number;
 	else if (strcmp(name, "survive") == 0 && number <= SURVIVE_ANY)
 		o->survive = (enum survive)number;
+	else if (strcmp(name, "signal") == 0 && number && number <= (unsigned long)SIGRTMAX)
+		o->signal = (int)number;
 	else
 		return misread(name);
 	return 0;
@@ -202,7 +207,7 @@ int order_read(struct run_options *o, char *text, size_t len)
 	size_t words = 0, most = 1;
 	for (size_t i = 0; i < len; i++)
 		most += text[i] == '\0';
-	*o = (struct run_options){ .program = calloc(most, sizeof *o->program) };
+	*o = (struct run_options){ .program = calloc(most, sizeof *o->program), .signal = SIGTERM };
 	if (!o->program)
 		return error_set(-ENOMEM, "reading the launcher's order: no memory");
 	if (!len || text[len - 1] != '\0' || strncmp(text, "version=", 8) != 0)

@@ -111,6 +111,7 @@ TEST(an_order_says_what_was_meant_whatever_the_words_are)
 				 .env = env,
 				 .env_count = 1,
 				 .survive = SURVIVE_ANY,
+				 .signal = 12,
 				 .id = 5,
 				 .key = { 1, 2, 3 },
 				 .binding = BINDING_NONE,
@@ -142,6 +143,7 @@ TEST(an_order_says_what_was_meant_whatever_the_words_are)
 	CHECK_IS(read.binding, BINDING_NONE);
 	CHECK(read.tag);
 	CHECK_IS(read.survive, SURVIVE_ANY);
+	CHECK_IS(read.signal, 12);
 	for (int i = 0; i < 4; i++)
 		CHECK(strcmp(read.program[i], words[i]) == 0);
 	CHECK(read.program[4] == NULL);
