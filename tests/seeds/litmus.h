@@ -17,6 +17,7 @@
  *     store x 1, sync      tern_store() and tern_store_sync()
  *     signal x y 1         tern_put_signal() to x, whose word is y
  *     word y               tern_wait_word() until y, a place of this role, is not 0
+ *     take, give           tern_lock_take() and tern_lock_release(), of the cell's lock
  *     copy y x             tern_copy_start() from x to y
  *     long x 1             tern_put_request(): a put, and a request to the home of x
  *     when x y r0          tern_get_when_start(): x once y is 1
@@ -110,6 +111,15 @@ static const struct row rows[] = {
 	{ MAY, "MP: start, barrier", "X1", "start X 1; barrier || barrier; get X r0", "r0=0" },
 	{ NEVER, "MP: start, flush, barrier", "X1",
 	  "start X 1; flush; barrier || barrier; get X r0", "r0=0" },
+
+	{ NEVER, "MP: puts under a lock", "x0 y1",
+	  "take; put x 1; put y 1; give || take; get y r0; get x r1; give",
+	  "r0=1 & r1=0 | r0=0 & r1=1" },
+	{ NEVER, "MP: plain stores under a lock", "x0 y0",
+	  "take; write x 1; write y 1; give || take; get y r0; get x r1; give",
+	  "r0=1 & r1=0 | r0=0 & r1=1" },
+	{ NEVER, "one has the lock", "x1",
+	  "take; put x 1; get x r0; give || take; put x 2; get x r1; give", "r0!=1 | r1!=2" },
 
 	/* Store buffering: of two that write and then look, one at least sees the other. */
 	{ MAY, "SB: put, get", "x1 y0", "put x 1; get y r0 || put y 1; get x r1", "r0=0 & r1=0" },

@@ -12,7 +12,7 @@
 #include <ctype.h>
 #include <sched.h>
 
-#include <tern/mem.h>
+#include <tern/lock.h>
 
 #include "lib/chance.h"
 #include "lib/far.h"
@@ -57,6 +57,7 @@ struct board {
 	_Atomic uint64_t word[PLACES][CELLS][APART / 8];
 	char wide[FEW_CELLS][LONG]; /* what `lay` and `many` write: x is the last word */
 	uint64_t result[ROLES][CELLS][REGISTERS];
+	tern_lock lock[CELLS];
 	tern_addr region;
 	_Atomic uint64_t met; /* rank 0: how often ranks have come to a cell */
 	uint64_t more;        /* rank 0: whether the row goes on */
@@ -216,6 +217,16 @@ static void do_word(const struct turn *u)
 	CHECK_IS(tern_wait_word(u->t, word, TERN_WORD_NE, 0), 0);
 }
 
+static void do_take(const struct turn *u)
+{
+	CHECK_IS(tern_lock_take(u->t, &board->lock[u->cell]), 0);
+}
+
+static void do_give(const struct turn *u)
+{
+	CHECK_IS(tern_lock_release(u->t, &board->lock[u->cell]), 0);
+}
+
 static void do_copy(const struct turn *u)
 {
 	CHECK_IS(tern_copy_start(u->t, place(u, 0), place(u, 1), 8, NULL), 0);
@@ -296,15 +307,16 @@ static const struct verb {
 	const char *name;
 	void (*act)(const struct turn *u);
 } verbs[] = {
-	{ "put", do_put },     { "get", do_get },           { "start", do_start },
-	{ "lay", do_lay },     { "many", do_many },         { "wait", do_wait },
-	{ "write", do_write }, { "read", do_read },         { "swap", do_swap },
-	{ "add", do_add },     { "bump", do_bump },         { "store", do_store },
-	{ "sync", do_sync },   { "signal", do_signal },     { "word", do_word },
-	{ "copy", do_copy },   { "long", do_long },         { "when", do_when },
-	{ "await", do_await }, { "request", do_request },   { "reply", do_reply },
-	{ "heard", do_heard }, { "answered", do_answered }, { "from", do_from },
-	{ "flush", do_flush }, { "barrier", do_barrier },
+	{ "put", do_put },           { "get", do_get },       { "start", do_start },
+	{ "lay", do_lay },           { "many", do_many },     { "wait", do_wait },
+	{ "write", do_write },       { "read", do_read },     { "swap", do_swap },
+	{ "add", do_add },           { "bump", do_bump },     { "store", do_store },
+	{ "sync", do_sync },         { "signal", do_signal }, { "word", do_word },
+	{ "take", do_take },         { "give", do_give },     { "copy", do_copy },
+	{ "long", do_long },         { "when", do_when },     { "await", do_await },
+	{ "request", do_request },   { "reply", do_reply },   { "heard", do_heard },
+	{ "answered", do_answered }, { "from", do_from },     { "flush", do_flush },
+	{ "barrier", do_barrier },
 };
 
 /* -- Reading the table ----------------------------------------------------- */
