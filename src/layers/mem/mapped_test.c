@@ -2,12 +2,17 @@
 /* ctest: TIMEOUT 120 */
 /* Memory that is registered with its file, between processes: mapped by ranks of the machine. */
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "lib/handed.h"
 #include "lib/mem_model.h"
 #include "lib/ranks.h"
+#include "mem/mem.h"
 #include "net/ofi/ofi.h"
 
 enum { RANKS = 3, PAGE = 4096, AREA = 6 * PAGE, ADDS = 2000, MANY = 600 };
@@ -286,6 +291,156 @@ TEST(memory_that_is_unregistered_is_left_alone_and_unmapped)
 {
 	job_run("shm", "1", it_ends);
 	job_run("shm", "0", it_ends);
+}
+
+/* Those of other regions than the one that is used next, too. */
+static void many_end(void)
+{
+	enum { ENDING = 8 };
+	tern *t = ranks_open();
+	uint32_t me = tern_rank(t);
+	for (unsigned n = 0; n < 3; n++) {
+		int fd = -1;
+		unsigned char *p = me ? NULL : file_make(0, AREA, &fd);
+		for (unsigned i = 0; p && i < ENDING; i++)
+			CHECK_IS(tern_register_fd(t, p, AREA, fd, 0, &board->at[i]), 0);
+		CHECK_IS(tern_barrier(t), 0);
+		for (unsigned i = 0; me && i < ENDING; i++)
+			CHECK(handed_local(t, board->at[i], AREA));
+		if (me)
+			CHECK_IS(mappings(), ENDING);
+		CHECK_IS(tern_barrier(t), 0);
+		for (unsigned i = 0; p && i < ENDING; i++)
+			CHECK_IS(tern_unregister(t, board->at[i]), 0);
+		if (p)
+			CHECK_IS(tern_register_fd(t, p, AREA, fd, 0, &board->at[0]), 0);
+		CHECK_IS(tern_barrier(t), 0);
+		if (me) {
+			CHECK(handed_local(t, board->at[0], AREA));
+			CHECK_IS(mappings(), 1);
+		}
+		CHECK_IS(tern_barrier(t), 0);
+		if (p) {
+			CHECK_IS(tern_unregister(t, board->at[0]), 0);
+			munmap(p, AREA);
+			close(fd);
+		}
+	}
+	CHECK_IS(tern_close(t), 0);
+	CHECK_IS(mappings(), 0);
+}
+
+TEST(what_was_unregistered_is_unmapped_when_something_else_is_mapped)
+{
+	job_run("shm", "1", many_end);
+}
+
+/* -- Where it cannot be mapped --------------------------------------------------------------------
+ */
+
+static bool wrong_file, no_descriptors;
+
+/* The kernel says no to pidfd_getfd() from now on. */
+static void descriptors_refuse(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_getfd, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
+	REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+static void it_is_copied(void)
+{
+	tern *t = ranks_open();
+	uint32_t me = tern_rank(t);
+	uint64_t word = 5;
+	void *q;
+	int fd;
+	if (me == 0) {
+		unsigned char *p = file_make(0, AREA, &fd);
+		CHECK_IS(tern_register_fd(t, p, AREA, fd, 0, &board->at[0]), 0);
+		if (wrong_file) /* as if the descriptor were another file's by now */
+			atomic_fetch_add(&region_find(mem_of(t), board->at[0], 1)->inode, 1);
+	} else if (no_descriptors) {
+		descriptors_refuse();
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	if (me) {
+		struct chance c = { seed };
+		CHECK_IS(tern_addr_local(t, board->at[0], 8, &q), -EXDEV);
+		CHECK_IS(mappings(), 0);
+		if (me == 1)
+			area_use(t, board->at[0], &c);
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_put(t, board->at[0], &word, 8), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_amo(t, board->at[0], TERN_AMO_ADD, 1, &word), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_get(t, &word, board->at[0], 8), 0);
+	CHECK_IS(word, 5 + RANKS);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_kernel_that_gives_no_descriptor_copies_it)
+{
+	no_descriptors = true;
+	job_run("shm", "1", it_is_copied);
+	no_descriptors = false;
+}
+
+TEST(a_descriptor_that_is_another_files_is_not_mapped)
+{
+	wrong_file = true;
+	job_run("shm", "1", it_is_copied);
+	wrong_file = false;
+}
+
+/* -- Workers and children
+ * -------------------------------------------------------------------------- */
+
+static void worker_and_child(void)
+{
+	tern *t = ranks_open(), *w = NULL;
+	uint32_t me = tern_rank(t);
+	uint64_t word = 1;
+	void *q;
+	int fd, status;
+	if (me == 0)
+		CHECK_IS(tern_register_fd(t, file_make(0, AREA, &fd), AREA, fd, 0, &board->at[0]),
+			 0);
+	CHECK_IS(tern_barrier(t), 0);
+	if (me) {
+		CHECK_IS(tern_worker_open(t, &w), 0);
+		CHECK_IS(tern_amo(w, board->at[0], TERN_AMO_ADD, 1, &word), 0);
+		CHECK(handed_local(w, board->at[0], AREA) && handed_local(t, board->at[0], AREA));
+		CHECK_IS(mappings(), 2); /* each has its own */
+		CHECK_IS(tern_close(w), 0);
+		CHECK_IS(mappings(), 1);
+		pid_t child = fork();
+		if (child == 0)
+			_exit(tern_addr_local(t, board->at[0], 8, &q) < 0 &&
+					      tern_put(t, board->at[0], &word, 8) < 0
+				      ? 0
+				      : 1);
+		CHECK(waitpid(child, &status, 0) == child && status == 0);
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_get(t, &word, board->at[0], 8), 0);
+	CHECK_IS(word, RANKS - 1);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(workers_map_it_and_children_of_a_fork_do_not_use_it)
+{
+	job_run("shm", "1", worker_and_child);
 }
 
 /* -- Many -----------------------------------------------------------------------------------------
