@@ -2,7 +2,9 @@
 """Every call of bindings/python, at any number of ranks; tests/install/python_test.sh starts it."""
 import array
 import errno
+import mmap
 import sys
+import tempfile
 from typing import Any, Callable, List, Type
 
 import tern
@@ -196,6 +198,25 @@ def atomics_and_registered_memory(r: Rank) -> None:
     assert private[:10] == b"registered"
     t.unregister(address)
     private.clear()
+    files_are_mapped(r, memory)
+
+
+def files_are_mapped(r: Rank, memory: memoryview) -> None:
+    t = r.t
+    with tempfile.TemporaryFile() as f:
+        f.truncate(2 * mmap.PAGESIZE)
+        mine = mmap.mmap(f.fileno(), mmap.PAGESIZE, offset=mmap.PAGESIZE)
+        address = t.register(mine, f.fileno(), mmap.PAGESIZE)
+    memory[24:32].cast("Q")[0] = address
+    t.barrier()
+    theirs = bytearray(8)
+    t.get(theirs, t.address(memory[24:], r.next))
+    t.put(int.from_bytes(theirs, "little"), b"of a file")
+    t.barrier()
+    assert mine[:9] == b"of a file"
+    t.barrier()
+    t.unregister(address)
+    mine.close()
     t.barrier()
 
 

@@ -301,14 +301,14 @@ static int place_take(struct mem *m, unsigned class, size_t len, unsigned *place
 	if (f->fresh < class_of[class].count) {
 		int rc = place_fresh(m, class, place);
 		if (rc || place_fits(m, class, *place, len, first))
-			return rc;
-		place_spend(r, f, *place); /* tests begin with little room */
+			return rc; /* else: tests begin with little room */
+	} else {
+		if (f->spent == NO_PLACE)
+			return -ENOBUFS;
+		*place = f->spent;
+		f->spent = r->next[*place];
+		f->last = f->spent == NO_PLACE ? NO_PLACE : f->last;
 	}
-	if (f->spent == NO_PLACE)
-		return -ENOBUFS;
-	*place = f->spent;
-	f->spent = r->next[*place];
-	f->last = f->spent == NO_PLACE ? NO_PLACE : f->last;
 	place_rewind(m, class, *place, GRAIN);
 	place_fits(m, class, *place, len, first);
 	return 0;
