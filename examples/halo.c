@@ -110,6 +110,7 @@ int main(void)
 			cells[(step + 1) % 2][cell(i)] = next(&now[cell(i)]);
 	}
 	must(tern_revoke(t, TERN_RANK_ALL, memory, 2 * sizeof *cells));
+	must(tern_barrier(t)); /* nobody leaves who is to answer */
 	for (unsigned i = 0; i < N * N; i++)
 		wrong += cells[0][cell(i)] != alive(i, FLIGHT);
 	printf("rank %u, block %u,%u of %u,%u: %d wrong\n", tern_rank(t), row, column, rows,

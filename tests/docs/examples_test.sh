@@ -168,6 +168,10 @@ $((n - 1 + n * (n + 1) / 2)) in the heaviest"
 		]] || fail "not all nine"
 done
 
+echo "halo where heaps are protected: what is granted can be stored to"
+TERN_GRANT=1 run halo 4
+[[ $(grep -c '^rank .*: 0 wrong$' "$out") == 4 ]] || fail "not every block is right"
+
 echo "survivors without --survive: the job ends with the rank"
 timeout 300 "$TERN_BIN/tern" run -n 2 "$TERN_BIN/survivors" >"$out" 2>&1 && fail "it goes on"
 
