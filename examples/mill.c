@@ -4,6 +4,7 @@
  * put on the next mill's platform together with a signal; that mill lifts it off and says so, with
  * a signal alone. When the sacks are home they are weighed, one at a time: there is one scale.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <tern/lock.h>
@@ -13,7 +14,7 @@ struct sack {
 };
 
 struct scale {
-	uint64_t sacks, all, heaviest;
+	uint64_t sacks, queued, all, heaviest; /* sacks, and those that had to wait; weights */
 };
 
 /* The same at every rank. */
@@ -52,9 +53,13 @@ static void weigh(tern *t, struct mill *own, struct sack sack)
 {
 	struct scale scale;
 	tern_addr there = tern_addr_at(t, 0, &own->scale);
-	must(tern_lock_take(t, &own->lock));
+	int rc = tern_lock_try(t, &own->lock), queued = rc == -EAGAIN;
+	if (queued) /* somebody weighs */
+		rc = tern_lock_take(t, &own->lock);
+	must(rc);
 	must(tern_get(t, &scale, there, sizeof scale));
 	scale.sacks++;
+	scale.queued += (unsigned)queued;
 	scale.all += sack.weight;
 	if (sack.weight > scale.heaviest)
 		scale.heaviest = sack.weight;
@@ -83,6 +88,8 @@ int main(void)
 	if (tern_rank(t) == 0)
 		printf("%u sacks, %u in all, %u in the heaviest\n", (unsigned)own->scale.sacks,
 		       (unsigned)own->scale.all, (unsigned)own->scale.heaviest);
+	if (tern_rank(t) == 0 && own->scale.queued)
+		printf("%u had to wait\n", (unsigned)own->scale.queued);
 	must(tern_close(t));
 	return 0;
 }
