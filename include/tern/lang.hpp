@@ -237,6 +237,7 @@ template <class... A> struct handler {
 	}
 	static_assert(((is_span_<A> || std::is_trivially_copyable_v<A>)&&...),
 		      "tern: what a message carries is trivially copyable");
+	static_assert(((alignof(A) <= 64) && ...), "tern: a payload lies at a multiple of 64");
 	static_assert(!whole || sizeof...(A) == 1,
 		      "tern: a message has at most 8 words; put them into one struct");
 	static_assert(spans == 0 || (spans == 1 && is_span_<typename last_<A...>::type>),
@@ -291,20 +292,6 @@ template <class T> union room_ {
 		      "same program?");
 }
 
-/* The payload as elements; a copy in `spare` if it does not lie as they must. */
-template <class T> span<const T> elements_(const tern_msg *m, std::unique_ptr<room_<T>[]> &spare)
-{
-	static_assert(std::is_trivially_copyable_v<T>, "tern: a payload is copied byte by byte");
-	size_t len;
-	const void *data = tern_msg_data(m, &len);
-	if (TERN_UNLIKELY(reinterpret_cast<uintptr_t>(data) % alignof(T) != 0)) {
-		spare.reset(new room_<T>[len / sizeof(T)]);
-		std::memcpy(static_cast<void *>(spare.get()), data, len / sizeof(T) * sizeof(T));
-		data = spare.get();
-	}
-	return { static_cast<const T *>(data), len / sizeof(T) };
-}
-
 /* A number or a struct, from word `at` on. */
 template <class T> T take_(const tern_msg *m, unsigned at)
 {
@@ -322,12 +309,17 @@ template <class T> T take_(const tern_msg *m, unsigned at)
 	}
 }
 
-template <class T, class Data> auto argument_(const tern_msg *m, unsigned at, const Data &data)
+/* The same, or the payload. */
+template <class A> auto argument_(const tern_msg *m, [[maybe_unused]] unsigned at)
 {
-	if constexpr (is_span_<T>)
-		return T(data);
-	else
-		return take_<T>(m, at);
+	if constexpr (is_span_<A>) {
+		using T = typename A::element_type;
+		size_t len;
+		const void *data = tern_msg_data(m, &len);
+		return A(static_cast<const T *>(data), len / sizeof(T));
+	} else {
+		return take_<A>(m, at);
+	}
 }
 
 template <class P> class basic_message;
@@ -351,21 +343,15 @@ template <class P, class F, class... V> void call_(F &f, tern_c *t, const tern_m
 template <class P, class F, class... A, size_t... I>
 void run_(F &f, tern_c *t, const tern_msg *m, std::index_sequence<I...>)
 {
-	using number = handler<A...>;
-	if constexpr (number::whole) {
-		using T = typename last_<A...>::type;
-		std::unique_ptr<room_<T>[]> spare;
-		if (const auto data = elements_<T>(m, spare); data.size() == 1)
-			call_<P>(f, t, m, data[0]);
+	if constexpr (handler<A...>::whole) {
+		size_t len;
+		const void *data = tern_msg_data(m, &len);
+		if (len == (0 + ... + sizeof(A)))
+			call_<P>(f, t, m, *static_cast<const A *>(data)...);
 		else
 			mismatch_(t);
-	} else if constexpr (number::spans > 0) {
-		using element = std::remove_const_t<typename last_<A...>::type::element_type>;
-		std::unique_ptr<room_<element>[]> spare;
-		const auto data = elements_<element>(m, spare);
-		call_<P>(f, t, m, argument_<A>(m, number::at(I), data)...);
 	} else {
-		call_<P>(f, t, m, take_<A>(m, number::at(I))...);
+		call_<P>(f, t, m, argument_<A>(m, handler<A...>::at(I))...);
 	}
 }
 

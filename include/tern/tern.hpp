@@ -146,6 +146,13 @@ public:
 		const int rc = tern_register(t_, std::data(c), bytes(c).len, &a);
 		return make_<P, registration<element_<C>>>(rc, t_, a);
 	}
+	/* Memory that the program mapped, shared, from a file: near ranks map it, too. */
+	template <class C> auto register_fd(C &&c, int fd, uint64_t offset = 0) const
+	{
+		tern_addr a = TERN_ADDR_NONE;
+		const int rc = tern_register_fd(t_, std::data(c), bytes(c).len, fd, offset, &a);
+		return make_<P, registration<element_<C>>>(rc, t_, a);
+	}
 	/* The address of memory of this rank, and memory of this machine by its address. */
 	template <class T> auto global(T *p) const
 	{

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <sys/mman.h>
 #include <tern/tern.hpp>
 #include <thread>
+#include <unistd.h>
 
 using namespace std::chrono_literals;
 
@@ -294,6 +296,17 @@ static void what_goes_is_given_back()
 	tern::nothrow::endpoint_ref t(p.t[0].get());
 	CHECK(t.put(at, 43));
 	CHECK(mine[3] == 42);
+	const int fd = memfd_create("cpp_test", 0);
+	CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);
+	auto *page = static_cast<uint64_t *>(
+		mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	{
+		auto file = value(p.t[1].register_fd(tern::span<uint64_t>(page, 512), fd));
+		close(fd);
+		OK(p.t[0].put(file.at(511), 6));
+		CHECK(page[511] == 6);
+	}
+	munmap(page, 4096);
 	p.t.pop_back(); // the endpoint is closed
 	OK(p.t[0].wait([&] { return t.put(at, 43).code() == -ESHUTDOWN; }));
 }

@@ -14,18 +14,26 @@ command -v g++ >/dev/null || command -v clang++ >/dev/null || {
 	exit 77
 }
 
-for compiler in g++ clang++; do
-	command -v $compiler >/dev/null || { echo "no $compiler here"; continue; }
-	for dialect in '-std=c++17' '-std=c++17 -fno-exceptions -DTERN_NO_INLINE' '-std=c++20 -O2'; do
-		echo "cpp_test.cpp with $compiler $dialect"
-		$compiler $dialect "${flags[@]}" tests/cpp/cpp_test.cpp -o "$folder/test" -pthread \
-			-L"$lib" -ltern -Wl,-rpath,"$lib"
-		timeout 100 "$folder/test" >"$folder/said" 2>&1 || {
-			echo "    it ended with status $?"
-			tail -4 "$folder/said"
-			exit 1
-		}
-	done
+build() { # COMPILER OPTIONS
+	echo "cpp_test.cpp with $*"
+	"$@" "${flags[@]}" tests/cpp/cpp_test.cpp -o "$folder/test" -pthread -L"$lib" -ltern \
+		-Wl,-rpath,"$lib"
+}
+run() { # COMPILER OPTIONS
+	command -v "$1" >/dev/null || { echo "no $1 here"; return 0; }
+	build "$@"
+	timeout 100 "$folder/test" >"$folder/said" 2>&1 || {
+		echo "    it ended with status $?"
+		tail -4 "$folder/said"
+		exit 1
+	}
+}
+run g++ -std=c++17
+run g++ -std=c++20 -O2
+run clang++ -std=c++17 -fno-exceptions -DTERN_NO_INLINE
+run clang++ -std=c++20
+for other in 'g++ -std=c++20 -fno-exceptions' 'clang++ -std=c++17'; do
+	! command -v "${other%% *}" >/dev/null || build $other
 done
 
 cat >"$folder/frame.h" <<'END_OF_FRAME'
