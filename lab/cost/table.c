@@ -115,16 +115,16 @@ static void table_packet(const struct cost_study *s, bool bold)
 /* -- Table 2 --------------------------------------------------------------------------------- */
 
 /* The study's figures and Tern's, by feature; in groups too, unless that is NULL. */
-static void beside_paper(const struct cost_tally *paper, const struct cost_tally *tern,
+static void beside_paper(const struct cost_tally *paper, const struct cost_tally *counted,
 			 const struct cost_tally *group)
 {
 	const struct column c[] = {
 		{ 8, paper, COST_SOURCE, -1 },
 		{ 8, paper, COST_DESTINATION, -1 },
 		{ 8, paper, -1, -1 },
-		{ 12, tern, COST_SOURCE, -1 },
-		{ 8, tern, COST_DESTINATION, -1 },
-		{ 8, tern, -1, -1 },
+		{ 12, counted, COST_SOURCE, -1 },
+		{ 8, counted, COST_DESTINATION, -1 },
+		{ 8, counted, -1, -1 },
 		{ 12, group, -1, -1 },
 	};
 	unsigned columns = sizeof c / sizeof *c - !group;
