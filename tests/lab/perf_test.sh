@@ -57,7 +57,7 @@ sentence "so does every test of the memory layer"
 run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
 check_status 0
 check_quiet
-check_records 95
+check_records 98
 for name in "${bulk[@]}"; do
 	check_out "\"test\": \"$name\""
 done
