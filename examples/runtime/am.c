@@ -8,7 +8,6 @@
 #include "runtime.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 enum { LONG = 2, PLACE = 16 /* bytes */ };
 
@@ -88,9 +87,8 @@ int rt_request(uint32_t rank, unsigned handler, const void *data, size_t len, un
 {
 	uint64_t words[TERN_WORDS_MAX];
 	unsigned count = args_pack(words, n, args), number = number_of(handler, n, 0);
-	if (!len)
-		return sent(tern_request_array(rt.t, rank, number, count, words));
-	return sent(tern_request_data_array(rt.t, rank, number, data, len, count, words));
+	return sent(data ? tern_request_data_array(rt.t, rank, number, data, len, count, words)
+			 : tern_request_array(rt.t, rank, number, count, words));
 }
 
 void rt_reply(rt_token *token, unsigned handler, const void *data, size_t len, unsigned n,
@@ -98,15 +96,18 @@ void rt_reply(rt_token *token, unsigned handler, const void *data, size_t len, u
 {
 	uint64_t words[TERN_WORDS_MAX];
 	unsigned count = args_pack(words, n, args), number = number_of(handler, n, 0);
-	rt_must(tern_reply_data_array(rt.t, token->m, number, data, len, count, words));
+	rt_must(data ? tern_reply_data_array(rt.t, token->m, number, data, len, count, words)
+		     : tern_reply_array(rt.t, token->m, number, count, words));
 }
 
-void rt_commit(void *claimed, unsigned handler, size_t len, unsigned n, const uint32_t *args)
+void rt_commit(rt_token *token, void *claimed, unsigned handler, size_t len, unsigned n,
+	       const uint32_t *args)
 {
 	uint64_t words[TERN_WORDS_MAX];
-	unsigned count = args_pack(words, n, args);
+	unsigned count = args_pack(words, n, args), number = number_of(handler, n, 0);
 	rt_must(tern_claim_shorten(rt.t, claimed, len));
-	rt_must(tern_commit_array(rt.t, claimed, number_of(handler, n, 0), count, words));
+	rt_must(token ? tern_reply_commit_array(rt.t, token->m, claimed, number, count, words)
+		      : tern_commit_array(rt.t, claimed, number, count, words));
 }
 
 /* One of Tern's long messages, with the destination and the length before the arguments. */
@@ -141,13 +142,6 @@ int rt_request_long(uint32_t rank, unsigned handler, void *dst, const void *data
 	return again;
 }
 
-/* The copy of a source begins with its handle. */
-static void copy_free(tern *t, tern_op *op)
-{
-	(void)t;
-	free(op);
-}
-
 static int reply_packed(rt_token *token, const tern_long *what)
 {
 	char *claimed;
@@ -166,11 +160,6 @@ void rt_reply_long(rt_token *token, unsigned handler, void *dst, const void *dat
 {
 	uint64_t words[2 + TERN_WORDS_MAX];
 	tern_long what = long_of(token->src, handler, dst, data, len, n, args, words);
-	if (n <= RT_LONG_ARGS && !tern_near_is(rt.t, token->src)) { /* polls may send the rest */
-		what.local = rt_memory(sizeof *what.local + len);
-		*what.local = (tern_op){ .done = copy_free };
-		what.src = memcpy(what.local + 1, data, len);
-	}
 	rt_must(n <= RT_LONG_ARGS ? tern_put_reply_array(rt.t, token->m, &what)
 				  : reply_packed(token, &what));
 }

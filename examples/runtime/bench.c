@@ -49,7 +49,8 @@ static void tern_echo(tern *t, const tern_msg *m)
 	unsigned n = tern_msg_count(m);
 	for (unsigned i = 0; i < n; i++)
 		words[i] = tern_msg_word(m, i);
-	rt_must(tern_reply_data_array(t, m, DONE, p, len, n, words));
+	rt_must(p ? tern_reply_data_array(t, m, DONE, p, len, n, words)
+		  : tern_reply_array(t, m, DONE, n, words));
 }
 
 static void tern_done(tern *t, const tern_msg *m)
@@ -70,7 +71,7 @@ static unsigned layer_ping(unsigned n, size_t len)
 {
 	uint32_t args[RT_ARGS_MAX] = { 0 };
 	for (int i = 0; i < PINGS; i++) {
-		rt_request(PEER, ECHO, data, len, n, args);
+		rt_request(PEER, ECHO, len ? data : NULL, len, n, args);
 		wait_done();
 	}
 	return PINGS;
@@ -80,7 +81,8 @@ static unsigned tern_ping(unsigned n, size_t len)
 {
 	uint64_t words[TERN_WORDS_MAX] = { 0 };
 	for (int i = 0; i < PINGS; i++) {
-		rt_must(tern_request_data_array(rt.t, PEER, ECHO, data, len, n / 2, words));
+		rt_must(len ? tern_request_data_array(rt.t, PEER, ECHO, data, len, n / 2, words)
+			    : tern_request_array(rt.t, PEER, ECHO, n / 2, words));
 		wait_done();
 	}
 	return PINGS;

@@ -28,11 +28,20 @@ void *rt_memory(size_t bytes)
 	return p;
 }
 
+static void on_end(tern *t, int signal, void *arg)
+{
+	(void)t, (void)arg;
+	if (rt.last)
+		rt.last(signal);
+}
+
 void rt_open(void)
 {
 	rt_must(tern_open(&rt.t, NULL));
+	rt_must(tern_end_on(rt.t, on_end, NULL));
 	rt.rank = tern_rank(rt.t);
 	rt.size = tern_size(rt.t);
+	rt.machines = tern_machines(rt.t);
 	rt_must(tern_on_range(rt.t, RT_NUMBERS * RT_HANDLERS, &rt.first));
 	for (int i = 0; i < RT_KINDS; i++)
 		program_group[i] = &program[i];
@@ -78,17 +87,6 @@ rt_event *rt_event_more(void)
 	return rt.spare;
 }
 
-/* Waits, and frees what the event holds. */
-static void event_end(rt_event *e)
-{
-	rt_must(tern_op_wait(rt.t, &e->op));
-	while (e->notes) {
-		void *note = e->notes;
-		e->notes = *(void **)note;
-		free(note);
-	}
-}
-
 static int event_over(const rt_event *e)
 {
 	return !e || !__atomic_load_n(&e->op.pending, __ATOMIC_ACQUIRE);
@@ -98,7 +96,7 @@ void rt_wait(rt_event *e)
 {
 	if (!e)
 		return;
-	event_end(e);
+	rt_must(tern_op_wait(rt.t, &e->op));
 	rt_event_settle(e);
 }
 
@@ -152,7 +150,7 @@ void rt_sync(unsigned kinds)
 {
 	for (int i = 0; i < RT_KINDS; i++)
 		if (kinds >> i & 1)
-			event_end(rt.group[i]);
+			rt_must(tern_op_wait(rt.t, &rt.group[i]->op));
 }
 
 int rt_try_sync(unsigned kinds)
@@ -270,7 +268,7 @@ rt_event *rt_broadcast(enum rt_mode mode, tern_team *team, uint32_t root, void *
 }
 
 rt_event *rt_reduce(enum rt_mode mode, tern_team *team, uint32_t root, void *dst, const void *src,
-		    size_t n, enum tern_type type, unsigned how)
+		    size_t n, enum tern_type type, uintptr_t how)
 {
 	rt_event *e = rt_begin(mode, RT_TEAMS);
 	int rc = root == RT_EVERYONE

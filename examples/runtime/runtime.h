@@ -17,17 +17,15 @@ enum {
 	RT_HANDLERS = 128,
 	RT_NUMBERS = 4,   /* of Tern, that a handler has */
 	RT_ARGS_MAX = 16, /* of 32 bits */
-	RT_MEDIUM_REQUEST_MAX = TERN_REQUEST_MAX,
-	RT_MEDIUM_REPLY_MAX = TERN_PAYLOAD_MAX,
-	RT_LONG_ARGS = 12,                         /* up to which a long message is one of Tern's */
-	RT_LONG_REPLY_MAX = TERN_PAYLOAD_MAX - 16, /* bytes of a long reply with more arguments */
+	RT_MEDIUM_MAX = TERN_REQUEST_MAX,
+	RT_LONG_ARGS = 12,                      /* up to which a long message is one of Tern's */
+	RT_LONG_REPLY_MAX = RT_MEDIUM_MAX - 16, /* bytes of a long reply with more arguments */
 };
 
 /* An event is NULL once it is complete. It is complete locally and remotely at the same time. */
 typedef struct rt_event {
 	tern_op op;
 	struct rt_event *next;
-	void *notes; /* a list: descriptions of scattered memory, which the library still reads */
 } rt_event;
 
 enum rt_mode { RT_BLOCK, RT_EVENT, RT_IMPLICIT };
@@ -38,13 +36,14 @@ enum { RT_KINDS = 5, RT_ALL = 31 };
 
 struct rt {
 	tern *t;
-	uint32_t rank, size;
+	uint32_t rank, size, machines;
 	char **base;       /* [rank] of its segment, as a pointer there */
 	tern_addr *origin; /* [rank] what a pointer there is added to */
 	rt_event *spare;
 	rt_event **group; /* [RT_KINDS] the implicit group: of the program, or of a region */
 	tern_team *world;
-	unsigned first; /* handler's number */
+	unsigned first;           /* handler's number */
+	void (*last)(int signal); /* called when the job ends this rank, unless NULL */
 };
 extern struct rt rt;
 
@@ -75,6 +74,14 @@ static inline void rt_poll(void)
 	rt_must(tern_poll(rt.t));
 }
 
+/* Memory of this rank for others beside its segment, from a page on if `align` says so. */
+static inline void *rt_shared(size_t align, size_t bytes)
+{
+	void *p;
+	rt_must(tern_alloc_aligned(rt.t, align, bytes, &p));
+	return p;
+}
+
 static inline tern_addr rt_addr(uint32_t rank, const void *p)
 {
 	return rt.origin[rank] + (uintptr_t)p;
@@ -89,18 +96,24 @@ typedef struct rt_token {
 
 /*
  * `data` is the payload of a medium message, the destination of a long one, NULL of a short one.
- * A handler of a request may reply once; a handler of a reply sends nothing.
+ * A handler of a request may reply once; a handler of a reply (rt_is_reply()) sends nothing.
  */
 typedef void rt_handler(rt_token *token, const uint32_t *args, unsigned n, void *data, size_t len);
+
+static inline int rt_is_reply(const rt_token *token)
+{
+	return tern_msg_is_reply(rt.t, token->m);
+}
 
 /* Every rank registers the same handlers, before rt_attach(). */
 #define rt_on(number, fn) rt_on_named(number, fn, #fn)
 void rt_on_named(unsigned number, rt_handler *fn, const char *name);
 
 /*
- * A message without data is a short one. `data` may be changed on return; of a long request `local`
- * says when: RT_NOW, RT_GROUP or an event. Requests return 1 under tern_hold() if there is no room,
- * and then nothing was sent; else 0. A long reply has any length up to RT_LONG_ARGS arguments.
+ * A message whose data is NULL is a short one. `data` may be changed on return; of a long request
+ * `local` says when: RT_NOW, RT_GROUP or an event. Requests return 1 under tern_hold() if there is
+ * no room, and then nothing was sent; else 0. A long reply has any length up to RT_LONG_ARGS
+ * arguments.
  */
 int rt_request(uint32_t rank, unsigned handler, const void *data, size_t len, unsigned n,
 	       const uint32_t *args);
@@ -110,8 +123,12 @@ void rt_reply(rt_token *token, unsigned handler, const void *data, size_t len, u
 	      const uint32_t *args);
 void rt_reply_long(rt_token *token, unsigned handler, void *dst, const void *data, size_t len,
 		   unsigned n, const uint32_t *args);
-/* A request composed in place: of what tern_claim() gave, the first `len` bytes travel. */
-void rt_commit(void *claimed, unsigned handler, size_t len, unsigned n, const uint32_t *args);
+/*
+ * A message composed in place: of what tern_claim() gave, or tern_reply_claim() for a token, the
+ * first `len` bytes travel. tern_abandon() gives either back.
+ */
+void rt_commit(rt_token *token, void *claimed, unsigned handler, size_t len, unsigned n,
+	       const uint32_t *args);
 
 /* -- Events ------------------------------------------------------------------------------ */
 
@@ -140,7 +157,7 @@ static inline rt_event *rt_event_take(void)
 /* NULL, and the event is spare again, if its operation is complete already. */
 static inline rt_event *rt_event_settle(rt_event *e)
 {
-	if (__atomic_load_n(&e->op.pending, __ATOMIC_ACQUIRE) || e->op.error || e->notes)
+	if (__atomic_load_n(&e->op.pending, __ATOMIC_ACQUIRE) || e->op.error)
 		return e;
 	e->next = rt.spare;
 	rt.spare = e;
@@ -264,8 +281,9 @@ rt_event *rt_compare_swap(enum rt_mode mode, enum rt_type type, uint32_t rank, v
 /* -- Teams ------------------------------------------------------------------------------- */
 
 /*
- * Teams are Tern's: rt.world has all ranks, and tern_team_split(), tern_team_rank(),
- * tern_team_member() and the like do for others. In collectives `root` is a place in the team.
+ * Teams are Tern's: rt.world has all ranks, and tern_team_split(), tern_team_list() with a list for
+ * each team, tern_team_rank(), tern_team_member() and the like do for others. In collectives `root`
+ * is a place in the team; `how` may be TERN_REDUCE_BY() with a function of the program.
  */
 #define RT_EVERYONE UINT32_MAX /* as the root of a reduction */
 
@@ -273,6 +291,6 @@ rt_event *rt_barrier(enum rt_mode mode, tern_team *team);
 rt_event *rt_broadcast(enum rt_mode mode, tern_team *team, uint32_t root, void *dst,
 		       const void *src, size_t len);
 rt_event *rt_reduce(enum rt_mode mode, tern_team *team, uint32_t root, void *dst, const void *src,
-		    size_t n, enum tern_type type, unsigned how);
+		    size_t n, enum tern_type type, uintptr_t how);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "runtime_layer.h"
 
-enum { ASK, ANSWER, LOOK, HOP, COUNT };
+enum { ASK, ANSWER, LOOK, HOP, COUNT, COMPOSE };
 
 static tern_flag answers, hops, counts;
 
@@ -52,6 +52,7 @@ static void arrived(const struct shape *s, size_t len, const uint32_t *args, uns
 	for (unsigned i = 0; i < n; i++)
 		CHECK(args[i] == arg_of(i, n));
 	CHECK(got == (s->kind == SHORT ? 0 : len));
+	CHECK((data != NULL) == (s->kind != SHORT));
 	CHECK(filled(data, got, n));
 }
 
@@ -65,6 +66,7 @@ static void on_ask(rt_token *token, const uint32_t *args, unsigned n, void *data
 	static char answer[AREA];
 	const struct shape *s = shape_from(token->src);
 	arrived(s, s->len, args, n, data, len);
+	CHECK(!rt_is_reply(token));
 	if (s->kind == LONG)
 		CHECK(data == area(rt.rank, token->src));
 	fill(answer, s->answer, n);
@@ -72,7 +74,7 @@ static void on_ask(rt_token *token, const uint32_t *args, unsigned n, void *data
 		rt_reply_long(token, ANSWER, area(token->src, rt.rank) + HALF, answer, s->answer, n,
 			      args);
 	else
-		rt_reply(token, ANSWER, answer, s->kind == SHORT ? 0 : s->answer, n, args);
+		rt_reply(token, ANSWER, s->kind == SHORT ? NULL : answer, s->answer, n, args);
 	memset(answer, 0, s->answer); /* the source is free on return */
 }
 
@@ -81,6 +83,7 @@ static struct shape asked;
 static void on_answer(rt_token *token, const uint32_t *args, unsigned n, void *data, size_t len)
 {
 	arrived(&asked, asked.answer, args, n, data, len);
+	CHECK(rt_is_reply(token));
 	if (asked.kind == LONG)
 		CHECK(data == area(rt.rank, token->src) + HALF);
 	tern_signal(rt.t, &answers, 1);
@@ -99,7 +102,7 @@ static void ask(uint32_t rank, const struct shape *s)
 	if (s->kind == LONG)
 		rt_request_long(rank, ASK, area(rank, rt.rank), data, s->len, how, s->n, args);
 	else
-		rt_request(rank, ASK, data, s->kind == SHORT ? 0 : s->len, s->n, args);
+		rt_request(rank, ASK, s->kind == SHORT ? NULL : data, s->len, s->n, args);
 	if (s->kind == LONG && how == RT_GROUP)
 		rt_sync(RT_SOURCES);
 	rt_wait(local);
@@ -109,15 +112,14 @@ static void ask(uint32_t rank, const struct shape *s)
 
 static void messages_of_every_kind_and_count(void)
 {
-	static const size_t medium[] = { 1, 64, 5000, RT_MEDIUM_REPLY_MAX };
+	static const size_t medium[] = { 0, 1, 64, 5000, 9000, RT_MEDIUM_MAX };
 	static const size_t large[] = { 0, 8, 4096, RT_LONG_REPLY_MAX, 20000, HALF - 64 };
 	for (uint32_t k = 0; k < rt.size; k++) {
 		uint32_t rank = (rt.rank + k) % rt.size;
 		for (unsigned n = 0; n <= RT_ARGS_MAX; n++) {
 			ask(rank, &(struct shape){ SHORT, n, 0, 0 });
-			for (unsigned i = 0; i < 4; i++)
-				ask(rank, &(struct shape){ MEDIUM, n, medium[i], medium[3 - i] });
-			ask(rank, &(struct shape){ MEDIUM, n, RT_MEDIUM_REQUEST_MAX, 1 });
+			for (unsigned i = 0; i < 6; i++)
+				ask(rank, &(struct shape){ MEDIUM, n, medium[i], medium[5 - i] });
 			for (unsigned i = 0; i < 6; i++) {
 				size_t back = large[5 - i];
 				if (n > RT_LONG_ARGS && back > RT_LONG_REPLY_MAX)
@@ -157,8 +159,40 @@ static void a_claim_is_filled_in_place_and_shortened(void)
 	void *claimed;
 	rt_must(tern_claim(rt.t, (rt.rank + 1) % rt.size, 5000, &claimed));
 	fill(claimed, 5000, 3);
-	rt_commit(claimed, COUNT, 777, 0, NULL);
+	rt_commit(NULL, claimed, COUNT, 777, 0, NULL);
 	wait_for(&counts, 1);
+}
+
+/* Abandons one claim for its reply, and sends the beginning of another. */
+static void on_compose(rt_token *token, const uint32_t *args, unsigned n, void *data, size_t len)
+{
+	void *claimed;
+	(void)n, (void)data, (void)len;
+	rt_must(tern_reply_claim(rt.t, token->m, 100, TERN_CLAIM_FRESH, &claimed));
+	rt_must(tern_abandon(rt.t, claimed));
+	rt_must(tern_reply_claim(rt.t, token->m, RT_MEDIUM_MAX, TERN_CLAIM_FRESH, &claimed));
+	fill(claimed, args[0], 3);
+	rt_commit(token, claimed, COUNT, args[0], 0, NULL);
+}
+
+static void so_is_a_reply(void)
+{
+	static const uint32_t lengths[] = { 0, 10, 9000, RT_MEDIUM_MAX };
+	for (unsigned i = 0; i < 4; i++) {
+		rt_request((rt.rank + 1) % rt.size, COMPOSE, NULL, 0, 1, &lengths[i]);
+		wait_for(&counts, 1);
+	}
+}
+
+/* Beside the segment, from a page on; and who shares it is known without asking. */
+static void memory_begins_a_page_where_it_is_asked_to(void)
+{
+	char *page = rt_shared(4096, 100);
+	CHECK(((uintptr_t)page & 4095) == 0);
+	rt_put_value(RT_BLOCK, rt.rank, page, 9, 8);
+	CHECK(rt_get_value(rt.rank, page, 8) == 9);
+	rt_must(tern_free(rt.t, page));
+	CHECK(rt.machines >= 1 && tern_machine(rt.t, rt.rank) < rt.machines);
 }
 
 struct hop {
@@ -404,10 +438,43 @@ static void teams_meet_and_reduce(void)
 	rt_must(tern_team_free(half));
 }
 
+/* The greater of each, and how many there were: an element that is none of Tern's types. */
+struct greatest {
+	uint32_t value, of;
+};
+
+static void greater(void *left, const void *right, size_t n, void *arg)
+{
+	struct greatest *l = left;
+	const struct greatest *r = right;
+	for (size_t i = 0; i < n; i++) {
+		l[i].value = l[i].value > r[i].value ? l[i].value : r[i].value;
+		l[i].of += r[i].of;
+	}
+	CHECK(*(int *)arg == 5);
+}
+
+static void teams_of_disjoint_lists_reduce_in_a_way_of_their_own(void)
+{
+	static int five = 5;
+	uint32_t mine[RANKS_MOST], n = 0;
+	for (uint32_t r = rt.rank % 2; r < rt.size; r += 2)
+		mine[n++] = r;
+	tern_team *team;
+	rt_must(tern_team_list(rt.world, mine, n, &team));
+	const tern_reduce_op op = { greater, &five, sizeof(struct greatest) };
+	struct greatest in = { rt.rank, 1 }, out;
+	rt_reduce(RT_BLOCK, team, RT_EVERYONE, &out, &in, 1, TERN_TYPE_USER, TERN_REDUCE_BY(&op));
+	CHECK(out.value == mine[n - 1] && out.of == n);
+	rt_must(tern_team_free(team));
+}
+
 static void (*const tests[])(void) = {
 	messages_of_every_kind_and_count,
 	a_request_without_room_is_not_sent,
 	a_claim_is_filled_in_place_and_shortened,
+	so_is_a_reply,
+	memory_begins_a_page_where_it_is_asked_to,
 	handlers_let_requests_follow,
 	a_complete_put_is_there_before_the_next_message,
 	puts_overlap_and_each_completes_for_itself,
@@ -416,7 +483,14 @@ static void (*const tests[])(void) = {
 	indexed_transfers_are_those_of_the_reference,
 	contended_atomics_lose_nothing,
 	teams_meet_and_reduce,
+	teams_of_disjoint_lists_reduce_in_a_way_of_their_own,
 };
+
+static void last_words(int number)
+{
+	printf("rank %u is ended by signal %d\n", rt.rank, number);
+	fflush(stdout);
+}
 
 int main(int argc, char **argv)
 {
@@ -426,10 +500,12 @@ int main(int argc, char **argv)
 	rt_on(LOOK, on_look);
 	rt_on(HOP, on_hop);
 	rt_on(COUNT, on_count);
+	rt_on(COMPOSE, on_compose);
 	CHECK(rt.size <= RANKS_MOST);
 	rt_attach((size_t)(RANKS_MOST + 1) * AREA);
 	state = rt.rank + 1;
 	if (argc > 1 && !strcmp(argv[1], "exit")) {
+		rt.last = last_words;
 		meet();
 		if (rt.rank == rt.size - 1)
 			rt_exit(7);
