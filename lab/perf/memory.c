@@ -191,10 +191,9 @@ static int signal_open(struct bench_rank *p)
 	return rc ? rc : words_register(p->t);
 }
 
-static int signal_send(struct bench_rank *p, uint64_t *line, uint64_t lap)
+static int signal_send(struct bench_rank *p, tern_addr there, uint64_t lap)
 {
 	static const uint64_t data[LINE_WORDS];
-	tern_addr there = tern_addr_at(p->t, !p->rank, line);
 	return tern_put_signal(p->t, there + sizeof lap, data, p->size, there, TERN_AMO_STORE, lap);
 }
 
@@ -203,12 +202,13 @@ static int signal_play(struct bench_rank *p)
 	for (uint64_t end = signal_trips + p->count; signal_trips < end && !p->rc; signal_trips++) {
 		uint64_t lap = signal_trips / SIGNAL_LINES + 1;
 		uint64_t *line = &signal_line[signal_trips % SIGNAL_LINES * LINE_WORDS];
+		tern_addr there = tern_addr_at(p->t, !p->rank, line);
 		if (!p->rank)
-			p->rc = signal_send(p, line, lap);
+			p->rc = signal_send(p, there, lap);
 		if (!p->rc)
 			p->rc = tern_wait_word(p->t, line, TERN_WORD_EQ, lap);
 		if (!p->rc && p->rank)
-			p->rc = signal_send(p, line, lap);
+			p->rc = signal_send(p, there, lap);
 	}
 	return p->rc;
 }

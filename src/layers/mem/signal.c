@@ -24,9 +24,13 @@ static inline bool signal_aligned(const void *at)
  * The word changes before we look at the bell, and whoever waits for it raises the bell and then
  * looks at the word once more: so both are sequentially consistent.
  */
-static void signal_apply(struct mem *m, uint32_t rank, void *at, unsigned what, uint64_t value)
+static inline void signal_apply(struct mem *m, uint32_t rank, void *at, unsigned what,
+				uint64_t value)
 {
-	amo_apply(at, amo_code(AMO_U64, what), (const uint64_t[]){ value, 0 });
+	if (what == TERN_AMO_STORE)
+		atomic_store((_Atomic uint64_t *)at, value); /* nobody wants the value before */
+	else
+		amo_apply(at, amo_code(AMO_U64, what), (const uint64_t[]){ value, 0 });
 	/* A progress thread that sleeps waits for no word. */
 	if (TERN_UNLIKELY((atomic_load(&m->job->rank[rank].bell) & (BELL_ASLEEP | BELL_PROGRESS)) ==
 			  BELL_ASLEEP))
@@ -170,18 +174,28 @@ static __attribute__((noinline)) int signal_any(tern *t, const struct signal *g,
 	return op_finish(t, op, &own, rc);
 }
 
+/* Release: the word orders the data, so that a few bytes need no fence of their own. */
+static inline int signal_put(tern *t, tern_addr dst, char *to, const void *src, size_t len)
+{
+	if (len > TERN_LINE)
+		return tern_put(t, dst, src, len);
+	word_copy(to, src, len); /* cost: base write */
+	return 0;
+}
+
 int tern_put_signal_start(tern *t, tern_addr dst, const void *src, size_t len, tern_addr word,
 			  enum tern_amo what, uint64_t value, tern_op *op)
 {
-	const struct signal g = { .dst = dst, .word = word, .what = what, .value = value };
 	t = given(t);
-	char *at = span_reach(t, word, SPAN_WORD);
-	bool near = at && signal_aligned(at) && what <= TERN_AMO_SMAX_ && (!op || op_silent(op)) &&
-		    len <= TERN_PAYLOAD_MAX;
-	if (TERN_UNLIKELY(!near || (len && (tern_addr_rank(dst) != tern_addr_rank(word) ||
-					    !span_holds(t, dst, len)))))
-		return signal_any(t, &g, src, len, op);
-	int rc = len ? tern_put(t, dst, src, len) : 0; /* cost: base write */
+	char *at = span_reach(t, word, SPAN_WORD), *to = len ? span_holds(t, dst, len) : at;
+	bool near = at && to && signal_aligned(at) && what <= TERN_AMO_SMAX_ &&
+		    (!op || op_silent(op)) && len <= TERN_PAYLOAD_MAX;
+	if (TERN_UNLIKELY(!near || (len && tern_addr_rank(dst) != tern_addr_rank(word))))
+		return signal_any(
+			t,
+			&(struct signal){ .dst = dst, .word = word, .what = what, .value = value },
+			src, len, op);
+	int rc = len ? signal_put(t, dst, to, src, len) : 0;
 	if (!rc)
 		signal_apply(mem_of(t), tern_addr_rank(word), at, what, value);
 	return rc;
