@@ -40,6 +40,7 @@ public:
 	uint32_t machine(uint32_t rank) const { return tern_machine(t_, rank); }
 	bool near_is(uint32_t rank) const { return tern_near_is(t_, rank) != 0; }
 	void attach() const { tern_attach(t_); }
+	done detach() const { return P::check(tern_detach(t_)); }
 
 	/* -- Messages -- */
 
@@ -136,6 +137,7 @@ public:
 	}
 	template <class T> auto alloc_all(size_t n) const
 	{
+		static_assert(alignof(T) <= 64, "tern: memory of all ranks is aligned to 64");
 		void *p = nullptr;
 		const int rc = tern_alloc_all(t_, n * sizeof(T), &p);
 		return make_<P, memory<T>>(rc, p, n, free_{ t_, true });

@@ -491,6 +491,10 @@ static void workers_are_endpoints(tern::endpoint &t)
 	OK(t.wait([&] { return over.load(); })); // and answers the other's worker
 	thread.join();
 	OK(t.barrier());
+	OK(t.detach());
+	std::thread([&] { t.attach(); }).join();
+	t.attach();
+	OK(t.barrier());
 }
 
 static void codes_say_what_failed_in_a_sentence()
