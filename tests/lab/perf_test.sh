@@ -11,8 +11,8 @@ check_status 0
 tests=(round-trip reply-to rate payload memcpy send-overhead handling-overhead two-receivers \
 	two-senders payload-trip injection poll poll-one
 	barrier idle start memory trace)
-bulk=(put get put-read put-signal r-infinity n-half fallback-put fallback-get atomic during during-private \
-	chunk chunk-trip
+bulk=(put get put-read put-signal r-infinity n-half fallback-put fallback-get atomic \
+	during during-private chunk chunk-trip
 	copy-clean copy-dirty put-start get-start put-local add
 	put-request put-reply block-get parts parts-get parts-list)
 upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
