@@ -22,19 +22,6 @@ static void must(int rc)
 	exit(1);
 }
 
-/* Sends `signatures`, n of them, to the next rank, with ours below. */
-static void sign_and_send(tern *t, const uint16_t *signatures, size_t n)
-{
-	uint32_t next = (tern_rank(t) + 1) % tern_size(t);
-	void *claimed;
-	must(tern_claim(t, next, (n + 1) * sizeof(uint16_t), &claimed));
-	uint16_t *letter = claimed;
-	if (n)
-		memcpy(letter, signatures, n * sizeof *letter);
-	letter[n] = (uint16_t)tern_rank(t);
-	must(tern_commit(t, letter, LETTER));
-}
-
 static void print(const uint16_t *signatures, size_t n)
 {
 	printf("signed by");
@@ -43,16 +30,33 @@ static void print(const uint16_t *signatures, size_t n)
 	printf("\n");
 }
 
+/*
+ * Sends `signatures`, n of them, to the next rank, with ours below. Where all are there it is read
+ * out, and what was composed does not travel.
+ */
+static void sign_and_send(tern *t, const uint16_t *signatures, size_t n)
+{
+	uint32_t next = (tern_rank(t) + 1) % tern_size(t);
+	void *claimed;
+	must(tern_claim(t, next, (n + 1) * sizeof(uint16_t), &claimed));
+	uint16_t *letter = claimed;
+	if (n)
+		memcpy(letter, signatures, n * sizeof *letter);
+	if (n == (size_t)LAPS * tern_size(t)) {
+		print(letter, n);
+		must(tern_abandon(t, letter));
+		return;
+	}
+	letter[n] = (uint16_t)tern_rank(t);
+	must(tern_commit(t, letter, LETTER));
+}
+
 static void pass(tern *t, void *arg)
 {
 	const tern_msg *kept = arg;
 	size_t len;
 	const uint16_t *signatures = tern_msg_data(kept, &len);
-	size_t n = len / sizeof *signatures;
-	if (n < (size_t)LAPS * tern_size(t))
-		sign_and_send(t, signatures, n);
-	else
-		print(signatures, n);
+	sign_and_send(t, signatures, len / sizeof *signatures);
 	if (tern_rank(t) == 0)
 		tern_signal(t, &home, 1);
 	must(tern_msg_drop(t, kept));
