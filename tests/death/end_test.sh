@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 200
-# A process that the launcher ends has a last word, and the launcher ends it with the signal that was
-# chosen.
+# A process that the launcher ends has a last word, and the launcher ends it with the signal that
+# was chosen.
 set -uo pipefail
 
 bin=$TERN_BIN tern=$TERN_BIN/tern

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 1800 LABELS slow once
-# What tern-debug(7) says of thread sanitizer: in a program with workers it finds a race that is one,
-# and none that is none, though the library was not compiled with it; and likewise with a library
-# that was, by the commands of the page.
+# What tern-debug(7) says of thread sanitizer: in a program with workers it finds a race that is
+# one, and none that is none, though the library was not compiled with it; and likewise with a
+# library that was, by the commands of the page.
 set -uo pipefail
 
 root=$PWD
