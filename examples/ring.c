@@ -39,16 +39,16 @@ static void sign_and_send(tern *t, const uint16_t *signatures, size_t n)
 	uint32_t next = (tern_rank(t) + 1) % tern_size(t);
 	void *claimed;
 	must(tern_claim(t, next, (n + 1) * sizeof(uint16_t), &claimed));
-	uint16_t *letter = claimed;
+	uint16_t *names = claimed;
 	if (n)
-		memcpy(letter, signatures, n * sizeof *letter);
+		memcpy(names, signatures, n * sizeof *names);
 	if (n == (size_t)LAPS * tern_size(t)) {
-		print(letter, n);
-		must(tern_abandon(t, letter));
+		print(names, n);
+		must(tern_abandon(t, names));
 		return;
 	}
-	letter[n] = (uint16_t)tern_rank(t);
-	must(tern_commit(t, letter, LETTER));
+	names[n] = (uint16_t)tern_rank(t);
+	must(tern_commit(t, names, LETTER));
 }
 
 static void pass(tern *t, void *arg)

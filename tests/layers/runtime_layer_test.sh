@@ -39,7 +39,7 @@ run() { # NETWORK DELIVERY RANKS
 		echo "    skipped: udp is not usable here"
 		return
 	}
-	# Freed memory is overwritten, so that the library cannot read a list of parts that has gone.
+	# Freed memory is overwritten, so that the library cannot read a list that has gone.
 	MALLOC_PERTURB_=165 TERN_NET=$1 TERN_DELIVERY=$2 timeout 300 "$TERN_BIN/tern" run -n "$3" \
 		"$TERN_BIN/runtime_layer_ranks" >"$out" 2>&1 || fail "it ended with status $?"
 	grep -qx "14 of 14" "$out" || fail "not all was tried"
