@@ -15,5 +15,5 @@ simulated gather 4 7 --table 500 --words 60 --ahead 30
 
 sentence "wrong sizes are refused in one sentence"
 refused gather 2 "--words is '-1'; it must be" --words -1
-refused gather 2 "take .* MiB for each rank" --words 4294967296
+too_large gather 2 --words 4294967296
 finish

@@ -15,5 +15,5 @@ simulated gups 4 7 --table 500 --updates 60 --ahead 30
 
 sentence "wrong sizes are refused in one sentence"
 refused gups 2 "--table is '0'; it must be" --table 0
-refused gups 2 "take .* MiB for each rank" --table 4294967296 --updates 1 --ahead 1048576
+too_large gups 2 --table 4294967296 --updates 1 --ahead 1048576
 finish

@@ -51,6 +51,13 @@ refused() { # PROGRAM RANKS PATTERN ARGUMENTS: in one sentence, status 2
 	[[ $(grep -vc '^tern run: ' "$err") == 1 ]] || fail "$1 ${*:4}: it takes several lines"
 	[[ ! -s $out ]] || fail "$1 ${*:4}: it printed something"
 }
+too_large() { # PROGRAM RANKS ARGUMENTS: more than this machine has, refused in one sentence
+	if (($(awk '/^MemTotal/ { print $2 }' /proc/meminfo) < 30 << 20)); then
+		refused "$1" "$2" "take .* MiB for each rank" "${@:3}"
+	else
+		echo "    skipped: this machine has the memory for $1 ${*:3}"
+	fi
+}
 finish() {
 	((failed == 0)) || echo "$failed failed"
 	exit $((failed > 0))

@@ -17,5 +17,5 @@ simulated transpose 7 7 --rows 17 --columns 13
 
 sentence "wrong sizes are refused in one sentence"
 refused transpose 2 "--columns is '0'; it must be" --columns 0
-refused transpose 2 "take .* MiB for each rank" --rows 65536 --columns 65536
+too_large transpose 2 --rows 65536 --columns 65536
 finish

@@ -48,6 +48,14 @@ static unsigned char *file_make(size_t skip, size_t bytes, int *fd)
 	return p;
 }
 
+/* A file of AREA bytes at board->at[0]. */
+static void file_register(tern *t)
+{
+	int fd;
+	void *p = file_make(0, AREA, &fd);
+	CHECK_IS(tern_register_fd(t, p, AREA, fd, 0, &board->at[0]), 0);
+}
+
 static unsigned descriptors(void)
 {
 	unsigned n = 0;
@@ -203,12 +211,11 @@ static void owner_dies(void)
 	tern *t = ranks_open();
 	uint32_t me = tern_rank(t);
 	uint64_t word = 5;
-	int fd, rc;
+	int rc;
 	for (uint32_t r = 0; r < RANKS; r++)
 		CHECK_IS(tern_forgive(t, r), 0);
 	if (me == 0)
-		CHECK_IS(tern_register_fd(t, file_make(0, AREA, &fd), AREA, fd, 0, &board->at[0]),
-			 0);
+		file_register(t);
 	CHECK_IS(tern_barrier(t), 0);
 	void *p = me ? handed_local(t, board->at[0], 8) : NULL;
 	if (me) {
@@ -402,8 +409,7 @@ TEST(a_descriptor_that_is_another_files_is_not_mapped)
 	wrong_file = false;
 }
 
-/* -- Workers and children
- * -------------------------------------------------------------------------- */
+/* -- Workers and children ------------------------------------------------------------------ */
 
 static void worker_and_child(void)
 {
@@ -411,10 +417,9 @@ static void worker_and_child(void)
 	uint32_t me = tern_rank(t);
 	uint64_t word = 1;
 	void *q;
-	int fd, status;
+	int status;
 	if (me == 0)
-		CHECK_IS(tern_register_fd(t, file_make(0, AREA, &fd), AREA, fd, 0, &board->at[0]),
-			 0);
+		file_register(t);
 	CHECK_IS(tern_barrier(t), 0);
 	if (me) {
 		CHECK_IS(tern_worker_open(t, &w), 0);
