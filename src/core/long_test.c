@@ -122,7 +122,10 @@ TEST(a_rank_that_closes_sends_the_rest_of_its_long_replies)
 	local_close();
 }
 
-static _Atomic unsigned *answered; /* of both ranks */
+static struct both { /* what both ranks see */
+	_Atomic bool past, asked;
+	_Atomic unsigned answered;
+} * both;
 
 /* Rank 0 comes last to the barrier, where room for the rest of a reply comes. */
 static void barrier_behind_replies(void)
@@ -132,16 +135,24 @@ static void barrier_behind_replies(void)
 	CHECK_IS(tern_on(t, TELL, count_reply), 0);
 	chance_fill(bytes, sizeof bytes, 1);
 	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t))
+		atomic_store(&both->past, true); /* the end of a barrier handles what is there */
+	while (!atomic_load(&both->past))
+		sched_yield();
 	for (unsigned i = 0; i < FLOOD && !tern_rank(t); i++)
 		CHECK_IS(tern_request(t, 1, ASK, i), 0);
+	if (!tern_rank(t))
+		atomic_store(&both->asked, true); /* a send looks, too, so no reply comes before */
+	while (!atomic_load(&both->asked))
+		sched_yield();
 	while (tern_rank(t) && !t->own->site.peer[0].owing)
 		CHECK(tern_poll(t) >= 0);
 	if (tern_rank(t))
-		atomic_store(answered, requests.count);
-	while (!atomic_load(answered))
+		atomic_store(&both->answered, requests.count);
+	while (!atomic_load(&both->answered))
 		sched_yield();
 	CHECK_IS(tern_barrier(t), 0);
-	CHECK(tern_rank(t) || replies.count >= atomic_load(answered));
+	CHECK(tern_rank(t) || replies.count >= atomic_load(&both->answered));
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_close(t), 0);
 }
@@ -149,7 +160,7 @@ static void barrier_behind_replies(void)
 TEST(a_reply_that_was_sent_before_a_barrier_is_handled_when_that_is_over)
 {
 	local_polled();
-	answered = ranks_shared(sizeof *answered);
+	both = ranks_shared(sizeof *both);
 	ranks_run(2, barrier_behind_replies);
 }
 
