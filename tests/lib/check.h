@@ -133,12 +133,17 @@ static inline void check_skip(const char *reason)
 	_exit(CHECK_SKIPPED);
 }
 
-/* Ends a test of too many ranks for the 16 GiB of addresses that this sanitizer leaves there. */
+/*
+ * The thread sanitizer leaves 16 GiB of addresses there, and a rank maps its job twice: heaps are
+ * small in jobs of many ranks, and a test of too many ends.
+ */
 static inline void check_skip_crowd(uint32_t ranks)
 {
 #ifdef __aarch64__
 	if (ranks > 100 && check_threads_watched())
 		check_skip("the thread sanitizer leaves too few addresses for so many ranks");
+	if (ranks > 32 && check_threads_watched())
+		setenv("TERN_HEAP", "64M", 0);
 #endif
 	(void)ranks;
 }
