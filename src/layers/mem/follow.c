@@ -116,7 +116,8 @@ static void told(struct mem *m, tern_op **op, int error)
 static void follow_passed(struct mem *m, struct follow *f, size_t len)
 {
 	f->dst += len;
-	f->src += len;
+	if (f->src) /* NULL: parts, which go as one */
+		f->src += len;
 	f->left -= len;
 	if (!f->left)
 		told(m, &f->local, 0);
