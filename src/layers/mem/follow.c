@@ -116,8 +116,7 @@ static void told(struct mem *m, tern_op **op, int error)
 static void follow_passed(struct mem *m, struct follow *f, size_t len)
 {
 	f->dst += len;
-	if (f->src) /* NULL: parts, which go as one */
-		f->src += len;
+	f->src += len;
 	f->left -= len;
 	if (!f->left)
 		told(m, &f->local, 0);
@@ -131,7 +130,8 @@ static int moved_step(struct mem *m, struct follow *f)
 	if (f->move.error)
 		return f->move.error;
 	if (f->left) {
-		follow_passed(m, f, f->left);
+		f->left = 0;
+		told(m, &f->local, 0);
 		told(m, &f->op, 0);
 	}
 	int rc = f->id == TERN_HANDLER_NONE
