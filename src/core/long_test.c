@@ -6,6 +6,7 @@
 #include "endpoint/endpoint.h"
 #include "lib/chance.h"
 #include "lib/every_net.h"
+#include "lib/far.h"
 #include "lib/handed.h"
 #include "lib/ranks.h"
 
@@ -77,11 +78,8 @@ TEST(floods_of_requests_are_answered_with_32_KiB_each_in_order)
 
 TEST(and_so_they_are_where_packets_are_lost_doubled_and_late)
 {
-	setenv("TERN_NET", "udp", 1);
-	setenv("TERN_FAULT", "drop=0.03,duplicate=0.02,reorder=0.02,seed=4", 1);
+	far_use("drop=0.03,duplicate=0.02,reorder=0.02,seed=4");
 	floods();
-	unsetenv("TERN_FAULT");
-	unsetenv("TERN_NET");
 }
 
 /* Rank 0 asks and does not look, until rank 1 has no room left for the rest of a long reply. */

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "lib/far.h"
 #include "lib/handed.h"
 #include "lib/mem_model.h"
 #include "lib/ranks.h"
@@ -164,6 +165,7 @@ TEST(it_is_used_as_other_memory_where_descriptors_cannot_be_had)
 
 TEST(it_is_used_over_udp)
 {
+	far_use(NULL);
 	job_run("udp", "1", all_use_it);
 }
 
