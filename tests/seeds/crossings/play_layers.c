@@ -269,10 +269,9 @@ static uint64_t thread_run(tern *own, const uint64_t word[TERN_WORDS_MAX], void 
 	for (unsigned k = 2; k < TERN_WORDS_MAX; k++)
 		number_is(s, "a word of a thread", word[k], content_of(s->value, k));
 	if (number_is(s, "the length of its data", len, s->form ? s->len : 0) && len) {
-		char *copy = malloc(len);
+		static char copy[TERN_PAYLOAD_MAX]; /* as above: no malloc() */
 		memcpy(copy, self.data, len);
 		bytes_are(s, "the data of a thread", copy, 0, len, message_number(s, i));
-		free(copy);
 	}
 	if (s->value & 2)
 		code_is(s, "tern_thread_yield()", tern_thread_yield(own), 0);
