@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/scope.h"
 #include "endpoint/trace.h"
 #include "spawn/preempt.h"
@@ -168,11 +169,11 @@ static const struct stack *context_stack(unsigned *rank, unsigned *id)
 static struct context *context_make(struct spawn *s)
 {
 	stack_watch(context_stack);
-	struct context *c = calloc(1, sizeof *c);
+	struct context *c = memory_new(1, sizeof *c);
 	if (!c)
 		return NULL;
 	if (stack_map(&c->stack, s->stack_bytes)) {
-		free(c);
+		memory_free(c);
 		return NULL;
 	}
 	c->home = s;
@@ -188,10 +189,10 @@ void context_free(struct spawn *s)
 {
 	for (struct context *c = s->contexts, *older; c; c = older) {
 		older = c->older;
-		free(c->creation.data);
+		memory_free(c->creation.data);
 		fiber_free(&c->fiber);
 		stack_unmap(&c->stack);
-		free(c);
+		memory_free(c);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/wrap.h"
 #include "core/direct.h"
 #include "core/scope.h"
@@ -36,7 +37,7 @@ static void payload_drop(struct payload **at)
 	struct payload *p = *at;
 	*at = NULL;
 	if (p && --p->users == 0)
-		free(p);
+		memory_free(p);
 }
 
 void create_close(struct spawn *s)
@@ -335,7 +336,7 @@ static int payload_make(struct ticket *k, const void *data, size_t len)
 				 TERN_SPAWN_DATA_MAX);
 	if (!len)
 		return 0;
-	struct payload *p = malloc(sizeof *p + words + len);
+	struct payload *p = memory_new(1, sizeof *p + words + len);
 	if (!p)
 		return error_set(-ENOMEM, "tern_spawn_with(): no memory for %zu bytes of data",
 				 len);

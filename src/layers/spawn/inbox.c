@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/direct.h"
 #include "spawn/context.h"
 
@@ -21,7 +22,7 @@ void inbox_close(struct spawn *s)
 {
 	struct creation c;
 	while (inbox_take(s, &c))
-		free(c.data);
+		memory_free(c.data);
 	free(s->inbox);
 }
 
@@ -37,7 +38,7 @@ static int inbox_put(struct spawn *s, const tern_msg *m, struct label l)
 		memcpy(&c.word[SPAWN_LINE], payload, words);
 	if (len > words) {
 		c.len = len - words;
-		c.data = malloc(c.len);
+		c.data = memory_new(1, c.len);
 		if (!c.data)
 			return -ENOMEM;
 		memcpy(c.data, payload + words, c.len);
@@ -92,7 +93,7 @@ bool inbox_take(struct spawn *s, struct creation *c)
 /* May wait for room in the ring. A creator that is gone needs no answer. */
 void inbox_answer(struct spawn *s, struct creation *c, int rc, uint64_t result)
 {
-	free(c->data);
+	memory_free(c->data);
 	c->data = NULL;
 	s->party[c->from].here--;
 	if (!s->e->site.peer[c->from].lost)

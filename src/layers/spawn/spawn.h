@@ -54,7 +54,7 @@ struct creation {
 	uint32_t from;
 	struct label label;
 	uint64_t word[TERN_WORDS_MAX];
-	void *data; /* from malloc(), freed when the thread has ended; NULL: none */
+	void *data; /* from memory_new(), freed when the thread has ended; NULL: none */
 	size_t len;
 };
 
