@@ -152,6 +152,28 @@ static void all_agree(tern_team *team, size_t bytes, enum tern_type type, unsign
 /* -- The calls ----------------------------------------------------------------------------------
  */
 
+/* In place, with parts of other lengths; what is not this member's is as it was. */
+static void try_parts(tern_team *team, enum tern_type type, unsigned how, size_t n)
+{
+	uint32_t me = tern_team_rank(team), size = tern_team_size(team);
+	size_t counts[RANKS_AT_MOST], left = n, at = 0, bytes = type_size(type);
+	for (uint32_t i = 0; i < size; left -= counts[i++]) {
+		counts[i] = i == size - 1 ? left : left / 3;
+		at += i < me ? counts[i] : 0;
+	}
+	memcpy(out, in, n * bytes);
+	CHECK_IS(tern_team_reduce_scatter(team, out, out + at * bytes, counts, type,
+					  how | TERN_REDUCE_EXACT),
+		 0);
+	CHECK(memcmp(out, in, at * bytes) == 0);
+	expect_set(n, type, how, size - 1);
+	memcpy(out, expected, at * bytes);
+	at += counts[me];
+	CHECK(memcmp(out + at * bytes, in + at * bytes, (n - at) * bytes) == 0);
+	memcpy(out + at * bytes, expected + at * bytes, (n - at) * bytes);
+	expect(n, type, how, size - 1, "exact reduce_scatter in place");
+}
+
 static void try_one(tern_team *team, enum tern_type type, unsigned how, size_t n)
 {
 	uint32_t me = tern_team_rank(team), last = tern_team_size(team) - 1, root = last / 2;
@@ -173,6 +195,7 @@ static void try_one(tern_team *team, enum tern_type type, unsigned how, size_t n
 	CHECK_IS(tern_team_exscan(team, in, out, n, type, exact), 0);
 	if (me)
 		expect(n, type, how, me - 1, "exact exscan");
+	try_parts(team, type, how, n);
 	memcpy(out, in, bytes);
 	CHECK_IS(tern_team_exscan(team, out, out, n, type, exact), 0);
 	expect(n, type, how, me ? me - 1 : 0, "exact exscan in place");

@@ -216,6 +216,28 @@ static void try_function(tern_team *team, size_t size)
 	CHECK_IS(wrong, 0);
 }
 
+static void numbers_add(void *left, const void *right, size_t count, void *combined)
+{
+	uint32_t *a = left;
+	const uint32_t *b = right;
+	for (size_t i = 0; i < count; i++)
+		a[i] += b[i];
+	*(size_t *)combined += count;
+}
+
+static void try_own_part(tern_team *team)
+{
+	static uint32_t in[ROOM / 4], out[ROOM / 4];
+	size_t counts[RANKS], combined = 0;
+	tern_reduce_op add = { numbers_add, &combined, sizeof *in };
+	for (uint32_t i = 0; i < n; i++)
+		counts[i] = length_of(i, 0) / sizeof *in;
+	CHECK_IS(tern_team_reduce_scatter(team, in, out, counts, TERN_TYPE_USER,
+					  TERN_REDUCE_BY(&add)),
+		 0);
+	CHECK_IS(combined, (n - 1) * counts[me]); /* and nothing of another's */
+}
+
 /* -- Teams from lists -------------------------------------------------------------------------- */
 
 /* The first half backwards, the rest but for the last one; and the last one alone is in none. */
@@ -273,6 +295,7 @@ static void rank_main(void)
 	try_function(all, 27);
 	try_function(all, 8190);
 	try_function(all, 16000);
+	try_own_part(all);
 	try_lists(all);
 	CHECK_IS(tern_team_exchange(all, NULL, 0), 0);
 	CHECK_IS(tern_team_free(all), 0);

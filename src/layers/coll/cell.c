@@ -40,6 +40,7 @@ void cell_fill(const tern_team *team, const struct near_step *s, uint64_t round,
 	case NEAR_BARRIER:
 		break;
 	case NEAR_ALLTOALLV:
+	case NEAR_REDUCE_SCATTER:
 		varied_fill(team, s->varied, data_of(team, me, round, n * chunk), at, chunk);
 		break;
 	case NEAR_SCATTER:
@@ -98,15 +99,25 @@ static void scatter_take(const tern_team *team, const struct near_step *s)
 		       s->chunk);
 }
 
-/* Combines this round's data of members 0 .. last, all of which lies in cells. */
-static void data_combine(const struct run *r, const struct near_step *s, uint32_t last)
+/* Combines `len` bytes from `at` on in the cells of members 0 .. last, which have `bytes` each. */
+static void data_combine(const struct run *r, const struct near_step *s, uint32_t last,
+			 size_t bytes, size_t at, size_t len)
 {
 	const tern_team *team = r->team;
 	char *out = s->out + s->done;
-	memcpy(out, data_of(team, 0, team->round, s->chunk), s->chunk);
+	memcpy(out, data_of(team, 0, team->round, bytes) + at, len);
 	for (uint32_t i = 1; i <= last; i++)
-		combine_apply(&r->combine, out, data_of(team, i, team->round, s->chunk),
-			      s->chunk / r->combine.size);
+		combine_apply(&r->combine, out, data_of(team, i, team->round, bytes) + at,
+			      len / r->combine.size);
+}
+
+/* The piece for this member, which may have no bytes left. */
+static void piece_combine(const struct run *r, const struct near_step *s)
+{
+	uint32_t me = r->team->near.me, n = r->team->near.n;
+	size_t len = varied_part(s->varied->mine[me].sends, s->done, s->chunk);
+	if (len)
+		data_combine(r, s, n - 1, n * s->chunk, me * s->chunk, len);
 }
 
 /*
@@ -157,14 +168,14 @@ void cells_take(const struct run *r, const struct near_step *s)
 	case NEAR_REDUCE: /* the root has summed */
 		break;
 	case NEAR_ALLREDUCE:
-		data_combine(r, s, n - 1);
+		data_combine(r, s, n - 1, s->chunk, 0, s->chunk);
 		break;
 	case NEAR_SCAN:
-		data_combine(r, s, me);
+		data_combine(r, s, me, s->chunk, 0, s->chunk);
 		break;
 	case NEAR_EXSCAN:
 		if (me)
-			data_combine(r, s, me - 1);
+			data_combine(r, s, me - 1, s->chunk, 0, s->chunk);
 		break;
 	case NEAR_GATHER:
 		if (me == s->root)
@@ -181,6 +192,9 @@ void cells_take(const struct run *r, const struct near_step *s)
 		break;
 	case NEAR_ALLTOALL:
 		pieces_take(team, s, false);
+		break;
+	case NEAR_REDUCE_SCATTER:
+		piece_combine(r, s);
 		break;
 	}
 }

@@ -85,16 +85,19 @@ static void near_needs(const tern_team *team, const struct near_step *s, uint32_
 /* A piece that all combine slices of takes two rounds of numbers, so it is larger. */
 enum { PIECES = 8, PIECE_MOST = CELL_LONG };
 
+/* Of a cell: one for each member, or one for all. */
+static uint32_t near_pieces(const tern_team *team, const struct near_step *s)
+{
+	return s->kind >= NEAR_SCATTER ? team->near.n : 1;
+}
+
 /* Bytes of each member's part that there is room for; all members come to the same. */
 static size_t near_room(const tern_team *team, const struct near_step *s)
 {
-	size_t each, least;
-	switch (s->kind) {
-	case NEAR_SCATTER:
-	case NEAR_ALLTOALL:
-	case NEAR_ALLTOALLV: /* the cell has a piece for each member */
-		each = CELL_LONG / team->near.n;
+	size_t each = CELL_LONG / team->near.n, least;
+	if (near_pieces(team, s) > 1)
 		return each >= 64 ? each - each % 64 : each;
+	switch (s->kind) {
 	case NEAR_BROADCAST:
 	case NEAR_REDUCE:
 	case NEAR_GATHER: /* one writes while another reads: there are to be some pieces */
@@ -125,8 +128,7 @@ static size_t near_bytes(const tern_team *team, const struct near_step *s)
 {
 	if (s->kind == NEAR_ALLTOALLV)
 		return CELL_LONG;
-	bool pieces = s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL;
-	return (pieces ? team->near.n : 1) * near_chunk(team, s, 0);
+	return near_pieces(team, s) * near_chunk(team, s, 0);
 }
 
 /* Nobody else has this team's places, so the others are told that there are none. */
@@ -153,9 +155,7 @@ int near_places(tern_team *team, const struct near_step *s)
 /* Rounds after which what a member writes in one is written again. */
 static uint32_t near_back(const tern_team *team, const struct near_step *s)
 {
-	bool pieces =
-		s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL || s->kind == NEAR_ALLTOALLV;
-	return (pieces ? team->near.n : 1) * s->chunk > CELL_SHORT ? OUTBOX_PLACES : OUTBOX_CELLS;
+	return near_pieces(team, s) * s->chunk > CELL_SHORT ? OUTBOX_PLACES : OUTBOX_CELLS;
 }
 
 /* Whether this member's cell of a round may be written: all others have left that of `back` ago. */
@@ -467,9 +467,7 @@ static bool meet_wait(const tern_team *team, struct near_step *s)
 {
 	struct endpoint *e = team->coll->e;
 	uint64_t want = team->round + 1;
-	uint32_t looks = !e->waiting.spin               ? YIELDS_MOST
-			 : e->waiting.spin < LOOKS_MOST ? e->waiting.spin
-							: LOOKS_MOST;
+	uint32_t looks = near_looks(e);
 	for (; s->seen < team->near.n; s->seen++) {
 		const _Atomic uint64_t *ready = &cell_of(team, s->seen, team->round)->ready;
 		while (atomic_load_explicit(ready, memory_order_acquire) < want)

@@ -25,9 +25,10 @@ enum near_kind {
 	NEAR_EXSCAN,
 	NEAR_GATHER,
 	NEAR_ALLGATHER,
-	NEAR_SCATTER,
+	NEAR_SCATTER, /* from here on a cell has a piece for each member */
 	NEAR_ALLTOALL,
 	NEAR_ALLTOALLV,
+	NEAR_REDUCE_SCATTER,
 };
 
 enum near_phase { NEAR_WAIT, NEAR_READ, NEAR_SLICES };
@@ -100,6 +101,12 @@ static inline bool near_rest(struct endpoint *e)
 		return wait_yield(e);
 	cpu_relax();
 	return true;
+}
+/* So many of these before a wait begins. */
+static inline uint32_t near_looks(const struct endpoint *e)
+{
+	uint32_t spin = e->waiting.spin;
+	return !spin ? YIELDS_MOST : spin < LOOKS_MOST ? spin : LOOKS_MOST;
 }
 void near_doze(tern_team *team, bool begin); /* may sleep, and does not any more */
 /* Sets the bits of the ranks that it waits for. */

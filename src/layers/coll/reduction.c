@@ -230,23 +230,35 @@ static size_t *cuts_of(struct run *r, const size_t *counts)
 	return cuts;
 }
 
+/* Each member takes the pieces for it out of the cells of all, so it combines its part alone. */
+static void near_reduce_scatter(struct run *r, const struct reduction *x, const size_t *counts,
+				size_t *cuts)
+{
+	uint32_t n = r->team->all.n;
+	struct near_step s = near_of(NEAR_REDUCE_SCATTER, 0, x, &r->combine);
+	struct lengths *mine = (struct lengths *)(void *)run_scratch(r, n * sizeof *mine);
+	s.len = 0;
+	s.unit = r->combine.size;
+	s.varied = &r->varied;
+	for (uint32_t i = 0; mine && i < n; i++) {
+		mine[i].sends = counts[i] * s.unit;
+		cuts[i] *= s.unit;
+		s.len = mine[i].sends > s.len ? mine[i].sends : s.len;
+	}
+	r->varied = (struct varied){ .mine = mine, .in_at = (char *)x->in, .in_off = cuts };
+	step_near(r, s);
+}
+
 static void reduce_scatter_steps(struct run *r, const struct reduction *x, const size_t *counts)
 {
 	tern_team *team = r->team;
-	size_t size = r->combine.size, *cuts = cuts_of(r, counts);
-	struct reduction all = *x;
+	size_t *cuts = cuts_of(r, counts);
 	if (!cuts)
 		return;
-	if (!near_may(team, &r->combine)) {
+	if (near_may(team, &r->combine) && r->combine.size <= CELL_LONG / team->near.n)
+		near_reduce_scatter(r, x, counts, cuts);
+	else
 		far_reduce_scatter(r, &team->all, x->in, x->out, cuts);
-		return;
-	}
-	all.out = run_scratch(r, x->n * size);
-	if (!all.out)
-		return;
-	step_near(r, near_of(NEAR_ALLREDUCE, 0, &all, &r->combine));
-	step_copy(r, x->out, (char *)all.out + cuts[team->all.me] * size,
-		  counts[team->all.me] * size);
 }
 
 static int counts_sum(const tern_team *team, const size_t *counts, const char *name, size_t *sum)
@@ -261,10 +273,12 @@ static int counts_sum(const tern_team *team, const size_t *counts, const char *n
 	return 0;
 }
 
-static int reduce_scatter(tern_team *team, struct reduction x, const size_t *counts, tern_op *op,
-			  const char *name)
+int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, const size_t *counts,
+				   enum tern_type type, uintptr_t how, tern_op *op)
 {
+	const char *name = CALLED(reduce_scatter, op);
 	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	struct reduction x = { in, out, 0, type, how };
 	struct run *r;
 	int rc = counts_sum(team, counts, name, &x.n);
 	if (!rc && team->all.n)
@@ -276,11 +290,4 @@ static int reduce_scatter(tern_team *team, struct reduction x, const size_t *cou
 	reduction_agree(r, &x, "");
 	reduce_scatter_steps(r, &x, counts);
 	return run_go(r, op);
-}
-
-int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, const size_t *counts,
-				   enum tern_type type, uintptr_t how, tern_op *op)
-{
-	return reduce_scatter(team, (struct reduction){ in, out, 0, type, how }, counts, op,
-			      CALLED(reduce_scatter, op));
 }

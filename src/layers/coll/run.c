@@ -378,9 +378,7 @@ static bool near_quick(tern_team *team, struct near_step *s, const struct combin
 {
 	struct endpoint *e = team->coll->e;
 	struct run quick; /* of which a turn reads the team and how to combine */
-	uint32_t looks = !e->waiting.spin               ? YIELDS_MOST
-			 : e->waiting.spin < LOOKS_MOST ? e->waiting.spin
-							: LOOKS_MOST;
+	uint32_t looks = near_looks(e);
 	quick.team = team;
 	if (k)
 		quick.combine = *k;

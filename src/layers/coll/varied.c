@@ -307,12 +307,13 @@ static int varied_go(tern_team *team, const struct varied_call *x, tern_op *op, 
 
 /* -- The calls --------------------------------------------------------------------------------- */
 
-static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out, tern_op *op,
-		     const char *name)
+/* A part from each member, for which each has one for every member, or one for all. */
+static int from_all(tern_team *team, const tern_part *in, bool same, const tern_part *out,
+		    tern_op *op, const char *name)
 {
 	INSIDE struct scope scope = team_scope_op(&team, op, name);
 	uint32_t n = team->all.n;
-	struct varied_call x = { .in = { .part = in, .n = n },
+	struct varied_call x = { .in = { .part = in, .n = n, .same = same },
 				 .out = { .part = out, .n = n },
 				 .meets = true };
 	return varied_go(team, &x, op, name);
@@ -321,24 +322,13 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			      tern_op *op)
 {
-	return alltoallv(team, in, out, op, CALLED(alltoallv, op));
-}
-
-static int allgatherv(tern_team *team, const tern_part *in, const tern_part *out, tern_op *op,
-		      const char *name)
-{
-	INSIDE struct scope scope = team_scope_op(&team, op, name);
-	uint32_t n = team->all.n;
-	struct varied_call x = { .in = { .part = in, .n = n, .same = true },
-				 .out = { .part = out, .n = n },
-				 .meets = true };
-	return varied_go(team, &x, op, name);
+	return from_all(team, in, false, out, op, CALLED(alltoallv, op));
 }
 
 int tern_team_allgatherv_start(tern_team *team, const tern_part *in, const tern_part *out,
 			       tern_op *op)
 {
-	return allgatherv(team, in, out, op, CALLED(allgatherv, op));
+	return from_all(team, in, true, out, op, CALLED(allgatherv, op));
 }
 
 /* The root has a part for each member, and each member one for the root. */
@@ -386,9 +376,9 @@ static int neighbor_add(const tern_team *team, struct parts *p, tern_part *part,
 	return 0;
 }
 
-static int exchange(tern_team *team, const tern_neighbor *list, size_t n, tern_op *op,
-		    const char *name)
+int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t n, tern_op *op)
 {
+	const char *name = CALLED(exchange, op);
 	INSIDE struct scope scope = team_scope_op(&team, op, name);
 	int rc = rules_forked(team->coll->e);
 	if (rc)
@@ -413,11 +403,6 @@ static int exchange(tern_team *team, const tern_neighbor *list, size_t n, tern_o
 	free(part);
 	free(member);
 	return rc;
-}
-
-int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t n, tern_op *op)
-{
-	return exchange(team, list, n, op, CALLED(exchange, op));
 }
 
 /* -- Transposition ------------------------------------------------------------------------------
@@ -496,9 +481,11 @@ static int transpose_check(const tern_matrix *in, const tern_matrix *out, const 
 }
 
 /* The shapes last as long as the run: its parts point to them. */
-static int transpose(tern_team *team, const tern_matrix *in, const tern_matrix *out, tern_op *op,
-		     const char *name)
+int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern_matrix *out,
+			      tern_op *op)
 {
+	const char *name = CALLED(transpose, op);
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
 	uint32_t n = team->all.n, me = team->all.me;
 	int rc = transpose_check(in, out, name);
 	if (rc)
@@ -521,11 +508,4 @@ static int transpose(tern_team *team, const tern_matrix *in, const tern_matrix *
 	free(parts);
 	free(shapes);
 	return rc;
-}
-
-int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern_matrix *out,
-			      tern_op *op)
-{
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
-	return transpose(team, in, out, op, CALLED(transpose, op));
 }
