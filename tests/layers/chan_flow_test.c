@@ -378,7 +378,7 @@ static void to_all(tern *t)
 		CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EPIPE);
 	}
 	CHECK_IS(tern_chan_close(channel), 0);
-	CHECK_IS(tern_barrier(t), 0); /* relays have work until all have got everything */
+	CHECK_IS(tern_barrier(t), 0);
 }
 
 static void to_all_of_a_process(void)
@@ -397,7 +397,7 @@ TEST(a_list_of_processes_gets_everything_however_slow_some_are)
 		ranks_run(sizes[i], to_all_of_a_process);
 }
 
-TEST(a_list_of_threads_gets_everything_through_relays)
+TEST(a_list_of_threads_gets_everything)
 {
 	seed = check_seed();
 	ranks_run_threads(20, prepare, to_all);

@@ -21,8 +21,7 @@ udp=(attach_test legal_test segment_test name_test match_test handles_test order
 	"wake_test two_ranks_wake_each_other many_pairs_wake_each_other"
 	# of channels all but what takes many ranks, and long
 	put_test message_test offer_test chan_flow_test
-	"relay_test what_has_come_to_a_relay_is_passed_on_before_it_leaves
-		when_the_sender_leaves_that_goes_through_relays_too
+	"list_test when_the_sender_leaves_all_get_what_it_put_and_then_its_name
 		when_all_readers_have_gone_puts_fail"
 	"chan_death_test what_a_sender_put_before_it_was_killed_is_got_and_then_it_is_named
 		a_put_ends_when_the_receiver_is_killed

@@ -76,7 +76,7 @@ static uint32_t async_owes(const struct async *a)
 
 static bool async_over(struct endpoint *e, void *arg)
 {
-	return !async_owes(arg) && !feed_owes(chans_of(e->t));
+	return !async_owes(arg) && !chans_of(e->t)->owes;
 }
 
 static int async_stop(struct endpoint *e, struct wait *w)

@@ -40,7 +40,7 @@ static void chain_fail(struct chain *c, int error)
 		order_end(c, error);
 	if (!broken)
 		return;
-	out_close(broken, PIPE_CLOSED, c->a->e->t->rank);
+	out_close(broken, PIPE_CLOSED);
 	chans_sweep(broken->chans);
 }
 
@@ -59,6 +59,7 @@ static int chain_offer(struct chain *c)
 	int rc = c->chan ? 0 : out_open(chans_of(e->t), CHAIN_NAME, &rank, 1, &c->chan);
 	if (rc)
 		return rc;
+	c->chan->fixed = true;
 	uint64_t ring[] = { mem_addr(mem_of(e->t), c->chan->pipe), c->chan->serial };
 	rc = layer_request(e, rank, ASYNC_OPEN, NULL, 0, 2, ring);
 	if (!rc)

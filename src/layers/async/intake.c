@@ -172,13 +172,13 @@ static void intake_wake(struct endpoint *e, void *arg)
 }
 
 /* `mirror`: the number of the one that was made; 0: none was needed. */
-static int open_checked(struct async *a, uint32_t src, const struct ring *ring, uint64_t *mirror)
+static int open_checked(struct async *a, uint32_t src, struct ring ring, uint64_t *mirror)
 {
 	struct chans *s = chans_of(a->e->t);
-	struct offer o = { .name = CHAIN_NAME, .from = src };
-	if (tern_addr_rank(ring->pipe) != src || a->intake[src].chan)
+	struct offer o = { .name = CHAIN_NAME, .from = src, .ring = ring };
+	if (a->intake[src].chan)
 		return -EBADMSG;
-	int rc = offer_reach(s, ring, &o);
+	int rc = offer_reach(s, &o);
 	if (rc)
 		return rc;
 	tern_chan *c = in_open(s, &o);
@@ -188,8 +188,9 @@ static int open_checked(struct async *a, uint32_t src, const struct ring *ring, 
 	}
 	intake_open(a, &a->intake[src], c, src);
 	if (o.mirror) {
-		mirror_on_arrival(o.mirror, intake_wake, &a->intake[src]);
-		*mirror = mirror_number(o.mirror);
+		o.mirror->wake = intake_wake;
+		o.mirror->wake_arg = &a->intake[src];
+		*mirror = o.mirror->serial;
 	}
 	reader_set(o.reader, READER_OPEN);
 	return 0;
@@ -199,7 +200,7 @@ static void on_chain_open(tern *t, const tern_msg *m)
 {
 	const struct ring ring = { tern_msg_word(m, 0), tern_msg_word(m, 1), 0 };
 	uint64_t words[] = { 0, 0 };
-	words[0] = (uint64_t)open_checked(async_of(t), tern_msg_src(m), &ring, &words[1]);
+	words[0] = (uint64_t)open_checked(async_of(t), tern_msg_src(m), ring, &words[1]);
 	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 2, words);
 }
 

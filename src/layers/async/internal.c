@@ -26,11 +26,11 @@ static int internal_pair(struct async *a, tern_chan **out, tern_chan **in)
 	int rc = out_open(s, CHAIN_NAME, &self, 1, out);
 	if (rc)
 		return rc;
-	struct offer o = { .name = CHAIN_NAME, .from = self, .feeder = self, .pipe = (*out)->pipe };
+	struct offer o = { .name = CHAIN_NAME, .from = self, .pipe = (*out)->pipe };
 	o.reader = &o.pipe->reader[0];
 	*in = in_open(s, &o);
 	if (!*in) {
-		out_close(*out, PIPE_CLOSED, self);
+		out_close(*out, PIPE_CLOSED);
 		chans_sweep(s);
 		return -ENOMEM;
 	}

@@ -12,16 +12,36 @@
 _Static_assert(sizeof(struct tern_chan) <= TERN_CHAN_LEAF - TERN_LINE,
 	       "the spill has room behind it");
 
-struct tern_chan *chan_new(struct chans *s, uint64_t name)
+struct tern_chan *chan_new(struct chans *s, uint64_t name, unsigned listeners)
 {
-	struct tern_chan *c = memory_aligned(TERN_CHAN_LEAF, TERN_CHAN_LEAF);
+	struct tern_chan *c =
+		memory_aligned(TERN_CHAN_LEAF, TERN_CHAN_LEAF + listeners * sizeof *c->listener);
 	if (!c) {
 		error_set(-ENOMEM, "opening channel %llu at rank %u: no memory",
 			  (unsigned long long)name, s->e->t->rank);
 		return NULL;
 	}
-	*c = (struct tern_chan){ .chans = s, .name = name, .next = s->first };
+	*c = (struct tern_chan){ .chans = s,
+				 .name = name,
+				 .next = s->first,
+				 .listeners = listeners,
+				 .listener = (struct listener *)((char *)c + TERN_CHAN_LEAF) };
 	s->first = c;
+	if (listeners) {
+		struct tern_chan **named = &s->named[++s->serial % BUCKETS];
+		c->sends = true;
+		c->serial = s->serial;
+		c->next_named = *named;
+		*named = c;
+	}
+	return c;
+}
+
+struct tern_chan *chan_named(struct chans *s, uint64_t serial)
+{
+	struct tern_chan *c = s->named[serial % BUCKETS];
+	while (c && c->serial != serial)
+		c = c->next_named;
 	return c;
 }
 
@@ -31,9 +51,13 @@ void chan_free(struct tern_chan *c)
 	while (*p != c)
 		p = &(*p)->next;
 	*p = c->next;
+	p = &c->chans->named[c->serial % BUCKETS];
+	while (*p && *p != c)
+		p = &(*p)->next_named;
+	if (*p)
+		*p = c->next_named;
 	if (c->fills)
 		memory_free(c->pipe);
-	memory_free(c->rank);
 	*c = (struct tern_chan){ .chans = (struct chans *)&misuse_state };
 	memory_bury(c, true);
 }
@@ -103,7 +127,6 @@ static void chans_close(void *state)
 {
 	struct chans *s = state;
 	s->closing = true;
-	relay_close(s);
 	open_close(s);
 	for (struct tern_chan *c = s->first, *next; c; c = next) {
 		next = c->next;
@@ -112,10 +135,9 @@ static void chans_close(void *state)
 			continue;
 		}
 		if (!c->closed)
-			out_close(c, PIPE_LEFT, s->e->t->rank);
+			out_close(c, PIPE_LEFT);
 		chan_free(c);
 	}
-	mirror_close(s);
 	memory_free(s);
 }
 
@@ -125,12 +147,9 @@ static void chans_lost(void *state, uint32_t rank)
 {
 	struct chans *s = state;
 	for (struct tern_chan *c = s->first; c; c = c->next) {
-		c->lost |= !c->sends && c->feeder == rank;
+		c->lost |= !c->sends && c->from == rank;
 		for (unsigned i = 0; i < c->listeners; i++)
 			c->listener[i].lost |= c->listener[i].rank == rank;
-		unsigned cut = c->sends && !c->closed ? open_behind(c, rank) : 0;
-		c->cut += cut;
-		c->cut_by = cut ? rank : c->cut_by;
 	}
 }
 
@@ -138,13 +157,13 @@ static void chans_lost(void *state, uint32_t rank)
 
 void chans_work(struct chans *s)
 {
-	layer_work(s->e, LAYER_CHAN, s->relays || s->owes || s->tells);
+	layer_work(s->e, LAYER_CHAN, s->owes || s->tells);
 }
 
 static unsigned chans_progress(void *state)
 {
 	struct chans *s = state;
-	unsigned done = relay_progress(s) + feed_progress(s) + mirror_progress(s);
+	unsigned done = feed_progress(s) + mirror_progress(s);
 	s->moved += done;
 	chans_work(s);
 	return done;
@@ -155,7 +174,7 @@ static bool chans_owe_nothing(struct endpoint *e, void *arg)
 	struct chans *s = arg;
 	(void)e;
 	chans_progress(s);
-	return !relay_owes(s) && !feed_owes(s) && !s->tells;
+	return !s->owes && !s->tells;
 }
 
 static int chans_stop(struct endpoint *e, struct wait *w)
@@ -196,7 +215,7 @@ int tern_chan_close(tern_chan *c)
 			"endpoint",
 			s->e->t->rank);
 	if (c->sends)
-		out_close(c, PIPE_CLOSED, s->e->t->rank);
+		out_close(c, PIPE_CLOSED);
 	else
 		in_close(c, READER_CLOSED);
 	chans_sweep(s);

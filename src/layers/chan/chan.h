@@ -16,77 +16,9 @@ extern const struct layer chan_layer;
 enum chan_handler {
 	CHAN_OFFER = CHAN_HANDLERS, /* a ring to read from */
 	CHAN_WITHDRAW,              /* and not any more */
-	CHAN_RELAY,                 /* pass on what comes in a ring, in one of your own */
-	CHAN_ANSWER,
-	CHAN_STREAM, /* what was put, for a mirror */
-	CHAN_TELL,   /* how far a mirror's reader is */
-};
-
-/* Where a reader is; moving it gives nothing back until in_move(). */
-struct cursor {
-	struct tern_chan_line *line;
-	intptr_t at;
-	intptr_t end; /* how far there is data, after a look that found some */
-	uint64_t leaf;
-};
-
-/* A rank that reads from our ring, itself or as a relay. */
-struct listener {
-	uint32_t rank;
-	bool lost;
-	bool far;        /* it reads a mirror, and the rest is what feed.c knows of that: */
-	bool ended;      /* the mirror was told how the ring ended */
-	uint64_t mirror; /* its number; 0: not known yet */
-	struct cursor sent;
-};
-
-/* One end of a channel. Its block of TERN_CHAN_LEAF bytes is aligned to that, see chan_spill(). */
-struct tern_chan {
-	struct pipe *pipe;
-	uint64_t leaf;      /* the number of the leaf where this end stands; 0: before the first */
-	unsigned listeners; /* of a sending end */
-	int trouble;        /* what tern_chan_trouble_() will say */
-	struct listener listener[PIPE_READERS];
-
-	struct chans *chans;
-	struct tern_chan *next;
-	uint64_t name;
-	struct tern_chan_line *line; /* where the end was given back */
-	intptr_t at;
-	bool sends;
-	bool closed; /* a sending end, kept until its readers are done */
-	bool pinned; /* for ever: an offer of it is under way that nobody waited for */
-	bool fixed;  /* a layer's: the program cannot close it */
-	/* Of a sending end: called when a reader within this rank should look. */
-	void (*wake)(struct endpoint *e, void *arg);
-	void *wake_arg;
-
-	/* Of a sending end: whom it was opened to. */
-	uint32_t *rank;
-	unsigned ranks;
-	unsigned cut; /* of those, living ones that nothing reaches any more, of which the program
-			 has not been told, */
-	uint32_t cut_by; /* because this relay has left */
-	void *memory;    /* of the ring, as it was allocated */
-	bool fills;      /* a mirror, whose ring is private memory */
-
-	/* And, if some of those who read there are far: */
-	uint64_t
-		serial; /* the ring's name in messages, which no other ring of this rank ever has */
-	unsigned far;   /* listeners that are */
-	tern_out real;  /* where it stands; what the program has stands at the spill, for ever */
-	bool owes;      /* something may have been put that was not sent */
-	unsigned burst; /* times that something was sent at once, */
-	uint64_t since; /* after this time */
-	uint64_t pressed; /* the leaf where that last was so because the one before was full */
-
-	/* Of a receiving end. */
-	struct reader *reader;
-	const struct tern_chan_line *stalled; /* where a get last found nothing */
-	uint32_t from;                        /* who opened the other end */
-	uint32_t feeder;                      /* who fills the ring: that rank, or a relay */
-	bool lost;                            /* the feeder has left or died */
-	struct mirror *mirror;                /* the ring is one; NULL: it is the feeder's own */
+	CHAN_ANSWER,                /* to the offer */
+	CHAN_STREAM,                /* what was put, for a mirror */
+	CHAN_TELL,                  /* how far a mirror's reader is */
 };
 
 /*
@@ -99,14 +31,83 @@ struct ring {
 	uint64_t reader;
 };
 
+/* Where a reader is; moving it gives nothing back until in_move(). */
+struct cursor {
+	struct tern_chan_line *line;
+	intptr_t at;
+	intptr_t end; /* how far there is data, after a look that found some */
+	uint64_t leaf;
+};
+
+/* A rank that reads from our ring. */
+struct listener {
+	uint32_t rank;
+	bool lost;
+	enum { OFFER_NONE, OFFER_SENT, OFFER_ANSWERED } offer;
+	int code;        /* of the answer; 0 is good */
+	bool far;        /* it reads a mirror, and the rest is what feed.c knows of that: */
+	bool ended;      /* the mirror was told how the ring ended */
+	uint64_t mirror; /* its number; 0: not known yet */
+	struct cursor sent;
+};
+
+/*
+ * One end of a channel. Its block of TERN_CHAN_LEAF bytes is aligned to that, see chan_spill(); the
+ * listeners of a sending end follow it.
+ */
+struct tern_chan {
+	struct pipe *pipe;
+	uint64_t leaf;      /* the number of the leaf where this end stands; 0: before the first */
+	unsigned listeners; /* of a sending end */
+	int trouble;        /* what tern_chan_trouble_() will say */
+	struct listener *listener;
+
+	struct chans *chans;
+	struct tern_chan *next;
+	uint64_t name;
+	struct tern_chan_line *line; /* where the end was given back */
+	intptr_t at;
+	bool sends;
+	bool closed; /* a sending end, kept until its readers are done */
+	bool pinned; /* for ever: an offer of it is under way that nobody waited for */
+	bool fixed;  /* a layer's: the program did not open it, and cannot close it */
+	/* Of a sending end: called when a reader within this rank should look. */
+	void (*wake)(struct endpoint *e, void *arg);
+	void *wake_arg;
+
+	/* Of a sending end. */
+	uint64_t serial; /* the ring's name in messages, which no other of this rank ever has */
+	struct tern_chan *next_named; /* in its bucket */
+	void *memory;                 /* of the ring, as it was allocated */
+	bool fills;                   /* a mirror, whose ring is private memory: */
+	struct ring shows;            /* this one */
+	uint64_t told_freed;          /* what its owner was last told of the reader */
+	uint32_t told_state;
+
+	/* And, if some of those who read there are far: */
+	unsigned far;     /* listeners that are */
+	tern_out real;    /* where it stands; what the program has stands at the spill, for ever */
+	bool owes;        /* something may have been put that was not sent */
+	unsigned burst;   /* times that something was sent at once, */
+	uint64_t since;   /* after this time */
+	uint64_t pressed; /* the leaf where that last was so because the one before was full */
+
+	/* Of a receiving end. */
+	struct reader *reader;
+	const struct tern_chan_line *stalled; /* where a get last found nothing */
+	uint32_t from;                        /* who fills the ring; of a mirror, too */
+	bool lost;                            /* it has left or died */
+	struct tern_chan *mirror;             /* the end that fills it; NULL: the ring is mapped */
+};
+
 /* A ring that somebody lets this rank read from, and that no tern_chan_from() has taken yet. */
 struct offer {
 	uint64_t name;
-	uint32_t from, feeder;
+	uint32_t from;
 	struct ring ring;
 	struct pipe *pipe;
 	struct reader *reader;
-	struct mirror *mirror; /* as an end's */
+	struct tern_chan *mirror; /* as an end's */
 };
 
 struct proc {
@@ -115,23 +116,20 @@ struct proc {
 	bool reserved; /* for another layer, which runs it */
 };
 
-enum { MIRROR_BUCKETS = 64 };
+enum { BUCKETS = 64 };
 
 struct chans {
 	struct endpoint *e;
 	struct tern_chan *first;
-	struct relay *relays;
-	struct opening *openings; /* calls that wait for answers, */
-	struct await *awaits;     /* and calls that wait for offers */
-	uint64_t ticket;
-	uint64_t moved;      /* grows with each progress */
-	struct offer *offer; /* TERN_CHANS_MAX, allocated with the first; the oldest comes first */
+	struct await *awaits; /* calls that wait for offers */
+	uint64_t moved;       /* grows with each progress */
+	struct offer *offer;  /* TERN_CHANS_MAX, allocated with the first; the oldest comes first */
 	unsigned offers;
-	uint64_t serial;                       /* of the ring, or mirror, that was made last */
-	struct mirror *mirror[MIRROR_BUCKETS]; /* by number */
-	bool owes;                             /* an end does */
-	bool tells;                            /* a mirror has something to tell */
-	bool closing;                          /* nothing is told any more */
+	uint64_t serial;                  /* of the ring, or mirror, that was made last */
+	struct tern_chan *named[BUCKETS]; /* sending ends, by serial */
+	bool owes;                        /* an end does */
+	bool tells;                       /* a mirror has something to tell */
+	bool closing;                     /* nothing is told any more */
 	struct proc proc[TERN_PROCS_MAX];
 };
 
@@ -182,8 +180,11 @@ static inline size_t words_of(size_t bytes)
 }
 
 /* -- chan.c -- */
-struct tern_chan *chan_new(struct chans *s, uint64_t name); /* NULL with a sentence */
+/* NULL with a sentence. A sending end has listeners. */
+struct tern_chan *chan_new(struct chans *s, uint64_t name, unsigned listeners);
 void chan_free(struct tern_chan *c);
+/* The sending end of that serial; NULL if there is none. */
+struct tern_chan *chan_named(struct chans *s, uint64_t serial);
 void chans_sweep(
 	struct chans *s); /* frees the sending ends that are closed and whose readers are done */
 struct wait;
@@ -200,14 +201,11 @@ void chans_work(struct chans *s); /* tells polls whether there is some */
 /* A sending end with a ring of this rank's heap: `n` listeners. Its first leaf is entered. */
 int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n,
 	     struct tern_chan **c);
-void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who);
+void out_close(struct tern_chan *c, enum pipe_state state);
 /* Makes its listeners, and enters the first leaf of its ring. */
-void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n);
+void out_begin(struct tern_chan *c, const uint32_t *rank);
 bool out_listens(const struct tern_chan *c, unsigned i);
-/*
- * The rank of listener `i` will read, though it has not said so: nothing that is put may be lost
- * for it. `mirror` is what it has, if it is far; 0 if that is not known yet.
- */
+/* The rank of listener `i` will read; `mirror` is what it has, if it is far. */
 void out_expect(struct tern_chan *c, unsigned i, uint64_t mirror);
 /* How many leaves may have been entered by now; 0 when nobody reads any more. */
 uint64_t out_limit(const struct tern_chan *c);
@@ -225,10 +223,8 @@ void in_move(tern_in *i, const struct cursor *k);
 /* What lies at the cursor; `item` is written when it is one. */
 enum sight { SIGHT_NOTHING, SIGHT_DATA, SIGHT_ITEM, SIGHT_OVER };
 int in_see(struct tern_chan *c, struct cursor *k,
-	   uint64_t *item);     /* or -EBADMSG, with a sentence */
-void in_pass(struct cursor *k); /* the rest of the line */
-int in_fate(const struct tern_chan *c,
-	    uint32_t *who);             /* how it ended, and through whom; no sentence */
+	   uint64_t *item);             /* or -EBADMSG, with a sentence */
+void in_pass(struct cursor *k);         /* the rest of the line */
 int in_over(const struct tern_chan *c); /* why nothing more comes: the code, with a sentence */
 /* Waits until there is something: 0 if it is data, else what gets return; `item` as above. */
 int in_wait(tern_in *i, struct cursor *k, uint64_t *item);
@@ -247,16 +243,13 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
 /* -- open.c -- */
 void open_register(struct endpoint *e);
 void open_close(struct chans *s);
-/* How many ranks of the list, which are not lost themselves, lie behind `relay` in the tree. */
-unsigned open_behind(const struct tern_chan *c, uint32_t relay);
 /*
- * How this rank reads from the ring: in the memory of the rank that fills it, or from a mirror,
- * which is made. Sets pipe, reader, feeder and mirror of the offer; a code if it cannot. No
- * sentence: for a handler.
+ * How this rank reads from the offer's ring: in the memory of the rank that fills it, or from a
+ * mirror, which is made. Sets pipe, reader and mirror; a code if it cannot. No sentence: for a
+ * handler.
  */
-int offer_reach(struct chans *s, const struct ring *ring, struct offer *o);
+int offer_reach(struct chans *s, struct offer *o);
 void offer_leave(struct offer *o, enum reader_state state); /* it will not be read from */
-struct pipe *pipe_reach(struct chans *s, tern_addr a);      /* NULL if there is none */
 
 /* -- feed.c -- */
 /*
@@ -264,40 +257,20 @@ struct pipe *pipe_reach(struct chans *s, tern_addr a);      /* NULL if there is 
  * place of an item's kind.
  */
 enum {
-	STREAM_DATA = 0,   /* above it: how many words of data follow */
-	STREAM_OVER = 255, /* above it: the ring's state, 8 bits, and who made it so */
-	STREAM_WHO_SHIFT = 16,
+	STREAM_DATA = 0,                     /* above it: how many words of data follow */
+	STREAM_OVER = 255,                   /* above it: the ring's state */
 	STREAM_WORDS = TERN_PAYLOAD_MAX / 8, /* of a message */
 };
 void feed_register(struct endpoint *e);
 /* Something was put for listeners that are far: sends it, at once or with what follows. */
 void feed_push(struct tern_chan *c, bool at_once);
 unsigned feed_progress(struct chans *s);
-bool feed_owes(const struct chans *s); /* something was put and not sent */
 
 /* -- mirror.c -- */
 void mirror_register(struct endpoint *e);
-/* Of a ring that rank `feeder` fills. NULL: no memory. */
-struct mirror *mirror_open(struct chans *s, uint32_t feeder, const struct ring *ring,
-			   uint64_t name);
-struct pipe *mirror_pipe(const struct mirror *m);
-uint64_t mirror_number(const struct mirror *m);
-void mirror_drop(struct mirror *m); /* which nobody ever knew of */
-void mirror_on_arrival(struct mirror *m, void (*wake)(struct endpoint *e, void *arg),
-		       void *arg);  /* when something comes */
-void mirror_tell(struct mirror *m); /* its reader has given leaves back, or has ended */
+/* The end that fills a mirror of what is offered. NULL: no memory. */
+struct tern_chan *mirror_open(struct chans *s, const struct offer *o);
+void mirror_tell(struct tern_chan *m); /* its reader has given leaves back, or has ended */
 unsigned mirror_progress(struct chans *s);
-void mirror_close(struct chans *s);
-
-/* -- relay.c -- */
-/*
- * A relay from what `from` offers to `n` ranks; `made` is its sending end. No sentence: for a
- * handler.
- */
-int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, unsigned n,
-	       struct tern_chan **made);
-bool relay_owes(const struct chans *s); /* whether something has come that was not passed on */
-void relay_close(struct chans *s);
-unsigned relay_progress(struct chans *s);
 
 #endif

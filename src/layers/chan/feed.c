@@ -52,8 +52,7 @@ static void stream_item(struct stream *x, uint64_t item)
 static uint64_t stream_end(const struct pipe *r)
 {
 	uint64_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
-	uint64_t who = atomic_load_explicit(&r->who, memory_order_relaxed);
-	return STREAM_OVER | state << ITEM_BITS | who << STREAM_WHO_SHIFT;
+	return STREAM_OVER | state << ITEM_BITS;
 }
 
 /* What the next line has; false if that is nothing, or no room is left for another. */
@@ -110,11 +109,6 @@ static int listener_feed(struct tern_chan *c, struct listener *l)
 	return 1;
 }
 
-static bool listener_hungry(const struct tern_chan *c, unsigned i)
-{
-	return c->listener[i].far && !c->listener[i].ended && out_listens(c, i);
-}
-
 /*
  * Sends what was put, under a hold: nothing is served meanwhile, and what has no room is sent
  * another time.
@@ -128,7 +122,8 @@ static unsigned feed_all(struct tern_chan *c)
 	for (unsigned i = 0; i < c->listeners; i++) {
 		struct listener *l = &c->listener[i];
 		int rc = 0;
-		while (l->mirror && listener_hungry(c, i) && (rc = listener_feed(c, l)) > 0)
+		while (l->mirror && !l->ended && out_listens(c, i) &&
+		       (rc = listener_feed(c, l)) > 0)
 			sent++;
 		c->owes |= rc < 0 && !e->site.peer[l->rank].lost;
 	}
@@ -177,28 +172,7 @@ unsigned feed_progress(struct chans *s)
 	return sent;
 }
 
-/* Also to those who have not said yet where. */
-bool feed_owes(const struct chans *s)
-{
-	for (struct tern_chan *c = s->first; c; c = c->next)
-		for (unsigned i = 0; i < c->listeners; i++) {
-			struct cursor k = c->listener[i].sent;
-			uint64_t item = 0;
-			if (listener_hungry(c, i) && in_see(c, &k, &item) != SIGHT_NOTHING)
-				return true;
-		}
-	return false;
-}
-
 /* -- What mirrors tell ------------------------------------------------------------------------- */
-
-static struct tern_chan *feed_named(struct chans *s, uint64_t serial)
-{
-	struct tern_chan *c = s->first;
-	while (c && !(c->sends && c->serial == serial))
-		c = c->next;
-	return c;
-}
 
 /* The listener that the message is from; NULL if it makes no sense, or comes too late. */
 static struct listener *feed_teller(struct tern_chan *c, const tern_msg *m)
@@ -213,7 +187,7 @@ static struct listener *feed_teller(struct tern_chan *c, const tern_msg *m)
 static void on_mirror_status(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
-	struct tern_chan *c = feed_named(s, tern_msg_word(m, 0));
+	struct tern_chan *c = chan_named(s, tern_msg_word(m, 0));
 	struct listener *l = feed_teller(c, m);
 	uint64_t freed = tern_msg_word(m, 2), state = tern_msg_word(m, 3);
 	if (!l || freed >= c->leaf || state < READER_OPEN || state > READER_LEFT)
@@ -222,10 +196,7 @@ static void on_mirror_status(tern *t, const tern_msg *m)
 	if (freed > atomic_load_explicit(&r->freed, memory_order_relaxed))
 		atomic_store_explicit(&r->freed, freed, memory_order_release);
 	reader_set(r, (enum reader_state)state);
-	if (!l->mirror)
-		c->owes = s->owes = true;
 	l->mirror = tern_msg_word(m, 4);
-	chans_work(s);
 }
 
 void feed_register(struct endpoint *e)

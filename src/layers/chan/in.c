@@ -14,22 +14,21 @@ enum { STARES = 64, LINGER = 128 };
 
 struct tern_chan *in_open(struct chans *s, const struct offer *o)
 {
-	struct tern_chan *c = chan_new(s, o->name);
+	struct tern_chan *c = chan_new(s, o->name, 0);
 	if (!c)
 		return NULL;
 	c->pipe = o->pipe;
 	c->reader = o->reader;
 	c->from = o->from;
-	c->feeder = o->feeder;
 	c->mirror = o->mirror;
-	c->lost = layer_lost(s->e, o->feeder);
+	c->lost = layer_lost(s->e, o->from);
 	tern_chan_stand_(c, pipe_begin(c->pipe), -TERN_CHAN_FULL);
 	return c;
 }
 
 void in_close(struct tern_chan *c, enum reader_state state)
 {
-	struct mirror *m = c->mirror;
+	struct tern_chan *m = c->mirror;
 	reader_set(c->reader, state);
 	chan_free(c);
 	if (m)
@@ -143,31 +142,16 @@ int in_see(struct tern_chan *c, struct cursor *k, uint64_t *item)
 
 /* -- What waits at an end ---------------------------------------------------------------------- */
 
-int in_fate(const struct tern_chan *c, uint32_t *who)
-{
-	uint32_t state = atomic_load_explicit(&c->pipe->state, memory_order_acquire);
-	*who = state == PIPE_OPEN ? c->feeder
-				  : atomic_load_explicit(&c->pipe->who, memory_order_relaxed);
-	switch (state) {
-	case PIPE_OPEN:
-		return chan_check(c->chans, c->feeder);
-	case PIPE_LEFT:
-		return -ESHUTDOWN;
-	case PIPE_DEAD:
-		return -EOWNERDEAD;
-	default:
-		return -EPIPE;
-	}
-}
-
 int in_over(const struct tern_chan *c)
 {
-	uint32_t who;
-	int code = in_fate(c, &who);
+	uint32_t state = atomic_load_explicit(&c->pipe->state, memory_order_acquire);
+	int code = state == PIPE_OPEN   ? chan_check(c->chans, c->from)
+		   : state == PIPE_LEFT ? -ESHUTDOWN
+					: -EPIPE;
 	return error_set(
 		code,
 		"channel %llu from rank %u has ended, and all that was put is read: rank %u has %s",
-		(unsigned long long)c->name, c->from, who,
+		(unsigned long long)c->name, c->from, c->from,
 		code == -EPIPE ? "closed it" : chan_fate(code));
 }
 

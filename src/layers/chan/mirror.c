@@ -15,106 +15,35 @@
 #include "base/memory.h"
 #include "chan/chan.h"
 
-struct mirror {
-	struct chans *s;
-	struct mirror *next; /* in its bucket */
-	uint64_t number;
-	uint32_t feeder;
-	struct ring ring; /* what it shows */
-	tern_out out;     /* where the next goes */
-	uint64_t freed;   /* as told last, */
-	uint32_t state;   /* READER_NONE: nothing was */
-};
-
-static struct mirror **mirror_bucket(struct chans *s, uint64_t number)
+static struct reader *mirror_reader(const struct tern_chan *m)
 {
-	return &s->mirror[number % MIRROR_BUCKETS];
+	return &m->pipe->reader[0];
 }
 
-struct pipe *mirror_pipe(const struct mirror *m)
-{
-	return m->out.chan->pipe;
-}
-
-uint64_t mirror_number(const struct mirror *m)
-{
-	return m->number;
-}
-
-static struct reader *mirror_reader(const struct mirror *m)
-{
-	return &mirror_pipe(m)->reader[0];
-}
-
-static uint32_t mirror_state(const struct mirror *m)
+static uint32_t mirror_state(const struct tern_chan *m)
 {
 	return atomic_load_explicit(&mirror_reader(m)->state, memory_order_relaxed);
 }
 
-/* -- Opening and closing ----------------------------------------------------------------------- */
-
-static struct tern_chan *mirror_fill(struct chans *s, uint64_t name)
+/* The owner of the ring learns with the answer to its offer that the mirror is open. */
+struct tern_chan *mirror_open(struct chans *s, const struct offer *o)
 {
-	struct tern_chan *c = chan_new(s, name);
-	if (!c)
+	struct tern_chan *m = chan_new(s, o->name, 1);
+	if (!m)
 		return NULL;
-	c->pipe = memory_aligned(TERN_CHAN_LEAF, sizeof *c->pipe);
-	if (!c->pipe) {
-		chan_free(c);
+	m->pipe = memory_aligned(TERN_CHAN_LEAF, pipe_bytes(1));
+	if (!m->pipe) {
+		chan_free(m);
 		return NULL;
 	}
-	c->fills = true;
-	pipe_init(c->pipe);
-	out_begin(c, &s->e->t->rank, 1);
-	return c;
-}
-
-struct mirror *mirror_open(struct chans *s, uint32_t feeder, const struct ring *ring, uint64_t name)
-{
-	struct mirror *m = memory_new(1, sizeof *m);
-	struct tern_chan *c = m ? mirror_fill(s, name) : NULL;
-	if (!c) {
-		memory_free(m);
-		return NULL;
-	}
-	struct mirror **bucket = mirror_bucket(s, c->serial);
-	*m = (struct mirror){ .s = s,
-			      .next = *bucket,
-			      .number = c->serial,
-			      .feeder = feeder,
-			      .ring = *ring,
-			      .out = c->real };
-	*bucket = m;
+	m->fills = m->fixed = true;
+	m->from = o->from;
+	m->shows = o->ring;
+	m->told_state = READER_OPEN;
+	pipe_init(m->pipe, 1);
+	out_begin(m, &s->e->t->rank);
 	reader_set(mirror_reader(m), READER_OPEN);
-	s->tells = true;
-	chans_work(s);
 	return m;
-}
-
-void mirror_drop(struct mirror *m)
-{
-	struct mirror **p = mirror_bucket(m->s, m->number);
-	while (*p != m)
-		p = &(*p)->next;
-	*p = m->next;
-	chan_free(m->out.chan);
-	memory_free(m);
-}
-
-void mirror_on_arrival(struct mirror *m, void (*wake)(struct endpoint *e, void *arg), void *arg)
-{
-	m->out.chan->wake = wake;
-	m->out.chan->wake_arg = arg;
-}
-
-/* The endpoint closes: the sending ends are gone already. */
-void mirror_close(struct chans *s)
-{
-	for (int i = 0; i < MIRROR_BUCKETS; i++)
-		for (struct mirror *m = s->mirror[i], *next; m; m = next) {
-			next = m->next;
-			memory_free(m);
-		}
 }
 
 /* -- Telling how far the reader is ------------------------------------------------------------- */
@@ -123,28 +52,28 @@ void mirror_close(struct chans *s)
  * 0 when all is told; the mirror may be gone then. Under a hold, so that nothing is served
  * meanwhile.
  */
-static int mirror_say(struct mirror *m)
+static int mirror_say(struct tern_chan *m)
 {
-	struct endpoint *e = m->s->e;
+	struct endpoint *e = m->chans->e;
 	uint64_t freed = atomic_load_explicit(&mirror_reader(m)->freed, memory_order_relaxed);
 	uint32_t state = mirror_state(m);
-	uint64_t words[] = { m->ring.serial, m->ring.reader, freed, state, m->number };
-	bool news = freed != m->freed || state != m->state;
+	uint64_t words[] = { m->shows.serial, m->shows.reader, freed, state, m->serial };
+	bool news = freed != m->told_freed || state != m->told_state;
 	int rc = 0;
-	if (news && !e->site.peer[m->feeder].lost)
-		rc = layer_request(e, m->feeder, CHAN_TELL, NULL, 0, 5, words);
+	if (news && !e->site.peer[m->from].lost)
+		rc = layer_request(e, m->from, CHAN_TELL, NULL, 0, 5, words);
 	if (rc)
 		return rc;
-	m->freed = freed;
-	m->state = state;
+	m->told_freed = freed;
+	m->told_state = state;
 	if (state != READER_OPEN)
-		mirror_drop(m);
+		chan_free(m);
 	return 0;
 }
 
-void mirror_tell(struct mirror *m)
+void mirror_tell(struct tern_chan *m)
 {
-	struct chans *s = m->s;
+	struct chans *s = m->chans;
 	if (s->closing)
 		return;
 	int rc = -EAGAIN;
@@ -163,11 +92,10 @@ unsigned mirror_progress(struct chans *s)
 	if (!s->tells)
 		return 0;
 	library_hold(s->e);
-	for (int i = 0; i < MIRROR_BUCKETS; i++)
-		for (struct mirror *m = s->mirror[i], *next; m; m = next) {
-			next = m->next;
-			left += mirror_say(m) != 0;
-		}
+	for (struct tern_chan *m = s->first, *next; m; m = next) {
+		next = m->next;
+		left += m->fills && mirror_say(m) != 0;
+	}
 	library_release(s->e);
 	s->tells = left;
 	return !left;
@@ -175,18 +103,10 @@ unsigned mirror_progress(struct chans *s)
 
 /* -- What comes -------------------------------------------------------------------------------- */
 
-static struct mirror *mirror_named(struct chans *s, uint64_t number, uint32_t src)
-{
-	struct mirror *m = *mirror_bucket(s, number);
-	while (m && m->number != number)
-		m = m->next;
-	return m && m->feeder == src && mirror_state(m) == READER_OPEN ? m : NULL;
-}
-
 /* A run of data; false if there is no room for it, which there always is. */
-static bool mirror_data(struct mirror *m, const uint64_t *word, size_t words)
+static bool mirror_data(struct tern_chan *m, const uint64_t *word, size_t words)
 {
-	tern_out *o = &m->out;
+	tern_out *o = &m->real;
 	while (words) {
 		if (!out_next_leaf(o))
 			return false;
@@ -200,32 +120,31 @@ static bool mirror_data(struct mirror *m, const uint64_t *word, size_t words)
 	return true;
 }
 
-static bool mirror_item(struct mirror *m, uint64_t item)
+static bool mirror_item(struct tern_chan *m, uint64_t item)
 {
-	if (!out_next_leaf(&m->out))
+	if (!out_next_leaf(&m->real))
 		return false;
-	out_mark(&m->out, item);
+	out_mark(&m->real, item);
 	return true;
 }
 
-static bool mirror_over(struct mirror *m, uint64_t word)
+static bool mirror_over(struct tern_chan *m, uint64_t state)
 {
-	uint64_t state = word >> ITEM_BITS & 0xff, who = word >> STREAM_WHO_SHIFT;
-	if (state < PIPE_CLOSED || state > PIPE_DEAD || who >= m->s->e->t->size)
+	if (state != PIPE_CLOSED && state != PIPE_LEFT)
 		return false;
-	out_close(m->out.chan, (enum pipe_state)state, (uint32_t)who);
+	out_close(m, (enum pipe_state)state);
 	return true;
 }
 
 /* The next thing in a message of `n` words; how many it took, 0 if it makes no sense. */
-static size_t mirror_take(struct mirror *m, const uint64_t *word, size_t n)
+static size_t mirror_take(struct tern_chan *m, const uint64_t *word, size_t n)
 {
 	uint64_t count = *word >> ITEM_BITS;
 	switch (*word & ((1u << ITEM_BITS) - 1)) {
 	case STREAM_DATA:
 		return count && count < n && mirror_data(m, word + 1, count) ? count + 1 : 0;
 	case STREAM_OVER:
-		return n == 1 && mirror_over(m, *word);
+		return n == 1 && mirror_over(m, count);
 	case ITEM_END:
 	case ITEM_CALL:
 		return mirror_item(m, *word);
@@ -234,30 +153,31 @@ static size_t mirror_take(struct mirror *m, const uint64_t *word, size_t n)
 	}
 }
 
-static void mirror_feed(struct mirror *m, const uint64_t *word, size_t n)
+static void mirror_feed(struct tern_chan *m, const uint64_t *word, size_t n)
 {
-	struct tern_chan *c = m->out.chan;
+	struct endpoint *e = m->chans->e;
 	size_t took = 1;
-	for (; n && took && !c->closed; n -= took, word += took)
+	for (; n && took && !m->closed; n -= took, word += took)
 		took = mirror_take(m, word, n);
 	if (n)
 		poll_trouble(
-			m->s->e,
+			e,
 			error_set(
 				-EBADMSG,
 				"rank %u sent what is no channel's data to rank %u; it was dropped",
-				m->feeder, m->s->e->t->rank));
-	if (c->wake)
-		c->wake(m->s->e, c->wake_arg);
+				m->from, e->t->rank));
+	if (m->wake)
+		m->wake(e, m->wake_arg);
 }
 
 static void on_mirror_data(tern *t, const tern_msg *m)
 {
-	struct mirror *mirror = mirror_named(chans_of(t), tern_msg_word(m, 0), tern_msg_src(m));
+	struct tern_chan *mirror = chan_named(chans_of(t), tern_msg_word(m, 0));
 	uint64_t args[TERN_WORDS_MAX];
 	size_t len, n = 0;
 	const uint64_t *word = tern_msg_data(m, &len);
-	if (!mirror)
+	if (!mirror || !mirror->fills || mirror->from != tern_msg_src(m) ||
+	    mirror_state(mirror) != READER_OPEN)
 		return; /* its reader has ended */
 	if (word) {
 		mirror_feed(mirror, word, len / sizeof *word);

@@ -210,8 +210,8 @@ TEST(both_sides_get_their_memory_back)
 	chans_sweep(chans_of(local[0]));
 	CHECK(chans_of(local[0])->first == NULL);
 	CHECK(chans_of(local[1])->first == NULL); /* mirrors go by themselves */
-	for (int i = 0; i < MIRROR_BUCKETS; i++)
-		CHECK(chans_of(local[1])->mirror[i] == NULL);
+	for (int i = 0; i < BUCKETS; i++)
+		CHECK(chans_of(local[1])->named[i] == NULL);
 	local_close();
 }
 
@@ -253,14 +253,13 @@ TEST(what_comes_for_a_mirror_from_another_rank_or_under_an_old_number_is_dropped
 TEST(what_is_no_channels_data_is_dropped_and_said)
 {
 	const uint64_t bad[][2] = {
-		{ STREAM_DATA, 1 },                            /* nothing, */
-		{ STREAM_DATA | 2 << ITEM_BITS, 1 },           /* more than there is, */
-		{ STREAM_DATA | UINT64_MAX << ITEM_BITS, 1 },  /* much more, */
-		{ 4, 1 },                                      /* no item, */
-		{ STREAM_OVER | PIPE_OPEN << ITEM_BITS, 1 },   /* no end, */
-		{ STREAM_OVER | PIPE_CLOSED << ITEM_BITS, 1 }, /* something behind it */
-		{ STREAM_OVER | PIPE_LEFT << ITEM_BITS |
-		  9 << STREAM_WHO_SHIFT }, /* through nobody */
+		{ STREAM_DATA, 1 },                             /* nothing, */
+		{ STREAM_DATA | 2 << ITEM_BITS, 1 },            /* more than there is, */
+		{ STREAM_DATA | UINT64_MAX << ITEM_BITS, 1 },   /* much more, */
+		{ 4, 1 },                                       /* no item, */
+		{ STREAM_OVER | PIPE_OPEN << ITEM_BITS, 1 },    /* no end, */
+		{ STREAM_OVER | PIPE_CLOSED << ITEM_BITS, 1 },  /* something behind it */
+		{ STREAM_OVER | (PIPE_LEFT + 1) << ITEM_BITS }, /* no state */
 	};
 	far_start(2);
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)

@@ -10,9 +10,9 @@
 
 /* -- The ring, as its producer sees it ------------------------------------------------- */
 
-void pipe_init(struct pipe *r)
+void pipe_init(struct pipe *r, unsigned readers)
 {
-	memset(r, 0, sizeof *r);
+	memset(r, 0, pipe_bytes(readers));
 	for (int i = 0; i < PIPE_LEAVES; i++)
 		atomic_store_explicit(&r->leaf[i].head.head, -TERN_CHAN_FULL, memory_order_relaxed);
 	atomic_store_explicit(&r->guard.head, -TERN_CHAN_FULL, memory_order_relaxed);
@@ -72,13 +72,13 @@ static bool out_spilt(const tern_out *o)
 static int pipe_alloc(struct tern_chan *c)
 {
 	tern *t = c->chans->e->t;
-	int rc = tern_alloc(t, sizeof(struct pipe) + TERN_CHAN_LEAF - TERN_LINE, &c->memory);
+	int rc = tern_alloc(t, pipe_bytes(c->listeners) + TERN_CHAN_LEAF - TERN_LINE, &c->memory);
 	if (rc)
 		return rc;
 	uintptr_t at =
 		((uintptr_t)c->memory + TERN_CHAN_LEAF - 1) / TERN_CHAN_LEAF * TERN_CHAN_LEAF;
 	c->pipe = (struct pipe *)at; /* aligned for everybody, as the job's mapping is */
-	pipe_init(c->pipe);
+	pipe_init(c->pipe, c->listeners);
 	return 0;
 }
 
@@ -91,12 +91,9 @@ static struct listener listener_of(const struct tern_chan *c, uint32_t rank)
 				  .sent = { .line = pipe_begin(c->pipe), .at = -TERN_CHAN_FULL } };
 }
 
-void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n)
+void out_begin(struct tern_chan *c, const uint32_t *rank)
 {
-	c->sends = true;
-	c->serial = ++c->chans->serial;
-	c->listeners = n;
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < c->listeners; i++) {
 		c->listener[i] = listener_of(c, rank[i]);
 		c->far += c->listener[i].far;
 	}
@@ -110,7 +107,7 @@ void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n)
 int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n,
 	     struct tern_chan **out)
 {
-	struct tern_chan *c = chan_new(s, name);
+	struct tern_chan *c = chan_new(s, name, n);
 	if (!c)
 		return -ENOMEM;
 	int rc = pipe_alloc(c);
@@ -118,7 +115,7 @@ int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n,
 		chan_free(c);
 		return rc;
 	}
-	out_begin(c, rank, n);
+	out_begin(c, rank);
 	*out = c;
 	return 0;
 }
@@ -130,12 +127,13 @@ void out_expect(struct tern_chan *c, unsigned i, uint64_t mirror)
 		return; /* it has said so itself */
 	l->mirror = mirror;
 	reader_set(&c->pipe->reader[i], READER_OPEN);
+	c->owes = c->chans->owes = true; /* a handler may have put something already */
+	chans_work(c->chans);
 }
 
-void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who)
+void out_close(struct tern_chan *c, enum pipe_state state)
 {
 	c->closed = true;
-	atomic_store_explicit(&c->pipe->who, who, memory_order_relaxed);
 	/* chan.R9, release; acquired in in_ended(): all that was put is there. */
 	atomic_store_explicit(&c->pipe->state, (uint32_t)state, memory_order_release);
 	if (c->far)
@@ -168,31 +166,6 @@ int out_gone(const struct tern_chan *c)
 	return error_set(worst, "nobody reads channel %llu of rank %u any more: rank %u has %s",
 			 (unsigned long long)c->name, c->chans->e->t->rank, who,
 			 worst == -EPIPE ? "closed its end" : chan_fate(worst));
-}
-
-/*
- * Of a list: a relay has left, and the ranks behind it are cut off, which they hear of themselves.
- * The sender is told once, before anything is put; then it can go on for the others.
- */
-static int out_told(struct tern_chan *c)
-{
-	unsigned cut = c->cut;
-	if (TERN_LIKELY(!cut))
-		return 0;
-	c->cut = 0;
-	int code = chan_check(c->chans, c->cut_by);
-	return error_set(
-		code,
-		"channel %llu of rank %u does not reach %u of its ranks any more: rank %u, which "
-		"passed it on to them, has %s; nothing was put, and puts go on to the others",
-		(unsigned long long)c->name, c->chans->e->t->rank, cut, c->cut_by, chan_fate(code));
-}
-
-/* Why nothing can be put now, for the calls that look at nothing else first. */
-static int out_refused(struct tern_chan *c)
-{
-	int rc = rules_forked(c->chans->e);
-	return rc ? rc : out_told(c);
 }
 
 static void out_wake(struct tern_chan *c)
@@ -230,8 +203,8 @@ static int out_wait(struct tern_chan *c)
 	struct wait w = { .bounded = c->far < c->listeners,
 			  .call = "tern_chan_put",
 			  .lack = "channel full",
-			  .way = c->ranks == 1 ? "to" : NULL,
-			  .whom = c->ranks == 1 ? c->rank[0] + 1 : 0,
+			  .way = c->listeners == 1 ? "to" : NULL,
+			  .whom = c->listeners == 1 ? c->listener[0].rank + 1 : 0,
 			  .rule = "a put into a channel without room",
 			  .arg = c,
 			  .stop = out_push };
@@ -292,9 +265,7 @@ __attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_c
 {
 	tern_out spill = { chan_spill(c) + 1, -8, c };
 	tern_out *o = out_real(&spill);
-	c->trouble = out_told(c);
-	if (!c->trouble)
-		c->trouble = out_settle(o);
+	c->trouble = out_settle(o);
 	if (c->trouble)
 		return out_spill(c);
 	tern_chan_put8_(o, chan_spill(c)->word[LINE_WORDS - 1]);
@@ -312,8 +283,7 @@ struct tern_chan_place tern_chan_next_leaf_(tern_chan *c, struct tern_chan_line 
 	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
 		return turn_spilt(c);
 	out_wake(c);
-	return c->leaf < out_limit(c) && !c->cut ? out_enter(c)
-						 : out_spill(c); /* there it is told */
+	return c->leaf < out_limit(c) ? out_enter(c) : out_spill(c);
 }
 
 /* -- Marks ------------------------------------------------------------------------------------- */
@@ -341,7 +311,7 @@ int(tern_chan_end)(tern_out *o)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	o = out_real(o);
-	int rc = out_refused(o->chan);
+	int rc = rules_forked(o->chan->chans->e);
 	if (!rc)
 		rc = out_settle(o);
 	if (!rc)
@@ -367,9 +337,7 @@ int(tern_chan_call)(tern_out *o, unsigned id)
 				 "both sides register it with tern_chan_on()",
 				 id, s->e->t->rank);
 	o = out_real(o);
-	int rc = out_told(o->chan);
-	if (!rc)
-		rc = out_settle(o);
+	int rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_CALL | (uint64_t)id << ITEM_BITS);
 	return out_done(o, rc);
@@ -397,9 +365,6 @@ int(tern_chan_room)(tern_out *o, size_t bytes)
 		return error_set(-EMSGSIZE,
 				 "room for %zu bytes was asked for; a channel has %d at most",
 				 bytes, PIPE_WORDS * 8);
-	int rc = out_told(c);
-	if (rc)
-		return rc;
 	size_t has = out_next_leaf(o) ? leaf_room(o) : 0;
 	if (words <= has)
 		return 0;
@@ -427,7 +392,7 @@ int(tern_chan_put)(tern_out *o, const void *data, size_t len)
 	const char *from = data;
 	struct endpoint *e = o->chan->chans->e;
 	o = out_real(o);
-	int rc = out_refused(o->chan);
+	int rc = rules_forked(e);
 	if (!rc)
 		rc = (tern_chan_room)(o, len);
 	if (rc == -EAGAIN || (rc == -EMSGSIZE && !e->turn)) /* if it may not wait, nothing is put */
@@ -450,7 +415,7 @@ int(tern_chan_put_some)(tern_out *o, const void *data, size_t len, size_t *done)
 	const char *from = data;
 	size_t most = *done + PIPE_WORDS * 8;
 	o = out_real(o);
-	int rc = out_refused(o->chan);
+	int rc = rules_forked(o->chan->chans->e);
 	while (!rc && *done < len && *done < most) {
 		if (!out_next_leaf(o)) {
 			rc = out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);

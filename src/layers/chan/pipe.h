@@ -27,7 +27,6 @@
 
 enum {
 	PIPE_LEAVES = 4,
-	PIPE_READERS = 16, /* of one ring; more are reached through relays */
 	LEAF_LINES = TERN_CHAN_LEAF / TERN_LINE - 1,
 	LINE_WORDS = TERN_CHAN_FULL / 8,
 	LEAF_WORDS = LEAF_LINES * LINE_WORDS,
@@ -57,7 +56,6 @@ enum pipe_state {
 	PIPE_OPEN,
 	PIPE_CLOSED, /* the sending end was closed */
 	PIPE_LEFT,   /* its rank left without closing it */
-	PIPE_DEAD,   /* its rank, or a relay before it, has died */
 };
 
 enum reader_state {
@@ -77,14 +75,18 @@ struct pipe {
 	struct leaf leaf[PIPE_LEAVES];
 	struct leaf_head guard;
 	_Atomic uint32_t state; /* enum pipe_state */
-	_Atomic uint32_t who;   /* left or died, when it is not open */
-	struct reader reader[PIPE_READERS];
+	struct reader reader[]; /* one for each rank of the list */
 };
 
 _Static_assert(sizeof(struct leaf) == TERN_CHAN_LEAF, "leaves lie side by side");
 _Static_assert(sizeof(struct leaf_head) == TERN_LINE, "a control line is a line");
 
-void pipe_init(struct pipe *r);
+static inline size_t pipe_bytes(size_t readers)
+{
+	return sizeof(struct pipe) + readers * sizeof(struct reader);
+}
+
+void pipe_init(struct pipe *r, unsigned readers);
 static inline void reader_set(struct reader *r, enum reader_state state)
 {
 	/* chan.R8, release; acquired in out_listens(): it has read what it wanted. */

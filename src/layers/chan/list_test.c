@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One sender, many readers: in one ring, and through relays. One thread plays all ranks. */
+/* One sender, many readers of one ring. One thread plays all ranks. */
 #include "lib/chan_pair.h"
 #include "lib/chance.h"
 #include "mem/mem.h"
@@ -122,10 +122,8 @@ static void everybody_gets_everything(uint32_t n, struct chance *c)
 	flow(c, check_scaled(20000));
 	CHECK_IS(tern_chan_close(to), 0);
 	drain_all(-EPIPE);
-	for (uint32_t r = 1; r <= n; r++) {
-		CHECK(chans_of(local[r])->relays == NULL); /* their work is done */
+	for (uint32_t r = 1; r <= n; r++)
 		CHECK_IS(tern_chan_close(from[r]), 0);
-	}
 	chan_settle();
 	for (uint32_t r = 0; r <= n; r++) {
 		chans_sweep(chans_of(local[r]));
@@ -143,31 +141,10 @@ TEST(every_rank_of_a_list_gets_all_that_is_put)
 		everybody_gets_everything(sizes[i], &c);
 }
 
-TEST(a_list_so_long_that_relays_have_relays_works_too)
+TEST(a_long_list_works_too)
 {
 	struct chance c = { check_seed() };
 	everybody_gets_everything(CHECK_SLOWER > 1 ? 150 : 199, &c);
-}
-
-static unsigned relays_of(uint32_t r)
-{
-	unsigned n = 0;
-	for (struct tern_chan *c = chans_of(local[r])->first; c; c = c->next)
-		n += c->sends && !c->fills;
-	return n;
-}
-
-TEST(one_ring_serves_sixteen_ranks_and_relays_come_with_the_seventeenth)
-{
-	many_open(16);
-	CHECK_IS(to->listeners, 16);
-	CHECK_IS(relays_of(1), 0);
-	local_close();
-	many_open(17);
-	CHECK_IS(to->listeners, 16);
-	CHECK_IS(relays_of(1), 1);
-	CHECK_IS(relays_of(2), 0);
-	local_close();
 }
 
 /* -- Readers that go --------------------------------------------------------------------------- */
@@ -195,114 +172,12 @@ TEST(a_reader_that_closes_or_leaves_is_not_waited_for)
 {
 	for (int closes = 0; closes < 2; closes++) {
 		one_goes(3, 2, closes);
-		one_goes(40, 10, closes); /* reads from the first ring */
-		one_goes(40, 35, closes); /* from a relay's */
-	}
-	one_goes(40, 1, true); /* the relay itself: it goes on relaying */
-}
-
-TEST(when_a_relay_leaves_those_behind_it_are_told_and_the_others_go_on)
-{
-	struct chance c = { check_seed() };
-	many_open(40);
-	REQUIRE(relays_of(1) == 1);
-	flow(&c, 5000);
-	local_close_one(1);
-	from[1] = NULL;
-	chan_settle();
-	unsigned told = 0;
-	for (uint32_t r = 2; r <= 40; r++) {
-		if (ends[r].chan->feeder != 1)
-			continue;
-		uint64_t value;
-		while (tern_chan_information(&ends[r]) != TERN_CHAN_CLOSED)
-			REQUIRE(get_next(r));
-		CHECK_IS(tern_chan_get(&ends[r], &value, sizeof value), -ESHUTDOWN);
-		CHECK(sentence_has(-ESHUTDOWN, "rank 1 has left"));
-		from[r] = NULL;
-		told++;
-	}
-	CHECK(told >= 10);
-	flow(&c, 10000);
-	CHECK_IS(tern_chan_close(to), 0);
-	drain_all(-EPIPE);
-	local_close();
-}
-
-/* One of the calls that put something, or ask whether it can be; how many words it takes. */
-enum { CALLS = 8 };
-static int put_by(unsigned call, unsigned *words)
-{
-	const uint64_t two[2] = { 0 }, three[3] = { 0 };
-	size_t done = 0;
-	*words = call == 0 ? LEAF_WORDS + 1 : 1; /* inline, until its leaf is full */
-	switch (call) {
-	case 0:
-		return tern_chan_put(&out, &(uint64_t){ 0 }, sizeof(uint64_t));
-	case 1:
-		return tern_chan_put(&out, three, sizeof three);
-	case 2:
-		return tern_chan_put_some(&out, two, 16, &done);
-	case 3:
-		return tern_chan_end(&out);
-	case 4:
-		return tern_chan_call(&out, 3);
-	case 5:
-		return tern_chan_room(&out, 8);
-	case 6:
-		*words = LEAF_WORDS + 1;
-		return try_put(&out, 0);
-	default:
-		*words = LEAF_WORDS + 1;
-		return tern_chan_put(&out, two, 16);
+		one_goes(40, 1, closes);
+		one_goes(40, 35, closes);
 	}
 }
 
-/* `goes` leaves, and `cut` ranks lie behind it. */
-static void check_sender_told(uint32_t n, uint32_t goes, unsigned cut, unsigned call)
-{
-	unsigned words;
-	char behind[64], relay[32];
-	snprintf(behind, sizeof behind, "does not reach %u of its ranks", cut);
-	snprintf(relay, sizeof relay, "rank %u, which passed it on", goes);
-	many_open(n);
-	local_close_one(goes);
-	serve();
-	int rc = put_by(call, &words);
-	for (unsigned i = 1; !rc && i < words; i++)
-		rc = put_by(call, &words);
-	if (!CHECK_IS(rc, -ESHUTDOWN) ||
-	    !CHECK(sentence_has(rc, behind) && sentence_has(rc, relay)))
-		printf("    in call %u\n", call);
-	CHECK_IS(put_by(call, &words), 0); /* once */
-	local_close();
-}
-
-TEST(the_sender_is_told_once_that_a_relay_has_left_whatever_it_calls_next)
-{
-	for (unsigned call = 0; call < CALLS; call++)
-		check_sender_told(40, 1, 13, call);
-}
-
-TEST(the_sender_is_told_of_a_relay_behind_a_relay)
-{
-	check_sender_told(199, 9, 8, 5);
-}
-
-TEST(what_has_come_to_a_relay_is_passed_on_before_it_leaves)
-{
-	many_open(20);
-	for (int i = 0; i < 100; i++)
-		CHECK_IS(put_next(), 0);
-	for (uint32_t r = 1; r < 20; r++)
-		local_close_one(r); /* none of them has polled since */
-	while (got[20] < put && get_next(20))
-		;
-	CHECK_IS(got[20], put);
-	local_close();
-}
-
-TEST(when_the_sender_leaves_that_goes_through_relays_too)
+TEST(when_the_sender_leaves_all_get_what_it_put_and_then_its_name)
 {
 	struct chance c = { check_seed() };
 	many_open(40);
@@ -325,7 +200,7 @@ TEST(when_all_readers_have_gone_puts_fail)
 	int rc = 0;
 	for (unsigned i = 0; !rc && i < 4 * PIPE_LEAVES * LEAF_WORDS; i++) {
 		rc = try_put(&out, i);
-		serve(); /* a relay learns it from its own ring */
+		serve(); /* of ranks that are far, a poll hears it */
 	}
 	CHECK_IS(rc, -EPIPE);
 	local_close();
