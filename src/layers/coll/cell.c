@@ -121,36 +121,29 @@ static void piece_combine(const struct run *r, const struct near_step *s)
 }
 
 /*
- * The order in which the root of a reduction combines: from itself on, or, where that matters, from
- * the first member on.
+ * At the root of a reduction, whose own data lies in no cell: from itself on, or, where the order
+ * matters, from the first member on. In place, and with members before the root, its data is needed
+ * later: then the first member's cell takes the sum.
  */
-uint32_t sum_member(const struct run *r, const struct near_step *s, uint32_t k)
-{
-	uint32_t n = r->team->near.n, member = k + (r->combine.ordered ? 0 : s->root);
-	return member < n ? member : member - n;
-}
-
-/*
- * In place, and with members before the root, its data is needed later: then the first member's
- * cell takes the sum.
- */
-void sum_add(const struct run *r, const struct near_step *s, uint64_t round, size_t at,
-	     size_t chunk, uint32_t k)
+static void root_combine(const struct run *r, const struct near_step *s)
 {
 	const tern_team *team = r->team;
-	uint32_t member = sum_member(r, s, k);
-	const char *own = s->in + at, *from = own;
-	char *out = s->out + at, *sum = out;
-	if (member != s->root)
-		from = (const char *)data_of(team, member, round, chunk);
-	if (out == own && sum_member(r, s, 0) != s->root)
-		sum = (char *)data_of(team, 0, round, chunk);
-	if (k)
-		combine_apply(&r->combine, sum, from, chunk / r->combine.size);
-	else if (sum != from)
-		memcpy(sum, from, chunk);
-	if (k == team->near.n - 1 && sum != out)
-		memcpy(out, sum, chunk);
+	uint32_t n = team->near.n, first = r->combine.ordered ? 0 : s->root;
+	const char *own = s->in + s->done;
+	char *out = s->out + s->done, *sum = out;
+	if (out == own && first != s->root)
+		sum = (char *)data_of(team, first, team->round, s->chunk);
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = (first + k) % n;
+		const char *from =
+			i == s->root ? own : (char *)data_of(team, i, team->round, s->chunk);
+		if (k)
+			combine_apply(&r->combine, sum, from, s->chunk / r->combine.size);
+		else if (sum != from)
+			memcpy(sum, from, s->chunk);
+	}
+	if (sum != out)
+		memcpy(out, sum, s->chunk);
 }
 
 void cells_take(const struct run *r, const struct near_step *s)
@@ -165,7 +158,9 @@ void cells_take(const struct run *r, const struct near_step *s)
 			memcpy(s->out + s->done, data_of(team, s->root, team->round, s->chunk),
 			       s->chunk);
 		break;
-	case NEAR_REDUCE: /* the root has summed */
+	case NEAR_REDUCE:
+		if (me == s->root)
+			root_combine(r, s);
 		break;
 	case NEAR_ALLREDUCE:
 		data_combine(r, s, n - 1, s->chunk, 0, s->chunk);

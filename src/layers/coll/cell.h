@@ -44,10 +44,6 @@ void cell_fill(const tern_team *team, const struct near_step *s, uint64_t round,
 	       size_t chunk);
 /* Takes what the team's round has brought, where no slices are combined. */
 void cells_take(const struct run *r, const struct near_step *s);
-/* The k-th member whose data the root of a reduction combines, and combining it. */
-uint32_t sum_member(const struct run *r, const struct near_step *s, uint32_t k);
-void sum_add(const struct run *r, const struct near_step *s, uint64_t round, size_t at,
-	     size_t chunk, uint32_t k);
 /* Combines this member's slice, and takes the slices of all. */
 void slice_combine(const struct run *r, const struct near_step *s);
 void slices_take(const struct run *r, const struct near_step *s);

@@ -76,35 +76,18 @@ static void reduce_tree(struct run *r, const struct members *p, uint32_t root, v
 
 /* -- Rings ------------------------------------------------------------------------------------- */
 
-/* Parts of `data` go around; in the end everybody has all. Member i begins with part i + shift. */
+/* Parts of `data` go around; in the end everybody has all. Member i begins with part i. */
 static void ring_allgather(struct run *r, const struct members *p, char *data, size_t len,
-			   size_t unit, uint32_t shift, unsigned tag)
+			   size_t unit, unsigned tag)
 {
 	uint32_t n = p->n, to = rank_at(p, p->me, 1), from = rank_at(p, p->me, n - 1);
 	for (uint32_t k = 0; k + 1 < n; k++) {
-		uint32_t out = (p->me + shift + n - k) % n, in = (out + n - 1) % n;
+		uint32_t out = (p->me + n - k) % n, in = (out + n - 1) % n;
 		step_recv(r, from, tag + k, data + part_at(len, n, in) * unit,
 			  part_len(len, n, in) * unit);
 		step_send(r, to, tag + k, data + part_at(len, n, out) * unit,
 			  part_len(len, n, out) * unit);
 		step_wait(r);
-	}
-}
-
-/* Afterwards member i has part i + 1 of the combined `data`. */
-static void ring_reduce(struct run *r, const struct members *p, char *data, char *temp, size_t n,
-			unsigned tag)
-{
-	uint32_t members = p->n, to = rank_at(p, p->me, 1), from = rank_at(p, p->me, members - 1);
-	size_t unit = r->combine.size;
-	for (uint32_t k = 0; k + 1 < members; k++) {
-		uint32_t out = (p->me + members - k) % members, in = (out + members - 1) % members;
-		char *at = data + part_at(n, members, in) * unit;
-		step_recv(r, from, tag + k, temp, part_len(n, members, in) * unit);
-		step_send(r, to, tag + k, data + part_at(n, members, out) * unit,
-			  part_len(n, members, out) * unit);
-		step_wait(r);
-		step_combine(r, at, temp, part_len(n, members, in));
 	}
 }
 
@@ -145,25 +128,15 @@ void far_reduce(struct run *r, const struct members *p, uint32_t root, const voi
 		size_t n)
 {
 	size_t bytes = n * r->combine.size;
+	if (bytes > FAR_FEW && n >= p->n) {
+		far_ordered(r, p, root, in, out, n);
+		return;
+	}
 	char *scratch = run_scratch(r, 2 * bytes);
 	if (!scratch)
 		return;
 	step_copy(r, scratch, in, bytes);
-	if (bytes <= FAR_FEW || n < p->n) {
-		reduce_tree(r, p, root, scratch, scratch + bytes, n);
-	} else {
-		ring_reduce(r, p, scratch, scratch + bytes, n, 0);
-		for (uint32_t i = 0; i < p->n; i++) {
-			uint32_t part = (i + 1) % p->n;
-			char *at = scratch + part_at(n, p->n, part) * r->combine.size;
-			size_t len = part_len(n, p->n, part) * r->combine.size;
-			if (p->me == root && i != root)
-				step_recv(r, p->rank[i], 0xffff, at, len);
-			else if (p->me == i && i != root)
-				step_send(r, p->rank[root], 0xffff, at, len);
-		}
-		step_wait(r);
-	}
+	reduce_tree(r, p, root, scratch, scratch + bytes, n);
 	if (p->me == root)
 		step_copy(r, out, scratch, bytes);
 }
@@ -207,15 +180,13 @@ void far_allreduce(struct run *r, const struct members *p, void *data, size_t n)
 	size_t bytes = n * r->combine.size;
 	if (p->n < 2)
 		return;
-	char *temp = run_scratch(r, bytes);
-	if (!temp)
+	if (bytes > FAR_FEW && n >= p->n) {
+		far_ordered(r, p, UINT32_MAX, data, data, n);
 		return;
-	if (bytes <= FAR_FEW || n < p->n) {
-		allreduce_doubling(r, p, data, temp, n);
-	} else {
-		ring_reduce(r, p, data, temp, n, 0);
-		ring_allgather(r, p, data, n, r->combine.size, 1, 0x4000);
 	}
+	char *temp = run_scratch(r, bytes);
+	if (temp)
+		allreduce_doubling(r, p, data, temp, n);
 }
 
 /* Where part i of n elements begins: by `cuts`, or, if that is NULL, in nearly equal parts. */
@@ -234,15 +205,16 @@ static char *parts_exchange(struct run *r, const struct members *p, const char *
 	if (!scratch)
 		return NULL;
 	step_copy(r, scratch + p->me * mine * unit, from + at * unit, mine * unit);
-	for (uint32_t k = 1; k < p->n; k++) {
+	for (uint32_t k = 1; k < p->n && mine; k++) {
 		uint32_t i = (p->me + p->n - k) % p->n;
 		step_recv(r, p->rank[i], 0, scratch + i * mine * unit, mine * unit);
 	}
 	for (uint32_t k = 1; k < p->n; k++) {
 		uint32_t i = (p->me + k) % p->n;
 		at = cut_at(cuts, n, p->n, i);
-		step_send(r, p->rank[i], 0, from + at * unit,
-			  (cut_at(cuts, n, p->n, i + 1) - at) * unit);
+		size_t len = cut_at(cuts, n, p->n, i + 1) - at;
+		if (len)
+			step_send(r, p->rank[i], 0, from + at * unit, len * unit);
 	}
 	step_wait(r);
 	return scratch;
@@ -277,7 +249,7 @@ void far_ordered(struct run *r, const struct members *p, uint32_t root, const vo
 	if (p->me == root || root >= p->n)
 		step_copy(r, to + part_at(n, p->n, p->me) * unit, scratch, mine * unit);
 	if (root >= p->n) {
-		ring_allgather(r, p, out, n, unit, 0, 1);
+		ring_allgather(r, p, out, n, unit, 1);
 		return;
 	}
 	for (uint32_t i = 0; i < p->n && p->me == root; i++)
@@ -292,8 +264,8 @@ void far_ordered(struct run *r, const struct members *p, uint32_t root, const vo
 /* -- Scans ------------------------------------------------------------------------------------- */
 
 /* Member i combines part i from the first member on, and tells each one how far that is there. */
-static void scan_ordered(struct run *r, const struct members *p, const void *in, char *out,
-			 size_t n, bool inclusive)
+void far_scan(struct run *r, const struct members *p, const void *in, char *out, size_t n,
+	      bool inclusive)
 {
 	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me) * unit;
 	char *part = parts_exchange(r, p, in, n, NULL), *sum = run_scratch(r, mine);
@@ -301,7 +273,7 @@ static void scan_ordered(struct run *r, const struct members *p, const void *in,
 	if (!part || !sum)
 		return;
 	for (uint32_t i = 0; p->me >= first && i < p->n; i++)
-		if (i != p->me)
+		if (i != p->me && part_len(n, p->n, i))
 			step_recv(r, p->rank[i], 1, out + part_at(n, p->n, i) * unit,
 				  part_len(n, p->n, i) * unit);
 	step_copy(r, sum, part, mine);
@@ -311,62 +283,12 @@ static void scan_ordered(struct run *r, const struct members *p, const void *in,
 			step_combine(r, sum, part + i * mine, mine / unit);
 		if (i >= first && i == p->me)
 			step_copy(r, own, sum, mine);
-		else if (i >= first)
+		else if (i >= first && mine)
 			step_send(r, p->rank[i], 1, sum, mine);
 		if (i && !inclusive)
 			step_combine(r, sum, part + i * mine, mine / unit);
 	}
 	step_wait(r);
-}
-
-/*
- * Doubling: after k rounds a member has combined itself with the 2^k - 1 before it. `sum` includes
- * it, `before` does not.
- */
-static void scan_doubling(struct run *r, const struct members *p, const void *in, void *out,
-			  size_t n, bool inclusive)
-{
-	size_t bytes = n * r->combine.size;
-	char *sum = run_scratch(r, 3 * bytes);
-	if (!sum)
-		return;
-	char *temp = sum + bytes, *before = sum + 2 * bytes;
-	bool has = false;
-	step_copy(r, sum, in, bytes);
-	for (uint32_t d = 1, tag = 0; d < p->n; d *= 2, tag++) {
-		if (p->me >= d)
-			step_recv(r, p->rank[p->me - d], tag, temp, bytes);
-		if (p->me + d < p->n)
-			step_send(r, p->rank[p->me + d], tag, sum, bytes);
-		step_wait(r);
-		if (p->me < d)
-			continue;
-		if (!inclusive) { /* before = temp op before */
-			if (has) {
-				step_copy(r, out, temp, bytes);
-				step_combine(r, out, before, n);
-				step_copy(r, before, out, bytes);
-			} else {
-				step_copy(r, before, temp, bytes);
-			}
-			has = true;
-		}
-		step_combine(r, temp, sum, n);
-		step_copy(r, sum, temp, bytes);
-	}
-	if (inclusive)
-		step_copy(r, out, sum, bytes);
-	else if (has)
-		step_copy(r, out, before, bytes);
-}
-
-void far_scan(struct run *r, const struct members *p, const void *in, void *out, size_t n,
-	      bool inclusive)
-{
-	if (r->combine.ordered)
-		scan_ordered(r, p, in, out, n, inclusive);
-	else
-		scan_doubling(r, p, in, out, n, inclusive);
 }
 
 /* -- Gathering ----------------------------------------------------------------------------------
@@ -428,7 +350,7 @@ void far_allgather(struct run *r, const struct members *p, const void *in, size_
 		return;
 	}
 	step_copy(r, out + p->me * len, in, len);
-	ring_allgather(r, p, out, p->n * len, 1, 0, 0);
+	ring_allgather(r, p, out, p->n * len, 1, 0);
 }
 
 /* Short ones go at once, long ones pair by pair, so that no member is sent to by all. */

@@ -11,7 +11,7 @@ void far_broadcast(struct run *r, const struct members *p, uint32_t root, void *
 void far_reduce(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
 		size_t n);
 void far_allreduce(struct run *r, const struct members *p, void *data, size_t n);
-void far_scan(struct run *r, const struct members *p, const void *in, void *out, size_t n,
+void far_scan(struct run *r, const struct members *p, const void *in, char *out, size_t n,
 	      bool inclusive);
 void far_gather(struct run *r, const struct members *p, uint32_t root, const void *in, size_t len,
 		char *out);

@@ -178,22 +178,6 @@ static void groups_double(struct run *r, char *all, size_t len)
 	}
 }
 
-/* Each round passes one group on. */
-static void groups_ring(struct run *r, char *all, size_t len)
-{
-	const tern_team *team = r->team;
-	const struct members *p = &team->heads;
-	uint32_t n = p->n;
-	for (uint32_t k = 0; k + 1 < n; k++) {
-		uint32_t out = (p->me + n - k) % n, in = (out + n - 1) % n;
-		step_recv(r, p->rank[(p->me + n - 1) % n], k, all + turned_at(team, in) * len,
-			  group_size(team, in) * len);
-		step_send(r, p->rank[(p->me + 1) % n], k, all + turned_at(team, out) * len,
-			  group_size(team, out) * len);
-		step_wait(r);
-	}
-}
-
 void levels_allgather(struct run *r, const void *in, size_t len, char *out)
 {
 	const tern_team *team = r->team;
@@ -202,12 +186,10 @@ void levels_allgather(struct run *r, const void *in, size_t len, char *out)
 	if (head && !all)
 		return;
 	level_near(r, NEAR_GATHER, 0, in, all, len);
-	if (head && team->all.n * len <= LEVELS_FEW)
+	if (head) {
 		groups_double(r, all, len);
-	else if (head)
-		groups_ring(r, all, len);
-	if (head)
 		step_call(r, turned_spread, out, all, len);
+	}
 	level_near(r, NEAR_BROADCAST, 0, out, out, team->all.n * len);
 }
 

@@ -247,12 +247,6 @@ void near_doze(tern_team *team, bool begin)
 
 /* -- Turns ------------------------------------------------------------------------------------ */
 
-/* Whether this member is the root of a reduction, and combines everybody's data itself. */
-static bool near_sums(const tern_team *team, const struct near_step *s)
-{
-	return s->kind == NEAR_REDUCE && team->near.me == s->root && !near_sliced(team, s);
-}
-
 static void step_open(tern_team *team, struct near_step *s)
 {
 	if (s->kind == NEAR_BARRIER)
@@ -261,7 +255,7 @@ static void step_open(tern_team *team, struct near_step *s)
 		s->len = s->varied->longest[1]; /* which a step before has found out */
 	s->direct = direct_may(team, s);
 	s->chunk = near_chunk(team, s, 0);
-	if (!near_writes(team, s, team->near.me) && !near_sums(team, s))
+	if (!near_writes(team, s, team->near.me))
 		s->filled = s->len;
 }
 
@@ -284,57 +278,8 @@ static void round_leave(tern_team *team, struct near_step *s, bool all)
 	round_skip(team, s);
 }
 
-/* Rounds whose sum the root may begin. */
-static void sums_open(tern_team *team, struct near_step *s)
-{
-	for (; s->filled < s->len && s->ahead < OUTBOX_PLACES; s->ahead++) {
-		s->summed[(team->round + s->ahead) % OUTBOX_PLACES] = 0;
-		s->filled += near_chunk(team, s, s->filled);
-	}
-}
-
-/*
- * Whether the next member of a sum has come: `i` rounds ahead of the team's. One that has not come
- * in the round before is not looked for: it writes them in order.
- */
-static bool sum_next(const struct run *r, const struct near_step *s, uint32_t i)
-{
-	const tern_team *team = r->team;
-	uint64_t round = team->round + i;
-	uint32_t k = s->summed[round % OUTBOX_PLACES], member = sum_member(r, s, k);
-	if (k == (i ? s->summed[(round - 1) % OUTBOX_PLACES] : team->near.n))
-		return false;
-	return member == s->root || atomic_load(&cell_of(team, member, round)->ready) > round;
-}
-
-/*
- * The root combines what has come, in all rounds that it has begun, and leaves the first one when
- * that is whole. So little is left to do when the last member comes.
- */
-static bool sums_turn(struct run *r, struct near_step *s)
-{
-	tern_team *team = r->team;
-	size_t most = near_most(team, s);
-	for (uint32_t i = 0; i < s->ahead; i++) {
-		uint64_t round = team->round + i;
-		size_t at = s->done + i * most, chunk = near_chunk(team, s, at);
-		uint16_t *k = &s->summed[round % OUTBOX_PLACES];
-		for (; sum_next(r, s, i); ++*k)
-			sum_add(r, s, round, at, chunk, *k);
-		if (i == 0 && *k == team->near.n) {
-			round_leave(team, s, true);
-			return true;
-		}
-	}
-	return false;
-}
-
 static void rounds_fill(tern_team *team, struct near_step *s)
 {
-	if (near_sums(team, s)) {
-		sums_open(team, s);
-		return;
-	}
 	/* Never over what this member wrote and has not left: fewer than `back`. */
 	uint32_t back = near_back(team, s), most = team->coll->e->waiting.spin ? AHEAD_FEW : back;
 	while (s->filled < s->len && s->ahead < most) {
@@ -392,19 +337,9 @@ bool near_turn(struct run *r, struct near_step *s)
 			return true;
 		if (near_full(s))
 			return false;
-		if (!(near_sums(r->team, s)   ? sums_turn(r, s)
-		      : s->phase == NEAR_WAIT ? round_wait(r, s)
-					      : round_slices(r, s)))
+		if (!(s->phase == NEAR_WAIT ? round_wait(r, s) : round_slices(r, s)))
 			return false;
 	}
-}
-
-static bool sums_ready(const struct run *r, const struct near_step *s)
-{
-	for (uint32_t i = 0; i < s->ahead; i++)
-		if (sum_next(r, s, i))
-			return true;
-	return false;
 }
 
 bool near_ready(const struct run *r, const struct near_step *s)
@@ -418,8 +353,6 @@ bool near_ready(const struct run *r, const struct near_step *s)
 		return cell_free(team, team->round, near_back(team, s), &all_left);
 	if (s->phase == NEAR_READ)
 		return true;
-	if (near_sums(team, s))
-		return sums_ready(r, s);
 	near_needs(team, s, &first, &end);
 	first = s->seen > first ? s->seen : first;
 	return numbers_look(team, s->phase == NEAR_SLICES, first, end) >= end;

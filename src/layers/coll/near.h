@@ -65,8 +65,6 @@ struct near_step {
 	uint32_t ahead; /* rounds whose cell is written, and that are not left */
 	enum near_phase phase;
 	uint32_t seen; /* members from the first on whose number has come */
-	uint16_t
-		summed[OUTBOX_PLACES]; /* members whose data the root has combined, of each round */
 	struct varied *varied;
 	bool direct;  /* the kernel moves it; see direct.c */
 	size_t moved; /* bytes of the block that it reads */

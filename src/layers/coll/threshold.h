@@ -12,7 +12,6 @@
 	X(MOVING_FEW, 4 << 10, "the same, of gathering and scattering")                   \
 	X(REDUCE_SHORT, 8 << 10, "the root combines alone")                               \
 	X(PIECE_LEAST, 8 << 10, "in one piece")                                           \
-	X(LEVELS_FEW, 16 << 10, "two levels: as few messages in a row as there can be")   \
 	X(SLICED_LEAST, 32 << 10, "sliced, in one piece")                                 \
 	X(DIRECT_LEAST, 32 << 10, "the kernel moves it")                                  \
 	X(DIRECT_FEW, 64 << 10, "the kernel moves it between few members")                \
