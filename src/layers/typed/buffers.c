@@ -62,10 +62,11 @@ static int close_queue(struct typed *y, struct type_queue *s)
 	if (why)
 		return error_set(-EBUSY, "type %u of rank %u cannot be closed: %s", s->type,
 				 y->e->t->rank, why);
-	for (struct type_queue *m = s; m; m = type_queue_next(m))
-		m->closing = true;
-	while (s->first)
-		buf_slot_drop(y, buf_slot_pop(s));
+	while (s->first) { /* its own buffers end with it */
+		struct buf_slot *l = buf_slot_pop(s);
+		if (l->queue->type != s->type)
+			buf_slot_drop(y, l);
+	}
 	for (struct type_queue *m = s, *more; m; m = more) {
 		more = type_queue_next(m);
 		type_queue_unmake(y, m);

@@ -161,11 +161,11 @@ TEST(a_type_that_cannot_be_closed_takes_messages_in_all_its_buffers)
 	local_open(2);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, 100, 1, 0), 0);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, 100, 1, 0), 0);
-	struct bufpool *k = &typed_of(local[1])->queue[TYPE]->more->pool;
-	struct bufpool_claim c;
-	CHECK(bufpool_take(k, 0, &c)); /* a message is landing there */
+	struct type_queue *more = typed_of(local[1])->queue[TYPE]->more;
+	uint32_t c;
+	CHECK(bufpool_take(&more->pool, 0, &c)); /* a message is landing there */
 	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
-	bufpool_put(k, c.at, c.index);
+	bufpool_put(&more->pool, more->slot[c].at, c);
 	CHECK_IS(send_to(1, TYPE, 100, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 100, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 100, TERN_BUF_NOWAIT), -EAGAIN);
@@ -270,7 +270,7 @@ TEST(a_sender_that_knows_nothing_of_the_closing_yet_takes_no_buffer)
 	local_open(2);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	struct bufpool k = typed_of(local[1])->queue[TYPE]->pool;
-	struct bufpool_claim c;
+	uint32_t c;
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	local_settle();

@@ -54,11 +54,6 @@ struct bufpool {
 	_Atomic uint32_t *now;
 };
 
-/* A buffer that was taken, and the word that says so. */
-struct bufpool_claim {
-	uint32_t index, at;
-};
-
 static inline uint64_t bufpool_word(const struct bufpool *k, uint32_t index, uint32_t rank)
 {
 	return (uint64_t)k->generation << 32 | (uint64_t)index << 16 | rank;
@@ -122,19 +117,18 @@ static inline bool bufpool_open(const struct bufpool *k)
 }
 
 /* Makes a free buffer `rank`'s, or takes it out for closing. */
-static inline bool bufpool_claim(struct bufpool *k, uint32_t at, uint32_t rank,
-				 struct bufpool_claim *c)
+static inline bool bufpool_claim(struct bufpool *k, uint32_t at, uint32_t rank, uint32_t *index)
 {
 	uint64_t word = bufpool_read(k, at);
-	*c = (struct bufpool_claim){ bufpool_index(word), at };
+	*index = bufpool_index(word);
 	/* typed.R1, acquire. A look first: a failed swap would take the line from its owner. */
-	return bufpool_is(k, word, BUFPOOL_FREE) && c->index < k->count &&
+	return bufpool_is(k, word, BUFPOOL_FREE) && *index < k->count &&
 	       atomic_compare_exchange_strong_explicit(&k->word[at], &word,
-						       bufpool_word(k, c->index, rank),
+						       bufpool_word(k, *index, rank),
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* Puts a free buffer into the word: the owner, or a sender that had claimed it there. */
+/* The owner puts a free buffer into the word. */
 static inline void bufpool_put(struct bufpool *k, uint32_t at, uint32_t index)
 {
 	/* typed.R1, release. */
@@ -148,25 +142,25 @@ static inline uint32_t bufpool_step(const struct bufpool *k, uint32_t at)
 }
 
 /* Takes the buffer in the next word for `rank`, if that is free. */
-static inline bool bufpool_take_next(struct bufpool *k, uint32_t rank, struct bufpool_claim *c)
+static inline bool bufpool_take_next(struct bufpool *k, uint32_t rank, uint32_t *index)
 {
-	if (!bufpool_claim(k, k->next, rank, c))
+	if (!bufpool_claim(k, k->next, rank, index))
 		return false;
 	k->next = bufpool_step(k, k->next);
 	return true;
 }
 
 /* Takes any free buffer for `rank`; false if there is none. */
-static inline bool bufpool_take(struct bufpool *k, uint32_t rank, struct bufpool_claim *c)
+static inline bool bufpool_take(struct bufpool *k, uint32_t rank, uint32_t *index)
 {
 	if (!k->count)
 		return false;
-	if (bufpool_take_next(k, rank, c))
+	if (bufpool_take_next(k, rank, index))
 		return true;
 	uint32_t at = (k->next | (WORDS_OF_LINE - 1)) + 1;
 	for (uint32_t n = 0; n < k->words; n++, at++) {
 		at = at < k->words ? at : 0;
-		if (!bufpool_claim(k, at, rank, c))
+		if (!bufpool_claim(k, at, rank, index))
 			continue;
 		k->next = bufpool_step(k, at);
 		return true;

@@ -38,8 +38,8 @@ static struct bufpool bufpool_made(uint32_t count, uint32_t generation)
 
 static int take(struct bufpool *k, uint32_t rank)
 {
-	struct bufpool_claim c;
-	return bufpool_take(k, rank, &c) ? (int)c.index : NONE;
+	uint32_t c;
+	return bufpool_take(k, rank, &c) ? (int)c : NONE;
 }
 
 static uint32_t take_all(struct bufpool *k, uint32_t rank)
@@ -94,13 +94,13 @@ TEST(every_buffer_is_taken_once_and_again_when_it_is_free)
 TEST(in_a_stream_each_free_buffer_is_found_at_once_in_whatever_order_they_came_back)
 {
 	struct bufpool k = bufpool_made(20, 5);
-	struct bufpool_claim c[3];
+	uint32_t c[3];
 	for (int round = 0; round < 500; round++) {
 		for (int i = 0; i < 3; i++)
 			CHECK(bufpool_take_next(&k, 1, &c[i]));
-		pass((int)c[1].index);
-		pass((int)c[2].index);
-		pass((int)c[0].index);
+		pass((int)c[1]);
+		pass((int)c[2]);
+		pass((int)c[0]);
 	}
 	CHECK_IS(bufpool_count_free(&k), 20);
 }
@@ -108,28 +108,29 @@ TEST(in_a_stream_each_free_buffer_is_found_at_once_in_whatever_order_they_came_b
 TEST(an_owner_that_keeps_up_writes_another_line_than_its_sender)
 {
 	struct bufpool k = bufpool_made(16, 5);
-	struct bufpool_claim c;
+	uint32_t c;
 	for (int round = 0; round < 500; round++) {
+		uint32_t at = k.next;
 		REQUIRE(bufpool_take_next(&k, 1, &c));
-		pass((int)c.index);
-		CHECK(queue->slot[c.index].at / WORDS_OF_LINE != c.at / WORDS_OF_LINE);
-		CHECK(queue->slot[c.index].at / WORDS_OF_LINE != k.next / WORDS_OF_LINE);
+		pass((int)c);
+		CHECK(queue->slot[c].at / WORDS_OF_LINE != at / WORDS_OF_LINE);
+		CHECK(queue->slot[c].at / WORDS_OF_LINE != k.next / WORDS_OF_LINE);
 	}
 }
 
 TEST(the_word_of_a_claim_that_was_not_announced_is_not_used_again)
 {
 	struct bufpool k = bufpool_made(4, 5);
-	struct bufpool_claim dead, c;
+	uint32_t dead, c;
 	REQUIRE(bufpool_take(&k, 7, &dead));
 	for (int round = 0; round < 100; round++) {
 		REQUIRE(bufpool_take(&k, 1, &c));
-		pass((int)c.index);
-		CHECK(buf_slot_claimed(&queue->slot[dead.index], 7));
+		pass((int)c);
+		CHECK(buf_slot_claimed(&queue->slot[dead], 7));
 	}
 	CHECK_IS(take_all(&k, 1), 3);
-	pass((int)dead.index);
-	CHECK_IS(take(&k, 1), (int)dead.index);
+	pass((int)dead);
+	CHECK_IS(take(&k, 1), (int)dead);
 }
 
 TEST(whoever_believes_in_an_earlier_turn_takes_nothing)
@@ -169,8 +170,7 @@ static void *claim_and_announce(void *arg)
 {
 	uint32_t me = (uint32_t)(uintptr_t)arg;
 	struct bufpool k = shared;
-	struct chance chance = { me };
-	struct bufpool_claim c;
+	uint32_t c;
 	k.next = me * WORDS_OF_LINE % k.words;
 	for (unsigned round = check_scaled(30000); round;) {
 		if (!bufpool_take(&k, me, &c)) {
@@ -178,13 +178,9 @@ static void *claim_and_announce(void *arg)
 			continue;
 		}
 		round--;
-		memset(bufpool_buffer(&k, c.index), (int)me, BYTES); /* plain: the pool orders it */
-		if (chance_one_in(&chance, 5)) {
-			bufpool_put(&k, c.at, c.index);
-			continue;
-		}
+		memset(bufpool_buffer(&k, c), (int)me, BYTES); /* plain: the pool orders it */
 		unsigned sent = atomic_load_explicit(&line[me].sent, memory_order_relaxed);
-		line[me].index[sent % LINE] = c.index; /* there are fewer buffers than places */
+		line[me].index[sent % LINE] = c; /* there are fewer buffers than places */
 		atomic_store_explicit(&line[me].sent, sent + 1, memory_order_release);
 	}
 	atomic_store(&line[me].over, true);

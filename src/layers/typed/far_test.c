@@ -161,7 +161,7 @@ TEST(at_most_so_many_messages_are_under_way_to_far_ranks)
 	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5), 0);
 	struct outgoing *all = typed_of(local[0])->outgoing;
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		all[i].state = OUTGOING_STARTING;
+		all[i].state = OUTGOING_OFFERED;
 	int rc = tern_buf_send_start(local[0], OWNER, TYPE, data, 5, TERN_BUF_NOWAIT, &op);
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(sentence_has(rc, "TERN_BUF_SENDS_MAX"));

@@ -89,7 +89,7 @@ static bool offer_keep(struct typed *y, const struct buf_offer *o)
 	return true;
 }
 
-static void on_offer(tern *t, const tern_msg *m)
+void on_typed_offer(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	struct buf_offer o = { .rank = tern_msg_src(m) };
@@ -122,11 +122,6 @@ static void on_offer(tern *t, const tern_msg *m)
 	uint64_t words[ANSWER_WORDS];
 	memcpy(words, &a, sizeof a);
 	layer_reply(y->e, TYPED_ANSWER, NULL, 0, ANSWER_WORDS, words);
-}
-
-void offer_register(struct endpoint *e)
-{
-	layer_on(e, TYPED_OFFER, on_offer);
 }
 
 /* Answers an offer that waits, if it can; true if that ends it. */

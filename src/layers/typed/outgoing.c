@@ -25,17 +25,16 @@ struct outgoing *outgoing_new(struct typed *y)
 	return NULL;
 }
 
-static void order_push(struct target *to, struct outgoing *o)
+/* Whether one of the same order was accepted before it. */
+static bool outgoing_waits(const struct typed *y, const struct outgoing *o)
 {
-	*(to->first ? &to->last->next : &to->first) = o;
-	to->last = o;
-	target_quick(to);
-}
-
-static void order_pop(struct target *to)
-{
-	to->first = to->first->next;
-	target_quick(to);
+	for (unsigned i = 0; o->order && i < TERN_BUF_SENDS_MAX; i++) {
+		const struct outgoing *f = &y->outgoing[i];
+		if (f->state != OUTGOING_FREE && f->order == o->order &&
+		    (int32_t)(f->id - o->id) < 0)
+			return true;
+	}
+	return false;
 }
 
 static int outgoing_sentence(struct typed *y, const struct outgoing *o, int error)
@@ -73,7 +72,7 @@ static bool outgoing_changed(const struct typed *y, const struct outgoing *o)
 static bool outgoing_finish(struct typed *y, struct outgoing *o)
 {
 	uint64_t words[NOTICE_WORDS];
-	if (o->op.pending || (o->order && o->order->first != o))
+	if (o->op.pending || outgoing_waits(y, o))
 		return false;
 	int lost = send_reachable(y->e, o->rank);
 	if (!lost && !lane_ready(&y->e->t->lane[o->rank]))
@@ -81,9 +80,6 @@ static bool outgoing_finish(struct typed *y, struct outgoing *o)
 	int rc = o->op.error ? o->op.error : lost;
 	if (!rc && outgoing_changed(y, o))
 		rc = -EBADMSG;
-	o->state = OUTGOING_STARTING; /* first: the notice may serve others, who carry on */
-	y->moving--;
-	typed_busy(y);
 	if (!lost) {
 		o->notice.flags |= rc ? NOTICE_CANCELLED : 0;
 		memcpy(words, &o->notice, sizeof o->notice);
@@ -91,81 +87,28 @@ static bool outgoing_finish(struct typed *y, struct outgoing *o)
 			layer_request(y->e, o->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
 		rc = failed ? failed : rc;
 	}
-	if (o->order)
-		order_pop(o->order);
+	y->moving--;
+	typed_busy(y);
+	if (o->order) {
+		o->order->behind--;
+		target_quick(o->order);
+	}
 	outgoing_over(y, o, rc ? outgoing_sentence(y, o, rc) : 0);
 	return true;
 }
 
-void outgoing_moves(struct typed *y, struct outgoing *o)
-{
-	o->state = OUTGOING_MOVING;
-	y->moving++;
-	typed_busy(y);
-	if (o->order)
-		order_push(o->order, o);
-	outgoing_finish(y, o);
-}
-
-/* -- To a far rank ----------------------------------------------------------------------------- */
-
 /* Under a hold no transfer to a far rank starts. Without a transfer the place goes back. */
 static void outgoing_put(struct typed *y, struct outgoing *o)
 {
-	o->state = OUTGOING_STARTING;
-	int rc = held(y->e) ? -EAGAIN
-			    : tern_put_start(y->e->t, o->at, o->data, o->notice.len, &o->op);
+	int rc = held(y->e) && !o->landed
+			 ? -EAGAIN
+			 : tern_put_start(y->e->t, o->at, o->data, o->notice.len, &o->op);
 	if (rc && rc != -EAGAIN)
 		o->op.error = rc;
 	o->state = rc == -EAGAIN ? OUTGOING_PLACED : OUTGOING_MOVING;
 }
 
-static void answer_take(struct typed *y, struct outgoing *o, const struct answer_msg *a)
-{
-	if (a->error || !a->placed) {
-		outgoing_over(y, o,
-			      a->error ? send_refused(layer_error((uint64_t)(int64_t)a->error),
-						      o->rank, o->notice.type, o->notice.len, a->at,
-						      NULL)
-				       : 0);
-		return;
-	}
-	o->notice.generation = a->generation;
-	o->notice.key = a->key;
-	o->notice.index = (uint32_t)a->index;
-	o->at = a->at;
-	o->state = OUTGOING_PLACED;
-	y->moving++;
-	typed_busy(y);
-}
-
-static void on_answer(tern *t, const tern_msg *m)
-{
-	struct typed *y = typed_of(t);
-	uint32_t rank = tern_msg_src(m);
-	struct answer_msg a;
-	memcpy(&a, m->word, sizeof a);
-	struct outgoing *o = y->outgoing ? &y->outgoing[a.id % TERN_BUF_SENDS_MAX] : NULL;
-	if (tern_msg_count(m) != ANSWER_WORDS || !o || o->state != OUTGOING_OFFERED ||
-	    o->id != a.id || o->rank != rank || (a.placed && tern_addr_rank(a.at) != rank))
-		typed_refuse(y, rank, "that answers what was not asked");
-	else
-		answer_take(y, o, &a);
-}
-
-void outgoing_register(struct endpoint *e)
-{
-	layer_on(e, TYPED_ANSWER, on_answer);
-}
-
-void outgoing_lost(struct typed *y, uint32_t rank)
-{
-	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
-		if (y->outgoing[i].state == OUTGOING_OFFERED && y->outgoing[i].rank == rank)
-			outgoing_over(y, &y->outgoing[i],
-				      outgoing_sentence(y, &y->outgoing[i], -EOWNERDEAD));
-}
-
+/* One at a time: a put or a notice may serve others, who come back here. */
 unsigned outgoing_progress(struct typed *y)
 {
 	unsigned over = 0;
@@ -181,4 +124,57 @@ unsigned outgoing_progress(struct typed *y)
 	}
 	y->finishing = false;
 	return over;
+}
+
+void outgoing_begin(struct typed *y, struct outgoing *o, enum outgoing_state state)
+{
+	o->state = state;
+	y->moving++;
+	typed_busy(y);
+	if (o->order) {
+		o->order->behind++;
+		target_quick(o->order);
+	}
+	outgoing_progress(y);
+}
+
+/* -- To a far rank ----------------------------------------------------------------------------- */
+
+static void answer_take(struct typed *y, struct outgoing *o, const struct answer_msg *a)
+{
+	if (a->error || !a->placed) {
+		outgoing_over(y, o,
+			      a->error ? send_refused(layer_error((uint64_t)(int64_t)a->error),
+						      o->rank, o->notice.type, o->notice.len, a->at,
+						      NULL)
+				       : 0);
+		return;
+	}
+	o->notice.generation = a->generation;
+	o->notice.key = a->key;
+	o->notice.index = (uint32_t)a->index;
+	o->at = a->at;
+	outgoing_begin(y, o, OUTGOING_PLACED);
+}
+
+void on_typed_answer(tern *t, const tern_msg *m)
+{
+	struct typed *y = typed_of(t);
+	uint32_t rank = tern_msg_src(m);
+	struct answer_msg a;
+	memcpy(&a, m->word, sizeof a);
+	struct outgoing *o = y->outgoing ? &y->outgoing[a.id % TERN_BUF_SENDS_MAX] : NULL;
+	if (tern_msg_count(m) != ANSWER_WORDS || !o || o->state != OUTGOING_OFFERED ||
+	    o->id != a.id || o->rank != rank || (a.placed && tern_addr_rank(a.at) != rank))
+		typed_refuse(y, rank, "that answers what was not asked");
+	else
+		answer_take(y, o, &a);
+}
+
+void outgoing_lost(struct typed *y, uint32_t rank)
+{
+	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
+		if (y->outgoing[i].state == OUTGOING_OFFERED && y->outgoing[i].rank == rank)
+			outgoing_over(y, &y->outgoing[i],
+				      outgoing_sentence(y, &y->outgoing[i], -EOWNERDEAD));
 }

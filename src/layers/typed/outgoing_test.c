@@ -133,7 +133,7 @@ TEST(at_most_so_many_long_messages_are_under_way)
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	struct outgoing *all = typed_of(local[0])->outgoing;
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		all[i].state = OUTGOING_STARTING;
+		all[i].state = OUTGOING_OFFERED;
 	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT, &op),
 		 -EAGAIN);
 	CHECK(strstr(tern_strerror(-EAGAIN), "TERN_BUF_SENDS_MAX") != NULL);

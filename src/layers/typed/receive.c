@@ -7,20 +7,10 @@
 #include "core/wait.h"
 #include "typed/typed.h"
 
-struct receiving {
-	struct typed *y;
-	unsigned type;
-};
-
-static struct type_queue *receiving_queue(const struct receiving *r)
-{
-	return r->type < TERN_BUF_TYPES_MAX ? r->y->queue[r->type] : NULL;
-}
-
 /* Also when the type has been closed by a handler: then there is nothing to wait for. */
-static bool receiving_over(struct endpoint *e, void *arg)
+static bool receive_over(struct endpoint *e, void *arg)
 {
-	struct type_queue *s = receiving_queue(arg);
+	const struct type_queue *s = *(struct type_queue **)arg;
 	(void)e;
 	return !s || s->first;
 }
@@ -61,7 +51,6 @@ static __attribute__((noinline)) int receive_any(tern *t, unsigned type, unsigne
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	struct receiving r = { typed_here(t), type };
 	struct wait w = { .call = "tern_buf_recv",
 			  .rule = "a waiting tern_buf_recv()",
 			  .stop = wait_blame };
@@ -74,21 +63,23 @@ static __attribute__((noinline)) int receive_any(tern *t, unsigned type, unsigne
 			       flags);
 	if (rc)
 		return rc;
-	if (!receiving_over(e, &r) && !in_handler(e) && !held(e))
+	struct typed *y = typed_here(t);
+	struct type_queue *none = NULL, **s = type < TERN_BUF_TYPES_MAX ? &y->queue[type] : &none;
+	if (!receive_over(e, s) && !in_handler(e) && !held(e))
 		poll_once(e, KINDS_BOTH);
 	if (!(flags & TERN_BUF_NOWAIT))
-		rc = wait_until(e, receiving_over, &r, &w);
-	else if (!receiving_over(e, &r))
+		rc = wait_until(e, receive_over, s, &w);
+	else if (!receive_over(e, s))
 		rc = error_set(-EAGAIN, "no message of type %u has arrived at rank %u", type,
 			       t->rank);
-	if (!rc && !receiving_queue(&r))
+	if (!rc && !*s)
 		rc = error_set(
 			-ENXIO,
 			"a message of type %u was asked for, but rank %u has no buffers for that: "
 			"tern_buf_alloc() sets them aside",
 			type, t->rank);
 	if (!rc)
-		*buf = receive_first(r.y, receiving_queue(&r));
+		*buf = receive_first(y, *s);
 	return rc;
 }
 

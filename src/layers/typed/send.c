@@ -25,7 +25,6 @@ struct sending {
 	const char *why;       /* it cannot be sent yet */
 	struct target *target; /* the type's pool */
 	struct target *where;  /* the pool in which a buffer was taken: that, or the spill's */
-	struct bufpool_claim claim;
 	struct notice notice;
 	struct outgoing *outgoing; /* its record, if it has one */
 	int rc;                    /* of the last try */
@@ -62,12 +61,13 @@ static int sending_refused(const struct sending *s, int code)
 
 static bool send_take(struct typed *y, struct sending *s, struct target *where)
 {
-	if (s->len > where->pool.bytes || !bufpool_take(&where->pool, y->e->t->rank, &s->claim))
+	uint32_t index;
+	if (s->len > where->pool.bytes || !bufpool_take(&where->pool, y->e->t->rank, &index))
 		return false;
 	s->where = where;
 	s->notice = (struct notice){ .type = (uint8_t)s->type,
 				     .key = where->key,
-				     .index = s->claim.index,
+				     .index = index,
 				     .generation = s->target->pool.generation,
 				     .len = s->len };
 	return true;
@@ -103,10 +103,10 @@ static int send_place(struct typed *y, struct sending *s)
 
 /* -- To a near rank: filling and announcing it ------------------------------------------------- */
 
+/* What becomes of the message is told to `told`; the record has a state when it goes on. */
 static void send_record(struct typed *y, struct sending *s, tern_op *told)
 {
-	*s->outgoing = (struct outgoing){ .state = OUTGOING_STARTING,
-					  .rank = s->rank,
+	*s->outgoing = (struct outgoing){ .rank = s->rank,
 					  .id = s->outgoing->id,
 					  .notice = s->notice,
 					  .told = told,
@@ -126,7 +126,7 @@ static int send_short(struct typed *y, struct sending *s, char *buffer)
 	if (s->outgoing) { /* behind others */
 		send_record(y, s, s->op);
 		s->outgoing->data = NULL;
-		outgoing_moves(y, s->outgoing);
+		outgoing_begin(y, s->outgoing, OUTGOING_MOVING);
 		return 0;
 	}
 	memcpy(words, &s->notice, sizeof s->notice);
@@ -136,25 +136,11 @@ static int send_short(struct typed *y, struct sending *s, char *buffer)
 
 static int send_long(struct typed *y, struct sending *s, char *buffer)
 {
-	tern_addr at = s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer);
-	/* Starting may serve others, and what is known may change. */
-	struct bufpool taken = s->where->pool;
-	bool checks = s->where->checks;
-	tern_op *told = s->op ? s->op : &s->own;
-	uint32_t before = told->pending;
-	send_record(y, s, told);
+	send_record(y, s, s->op ? s->op : &s->own);
+	s->outgoing->at = s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer);
 	s->outgoing->landed = buffer;
-	int rc = tern_put_start(y->e->t, at, s->data, s->len, &s->outgoing->op);
-	if (!rc) {
-		outgoing_moves(y, s->outgoing);
-		return 0;
-	}
-	s->outgoing->state = OUTGOING_FREE;
-	op_withdraw(y->e, told, before);
-	if (checks)
-		check_fill(buffer, taken.bytes);
-	bufpool_put(&taken, s->claim.at, s->claim.index);
-	return rc == -EAGAIN ? sending_later(s, "too many transfers are under way") : rc;
+	outgoing_begin(y, s->outgoing, OUTGOING_PLACED);
+	return 0;
 }
 
 static int send_near(struct typed *y, struct sending *s)
@@ -165,7 +151,7 @@ static int send_near(struct typed *y, struct sending *s)
 		return sending_later(s, "it is being asked for its buffers");
 	if (rc)
 		return rc == -ENXIO ? sending_refused(s, rc) : rc;
-	bool is_long = s->len > LONG_BYTES, recorded = is_long || s->target->first;
+	bool is_long = s->len > LONG_BYTES, recorded = is_long || s->target->behind;
 	s->outgoing = recorded ? outgoing_new(y) : NULL;
 	if (recorded && !s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
@@ -182,18 +168,7 @@ static int send_near(struct typed *y, struct sending *s)
 
 /* -- To a far rank ----------------------------------------------------------------------------- */
 
-/* Whether a payload can be sent without waiting for a block. */
-static bool block_any(struct net *net)
-{
-	struct block *b;
-	if (!net->pool)
-		return true;
-	if (net->ops->take(net, 0, &b) != 0) /* which may find more, for a peer that is far */
-		return false;
-	block_set(b, BLOCK_FREE);
-	return true;
-}
-
+/* Under a hold, so that the offer does not wait for room: a try does all or nothing. */
 static int send_far(struct typed *y, struct sending *s)
 {
 	bool brings = s->len && s->len <= TERN_PAYLOAD_MAX;
@@ -207,10 +182,6 @@ static int send_far(struct typed *y, struct sending *s)
 	s->outgoing = outgoing_new(y);
 	if (!s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
-	if (!lane_ready(&y->e->t->lane[s->rank]))
-		return sending_later(s, "the ring to it is full");
-	if (brings && !block_any(y->e->site.peer[s->rank].net))
-		return sending_later(s, "no payload block is free");
 	s->notice = (struct notice){ .type = (uint8_t)s->type, .len = s->len };
 	send_record(y, s, told);
 	struct offer_msg w = { .id = s->outgoing->id,
@@ -219,13 +190,15 @@ static int send_far(struct typed *y, struct sending *s)
 			       .len = s->len };
 	memcpy(words, &w, sizeof w);
 	s->outgoing->state = OUTGOING_OFFERED; /* before: the answer may come while it is sent */
+	library_hold(y->e);
 	int rc = layer_request(y->e, s->rank, TYPED_OFFER, brings ? s->data : NULL,
 			       brings ? s->len : 0, OFFER_WORDS, words);
+	library_release(y->e);
 	if (rc) {
 		s->outgoing->state = OUTGOING_FREE;
 		op_withdraw(y->e, told, before);
 	}
-	return rc;
+	return rc == -EAGAIN ? sending_later(s, "there is no room for an offer") : rc;
 }
 
 /* -- Waiting ----------------------------------------------------------------------------------- */
@@ -311,24 +284,25 @@ static int send_check(struct endpoint *e, const struct sending *s)
 }
 
 /*
- * The common case: a short message to where the last one went, whose next buffer is free. False,
- * and nothing has happened, if this is not it. A type that was closed has no word of that
- * generation.
+ * The common case: a short message, whose next buffer is free. False, and nothing has happened, if
+ * this is not it. A type that was closed has no word of that generation.
  */
 static inline bool send_quick(tern *t, uint32_t rank, unsigned type, const void *data, size_t len)
 {
 	struct typed *y = typed_of(t);
-	struct target *to = y->recent;
+	struct target *to = NULL;
 	struct tern_lane *lane = &t->lane[rank];
-	struct bufpool_claim c;
-	if (TERN_UNLIKELY(rank >= t->reach || !to || to->name != target_name(rank, type) ||
-			  len - 1 >= to->quick || y->e->site.peer[rank].lost ||
-			  lane->tail >= lane->limit || !bufpool_take_next(&to->pool, t->rank, &c)))
+	uint32_t index;
+	if (TERN_LIKELY(rank < t->reach && type < TERN_BUF_TYPES_MAX && y->target[rank]))
+		to = y->target[rank][type];
+	if (TERN_UNLIKELY(!to || len - 1 >= to->quick || y->e->site.peer[rank].lost ||
+			  lane->tail >= lane->limit ||
+			  !bufpool_take_next(&to->pool, t->rank, &index)))
 		return false;
-	memcpy(bufpool_buffer(&to->pool, c.index), data, len);
+	memcpy(bufpool_buffer(&to->pool, index), data, len);
 	tern_lane_write_(lane, TERN_HANDLER_MAX + TYPED_ARRIVED, NOTICE_WORDS,
-			 (uint64_t)c.index << 32 | notice_head(type, type), to->pool.generation,
-			 len, 0, 0, 0);
+			 (uint64_t)index << 32 | notice_head(type, type), to->pool.generation, len,
+			 0, 0, 0);
 	if (TERN_UNLIKELY(tern_unheeded_(lane)))
 		tern_knock_(t, lane);
 	tern_look_(t);
@@ -344,8 +318,6 @@ static __attribute__((noinline)) int send_any(tern *t, struct sending s)
 		rc = send_accept(e, &s);
 	if (rc)
 		return rc;
-	if (s.target)
-		typed_of(t)->recent = s.target;
 	if (!s.op)
 		return send_complete(e, &s);
 	if (!s.outgoing)

@@ -13,7 +13,7 @@ enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16 };
 
 /* -- At the owner ------------------------------------------------------------------------------ */
 
-static void on_pool_lookup(tern *t, const tern_msg *m)
+void on_pool_lookup(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint64_t key = tern_msg_count(m) ? tern_msg_word(m, 0) : KEYS;
@@ -35,14 +35,12 @@ static void on_pool_lookup(tern *t, const tern_msg *m)
 /* What is known of a pool, or the place for it; NULL if there is no memory. */
 static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 {
-	struct route **r = &y->route[rank];
-	if (!*r && !(*r = memory_new(1, sizeof **r)))
+	struct target ***of = &y->target[rank];
+	if (!*of && !(*of = memory_new(KEYS, sizeof **of)))
 		return NULL;
-	struct target **to = &(*r)->target[key];
+	struct target **to = &(*of)[key];
 	if (!*to && (*to = memory_new(1, sizeof **to)))
-		**to = (struct target){ .rank = rank,
-					.key = (uint16_t)key,
-					.name = target_name(rank, key) };
+		**to = (struct target){ .rank = rank, .key = (uint16_t)key };
 	return *to;
 }
 
@@ -53,22 +51,12 @@ static char *found_place(struct typed *y, uint32_t rank, tern_addr a, size_t len
 	return good ? heap_reach(mem_of(y->e->t), a, len) : NULL;
 }
 
-static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const uint64_t *words,
-		      size_t all)
-{
-	char *at = found_place(y, rank, words[1], bufpool_words_bytes(k->count));
-	char *buffers = found_place(y, rank, words[2], all ? all : 1);
-	if (at && buffers)
-		bufpool_see(k, at, buffers);
-	return at && buffers;
-}
-
 void target_quick(struct target *to)
 {
 	size_t bytes = to->pool.bytes;
-	to->quick = to->checks || !to->pool.count || to->first ? 0
-		    : bytes < LONG_BYTES                       ? bytes
-							       : LONG_BYTES;
+	to->quick = to->checks || !to->pool.count || to->behind ? 0
+		    : bytes < LONG_BYTES                        ? bytes
+								: LONG_BYTES;
 }
 
 /* Takes the answer, if everything it names is there and the rank's own. */
@@ -78,11 +66,14 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 			     .count = (uint32_t)words[3],
 			     .bytes = words[4] };
 	size_t all;
-	if (!k.generation || (!k.count && !(words[5] & TERN_BUF_SPILL)) || k.count > BUFPOOL_MOST ||
+	if (!k.generation || (!k.count && !(words[5] & TERN_BUF_SPILL)) ||
 	    !bufpool_sizes(k.bytes, k.count, &k.stride, &all))
 		return false;
-	if (!found_see(y, rank, &k, words, all))
+	char *at = found_place(y, rank, words[1], bufpool_words_bytes(k.count));
+	char *buffers = found_place(y, rank, words[2], all ? all : 1);
+	if (!at || !buffers)
 		return false;
+	bufpool_see(&k, at, buffers);
 	k.next = (uint32_t)((uint64_t)y->e->t->rank * WORDS_OF_LINE %
 			    (k.words ? k.words : 1)); /* not all at one end */
 	to->pool = k;
@@ -93,12 +84,12 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 	return true;
 }
 
-static void on_pool_found(tern *t, const tern_msg *m)
+void on_pool_found(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint32_t rank = tern_msg_src(m);
 	unsigned key = tern_msg_count(m) == FOUND_WORDS ? tern_msg_word(m, 0) & 0xffff : KEYS;
-	struct target *to = key < KEYS && y->route[rank] ? target_of(y, rank, key) : NULL;
+	struct target *to = key < KEYS && y->target[rank] ? target_of(y, rank, key) : NULL;
 	if (!to || to->state != TARGET_ASKED) {
 		typed_refuse(y, rank, "that answers what was not asked");
 		return;
@@ -144,10 +135,4 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 	default:
 		return target_ask(y, rank, key, to);
 	}
-}
-
-void target_register(struct endpoint *e)
-{
-	layer_on(e, TYPED_LOOKUP, on_pool_lookup);
-	layer_on(e, TYPED_FOUND, on_pool_found);
 }

@@ -191,6 +191,6 @@ TEST(what_stands_behind_a_long_message_is_accepted_at_once_and_comes_in_order)
 	CHECK_IS(next(ONE), -1);
 	for (int i = 0; i < COUNT; i++) /* and the quick way is open again */
 		CHECK_IS(send_len(0, ONE, 1), 0);
-	CHECK(typed_of(local[0])->recent->quick > 0);
+	CHECK(typed_of(local[0])->target[1][ONE]->quick > 0);
 	local_close();
 }

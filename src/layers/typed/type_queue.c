@@ -55,7 +55,6 @@ static void type_queue_begin(struct typed *y, struct type_queue *s, char *buffer
 	s->tail = k->count;
 	s->first = NULL;
 	s->held = 0;
-	s->closing = false;
 	bufpool_see(k, s->words, buffers);
 	for (uint32_t i = 0; i < k->count; i++) {
 		s->slot[i] = (struct buf_slot){ .queue = s, .data = bufpool_buffer(k, i), .at = i };
@@ -65,15 +64,6 @@ static void type_queue_begin(struct typed *y, struct type_queue *s, char *buffer
 		atomic_store_explicit(&k->word[k->count + i], 0, memory_order_relaxed);
 	}
 	atomic_store_explicit(k->now, k->generation, memory_order_relaxed);
-}
-
-static int type_queue_no_room(struct typed *y, size_t bytes, uint32_t count)
-{
-	return error_set(
-		-ENOMEM,
-		"%u buffers of %zu bytes were asked of rank %u's heap, which has no room for them: "
-		"raise TERN_HEAP or TERN_MEMORY, or set fewer aside",
-		count, bytes, y->e->t->rank);
 }
 
 /* Senders find the next pool through the words of the one before. */
@@ -89,11 +79,14 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 	void *buffers;
 	bool possible = bufpool_sizes(bytes, count, &stride, &all);
 	struct type_queue *s = possible ? type_queue_take(y, count) : NULL;
-	if (!s)
-		return type_queue_no_room(y, bytes, count);
-	if (tern_alloc(y->e->t, all ? all : BUFPOOL_ALIGN, &buffers)) {
-		type_queue_spare(y, s);
-		return type_queue_no_room(y, bytes, count);
+	if (!s || tern_alloc(y->e->t, all ? all : BUFPOOL_ALIGN, &buffers)) {
+		if (s)
+			type_queue_spare(y, s);
+		return error_set(-ENOMEM,
+				 "%u buffers of %zu bytes were asked of rank %u's heap, which has "
+				 "no room for them: raise TERN_HEAP or TERN_MEMORY, or set fewer "
+				 "aside",
+				 count, bytes, y->e->t->rank);
 	}
 	s->pool.count = count;
 	s->pool.bytes = s->most = bytes;
@@ -163,9 +156,9 @@ void type_queues_free(struct typed *y)
 
 struct buf_slot *buf_slot_take(struct type_queue *s, size_t len, uint32_t src)
 {
-	struct bufpool_claim c;
-	bool taken = len <= s->pool.bytes && bufpool_take(&s->pool, src, &c);
-	return taken ? &s->slot[c.index] : NULL;
+	uint32_t i;
+	bool taken = len <= s->pool.bytes && bufpool_take(&s->pool, src, &i);
+	return taken ? &s->slot[i] : NULL;
 }
 
 uint32_t buf_word_unused(const struct type_queue *s, uint32_t at, uint32_t but)
@@ -178,10 +171,6 @@ uint32_t buf_word_unused(const struct type_queue *s, uint32_t at, uint32_t but)
 void buf_slot_drop(struct typed *y, struct buf_slot *l)
 {
 	struct type_queue *s = l->queue;
-	if (s->closing) { /* its memory is not the type's any more, or not for long */
-		l->state = BUF_SLOT_NONE;
-		return;
-	}
 	if (y->check)
 		check_fill(l->data, s->pool.bytes);
 	buf_slot_free(s, l);
@@ -210,13 +199,13 @@ static void pool_reopen(struct bufpool *k)
 static bool pool_shut(struct type_queue *s)
 {
 	struct bufpool *k = &s->pool;
-	struct bufpool_claim c;
+	uint32_t any;
 	/* First, so that a sender who finds nothing free sees why, and asks again. */
 	atomic_store_explicit(k->now, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); /* before the words; acquired in send_place() */
 	for (uint32_t i = 0; i < k->count; i++)
 		if (s->slot[i].state == BUF_SLOT_NONE &&
-		    !bufpool_claim(k, s->slot[i].at, BUFPOOL_SHUT, &c))
+		    !bufpool_claim(k, s->slot[i].at, BUFPOOL_SHUT, &any))
 			return false;
 	return true;
 }

@@ -9,14 +9,14 @@
 #include "base/setting.h"
 #include "base/wrap.h"
 
-static void routes_free(struct typed *y)
+static void targets_free(struct typed *y)
 {
-	for (uint32_t r = 0; y->route && r < y->e->t->size; r++) {
-		for (unsigned i = 0; y->route[r] && i < KEYS; i++)
-			memory_free(y->route[r]->target[i]);
-		memory_free(y->route[r]);
+	for (uint32_t r = 0; y->target && r < y->e->t->size; r++) {
+		for (unsigned i = 0; y->target[r] && i < KEYS; i++)
+			memory_free(y->target[r][i]);
+		memory_free(y->target[r]);
 	}
-	memory_free(y->route);
+	memory_free(y->target);
 }
 
 /* Buffers go with the heap; what this rank had claimed elsewhere is taken back by its owners. */
@@ -25,7 +25,7 @@ static void typed_close(void *state)
 	struct typed *y = state;
 	offer_lost(y, UINT32_MAX);
 	type_queues_free(y);
-	routes_free(y);
+	targets_free(y);
 	memory_free(y->outgoing);
 	memory_free(y);
 }
@@ -35,17 +35,18 @@ static int typed_open(struct endpoint *e, void **state)
 	struct typed *y = memory_new(1, sizeof *y);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
 	if (y)
-		y->route = memory_new(e->t->size, sizeof *y->route);
-	if (!y || !y->route)
+		y->target = memory_new(e->t->size, sizeof *y->target);
+	if (!y || !y->target)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
 				 e->t->rank);
 	y->e = e;
 	y->generations = (uint32_t)wrap_first(32, 0);
 	y->sends = (uint32_t)wrap_first(32, 0);
-	target_register(e);
-	arrive_register(e);
-	offer_register(e);
-	outgoing_register(e);
+	layer_on(e, TYPED_LOOKUP, on_pool_lookup);
+	layer_on(e, TYPED_FOUND, on_pool_found);
+	layer_on(e, TYPED_ARRIVED, on_notice);
+	layer_on(e, TYPED_OFFER, on_typed_offer);
+	layer_on(e, TYPED_ANSWER, on_typed_answer);
 	int rc = setting_number(SETTING_CHECK, &y->check);
 	return rc ? rc : setting_number(SETTING_SPILL, &y->spill_bytes);
 }

@@ -125,7 +125,6 @@ struct type_queue {
 	struct type_queue *next; /* that is open, or of those that no type uses */
 	struct type_queue *more; /* the next pool of the type, at last those of the spill */
 	size_t most;             /* of a type: the length of its longest buffers */
-	bool closing;            /* its buffers are not freed any more */
 	struct buf_slot slot[];  /* one a buffer */
 };
 
@@ -135,7 +134,6 @@ enum target_state { TARGET_UNKNOWN, TARGET_ASKED, TARGET_KNOWN, TARGET_NONE };
 
 /* What this rank knows of a pool of another whose memory it maps. */
 struct target {
-	uint64_t name;  /* target_name() */
 	uint64_t quick; /* bytes that tern_buf_send() may copy there without a question */
 	struct bufpool pool;
 	enum target_state state;
@@ -143,24 +141,13 @@ struct target {
 	uint16_t key, flags;
 	bool checks; /* its owner wants free buffers compared with the pattern */
 	tern_addr buffers;
-	struct outgoing *first, *last; /* TERN_BUF_ORDER: not announced yet, in order */
-};
-
-static inline uint64_t target_name(uint32_t rank, unsigned key)
-{
-	return (uint64_t)rank << 32 | key;
-}
-
-/* What it knows of another rank; targets are made when they are needed. */
-struct route {
-	struct target *target[KEYS];
+	uint32_t behind; /* TERN_BUF_ORDER: messages accepted and not announced yet */
 };
 
 enum outgoing_state {
 	OUTGOING_FREE,
-	OUTGOING_STARTING,
 	OUTGOING_OFFERED, /* to a far owner */
-	OUTGOING_PLACED,  /* it has answered where to put the message */
+	OUTGOING_PLACED,  /* it is known where to put the message */
 	OUTGOING_MOVING,  /* or in its buffer, and not announced yet */
 };
 
@@ -175,7 +162,6 @@ struct outgoing {
 	uint64_t sum;              /* of the data when it was accepted */
 	tern_op *told;             /* NULL: nobody */
 	struct target *order;      /* where those before it must be announced first; else NULL */
-	struct outgoing *next;     /* in that order */
 };
 
 struct typed {
@@ -183,7 +169,6 @@ struct typed {
 	uint64_t check;                 /* TERN_CHECK */
 	uint32_t generations;           /* of pools, all together: no two uses have the same */
 	uint32_t sends;                 /* with a record */
-	struct target *recent;          /* to which the last short message went */
 	struct buf_slot *given;         /* what was received last */
 	uint64_t spill_bytes;           /* TERN_SPILL */
 	struct type_queue *queue[KEYS]; /* by key */
@@ -192,7 +177,7 @@ struct typed {
 	struct type_queue *spill;       /* its pool of the smallest cells; they are linked */
 	struct buf_offer *offers;       /* of far senders, in the order in which they came */
 	uint32_t waiting;               /* of those that have not been answered */
-	struct route **route;           /* one a rank, made when something is first sent to it */
+	struct target ***target;        /* by rank and key, made when they are first sent to */
 	struct outgoing *outgoing;      /* TERN_BUF_SENDS_MAX, made with the first that needs one */
 	unsigned moving;                /* of those, what this rank's polls carry on */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
@@ -293,7 +278,7 @@ static inline struct buf_slot *buf_slot_pop(struct type_queue *s)
 }
 
 /* -- offer.c: messages of far senders, at the owner of a type -- */
-void offer_register(struct endpoint *e);
+tern_handler on_typed_offer;
 unsigned offer_progress(struct typed *y); /* answers those that wait, where a buffer is free */
 void offer_landed(struct typed *y, unsigned type, uint32_t rank); /* where it was told to */
 void offer_lost(struct typed *y, uint32_t rank);                  /* of every rank: UINT32_MAX */
@@ -304,7 +289,7 @@ void check_fill(char *buffer, size_t len);
 bool check_filled(const char *buffer, size_t len);
 
 /* -- target.c -- */
-void target_register(struct endpoint *e);
+tern_handler on_pool_lookup, on_pool_found;
 /*
  * 0 and what is known; -EAGAIN while it is being asked for; -ENXIO, once, when there is none;
  * -ENOMEM.
@@ -313,7 +298,7 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 void target_quick(struct target *to); /* sets `quick` */
 
 /* -- arrive.c -- */
-void arrive_register(struct endpoint *e);
+tern_handler on_notice;
 void arrive_spoiled(struct typed *y, unsigned type); /* a free buffer had been written to */
 
 /* -- send.c -- */
@@ -321,11 +306,11 @@ void arrive_spoiled(struct typed *y, unsigned type); /* a free buffer had been w
 int send_refused(int code, uint32_t rank, unsigned type, size_t len, size_t bytes, const char *why);
 
 /* -- outgoing.c -- */
-void outgoing_register(struct endpoint *e);
+tern_handler on_typed_answer;
 /* NULL if all are under way, or there is no memory. */
 struct outgoing *outgoing_new(struct typed *y);
-/* Its data moves, or is there; announces it if that is due. */
-void outgoing_moves(struct typed *y, struct outgoing *o);
+/* It is OUTGOING_PLACED, or _MOVING: carries it on as far as that can be done now. */
+void outgoing_begin(struct typed *y, struct outgoing *o, enum outgoing_state state);
 unsigned outgoing_progress(struct typed *y);
 void outgoing_lost(struct typed *y, uint32_t rank); /* it will not answer any more */
 
