@@ -179,9 +179,8 @@ struct job_span {
 	uint64_t middle;
 	uint64_t own, common; /* bytes committed, from the beginning and from the middle */
 	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
-	uint64_t own_lines, common_lines; /* where 64 bytes may, */
-	uint64_t own_wides, common_wides; /* and where WIDE_MOST may */
-	uint64_t unused_[5];              /* a power of two is found without a multiplication */
+	uint64_t own_wides, common_wides; /* and where WIDE_MOST bytes may */
+	uint64_t unused_[7];              /* a power of two is found without a multiplication */
 };
 _Static_assert(sizeof(struct job_span) == 128, "spans are found by a shift");
 

@@ -90,54 +90,35 @@ static inline uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_
 
 /* -- Floating point: by compare and swap of the bits --------------------------------------- */
 
-static double as_double(uint64_t bits)
-{
-	double d;
-	memcpy(&d, &bits, sizeof d);
-	return d;
-}
-
-static uint64_t as_bits(double d)
-{
-	uint64_t bits;
-	memcpy(&bits, &d, sizeof bits);
-	return bits;
-}
-
-static float as_float(uint64_t bits)
+static double real_of(bool wide, uint64_t bits)
 {
 	uint32_t low = (uint32_t)bits;
+	double d;
 	float f;
+	memcpy(&d, &bits, sizeof d);
 	memcpy(&f, &low, sizeof f);
-	return f;
+	return wide ? d : f;
 }
 
-static uint64_t float_bits(float f)
+static uint64_t real_bits(bool wide, double d)
 {
-	uint32_t bits;
-	memcpy(&bits, &f, sizeof bits);
-	return bits;
+	float f = wide ? 0 : (float)d;
+	uint64_t bits;
+	uint32_t low;
+	memcpy(&bits, &d, sizeof bits);
+	memcpy(&low, &f, sizeof low);
+	return wide ? bits : low;
 }
 
-static uint64_t double_next(unsigned what, uint64_t old_bits, uint64_t bits)
+/* Sums and products of floats, rounded to a double first, are those that a float would give. */
+static uint64_t floating_next(bool wide, unsigned what, uint64_t old_bits, uint64_t bits)
 {
-	double old = as_double(old_bits), v = as_double(bits);
+	double old = real_of(wide, old_bits), v = real_of(wide, bits);
 	if (what == TERN_AMO_ADD)
-		return as_bits(old + v);
+		return real_bits(wide, old + v);
 	if (what == TERN_AMO_MUL)
-		return as_bits(old * v);
+		return real_bits(wide, old * v);
 	/* A comparison with a NaN is false: the old value stays. */
-	return (what == TERN_AMO_MIN ? v < old : v > old) ? bits : old_bits;
-}
-
-/* Rounded to a float once: as the owner's own arithmetic is. */
-static uint64_t float_next(unsigned what, uint64_t old_bits, uint64_t bits)
-{
-	float old = as_float(old_bits), v = as_float(bits);
-	if (what == TERN_AMO_ADD)
-		return float_bits(old + v);
-	if (what == TERN_AMO_MUL)
-		return float_bits(old * v);
 	return (what == TERN_AMO_MIN ? v < old : v > old) ? bits : old_bits;
 }
 
@@ -152,7 +133,7 @@ static uint64_t floating_apply(void *at, bool wide, unsigned what, uint64_t bits
 		return integer_apply(at, wide, what, bits);
 	uint64_t old = integer_load(at, wide), next;
 	do
-		next = wide ? double_next(what, old, bits) : float_next(what, old, bits);
+		next = floating_next(wide, what, old, bits);
 	while (next != old && !integer_cas(at, wide, &old, next));
 	return old;
 }
@@ -328,11 +309,11 @@ int tern_cas32_(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint3
 int tern_amo_double_(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
 		     tern_op *op)
 {
-	return amo(given(t), a, amo_code(AMO_DOUBLE, what), as_bits(operand), 0, old, op);
+	return amo(given(t), a, amo_code(AMO_DOUBLE, what), real_bits(true, operand), 0, old, op);
 }
 
 int tern_amo_float_(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
 		    tern_op *op)
 {
-	return amo(given(t), a, amo_code(AMO_FLOAT, what), float_bits(operand), 0, old, op);
+	return amo(given(t), a, amo_code(AMO_FLOAT, what), real_bits(false, operand), 0, old, op);
 }

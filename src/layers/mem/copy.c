@@ -25,13 +25,6 @@ int tern_put_then_(tern *t, tern_addr dst, const void *src, size_t len, unsigned
 	return tern_put_request_array(t, dst, id, src, len, n, words);
 }
 
-static int copy_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
-{
-	struct runs r;
-	runs_of_block(&r, remote, local, len);
-	return transfer_begin(m, &r, put, op);
-}
-
 /* Neither side is within reach: the source's owner puts the data, in its own time. */
 static int copy_ask(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op,
 		    bool blocks)
@@ -64,8 +57,9 @@ static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, t
 	tern_op *run =
 		blocks ? NULL : op; /* a transfer without a handle asks whether it may wait */
 	if (from || !len)
-		return copy_run(m, dst, from, len, true, run);
-	return to ? copy_run(m, src, to, len, false, run) : copy_ask(m, dst, src, len, op, blocks);
+		return transfer_run(m, dst, from, len, true, run);
+	return to ? transfer_run(m, src, to, len, false, run)
+		  : copy_ask(m, dst, src, len, op, blocks);
 }
 
 int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op)

@@ -62,7 +62,7 @@ static unsigned grants_count(struct mem *m)
 	unsigned n = 0;
 	for (struct grant **p = &m->grants; *p;) {
 		struct grant *g = *p;
-		if (addr_in_heap(g->first) || region_covers(m, g->first, g->bytes)) {
+		if (addr_in_heap(g->first) || region_find(m, g->first, g->bytes)) {
 			p = &g->next;
 			n++;
 			continue;
@@ -160,13 +160,6 @@ bool grant_covers(const struct mem *m, tern_addr a, size_t len)
 		if (a - g->first < g->bytes && len <= g->bytes - (a - g->first))
 			return true;
 	return false;
-}
-
-char *grant_reach(const struct mem *m, tern_addr a, size_t len)
-{
-	return addr_in_heap(a) && grant_covers(m, a, len)
-		       ? heap_base(m, tern_addr_rank(a)) + addr_offset(a)
-		       : NULL;
 }
 
 void grants_apply(const struct mem *m, const struct job_region *g)

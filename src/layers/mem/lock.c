@@ -120,40 +120,39 @@ static int lock_wait(const struct lock *l, uint32_t before)
 	return __atomic_load_n(turn, __ATOMIC_ACQUIRE) == TURN_HAS ? 0 : lock_give_up(l);
 }
 
-int tern_lock_take(tern *t, tern_lock *lock)
+/* Asks for the lock, and waits for it or not. */
+static int lock_ask(tern *t, tern_lock *lock, bool waits, const char *name, const char *call)
 {
-	INSIDE struct scope scope = scope_given(t);
+	INSIDE struct scope scope = scope_of(&t, name);
 	struct lock l;
 	uint64_t last = 0;
-	int rc = lock_open(&l, t, lock, "tern_lock_take()", false);
+	int rc = lock_open(&l, t, lock, call, false);
 	if (rc)
 		return rc;
 	lock->next = 0;
-	lock->turn = TURN_WAITS;
-	rc = tern_amo(t, lock_last(&l), TERN_AMO_SWAP, t->rank + 1, &last);
-	if (!rc && last)
+	lock->turn = waits ? TURN_WAITS : TURN_NONE;
+	rc = waits ? tern_amo(t, lock_last(&l), TERN_AMO_SWAP, t->rank + 1, &last)
+		   : tern_cas(t, lock_last(&l), 0, t->rank + 1, &last);
+	if (rc || !last) {
+		lock->turn = rc ? TURN_NONE : TURN_HAS;
+		return rc;
+	}
+	if (waits)
 		return last == LAST_BROKEN ? lock_give_up(&l) : lock_wait(&l, (uint32_t)last - 1);
-	lock->turn = rc ? TURN_NONE : TURN_HAS;
-	return rc;
+	return last == LAST_BROKEN
+		       ? lock_broken(&l)
+		       : error_set(-EAGAIN, "the lock is taken; rank %u was the last to ask for it",
+				   (uint32_t)last - 1);
+}
+
+int tern_lock_take(tern *t, tern_lock *lock)
+{
+	return lock_ask(t, lock, true, __func__, "tern_lock_take()");
 }
 
 int tern_lock_try(tern *t, tern_lock *lock)
 {
-	INSIDE struct scope scope = scope_given(t);
-	struct lock l;
-	uint64_t last = 0;
-	int rc = lock_open(&l, t, lock, "tern_lock_try()", false);
-	if (rc)
-		return rc;
-	lock->next = 0;
-	rc = tern_cas(t, lock_last(&l), 0, t->rank + 1, &last);
-	if (rc || last == LAST_BROKEN)
-		return rc ? rc : lock_broken(&l);
-	if (last)
-		return error_set(-EAGAIN, "the lock is taken; rank %u was the last to ask for it",
-				 (uint32_t)last - 1);
-	lock->turn = TURN_HAS;
-	return 0;
+	return lock_ask(t, lock, false, __func__, "tern_lock_try()");
 }
 
 int tern_lock_release(tern *t, tern_lock *lock)

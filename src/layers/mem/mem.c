@@ -206,13 +206,11 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	struct job_span *s = &m->span[rank];
 	uint64_t at = a - s->first, beyond = at - s->middle;
 	if (!layer_maps(m->e, rank))
-		return grant_reach(m, a, len);
+		return addr_in_heap(a) && grant_covers(m, a, len) ? s->base + at : NULL;
 	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
 	s->own_words = span_places(s->own, sizeof(uint64_t));
 	s->common_words = span_places(s->common, sizeof(uint64_t));
-	s->own_lines = span_places(s->own, TERN_LINE);
-	s->common_lines = span_places(s->common, TERN_LINE);
 	s->own_wides = span_places(s->own, WIDE_MOST);
 	s->common_wides = span_places(s->common, WIDE_MOST);
 	/* The rank may die meanwhile: see job_heap_withdraw(). */
@@ -256,7 +254,7 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 				 "%s asked for %zu bytes at offset %llu of rank %u's heap, "
 				 "which are not allocated",
 				 what, len, at, rank);
-	if (region_covers(m, a, len))
+	if (region_find(m, a, len))
 		return 0;
 	return error_set(-EFAULT,
 			 "%s asked for %zu bytes at address %#llx of rank %u, where no region "
@@ -313,13 +311,6 @@ int mem_copy_guarded(void *to, const void *from, size_t len)
 }
 
 bool mem_there(void *p, size_t len, bool write)
-{
-	if (len < ASK_WORTH) /* copying by system call takes no longer than asking */
-		return false;
-	return mem_there_all(p, len, write);
-}
-
-bool mem_there_all(void *p, size_t len, bool write)
 {
 	return populated(p, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }

@@ -26,7 +26,6 @@ enum { ADDR_RANK_SHIFT = 48, ADDR_OFFSET_BITS = 47 };
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
 enum mem_handler {
 	MEM_PUT = MEM_HANDLERS,
-	MEM_MOVE, /* between memory of the one asked and a bounce of the one who asks */
 	MEM_GET,
 	MEM_AMO,
 	MEM_COPY,
@@ -60,16 +59,6 @@ static inline unsigned amo_code(enum amo_type type, unsigned what)
 	return (unsigned)type << 8 | (what < 0xff ? what : 0xff);
 }
 
-/*
- * Heap memory through which bytes go that no process can move in one step. Two ranks work
- * at once, the one at a bounce that the other has left.
- */
-enum { BOUNCES = 8 };
-struct bounce {
-	char *bytes; /* NULL until it is needed */
-	bool used;
-};
-
 struct mem {
 	struct endpoint *e;
 	struct job *job;
@@ -79,9 +68,8 @@ struct mem {
 	struct transfers transfers;
 	struct slots slots;
 	struct follows follows;
-	bool lost; /* a rank has left, and what it was asked for may have to be ended */
-	struct bounce bounce[BOUNCES];
-	struct whens *whens;       /* requests held here; made when the first comes */
+	bool lost;           /* a rank has left, and what it was asked for may have to be ended */
+	struct whens *whens; /* requests held here; made when the first comes */
 	struct segments *segments; /* made when the first is opened */
 	struct regions *regions;   /* made when the first is registered or lent */
 	struct {
@@ -192,7 +180,7 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
  * it. No scope: the progress thread may bring the span up to date at the same moment, or another
  * process clear it, but what is read here are words that only grow, or become 0.
  */
-enum span_size { SPAN_WORD, SPAN_LINE, SPAN_WIDE };
+enum span_size { SPAN_WORD, SPAN_WIDE };
 
 __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern *t, tern_addr a,
 								      enum span_size size)
@@ -201,9 +189,7 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern
 	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
 	const struct job_span *s = (const struct job_span *)t->heaps + rank;
-	const uint64_t *own = size == SPAN_WORD   ? &s->own_words
-			      : size == SPAN_LINE ? &s->own_lines
-						  : &s->own_wides;
+	const uint64_t *own = size == SPAN_WORD ? &s->own_words : &s->own_wides;
 	uint64_t at = a - s->first;
 	if (at < own[0] || at - s->middle < own[1]) {
 		char *found = s->base + at;
@@ -239,7 +225,6 @@ static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
 int grants_open(struct mem *m);
 void grants_close(struct mem *m);
 bool grant_covers(const struct mem *m, tern_addr a, size_t len);
-char *grant_reach(const struct mem *m, tern_addr a, size_t len);    /* NULL: it was not granted */
 void grants_apply(const struct mem *m, const struct job_region *g); /* to what is newly mapped */
 char *grant_read(const struct mem *m, tern_addr a, size_t len);     /* NULL: not even mapped */
 void grant_register(struct endpoint *e);
@@ -267,8 +252,6 @@ int mem_copy_guarded(void *to, const void *from, size_t len);
  * copying; it is for this thread's own memory, which nobody unmaps meanwhile.
  */
 bool mem_there(void *p, size_t len, bool write);
-/* The same for memory of which many runs are moved: it asks however short it is. */
-bool mem_there_all(void *p, size_t len, bool write);
 /* Whether a few bytes of this process can be written; they stay as they are. */
 bool mem_writable(void *p, size_t len);
 int mem_gone(tern_addr a); /* the error of a region that was unregistered under way */
@@ -277,8 +260,6 @@ int mem_gone(tern_addr a); /* the error of a region that was unregistered under 
 struct job_region *places_of(const struct mem *m, uint32_t rank); /* a rank's, in use or not */
 /* The region that has [a, a + len), and is registered; else NULL. */
 struct job_region *region_find(const struct mem *m, tern_addr a, size_t len);
-/* Whether [a, a + len) is in one region of the rank, which is registered. */
-bool region_covers(const struct mem *m, tern_addr a, size_t len);
 /* The address of `len` bytes that this rank has registered; TERN_ADDR_NONE if it has not. */
 tern_addr region_addr(const struct mem *m, const void *p, size_t len);
 /* Holds off unregistering: where `a` is in its owner's process, or 0 if it is too late. */
@@ -350,6 +331,12 @@ void message_answer_data(tern *t, uint64_t slot, const void *data,
  * code.
  */
 ptrdiff_t message_move(struct mem *m, struct transfer *x);
+/*
+ * A slot for one message of a transfer; NULL if as many as may be are under way. When it was sent,
+ * or could not be: what message_move() returns.
+ */
+struct slot *chunk_slot(struct mem *m, struct transfer *x, uint32_t rank);
+ptrdiff_t chunk_sent(struct transfer *x, struct slot *s, size_t len, int rc);
 /* Starts an atomic operation at its home rank; `old` may be NULL. */
 int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old,
 		tern_op *op, bool blocks);

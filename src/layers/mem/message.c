@@ -11,59 +11,18 @@
 #include "mem/mem.h"
 #include "mem/word.h"
 
-/* Takes the bounces from the heap, when they are first needed; false if it has no room for them. */
-static bool bounce_make(struct mem *m)
+struct slot *chunk_slot(struct mem *m, struct transfer *x, uint32_t rank)
 {
-	void *bytes;
-	if (tern_alloc(m->e->t, (size_t)BOUNCES * BOUNCE_BYTES, &bytes))
-		return false;
-	for (int i = 0; i < BOUNCES; i++)
-		m->bounce[i].bytes = (char *)bytes + (size_t)i * BOUNCE_BYTES;
-	return true;
+	struct slot *s = x->flying < TERN_POOL_BLOCKS ? slot_take(m, rank, SLOTS_QUICK) : NULL;
+	if (s) {
+		s->x = x;
+		x->flying++;
+	}
+	return s;
 }
 
-static struct bounce *bounce_take(struct mem *m)
+ptrdiff_t chunk_sent(struct transfer *x, struct slot *s, size_t len, int rc)
 {
-	for (int i = 0; i < BOUNCES; i++)
-		if (!m->bounce[i].used) {
-			m->bounce[i].used = true;
-			return &m->bounce[i];
-		}
-	return NULL;
-}
-
-/* Asks the home rank to move bytes between its memory and a bounce. */
-static int move_ask(struct mem *m, struct transfer *x, struct slot *s, struct bounce *b, size_t len)
-{
-	tern_addr remote = runs_remote(&x->runs);
-	s->bounce = b;
-	s->local = transfer_local(m, x, len);
-	s->len = x->put ? 0 : len;
-	if (x->put)
-		word_copy(b->bytes, s->local, len);
-	uint64_t words[] = { remote, mem_addr(m, b->bytes), len, x->put, slot_name(m, s) };
-	return layer_request(m->e, s->rank, MEM_MOVE, NULL, 0, 5, words);
-}
-
-/* The same with the bytes in the message: where there is no heap to go through. */
-static int move_send(struct mem *m, struct transfer *x, struct slot *s, size_t len)
-{
-	s->local = transfer_local(m, x, len);
-	s->len = s->run = x->put ? 0 : len; /* the answer to a put brings no data */
-	uint64_t words[] = { runs_remote(&x->runs), slot_name(m, s), len };
-	union word value;
-	const void *from = x->put ? word_value(&value, s->local, len) : NULL;
-	return layer_request(m->e, s->rank, x->put ? MEM_PUT : MEM_GET, from, len, 3, words);
-}
-
-/* Sends a chunk of the run through bounce `b`, or in a message if that is NULL. */
-static ptrdiff_t move_chunk(struct mem *m, struct transfer *x, struct slot *s, struct bounce *b)
-{
-	size_t most = b ? BOUNCE_BYTES : TERN_PAYLOAD_MAX;
-	size_t len = runs_left(&x->runs) < most ? runs_left(&x->runs) : most;
-	s->x = x;
-	x->flying++;
-	int rc = b ? move_ask(m, x, s, b, len) : move_send(m, x, s, len);
 	if (!rc)
 		return (ptrdiff_t)len;
 	x->flying--;
@@ -72,28 +31,26 @@ static ptrdiff_t move_chunk(struct mem *m, struct transfer *x, struct slot *s, s
 }
 
 /* Between one run here and one there. */
-static ptrdiff_t move_run(struct mem *m, struct transfer *x, bool mapped)
+static ptrdiff_t move_run(struct mem *m, struct transfer *x, uint32_t rank)
 {
-	bool through = mapped && (m->bounce[0].bytes || bounce_make(m));
-	struct slot *s = slot_take(m, tern_addr_rank(x->runs.remote.at), SLOTS_QUICK);
-	struct bounce *b = through && s ? bounce_take(m) : NULL;
-	if (s && (through ? b != NULL : x->flying < TERN_POOL_BLOCKS)) {
-		ptrdiff_t moved = move_chunk(m, x, s, b);
-		if (b && moved <= 0)
-			b->used = false;
-		return moved;
-	}
-	if (s)
-		slot_give(s);
-	return 0; /* all is under way */
+	size_t left = runs_left(&x->runs), len = left < TERN_PAYLOAD_MAX ? left : TERN_PAYLOAD_MAX;
+	struct slot *s = chunk_slot(m, x, rank);
+	if (!s)
+		return 0; /* all is under way */
+	s->local = transfer_local(m, x, len);
+	s->len = s->run = x->put ? 0 : len; /* the answer to a put brings no data */
+	uint64_t words[] = { runs_remote(&x->runs), slot_name(m, s), len };
+	union word value;
+	const void *from = x->put ? word_value(&value, s->local, len) : NULL;
+	int rc = layer_request(m->e, rank, x->put ? MEM_PUT : MEM_GET, from, len, 3, words);
+	return chunk_sent(x, s, len, rc);
 }
 
 ptrdiff_t message_move(struct mem *m, struct transfer *x)
 {
 	uint32_t rank = tern_addr_rank(x->runs.remote.at);
-	if (x->runs.remote.part && runs_left(&x->runs) < TERN_PAYLOAD_MAX)
-		return pack_move(m, x, rank);
-	return move_run(m, x, layer_maps(m->e, rank));
+	bool several = x->runs.remote.part && runs_left(&x->runs) < TERN_PAYLOAD_MAX;
+	return several ? pack_move(m, x, rank) : move_run(m, x, rank);
 }
 
 /* -- At the home rank ---------------------------------------------------------------- */
@@ -140,17 +97,6 @@ static void on_get(tern *t, const tern_msg *msg)
 	int error = len <= sizeof bytes ? message_read(mem_of(t), tern_msg_word(msg, 0), bytes, len)
 					: EFAULT;
 	message_answer_data(t, tern_msg_word(msg, 1), error ? NULL : bytes, len);
-}
-
-static void on_move(tern *t, const tern_msg *msg)
-{
-	struct mem *m = mem_of(t);
-	size_t len = tern_msg_word(msg, 2);
-	char *bounce = heap_reach(m, tern_msg_word(msg, 1), len);
-	bool theirs = bounce && tern_addr_rank(tern_msg_word(msg, 1)) == tern_msg_src(msg);
-	int error = theirs ? own_move(m, tern_msg_word(msg, 0), bounce, len, tern_msg_word(msg, 3))
-			   : EFAULT;
-	message_answer(t, tern_msg_word(msg, 4), error, 0);
 }
 
 /* Where an atomic operation shall be done; memory that is not aligned is not touched. */
@@ -239,7 +185,6 @@ void message_register(struct endpoint *e)
 {
 	layer_on(e, MEM_PUT, on_put);
 	layer_on(e, MEM_GET, on_get);
-	layer_on(e, MEM_MOVE, on_move);
 	layer_on(e, MEM_AMO, on_amo);
 	layer_on(e, MEM_DONE, on_mem_answer);
 	layer_serve(e, MEM_PUT, NULL);

@@ -125,7 +125,7 @@ static int pack_send(struct mem *m, struct transfer *x, struct slot *s, struct p
 
 ptrdiff_t pack_move(struct mem *m, struct transfer *x, uint32_t rank)
 {
-	struct slot *s = x->flying < TERN_POOL_BLOCKS ? slot_take(m, rank, SLOTS_QUICK) : NULL;
+	struct slot *s = chunk_slot(m, x, rank);
 	struct run_walk remote = x->runs.remote;
 	struct pack k;
 	if (!s)
@@ -133,14 +133,7 @@ ptrdiff_t pack_move(struct mem *m, struct transfer *x, uint32_t rank)
 	k.words = k.bytes = 0;
 	k.room = TERN_PAYLOAD_MAX;
 	pack_describe(&k, &remote, rank);
-	s->x = x;
-	x->flying++;
-	int rc = pack_send(m, x, s, &k);
-	if (!rc)
-		return (ptrdiff_t)k.bytes;
-	x->flying--;
-	slot_give(s);
-	return rc == -EAGAIN ? 0 : rc; /* no room: in another slice */
+	return chunk_sent(x, s, k.bytes, pack_send(m, x, s, &k));
 }
 
 /* -- At the home rank -------------------------------------------------------------------------- */
@@ -228,7 +221,7 @@ static int unpack_copy(struct unpack *u, char *bytes, bool put)
 	parts_pass(&w, u->skip);
 	if (put)
 		word_before_put();
-	if (!u->heap && !mem_there_all(u->first, u->covers, put))
+	if (!u->heap && !mem_there(u->first, u->covers, put))
 		return unpack_guarded(&w, bytes, u->bytes, put);
 	parts_copy(&w, bytes, u->bytes, !put);
 	return 0;

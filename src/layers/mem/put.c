@@ -9,62 +9,37 @@
 #include "mem/wide.h"
 #include "mem/word.h"
 
-static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put,
-		     tern_op *op)
-{
-	INSIDE struct scope scope = scope_open(m->e->t);
-	struct runs r;
-	int rc = len ? mem_check(m, remote, len, put ? "a put" : "a get") : 0;
-	if (rc)
-		return rc;
-	runs_of_block(&r, remote, local, len);
-	return transfer_begin(m, &r, put, op);
-}
-
 /*
  * A case for each size: 8 bytes, a few lines, a block, anything. Each says whether it has moved the
  * data; what it leaves goes on to a function that is not inline, so that the shorter one saves no
- * registers. None but the last opens a scope.
+ * registers. None but the last opens a scope. `put` is a constant where they are inlined.
  */
+#define EACH_WAY static inline __attribute__((always_inline))
 #define LARGER __attribute__((noinline)) static int
 
-static inline bool put_word(tern *t, tern_addr dst, const void *src, size_t len)
+EACH_WAY bool word_move(const tern *t, tern_addr remote, void *local, size_t len, bool put)
 {
-	char *to = len == sizeof(uint64_t) ? span_reach(t, dst, SPAN_WORD) : NULL;
-	if (!to)
+	char *at = len == sizeof(uint64_t) ? span_reach(t, remote, SPAN_WORD) : NULL;
+	if (!at)
 		return false;
-	word_before_put();
-	word8_copy(to, src); /* cost: base write */
+	if (put)
+		word_before_put();
+	word8_copy(put ? at : local, put ? local : at); /* cost: base write */
+	if (!put)
+		word_after_get();
 	return true;
 }
 
-static inline bool put_lines(tern *t, tern_addr dst, const void *src, size_t len)
+EACH_WAY bool lines_move(const tern *t, tern_addr remote, char *local, size_t len, bool put)
 {
-	char *to = wide_fits(len) ? span_reach(t, dst, SPAN_WIDE) : NULL;
-	if (!to)
+	char *at = wide_fits(len) ? span_reach(t, remote, SPAN_WIDE) : NULL;
+	if (!at)
 		return false;
-	word_before_put();
-	wide_copy(to, src, len);
-	return true;
-}
-
-static inline bool get_word(tern *t, void *dst, tern_addr src, size_t len)
-{
-	const char *from = len == sizeof(uint64_t) ? span_reach(t, src, SPAN_WORD) : NULL;
-	if (!from)
-		return false;
-	word8_copy(dst, from);
-	word_after_get();
-	return true;
-}
-
-static inline bool get_lines(tern *t, void *dst, tern_addr src, size_t len)
-{
-	const char *from = wide_fits(len) ? span_reach(t, src, SPAN_WIDE) : NULL;
-	if (!from)
-		return false;
-	wide_copy(dst, from, len);
-	word_after_get();
+	if (put)
+		word_before_put();
+	wide_copy(put ? at : local, put ? local : at, len);
+	if (!put)
+		word_after_get();
 	return true;
 }
 
@@ -81,110 +56,97 @@ static inline size_t in_one_go(const tern_op *op)
 	return op ? START_IN_ONE_GO : IN_ONE_GO;
 }
 
-/* Where a block is that is copied in one go; else NULL. */
-static inline char *block_reach(const tern *t, tern_addr a, size_t len, const tern_op *op)
+LARGER bytes_move(tern *t, tern_addr remote, char *local, size_t len, tern_op *op, bool put)
 {
-	bool block = len - 1 < in_one_go(op);
-	return block && (!op || handle_silent(op)) ? span_holds(t, a, len) : NULL;
+	INSIDE struct scope scope = scope_of_op(&t, op, put ? "tern_put_start" : "tern_get_start");
+	struct mem *m = mem_of(t);
+	char *at = put ? heap_reach(m, remote, len) : heap_read(m, remote, len);
+	if (TERN_UNLIKELY(!at || len - 1 >= in_one_go(op))) { /* 0 bytes too */
+		int rc = len ? mem_check(m, remote, len, put ? "a put" : "a get") : 0;
+		return rc ? rc : transfer_run(m, remote, local, len, put, op);
+	}
+	word_before_put();
+	word_copy(put ? at : local, put ? local : at, len); /* cost: base write */
+	word_after_get();
+	if (op)
+		op_over(t->own, op);
+	return 0;
 }
 
-static inline void block_copy(char *to, const char *from, size_t len)
+EACH_WAY int block_move(tern *t, tern_addr remote, char *local, size_t len, tern_op *op, bool put)
 {
+	bool block = len - 1 < in_one_go(op);
+	char *at = block && (!op || handle_silent(op)) ? span_holds(t, remote, len) : NULL;
+	if (TERN_UNLIKELY(!at))
+		return bytes_move(t, remote, local, len, op, put);
+	char *to = put ? at : local;
+	const char *from = put ? local : at;
+	if (put)
+		word_before_put();
 	if (len <= WORD_MOST)
 		word_copy(to, from, len); /* cost: base write */
 	else
 		wide_long(to, from, len); /* cost: base write */
-}
-
-LARGER put_bytes(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
-{
-	INSIDE struct scope scope = scope_of_op(&t, op, "tern_put_start");
-	char *to = heap_reach(mem_of(t), dst, len);
-	if (TERN_UNLIKELY(!to || len - 1 >= in_one_go(op))) /* 0 bytes too */
-		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, op);
-	word_before_put();
-	word_copy(to, src, len); /* cost: base write */
-	if (op)
-		op_over(t->own, op);
+	if (!put)
+		word_after_get();
 	return 0;
 }
 
-LARGER put_block(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
+LARGER put_block(tern *t, tern_addr dst, char *src, size_t len, tern_op *op)
 {
-	char *to = block_reach(t, dst, len, op);
-	if (TERN_UNLIKELY(!to))
-		return put_bytes(t, dst, src, len, op);
-	word_before_put();
-	block_copy(to, src, len);
-	return 0;
+	return block_move(t, dst, src, len, op, true);
 }
 
-LARGER get_bytes(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+LARGER get_block(tern *t, char *dst, tern_addr src, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = scope_of_op(&t, op, "tern_get_start");
-	char *from = heap_read(mem_of(t), src, len);
-	if (TERN_UNLIKELY(!from || len - 1 >= in_one_go(op)))
-		return begin_run(mem_of(t), src, dst, len, false, op);
-	word_copy(dst, from, len);
-	word_after_get();
-	if (op)
-		op_over(t->own, op);
-	return 0;
-}
-
-LARGER get_block(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
-{
-	const char *from = block_reach(t, src, len, op);
-	if (TERN_UNLIKELY(!from))
-		return get_bytes(t, dst, src, len, op);
-	block_copy(dst, from, len);
-	word_after_get();
-	return 0;
+	return block_move(t, src, dst, len, op, false);
 }
 
 /* -- The calls ------------------------------------------------------------------------------- */
 
-LARGER put_more(tern *t, tern_addr dst, const void *src, size_t len)
+LARGER put_more(tern *t, tern_addr dst, char *src, size_t len)
 {
-	return put_lines(t, dst, src, len) ? 0 : put_block(t, dst, src, len, NULL);
+	return lines_move(t, dst, src, len, true) ? 0 : put_block(t, dst, src, len, NULL);
 }
 
 int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	return put_word(t, dst, src, len) ? 0 : put_more(t, dst, src, len);
+	char *from = (char *)(uintptr_t)src;
+	return word_move(t, dst, from, len, true) ? 0 : put_more(t, dst, from, len);
 }
 
-LARGER put_start_more(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
+LARGER put_start_more(tern *t, tern_addr dst, char *src, size_t len, tern_op *op)
 {
-	bool moved = handle_silent(op) && put_lines(t, dst, src, len);
+	bool moved = handle_silent(op) && lines_move(t, dst, src, len, true);
 	return moved ? 0 : put_block(t, dst, src, len, op);
 }
 
 int tern_put_handle_(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
-	bool moved = handle_silent(op) && put_word(t, dst, src, len);
-	return moved ? 0 : put_start_more(t, dst, src, len, op);
+	char *from = (char *)(uintptr_t)src;
+	bool moved = handle_silent(op) && word_move(t, dst, from, len, true);
+	return moved ? 0 : put_start_more(t, dst, from, len, op);
 }
 
-LARGER get_more(tern *t, void *dst, tern_addr src, size_t len)
+LARGER get_more(tern *t, char *dst, tern_addr src, size_t len)
 {
-	return get_lines(t, dst, src, len) ? 0 : get_block(t, dst, src, len, NULL);
+	return lines_move(t, src, dst, len, false) ? 0 : get_block(t, dst, src, len, NULL);
 }
 
 int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 {
-	return get_word(t, dst, src, len) ? 0 : get_more(t, dst, src, len);
+	return word_move(t, src, dst, len, false) ? 0 : get_more(t, dst, src, len);
 }
 
-LARGER get_start_more(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+LARGER get_start_more(tern *t, char *dst, tern_addr src, size_t len, tern_op *op)
 {
-	bool moved = handle_silent(op) && get_lines(t, dst, src, len);
+	bool moved = handle_silent(op) && lines_move(t, src, dst, len, false);
 	return moved ? 0 : get_block(t, dst, src, len, op);
 }
 
 int tern_get_handle_(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	bool moved = handle_silent(op) && get_word(t, dst, src, len);
+	bool moved = handle_silent(op) && word_move(t, src, dst, len, false);
 	return moved ? 0 : get_start_more(t, dst, src, len, op);
 }
 

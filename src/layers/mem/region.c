@@ -89,11 +89,6 @@ struct job_region *region_find(const struct mem *m, tern_addr a, size_t len)
 	return at <= bytes && len <= bytes - at ? g : NULL;
 }
 
-bool region_covers(const struct mem *m, tern_addr a, size_t len)
-{
-	return region_find(m, a, len) != NULL;
-}
-
 static char *region_pointer(const struct job_region *g, tern_addr a)
 {
 	uint64_t at = addr_offset(a) - atomic_load(&g->first);

@@ -23,9 +23,6 @@ struct segment {
 };
 
 struct segments {
-	/* Where the last data went: consecutive transfers into one segment skip the search. */
-	uint64_t last_key;
-	struct segment *last;
 	struct segment segment[TERN_SEGMENTS_MAX];
 };
 
@@ -36,32 +33,16 @@ static tern_segment segment_number(const struct mem *m, unsigned index)
 	       (uint64_t)index << 32;
 }
 
-static uint64_t segment_key(tern_segment s)
-{
-	return s >> 32;
-}
-
 static size_t segment_offset(tern_segment s)
 {
 	return s & 0xffffffff;
 }
 
-static struct segment *segment_search(struct mem *m, tern_segment s)
-{
-	struct segment *g = &m->segments->segment[s >> 32 & 0xff];
-	if (s >> 48 != m->rank || (s >> 40 & 0xff) != g->generation || !g->open)
-		return NULL;
-	m->segments->last_key = segment_key(s);
-	m->segments->last = g;
-	return g;
-}
-
 static struct segment *segment_find(struct mem *m, tern_segment s)
 {
-	if (!m->segments)
-		return NULL;
-	return m->segments->last && segment_key(s) == m->segments->last_key ? m->segments->last
-									    : segment_search(m, s);
+	struct segment *g = m->segments ? &m->segments->segment[s >> 32 & 0xff] : NULL;
+	bool is = g && g->open && s >> 48 == m->rank && (s >> 40 & 0xff) == g->generation;
+	return is ? g : NULL;
 }
 
 int tern_segment_open(tern *t, void *base, size_t bytes, tern_segment_end *end, void *arg,
@@ -96,13 +77,6 @@ int tern_segment_open(tern *t, void *base, size_t bytes, tern_segment_end *end, 
 			 TERN_SEGMENTS_MAX);
 }
 
-static void segment_shut(struct mem *m, struct segment *g)
-{
-	g->open = false;
-	if (m->segments->last == g)
-		m->segments->last = NULL;
-}
-
 /*
  * All has come: the end function says how much more there will be. It may close the segment itself.
  */
@@ -113,8 +87,7 @@ static void segment_end(struct mem *m, struct segment *g)
 	if (!g->open || g->generation != generation)
 		return;
 	g->left = more < g->bytes ? more : g->bytes;
-	if (!g->left)
-		segment_shut(m, g);
+	g->open = g->left != 0;
 }
 
 static int segment_own(struct mem *m, tern_segment s, const char *call, struct segment **out)
@@ -152,7 +125,7 @@ int tern_segment_close(tern *t, tern_segment s)
 	struct segment *g;
 	int rc = segment_own(mem_of(t), s, "tern_segment_close()", &g);
 	if (!rc)
-		segment_shut(mem_of(t), g);
+		g->open = false;
 	return rc;
 }
 

@@ -286,21 +286,21 @@ int word_await(struct mem *m, const uint64_t *word, enum tern_word what, uint64_
 				: wait_until_limit(m->e, word_over, &ww, &ww.w, ns);
 }
 
+static int wait_word(tern *t, const uint64_t *word, enum tern_word what, uint64_t value,
+		     uint64_t ns, const char *call, const char *rule)
+{
+	INSIDE struct scope scope = scope_of(&t, call);
+	const struct wait how = { .call = call, .rule = rule, .stop = wait_blame };
+	return word_await(mem_of(t), word, what, value, &how, ns);
+}
+
 int tern_wait_word(tern *t, const uint64_t *word, enum tern_word what, uint64_t value)
 {
-	INSIDE struct scope scope = scope_given(t);
-	const struct wait how = { .call = "tern_wait_word",
-				  .rule = "tern_wait_word()",
-				  .stop = wait_blame };
-	return word_await(mem_of(t), word, what, value, &how, UINT64_MAX);
+	return wait_word(t, word, what, value, UINT64_MAX, __func__, "tern_wait_word()");
 }
 
 int tern_wait_word_for(tern *t, const uint64_t *word, enum tern_word what, uint64_t value,
 		       uint64_t ns)
 {
-	INSIDE struct scope scope = scope_given(t);
-	const struct wait how = { .call = "tern_wait_word_for",
-				  .rule = "tern_wait_word_for()",
-				  .stop = wait_blame };
-	return word_await(mem_of(t), word, what, value, &how, ns);
+	return wait_word(t, word, what, value, ns, __func__, "tern_wait_word_for()");
 }

@@ -121,8 +121,6 @@ static void slot_end(struct mem *m, struct slot *s, int error)
 {
 	struct transfer *x = s->x;
 	tern_op *op = s->op;
-	if (s->bounce)
-		s->bounce->used = false;
 	slot_give(s);
 	if (x) {
 		m->transfers.answers++;
@@ -133,14 +131,11 @@ static void slot_end(struct mem *m, struct slot *s, int error)
 }
 
 /*
- * What was asked for has come: through a bounce, as a word, or in the answer. False if that lacks
- * it.
+ * What was asked for has come: as a word, or in the answer. False if that lacks it.
  */
 static bool slot_fill(struct mem *m, struct slot *s, const void *data, size_t len)
 {
-	if (s->bounce)
-		word_copy(s->local, s->bounce->bytes, s->len);
-	else if (!data || (s->word ? len < s->len : len != s->len))
+	if (!data || (s->word ? len < s->len : len != s->len))
 		return false;
 	else if (s->word)
 		word_copy(s->local, data, s->len);

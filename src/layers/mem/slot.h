@@ -30,9 +30,8 @@ struct slot {
 	tern_op *op;        /* who waits for it; NULL for a chunk, whose transfer has one */
 	char *local;        /* where data goes: runs of `run` bytes, `stride` apart */
 	size_t len, run, stride;
-	struct bounce *bounce; /* through which the bytes go, if they do */
-	bool scattered;        /* data goes where the slot's walk stands */
-	bool word;             /* what comes back is one word, of which `len` bytes are wanted */
+	bool scattered;  /* data goes where the slot's walk stands */
+	bool word;       /* what comes back is one word, of which `len` bytes are wanted */
 	uint64_t ask[4]; /* of a request that is sent again when its owner has no place for it */
 	bool asks, again;
 	bool moving;    /* a network does it by itself */

@@ -64,38 +64,33 @@ static bool stored_enough(struct endpoint *e, void *arg)
 	return atomic_load(s->count) >= s->bytes;
 }
 
-int tern_store_sync(tern *t, uint64_t bytes)
+/* UINT64_MAX ns are no limit. */
+static int store_await(tern *t, uint64_t bytes, uint64_t ns, const char *call, const char *rule)
 {
-	INSIDE struct scope scope = scope_given(t);
+	INSIDE struct scope scope = scope_of(&t, call);
 	struct stored s = { .bytes = bytes };
-	struct wait w = { .call = "tern_store_sync", .stop = wait_blame };
-	int rc = rules_rank(t->own, "tern_store_sync()");
+	struct wait w = { .call = call, .stop = wait_blame };
+	int rc = rules_rank(t->own, rule);
 	if (!rc)
-		rc = rules_wait(t->own, "tern_store_sync()"); /* cost: protection control */
+		rc = rules_wait(t->own, rule); /* cost: protection control */
 	if (rc)
 		return rc;
 	s.count = stored_at(mem_of(t), t->rank);
-	rc = wait_until(t->own, stored_enough, &s, &w);
+	rc = ns == UINT64_MAX ? wait_until(t->own, stored_enough, &s, &w)
+			      : wait_until_limit(t->own, stored_enough, &s, &w, ns);
 	if (!rc)
 		atomic_fetch_sub(s.count, bytes);
 	return rc;
 }
 
+int tern_store_sync(tern *t, uint64_t bytes)
+{
+	return store_await(t, bytes, UINT64_MAX, __func__, "tern_store_sync()");
+}
+
 int tern_store_sync_for(tern *t, uint64_t bytes, uint64_t ns)
 {
-	INSIDE struct scope scope = scope_given(t);
-	struct stored s = { .bytes = bytes };
-	struct wait w = { .call = "tern_store_sync_for", .stop = wait_blame };
-	int rc = rules_rank(t->own, "tern_store_sync_for()");
-	if (!rc)
-		rc = rules_wait(t->own, "tern_store_sync_for()");
-	if (rc)
-		return rc;
-	s.count = stored_at(mem_of(t), t->rank);
-	rc = wait_until_limit(t->own, stored_enough, &s, &w, ns);
-	if (!rc)
-		atomic_fetch_sub(s.count, bytes);
-	return rc;
+	return store_await(t, bytes, ns, __func__, "tern_store_sync_for()");
 }
 
 /* The bytes are there before they are counted. Nobody waits for an answer: an error is told here.

@@ -11,9 +11,7 @@
 	X(WIDE_MOST, 1024, "copied in wide registers without a loop")         \
 	X(WIDE_LONG, 4096, "copied in wide registers at all")                 \
 	X(LONG_RUN, 4096, "runs that are packed in rows")                     \
-	X(ASK_WORTH, 16 << 10, "the kernel is asked whether pages are there") \
 	X(START_IN_ONE_GO, 64 << 10, "a split-phase copy in the call itself") \
-	X(BOUNCE_BYTES, 64 << 10, "a bounce buffer")                          \
 	X(IN_ONE_GO, 256 << 10, "a blocking copy without a look at messages")
 
 enum mem_threshold { MEM_THRESHOLDS(THRESHOLD_NAME) };

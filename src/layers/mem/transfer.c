@@ -32,7 +32,6 @@ enum {
 	VM_SLICE_EVERY = 64, /* and fewer */
 	VAST = 32 << 20,     /* a run of at least this does not stay in any cache */
 	BATCH = 64,          /* transfers made at a time */
-	LISTS = 4 << 10,     /* bytes for copies of lists that are kept for the next transfer */
 };
 
 /* -- Copies past the caches ------------------------------------------------------------------- */
@@ -294,66 +293,33 @@ static void transfer_append(struct transfers *ts, struct transfer *x)
 }
 
 /*
- * Copies of the lists of one transfer: they may be the caller's stack. Those of a blocking call
- * need no copy, nor do those that are used up by the call that starts the transfer.
+ * The lists of a transfer may be the caller's stack. Those of a blocking call need no copy, nor do
+ * those that are used up by the call that starts the transfer.
  */
-struct lists {
-	struct lists *next;
-	size_t room;
-	_Alignas(tern_part) char bytes[];
-};
-
-static int lists_copy(struct mem *m, struct transfer *x)
+static int lists_copy(struct transfer *x)
 {
-	struct transfers *ts = &m->transfers;
 	size_t need = parts_copy_bytes(&x->runs.remote) + parts_copy_bytes(&x->runs.local);
-	size_t room = need < LISTS ? LISTS : need;
-	struct lists *l = room == LISTS ? ts->lists : NULL;
 	if (!need)
 		return 0;
-	if (l) {
-		ts->lists = l->next;
-	} else if (!(l = memory_new(1, sizeof *l + room))) {
+	x->lists = memory_new(1, need);
+	if (!x->lists)
 		return error_set(-ENOMEM, "starting a transfer: no memory for its list of parts");
-	}
-	l->room = room;
-	parts_copy_list(&x->runs.local, parts_copy_list(&x->runs.remote, l->bytes));
-	x->lists = l;
+	parts_copy_list(&x->runs.local, parts_copy_list(&x->runs.remote, x->lists));
 	return 0;
 }
-
-static void lists_give(struct transfers *ts, struct lists *l)
-{
-	if (!l)
-		return;
-	if (l->room > LISTS) {
-		memory_free(l);
-		return;
-	}
-	l->next = ts->lists;
-	ts->lists = l;
-}
-
-/* A call that waits for its transfer. */
-struct blocked {
-	bool over;
-	int error;
-};
 
 static void transfer_end(struct mem *m, struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
 	struct transfer over = *x;
-	lists_give(ts, x->lists);
+	memory_free(x->lists);
 	x->next = ts->free;
 	ts->free = x;
 	ts->active--;
 	mem_busy(m);
 	if (over.local)
 		op_end(m->e, over.local, 0);
-	if (over.here)
-		*over.here = (struct blocked){ true, over.error };
-	else if (over.op)
+	if (over.op)
 		op_end(m->e, over.op, over.error);
 	else
 		copy_done(m, &over);
@@ -438,11 +404,7 @@ static int transfers_make(struct transfers *ts)
 void transfers_free(struct transfers *ts)
 {
 	for (struct transfer *x = ts->first; x; x = x->next)
-		lists_give(ts, x->lists);
-	for (struct lists *l = ts->lists, *next; l; l = next) {
-		next = l->next;
-		memory_free(l);
-	}
+		memory_free(x->lists);
 	while (ts->batches)
 		memory_free(ts->batch[--ts->batches]);
 }
@@ -521,24 +483,23 @@ static int runs_touchable(struct mem *m, struct run_walk w)
 	return 0;
 }
 
-static bool blocked_over(struct endpoint *e, void *arg)
+static bool blocked_over(struct endpoint *e, void *op)
 {
 	(void)e;
-	return ((struct blocked *)arg)->over;
+	return !((tern_op *)op)->pending;
 }
 
-static int transfer_block(struct mem *m, const struct transfer *x)
+static int transfer_block(struct mem *m, struct transfer *x)
 {
-	struct blocked b = { .over = false };
-	struct transfer waited = *x; /* what is queued is a copy, too */
+	tern_op own = TERN_OP;
 	struct wait w = { .call = "tern_op_wait" };
 	int rc = rules_wait(m->e, "tern_op_wait()"); /* from here on, nothing ends the wait early */
-	waited.here = &b;
+	x->op = &own;
 	if (!rc)
-		rc = transfer_queue(m, &waited);
+		rc = transfer_queue(m, x);
 	if (!rc)
-		wait_through(m->e, blocked_over, &b, &w);
-	return rc ? rc : b.error;
+		wait_through(m->e, blocked_over, &own, &w);
+	return rc ? rc : own.error;
 }
 
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)
@@ -554,9 +515,9 @@ int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)
 /* Of a call that returns before the transfer is over. */
 static int transfer_keep(struct mem *m, struct transfer *x)
 {
-	int rc = lists_copy(m, x);
+	int rc = lists_copy(x);
 	if (!rc && (rc = transfer_queue(m, x)))
-		lists_give(&m->transfers, x->lists);
+		memory_free(x->lists);
 	return rc;
 }
 
@@ -580,4 +541,12 @@ int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 	op->pending++;
 	op_end(m->e, op, x.error);
 	return 0;
+}
+
+int transfer_run(struct mem *m, tern_addr remote, const void *local, size_t len, bool put,
+		 tern_op *op)
+{
+	struct runs r;
+	runs_of_block(&r, remote, local, len);
+	return transfer_begin(m, &r, put, op);
 }

@@ -23,15 +23,14 @@ struct transfer {
 	struct transfer *next;
 	tern_op *op;          /* NULL if there is none to tell */
 	tern_op *local;       /* told with it that the source may be used; NULL if there is none */
-	struct blocked *here; /* the call that waits for it; NULL if none does */
-	uint32_t asker, slot; /* with neither: the rank that asked for a copy, and its slot */
+	uint32_t asker, slot; /* without `op`: the rank that asked for a copy, and its slot */
 	tern_addr source;     /* whence such a copy comes: it may be unregistered meanwhile */
 	bool put;
 	bool vast; /* larger than the caches: copied past them */
 	int error;
-	char *through; /* a word whose local side lies in several runs is moved from or to here */
-	struct lists *lists; /* copies of the program's lists of parts; NULL: it has none */
-	uint32_t flying;     /* chunks sent as messages and not acknowledged */
+	char *through;   /* a word whose local side lies in several runs is moved from or to here */
+	char *lists;     /* copies of the program's lists of parts; NULL: it has none */
+	uint32_t flying; /* chunks sent as messages and not acknowledged */
 	struct runs runs;
 };
 
@@ -48,7 +47,6 @@ struct transfers {
 	uint64_t answers; /* without those that were answers to transfers */
 	struct transfer *batch[TRANSFER_BATCHES];
 	unsigned batches;
-	struct lists *lists; /* memory for copies of lists, to be used again */
 };
 
 /* How much can be moved next: at neither side is there a gap in it. */
@@ -80,6 +78,9 @@ static inline void runs_advance(struct runs *r, size_t bytes)
  * it blocks.
  */
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op);
+/* One of contiguous memory at both sides. */
+int transfer_run(struct mem *m, tern_addr remote, const void *local, size_t len, bool put,
+		 tern_op *op);
 /* The same, but nothing is moved before the next poll. */
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op);
 unsigned transfer_progress(struct mem *m);

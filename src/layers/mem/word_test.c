@@ -168,17 +168,6 @@ static int put_message(size_t len)
 	return rc ? rc : tern_poll(local[1]) < 0;
 }
 
-static int put_bounce(size_t len)
-{
-	static char *bounce;
-	if (!bounce)
-		bounce = handed_alloc(local[0], 64);
-	memcpy(bounce, &local_word, len);
-	uint64_t words[] = { addr, handed_addr(local[0], bounce), len, true, NO_SLOT };
-	int rc = layer_request(local[0]->own, 1, MEM_MOVE, NULL, 0, 5, words);
-	return rc ? rc : tern_poll(local[1]) < 0;
-}
-
 /* The same among other runs: as pack.c describes them. */
 static int put_pack(size_t len)
 {
@@ -269,14 +258,12 @@ static const struct path paths[] = {
 	{ "tern_copy_start", copy, true, false },
 	{ "tern_async_put_start", write_async, true, false },
 	{ "a put in a message", put_message, true, false },
-	{ "a put through a bounce", put_bounce, true, false },
 	{ "a put of parts in a message", put_pack, true, false },
 	{ "tern_segment_put_start", xfer, true, true },
 	{ "tern_segment_reply", reply_xfer, true, true },
 	{ "tern_put to registered memory", put, true, true },
 	{ "tern_put_parts to registered memory", put_parts, true, true },
 	{ "a put in a message to registered memory", put_message, true, true },
-	{ "a put through a bounce to registered memory", put_bounce, true, true },
 	{ "a put of parts in a message to registered memory", put_pack, true, true },
 	{ "tern_get", get, false, false },
 	{ "tern_get_start", get_split, false, false },
