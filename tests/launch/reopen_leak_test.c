@@ -164,7 +164,7 @@ static void each_layer(const char *net)
 
 TEST(sessions_on_shared_memory_leave_nothing_behind)
 {
-	if (CHECK_SLOWER > 1)
+	if (check_sanitized())
 		check_skip("a sanitizer keeps what was freed");
 	each_layer("shm");
 	leaks_nothing("shm", opens_workers);
@@ -172,7 +172,7 @@ TEST(sessions_on_shared_memory_leave_nothing_behind)
 
 TEST(sessions_over_udp_leave_nothing_behind)
 {
-	if (CHECK_SLOWER > 1)
+	if (check_sanitized())
 		check_skip("a sanitizer keeps what was freed");
 	if (!traffic_usable("udp"))
 		check_skip("this build has no such network");

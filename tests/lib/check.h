@@ -125,6 +125,16 @@ static inline bool check_threads_watched(void)
 #endif
 }
 
+/* Whether a sanitizer does, which keeps memory that was freed. */
+static inline bool check_sanitized(void)
+{
+#ifdef CHECK_SANITIZED
+	return true;
+#else
+	return false;
+#endif
+}
+
 /* Ends the test: the machine lacks what it needs. */
 static inline void check_skip(const char *reason)
 {

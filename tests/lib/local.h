@@ -16,6 +16,7 @@
 
 #include "check.h"
 #include "core/scope.h"
+#include "far.h"
 
 enum { LOCAL_MOST = 256 };
 
@@ -39,6 +40,7 @@ static inline void local_polled(void)
 static inline void local_open(uint32_t n)
 {
 	check_skip_crowd(n);
+	far_need(getenv("TERN_NET"));
 	int rc = tern_open_local(n, local);
 	if (rc)
 		printf("    %s\n", tern_strerror(rc));

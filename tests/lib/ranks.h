@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "check.h"
 #include "endpoint/endpoint.h"
+#include "far.h"
 
 enum { RANKS_AT_MOST = 512 };
 
@@ -55,6 +56,7 @@ __attribute__((noreturn)) static inline void ranks_child(uint32_t rank, void (*r
 static inline void ranks_start(uint32_t n, uint64_t budget, void (*rank_main)(void))
 {
 	check_skip_crowd(n);
+	far_need(getenv("TERN_NET"));
 	ranks_size = n;
 	REQUIRE(job_create(&ranks_job, n, budget) == 0);
 	fflush(NULL);
@@ -144,6 +146,7 @@ static inline void ranks_run_threads(uint32_t n, void (*prepare)(tern *t),
 	static tern *t[RANKS_AT_MOST];
 	static struct ranks_task task[RANKS_AT_MOST];
 	pthread_t thread[RANKS_AT_MOST];
+	far_need(getenv("TERN_NET"));
 	REQUIRE(tern_open_local(n, t) == 0);
 	atomic_store(&ranks_over, 0);
 	for (uint32_t r = 0; r < n; r++)
