@@ -121,7 +121,9 @@ static bool all_told(struct endpoint *e, void *arg)
 
 void team_fail_told(tern_team *team, const char *name)
 {
-	struct wait w = { .call = name, .bounded = true };
+	struct wait w = { .call = name, .way = "to", .bounded = true };
+	if (team->untold)
+		w.whom = team->all.rank[team->untold - 1] + 1;
 	wait_through(team->coll->e, all_told, team, &w);
 }
 

@@ -31,19 +31,12 @@ static struct view *view_of(tern_team *team, uint32_t leader)
 {
 	if (!team->views)
 		team->views = memory_new(team->all.n, sizeof(struct view));
-	return team->views ? &team->views->of[0] + leader : NULL;
+	return team->views ? team->views->of + leader : NULL;
 }
 
 void views_free(tern_team *team)
 {
 	memory_free(team->views);
-}
-
-void view_none(tern_team *team, uint32_t member)
-{
-	struct view *v = view_of(team, member);
-	if (v)
-		*v = (struct view){ .told = true };
 }
 
 static bool view_has(const struct view *v, uint32_t member)
@@ -54,10 +47,8 @@ static bool view_has(const struct view *v, uint32_t member)
 /* Of a leader that has no say: it tells that, so that nobody waits for more. */
 static bool view_empty(const struct view *v)
 {
-	uint64_t any = 0;
-	for (unsigned i = 0; i < VIEW_WORDS; i++)
-		any |= v->alive[i];
-	return !any;
+	static const uint64_t none[VIEW_WORDS];
+	return memcmp(v->alive, none, sizeof none) == 0;
 }
 
 static void view_take(tern_team *team, uint64_t leader, const struct view *v)
@@ -65,6 +56,11 @@ static void view_take(tern_team *team, uint64_t leader, const struct view *v)
 	struct view *kept = leader < team->all.n ? view_of(team, (uint32_t)leader) : NULL;
 	if (kept)
 		*kept = *v;
+}
+
+void view_none(tern_team *team, uint32_t member)
+{
+	view_take(team, member, &(struct view){ .told = true });
 }
 
 static void on_view(tern *t, const tern_msg *m)
@@ -109,7 +105,7 @@ static void view_make(const tern_team *team, struct say *say)
 {
 	const struct endpoint *e = team->coll->e;
 	for (uint32_t i = 0; i < team->all.n; i++) {
-		const struct view *told = &team->views->of[0] + i;
+		const struct view *told = team->views->of + i;
 		if (member_given_up(team, i))
 			say->gave_up = i + 1;
 		if (!e->site.peer[team->all.rank[i]].lost && !(told->told && view_empty(told)))
@@ -174,7 +170,7 @@ static int round_pass(tern_team *team, uint32_t leader, struct say *say)
 			  .whom = team->all.rank[leader] + 1,
 			  .stop = round_stop };
 	wait_through(team->coll->e, round_over, &led, &w);
-	const struct view *told = &team->views->of[0] + leader;
+	const struct view *told = team->views->of + leader;
 	if (told->told && !view_empty(told)) {
 		memcpy(say->view.alive, told->alive, sizeof say->view.alive);
 		say->has = true;
