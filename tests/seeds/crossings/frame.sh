@@ -10,11 +10,12 @@ export CROSSINGS_BIN=$TERN_BIN
 info=$("$TERN_BIN/tern" info)
 one_machine=(shm) two_machines=() profiles=()
 [[ $info != *"udp            usable"* ]] ||
-	one_machine+=(udp faults) two_machines+=(machines machines-udp)
+	one_machine+=(udp faults) two_machines+=(machines machines-udp machines-faults)
 [[ $info != *"ofi            usable"* ]] || one_machine+=(ofi) two_machines+=(machines-ofi)
 scripts/tern-machines 2 true 2>/dev/null || two_machines=()
 while read -r name _; do
 	profiles+=("sim:$name")
+	[[ $name != scmp* ]] || profiles+=("queues:$name")
 done < <("$TERN_BIN/tern" sim --profiles 2>/dev/null)
 echo "networks: ${one_machine[*]} ${two_machines[*]} ${profiles[*]}"
 
@@ -33,7 +34,7 @@ seeds() {
 }
 
 # Calls of a team of four, by number: tests/seeds/crossings/program.h has them in this order.
-calls=18
+calls=23
 call_options() { # CALL VICTIM
 	echo "ending=2 call=$1 lost=2 victim=$2"
 }

@@ -201,18 +201,19 @@ static void element_combine(const struct step *s, void *left, const void *right)
 	}
 }
 
-/* Members `first` to `end` - 1, from the first one on. */
-static void reduce(const struct step *s, const struct group *g, uint32_t end, char *out)
+/* Elements `first` to `last` - 1 of members 0 to `end` - 1. */
+static void reduce(const struct step *s, const struct group *g, uint32_t end, size_t first,
+		   size_t last, char *out)
 {
-	size_t size = type_size(s->type), n = s->len / size;
+	size_t size = type_size(s->type);
 	_Alignas(16) char next[16], sum[16];
-	for (size_t i = 0; i < n && end; i++) {
+	for (size_t i = first; i < last && end; i++) {
 		element_make(s, g->rank[0], i, sum);
 		for (uint32_t k = 1; k < end; k++) {
 			element_make(s, g->rank[k], i, next);
 			element_combine(s, sum, next);
 		}
-		memcpy(out + i * size, sum, size);
+		memcpy(out + (i - first) * size, sum, size);
 	}
 }
 
@@ -223,9 +224,27 @@ uint32_t model_root(const struct step *s, const struct group *g)
 	return (uint32_t)((s->value >> 20) % g->n);
 }
 
-size_t model_part(const struct step *s, uint32_t from, uint32_t to)
+size_t model_piece(const struct step *s, const struct group *g, uint32_t from, uint32_t to)
 {
-	return s->len / 4 * ((from * 3 + to * 5 + s->value) % 4) + (from + to) % 2;
+	uint32_t a = g->rank[from], b = s->call == C_ALLGATHERV ? 0 : g->rank[to];
+	return s->len / 4 * ((a * 3 + b * 5 + s->value) % 4) + (a + b) % 2;
+}
+
+size_t model_first(const struct step *s, const struct group *g, uint32_t who)
+{
+	return s->len / type_size(s->type) * who * who / ((size_t)g->n * g->n);
+}
+
+/* The next one, the one before, the next one again, and nobody. */
+uint32_t model_neighbour(const struct group *g, uint32_t who, unsigned i, bool to)
+{
+	return i == 3 ? TERN_RANK_NONE : (who + ((i == 1) == to ? g->n - 1 : 1)) % g->n;
+}
+
+size_t model_neighbour_len(const struct step *s, const struct group *g, uint32_t from, uint32_t to,
+			   unsigned i)
+{
+	return from < g->n && to < g->n ? (model_piece(s, g, from, to) + i * 8) % (s->len + 1) : 0;
 }
 
 /* A matrix for transpositions. */
@@ -253,8 +272,19 @@ static size_t parts_bytes(const struct step *s, const struct group *g, bool in)
 {
 	size_t sum = 0;
 	for (uint32_t i = 0; i < g->n; i++)
-		sum += in ? model_part(s, g->rank[g->me], g->rank[i])
-			  : model_part(s, g->rank[i], g->rank[g->me]);
+		sum += in ? model_piece(s, g, g->me, i) : model_piece(s, g, i, g->me);
+	return sum;
+}
+
+static size_t neighbours_bytes(const struct step *s, const struct group *g, uint32_t who, bool in,
+			       unsigned entries)
+{
+	size_t sum = 0;
+	for (unsigned i = 0; i < entries; i++) {
+		uint32_t other = model_neighbour(g, who, i, in);
+		sum += in ? model_neighbour_len(s, g, who, other, i)
+			  : model_neighbour_len(s, g, other, who, i);
+	}
 	return sum;
 }
 
@@ -266,12 +296,20 @@ size_t model_in_bytes(const struct step *s, const struct group *g)
 	case C_ALLREDUCE:
 	case C_SCAN:
 	case C_EXSCAN:
+	case C_REDUCE_SCATTER:
 		return s->len - s->len % type_size(s->type);
 	case C_SCATTER:
 	case C_ALLTOALL:
 		return s->len * g->n;
 	case C_ALLTOALLV:
 		return parts_bytes(s, g, true);
+	case C_ALLGATHERV:
+	case C_GATHERV:
+		return model_piece(s, g, g->me, model_root(s, g));
+	case C_SCATTERV:
+		return model_root(s, g) == g->me ? parts_bytes(s, g, true) : 0;
+	case C_EXCHANGE:
+		return neighbours_bytes(s, g, g->me, true, NEIGHBOURS);
 	case C_TRANSPOSE:
 		return shape_bytes(g, m.rows, m.cols, m.element);
 	case C_BROADCAST:
@@ -293,7 +331,17 @@ size_t model_out_bytes(const struct step *s, const struct group *g)
 	case C_SCATTER:
 		return s->len;
 	case C_ALLTOALLV:
+	case C_ALLGATHERV:
 		return parts_bytes(s, g, false);
+	case C_GATHERV:
+		return model_root(s, g) == g->me ? parts_bytes(s, g, false) : 0;
+	case C_SCATTERV:
+		return model_piece(s, g, model_root(s, g), g->me);
+	case C_EXCHANGE:
+		return neighbours_bytes(s, g, g->me, false, NEIGHBOURS);
+	case C_REDUCE_SCATTER:
+		return (model_first(s, g, g->me + 1) - model_first(s, g, g->me)) *
+		       type_size(s->type);
 	case C_TRANSPOSE:
 		return shape_bytes(g, m.cols, m.rows, m.element);
 	default:
@@ -305,7 +353,7 @@ void model_in(const struct step *s, const struct group *g, uint32_t who, void *i
 {
 	size_t len = model_in_bytes(s, g), size = type_size(s->type);
 	struct shape m = shape_of(s);
-	if (s->call >= C_REDUCE && s->call <= C_EXSCAN)
+	if (s->call >= C_REDUCE && s->call <= C_REDUCE_SCATTER)
 		for (size_t i = 0; i < len / size; i++)
 			element_make(s, g->rank[who], i, (char *)in + i * size);
 	else if (s->call == C_TRANSPOSE)
@@ -322,18 +370,43 @@ static void model_transpose(const struct step *s, const struct group *g, char *o
 			content_fill(out, (r * m.cols + c) * m.element, m.element, s->value);
 }
 
+/* What a member has for this one. */
+static size_t model_piece_fill(const struct step *s, const struct group *g, uint32_t from,
+			       char *out)
+{
+	size_t at = 0, len = model_piece(s, g, from, g->me);
+	for (uint32_t i = 0; i < g->me && (s->call == C_ALLTOALLV || s->call == C_SCATTERV); i++)
+		at += model_piece(s, g, from, i);
+	content_fill(out, at, len, number_of(s, g->rank[from]));
+	return len;
+}
+
+static void model_pieces(const struct step *s, const struct group *g, char *out)
+{
+	for (uint32_t k = 0; k < g->n; k++)
+		out += model_piece_fill(s, g, k, out);
+}
+
+static void model_neighbours(const struct step *s, const struct group *g, char *out)
+{
+	for (unsigned i = 0; i < NEIGHBOURS; i++) {
+		uint32_t from = model_neighbour(g, g->me, i, false);
+		size_t len = model_neighbour_len(s, g, from, g->me, i);
+		if (from == TERN_RANK_NONE)
+			continue;
+		content_fill(out, neighbours_bytes(s, g, from, true, i), len,
+			     number_of(s, g->rank[from]));
+		out += len;
+	}
+}
+
 /* Of each member, what it has for this one. */
 static void model_exchange(const struct step *s, const struct group *g, char *out)
 {
 	for (uint32_t k = 0; k < g->n; k++) {
 		size_t at = 0, len = s->len;
-		if (s->call == C_ALLTOALLV) {
-			for (uint32_t i = 0; i < g->me; i++)
-				at += model_part(s, g->rank[k], g->rank[i]);
-			len = model_part(s, g->rank[k], g->rank[g->me]);
-		} else if (s->call == C_ALLTOALL) {
+		if (s->call == C_ALLTOALL)
 			at = s->len * g->me;
-		}
 		content_fill(out, at, len, number_of(s, g->rank[k]));
 		out += len;
 	}
@@ -342,7 +415,7 @@ static void model_exchange(const struct step *s, const struct group *g, char *ou
 void model_out(const struct step *s, const struct group *g, void *out)
 {
 	uint32_t root = model_root(s, g);
-	size_t len = model_out_bytes(s, g);
+	size_t len = model_out_bytes(s, g), n = s->len / type_size(s->type);
 	memset(out, UNTOUCHED, len);
 	switch (s->call) {
 	case C_BROADCAST:
@@ -350,16 +423,19 @@ void model_out(const struct step *s, const struct group *g, void *out)
 		break;
 	case C_REDUCE:
 		if (root == g->me)
-			reduce(s, g, g->n, out);
+			reduce(s, g, g->n, 0, n, out);
 		break;
 	case C_ALLREDUCE:
-		reduce(s, g, g->n, out);
+		reduce(s, g, g->n, 0, n, out);
 		break;
 	case C_SCAN:
-		reduce(s, g, g->me + 1, out);
+		reduce(s, g, g->me + 1, 0, n, out);
 		break;
 	case C_EXSCAN:
-		reduce(s, g, g->me, out);
+		reduce(s, g, g->me, 0, n, out);
+		break;
+	case C_REDUCE_SCATTER:
+		reduce(s, g, g->n, model_first(s, g, g->me), model_first(s, g, g->me + 1), out);
 		break;
 	case C_GATHER:
 		if (root == g->me)
@@ -370,8 +446,21 @@ void model_out(const struct step *s, const struct group *g, void *out)
 		break;
 	case C_ALLGATHER:
 	case C_ALLTOALL:
-	case C_ALLTOALLV:
 		model_exchange(s, g, out);
+		break;
+	case C_ALLTOALLV:
+	case C_ALLGATHERV:
+		model_pieces(s, g, out);
+		break;
+	case C_GATHERV:
+		if (root == g->me)
+			model_pieces(s, g, out);
+		break;
+	case C_SCATTERV:
+		model_piece_fill(s, g, root, out);
+		break;
+	case C_EXCHANGE:
+		model_neighbours(s, g, out);
 		break;
 	case C_TRANSPOSE:
 		model_transpose(s, g, out);
@@ -392,8 +481,18 @@ bool model_needs(const struct step *s, const struct group *g, uint32_t lost)
 	case C_ALLGATHER:
 	case C_ALLTOALL:
 		return model_in_bytes(s, g) > 0;
+	case C_REDUCE_SCATTER:
+		return model_out_bytes(s, g) > 0;
 	case C_ALLTOALLV:
-		return model_part(s, g->rank[lost], g->rank[g->me]) > 0;
+	case C_ALLGATHERV:
+		return model_piece(s, g, lost, g->me) > 0;
+	case C_GATHERV:
+		return g->me == root && model_piece(s, g, lost, root) > 0;
+	case C_SCATTERV:
+		return lost == root && model_piece(s, g, root, g->me) > 0;
+	case C_EXCHANGE:
+		return model_neighbour(g, g->me, 0, false) == lost &&
+		       model_neighbour_len(s, g, lost, g->me, 0) > 0;
 	case C_BROADCAST:
 	case C_SCATTER:
 		return s->len > 0 && lost == root;
@@ -419,10 +518,27 @@ int model_colour(const struct step *s, uint32_t rank, int *key)
 			     : colour / 2;
 }
 
+/* Lists that have nobody in common: one for each number, and an empty one for the last number. */
+static uint32_t list_of(const struct step *s, uint32_t rank)
+{
+	return (uint32_t)(content_of(s->value, 30 + rank) % 3);
+}
+
+static uint32_t disjoint_list(const struct step *s, const struct group *of, uint32_t *list)
+{
+	uint32_t n = 0, mine = list_of(s, of->rank[of->me]);
+	for (uint32_t i = of->n; i-- > 0 && mine < 2;)
+		if (list_of(s, of->rank[i]) == mine)
+			list[n++] = of->rank[i];
+	return n;
+}
+
 /* Of the members, those with an even number or, now and then, all; the last one first. */
 uint32_t model_list(const struct step *s, const struct group *of, uint32_t *list)
 {
 	uint32_t n = 0;
+	if (s->form == 4)
+		return disjoint_list(s, of, list);
 	for (uint32_t i = of->n; i-- > 0;)
 		if (s->value % 3 == 0 || (of->rank[i] + s->value / 3) % 3)
 			list[n++] = of->rank[i];

@@ -21,6 +21,7 @@ int gone_code;
 bool simulated;
 
 static unsigned failures;
+static bool calm; /* no handles */
 static bool planted;
 
 /* -- Comparing -------------------------------------------------------------------------------- */
@@ -181,7 +182,7 @@ void come_late(const struct step *s)
 
 bool waits_here(const struct step *s)
 {
-	return !step_has(s->started, me);
+	return calm || !step_has(s->started, me);
 }
 
 static void barrier_play(const struct step *s)
@@ -193,6 +194,7 @@ static void barrier_play(const struct step *s)
 		return;
 	handled_check(s, false);
 	shared_check(s);
+	locked_check(s);
 	async_check(s);
 	/* What is compared here must not change until all have compared it. */
 	code_is(s, "tern_barrier()", tern_barrier(t), 0);
@@ -204,7 +206,8 @@ static void (*const players[KINDS])(const struct step *s) = {
 	[POST] = post_play,   [TYPED] = typed_play, [CHAN] = chan_play,
 	[ASYNC] = async_play, [SPAWN] = spawn_play, [CALL] = call_play,
 	[MAKE] = make_play,   [FREE] = free_play,   [BARRIER] = barrier_play,
-	[QUIET] = quiet_play, [LOSE] = lose_play,
+	[QUIET] = quiet_play, [LOSE] = lose_play,   [SIGNAL] = signal_play,
+	[LOCK] = lock_play,
 };
 
 /* Of a job that hangs, and is ended by its launcher: where each rank is. */
@@ -276,7 +279,7 @@ static bool option_read(struct wish *w, const char *text)
 {
 	static const char *const names[WISHES] = { "ending", "call",  "lost",   "victim",
 						   "second", "after", "after2", "kind",
-						   "values", "list",  "say" };
+						   "values", "list",  "say",    "calm" };
 	for (unsigned i = 0; i < WISHES; i++) {
 		size_t len = strlen(names[i]);
 		if (strncmp(text, names[i], len) == 0 && text[len] == '=') {
@@ -299,6 +302,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	saying = w.of[SAY] > 0;
+	calm = w.of[CALM] > 0;
 	uint64_t seed = strtoull(argv[1], NULL, 0);
 	if (w.of[LIST] >= 0) {
 		program_make(&program, seed, (uint32_t)w.of[LIST], &w);

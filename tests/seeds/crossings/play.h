@@ -78,10 +78,17 @@ void put_play(const struct step *s);
 void get_play(const struct step *s);
 void amo_play(const struct step *s);
 void store_play(const struct step *s);
+void signal_play(const struct step *s);
+void lock_play(const struct step *s);
+void locked_check(const struct step *s);
+/* Where a handler of this rank's request puts its answer, here and at every rank. */
+void *reply_room(uint32_t of);
 /* Uses memory of a rank that is gone, until it is told. */
+void memory_lost_at_once(const struct step *s, uint32_t rank, enum kind how);
 void memory_lost(const struct step *s, uint32_t rank, enum kind how);
 void requests_open(void);
 void request_play(const struct step *s);
+void request_lost(const struct step *s, uint32_t rank);
 void replies_wait(const struct step *s);
 void post_play(const struct step *s);
 /* All that the steps before this one have sent is handled: the counts say so. */

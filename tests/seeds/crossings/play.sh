@@ -3,8 +3,11 @@
 # tests/seeds/crossings/play.sh NETWORK SEED [OPTION=NUMBER...]: plays the program of a seed and
 # says what is wrong; docs/testing.md has the options. NETWORK is one of
 #   shm udp faults ofi sim:PROFILE    ranks of one machine
+#   queues:PROFILE    SCMP with the queues of its network interface
 #   machines machines-udp machines-ofi    of two, with shared memory within each or without it
-# The number of ranks and the way of delivery follow from the seed; RANKS and DELIVERY change them.
+#   machines-faults    of two, with faults between them
+# The number of ranks, the way of delivery and other settings follow from the seed; RANKS and
+# DELIVERY change them.
 # Exit status 0: all is as the model says, or the fault of a planted seed was noticed; 77: skipped.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
@@ -23,16 +26,19 @@ shm) settings+=(TERN_NET=shm) ;;
 udp) settings+=(TERN_NET=udp) ;;
 faults) settings+=(TERN_NET=udp TERN_FAULT=$faults) ;;
 ofi) settings+=(TERN_NET=ofi/tcp) ;;
-sim:*) # that a crash is planned, though it never comes, lets no rank look ahead of the clock
+sim:* | queues:*)
+	# That a crash is planned, though it never comes, lets no rank look ahead of the clock.
 	settings=(TERN_STUCK=0)
 	ranks=${RANKS:-$((2 << seed % 2))}
-	start=("$tern" sim --survive --profile "${network#sim:}" \
+	start=("$tern" sim --survive --profile "${network#*:}" \
 		--set crash_at=1000000s)
 	# Behind a rendezvous nothing leaves SCMP's queues (src/net/sim/machine/README.md), so a
 	# program that does something else meanwhile stands still. With jitter the machine has no
-	# such queues.
+	# such queues; with them, all ranks meet after each step.
+	[[ $network != queues:* ]] || set -- calm=1 ending=0 "$@"
 	[[ $network != sim:scmp* ]] || start+=(--set jitter=1ns) ;;
 machines) ;;
+machines-faults) settings+=(TERN_FAULT=$faults) ;;
 machines-udp) settings+=(TERN_NET=udp) ;;
 machines-ofi) settings+=(TERN_NET=shm,ofi/tcp) ;;
 *)
@@ -40,6 +46,9 @@ machines-ofi) settings+=(TERN_NET=shm,ofi/tcp) ;;
 	exit 2
 	;;
 esac
+((seed % 5)) || settings+=(TERN_CHECK=1)
+((seed % 7)) || settings+=(TERN_SINGLE_COPY=0)
+((seed % 11)) || settings+=(TERN_GRANT=1)
 # libfabric raises no signals.
 [[ $network != *ofi || $delivery != interrupt ]] || settings[0]=TERN_DELIVERY=thread
 [[ $network != machines* ]] || start=(scripts/tern-machines 2 "${start[@]}" --hosts m1,m2)

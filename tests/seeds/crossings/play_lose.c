@@ -264,21 +264,24 @@ void lose_play(const struct step *s)
 
 /* -- Afterwards ------------------------------------------------------------------------------- */
 
+/* A receive tells that the rank is lost; from then on every call with it does. */
 void lost_play(const struct step *s, uint32_t other)
 {
+	static const enum kind uses[] = { PUT, GET, AMO, SIGNAL };
+	const tern_id id = (tern_id)(1000 + s->number) << 16;
 	char bytes[64] = { 0 };
-	int rc;
-	if (s->kind == SEND && s->to == me) {
-		rc = tern_recv(t, other, (tern_id)(1000 + s->number) << 16, bytes, sizeof bytes,
-			       NULL);
+	int rc = 0;
+	if (s->from == me && s->value % 4 == 0) { /* or its memory does */
+		memory_lost(s, other, uses[s->value / 4 % 4]);
+	} else {
+		rc = tern_recv(t, other, id, bytes, sizeof bytes, NULL);
 		code_is(s, "a receive from the lost rank", rc, gone_code);
-	} else if (s->kind == SEND) {
-		rc = tern_send(t, other, (tern_id)(1000 + s->number) << 16, bytes, sizeof bytes);
-		if (rc)
-			code_is(s, "a send to the lost rank", rc, gone_code);
-	} else if (s->from == me && (s->kind == PUT || s->kind == GET || s->kind == AMO)) {
-		memory_lost(s, other, s->kind);
 	}
+	rc = tern_send(t, other, id, bytes, sizeof bytes);
+	code_is(s, "a send to the lost rank", rc, gone_code);
+	for (unsigned i = 0; i < 4; i++)
+		memory_lost_at_once(s, other, uses[(s->value + i) % 4]);
+	request_lost(s, other);
 }
 
 void left_meet(void)

@@ -5,28 +5,59 @@
  * there.
  */
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <tern/async.h>
+#include <tern/lock.h>
 
 #include "play.h"
 
-enum { ON_PUT = 9, ON_PUT_SEEN, AREA = LONGEST + 4096, WORDS = 64, REGISTERED = 64 << 10 };
-enum put_form { PLAIN, STARTED, PARTS, VALUE, LOCAL, THEN, ASYNC_PUT, REGISTERED_PUT };
+enum {
+	ON_PUT = 9,
+	ON_PUT_SEEN,
+	AREA = LONGEST + 4096,
+	WORDS = 64,
+	REGISTERED = 64 << 10,
+	LOCKS = 4
+};
+enum { REGION = RANKS_MOST * (REGISTERED + WORDS * 8), REPLIES = 3 * TERN_REQUEST_MAX };
+
+enum put_form {
+	PLAIN,
+	STARTED,
+	PARTS,
+	VALUE,
+	LOCAL,
+	THEN,
+	ASYNC_PUT,
+	REGISTERED_PUT,
+	MAPPED_PUT,
+	LONG,
+	PARTS_THEN
+};
 enum get_form { GET_PLAIN, GET_STARTED, GET_PARTS, GET_VALUE, GET_ASYNC };
+enum signal_form { ADDS, ADDS_STARTED, STORES };
+enum signal_wait { AT_LEAST, EQUAL, MORE, IN_TIME };
 enum amo_form { AMO_64, AMO_32, CAS_64, CAS_32, AMO_REAL, AMO_SHARED };
 
 /* One rank's memory. */
 struct memory {
 	_Atomic uint64_t shared;
+	struct guarded { /* by a lock: who has it, and how often ranks have had it */
+		_Alignas(64) tern_lock lock;
+		uint64_t holder, count;
+	} guarded[LOCKS];
 	unsigned char fixed[AREA];
 	struct written {
-		unsigned char bytes[AREA], stored[AREA];
+		unsigned char bytes[AREA], stored[AREA], signalled[AREA], replied[REPLIES];
+		uint64_t signal;
 		uint64_t word[WORDS];
 	} of[]; /* a part for each rank */
 };
 static struct memory *mine;
-static tern_addr registered[RANKS_MOST]; /* memory that is no heap */
-static unsigned char *private_memory;
+/* Memory that is no heap: private, and of a file. A part of it for each rank, then its words. */
+static tern_addr registered[2][RANKS_MOST];
 static uint64_t model_word[RANKS_MOST][WORDS];
 static unsigned told_due; /* requests behind puts, and their replies */
 static _Atomic unsigned told;
@@ -36,6 +67,26 @@ static tern_addr at(uint32_t rank, const void *p)
 	return tern_addr_at(t, rank, p);
 }
 
+static bool of_region(unsigned form)
+{
+	return form == REGISTERED_PUT || form == MAPPED_PUT;
+}
+
+static tern_addr put_place(const struct step *s)
+{
+	return of_region(s->form)
+		       ? registered[s->form == MAPPED_PUT][s->to] + (tern_addr)me * REGISTERED
+		       : at(s->to, mine->of[me].bytes);
+}
+
+/* Words lie in the heap and in both regions. */
+static tern_addr word_place(uint32_t rank, unsigned k)
+{
+	return k % 3 == 0 ? at(rank, &mine->of[me].word[k])
+			  : registered[k % 3 - 1][rank] + (tern_addr)RANKS_MOST * REGISTERED +
+				    (me * WORDS + k) * sizeof(uint64_t);
+}
+
 /* -- Puts ------------------------------------------------------------------------------------- */
 
 /* What was put is got again, and must be that. */
@@ -43,19 +94,25 @@ static void put_again(struct pending *w, int rc)
 {
 	const struct step *s = w->s;
 	char *back = malloc(s->len + 1);
-	tern_addr from = s->form == REGISTERED_PUT ? registered[s->to] + (tern_addr)me * REGISTERED
-						   : at(s->to, mine->of[me].bytes);
 	if (code_is(s, "a put", rc, 0) &&
-	    code_is(s, "tern_get()", tern_get(t, back, from, w->word), 0))
+	    code_is(s, "tern_get()", tern_get(t, back, put_place(s), w->word), 0))
 		bytes_are(s, "what was put", back, 0, w->word, message_number(s, w->i));
 	free(back);
+}
+
+static size_t put_len(const struct step *s)
+{
+	return s->form == VALUE                            ? (size_t)1 << s->len % 4
+	       : s->form == PARTS || s->form == PARTS_THEN ? s->len - s->len % 8
+	       : of_region(s->form)                        ? s->len % REGISTERED
+							   : s->len;
 }
 
 static void on_put(tern *own, const tern_msg *m)
 {
 	const struct step *s = &program.step[tern_msg_word(m, 0) % program.steps];
 	static char copy[LONGEST]; /* an interrupt may have come in the middle of malloc() */
-	size_t len = s->len;
+	size_t len = put_len(s);
 	(void)own;
 	memcpy(copy, mine->of[tern_msg_src(m)].bytes, len);
 	bytes_are(s, "what was put before a request", copy, 0, len,
@@ -75,8 +132,8 @@ static int all_seen(tern *own, void *arg)
 	return atomic_load(&told) >= told_due;
 }
 
-/* Runs of 8 bytes, one behind the other. */
-static int put_parts(struct pending *w, tern_addr to, size_t len, tern_op *op)
+/* Runs of 8 bytes, one behind the other; and, if it is asked for, a request. */
+static int put_parts(struct pending *w, tern_addr to, size_t len, bool then, tern_op *op)
 {
 	size_t *count = malloc(sizeof *count + sizeof(ptrdiff_t));
 	ptrdiff_t *stride = (ptrdiff_t *)(void *)(count + 1);
@@ -86,7 +143,11 @@ static int put_parts(struct pending *w, tern_addr to, size_t len, tern_op *op)
 	w->part[0] =
 		(tern_part){ .addr = to, .run = 8, .dims = 1, .count = count, .stride = stride };
 	w->part[1] = (tern_part){ .base = w->bytes, .run = *count * 8 };
-	return tern_put_parts_start(t, &w->part[0], 1, &w->part[1], 1, op);
+	const uint64_t words[] = { w->s->number, w->i };
+	const tern_parts parts = { &w->part[0], &w->part[1], 1, 1 };
+	const tern_long what = { .id = ON_PUT, .n = 2, .op = op, .words = words, .parts = &parts };
+	return then ? tern_put_request_start_array(t, &what)
+		    : tern_put_parts_start(t, &w->part[0], 1, &w->part[1], 1, op);
 }
 
 static int put_one(const struct step *s, struct pending *w, tern_addr to, size_t len, tern_op **op)
@@ -97,7 +158,12 @@ static int put_one(const struct step *s, struct pending *w, tern_addr to, size_t
 		*op = NULL;
 		return tern_put(t, to, w->bytes, len);
 	case PARTS:
-		return put_parts(w, to, len, *op);
+	case PARTS_THEN:
+		return put_parts(w, to, len, s->form == PARTS_THEN, *op);
+	case LONG: /* without a handle, the data may be under way on return */
+		*op = &w->op;
+		return tern_put_request_start(t, to, ON_PUT, w->bytes, len, NULL, *op, s->number,
+					      w->i);
 	case VALUE:
 		memcpy(&value, w->bytes, len);
 		return tern_put_local_start(t, to, &value, len, &(tern_op)TERN_OP, *op);
@@ -115,12 +181,9 @@ static int put_one(const struct step *s, struct pending *w, tern_addr to, size_t
 	}
 }
 
-static size_t put_len(const struct step *s)
+static bool has_request(const struct step *s)
 {
-	return s->form == VALUE            ? (size_t)1 << s->len % 4
-	       : s->form == PARTS          ? s->len - s->len % 8
-	       : s->form == REGISTERED_PUT ? s->len % REGISTERED
-					   : s->len;
+	return s->form == THEN || s->form == LONG || s->form == PARTS_THEN;
 }
 
 /* One after the other to the same place: each is complete before the next. */
@@ -135,15 +198,12 @@ void put_play(const struct step *s)
 		tern_op *op = waits_here(s) ? NULL : &w->op;
 		w->word = len;
 		content_fill(w->bytes, 0, len, message_number(s, i));
-		tern_addr to = s->form == REGISTERED_PUT
-				       ? registered[s->to] + (tern_addr)me * REGISTERED
-				       : at(s->to, mine->of[me].bytes);
-		int rc = put_one(s, w, to, len, &op);
+		int rc = put_one(s, w, put_place(s), len, &op);
 		pending_begun(w, rc, op != NULL);
 		if (op && i + 1 < s->count)
 			pending_wait_all();
-		told_due += s->form == THEN;
-		if (s->form == THEN) /* its handler looks before the next one comes */
+		told_due += has_request(s);
+		if (has_request(s)) /* its handler looks before the next one comes */
 			code_is(s, "waiting for a reply", tern_wait_until(t, all_seen, NULL), 0);
 	}
 }
@@ -212,7 +272,7 @@ static int amo_one(const struct step *s, unsigned i, struct pending *w, tern_op 
 {
 	unsigned k = (s->number + i) % WORDS;
 	uint64_t *word = &model_word[s->to][k], operand = content_of(s->value, i);
-	tern_addr a = at(s->to, &mine->of[me].word[k]);
+	tern_addr a = word_place(s->to, k);
 	enum tern_amo what = (enum tern_amo)(operand >> 40 & 7) % (TERN_AMO_SWAP + 1);
 	uint32_t low = (uint32_t)operand;
 	w->word = *word;
@@ -301,33 +361,192 @@ void store_play(const struct step *s)
 	free(data);
 }
 
-void memory_lost(const struct step *s, uint32_t rank, enum kind how)
+/* -- Signals ---------------------------------------------------------------------------------- */
+
+static void signalled(struct pending *w, int rc)
+{
+	code_is(w->s, "tern_put_signal()", rc, 0);
+}
+
+static uint64_t signals_before(const struct step *s)
+{
+	uint64_t n = 0;
+	for (unsigned k = 0; k < s->number; k++) {
+		const struct step *b = &program.step[k];
+		if (b->kind == SIGNAL && b->from == s->from && b->to == s->to)
+			n += b->count;
+	}
+	return n;
+}
+
+static void signal_one(const struct step *s, unsigned i)
+{
+	struct pending *w = pending_new(s, i, s->len, signalled);
+	tern_op *op = s->form == ADDS || waits_here(s) ? NULL : &w->op;
+	struct written *there = &mine->of[me];
+	tern_addr to = at(s->to, there->signalled), word = at(s->to, &there->signal);
+	content_fill(w->bytes, 0, s->len, message_number(s, i));
+	int rc =
+		s->form == STORES
+			? tern_put_signal_start(t, to, w->bytes, s->len, word, TERN_AMO_STORE,
+						signals_before(s) + i + 1, op)
+			: tern_put_signal_start(t, to, w->bytes, s->len, word, TERN_AMO_ADD, 1, op);
+	pending_begun(w, rc, op != NULL);
+}
+
+static int signal_wait(const struct step *s)
+{
+	const uint64_t *word = &mine->of[s->from].signal, all = signals_before(s) + s->count;
+	return s->other == AT_LEAST ? tern_wait_word(t, word, TERN_WORD_GE, all)
+	       : s->other == EQUAL  ? tern_wait_word(t, word, TERN_WORD_EQ, all)
+	       : s->other == MORE   ? tern_wait_word(t, word, TERN_WORD_GT, all - 1)
+				    : tern_wait_word_for(t, word, TERN_WORD_GE, all, UINT64_MAX);
+}
+
+/* One after the other. The other side says when it has seen the last, as of stores. */
+void signal_play(const struct step *s)
+{
+	const tern_id id = (tern_id)(1000 + s->number) << 16;
+	char *copy = malloc(s->len + 1);
+	for (unsigned i = 0; i < s->count && s->from == me; i++) {
+		pending_wait_all();
+		signal_one(s, i);
+	}
+	if (s->to == me && code_is(s, "tern_wait_word()", signal_wait(s), 0)) {
+		memcpy(copy, mine->of[s->from].signalled, s->len);
+		bytes_are(s, "what was put before a signal", copy, 0, s->len,
+			  message_number(s, s->count - 1));
+		if (s->from != me)
+			code_is(s, "tern_send()", tern_send(t, s->from, id, NULL, 0), 0);
+	}
+	if (s->from == me && s->to != me)
+		code_is(s, "tern_recv()", tern_recv(t, s->to, id, NULL, 0, NULL), 0);
+	free(copy);
+}
+
+/* -- Locks ------------------------------------------------------------------------------------ */
+
+static bool lock_users(const struct step *s, uint32_t rank)
+{
+	return rank == s->from || step_has(s->started, rank);
+}
+
+/* A number that is read, and written by whoever has the lock. */
+static void lock_use(const struct step *s, struct guarded *g)
+{
+	tern_addr holder = at(s->to, &g->holder), count = at(s->to, &g->count);
+	uint64_t had = 0, self = me + 1, who = 0;
+	code_is(s, "tern_put()", tern_put(t, holder, &self, sizeof self), 0);
+	code_is(s, "tern_get()", tern_get(t, &had, count, sizeof had), 0);
+	had++;
+	code_is(s, "tern_put()", tern_put(t, count, &had, sizeof had), 0);
+	code_is(s, "tern_get()", tern_get(t, &who, holder, sizeof who), 0);
+	number_is(s, "who has the lock", who, self);
+}
+
+static int lock_get(const struct step *s, tern_lock *lock)
+{
+	int rc;
+	if (s->form == 0)
+		return tern_lock_take(t, lock);
+	while ((rc = tern_lock_try(t, lock)) == -EAGAIN)
+		(void)!tern_poll(t);
+	return rc;
+}
+
+/* A lock whose home is gone is broken. */
+static bool lock_broken(const struct guarded *g)
+{
+	uint64_t offset = at(0, &g->lock) & ((UINT64_C(1) << 47) - 1);
+	return step_has(gone, (uint32_t)(offset / 64 % program.ranks));
+}
+
+void lock_play(const struct step *s)
+{
+	struct guarded *g = &mine->guarded[s->other];
+	if (!lock_users(s, me) || step_has(gone, s->to) || lock_broken(g))
+		return;
+	for (unsigned i = 0; i < s->count; i++) {
+		if (!code_is(s, "taking a lock", lock_get(s, &g->lock), 0))
+			return;
+		lock_use(s, g);
+		code_is(s, "tern_lock_release()", tern_lock_release(t, &g->lock), 0);
+	}
+}
+
+void locked_check(const struct step *s)
+{
+	uint64_t count[LOCKS] = { 0 };
+	for (unsigned k = 0; k < s->number; k++) {
+		const struct step *b = &program.step[k];
+		for (uint32_t r = 0; b->kind == LOCK && b->to == me && r < program.ranks; r++)
+			count[b->other] += lock_users(b, r) ? b->count : 0;
+	}
+	for (unsigned i = 0; i < LOCKS; i++)
+		number_is(s, "how often a lock was had", mine->guarded[i].count, count[i]);
+}
+
+/* -- The memory of a lost rank ---------------------------------------------------------------- */
+
+static int memory_use(uint32_t rank, enum kind how)
 {
 	tern_addr to = at(rank, mine->of[me].word), from = at(rank, mine->fixed);
+	tern_addr signal = at(rank, &mine->of[me].signal);
 	uint64_t word = 0;
-	int rc = 0;
-	while (!rc)
-		rc = how == PUT   ? tern_put(t, to, &word, sizeof word)
-		     : how == GET ? tern_get(t, &word, from, sizeof word)
-				  : tern_amo(t, to, TERN_AMO_ADD, 1, &word);
-	code_is(s, "using the memory of the lost rank", rc, gone_code);
+	return how == PUT   ? tern_put(t, to, &word, sizeof word)
+	       : how == GET ? tern_get(t, &word, from, sizeof word)
+	       : how == AMO ? tern_amo(t, to, TERN_AMO_ADD, 1, &word)
+			    : tern_put_signal(t, TERN_ADDR_NONE, NULL, 0, signal, TERN_AMO_ADD, 1);
+}
+
+void memory_lost_at_once(const struct step *s, uint32_t rank, enum kind how)
+{
+	code_is(s, "using the memory of the lost rank", memory_use(rank, how), gone_code);
+}
+
+void memory_lost(const struct step *s, uint32_t rank, enum kind how)
+{
+	int rc;
+	while (!(rc = memory_use(rank, how)))
+		;
+	code_is(s, "using the memory of the lost rank until it is told", rc, gone_code);
 }
 
 /* -- Opening ----------------------------------------------------------------------------------- */
+
+void *reply_room(uint32_t of)
+{
+	return mine->of[of].replied;
+}
+
+/* A region of private memory, or of a file. */
+static void region_open(const struct step *s, bool file)
+{
+	int fd = file ? memfd_create("crossings", 0) : -1;
+	int flags = file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+	tern_addr own = 0;
+	if (file)
+		code_is(s, "ftruncate()", ftruncate(fd, REGION), 0);
+	void *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE, flags, fd, 0);
+	code_is(s, "tern_register()",
+		file ? tern_register_fd(t, p, REGION, fd, 0, &own)
+		     : tern_register(t, p, REGION, &own),
+		0);
+	code_is(s, "tern_team_allgather()",
+		tern_team_allgather(place[0].team, &own, registered[file], sizeof own), 0);
+	if (file)
+		close(fd);
+}
 
 void memory_open(void)
 {
 	const struct step s = { .kind = PUT };
 	const size_t bytes = sizeof *mine + program.ranks * sizeof(struct written);
-	tern_addr own;
 	code_is(&s, "tern_on()", tern_on(t, ON_PUT, on_put), 0);
 	code_is(&s, "tern_on()", tern_on(t, ON_PUT_SEEN, on_put_seen), 0);
 	code_is(&s, "tern_alloc_all()", tern_alloc_all(t, bytes, (void **)&mine), 0);
 	content_fill(mine->fixed, 0, AREA, me);
-	private_memory = calloc(RANKS_MOST, REGISTERED);
-	code_is(&s, "tern_register()",
-		tern_register(t, private_memory, (size_t)RANKS_MOST * REGISTERED, &own), 0);
-	code_is(&s, "tern_team_allgather()",
-		tern_team_allgather(place[0].team, &own, registered, sizeof own), 0);
+	region_open(&s, false);
+	region_open(&s, true);
 	code_is(&s, "tern_barrier()", tern_barrier(t), 0);
 }

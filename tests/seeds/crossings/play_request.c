@@ -5,13 +5,14 @@
  */
 #include <stdatomic.h>
 
+#include <tern/mem.h>
 #include <tern/post.h>
 
 #include "play.h"
 
 enum { ON_REQUEST = 3, ON_REPLY, ON_POST, ON_POSTS };
 enum form { WORDS, DATA, CLAIM }; /* of a request */
-enum other { NO_REPLY, REPLY_WORDS, REPLY_DATA, REPLY_SAME, REPLY_LATER };
+enum other { NO_REPLY, REPLY_WORDS, REPLY_DATA, REPLY_SAME, REPLY_LATER, REPLY_PUT };
 enum { NEXT_MOST = RANKS_MOST };
 
 /* Where the messages of one kind from one rank to another are: which step, which one of it. */
@@ -67,7 +68,7 @@ static void message_check(const struct step *s, const tern_msg *m, unsigned i, u
 
 static size_t reply_len(const struct step *s)
 {
-	return s->other == REPLY_WORDS ? 0 : s->len;
+	return s->other == REPLY_WORDS || s->other == REPLY_PUT ? 0 : s->len;
 }
 
 static void reply(const tern_msg *m, const struct step *s, unsigned i)
@@ -79,7 +80,17 @@ static void reply(const tern_msg *m, const struct step *s, unsigned i)
 	void *claimed = NULL;
 	char data[TERN_REQUEST_MAX];
 	int rc;
-	if (s->other == REPLY_SAME && len) {
+	if (s->other == REPLY_PUT) {
+		content_fill(data, 0, s->len, message_number(s, i) + 1);
+		const tern_long what = { .dst = tern_addr_at(t, s->from,
+							     (char *)reply_room(me) + i * s->len),
+					 .id = ON_REPLY,
+					 .n = s->words,
+					 .src = data,
+					 .len = s->len,
+					 .words = words };
+		rc = tern_put_reply_array(t, m, &what);
+	} else if (s->other == REPLY_SAME && len) {
 		rc = tern_reply_claim(t, m, len, TERN_CLAIM_ANY, &claimed);
 		if (!rc)
 			content_fill(claimed, 0, len, message_number(s, i) + 1);
@@ -118,6 +129,10 @@ static void on_reply(tern *own, const tern_msg *m)
 		message_check(s, m, i, s->words, reply_len(s), message_number(s, i) + 1);
 	else
 		wrong(&nothing, "a reply came that nobody sends");
+	if (s && s->other == REPLY_PUT)
+		bytes_are(s, "what was put before a reply",
+			  (char *)reply_room(tern_msg_src(m)) + i * s->len, 0, s->len,
+			  message_number(s, i) + 1);
 	atomic_fetch_add(&replies_come, 1);
 }
 
@@ -165,13 +180,20 @@ void request_play(const struct step *s)
 {
 	if (s->from != me)
 		return;
+	if (s->other == REPLY_PUT) /* others of the same rank go to the same place */
+		replies_wait(s);
 	for (unsigned i = 0; i < s->count; i++) {
 		if (!code_is(s, "a request", request_one(s, i), 0))
 			return;
 		replies_due += has_reply(s);
 	}
-	if (waits_here(s))
+	if (waits_here(s) || s->other == REPLY_PUT)
 		replies_wait(s);
+}
+
+void request_lost(const struct step *s, uint32_t rank)
+{
+	code_is(s, "a request to the lost rank", tern_request(t, rank, ON_REQUEST, 0), gone_code);
 }
 
 /* -- Posts ------------------------------------------------------------------------------------ */

@@ -19,7 +19,7 @@ static uint32_t group_find(const struct group *g, uint64_t ranks)
 static bool rounds(const struct step *s)
 {
 	return s->values == FRACTION && s->how <= TERN_REDUCE_PRODUCT && s->call >= C_REDUCE &&
-	       s->call <= C_EXSCAN;
+	       s->call <= C_REDUCE_SCATTER;
 }
 
 static void near_check(const struct step *s, const char *got, const char *want, size_t len)
@@ -64,6 +64,7 @@ struct called {
 	struct group group;
 	tern_matrix matrix[2];
 	tern_part part[2][RANKS_MOST];
+	size_t count[2][RANKS_MOST];
 	char in[];
 };
 
@@ -93,17 +94,60 @@ static void call_check(struct pending *w, int rc)
 
 /* -- Calls ------------------------------------------------------------------------------------ */
 
-static void parts_lay(const struct step *s, const struct group *g, struct called *c, char *out)
+/* One run or, now and then, runs of 8 bytes. Returns where it ends. */
+static char *part_lay(const struct step *s, struct called *c, bool in, uint32_t i, char *base,
+		      size_t len)
 {
+	static const ptrdiff_t stride = 8;
+	bool runs = s->value >> (11 + in) & 1 && len % 8 == 0;
+	c->count[in][i] = len / 8;
+	c->part[in][i] = runs ? (tern_part){ .base = base,
+					     .run = 8,
+					     .dims = 1,
+					     .count = &c->count[in][i],
+					     .stride = &stride }
+			      : (tern_part){ .base = base, .run = len };
+	return base + len;
+}
+
+static int parts_call(const struct step *s, tern_team *team, uint32_t root, struct called *c,
+		      char *out, tern_op *op)
+{
+	const struct group *g = &c->group;
+	bool one_in = s->call == C_ALLGATHERV || s->call == C_GATHERV,
+	     one_out = s->call == C_SCATTERV;
 	char *in = c->in;
-	for (uint32_t i = 0; i < g->n; i++) {
-		c->part[0][i] =
-			(tern_part){ .base = in, .run = model_part(s, g->rank[g->me], g->rank[i]) };
-		c->part[1][i] = (tern_part){ .base = out,
-					     .run = model_part(s, g->rank[i], g->rank[g->me]) };
-		in += c->part[0][i].run;
-		out += c->part[1][i].run;
+	for (uint32_t i = 0; i < g->n && (!one_in || i == 0); i++)
+		in = part_lay(s, c, true, i, in, model_piece(s, g, g->me, one_in ? root : i));
+	for (uint32_t i = 0; i < g->n && (!one_out || i == 0); i++)
+		out = part_lay(s, c, false, i, out, model_piece(s, g, one_out ? root : i, g->me));
+	switch (s->call) {
+	case C_ALLTOALLV:
+		return tern_team_alltoallv_start(team, c->part[1], c->part[0], op);
+	case C_ALLGATHERV:
+		return tern_team_allgatherv_start(team, c->part[1], c->part[0], op);
+	case C_GATHERV:
+		return tern_team_gatherv_start(team, root, c->part[1],
+					       g->me == root ? c->part[0] : NULL, op);
+	default:
+		return tern_team_scatterv_start(team, root, g->me == root ? c->part[1] : NULL,
+						c->part[0], op);
 	}
+}
+
+static int exchange(const struct step *s, tern_team *team, struct called *c, char *out, tern_op *op)
+{
+	const struct group *g = &c->group;
+	tern_neighbor list[NEIGHBOURS];
+	char *in = c->in;
+	for (unsigned i = 0; i < NEIGHBOURS; i++) {
+		uint32_t to = model_neighbour(g, g->me, i, true);
+		uint32_t from = model_neighbour(g, g->me, i, false);
+		in = part_lay(s, c, true, i, in, model_neighbour_len(s, g, g->me, to, i));
+		out = part_lay(s, c, false, i, out, model_neighbour_len(s, g, from, g->me, i));
+		list[i] = (tern_neighbor){ to, from, c->part[1][i], c->part[0][i] };
+	}
+	return tern_team_exchange_start(team, list, NEIGHBOURS, op);
 }
 
 static int transpose(const struct step *s, tern_team *team, struct called *c, char *out,
@@ -130,9 +174,12 @@ static int reduction(const struct step *s, tern_team *team, uint32_t root, struc
 	enum tern_type type = user ? TERN_TYPE_USER : s->type;
 	uintptr_t how = user ? TERN_REDUCE_BY(&compose) : s->how;
 	/* In place now and then. */
-	bool in_place = s->value >> 7 & 1 && (s->call != C_REDUCE || c->group.me == root) &&
+	bool in_place = s->value >> 7 & 1 && s->call != C_REDUCE_SCATTER &&
+			(s->call != C_REDUCE || c->group.me == root) &&
 			(s->call != C_EXSCAN || c->group.me);
 	const void *in = c->in;
+	for (uint32_t i = 0; i < c->group.n; i++)
+		c->count[0][i] = model_first(s, &c->group, i + 1) - model_first(s, &c->group, i);
 	if (in_place) {
 		memcpy(out, c->in, n * type_size(s->type));
 		in = out;
@@ -144,6 +191,8 @@ static int reduction(const struct step *s, tern_team *team, uint32_t root, struc
 		return tern_team_allreduce_start(team, in, out, n, type, how, op);
 	case C_SCAN:
 		return tern_team_scan_start(team, in, out, n, type, how, op);
+	case C_REDUCE_SCATTER:
+		return tern_team_reduce_scatter_start(team, in, out, c->count[0], type, how, op);
 	default:
 		return tern_team_exscan_start(team, in, out, n, type, how, op);
 	}
@@ -169,8 +218,12 @@ static int call_begin(const struct step *s, tern_team *team, struct called *c, c
 	case C_ALLTOALL:
 		return tern_team_alltoall_start(team, c->in, out, s->len, op);
 	case C_ALLTOALLV:
-		parts_lay(s, &c->group, c, out);
-		return tern_team_alltoallv_start(team, c->part[0], c->part[1], op);
+	case C_ALLGATHERV:
+	case C_GATHERV:
+	case C_SCATTERV:
+		return parts_call(s, team, root, c, out, op);
+	case C_EXCHANGE:
+		return exchange(s, team, c, out, op);
 	case C_TRANSPOSE:
 		return transpose(s, team, c, out, op);
 	default:

@@ -13,14 +13,16 @@
 #include "spawn/threshold.h"
 #include "typed/threshold.h"
 
-const char *const kind_names[KINDS] = { "send", "put",   "get",     "amo",   "store", "request",
-					"post", "typed", "chan",    "async", "spawn", "call",
-					"make", "free",  "barrier", "quiet", "lose" };
-const char *const call_names[CALLS] = { "barrier",   "broadcast", "reduce",    "allreduce",
-					"scan",      "exscan",    "gather",    "allgather",
-					"scatter",   "alltoall",  "alltoallv", "transpose",
-					"quiet",     "split",     "list",      "free",
-					"survivors", "memory" };
+const char *const kind_names[KINDS] = { "send",    "put",     "get",  "amo",   "store",
+					"signal",  "request", "post", "typed", "chan",
+					"async",   "spawn",   "call", "make",  "free",
+					"barrier", "quiet",   "lock", "lose" };
+const char *const call_names[CALLS] = { "barrier",    "broadcast", "reduce",         "allreduce",
+					"scan",       "exscan",    "reduce_scatter", "gather",
+					"allgather",  "scatter",   "alltoall",       "alltoallv",
+					"allgatherv", "gatherv",   "scatterv",       "exchange",
+					"transpose",  "quiet",     "split",          "list",
+					"free",       "survivors", "memory" };
 const char *const lost_names[LOST_WAYS] = { "leaves", "dies before", "dies in", "dies after" };
 
 /* The lengths of the library's own table. */
@@ -50,21 +52,23 @@ static const struct {
 	unsigned count, forms, others;
 } kinds[KINDS] = {
 	[SEND] = { 8, LONGEST, 300, 5, 6 },
-	[PUT] = { 4, LONGEST, 4, 8, 1 },
+	[PUT] = { 5, LONGEST, 4, 11, 1 },
 	[GET] = { 3, LONGEST, 4, 5, 1 },
 	[AMO] = { 3, 0, 16, 6, 1 },
 	[STORE] = { 1, 70000, 3, 1, 1 },
-	[REQUEST] = { 6, TERN_REQUEST_MAX, 20, 3, 5 },
+	[SIGNAL] = { 2, 70000, 6, 3, 4 },
+	[REQUEST] = { 6, TERN_REQUEST_MAX, 20, 3, 6 },
 	[POST] = { 2, 0, 400, 2, 1 },
 	[TYPED] = { 3, 70000, 6, 2, 2 },
 	[CHAN] = { 2, 70000, 8, 3, 1 },
 	[ASYNC] = { 2, 70000, 4, 2, 1 },
 	[SPAWN] = { 2, TERN_SPAWN_DATA_MAX, 8, 2, 1 },
 	[CALL] = { 14, LONGEST, 1, 2, 1 },
-	[MAKE] = { 3, 0, 1, 4, 1 },
+	[MAKE] = { 3, 0, 1, 5, 1 },
 	[FREE] = { 1, 0, 1, 1, 1 },
 	[BARRIER] = { 1, 0, 1, 1, 1 },
 	[QUIET] = { 1, 0, 1, 1, 1 },
+	[LOCK] = { 1, 0, 4, 2, 4 },
 	[LOSE] = { 0, 70000, 1, 1, 1 },
 };
 
@@ -124,11 +128,10 @@ static void call_draw(struct chance *c, struct step *s, unsigned calls)
 {
 	s->call = (enum call)chance_below(c, calls);
 	if (chance_one_in(c, 3))
-		s->call = (enum call)(C_REDUCE + chance_below(c, 4));
+		s->call = (enum call)(C_REDUCE + chance_below(c, C_GATHER - C_REDUCE));
 	operation_draw(c, s);
 	/* Each member sends to each: that is many times as much. */
-	if (s->call == C_ALLTOALL || s->call == C_ALLTOALLV || s->call == C_ALLGATHER ||
-	    s->call == C_SCATTER || s->call == C_GATHER || s->call == C_TRANSPOSE)
+	if (s->call >= C_GATHER)
 		s->len = length(c, chance_one_in(c, 8) ? LONGEST : 70000);
 }
 
@@ -250,7 +253,7 @@ static void lose(struct chance *c, struct program *p, uint64_t *there, uint64_t 
 		s->family = 0;
 	if (s->call == C_FREE && s->family == 0 && w->of[LOSING] < 0) /* it is needed afterwards */
 		s->call = C_SPLIT;
-	s->form = s->call == C_LIST ? 2 : chance_below(c, 2);
+	s->form = s->call == C_LIST ? 2 + 2 * chance_below(c, 2) : chance_below(c, 2);
 	*gone |= s->victims;
 	for (unsigned i = 3 + chance_below(c, 8); i && w->of[LOSING] < 0; i--)
 		add(c, p, kind_draw(c), there);
@@ -269,9 +272,12 @@ void program_make(struct program *p, uint64_t seed, uint32_t ranks, const struct
 		p->ending = (enum ending)w->of[ENDING];
 	if (w->of[LOSING] >= 0)
 		steps = 0;
-	for (unsigned i = 0; i < steps; i++)
-		add(&c, p, w->of[ONLY_KIND] >= 0 ? (enum kind)w->of[ONLY_KIND] : kind_draw(&c),
-		    &there);
+	for (unsigned i = 0; i < steps; i++) {
+		enum kind kind = kind_draw(&c);
+		add(&c, p, w->of[ONLY_KIND] >= 0 ? (enum kind)w->of[ONLY_KIND] : kind, &there);
+		if (w->of[CALM] > 0) /* nobody does something else meanwhile */
+			add(&c, p, BARRIER, &there);
+	}
 	p->planted = seed % 100 == 99 ? (int)chance_below(&c, steps) : -1;
 	add(&c, p, BARRIER, &there);
 	p->lasting = p->steps;

@@ -23,6 +23,7 @@ enum kind {
 	GET,
 	AMO,
 	STORE,
+	SIGNAL,  /* a put, and a word that the other side waits for */
 	REQUEST, /* and its reply */
 	POST,
 	TYPED,
@@ -34,6 +35,7 @@ enum kind {
 	FREE,    /* it */
 	BARRIER, /* of the job: what was sent before is handled */
 	QUIET,   /* of the team of all: the same */
+	LOCK,    /* some ranks take a lock, and add to a number of one of them */
 	LOSE,    /* a rank leaves or dies about a call on a team */
 	KINDS
 };
@@ -45,11 +47,16 @@ enum call {
 	C_ALLREDUCE,
 	C_SCAN,
 	C_EXSCAN,
+	C_REDUCE_SCATTER,
 	C_GATHER,
 	C_ALLGATHER,
 	C_SCATTER,
 	C_ALLTOALL,
 	C_ALLTOALLV,
+	C_ALLGATHERV,
+	C_GATHERV,
+	C_SCATTERV,
+	C_EXCHANGE,
 	C_TRANSPOSE,
 	C_QUIET, /* these only where a rank is lost */
 	C_SPLIT,
@@ -119,6 +126,7 @@ enum {
 	VALUES,
 	LIST,
 	SAY,
+	CALM,
 	WISHES
 };
 struct wish {
@@ -157,10 +165,19 @@ void model_in(const struct step *s, const struct group *g, uint32_t who, void *i
 void model_out(const struct step *s, const struct group *g, void *out);
 /* Whether a member gets a result without `lost` having made the call. */
 bool model_needs(const struct step *s, const struct group *g, uint32_t lost);
-size_t model_part(const struct step *s, uint32_t from, uint32_t to); /* of alltoallv */
+/* Of a call with parts of any length: what member `from` has for `to`. */
+size_t model_piece(const struct step *s, const struct group *g, uint32_t from, uint32_t to);
+/* Of reduce_scatter: the first element of a member. */
+size_t model_first(const struct step *s, const struct group *g, uint32_t who);
+/* Of exchange: the neighbour in entry i, TERN_RANK_NONE for nobody, and how long its data are. */
+enum { NEIGHBOURS = 4 };
+uint32_t model_neighbour(const struct group *g, uint32_t who, unsigned i, bool to);
+size_t model_neighbour_len(const struct step *s, const struct group *g, uint32_t from, uint32_t to,
+			   unsigned i);
 /* The family that a step makes, seen by a rank; false: it gets no team. */
 bool model_family(const struct step *s, const struct group *of, struct group *out);
 int model_colour(const struct step *s, uint32_t rank, int *key);
+/* The list that this rank gives. */
 uint32_t model_list(const struct step *s, const struct group *of, uint32_t *list);
 /* The program's own operation: composed maps x -> ax + b, which do not commute. */
 enum { HOW_COMPOSE = 64 }; /* of a reduction: this function */
