@@ -37,7 +37,7 @@ int tern_async_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op 
 
 /* -- Writes that somebody hears of ------------------------------------------------------------ */
 
-static void on_raise(tern *t, const tern_msg *msg)
+void on_raise(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	tern_addr flag = tern_msg_word(msg, 0);
@@ -45,22 +45,6 @@ static void on_raise(tern *t, const tern_msg *msg)
 	if (at &&
 	    (uintptr_t)at % sizeof(uint64_t) == 0) /* it may have been unregistered meanwhile */
 		tern_signal(t, at, 1);
-}
-
-/*
- * 1 if an atomic operation was begun for it: where the flag cannot be seen from here, its owner
- * checks it.
- */
-static int write_raise(tern *t, struct write *w)
-{
-	tern_addr flag = w->flag;
-	if (layer_maps(t->own, tern_addr_rank(flag)))
-		return layer_request(t->own, tern_addr_rank(flag), ASYNC_RAISE, NULL, 0, 1, &flag);
-	int rc = tern_amo_start(t, flag, TERN_AMO_ADD, 1, (uint64_t *)NULL, &w->landed);
-	if (rc)
-		return rc;
-	w->flag = TERN_ADDR_NONE;
-	return 1;
 }
 
 static int write_turn(tern *t, void *arg)
@@ -71,7 +55,8 @@ static int write_turn(tern *t, void *arg)
 	if (w->landed.pending)
 		return -EAGAIN;
 	if (!rc && w->flag != TERN_ADDR_NONE)
-		rc = write_raise(t, w);
+		rc = layer_request(t->own, tern_addr_rank(w->flag), ASYNC_RAISE, NULL, 0, 1,
+				   &w->flag);
 	if (turn_goes_on(rc))
 		return rc;
 	tern_op *op = w->op;
@@ -136,9 +121,4 @@ int tern_async_put_start(tern *t, tern_addr dst, const void *src, size_t len, te
 		rc = plain ? access_begin(mem_of(t), dst, (void *)(uintptr_t)src, len, true, told)
 			   : write_start(async_of(t), dst, src, len, flag, told);
 	return op_finish(t, op, &own, rc);
-}
-
-void access_register(struct endpoint *e)
-{
-	layer_on(e, ASYNC_RAISE, on_raise);
 }

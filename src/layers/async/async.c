@@ -21,13 +21,6 @@ int async_enter(struct endpoint *e, const tern_op *op, const char *what)
 	return rules_forked(e);
 }
 
-static void async_register(struct endpoint *e)
-{
-	chain_register(e);
-	intake_register(e);
-	access_register(e);
-}
-
 static int async_open(struct endpoint *e, void **state)
 {
 	struct async *a = memory_new(1, sizeof *a);
@@ -42,7 +35,10 @@ static int async_open(struct endpoint *e, void **state)
 	a->intake = memory_new(e->t->size + 1, sizeof *a->intake);
 	if (!a->chain || !a->intake)
 		return error_set(-ENOMEM, "opening the chains of rank %u: no memory", e->t->rank);
-	async_register(e);
+	layer_on(e, ASYNC_OPEN, on_chain_open);
+	layer_on(e, ASYNC_OPENED, on_chain_opened);
+	layer_on(e, ASYNC_BEGUN, on_message_begun);
+	layer_on(e, ASYNC_RAISE, on_raise);
 	return 0;
 }
 
@@ -58,25 +54,16 @@ static void async_close(void *state)
 	memory_free(a);
 }
 
-static unsigned async_progress(void *state)
-{
-	return queue_progress(state);
-}
-
 static void async_lost(void *state, uint32_t rank)
 {
 	chain_lost(state, rank);
 	intake_lost(state, rank);
 }
 
-static uint32_t async_owes(const struct async *a)
-{
-	return a->orders.used + a->writes.used;
-}
-
 static bool async_over(struct endpoint *e, void *arg)
 {
-	return !async_owes(arg) && !chans_of(e->t)->owes;
+	const struct async *a = arg;
+	return !a->orders.used && !a->writes.used && !chans_of(e->t)->owes;
 }
 
 static int async_stop(struct endpoint *e, struct wait *w)
@@ -110,7 +97,7 @@ static void async_report(const void *state, int fd)
 LAYER_FITS(struct async, ASYNC_RAISE, ASYNC_HANDLERS_END);
 const struct layer async_layer = { .open = async_open,
 				   .close = async_close,
-				   .progress = async_progress,
+				   .progress = queue_progress,
 				   .lost = async_lost,
 				   .leave = async_leave,
 				   .report = async_report };

@@ -133,20 +133,20 @@ int async_enter(struct endpoint *e, const tern_op *op, const char *what);
 
 /* -- queue.c -- */
 void queue_push(struct async *a, struct work *w); /* unless it stands there */
-unsigned queue_progress(struct async *a);
+unsigned queue_progress(void *state);
 /* A record; when all are in use it waits for one, or returns -EAGAIN where that is not allowed. */
 int queue_record(struct async *a, struct pool_of *p, const char *what, void *out);
 
 /* -- chain.c -- */
-void chain_register(struct endpoint *e);
+tern_handler on_chain_opened;
 void chain_lost(struct async *a, uint32_t rank);
 
 /* -- intake.c -- */
-void intake_register(struct endpoint *e);
+tern_handler on_chain_open, on_message_begun;
 void intake_lost(struct async *a, uint32_t rank);
 void intake_open(struct async *a, struct intake *n, tern_chan *c, uint32_t src);
 
 /* -- access.c -- */
-void access_register(struct endpoint *e);
+tern_handler on_raise;
 
 #endif

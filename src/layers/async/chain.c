@@ -67,7 +67,7 @@ static int chain_offer(struct chain *c)
 	return rc;
 }
 
-static void on_chain_opened(tern *t, const tern_msg *m)
+void on_chain_opened(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct chain *c = &a->chain[tern_msg_src(m)];
@@ -210,9 +210,4 @@ int tern_async_send_start(tern *t, uint32_t rank, unsigned id, tern_filler *fill
 	if (!rc)
 		rc = order_add(async_of(t), rank, &o);
 	return op_finish(t, op, &own, rc);
-}
-
-void chain_register(struct endpoint *e)
-{
-	layer_on(e, ASYNC_OPENED, on_chain_opened);
 }

@@ -196,7 +196,7 @@ static int open_checked(struct async *a, uint32_t src, struct ring ring, uint64_
 	return 0;
 }
 
-static void on_chain_open(tern *t, const tern_msg *m)
+void on_chain_open(tern *t, const tern_msg *m)
 {
 	const struct ring ring = { tern_msg_word(m, 0), tern_msg_word(m, 1), 0 };
 	uint64_t words[] = { 0, 0 };
@@ -204,16 +204,10 @@ static void on_chain_open(tern *t, const tern_msg *m)
 	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 2, words);
 }
 
-static void on_message_begun(tern *t, const tern_msg *m)
+void on_message_begun(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct intake *n = &a->intake[tern_msg_src(m)];
 	if (n->chan)
 		queue_push(a, &n->work);
-}
-
-void intake_register(struct endpoint *e)
-{
-	layer_on(e, ASYNC_OPEN, on_chain_open);
-	layer_on(e, ASYNC_BEGUN, on_message_begun);
 }

@@ -54,8 +54,9 @@ static int work_turn(struct async *a, struct work *w)
  * One turn. Something was done unless every thing in the queue has had its turn in vain: then
  * whoever waits may nap, because it is for other ranks to make room.
  */
-unsigned queue_progress(struct async *a)
+unsigned queue_progress(void *state)
 {
+	struct async *a = state;
 	if (!a->first || a->e->turn)
 		return 0;
 	struct work *w = work_take(a);

@@ -112,9 +112,11 @@ static int chans_open(struct endpoint *e, void **state)
 	if (!s)
 		return error_set(-ENOMEM, "opening the channels of rank %u: no memory", e->t->rank);
 	s->e = e;
-	open_register(e);
-	feed_register(e);
-	mirror_register(e);
+	layer_on(e, CHAN_OFFER, on_offer);
+	layer_on(e, CHAN_WITHDRAW, on_offer_withdrawn);
+	layer_on(e, CHAN_ANSWER, on_offer_answer);
+	layer_on(e, CHAN_STREAM, on_mirror_data);
+	layer_on(e, CHAN_TELL, on_mirror_status);
 	*state = s;
 	return 0;
 }

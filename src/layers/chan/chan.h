@@ -241,7 +241,7 @@ void proc_reserve(struct chans *s, unsigned id);
 int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
 
 /* -- open.c -- */
-void open_register(struct endpoint *e);
+tern_handler on_offer, on_offer_withdrawn, on_offer_answer;
 void open_close(struct chans *s);
 /*
  * How this rank reads from the offer's ring: in the memory of the rank that fills it, or from a
@@ -261,13 +261,13 @@ enum {
 	STREAM_OVER = 255,                   /* above it: the ring's state */
 	STREAM_WORDS = TERN_PAYLOAD_MAX / 8, /* of a message */
 };
-void feed_register(struct endpoint *e);
+tern_handler on_mirror_status;
 /* Something was put for listeners that are far: sends it, at once or with what follows. */
 void feed_push(struct tern_chan *c, bool at_once);
 unsigned feed_progress(struct chans *s);
 
 /* -- mirror.c -- */
-void mirror_register(struct endpoint *e);
+tern_handler on_mirror_data;
 /* The end that fills a mirror of what is offered. NULL: no memory. */
 struct tern_chan *mirror_open(struct chans *s, const struct offer *o);
 void mirror_tell(struct tern_chan *m); /* its reader has given leaves back, or has ended */

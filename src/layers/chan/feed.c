@@ -184,7 +184,7 @@ static struct listener *feed_teller(struct tern_chan *c, const tern_msg *m)
 	return !l->mirror || l->mirror == tern_msg_word(m, 4) ? l : NULL;
 }
 
-static void on_mirror_status(tern *t, const tern_msg *m)
+void on_mirror_status(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	struct tern_chan *c = chan_named(s, tern_msg_word(m, 0));
@@ -197,9 +197,4 @@ static void on_mirror_status(tern *t, const tern_msg *m)
 		atomic_store_explicit(&r->freed, freed, memory_order_release);
 	reader_set(r, (enum reader_state)state);
 	l->mirror = tern_msg_word(m, 4);
-}
-
-void feed_register(struct endpoint *e)
-{
-	layer_on(e, CHAN_TELL, on_mirror_status);
 }

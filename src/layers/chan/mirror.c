@@ -170,7 +170,7 @@ static void mirror_feed(struct tern_chan *m, const uint64_t *word, size_t n)
 		m->wake(e, m->wake_arg);
 }
 
-static void on_mirror_data(tern *t, const tern_msg *m)
+void on_mirror_data(tern *t, const tern_msg *m)
 {
 	struct tern_chan *mirror = chan_named(chans_of(t), tern_msg_word(m, 0));
 	uint64_t args[TERN_WORDS_MAX];
@@ -186,9 +186,4 @@ static void on_mirror_data(tern *t, const tern_msg *m)
 	for (; n + 1 < tern_msg_count(m); n++)
 		args[n] = tern_msg_word(m, (unsigned)n + 1);
 	mirror_feed(mirror, args, n);
-}
-
-void mirror_register(struct endpoint *e)
-{
-	layer_on(e, CHAN_STREAM, on_mirror_data);
 }

@@ -23,7 +23,7 @@
 /* -- Offering, and waiting for the answers ------------------------------------------------------
  */
 
-static void on_offer_answer(tern *t, const tern_msg *m)
+void on_offer_answer(tern *t, const tern_msg *m)
 {
 	struct tern_chan *c = chan_named(chans_of(t), tern_msg_word(m, 0));
 	uint64_t i = tern_msg_word(m, 1);
@@ -234,7 +234,7 @@ static int offer_keep(struct chans *s, struct offer *o)
 
 static void awaits_serve(struct chans *s);
 
-static void on_offer(tern *t, const tern_msg *m)
+void on_offer(tern *t, const tern_msg *m)
 {
 	uint64_t serial = tern_msg_word(m, 0), reader = tern_msg_word(m, 1);
 	struct offer o = { .name = tern_msg_word(m, 2),
@@ -253,7 +253,7 @@ static void offer_drop(struct chans *s, struct offer *o)
 	memmove(o, o + 1, (size_t)(&s->offer[s->offers] - o) * sizeof *o);
 }
 
-static void on_offer_withdrawn(tern *t, const tern_msg *m)
+void on_offer_withdrawn(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	for (unsigned i = 0; i < s->offers; i++) {
@@ -356,11 +356,4 @@ void open_close(struct chans *s)
 	for (unsigned i = 0; i < s->offers; i++)
 		offer_leave(&s->offer[i], READER_LEFT);
 	memory_free(s->offer);
-}
-
-void open_register(struct endpoint *e)
-{
-	layer_on(e, CHAN_OFFER, on_offer);
-	layer_on(e, CHAN_WITHDRAW, on_offer_withdrawn);
-	layer_on(e, CHAN_ANSWER, on_offer_answer);
 }

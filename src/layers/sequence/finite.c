@@ -31,7 +31,7 @@ static struct outbound *outbound_of(struct sequence *q, const tern_msg *m)
 	return out && out->busy && out->number == tern_msg_word(m, 0) ? out : NULL;
 }
 
-static void on_sequence_verdict(tern *t, const tern_msg *m)
+void on_sequence_verdict(tern *t, const tern_msg *m)
 {
 	struct outbound *out = outbound_of(sequence_of(t), m);
 	if (!out || out->question == SEQUENCE_END)
@@ -40,16 +40,7 @@ static void on_sequence_verdict(tern *t, const tern_msg *m)
 	out->verdict = layer_error(tern_msg_word(m, 1));
 }
 
-static void on_sequence_done(tern *t, const tern_msg *m)
-{
-	struct outbound *out = outbound_of(sequence_of(t), m);
-	if (!out || out->question != SEQUENCE_END)
-		return;
-	out->verdict = 0;
-	out->answered = 1;
-}
-
-static void on_sequence_missing(tern *t, const tern_msg *m)
+void on_sequence_missing(tern *t, const tern_msg *m)
 {
 	struct outbound *out = outbound_of(sequence_of(t), m);
 	if (!out || out->question != SEQUENCE_END)
@@ -469,16 +460,4 @@ int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_se
 		return error_set(-ENOMEM, "registering sequences of kind %u: no memory", id);
 	*k = (struct kind){ .accept = accept, .end = end, .arg = arg };
 	return 0;
-}
-
-void finite_register(struct endpoint *e)
-{
-	layer_on(e, SEQUENCE_VERDICT, on_sequence_verdict);
-	layer_on(e, SEQUENCE_DONE, on_sequence_done);
-	layer_on(e, SEQUENCE_MISSING, on_sequence_missing);
-}
-
-void finite_close(struct sequence *q)
-{
-	memory_free(q->out);
 }

@@ -169,7 +169,7 @@ static int incoming_announced(tern *t, const tern_msg *m, bool lines)
 }
 
 /* A block was announced, in full or plain: takes it or refuses it, and says which. */
-static __attribute__((noinline)) void on_sequence_head(tern *t, const tern_msg *m)
+__attribute__((noinline)) void on_sequence_head(tern *t, const tern_msg *m)
 {
 	bool lines;
 	if (tern_msg_count(m) < 3 || !shape_good(tern_msg_word(m, 2), tern_msg_word(m, 1), &lines))
@@ -185,7 +185,7 @@ static __attribute__((noinline)) void ask_refuse(tern *t, struct inbound *in)
 }
 
 /* The common case: a block in lines from a rank that has none under way. */
-static void on_sequence_ask(tern *t, const tern_msg *m)
+void on_sequence_ask(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	uint64_t shape = tern_msg_word(m, 2), len = tern_msg_word(m, 1), number = number_of(m);
@@ -253,7 +253,7 @@ static bool packet_take(struct inbound *in, uint64_t i, const void *data, size_t
 	return in->next == packets;
 }
 
-static void on_sequence_packet(tern *t, const tern_msg *m)
+void on_sequence_packet(tern *t, const tern_msg *m)
 {
 	struct inbound *in = incoming_of(t, m);
 	size_t len;
@@ -358,7 +358,7 @@ static uint64_t missing_of(struct inbound *in, uint64_t *missing)
 	return in->next;
 }
 
-static void on_sequence_end(tern *t, const tern_msg *m)
+void on_sequence_end(tern *t, const tern_msg *m)
 {
 	struct inbound *in = incoming_from(t, m);
 	uint64_t words[3 + MISSING_WORDS] = { tern_msg_word(m, 0), EAGAIN };
@@ -371,7 +371,7 @@ static void on_sequence_end(tern *t, const tern_msg *m)
 	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 3 + MISSING_WORDS, words);
 }
 
-static void on_sequence_piece(tern *t, const tern_msg *m)
+void on_sequence_piece(tern *t, const tern_msg *m)
 {
 	struct inbound *in = incoming_of(t, m);
 	size_t len;
@@ -382,15 +382,6 @@ static void on_sequence_piece(tern *t, const tern_msg *m)
 	in->got += len;
 	if (in->got == in->len)
 		incoming_end(t, m, in);
-}
-
-void inbound_register(struct endpoint *e)
-{
-	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
-	layer_on(e, SEQUENCE_PACKET, on_sequence_packet);
-	layer_on(e, SEQUENCE_END, on_sequence_end);
-	layer_on(e, SEQUENCE_HEAD, on_sequence_head);
-	layer_on(e, SEQUENCE_PIECE, on_sequence_piece);
 }
 
 void inbound_close(struct sequence *q)

@@ -49,10 +49,22 @@ static int sequence_open(struct endpoint *e, void **state)
 				 e->t->rank);
 	*state = q;
 	q->e = e;
-	inbound_register(e);
-	finite_register(e);
-	stream_in_register(e);
-	stream_register(e);
+	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
+	layer_on(e, SEQUENCE_VERDICT, on_sequence_verdict);
+	layer_on(e, SEQUENCE_PACKET, on_sequence_packet);
+	layer_on(e, SEQUENCE_DONE, on_sequence_missing); /* nothing is */
+	layer_on(e, SEQUENCE_END, on_sequence_end);
+	layer_on(e, SEQUENCE_MISSING, on_sequence_missing);
+	layer_on(e, SEQUENCE_HEAD, on_sequence_head);
+	layer_on(e, SEQUENCE_PIECE, on_sequence_piece);
+	layer_on(e, STREAM_TWO, on_stream_two);
+	layer_on(e, STREAM_TWO_ASKS, on_stream_two_asks);
+	layer_on(e, STREAM_FOUR, on_stream_four);
+	layer_on(e, STREAM_FOUR_ASKS, on_stream_four_asks);
+	layer_on(e, STREAM_PACKET, on_stream_packet);
+	layer_on(e, STREAM_ASK, on_stream_ask);
+	layer_on(e, STREAM_ACK, on_stream_ack);
+	layer_on(e, STREAM_PLAIN, on_stream_plain);
 	return 0;
 }
 
@@ -60,16 +72,10 @@ static void sequence_close(void *state)
 {
 	struct sequence *q = state;
 	inbound_close(q);
-	finite_close(q);
+	memory_free(q->out);
 	stream_in_close(q);
 	stream_close_all(q);
 	memory_free(q);
-}
-
-static unsigned sequence_progress(void *state)
-{
-	/* A block's sender waits, and does by itself what there is to do. */
-	return stream_progress(state);
 }
 
 static void sequence_lost(void *state, uint32_t rank)
@@ -81,6 +87,6 @@ LAYER_FITS(struct sequence, STREAM_PLAIN, SEQUENCE_HANDLERS_END);
 const struct layer sequence_layer = {
 	.open = sequence_open,
 	.close = sequence_close,
-	.progress = sequence_progress,
+	.progress = stream_progress, /* a block's sender waits, and does it by itself */
 	.lost = sequence_lost,
 };

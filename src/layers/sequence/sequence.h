@@ -181,15 +181,16 @@ static inline uint64_t packets_of(size_t len, unsigned shift)
 	return (len >> shift) + ((len & ((1u << shift) - 1)) != 0);
 }
 
-void inbound_register(struct endpoint *e);
+tern_handler on_sequence_ask, on_sequence_packet, on_sequence_end, on_sequence_head,
+	on_sequence_piece;
 bool inbound_open(struct sequence *q); /* before the first kind is registered; false: no memory */
 void inbound_close(struct sequence *q);
-void finite_register(struct endpoint *e);
-void finite_close(struct sequence *q);
-void stream_in_register(struct endpoint *e);
+tern_handler on_sequence_verdict, on_sequence_missing;
+tern_handler on_stream_two, on_stream_two_asks, on_stream_four, on_stream_four_asks,
+	on_stream_packet, on_stream_ask, on_stream_plain;
 void stream_in_close(struct sequence *q);
-void stream_register(struct endpoint *e);
-unsigned stream_progress(struct sequence *q); /* sends again what was not acknowledged in time */
+tern_handler on_stream_ack;
+unsigned stream_progress(void *state); /* sends again what was not acknowledged in time */
 void stream_close_all(struct sequence *q);
 
 #endif

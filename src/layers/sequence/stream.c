@@ -44,7 +44,7 @@ static inline bool ack_take(struct tern_stream *s, uint64_t key)
 	return true;
 }
 
-static void on_stream_ack(tern *t, const tern_msg *m)
+void on_stream_ack(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	uint64_t key = tern_msg_word(m, 0);
@@ -131,8 +131,9 @@ static bool stream_late(struct tern_stream *s)
 }
 
 /* A send of a turn polls, too, and that poll must not begin another turn. */
-unsigned stream_progress(struct sequence *q)
+unsigned stream_progress(void *state)
 {
+	struct sequence *q = state;
 	unsigned sent = 0;
 	if (q->resending)
 		return 0;
@@ -386,11 +387,6 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 	s->end = s->plain ? 0 : s->acked + KEY_WINDOW;
 	*out = s;
 	return 0;
-}
-
-void stream_register(struct endpoint *e)
-{
-	layer_on(e, STREAM_ACK, on_stream_ack);
 }
 
 void stream_close_all(struct sequence *q)

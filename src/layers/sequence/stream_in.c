@@ -160,12 +160,12 @@ packet_take(tern *t, const tern_msg *m, unsigned n, bool asks,
 	packet_pass(t, in, n, m->word + 1);
 }
 
-static void on_stream_two(tern *t, const tern_msg *m)
+void on_stream_two(tern *t, const tern_msg *m)
 {
 	packet_take(t, m, 2, false, run_two);
 }
 
-static void on_stream_two_asks(tern *t, const tern_msg *m)
+void on_stream_two_asks(tern *t, const tern_msg *m)
 {
 	packet_take(t, m, 2, true, run_two_asks);
 }
@@ -181,17 +181,17 @@ static __attribute__((noinline)) void run_four_asks(tern *t, const tern_msg *m,
 	packet_run(t, in, 4, true, m->word + 1);
 }
 
-static void on_stream_four(tern *t, const tern_msg *m)
+void on_stream_four(tern *t, const tern_msg *m)
 {
 	packet_take(t, m, 4, false, run_four);
 }
 
-static void on_stream_four_asks(tern *t, const tern_msg *m)
+void on_stream_four_asks(tern *t, const tern_msg *m)
 {
 	packet_take(t, m, 4, true, run_four_asks);
 }
 
-static void on_stream_packet(tern *t, const tern_msg *m)
+void on_stream_packet(tern *t, const tern_msg *m)
 {
 	struct stream_in *in = packet_stream(t, m);
 	uint64_t shape = tern_msg_word(m, 1), n = shape & SHAPE_WORDS;
@@ -199,14 +199,14 @@ static void on_stream_packet(tern *t, const tern_msg *m)
 		packet_any(t, m, in, (unsigned)n, shape & SHAPE_ASKS, m->word + 2);
 }
 
-static void on_stream_ask(tern *t, const tern_msg *m)
+void on_stream_ask(tern *t, const tern_msg *m)
 {
 	const struct stream_in *in = packet_stream(t, m);
 	if (in)
 		ack_reply(t, in);
 }
 
-static void on_stream_plain(tern *t, const tern_msg *m)
+void on_stream_plain(tern *t, const tern_msg *m)
 {
 	const struct stream_in *in = packet_stream(t, m);
 	uint64_t n = tern_msg_word(m, 1);
@@ -237,17 +237,6 @@ int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
 		};
 	q->stream_in[id] = in;
 	return 0;
-}
-
-void stream_in_register(struct endpoint *e)
-{
-	layer_on(e, STREAM_TWO, on_stream_two);
-	layer_on(e, STREAM_TWO_ASKS, on_stream_two_asks);
-	layer_on(e, STREAM_FOUR, on_stream_four);
-	layer_on(e, STREAM_FOUR_ASKS, on_stream_four_asks);
-	layer_on(e, STREAM_PACKET, on_stream_packet);
-	layer_on(e, STREAM_ASK, on_stream_ask);
-	layer_on(e, STREAM_PLAIN, on_stream_plain);
 }
 
 void stream_in_close(struct sequence *q)

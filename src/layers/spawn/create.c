@@ -291,23 +291,6 @@ static void create_one(struct spawn *s, const struct ticket *model, uint32_t ran
 }
 
 /*
- * `first` is 0 for the first ranks, of which there may be none, and otherwise a rank that there is
- * not.
- */
-static int create_nowhere(const struct spawn *s, uint32_t first, uint64_t end)
-{
-	uint32_t size = s->e->t->size;
-	if (end - first == 1)
-		return error_set(-ERANGE,
-				 "a thread on rank %u was asked for; this job has ranks 0 to %u",
-				 first, size - 1);
-	return error_set(-ERANGE,
-			 "threads on %llu ranks from rank %u on were asked for; this job has ranks "
-			 "0 to %u",
-			 (unsigned long long)(end > first ? end - first : 0), first, size - 1);
-}
-
-/*
  * A thread at each of the ranks `first` to `end` - 1. A single rank that has left is an error; of
  * several, its callback gets it.
  */
@@ -316,7 +299,9 @@ static int create(struct spawn *s, uint32_t first, uint64_t end, const struct ti
 {
 	int rc = create_check(s, id, n);
 	if (!rc && (end > s->e->t->size || first >= end))
-		rc = create_nowhere(s, first, end);
+		rc = error_set(
+			-ERANGE, "a thread on rank %llu was asked for; this job has ranks 0 to %u",
+			(unsigned long long)(first < end ? end - 1 : first), s->e->t->size - 1);
 	if (!rc && end - first == 1)
 		rc = send_reachable(s->e, first);
 	if (!rc)
@@ -347,9 +332,8 @@ static int payload_make(struct ticket *k, const void *data, size_t len)
 	return 0;
 }
 
-int tern_spawn_with(tern *t, const tern_spawn_args *a)
+static int spawn_any(tern *t, const tern_spawn_args *a)
 {
-	INSIDE struct scope scope = scope_given(t);
 	struct ticket model = { .done = a->done,
 				.arg = a->arg,
 				.label = { .id = (uint8_t)a->id, .words = (uint8_t)a->n } };
@@ -364,16 +348,20 @@ int tern_spawn_with(tern *t, const tern_spawn_args *a)
 	return rc;
 }
 
+int tern_spawn_with(tern *t, const tern_spawn_args *a)
+{
+	INSIDE struct scope scope = scope_given(t);
+	return spawn_any(t, a);
+}
+
 int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 		     unsigned n, const uint64_t *words)
 {
 	INSIDE struct scope scope = scope_given(t);
-	struct ticket model = { .done = done,
-				.arg = arg,
-				.label = { .id = (uint8_t)id, .words = (uint8_t)n } };
-	for (unsigned i = 0; i < n && i < TERN_WORDS_MAX; i++) /* create() refuses more */
-		model.word[i] = words[i];
-	return create(spawn_of(t), rank, (uint64_t)rank + 1, &model, id, n);
+	return spawn_any(
+		t,
+		&(tern_spawn_args){
+			.rank = rank, .id = id, .n = n, .words = words, .done = done, .arg = arg });
 }
 
 /* -- The end of a thread --------------------------------------------------------------- */

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The switch in assembly, for the processors it is written for, and for others by ucontext(3). */
+/* The switch in assembly, for the processors that it is written for. */
 #include "spawn/machine.h"
 
 #include <stdint.h>
-#include <ucontext.h>
 
 #if defined(__x86_64__)
 
 /*
- * rdi: from, rsi: to. What `ret` finds is where the other one called, or native_start. The frame
+ * rdi: from, rsi: to. What `ret` finds is where the other one called, or machine_start. The frame
  * looks the same on both stacks, so what the directives tell a debugger is true before and after.
  */
 __asm__(".text\n"
 	".p2align 4\n"
-	".globl native_switch, native_start\n"
-	".type native_switch, @function\n"
-	"native_switch:\n"
+	".globl machine_switch, machine_start\n"
+	".type machine_switch, @function\n"
+	"machine_switch:\n"
 	"	.cfi_startproc\n"
 	"	pushq %rbp\n"
 	"	.cfi_adjust_cfa_offset 8\n"
@@ -59,21 +58,21 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset -8\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	".size native_switch, . - native_switch\n"
-	/* A new machine's first instructions; see native_make(). Backtraces end here. */
-	".type native_start, @function\n"
-	"native_start:\n"
+	".size machine_switch, . - machine_switch\n"
+	/* A new machine's first instructions; see machine_make(). Backtraces end here. */
+	".type machine_start, @function\n"
+	"machine_start:\n"
 	"	.cfi_startproc\n"
 	"	.cfi_undefined %rip\n"
 	"	movq %r12, %rdi\n"
 	"	callq *%rbx\n"
 	"	ud2\n"
 	"	.cfi_endproc\n"
-	".size native_start, . - native_start\n");
+	".size machine_start, . - machine_start\n");
 
-extern char native_start[] __attribute__((visibility("hidden")));
+extern char machine_start[] __attribute__((visibility("hidden")));
 
-/* What native_switch() leaves on a stack, from the stack pointer up. */
+/* What machine_switch() leaves on a stack, from the stack pointer up. */
 struct frame {
 	uint32_t mxcsr;
 	uint16_t control, unused;
@@ -81,14 +80,14 @@ struct frame {
 	const void *back;
 };
 
-void native_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg)
+void machine_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg)
 {
 	uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
 	struct frame *f =
 		(struct frame *)top - 1; /* so a call finds the stack as aligned as it must be */
 	*f = (struct frame){ .r12 = (uint64_t)(uintptr_t)arg,
 			     .rbx = (uint64_t)(uintptr_t)entry,
-			     .back = native_start };
+			     .back = machine_start };
 	__asm__("stmxcsr %0" : "=m"(f->mxcsr)); /* as its creator has them */
 	__asm__("fnstcw %0" : "=m"(f->control));
 	m->sp = f;
@@ -99,9 +98,9 @@ void native_make(struct machine *m, void *stack, size_t size, machine_entry *ent
 /* x0: from, x1: to. FPCR is global state to this ABI, not a register that a callee preserves. */
 __asm__(".text\n"
 	".p2align 4\n"
-	".globl native_switch, native_start\n"
-	".type native_switch, %function\n"
-	"native_switch:\n"
+	".globl machine_switch, machine_start\n"
+	".type machine_switch, %function\n"
+	"machine_switch:\n"
 	"	.cfi_startproc\n"
 	"	sub sp, sp, #160\n"
 	"	.cfi_adjust_cfa_offset 160\n"
@@ -135,72 +134,37 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset -160\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	".size native_switch, . - native_switch\n"
-	/* A new machine's first instructions; see native_make(). Backtraces end here. */
-	".type native_start, %function\n"
-	"native_start:\n"
+	".size machine_switch, . - machine_switch\n"
+	/* A new machine's first instructions; see machine_make(). Backtraces end here. */
+	".type machine_start, %function\n"
+	"machine_start:\n"
 	"	.cfi_startproc\n"
 	"	.cfi_undefined x30\n"
 	"	mov x0, x20\n"
 	"	blr x19\n"
 	"	brk #0\n"
 	"	.cfi_endproc\n"
-	".size native_start, . - native_start\n");
+	".size machine_start, . - machine_start\n");
 
-extern char native_start[] __attribute__((visibility("hidden")));
+extern char machine_start[] __attribute__((visibility("hidden")));
 
-/* What native_switch() leaves on a stack, from the stack pointer up. */
+/* What machine_switch() leaves on a stack, from the stack pointer up. */
 struct frame {
 	uint64_t x19, x20, others[8], x29;
 	const void *x30;
 	uint64_t d8_to_d15[8];
 };
 
-void native_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg)
+void machine_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg)
 {
 	uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
 	struct frame *f = (struct frame *)top - 1;
 	*f = (struct frame){ .x19 = (uint64_t)(uintptr_t)entry,
 			     .x20 = (uint64_t)(uintptr_t)arg,
-			     .x30 = native_start };
+			     .x30 = machine_start };
 	m->sp = f;
 }
 
+#else
+#error "no switch of threads is written for this processor: leave the layer spawn out (TERN_LAYERS)"
 #endif
-
-/* -- Every other processor: <ucontext.h>, which keeps its record on the stack that it leaves -- */
-
-/* makecontext() passes ints, so a pointer travels in two. */
-struct start {
-	ucontext_t record;
-	machine_entry *entry;
-	void *arg;
-};
-
-static void portable_start(unsigned high, unsigned low)
-{
-	struct start *s = (struct start *)((uintptr_t)high << 16 << 16 | low);
-	s->entry(s->arg);
-}
-
-void portable_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg)
-{
-	struct start *s = (struct start *)(((uintptr_t)stack + size) & ~(uintptr_t)63) - 1;
-	getcontext(&s->record);
-	s->entry = entry;
-	s->arg = arg;
-	s->record.uc_link = NULL;
-	s->record.uc_stack.ss_sp = stack;
-	s->record.uc_stack.ss_size = (size_t)((char *)s - (char *)stack) & ~(size_t)63;
-	uintptr_t self = (uintptr_t)s;
-	makecontext(&s->record, (void (*)(void))portable_start, 2, (unsigned)(self >> 16 >> 16),
-		    (unsigned)self);
-	m->sp = &s->record;
-}
-
-void portable_switch(struct machine *from, const struct machine *to)
-{
-	ucontext_t here;
-	from->sp = &here;
-	swapcontext(&here, to->sp);
-}

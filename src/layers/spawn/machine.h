@@ -6,8 +6,6 @@
  * A switch is a function call, so the compiler has saved whatever the caller may lose. What is left
  * are the registers that a callee must preserve, and on x86-64 the control words of the two
  * floating-point units, which its ABI counts among them. Twenty-odd instructions, no system call.
- * Where no assembly is written, and with TERN_PORTABLE_SWITCH, <ucontext.h> does the same and pays
- * two system calls for the signal mask.
  */
 #ifndef TERN_SPAWN_MACHINE_H
 #define TERN_SPAWN_MACHINE_H
@@ -21,25 +19,9 @@ struct machine {
 typedef void machine_entry(void *arg); /* never returns */
 
 /* Makes a machine that will run entry(arg) on the stack when it is first switched to. */
-void native_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg);
-void portable_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg);
+void machine_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg);
 
 /* Goes on where `to` left off; returns when somebody switches to `from`. */
-void native_switch(struct machine *from, const struct machine *to);
-void portable_switch(struct machine *from, const struct machine *to);
-
-#if defined(__x86_64__) || defined(__aarch64__)
-#define MACHINE_IS_NATIVE 1
-#else
-#define MACHINE_IS_NATIVE 0
-#endif
-
-#if MACHINE_IS_NATIVE && !defined(TERN_PORTABLE_SWITCH)
-#define machine_make native_make
-#define machine_switch native_switch
-#else
-#define machine_make portable_make
-#define machine_switch portable_switch
-#endif
+void machine_switch(struct machine *from, const struct machine *to);
 
 #endif

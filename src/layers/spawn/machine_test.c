@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The switch itself, in assembly and by way of <ucontext.h>. */
+/* The switch itself. */
 #include "spawn/machine.h"
 
 #include <fenv.h>
@@ -77,16 +77,16 @@ static void note_stack(void *arg)
 	abort();
 }
 
-static void prepare(bool native, machine_entry *entry, void *arg)
+static void prepare(machine_entry *entry, void *arg)
 {
 	stack = malloc(STACK);
-	swap = native ? native_switch : portable_switch;
-	(native ? native_make : portable_make)(&away, stack, STACK, entry, arg);
+	swap = machine_switch;
+	machine_make(&away, stack, STACK, entry, arg);
 }
 
-static void check_values(bool native)
+TEST(a_switch_keeps_what_is_in_registers)
 {
-	prepare(native, be_busy, (void *)123);
+	prepare(be_busy, (void *)123);
 	double expect_here = busy_alone(77), expect_there = busy_alone(123);
 	CHECK(busy(77, &home, &away) == expect_here);
 	swap(&home, &away);
@@ -94,10 +94,10 @@ static void check_values(bool native)
 	free(stack);
 }
 
-static void check_turns(bool native)
+TEST(a_machine_goes_on_where_it_left_off)
 {
 	int arg;
-	prepare(native, count_turns, &arg);
+	prepare(count_turns, &arg);
 	for (unsigned i = 0; i < 1000; i++) {
 		swap(&home, &away);
 		CHECK_IS(turns, i);
@@ -106,45 +106,13 @@ static void check_turns(bool native)
 	free(stack);
 }
 
-static void check_stack(bool native)
+TEST(a_machine_runs_on_its_own_aligned_stack)
 {
-	prepare(native, note_stack, NULL);
+	prepare(note_stack, NULL);
 	swap(&home, &away);
 	CHECK(entered_at >= (uintptr_t)stack && entered_at < (uintptr_t)stack + STACK);
 	CHECK_IS(entered_at % 16, 0);
 	free(stack);
-}
-
-#if MACHINE_IS_NATIVE
-TEST(a_switch_keeps_what_is_in_registers)
-{
-	check_values(true);
-}
-
-TEST(a_machine_goes_on_where_it_left_off)
-{
-	check_turns(true);
-}
-
-TEST(a_machine_runs_on_its_own_aligned_stack)
-{
-	check_stack(true);
-}
-#endif
-
-TEST(the_portable_switch_keeps_what_is_in_registers)
-{
-	check_values(false);
-}
-
-TEST(the_portable_machine_goes_on_where_it_left_off)
-{
-	check_turns(false);
-}
-
-TEST(the_portable_machine_runs_on_its_own_aligned_stack)
-{
-	check_stack(false);
 }
 
 #if defined(__x86_64__)
@@ -159,7 +127,7 @@ static void round_up(void *arg)
 
 TEST(each_machine_has_its_own_rounding)
 {
-	prepare(true, round_up, NULL);
+	prepare(round_up, NULL);
 	fesetround(FE_TONEAREST);
 	swap(&home, &away);
 	CHECK_IS(fegetround(), FE_TONEAREST);

@@ -54,11 +54,8 @@ static uintptr_t interrupted_at(const ucontext_t *u)
 {
 #if defined(__x86_64__)
 	return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-	return (uintptr_t)u->uc_mcontext.pc;
 #else
-	(void)u;
-	return 0; /* nobody's: such a machine does not preempt */
+	return (uintptr_t)u->uc_mcontext.pc;
 #endif
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A thread that needs more stack than it has runs into its guard, and the processor says so. The
- * handler of that fault needs a stack of its own, and may call next to nothing: it composes a
- * sentence by hand, writes it, and lets the fault happen again with the default action, so that the
- * process ends with the signal, and the core, that it would have had.
+ * handler of that fault needs a stack of its own, and may call next to nothing (snprintf() takes no
+ * memory for numbers): it writes a sentence, and lets the fault happen again with the default
+ * action, so that the process ends with the signal, and the core, that it would have had.
  */
 #include "spawn/stack.h"
 
@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -42,39 +42,6 @@ void stack_unmap(struct stack *s)
 static _Atomic(stack_who *) who_runs;
 static struct sigaction before;
 
-static char *put_text(char *at, const char *text)
-{
-	size_t len = strlen(text);
-	memcpy(at, text, len);
-	return at + len;
-}
-
-static char *put_number(char *at, size_t number)
-{
-	char digits[24];
-	int n = 0;
-	do
-		digits[n++] = (char)('0' + number % 10);
-	while (number /= 10);
-	while (n)
-		*at++ = digits[--n];
-	return at;
-}
-
-static void report_overflow(size_t bytes, unsigned rank, unsigned id)
-{
-	char line[300], *at = line;
-	at = put_text(at, "tern: rank ");
-	at = put_number(at, rank);
-	at = put_text(at, ": a thread that runs function ");
-	at = put_number(at, id);
-	at = put_text(at, " has overflowed its stack of ");
-	at = put_number(at, bytes);
-	at = put_text(at, " bytes; TERN_STACK sets how large stacks are\n");
-	ssize_t wrote = write(STDERR_FILENO, line, (size_t)(at - line));
-	(void)wrote;
-}
-
 /* Whether it was a guard that was touched, which is then said. */
 static bool fault_overflow(const char *address)
 {
@@ -82,7 +49,13 @@ static bool fault_overflow(const char *address)
 	const struct stack *s = atomic_load_explicit(&who_runs, memory_order_relaxed)(&rank, &id);
 	if (!s || address < s->base || address >= s->base + s->guard)
 		return false;
-	report_overflow(s->size, rank, id);
+	char line[200];
+	int len = snprintf(line, sizeof line,
+			   "tern: rank %u: a thread that runs function %u has overflowed its stack "
+			   "of %zu bytes; TERN_STACK sets how large stacks are\n",
+			   rank, id, s->size);
+	ssize_t wrote = write(STDERR_FILENO, line, (size_t)len);
+	(void)wrote;
 	return true;
 }
 
