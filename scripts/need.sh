@@ -22,8 +22,6 @@ compare_wants="
 	libmpich-dev    /usr/include/*/mpich/mpi.h
 	libucx-dev      /usr/include/ucp/api/ucp.h
 	libfabric-dev   /usr/include/rdma/fabric.h
-	libzmq3-dev     /usr/include/zmq.h
-	libnng-dev      /usr/include/nng/nng.h
 	valgrind        valgrind"
 format="
 	clang-format  clang-format"

@@ -19,8 +19,6 @@
 
 enum { NAME = 256, KEY_OWN = 7, TAG_WORD = 1, TAG_STREAM };
 
-const bool pair_threads = false;
-
 /* An operation under way. libfabric gives `context` back with its completion. */
 struct op {
 	struct fi_context context;

@@ -12,8 +12,6 @@
 
 enum { RING = 1 << 12 };
 
-const bool pair_threads = false;
-
 /* A word is its number plus 1 when it is there. */
 static _Atomic uint64_t *there, *back, *ring, *taken;
 static _Atomic uint64_t *offered, *copied; /* blocks of peer_stream() */

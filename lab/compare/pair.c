@@ -22,7 +22,6 @@ static struct shared {
 	_Alignas(64) _Atomic uint32_t came[2]; /* barriers that each rank has come to */
 	double value[2];
 	unsigned char card[2][CARD];
-	char address[64];
 } * shared;
 
 static int rank;
@@ -42,11 +41,6 @@ void pair_idle(void)
 {
 	if (crowded)
 		sched_yield();
-}
-
-const char *pair_address(void)
-{
-	return shared->address;
 }
 
 void *pair_shared(size_t bytes)
@@ -75,7 +69,7 @@ static void bind_core(void)
 	int skip = rank;
 	sched_getaffinity(0, sizeof all, &all);
 	crowded = CPU_COUNT(&all) < 2;
-	for (int c = 0; c < CPU_SETSIZE && !crowded && !pair_threads; c++)
+	for (int c = 0; c < CPU_SETSIZE && !crowded; c++)
 		if (CPU_ISSET(c, &all) && skip-- == 0) {
 			CPU_ZERO(&own);
 			CPU_SET(c, &own);
@@ -89,7 +83,6 @@ void peer_open(int *argc, char ***argv)
 	shared = shared_map(sizeof *shared);
 	memory = shared_map(SHARED_MOST);
 	parent = getpid();
-	snprintf(shared->address, sizeof shared->address, "/tmp/compare.%d", (int)parent);
 	child = fork();
 	if (child < 0) {
 		perror("compare: fork");
@@ -112,7 +105,6 @@ void peer_close(void)
 	pair_close();
 	if (rank)
 		return;
-	unlink(shared->address);
 	if (waitpid(child, &status, 0) < 0 || status)
 		exit(1);
 }
@@ -135,8 +127,7 @@ void peer_barrier(void)
 	while ((int32_t)(atomic_load_explicit(&shared->came[!rank], memory_order_acquire) - turn) <
 	       0) {
 		pair_progress();
-		if (crowded || pair_threads) /* which may need this core */
-			sched_yield();
+		pair_idle();
 	}
 }
 

@@ -3,24 +3,17 @@
  * For libraries that start no processes and have no collectives: two ranks, the second one a fork
  * of the first. What is needed around the measurement goes through memory that they share.
  *
- * A back end defines pair_threads, pair_open() and pair_close(), which peer_open() and peer_close()
- * call, and pair_progress(), which is called while a rank waits for the other outside of the
- * library.
+ * A back end defines pair_open() and pair_close(), which peer_open() and peer_close() call, and
+ * pair_progress(), which is called while a rank waits for the other outside of the library.
  */
 #ifndef COMPARE_PAIR_H
 #define COMPARE_PAIR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-extern const bool pair_threads; /* the library has threads of its own: ranks are not bound */
 void pair_open(void);
 void pair_close(void);
 void pair_progress(void);
-
-/* Those of blocking.c: a message of `len` bytes; in order, none is lost. */
-void pair_send(const void *data, size_t len);
-void pair_receive(void *data, size_t len);
 
 /* Gives the other rank up to 4 KiB, and gets its. */
 void pair_exchange(const void *mine, void *theirs, size_t len);
@@ -28,8 +21,6 @@ void pair_exchange(const void *mine, void *theirs, size_t len);
 void pair_idle(void);
 /* A call of the library failed: a sentence, and the end of both ranks. */
 __attribute__((noreturn)) void pair_fail(const char *call, const char *why);
-/* The name of a socket's file, the same at both ranks; peer_close() removes the file. */
-const char *pair_address(void);
 /* Memory that both ranks have at the same address, from before the fork; 256 MiB in all. */
 void *pair_shared(size_t bytes);
 

@@ -5,18 +5,18 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-all_peers=openmpi,mpich,ucx,libfabric,zeromq,nng,limit
+all_peers=openmpi,mpich,ucx,libfabric,limit
 
 usage="usage: lab/compare/run.sh [OPTIONS]
 
-Measures Tern beside MPI, UCX, libfabric, ZeroMQ, nng and what the machine allows, in one run, and
-prints a table: the median of each row, at the slowest rank, and Tern's time over the peer's. Below
-1 Tern is ahead.
+Measures Tern beside MPI, UCX, libfabric and what the machine allows, in one run, and prints a
+table: the median of each row, at the slowest rank, and Tern's time over the peer's. Below 1 Tern
+is ahead.
 
   --quick          fewer ranks, sizes, settings and rounds: about a minute; a look, not a figure
   --ranks LIST     numbers of ranks (2,4,8,16); those above the cores are marked with *
   --sizes LIST     bytes, multiples of 8 (8,64,512,4096,32768,262144,1048576,4194304)
-  --peers LIST     of openmpi, mpich, ucx, libfabric, zeromq, nng and limit (all that are installed)
+  --peers LIST     of openmpi, mpich, ucx, libfabric and limit (all that are installed)
   --parts LIST     of rows, start, crowded, count and programs (all); docs/compare.md has them
   --rounds N       rounds of each program, which runs twice (10)
   --patience S     seconds before a program that does not end is given up (120)
@@ -85,12 +85,12 @@ work=$build/compare
 samples=$work/samples.csv said=$work/stderr
 cores=$(nproc)
 declare -A title=([tern]="Tern" [openmpi]="Open MPI" [mpich]="MPICH" [ucx]="UCX"
-	[libfabric]="libfabric" [zeromq]="ZeroMQ" [nng]="nng" [limit]="the limit")
+	[libfabric]="libfabric" [limit]="the limit")
 declare -A packages=([openmpi]="openmpi-bin libopenmpi-dev" [mpich]="mpich libmpich-dev"
-	[ucx]="libucx-dev" [libfabric]="libfabric-dev" [zeromq]="libzmq3-dev" [nng]="libnng-dev")
+	[ucx]="libucx-dev" [libfabric]="libfabric-dev")
 # What peers without a launcher are made of, beside measure.c and pair.c.
 declare -A made_of=([ucx]="ucx.c -lucp -lucs" [libfabric]="fabric.c -lfabric"
-	[zeromq]="zmq.c blocking.c -lzmq" [nng]="nng.c blocking.c -lnng" [limit]="limit.c")
+	[limit]="limit.c")
 flags=(-O2 -std=gnu11)
 
 if [[ ! -x $build/bin/tern ]]; then
@@ -130,15 +130,9 @@ done
 
 # The programs of apps/ that have an MPI version: the options of Tern's and the sizes of the other,
 # and the same for --quick. The first size stands in the table.
-programs="transpose|--rows 1024 --columns 1024|1024 1024|--rows 256 --columns 256|256 256
-fft|--points 65536|65536|--points 4096|4096
+programs="fft|--points 65536|65536|--points 4096|4096
 neighborhood|--bits 11 --side 128|11 128|--bits 7 --side 32|7 32
-cg|--rows 10000|10000 4|--rows 500|500 4
-closure|--vertices 500|500 10|--vertices 50|50 10
-lu|--size 512 --block 16|512 16|--size 128 --block 16|128 16
-gups|--table 1048576 --updates 65536|1048576 65536 1024|--table 8192 --updates 4096|8192 4096 1024
-gather|--table 1048576 --words 65536|1048576 65536 1024|--table 8192 --words 4096|8192 4096 1024
-sort|--keys 65536|65536|--keys 4096|4096"
+gups|--table 1048576 --updates 65536|1048576 65536 1024|--table 8192 --updates 4096|8192 4096 1024"
 program_sizes() { # PROGRAM: into `for_tern` and `for_mpi`
 	local name full full_mpi less less_mpi
 	while IFS='|' read -r name full full_mpi less less_mpi; do
@@ -153,11 +147,10 @@ compile_programs() { # PEER
 	local name
 	for name in $(program_names); do
 		"mpicc.$1" "${flags[@]}" -I"$root/apps" "$here/programs/program.c" \
-			"$here/programs/$name.c" "$root/apps/frame/serial.c" \
-			"$root/apps/frame/block.c" -lm -o "$work/$1-$name" || return
+			"$here/programs/$name.c" "$root/apps/frame/serial.c" -lm -o "$work/$1-$name" || return
 	done
 }
-if has_word "$parts" programs && [[ ! -x $build/bin/apps/lu ]]; then
+if has_word "$parts" programs && [[ ! -x $build/bin/apps/gups ]]; then
 	missing+=("the programs are left out: \`make apps\` builds Tern's")
 	parts=${parts//programs/none}
 elif has_word "$parts" programs; then
@@ -221,13 +214,11 @@ count_lacks() {
 		echo "callgrind mistakes calls for returns on $(uname -m)"
 	fi
 }
-# ZeroMQ and nng send and receive by threads of their own, which are not counted.
 plan_count() {
 	local name
 	[[ ! $(count_lacks) ]] || return 0
 	for name in "${here_are[@]}"; do
-		[[ $name == zeromq || $name == nng ]] ||
-			echo "count $name $(settings "$name" | cut -d' ' -f1) 2"
+		echo "count $name $(settings "$name" | cut -d' ' -f1) 2"
 	done
 }
 # SETTING is the program; MPI by what mpirun does by itself.

@@ -84,15 +84,13 @@ BEGIN {
 	title["mpich"] = "MPICH"
 	title["ucx"] = "UCX"
 	title["libfabric"] = "libfabric"
-	title["zeromq"] = "ZeroMQ"
-	title["nng"] = "nng"
 	title["limit"] = "limit"
 	peers_n = split(peers, name, " ")
 	order[1] = "round-trip send-receive rate bandwidth put get crowded-round-trip"
 	order[1] = order[1] " instructions-send instructions-take"
 	order[2] = "start-up barrier crowded-barrier broadcast reduce allreduce allgather alltoall"
 	order[2] = order[2] " updates"
-	order[3] = "transpose fft neighborhood cg closure lu gups gather sort"
+	order[3] = "fft neighborhood gups"
 	for (part = 1; part in order; part++) {
 		n = split(order[part], word, " ")
 		for (i = 1; i <= n; i++)

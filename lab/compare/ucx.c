@@ -11,8 +11,6 @@
 
 enum { WORD_ID = 1, TAG_TRIP = 1, TAG_STREAM };
 
-const bool pair_threads = false;
-
 static ucp_context_h context;
 static ucp_worker_h worker;
 static ucp_ep_h other;

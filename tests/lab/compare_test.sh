@@ -61,13 +61,13 @@ for tool in awk bash cat dirname env grep ld as mkdir nproc rm sed sort tac time
 	ln -s "$(command -v "$tool")" "$folder/few/$tool"
 done
 # A compiler that finds none of the libraries.
-printf '#!/bin/sh\ncase "$*" in *-lucp*|*-lfabric*|*-lzmq*|*-lnng*) exit 1;; esac\nexec %s "$@"\n' \
+printf '#!/bin/sh\ncase "$*" in *-lucp*|*-lfabric*) exit 1;; esac\nexec %s "$@"\n' \
 	"$(command -v cc)" >"$folder/few/cc"
 chmod +x "$folder/few/cc"
 CC= PATH=$folder/few run --quick --rounds 1 --sizes 8 --ranks 2 --parts rows,start,crowded,count
 check_status 0
 check_out '^compare: UCX is left out: its program does not compile \(is libucx-dev installed\?\)$'
-check_out '^compare: nng is left out: its program does not compile \(is libnng-dev installed\?\)$'
+check_out '^compare: libfabric is left out: its program does not compile \(is libfabric-dev installed\?\)$'
 check_out '^compare: instructions are left out: valgrind is not installed'
 check_out '^compare: the rows of one core are left out: taskset is not installed'
 
@@ -92,7 +92,7 @@ refused "2 to 64" --ranks 2,65
 refused "numbers with commas" --ranks two
 refused "multiples of 8" --sizes 12
 refused "multiples of 8" --sizes 8388608
-refused "zeromq, nng, limit, not 'gasnet'" --peers gasnet
+refused "libfabric, limit, not 'gasnet'" --peers gasnet
 refused "count, programs, not 'end'" --parts end
 refused "number above 0" --rounds 0
 refused "takes seconds" --patience soon

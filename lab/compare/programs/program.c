@@ -8,8 +8,6 @@
 enum { SIZES_MOST = 4 };
 
 int rank, ranks;
-struct app_grid grid;
-MPI_Comm in_row, in_column;
 
 void *memory(uint64_t count, size_t each)
 {
@@ -73,9 +71,6 @@ int main(int argc, char **argv)
 	}
 	for (int i = 2; i < argc; i++)
 		size[i - 2] = strtoull(argv[i], NULL, 10);
-	grid = app_grid_of((uint32_t)ranks, (uint32_t)rank);
-	MPI_Comm_split(MPI_COMM_WORLD, (int)grid.row, (int)grid.column, &in_row);
-	MPI_Comm_split(MPI_COMM_WORLD, (int)grid.column, (int)grid.row, &in_column);
 	program_open(size);
 	for (int i = atoi(argv[1]); i > 0; i--) {
 		double took = round_play();

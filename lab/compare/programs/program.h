@@ -23,8 +23,6 @@ uint64_t program_wrong(void);            /* elements of this rank that differ */
 /* -- and finds */
 
 extern int rank, ranks;
-extern struct app_grid grid;
-extern MPI_Comm in_row, in_column; /* of the grid */
 
 void *memory(uint64_t count, size_t each); /* cleared, or the job ends */
 uint64_t first_of(uint64_t n, int r);      /* the first of n things that rank r has */
