@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/setting.h"
-#include "lab/cost/network.h"
 #include "lab/cost/study.h"
 #include "lab/lab.h"
 #include "tools/common/option.h"
@@ -148,40 +147,13 @@ static int cost_count(const struct cost_options *o, FILE *picture)
 	return rc ? 1 : 0;
 }
 
-/* The network that TERN_NET names; NULL: shared memory. */
-static const char *net_named(void)
+static int net_refused(const char *net)
 {
-	const char *net = setting_text(SETTING_NET);
-	return strcmp(net, "auto") == 0 || strcmp(net, "shm") == 0 ? NULL : net;
-}
-
-static int net_refused(const char *net, const struct cost_options *o)
-{
-	if (o->listing || o->plot) {
-		fprintf(stderr,
-			"tern cost: TERN_NET=%s: %s is for shared memory: over a network there is "
-			"a table alone; unset TERN_NET\n",
-			net, o->listing ? "--listing" : "--plot");
-		return 1;
-	}
-	if (network_counts(o->named))
-		return 0;
-	fprintf(stderr, "tern cost: TERN_NET=%s: over a network these are counted: ", net);
-	network_names(stderr);
-	fprintf(stderr, "; unset TERN_NET for the others\n");
+	fprintf(stderr,
+		"tern cost: TERN_NET=%s: instructions are counted on shared memory alone; unset "
+		"TERN_NET\n",
+		net);
 	return 1;
-}
-
-static int cost_network(const char *net, const struct cost_options *o)
-{
-	char why[400];
-	if (net_refused(net, o))
-		return 1;
-	int rc = network_study(net, o->named, o->json, !o->plain && isatty(STDOUT_FILENO), why,
-			       sizeof why);
-	if (rc)
-		fprintf(stderr, "tern cost: %s\n", why);
-	return rc ? 1 : 0;
 }
 
 int cost_main(int argc, char **argv)
@@ -194,8 +166,9 @@ int cost_main(int argc, char **argv)
 	if (o.list)
 		return cost_list();
 	setting_warn_unknown();
-	if (net_named())
-		return cost_network(net_named(), &o);
+	const char *net = setting_text(SETTING_NET);
+	if (strcmp(net, "auto") != 0 && strcmp(net, "shm") != 0)
+		return net_refused(net);
 	if (o.plot &&
 	    !(picture = file_named_empty(o.plot))) /* before the work, which takes some seconds */
 		return plot_refused(o.plot);

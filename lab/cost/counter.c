@@ -3,7 +3,6 @@
 #include "lab/cost/counter.h"
 
 #include <errno.h>
-#include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MARK = 0xcc, REP = 0xf3, REPNE = 0xf2, SYSCALL = 0x050f, STEPS_MOST = 4000000 };
+enum { MARK = 0xcc, REP = 0xf3, REPNE = 0xf2, STEPS_MOST = 4000000 };
 
 struct counter {
 	pid_t child;
@@ -76,46 +75,10 @@ static bool child_regs(const struct counter *c, struct user_regs_struct *regs)
 	return ptrace(PTRACE_GETREGS, c->child, NULL, regs) == 0;
 }
 
-/*
- * Where this process has code, and the child, which is a fork of it, the same. What the child loads
- * by itself, as libfabric's providers, is not looked at: it is counted, and that is all.
- */
-static struct {
-	struct code {
-		uintptr_t from, to;
-	} part[64];
-	unsigned n;
-} codes;
-
-static int code_note(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size, (void)arg;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + p->p_vaddr;
-		if (p->p_type == PT_LOAD && p->p_flags & PF_X &&
-		    codes.n < sizeof codes.part / sizeof *codes.part)
-			codes.part[codes.n++] = (struct code){ at, at + p->p_memsz };
-	}
-	return 0;
-}
-
-static bool code_known(uintptr_t at)
-{
-	for (unsigned i = 0; i < codes.n; i++)
-		if (at >= codes.part[i].from && at < codes.part[i].to)
-			return true;
-	return false;
-}
-
+/* The child is a fork: it has its code where this process has the same. */
 static uint8_t byte_at(uintptr_t at)
 {
-	return code_known(at) ? *(const uint8_t *)at : 0;
-}
-
-static bool insn_calls(uintptr_t at)
-{
-	return byte_at(at) == (SYSCALL & 0xff) && byte_at(at + 1) == SYSCALL >> 8;
+	return *(const uint8_t *)at;
 }
 
 /* A string instruction stops after each of its turns, and is one instruction nevertheless. */
@@ -136,11 +99,8 @@ static bool step_passage(struct counter *c)
 		if (byte_at(regs.rip) == MARK)
 			return true;
 		if (!insn_repeats(regs.rip, before)) {
-			enum cost_kind kind = code_known(regs.rip) ? decoder_kind(c->decoder, &regs,
-										  &c->board->shared)
-								   : COST_REGISTER;
-			uint16_t call = insn_calls(regs.rip) ? (uint16_t)(regs.rax + 1) : 0;
-			trace_add(c->trace, (struct cost_insn){ regs.rip, (uint8_t)kind, call });
+			enum cost_kind kind = decoder_kind(c->decoder, &regs, &c->board->shared);
+			trace_add(c->trace, (struct cost_insn){ regs.rip, (uint8_t)kind });
 			p->n++;
 		}
 		before = regs.rip;
@@ -219,8 +179,6 @@ int counter_run(void (*fn)(struct cost_board *board, void *arg), void *arg, stru
 		snprintf(why, len, "no memory to count in");
 		return -ENOMEM;
 	}
-	codes.n = 0;
-	dl_iterate_phdr(code_note, NULL);
 	fflush(NULL); /* or the child would print it again */
 	cpu_set_t cores;
 	sched_getaffinity(0, sizeof cores, &cores);

@@ -26,7 +26,6 @@ struct cost_board {
 struct cost_insn {
 	uintptr_t at;
 	uint8_t kind;
-	uint16_t call; /* of a system call, its number plus 1; else 0 */
 };
 
 struct cost_passage {

@@ -44,7 +44,7 @@ static int during_trips(struct bench_rank *p)
 	times.n = 0;
 	p->rc = tern_put_start(p->t, heap ? place.addr : private.addr,
 			       heap ? place.own : private.own, p->size, &op);
-	while (!p->rc && op.pending && times.n < p->count && times.n < TIMES_MOST)
+	while (!p->rc && !tern_op_ready(&op) && times.n < p->count && times.n < TIMES_MOST)
 		times_trip(&times, p);
 	return p->rc ? p->rc : tern_op_wait(p->t, &op);
 }

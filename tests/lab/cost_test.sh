@@ -176,51 +176,10 @@ TERN_NET=shm run --json --operation request-4
 check_status 0
 check_records 1
 
-# NAME LEAST MOST: a figure of the one record, as a compiler may differ
-within() {
-	local n
-	n=$(number "$(<"$out")" "$1")
-	((${n:-0} >= $2 && ${n:-0} <= $3)) || fail "$1 is ${n:-missing}, not $2 to $3"
-}
-sentence "over a network there is a table beside shared memory, with system calls apart"
-if [[ $("$tern" info) == *"udp            usable"* ]]; then
-	TERN_NET=udp run --operation request-4
-	check_status 0
-	check_quiet
-	count_out 1 '^request-4( +[0-9-]+){5}  sendto 1\.[0-9]+, recvfrom [0-9.]+'
-	keys=(operation net source destination libraries source_most source_shm calls)
-	TERN_NET=udp run --json --operation request-4,block-16-by-4
-	check_status 0
-	check_records 2
-	within source 500 6000
-	within destination 500 6000
-	# The same again; a kernel with much to do may hand a datagram over late, once.
-	for ((same = 0, try = 0; !same && try < 3; try++)); do
-		cp "$out" "$folder/udp"
-		TERN_NET=udp run --json --operation request-4,block-16-by-4
-		cmp -s "$folder/udp" "$out" && same=1
-	done
-	((same)) || fail "counts differ each time: $(diff "$folder/udp" "$out" | head -4)"
-else
-	echo "    skipped: this build has no UDP"
-fi
-if [[ $("$tern" info) == *"ofi            usable"* ]]; then
-	keys=(operation net source destination libraries source_most source_shm calls)
-	TERN_NET=ofi FI_PROVIDER=tcp run --json --operation request-4
-	check_status 0
-	check_records 1
-	within source 300 10000
-	within destination 300 20000
-	check_out '"calls": "[a-z_]+ [0-9.]+'
-else
-	echo "    skipped: libfabric is not usable"
-fi
-TERN_NET=udp run --operation stream-16-by-4
+sentence "a network is refused: counts are those of shared memory"
+TERN_NET=udp run --operation request-4
 check_status 1
-check_err 'over a network these are counted: request-4, .*; unset TERN_NET for the others$'
-TERN_NET=udp run --operation request-4 --listing
-check_status 1
-check_err '^tern cost: TERN_NET=udp: --listing is for shared memory'
+check_err '^tern cost: TERN_NET=udp: instructions are counted on shared memory alone; unset TERN_NET$'
 
 sentence "a picture that cannot be written is an error with a sentence"
 run --plot "$folder/none/x.svg"
