@@ -146,11 +146,7 @@ delivery() {
 	shown delivery "tern perf --delivery --plot delivery.svg" \
 		"$bin/tern" perf --delivery --plain --plot docs/delivery.svg
 }
-flow() { # its table is Markdown
-	echo "flow: tern perf --flow"
-	"$bin/tern" perf --flow --plain >"$text" 2>/dev/null
-	block flow
-}
+flow() { shown flow "tern perf --flow" "$bin/tern" perf --flow --plain; }
 logp() { shown logp "tern logp" "$bin/tern" logp --plain; }
 
 case ${1-} in

@@ -30,14 +30,6 @@ static uint64_t clock_measure(void)
 	return least;
 }
 
-int pair_open_at(tern *ends[2])
-{
-	int rc = tern_open_local(2, ends);
-	if (!rc)
-		rc = words_register(ends[0]);
-	return rc ? rc : words_register(ends[1]);
-}
-
 bool pair_simulated(void)
 {
 	return world_used() != &world_real;
@@ -52,11 +44,15 @@ bool pair_networked(void)
 int pair_open(struct bench_rank *p)
 {
 	clock_cost = clock_measure();
-	if (!pair_simulated())
-		return pair_open_at(pair);
-	pair[0] = pair[1] = p->t;
-	pair_to = p->rank ? 0 : 1;
-	return 0;
+	if (pair_simulated()) {
+		pair[0] = pair[1] = p->t;
+		pair_to = p->rank ? 0 : 1;
+		return 0;
+	}
+	int rc = tern_open_local(2, pair);
+	if (!rc)
+		rc = words_register(pair[0]);
+	return rc ? rc : words_register(pair[1]);
 }
 
 uint64_t pair_between(uint64_t began, uint64_t ended)

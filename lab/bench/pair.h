@@ -25,12 +25,11 @@ bool pair_simulated(void);
 bool pair_networked(void);
 
 /*
- * Opens both, or two others, and registers the handlers of words.h with them. On a simulated
+ * Opens both, and registers the handlers of words.h with them. On a simulated
  * machine, where a process is a node, pair[0] and pair[1] are the rank itself, and ranks 0 and 1
  * send to each other.
  */
 int pair_open(struct bench_rank *p);
-int pair_open_at(tern *ends[2]);
 
 /* ns since `began`, less what looking at the clock costs: batches are that short. */
 uint64_t pair_since(uint64_t began);

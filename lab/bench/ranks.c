@@ -58,8 +58,6 @@ struct ranks {
 
 uint32_t test_ranks(const struct test *test, uint32_t size)
 {
-	if (test->amount.ranks == RANKS_BY_PAIRS)
-		return 2 * size;
 	return test->amount.ranks ? test->amount.ranks : size;
 }
 

@@ -175,17 +175,19 @@ static void slot_empty(struct raw_slot *s, uint64_t use, const char *from, size_
 	raw_tell(&s->turn, 2 * use + 2);
 }
 
-int raw_copies_to(struct bench_rank *p, const void *data, const struct raw_places *to)
+int raw_copies(struct bench_rank *p, const void *data)
 {
 	struct raw *r = &p->raw;
+	struct raw_arena *a = r->arena;
 	enum raw_manner manner = manner_of(p);
 	for (uint64_t i = r->copies; i < r->copies + p->count; i++) {
-		struct raw_slot *s = &r->arena->slot[i % to->n];
-		char *place = to->at + i % to->n * to->apart;
+		uint64_t at = i % TERN_POOL_BLOCKS, use = i / TERN_POOL_BLOCKS;
+		struct raw_slot *s = &a->slot[at];
+		char *place = p->size > TERN_PAYLOAD_MAX ? a->large[at].data : s->data;
 		if (p->rank)
-			slot_empty(s, i / to->n, place, p->size, manner);
+			slot_empty(s, use, place, p->size, manner);
 		else
-			slot_fill(s, i / to->n, place, data, p->size, manner);
+			slot_fill(s, use, place, data, p->size, manner);
 	}
 	r->copies += p->count;
 	if (p->rank)
@@ -193,14 +195,6 @@ int raw_copies_to(struct bench_rank *p, const void *data, const struct raw_place
 	else
 		raw_wait(&r->arena->finished.head, r->copies, manner);
 	return 0;
-}
-
-int raw_copies(struct bench_rank *p, const void *data)
-{
-	struct raw_arena *a = p->raw.arena;
-	const struct raw_places slots = { a->slot[0].data, TERN_POOL_BLOCKS, sizeof *a->slot };
-	const struct raw_places large = { a->large[0].data, TERN_POOL_BLOCKS, sizeof *a->large };
-	return raw_copies_to(p, data, p->size > TERN_PAYLOAD_MAX ? &large : &slots);
 }
 
 int raw_laps(struct bench_rank *p)

@@ -96,11 +96,8 @@ static inline double each_byte(const struct bench_rank *p, uint64_t ns)
 	return (double)p->count * (double)p->size / (double)ns;
 }
 
-/*
- * In place of a number that a row does not inherit: 0; as the number of ranks: the size, or twice
- * the size.
- */
-enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE, RANKS_BY_PAIRS = TEST_NONE - 1 };
+/* In place of a number that a row does not inherit: 0; as the number of ranks: the size. */
+enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE };
 
 /* How many of everything. */
 struct test_amount {
@@ -129,13 +126,6 @@ phase_act raw_values; /* words through a ring, each visible at once, likewise */
 phase_act raw_laps;   /* a token through all ranks */
 /* Payloads of the size from rank 0, copied into a slot, and read there by rank 1. */
 int raw_copies(struct bench_rank *p, const void *data);
-/* The same, into other places that both ranks map: at most TERN_POOL_BLOCKS, used in turn. */
-struct raw_places {
-	char *at; /* the first, as this rank sees it; the others lie `apart` from each other */
-	unsigned n;
-	size_t apart;
-};
-int raw_copies_to(struct bench_rank *p, const void *data, const struct raw_places *to);
 
 /* A row of `tern perf`: what it leaves out is as test_complete() says. */
 struct test {

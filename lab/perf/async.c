@@ -5,55 +5,6 @@
 #include "lab/bench/place.h"
 #include "lab/perf/perf.h"
 
-/* -- A message there and back ---------------------------------------------------------------- */
-
-enum { PING };
-
-static tern_op sent;
-static _Atomic uint64_t pings;
-
-static int word_fill(tern *t, tern_out *out, void *arg)
-{
-	(void)t, (void)arg;
-	return tern_chan_put(out, &(uint64_t){ 1 }, sizeof(uint64_t));
-}
-
-/* Rank 1 hands its answer over as soon as it has the word. */
-static int word_drain(tern *t, tern_incoming *m, void *arg)
-{
-	uint64_t word;
-	(void)arg;
-	int rc = tern_chan_get(m->in, &word, sizeof word);
-	if (rc)
-		return rc;
-	tern_signal(t, &pings, 1);
-	return tern_rank(t) ? tern_async_send_start(t, 0, PING, word_fill, NULL, &sent) : 0;
-}
-
-static int async_trip_open(struct bench_rank *p)
-{
-	return tern_async_on(p->t, PING, word_drain, NULL);
-}
-
-static int async_trips(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		if (!p->rank)
-			p->rc = tern_async_send_start(p->t, 1, PING, word_fill, NULL, &sent);
-		if (!p->rc)
-			p->rc = tern_wait(p->t, &pings, 1);
-	}
-	return p->rc ? p->rc : tern_op_wait(p->t, &sent);
-}
-
-static const struct test test_async_trip = {
-	{ "async-trip", "a message that is handed over there, and its answer back", "ns" },
-	{ "bytes", 8, 8, { 1, { 8 } }, { 0 } },
-	.like = &raw_trip,
-	.amount = { .count = 2000 },
-	.play = { .open = async_trip_open, .measure = { .time = PHASE_ALL, .act = async_trips } },
-};
-
 /* -- Turns ------------------------------------------------------------------------------------- */
 
 static int turn_one(tern *t, void *arg)
@@ -136,5 +87,4 @@ static const struct test test_no_overlap = {
 	.set = { { "TERN_DELIVERY", "poll" } },
 };
 
-const struct test *const async_tests[] = { &test_async_trip, &test_turn, &test_overlap,
-					   &test_no_overlap, NULL };
+const struct test *const async_tests[] = { &test_turn, &test_overlap, &test_no_overlap, NULL };

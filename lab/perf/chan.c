@@ -11,9 +11,9 @@
 
 enum { THERE = 1, BACK, ALL, ONE };
 
-tern_chan *chan_there, *chan_back;
+static tern_chan *chan_there, *chan_back; /* between ranks 0 and 1, which have one end each */
 
-int chan_pair_open(struct bench_rank *p)
+static int chan_pair_open(struct bench_rank *p)
 {
 	int rc = p->rank ? tern_chan_from(p->t, 0, THERE, &chan_there)
 			 : tern_chan_to(p->t, 1, THERE, &chan_there);
@@ -25,7 +25,7 @@ int chan_pair_open(struct bench_rank *p)
 
 /* -- A value there and back ---------------------------------------------------------------- */
 
-int chan_trips(struct bench_rank *p)
+static int chan_trips(struct bench_rank *p)
 {
 	tern_out out = tern_chan_out(p->rank ? chan_back : chan_there);
 	tern_in in = tern_chan_in(p->rank ? chan_there : chan_back);

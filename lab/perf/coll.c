@@ -14,7 +14,6 @@
 
 enum {
 	BUFFERS_BYTES = 64 << 20,
-	MANY_RANKS = 4, /* more than these have a quarter of that */
 	WORDS = 1024,
 	LINE = 64,
 	PAGE = 4096,
@@ -34,9 +33,7 @@ static int team_open(struct bench_rank *p)
 
 static int coll_open(struct bench_rank *p)
 {
-	buffers.len = p->ranks > MANY_RANKS ? BUFFERS_BYTES / 4 : BUFFERS_BYTES;
-	if (buffers.len < p->size)
-		buffers.len = p->size;
+	buffers.len = BUFFERS_BYTES < p->size ? p->size : BUFFERS_BYTES;
 	buffers.in = aligned_alloc(PAGE, buffers.len);
 	buffers.out = aligned_alloc(PAGE, buffers.len);
 	if (!buffers.in || !buffers.out)
@@ -147,19 +144,5 @@ static const struct test test_reduce_long = {
 	.bar = { { 1 << 20, "at least 0.25" } },
 };
 
-static const struct test test_broadcast_16 = {
-	{ "team-broadcast-16", "the same among 16 ranks", "GB/s" },
-	.like = &test_broadcast_long,
-	.amount = { .ranks = 16, .cores = 16 },
-};
-
-static const struct test test_reduce_16 = {
-	{ "team-allreduce-16", "the same among 16 ranks", "GB/s" },
-	.like = &test_reduce_long,
-	.amount = { .ranks = 16, .cores = 16 },
-};
-
-test_rows coll_tests = { &test_barrier,     &test_reduce,
-			 &test_broadcast,   &test_broadcast_long,
-			 &test_reduce_long, &test_broadcast_16,
-			 &test_reduce_16,   NULL };
+test_rows coll_tests = { &test_barrier,        &test_reduce,      &test_broadcast,
+			 &test_broadcast_long, &test_reduce_long, NULL };

@@ -3,10 +3,8 @@
  * The ways of delivery. A rank that computes and calls nothing is asked all the same: how long the
  * answer takes when a progress thread gives it, and when an interrupt does. The size is what
  * the asker waits between two questions, because a thread that has had nothing to do for a while
- * sleeps. And what a way costs a rank to which nothing is delivered: a computation, a critical
- * section and a barrier in each, beside the same with polls.
+ * sleeps.
  */
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -160,117 +158,4 @@ static const struct test test_served_interrupt = {
 	.set = { { "TERN_SIGNAL", "40" } },
 };
 
-/* -- A computation -------------------------------------------------------------------------- */
-
-/* Rank 0 computes; there is another so that there is somebody to be on guard for. */
-static double slow(struct bench_rank *p)
-{
-	if (p->rank)
-		return 0;
-	p->rc = tern_delivery_set(p->t, (enum tern_delivery)p->way);
-	uint64_t began = clock_ns();
-	compute(p->count);
-	return (double)(clock_ns() - began) / 1e6;
-}
-
-static const struct test test_slow_thread = {
-	{ "slow-thread", "a computation beside its rank's idle progress thread, of --count steps",
-	  "ms" },
-	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
-	.amount = { .count = 10000000, .rounds = 31, .warm = 1 },
-	.play = { .measure = { .figure = slow, .way = TERN_DELIVERY_THREAD },
-		  .limit = { { .figure = slow, .way = TERN_DELIVERY_POLL } } },
-	.limit_name = "the same computation without such a thread",
-	.bar = { { 2, "at most 1.01" } },
-	.note = "the thread may run on the core that computes, and on no other",
-};
-
-static const struct test test_slow_interrupt = {
-	{ "slow-interrupt",
-	  "a computation of a rank that might be interrupted but is not, of --count steps", "ms" },
-	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
-	.amount = { .count = 10000000, .rounds = 31, .warm = 1 },
-	.play = { .measure = { .figure = slow, .way = TERN_DELIVERY_INTERRUPT },
-		  .limit = { { .figure = slow, .way = TERN_DELIVERY_POLL } } },
-	.limit_name = "the same computation of a rank that is only polled",
-	.bar = { { 2, "at most 1.05" } },
-	.set = { { "TERN_SIGNAL", "40" } },
-};
-
-/* -- A critical section ----------------------------------------------------------------------- */
-
-static double hold(struct bench_rank *p)
-{
-	if (p->rank)
-		return 0;
-	p->rc = tern_delivery_set(p->t, (enum tern_delivery)p->way);
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count; i++) {
-		tern_hold(p->t);
-		tern_release(p->t);
-	}
-	return each_ns(p, clock_ns() - began);
-}
-
-static int hold_mutex(struct bench_rank *p)
-{
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	for (uint64_t i = 0; i < p->count; i++) {
-		pthread_mutex_lock(&mutex);
-		pthread_mutex_unlock(&mutex);
-	}
-	return 0;
-}
-
-static const struct test test_hold_poll = {
-	{ "hold-poll", "tern_hold() and tern_release(), delivery by poll", "ns" },
-	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
-	.amount = { .count = 1000000, .rounds = 31, .warm = 1 },
-	.play = { .measure = { .figure = hold, .way = TERN_DELIVERY_POLL },
-		  .limit = { { .time = PHASE_FIRST, .act = hold_mutex } } },
-	.limit_name = "an uncontended pthread mutex, locked and unlocked",
-	.set = { { "TERN_SIGNAL", "40" } },
-};
-
-static const struct test test_hold_thread = {
-	{ "hold-thread", "tern_hold() and tern_release(), delivery by thread", "ns" },
-	.like = &test_hold_poll,
-	.play = { .measure.way = TERN_DELIVERY_THREAD },
-};
-
-static const struct test test_hold_interrupt = {
-	{ "hold-interrupt", "tern_hold() and tern_release(), delivery by interrupt", "ns" },
-	.like = &test_hold_poll,
-	.play = { .measure.way = TERN_DELIVERY_INTERRUPT },
-};
-
-/*
- * -- A barrier ----------------------------------------------------------------------------------
- */
-
-static double barriers(struct bench_rank *p)
-{
-	p->rc = tern_delivery_set(p->t, (enum tern_delivery)p->way);
-	if (!p->rc)
-		p->rc = tern_barrier(p->t); /* everybody has changed */
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_barrier(p->t);
-	return each_ns(p, clock_ns() - began) / 1000;
-}
-
-static const struct test test_barrier_thread = {
-	{ "barrier-thread", "a barrier of ranks that all have a progress thread", "us" },
-	{ "ranks", 2, PERF_RANKS_MOST, { 1, { 16 } }, { 0 } },
-	.amount = { .ranks = RANKS_BY_SIZE, .count = 100, .rounds = 31 },
-	.play = { .measure = { .figure = barriers, .way = TERN_DELIVERY_THREAD },
-		  .limit = { { .figure = barriers, .way = TERN_DELIVERY_POLL } } },
-	.limit_name = "the same barrier without the threads",
-	.bar = { { 16, "at most 2.00" } },
-};
-
-const struct test *const delivery_tests[] = {
-	&test_served_thread,  &test_served_interrupt, &test_slow_thread,
-	&test_slow_interrupt, &test_hold_poll,        &test_hold_thread,
-	&test_hold_interrupt, &test_barrier_thread,   NULL
-};
+const struct test *const delivery_tests[] = { &test_served_thread, &test_served_interrupt, NULL };

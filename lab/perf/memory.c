@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Put and get between the heaps of two ranks, and between registered private memory, by the kernel
- * and without it. The limit is memcpy, or the kernel's copy, between the same bytes, so a
- * ratio of 1 says that the library costs nothing.
+ * Put and get between the heaps of two ranks, and between registered private memory. The limit is
+ * memcpy, or the kernel's copy, between the same bytes, so a ratio of 1 says that the library costs
+ * nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "lab/perf/perf.h"
 #include "tools/common/single_copy.h"
 
-enum { HANDLER_TAKE = WORDS_FREE, MOST = 64 << 20 };
+enum { MOST = 64 << 20 };
 enum { PUT, GET };   /* ways */
 enum { PEAK, HALF }; /* ways */
 
@@ -103,77 +103,6 @@ static const struct test test_get = {
 	.play = { .measure.way = GET,
 		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = GET } } },
 	.note = "nobody writes the source or reads what was got",
-};
-
-/* -- With a target that reads ------------------------------------------------------- */
-
-/* Places that the puts use in turn, so that one is filled while another is read. */
-static unsigned read_places(const struct bench_rank *p)
-{
-	enum { FEW = 2, MANY = TERN_POOL_BLOCKS, ALL = 1 << 20 };
-	unsigned fit = ALL / p->size;
-	return fit < FEW ? FEW : fit > MANY ? MANY : fit;
-}
-
-static void take(tern *t, const tern_msg *m)
-{
-	raw_sink += raw_sum(place.own + tern_msg_word(m, 0), tern_msg_word(m, 1));
-	tern_reply(t, m, WORDS_ANSWER);
-}
-
-static int read_open(struct bench_rank *p)
-{
-	int rc = place_open(p, &place, (size_t)p->size * read_places(p));
-	if (!rc)
-		rc = words_register(p->t);
-	return rc ? rc : tern_on(p->t, HANDLER_TAKE, take);
-}
-
-/* A place is filled again when its data has been read. */
-static int read_put(struct bench_rank *p, uint64_t i, unsigned places)
-{
-	uint64_t at = i % places * p->size;
-	int rc = i >= places ? words_answered(p->t, 0) : 0;
-	return rc ? rc
-		  : tern_put_request(p->t, place.addr + at, HANDLER_TAKE, place.own, p->size, at,
-				     p->size);
-}
-
-static int read_puts(struct bench_rank *p)
-{
-	unsigned places = read_places(p);
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = read_put(p, i, places);
-	return p->rc ? p->rc
-		     : tern_wait(p->t, &words_answers, p->count < places ? p->count : places);
-}
-
-static int read_raw(struct bench_rank *p)
-{
-	const struct raw_places to = { p->rank ? place.own : place.there, read_places(p), p->size };
-	return raw_copies_to(p, place.own, &to);
-}
-
-static const struct test test_put_read = {
-	{ "put-read", "puts that end in a request, whose handler reads the data", "GB/s" },
-	{ "bytes",
-	  1,
-	  MOST,
-	  { 7, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20 } },
-	  { 0 } },
-	.amount = { .bytes = 16 << 20 },
-	.play = { .open = read_open,
-		  .measure = { .time = PHASE_ACTED, .act = read_puts },
-		  .limit = { { .time = PHASE_ALL, .act = read_raw, .way = RAW_PAUSE },
-			     { .time = PHASE_ALL, .act = read_raw, .way = RAW_BARE } } },
-	.limit_name =
-		"memcpy to as many places of the same heap, each read with the same loop when a "
-		"flag says so",
-	.bar = { { 4 << 10, "at least 0.80" },
-		 { 64 << 10, "at least 0.95" },
-		 { 1 << 20, "at least 0.95" },
-		 { 16 << 20, "at least 0.95" },
-		 { 64 << 20, "at least 0.95" } },
 };
 
 /* -- With a word that the target waits for ------------------------------------------- */
@@ -314,7 +243,6 @@ static const struct test test_n_half = {
 /* -- Private memory ------------------------------------------------------------------ */
 
 static struct private_place private;
-static char *beside; /* as much again, of rank 0's alone: what memcpy copies to */
 
 static int moves_open(struct bench_rank *p)
 {
@@ -322,16 +250,6 @@ static int moves_open(struct bench_rank *p)
 	return rc ? rc : private_open(p, &private, p->size);
 }
 
-static int fallback_open(struct bench_rank *p)
-{
-	beside = malloc(p->size);
-	if (!beside)
-		return error_set(-ENOMEM, "no memory for %u bytes to copy", p->size);
-	memset(beside, 1, p->size);
-	return moves_open(p);
-}
-
-/* Rank 1 serves messages meanwhile, which the fallback needs. */
 static REPEATS(moves_play, p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
 					 : tern_get(p->t, private.own, private.addr, p->size));
 
@@ -349,21 +267,13 @@ static int vm_moves(struct bench_rank *p)
 	return p->rc;
 }
 
-static REPEATS(copies_beside, place_copied(beside, private.own, p->size));
-
-/* What the four have in common. */
-static const struct test private_move = {
-	{ NULL, NULL, "GB/s" },
-	{ "bytes", 1, MOST, { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } }, { 0 } },
-	.amount = { .bytes = 16 << 20, .rounds = 31 },
-	.play = { .open = moves_open, .measure = { .time = PHASE_ACTED, .act = moves_play } },
-};
-
 static const struct test test_private_put = {
 	{ "private-put",
-	  "puts between registered memory of two processes, copied once by the kernel", NULL },
-	.like = &private_move,
-	.play = { .measure.way = PUT,
+	  "puts between registered memory of two processes, copied once by the kernel", "GB/s" },
+	{ "bytes", 1, MOST, { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } }, { 0 } },
+	.amount = { .bytes = 16 << 20, .rounds = 31 },
+	.play = { .open = moves_open,
+		  .measure = { .time = PHASE_ACTED, .act = moves_play, .way = PUT },
 		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET },
 			     { .time = PHASE_FIRST, .act = vm_moves, .way = PUT } } },
 	.limit_name =
@@ -385,32 +295,6 @@ static const struct test test_private_get = {
 	.note = "nobody writes the source or reads what was got",
 };
 
-/* Below 1 MiB memcpy stays in one core's cache, which nothing between two cores can follow. */
-static const struct test test_fallback_put = {
-	{ "fallback-put",
-	  "the same puts where the kernel may not copy between processes: as messages", NULL },
-	.like = &private_move,
-	.play = { .open = fallback_open,
-		  .measure.way = PUT,
-		  .limit = { { .time = PHASE_FIRST, .act = copies_beside } } },
-	.limit_name = "memcpy between two private buffers of one process",
-	.bar = { { 1 << 20, "at least 0.45" },
-		 { 4 << 20, "at least 0.45" },
-		 { 16 << 20, "at least 0.45" } },
-	.note = "the target copies the data to its place and does not read it there",
-	.set = { { "TERN_SINGLE_COPY", "0" } },
-};
-
-static const struct test test_fallback_get = {
-	{ "fallback-get",
-	  "the same gets where the kernel may not copy between processes: as messages", NULL },
-	.like = &test_fallback_put,
-	.play = { .measure.way = GET },
-	.note = "nobody writes the source or reads what was got",
-};
-
-const struct test *const memory_tests[] = {
-	&test_put,    &test_get,         &test_put_read,    &test_put_signal,   &test_r_infinity,
-	&test_n_half, &test_private_put, &test_private_get, &test_fallback_put, &test_fallback_get,
-	NULL
-};
+const struct test *const memory_tests[] = { &test_put,         &test_get,    &test_put_signal,
+					    &test_r_infinity,  &test_n_half, &test_private_put,
+					    &test_private_get, NULL };

@@ -41,29 +41,6 @@ static const struct test test_round_trip = {
 	.bar = { { 4, "at most 1.10" } },
 };
 
-/* -- Replies without a request ---------------------------------------------------- */
-
-/* Each side's program sends one when it has the other's. */
-static int told_trips(struct bench_rank *p)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = p->rank ? words_answered(p->t, 0) : 0;
-		if (!p->rc)
-			p->rc = tern_reply_to(p->t, !p->rank, WORDS_ANSWER, i);
-		if (!p->rank)
-			p->rc = words_answered(p->t, p->rc);
-	}
-	return p->rc;
-}
-
-static const struct test test_reply_to = {
-	{ "reply-to", "a message of the reply class there and one back, from the programs", "ns" },
-	{ "words", 1, 1, { 1, { 1 } }, { 0 } },
-	.like = &raw_trip,
-	.amount = { .count = 4000 },
-	.play = { .open = words_open, .measure = { .time = PHASE_ALL, .act = told_trips } },
-};
-
 /* -- Rate ----------------------------------------------------------------------- */
 
 static const struct test test_rate = {
@@ -286,36 +263,6 @@ static const struct test test_poll = {
 	.limit_name = "the same with one peer that has sent lately",
 };
 
-/* A request between two endpoints of one thread, and the poll that finds it and no more. */
-static double poll_found(struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++) {
-		p->rc = words_send(pair[0], 1, p->size, 1);
-		if (!p->rc)
-			p->rc = tern_poll(pair[1]);
-	}
-	p->rc = p->rc < 0 ? p->rc : 0;
-	return each_ns(p, clock_ns() - began);
-}
-
-static double line_found(struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count; i++) {
-		raw_write_own(own, i, 1);
-		raw_sink += raw_read_own(own, i, 1);
-	}
-	return each_ns(p, clock_ns() - began);
-}
-
-static const struct test test_poll_one = {
-	{ "poll-one", "a request, and a poll that finds it and no more", "ns" },
-	.like = &test_send_overhead,
-	.play = { .measure.figure = poll_found, .limit = { { .figure = line_found } } },
-	.limit_name = "writing one line with 4 words and reading it, in this core's cache",
-};
-
 /* -- The papers' way: three ranks ------------------------------------------------- */
 
 static const struct test test_two_receivers = {
@@ -332,10 +279,9 @@ static const struct test test_two_senders = {
 	.play = { .measure.figure = words_two_senders },
 };
 
-const struct test *const message_tests[] = { &test_round_trip,    &test_reply_to,
-					     &test_rate,          &test_payload,
-					     &test_payload_trip,  &test_memcpy,
-					     &test_send_overhead, &test_handling_overhead,
-					     &test_two_receivers, &test_two_senders,
-					     &test_injection,     &test_poll,
-					     &test_poll_one,      NULL };
+const struct test *const message_tests[] = {
+	&test_round_trip,        &test_rate,          &test_payload,
+	&test_payload_trip,      &test_memcpy,        &test_send_overhead,
+	&test_handling_overhead, &test_two_receivers, &test_two_senders,
+	&test_injection,         &test_poll,          NULL
+};

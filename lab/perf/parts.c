@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Scattered memory. Over networks the limit is packing by hand: the sender gathers the runs into
- * claimed payloads, and the receiver's handler lays them down. On shared memory it is a loop that
- * copies run by run.
- */
+/* Scattered memory, beside a loop that copies run by run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,80 +7,15 @@
 #include "base/error.h"
 #include "lab/bench/place.h"
 #include "lab/bench/words.h"
-#include "lab/perf/parts.h"
+#include "lab/perf/perf.h"
 
 #include <tern/mem.h>
 
-enum {
-	HANDLER_LAY = WORDS_FREE,
-	RUN = 64,
-	APART = 2 * RUN,
-	FIT = TERN_PAYLOAD_MAX / RUN, /* in a payload */
-};
+enum { RUN = 64, APART = 2 * RUN };
+enum { PUT, GET }; /* ways */
 
-static char *heap, *here, *mapped;
+static char *here, *mapped;
 static tern_addr there;
-
-static void lay(tern *t, const tern_msg *m)
-{
-	size_t len, at = tern_msg_word(m, 0);
-	const char *from = tern_msg_data(m, &len);
-	for (size_t i = 0; i < len / RUN; i++)
-		memcpy(heap + (at + i) * APART, from + i * RUN, RUN);
-	tern_reply(t, m, WORDS_ANSWER);
-}
-
-int parts_open(struct bench_rank *p)
-{
-	void *own = NULL;
-	size_t bytes = (size_t)p->size * APART;
-	here = calloc(1, bytes);
-	int rc = here ? words_register(p->t) : error_set(-ENOMEM, "no memory for %zu bytes", bytes);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_LAY, lay);
-	if (!rc)
-		rc = tern_alloc_all(p->t, bytes, &own);
-	if (rc)
-		return rc;
-	heap = own;
-	there = tern_addr_at(p->t, 1 - p->rank, own);
-	return 0;
-}
-
-int parts_move(struct bench_rank *p)
-{
-	const size_t count[] = { p->size };
-	const ptrdiff_t stride[] = { APART };
-	tern_part far = { .addr = there, .run = RUN, .dims = 1, .count = count, .stride = stride };
-	tern_part near = { .base = here, .run = RUN, .dims = 1, .count = count, .stride = stride };
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = p->way == PARTS_GET ? tern_get_parts(p->t, &near, 1, &far, 1)
-					    : tern_put_parts(p->t, &far, 1, &near, 1);
-	return p->rc;
-}
-
-static int pack_one(struct bench_rank *p, size_t at, size_t n)
-{
-	void *claimed;
-	int rc = tern_claim(p->t, 1, n * RUN, &claimed);
-	for (size_t i = 0; !rc && i < n; i++)
-		memcpy((char *)claimed + i * RUN, here + (at + i) * APART, RUN);
-	return rc ? rc : tern_commit(p->t, claimed, HANDLER_LAY, at);
-}
-
-int parts_pack(struct bench_rank *p)
-{
-	uint64_t sent = 0;
-	for (uint64_t i = 0; i < p->count; i++, sent = 0) {
-		for (size_t at = 0; at < p->size && !p->rc; at += FIT, sent++)
-			p->rc = pack_one(p, at, p->size - at < FIT ? p->size - at : FIT);
-		if (!p->rc)
-			p->rc = tern_wait(p->t, &words_answers, sent);
-	}
-	return p->rc;
-}
-
-/* -- Shared memory --------------------------------------------------------------------------- */
 
 static tern_part *far_list, *near_list;
 
@@ -102,14 +33,32 @@ static int lists_make(struct bench_rank *p)
 	return 0;
 }
 
-static int mapped_open(struct bench_rank *p)
+static int parts_open(struct bench_rank *p)
 {
-	void *at = NULL;
-	int rc = parts_open(p);
+	void *own = NULL, *at = NULL;
+	size_t bytes = (size_t)p->size * APART;
+	here = calloc(1, bytes);
+	int rc = here ? words_register(p->t) : error_set(-ENOMEM, "no memory for %zu bytes", bytes);
 	if (!rc)
-		rc = tern_addr_local(p->t, there, (size_t)p->size * APART, &at);
+		rc = tern_alloc_all(p->t, bytes, &own);
+	if (rc)
+		return rc;
+	there = tern_addr_at(p->t, 1 - p->rank, own);
+	rc = tern_addr_local(p->t, there, bytes, &at);
 	mapped = at;
 	return rc ? rc : lists_make(p);
+}
+
+static int parts_move(struct bench_rank *p)
+{
+	const size_t count[] = { p->size };
+	const ptrdiff_t stride[] = { APART };
+	tern_part far = { .addr = there, .run = RUN, .dims = 1, .count = count, .stride = stride };
+	tern_part near = { .base = here, .run = RUN, .dims = 1, .count = count, .stride = stride };
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->way == GET ? tern_get_parts(p->t, &near, 1, &far, 1)
+				      : tern_put_parts(p->t, &far, 1, &near, 1);
+	return p->rc;
 }
 
 static REPEATS(list_move, tern_put_parts(p->t, far_list, p->size, near_list, p->size));
@@ -126,8 +75,8 @@ static const struct test test_parts = {
 	{ "parts", "a put of runs of 64 bytes, 128 apart, to another rank's heap", "us" },
 	{ "runs", 1, 65536, { 3, { 16, 1024, 65536 } }, { 0 } },
 	.amount = { .count = 2000, .bytes = 1 << 16, .rounds = 21 },
-	.play = { .open = mapped_open,
-		  .measure = { .time = PHASE_FIRST, .act = parts_move, .way = PARTS_PUT },
+	.play = { .open = parts_open,
+		  .measure = { .time = PHASE_FIRST, .act = parts_move, .way = PUT },
 		  .limit = { { .time = PHASE_FIRST, .act = runs_copy } } },
 	.limit_name = "memcpy of run after run by the same process",
 };
@@ -135,27 +84,13 @@ static const struct test test_parts = {
 static const struct test test_parts_get = {
 	{ "parts-get", "a get of as many", NULL },
 	.like = &test_parts,
-	.play = { .measure = { .time = PHASE_FIRST, .act = parts_move, .way = PARTS_GET } },
+	.play = { .measure = { .time = PHASE_FIRST, .act = parts_move, .way = GET } },
 };
 
 static const struct test test_parts_list = {
 	{ "parts-list", "a put of the same runs, as a list with a part for each", NULL },
 	.like = &test_parts,
 	.play = { .measure = { .time = PHASE_FIRST, .act = list_move } },
-};
-
-/* -- Over a network ---------------------------------------------------------------------- */
-
-const struct test net_parts = {
-	{ NULL, NULL, "us" },
-	{ "runs", 1, 65536, { 1, { 4096 } }, { 0 } },
-	.amount = { .count = 4, .rounds = 21 },
-	.play = { .open = parts_open,
-		  .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_PUT },
-		  .limit = { { .time = PHASE_ACTED, .act = parts_pack } } },
-	.limit_name =
-		"as many runs packed by hand into payloads, which a handler lays down and answers",
-	.bar = { { 4096, "at most 1.20" } },
 };
 
 const struct test *const parts_tests[] = { &test_parts, &test_parts_get, &test_parts_list, NULL };

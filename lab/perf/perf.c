@@ -9,7 +9,7 @@
 #include "base/cpu.h"
 #include "base/setting.h"
 #include "lab/lab.h"
-#include "open/nets.h"
+#include "net/udp/udp.h"
 #include "tools/common/option.h"
 #include "tools/common/svg.h"
 
@@ -136,10 +136,9 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 /* -- The tests ------------------------------------------------------------------------------ */
 
 static const struct test *const *const groups[] = {
-	message_tests, job_tests,      memory_tests,   start_tests, transfer_tests,
-	send_tests,    typed_tests,    chan_tests,     async_tests, spawn_tests,
-	trace_tests,   delivery_tests, udp_tests,      ofi_tests,   sequence_tests,
-	worker_tests,  coll_tests,     gathered_tests, many_tests,  parts_tests,
+	message_tests,  job_tests,  memory_tests,   start_tests, transfer_tests, send_tests,
+	typed_tests,    chan_tests, async_tests,    spawn_tests, delivery_tests, udp_tests,
+	sequence_tests, coll_tests, gathered_tests, many_tests,  parts_tests,
 };
 
 static struct test complete[PERF_TESTS_MOST];
@@ -156,31 +155,13 @@ static void tests_complete(void)
 		}
 }
 
-/* Whether there is the network that a test sets; ofi/PROVIDER goes by TERN_NET. */
-static bool net_usable(const char *named, char *why, size_t len)
-{
-	const char *given = getenv("TERN_NET");
-	char *before = given ? strdup(given) : NULL;
-	bool usable = true;
-	setenv("TERN_NET", named, 1);
-	for (int i = 0; net_table[i]; i++)
-		if (strncmp(named, net_table[i]->name, strcspn(named, "/")) == 0)
-			usable = net_table[i]->usable(why, len);
-	if (before)
-		setenv("TERN_NET", before, 1);
-	else
-		unsetenv("TERN_NET");
-	free(before);
-	return usable;
-}
-
 static bool test_unusable(unsigned i, char *why, size_t len)
 {
 	const struct test *t = tests[i];
 	if (t->usable && !t->usable(why, len))
 		return true;
 	return t->set[0].name && strcmp(t->set[0].name, "TERN_NET") == 0 &&
-	       !net_usable(t->set[0].value, why, len);
+	       !udp_ops.usable(why, len); /* the one network that tests set */
 }
 
 /* With two ranks on one core the figures are a scheduler's, but still figures. */
@@ -318,18 +299,6 @@ static int list(void)
 	return 0;
 }
 
-/* How this command starts itself; see job.c. */
-static bool hidden_main(int argc, char **argv, int *status)
-{
-	if (argc == 3 && strcmp(argv[1], "--first-trip") == 0)
-		*status = start_first_trip(argv[2]);
-	else if (argc == 2 && strcmp(argv[1], "--bare") == 0)
-		*status = start_bare();
-	else
-		return false;
-	return true;
-}
-
 /*
  * --scale: the rows of many ranks, among 2, 4, 8 and so on up to as many as there are cores, and 4
  * at least: lone trips need 3.
@@ -365,7 +334,7 @@ int perf_main(int argc, char **argv)
 	struct perf_options o;
 	int status;
 	tests_complete();
-	if (hidden_main(argc, argv, &status) || !perf_options_read(&o, tests, argc, argv, &status))
+	if (!perf_options_read(&o, tests, argc, argv, &status))
 		return status;
 	if (o.list)
 		return list();

@@ -9,24 +9,15 @@
 /* Each up to a NULL. */
 typedef const struct test *const test_rows[];
 extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
-extern test_rows chan_tests, async_tests, spawn_tests, trace_tests, delivery_tests;
-extern test_rows udp_tests, ofi_tests, sequence_tests, start_tests, worker_tests, coll_tests;
-extern test_rows gathered_tests, many_tests, parts_tests;
+extern test_rows chan_tests, async_tests, spawn_tests, delivery_tests, udp_tests, sequence_tests;
+extern test_rows start_tests, coll_tests, gathered_tests, many_tests, parts_tests;
 
 /* message.c: what every round trip inherits whose limit is a raw cache line */
 extern const struct test raw_trip;
 
-/* chan.c: a value there and back, in channels between ranks 0 and 1 of which each has one end. */
-extern struct tern_chan *chan_there, *chan_back;
-phase_act chan_pair_open, chan_trips;
-
 #define LAPS_NAME                                                                        \
 	"a raw token once around the same processes, which yield if they are more than " \
 	"the cores"
-
-/* What the hidden options of job.c run; their exit status. */
-int start_first_trip(const char *began);
-int start_bare(void);
 
 enum { PERF_TESTS_MOST = 128 };
 
@@ -83,8 +74,8 @@ int plot_write(const void *nothing, FILE *to);
 /* -- What runs instead of the tests; each returns 0, or a negative code with a sentence */
 
 /*
- * --paper: tables of von Eicken's thesis, of the paper on FLASH and of Rosing and Saltz, measured
- * here, beside what they give for their machines.
+ * --paper: tables of von Eicken's thesis and of the paper on FLASH, measured here, beside what they
+ * give for their machines.
  */
 int paper_main(const struct perf_options *o);
 

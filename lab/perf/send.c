@@ -11,7 +11,6 @@
 #include "tools/common/single_copy.h"
 
 enum { PING = 1, PONG, BULK };
-enum { LINE_BYTES = 32 }; /* that travel with a message's id in one line */
 
 /* -- Round trips ------------------------------------------------------------------------- */
 
@@ -94,25 +93,6 @@ static const struct test test_auto_trip = {
 	.bar = { { 8, "at most 1.50" } },
 };
 
-/* The same round trip with as many bytes as one line has. */
-static int trips_line(struct bench_rank *p)
-{
-	uint32_t size = p->size;
-	p->size = LINE_BYTES;
-	int rc = trips_auto(p);
-	p->size = size;
-	return rc;
-}
-
-static const struct test test_lines_trip = {
-	{ "lines-trip", "a message there and back that travels in two lines", "ns" },
-	{ "bytes", LINE_BYTES + 1, 64, { 3, { 33, 48, 64 } }, { 0 } },
-	.like = &test_auto_trip,
-	.play = { .limit = { { .time = PHASE_ALL, .act = trips_line } } },
-	.limit_name = "the same with 32 bytes, which travel in one",
-	.bar = { { 33, "at most 1.30" }, { 48, "at most 1.30" }, { 64, "at most 1.30" } },
-};
-
 /* -- Rendezvous ---------------------------------------------------------------------------- */
 
 static struct private_place place;
@@ -166,5 +146,5 @@ static const struct test test_rendezvous = {
 	.usable = single_copy_usable,
 };
 
-const struct test *const send_tests[] = { &test_ready_trip, &test_auto_trip, &test_lines_trip,
-					  &test_rendezvous, NULL };
+const struct test *const send_tests[] = { &test_ready_trip, &test_auto_trip, &test_rendezvous,
+					  NULL };

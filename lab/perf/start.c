@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls on mapped memory that are complete on return: split-phase puts and gets, values, puts with
- * local completion apart, atomics, and puts that end in a request. The limit is what a program does
- * by itself with the same bytes.
+ * Calls on mapped memory that are complete on return: split-phase puts and gets, atomics, and puts
+ * that end in a request. The limit is what a program does by itself with the same bytes.
  */
 #include "base/clock.h"
 #include "lab/bench/place.h"
@@ -46,8 +45,6 @@ static int start_open(struct bench_rank *p)
 
 static REPEATS(put_starts, tern_put_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op));
 static REPEATS(get_starts, tern_get_start(p->t, place.own + SOURCE_AT, place.addr, p->size, &op));
-static REPEATS(put_locals,
-	       tern_put_local_start(p->t, place.addr, place.own + SOURCE_AT, p->size, &op, &op));
 static REPEATS(copies_there, place_copied(place.there, place.own + SOURCE_AT, p->size));
 static REPEATS(copies_here, place_copied(place.own + SOURCE_AT, place.there, p->size));
 
@@ -72,12 +69,6 @@ static const struct test test_get_start = {
 	.like = &test_put_start,
 	.play = { .measure = { .time = PHASE_FIRST, .act = get_starts },
 		  .limit = { { .time = PHASE_FIRST, .act = copies_here } } },
-};
-
-static const struct test test_put_local = {
-	{ "put-local", "puts with local completion apart, both complete on return", NULL },
-	.like = &mapped,
-	.play = { .measure = { .time = PHASE_FIRST, .act = put_locals } },
 };
 
 /* -- Atomics that nobody fights for -------------------------------------------------------- */
@@ -205,7 +196,7 @@ static const struct test test_block_get = {
 	.bar = { { 64, "at most 3.00" } },
 };
 
-const struct test *const start_tests[] = { &test_put_start,   &test_get_start,
-					   &test_put_local,   &test_add,
-					   &test_put_request, &test_put_reply,
-					   &test_block_get,   NULL };
+const struct test *const start_tests[] = {
+	&test_put_start, &test_get_start, &test_add, &test_put_request,
+	&test_put_reply, &test_block_get, NULL
+};

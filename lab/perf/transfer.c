@@ -169,9 +169,7 @@ static const struct test test_copy_clean = {
 		  .measure = { .figure = copy_rate, .way = FAST },
 		  .limit[0].figure = copy_rate },
 	.limit_name = "plain loads and stores between the same bytes, a word at a time",
-	.note = "the target does not read the data; the same bytes as a message are in `payload`, "
-		"and read "
-		"by the target in `put-read`",
+	.note = "the target does not read the data; the same bytes as a message are in `payload`",
 };
 
 static const struct test test_copy_dirty = {

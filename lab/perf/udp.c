@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "lab/bench/words.h"
-#include "lab/perf/parts.h"
 #include "lab/perf/perf.h"
 #include "net/fault/fault.h"
 
@@ -250,20 +249,10 @@ static const struct test test_udp_lossy = {
 	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },
 };
 
-/* -- Scattered memory ------------------------------------------------------------------------ */
-
-static const struct test test_udp_parts = {
-	{ "udp-parts", "a put of runs of 64 bytes, 128 apart, over UDP", "us" },
-	.like = &net_parts,
-	.set = { { "TERN_NET", "udp" } },
-};
-
-static const struct test test_udp_parts_get = {
-	{ "udp-parts-get", "a get of as many", NULL },
-	.like = &test_udp_parts,
-	.play.measure.way = PARTS_GET,
-};
-
-const struct test *const udp_tests[] = { &test_udp_trip,  &test_udp_auth_trip, &test_udp_rate,
-					 &test_udp_bulk,  &test_udp_claim,     &test_udp_lossy,
-					 &test_udp_parts, &test_udp_parts_get, NULL };
+const struct test *const udp_tests[] = { &test_udp_trip,
+					 &test_udp_auth_trip,
+					 &test_udp_rate,
+					 &test_udp_bulk,
+					 &test_udp_claim,
+					 &test_udp_lossy,
+					 NULL };

@@ -28,7 +28,7 @@ for net in udp ofi/tcp; do
 	run --paper --json --count 60 --repeat 3
 	check_status 0
 	check_quiet
-	for paper in thesis:34 phases:9 flash:8 ipsc860:9; do
+	for paper in thesis:34 phases:9 flash:8; do
 		count_out "${paper#*:}" "\"paper\": \"${paper%:*}\""
 	done
 	count_out 2 '"value": null' # a hop, and FLASH's preparation

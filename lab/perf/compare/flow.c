@@ -144,41 +144,27 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 	return rc;
 }
 
-static void print(struct point at[STRATEGIES][LOADS])
-{
-	printf("| strategy |");
-	for (unsigned i = 0; i < LOADS; i++)
-		printf(" %s, %s | packets | again |", load_name[i], load_unit[i]);
-	printf("\n|---|");
-	for (unsigned i = 0; i < LOADS; i++)
-		printf("--:|--:|--:|");
-	for (unsigned s = 0; s < STRATEGIES; s++) {
-		printf("\n| %s |", strategies[s]);
-		for (unsigned i = 0; i < LOADS; i++)
-			printf(" %.3f | %.1f | %.1f |", at[s][i].rate, at[s][i].packets,
-			       at[s][i].again);
-	}
-	printf("\n\npackets: those that one sender sent for a thousand messages; again: of those, "
-	       "sent again\n"
-	       "incast: %u senders, and a receiver that computes %u us between two polls\n",
-	       RANKS - 1, BUSY_NS / 1000);
-}
-
-static void print_json(struct point at[STRATEGIES][LOADS])
+static void print(struct point at[STRATEGIES][LOADS], bool as_json, bool bold)
 {
 	struct rows w;
-	rows_begin(&w, ROWS_JSON, stdout);
+	rows_begin(&w, as_json ? ROWS_JSON : ROWS_TABLE, stdout);
+	w.bold = bold;
 	for (unsigned k = 0; k < STRATEGIES * LOADS; k++) {
 		const struct point *p = &at[k / LOADS][k % LOADS];
-		rows_text(&w, "strategy", NULL, 0, strategies[k / LOADS]);
-		rows_text(&w, "load", NULL, 0, load_name[k % LOADS]);
-		rows_real(&w, "rate", NULL, 0, p->rate, NULL);
-		rows_text(&w, "unit", NULL, 0, load_unit[k % LOADS]);
-		rows_real(&w, "packets", NULL, 0, p->packets, NULL);
-		rows_real(&w, "again", NULL, 0, p->again, NULL);
+		rows_text(&w, "strategy", "strategy", -8, strategies[k / LOADS]);
+		rows_text(&w, "load", "load", -6, load_name[k % LOADS]);
+		rows_real(&w, "rate", "rate", 7, p->rate, "%.3f", p->rate);
+		rows_text(&w, "unit", "unit", -4, load_unit[k % LOADS]);
+		rows_real(&w, "packets", "packets", 7, p->packets, "%.1f", p->packets);
+		rows_real(&w, "again", "again", 6, p->again, "%.1f", p->again);
 		rows_end_row(&w);
 	}
 	rows_end(&w);
+	if (!as_json)
+		printf("\npackets: those that one sender sent for a thousand messages; again: of "
+		       "those, sent again\n"
+		       "incast: %u senders, and a receiver that computes %u us between two polls\n",
+		       RANKS - 1, BUSY_NS / 1000);
 }
 
 int flow_main(const struct perf_options *o)
@@ -196,6 +182,6 @@ int flow_main(const struct perf_options *o)
 	}
 	progress_end(shown);
 	if (!rc)
-		(o->json ? print_json : print)(at);
+		print(at, o->json, !o->plain && isatty(STDOUT_FILENO));
 	return rc;
 }

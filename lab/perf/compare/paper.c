@@ -17,8 +17,7 @@
 #include "lab/perf/perf.h"
 #include "tools/common/table.h"
 
-static const struct paper_table *const tables[] = { &paper_thesis, &paper_phases, &paper_flash,
-						    &paper_ipsc };
+static const struct paper_table *const tables[] = { &paper_thesis, &paper_phases, &paper_flash };
 enum { TABLES = sizeof tables / sizeof *tables, ROWS_MOST = 64 };
 
 struct line {

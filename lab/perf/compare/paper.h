@@ -40,6 +40,5 @@ struct paper_table {
 
 extern const struct paper_table paper_thesis, paper_phases; /* thesis.c */
 extern const struct paper_table paper_flash;                /* flash.c */
-extern const struct paper_table paper_ipsc;                 /* ipsc.c */
 
 #endif

@@ -29,8 +29,6 @@ const char *const sweep_regime_name[REGIMES] = {
 	[REGIME_FREQUENT] = "frequent",
 };
 
-/* -- What follows from the figures --------------------------------------------------------- */
-
 /*
  * Frequent: most messages come back-to-back and need no interrupt of their own. Infrequent: each
  * has one, but they are so few that it hardly matters. Moderate: each has one, and it matters.
@@ -41,31 +39,6 @@ enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval)
 	if (p->is[SWEEP_EVENTS] < 0.5)
 		return REGIME_FREQUENT;
 	return p->is[SWEEP_SLOWDOWN] < 0.05 ? REGIME_INFREQUENT : REGIME_MODERATE;
-}
-
-/* Those within `factor` and `more` of the least. */
-static unsigned ways_best(const struct sweep_point *at, enum sweep_figure figure, double factor,
-			  double more)
-{
-	unsigned best = 0;
-	double least = at[WAY_POLLED].is[figure];
-	for (int w = 0; w < WAYS; w++)
-		if (w != WAY_UNPOLLED && at[w].is[figure] < least)
-			least = at[w].is[figure];
-	for (int w = 0; w < WAYS; w++)
-		if (w != WAY_UNPOLLED && at[w].is[figure] <= least * factor + more)
-			best |= 1u << w;
-	return best;
-}
-
-unsigned sweep_gentlest(const struct sweep *s, unsigned interval)
-{
-	return ways_best(s->at[interval], SWEEP_SLOWDOWN, 1, 0.01);
-}
-
-unsigned sweep_quickest(const struct sweep *s, unsigned interval)
-{
-	return ways_best(s->at[interval], SWEEP_LATENCY, 1.1, 0);
 }
 
 /* -- The run ---------------------------------------------------------------------------------- */
@@ -141,9 +114,7 @@ int sweep_main(const struct perf_options *o)
 			   .cores = cpu_count() };
 	s.rounds = perf_rounds(o, ROUNDS, QUICK_ROUNDS);
 	int rc = sweep_run(&s, !o->plain && isatty(STDERR_FILENO));
-	if (!rc && o->json)
-		sweep_json(&s);
-	else if (!rc)
-		sweep_print(&s, !o->plain && isatty(STDOUT_FILENO));
+	if (!rc)
+		sweep_report(&s, o->json, !o->plain && isatty(STDOUT_FILENO));
 	return rc ? rc : file_write(o->plot, sweep_plot, &s);
 }

@@ -2,7 +2,7 @@
 /*
  * `tern perf --delivery`: a rank computes while another asks it something at an interval, from
  * rare to back-to-back, in every way of delivery. What the computation loses, how long
- * answers take, how often it was interrupted; and where the ways cross.
+ * answers take, how often it was interrupted.
  */
 #ifndef TERN_LAB_PERF_COMPARE_SWEEP_H
 #define TERN_LAB_PERF_COMPARE_SWEEP_H
@@ -45,13 +45,6 @@ enum sweep_regime { REGIME_INFREQUENT, REGIME_MODERATE, REGIME_FREQUENT, REGIMES
 extern const char *const sweep_regime_name[REGIMES];
 enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval);
 
-/*
- * The ways, a bit each, that are about as good as the best at this interval. Polling never is
- * none of them.
- */
-unsigned sweep_gentlest(const struct sweep *s, unsigned interval);
-unsigned sweep_quickest(const struct sweep *s, unsigned interval);
-
 /* sweep_phase.c: the figure is the median latency; the others, in this order, are in the rank. */
 enum { ALSO_P99, ALSO_PIECES, ALSO_EVENTS, ALSO_RATE, SWEEP_ALSO };
 int sweep_open(struct bench_rank *p);
@@ -59,8 +52,7 @@ perf_phase sweep_alone;  /* pieces computed in a ms of the core while nothing is
 perf_phase sweep_by_way; /* its way is a sweep_way */
 
 /* sweep_report.c, sweep_plot.c */
-void sweep_print(const struct sweep *s, bool bold);
-void sweep_json(const struct sweep *s);
+void sweep_report(const struct sweep *s, bool as_json, bool bold);
 int sweep_plot(const void *sweep, FILE *to); /* SVG; 0 or -EIO */
 
 #endif
