@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `tern logp`: measures or reads, then shows, writes and draws. */
-#include <errno.h>
+/* `tern logp`: measures, then shows and writes. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
-#include "base/error.h"
 #include "base/setting.h"
 #include "lab/bench/pair.h"
 #include "lab/lab.h"
@@ -17,9 +14,9 @@
 #include "tools/common/table.h"
 
 struct logp_options {
-	bool quick, json, plain, list;
-	struct logp_wish wish;             /* complete, with what is usual where nothing was said */
-	const char *profile, *plot, *read; /* files; NULL unless named */
+	bool quick, json, plain;
+	struct logp_wish wish; /* complete, with what is usual where nothing was said */
+	const char *profile;   /* a file; NULL unless named */
 };
 
 /* -- The command line --------------------------------------------------------------------- */
@@ -65,20 +62,6 @@ static void wish_complete(struct logp_wish *w, bool quick)
 		w->rounds = quick ? QUICK_ROUNDS : USUAL_ROUNDS;
 }
 
-static bool check(const struct logp_options *o, int argc, char **argv)
-{
-	const struct logp_wish *w = &o->wish;
-	if (optind < argc)
-		return option_refuse("'%s' is not an option; `tern logp --help` lists them",
-				     argv[optind]);
-	if (o->read && (w->words.n || w->bytes.n || w->ranks || w->count || w->rounds || o->quick ||
-			o->profile))
-		return option_refuse(
-			"with --read nothing is measured: --json, --plot and --plain are all "
-			"that can stand beside it");
-	return true;
-}
-
 static bool read_words(void *to, char *text)
 {
 	uint64_t words;
@@ -104,19 +87,21 @@ static bool logp_options_read(struct logp_options *o, int argc, char **argv, int
 		{ .name = "--count", .number = &w->count, .least = 1, .most = 1000000000 },
 		{ .name = "--repeat", .small = &w->rounds, .least = 1, .most = SERIES_MOST },
 		{ .name = "--quick", .flag = &o->quick },
-		{ .name = "--read", .text = &o->read },
-		{ .name = "--plot", .text = &o->plot },
 		{ .name = "--json", .flag = &o->json },
 		{ .name = "--plain", .flag = &o->plain },
 		{ .name = "--profile", .text = &o->profile },
-		{ .name = "--list", .flag = &o->list },
 		{ .name = "--help" },
 		{ 0 },
 	};
 	const struct options options = { .command = "logp", .help = help_logp, .choice = choices };
 	*o = (struct logp_options){ 0 };
-	if (!options_read(&options, argc, argv, status) || !check(o, argc, argv))
+	if (!options_read(&options, argc, argv, status))
 		return false;
+	if (optind < argc) {
+		*status = 2;
+		return option_refuse("'%s' is not an option; `tern logp --help` lists them",
+				     argv[optind]);
+	}
 	wish_complete(&o->wish, o->quick);
 	return true;
 }
@@ -127,19 +112,6 @@ static int outcome_profile(const void *outcome, FILE *to)
 {
 	const struct logp_outcome *o = outcome;
 	return profile_write(&o->model, to);
-}
-
-static int outcome_read(const char *name, struct logp_outcome *o)
-{
-	FILE *from = fopen(name, "re");
-	if (!from)
-		return error_set(-errno, "reading %s: %s", name, strerror(errno));
-	*o = (struct logp_outcome){ 0 };
-	int rc = profile_read(&o->model, from, name);
-	fclose(from);
-	if (!rc)
-		forecasts_make(&o->model, o->forecast);
-	return rc;
 }
 
 static int outcome_measure(const struct logp_options *options, struct logp_outcome *o)
@@ -155,15 +127,14 @@ static int outcome_measure(const struct logp_options *options, struct logp_outco
 static int logp_do(const struct logp_options *options)
 {
 	static struct logp_outcome o;
-	int rc = options->read ? outcome_read(options->read, &o) : outcome_measure(options, &o);
+	int rc = outcome_measure(options, &o);
 	if (rc)
 		return rc;
 	if (options->json)
 		logp_report_json(&o);
 	else
 		logp_report_tables(&o, !options->plain && isatty(STDOUT_FILENO));
-	rc = file_write(options->profile, outcome_profile, &o);
-	return rc ? rc : file_write(options->plot, logp_plot_write, &o);
+	return file_write(options->profile, outcome_profile, &o);
 }
 
 int logp_main(int argc, char **argv)
@@ -172,10 +143,6 @@ int logp_main(int argc, char **argv)
 	int status;
 	if (!logp_options_read(&options, argc, argv, &status))
 		return status;
-	if (options.list) {
-		logp_report_list();
-		return 0;
-	}
 	setting_warn_unknown(); /* here, once, instead of in each process */
 	int rc = logp_do(&options);
 	if (rc)

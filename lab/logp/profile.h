@@ -21,7 +21,5 @@
 
 /* 0, or -EIO if the file did not take it. */
 int profile_write(const struct logp_model *m, FILE *to);
-/* 0, or -EINVAL, with a sentence that names the line or what is missing; `name` is the file's. */
-int profile_read(struct logp_model *m, FILE *from, const char *name);
 
 #endif

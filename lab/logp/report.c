@@ -255,7 +255,7 @@ static void remarks(const struct logp_outcome *o)
 	if (o->phases.played && cores < OVERHEAD_RANKS)
 		printf("three ranks share %u core%s: what the phases give says little\n", cores,
 		       cores == 1 ? "" : "s");
-	if (o->rounds && m->ranks > cores)
+	if (m->ranks > cores)
 		printf("%u ranks share %u core%s: this says little\n", m->ranks, cores,
 		       cores == 1 ? "" : "s");
 	if (o->disturbed)
@@ -319,21 +319,6 @@ static void json_phases(struct rows *w, const struct logp_outcome *o)
 	}
 }
 
-static void json_thesis(struct rows *w)
-{
-	for (unsigned i = 0; i < THESIS_COLUMNS; i++) {
-		rows_text(w, "machine", NULL, 0, thesis[i].machine);
-		rows_text(w, "layer", NULL, 0, thesis[i].layer);
-		rows_text(w, "message", NULL, 0, thesis[i].message);
-		rows_real(w, "L", NULL, 0, thesis[i].latency, NULL);
-		rows_real(w, "o", NULL, 0, thesis[i].overhead, NULL);
-		rows_real(w, "g", NULL, 0, thesis[i].gap, NULL);
-		rows_whole(w, "P", NULL, 0, thesis[i].processors, NULL);
-		rows_text(w, "unit", NULL, 0, "us");
-		rows_end_row(w);
-	}
-}
-
 void logp_report_json(const struct logp_outcome *o)
 {
 	struct rows w = { .as = ROWS_JSON, .json.to = stdout };
@@ -350,37 +335,9 @@ void logp_report_json(const struct logp_outcome *o)
 	json_begin(j, "phases", '[');
 	json_phases(&w, o);
 	json_end(j, ']');
-	json_begin(j, "thesis", '[');
-	json_thesis(&w);
-	json_end(j, ']');
 	json_begin(j, "predictions", '[');
 	forecasts_write(&w, o, false);
 	json_end(j, ']');
 	json_end(j, '}');
 	fflush(stdout);
-}
-
-/* -- The list ----------------------------------------------------------------------------- */
-
-void logp_report_list(void)
-{
-	puts("trip          a request and its reply of the same size: 2 o_s + 2 L + 2 o_r, in ns\n"
-	     "o_s           sending, between two endpoints of one thread: the processor's part, "
-	     "in ns\n"
-	     "o_r           taking in, the same way, with a handler that reads what has come, in "
-	     "ns\n"
-	     "L             half of trip, less o_s and o_r, in ns\n"
-	     "g             a stream one way, for each message, in ns; and in bursts of several "
-	     "lengths\n"
-	     "G             how g grows with the bytes of large payloads, in ns/B\n"
-	     "P             ranks of all-to-all and ring\n"
-	     "phases        o_s and o_r as the papers measure them, three ranks: one sends to two, "
-	     "two send to one;\n"
-	     "              of requests, payloads and send&receive, in ns\n"
-	     "burst         predicted: from the first send to the last handler, o_s + L + o_r + "
-	     "(n - 1) g(n)\n"
-	     "all-to-all    predicted: k messages from each rank: o_s + L + o_r + (2k - 1) g(k)\n"
-	     "ring          predicted: a token once around, P (o_s + L + o_r)\n"
-	     "payload       predicted: as a burst, with o_s, L, o_r of so many bytes and a gap by "
-	     "G");
 }

@@ -3,8 +3,6 @@
 #ifndef TERN_LAB_LOGP_RUN_H
 #define TERN_LAB_LOGP_RUN_H
 
-#include <stdio.h>
-
 #include "lab/bench/test.h"
 #include "lab/logp/model.h"
 #include "lab/logp/overhead.h"
@@ -43,8 +41,8 @@ struct logp_wish {
 struct logp_outcome {
 	struct logp_model model;
 	struct logp_forecast forecast[LOGP_PATTERNS];
-	struct overhead phases;     /* of LOGP_LARGE bytes; not in a profile */
-	unsigned rounds, disturbed; /* 0 rounds: the model was read, and nothing measured */
+	struct overhead phases; /* of LOGP_LARGE bytes; not in a profile */
+	unsigned rounds, disturbed;
 };
 
 /* 0, or a code whose sentence tern_strerror() has. */
@@ -52,13 +50,5 @@ int logp_run(const struct logp_wish *w, struct logp_outcome *o);
 
 void logp_report_tables(const struct logp_outcome *o, bool bold);
 void logp_report_json(const struct logp_outcome *o);
-/* What is measured and predicted, one line each. */
-void logp_report_list(void);
-
-/*
- * A picture of the outcome, predictions against measurements and the parameters, as SVG; 0 or
- * -EIO.
- */
-int logp_plot_write(const void *outcome, FILE *to);
 
 #endif

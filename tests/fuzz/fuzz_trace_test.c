@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files that `tern trace` reads, and the profile that `tern logp` reads. */
+/* The files that `tern trace` reads. */
 #include "fuzz.h"
 
-#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <tern/tern.h>
 
-#include "lab/logp/profile.h"
 #include "tools/trace/show.h"
 
 enum { TRACKS = 3 };
@@ -20,16 +18,6 @@ static int file_make(const uint8_t *bytes, size_t len, char path[32])
 	REQUIRE(fd >= 0 && write(fd, bytes, len) == (ssize_t)len);
 	snprintf(path, 32, "/proc/self/fd/%d", fd);
 	return fd;
-}
-
-static void profile_take(const uint8_t *bytes, size_t len)
-{
-	struct logp_model m;
-	FILE *f = fmemopen((void *)(uintptr_t)bytes, len ? len : 1, "r");
-	REQUIRE(f != NULL);
-	int rc = profile_read(&m, f, "a profile");
-	fclose(f);
-	REQUIRE(rc ? *tern_strerror(rc) != 0 : m.ranks >= 2 && isfinite(m.latency.median));
 }
 
 static void merged_show(struct track *track, uint32_t tracks)
@@ -75,10 +63,7 @@ static void tracks_take(const uint8_t *bytes, size_t len, unsigned count)
 static void fuzz_one(const uint8_t *bytes, size_t len)
 {
 	unsigned what = fuzz_byte(&bytes, &len);
-	if (what >= 128)
-		profile_take(bytes, len);
-	else
-		tracks_take(bytes, len, what % TRACKS + 1);
+	tracks_take(bytes, len, what % TRACKS + 1);
 }
 
 FUZZ_TARGET(trace, 500)

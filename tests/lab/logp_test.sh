@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What `tern logp` prints, writes and draws; never how fast it was.
 command=logp
-keys=(ranks cores words rounds disturbed parameters phases thesis predictions)
+keys=(ranks cores words rounds disturbed parameters phases predictions)
 . tests/lib/frame.sh
 
 short() { run --count 40 --repeat 3 "$@"; } # ARGUMENTS: nobody looks at the figures
@@ -42,7 +42,6 @@ count_records 3 '"all-to-all", ' pattern
 count_records 1 "\"ring\", \"size\": $(($(nproc) < 2 ? 2 : $(nproc)))," pattern
 count_records 2 'payloads?", "size": 3000, "size_unit": "bytes"' pattern
 count_records 0 '"(value|low|high|predicted|error_percent)": null' '(parameter|pattern)'
-count_records 4 '"us"' machine
 count_records 6 '"o_[sr]", "size": [0-9]+, "size_unit": "(words|bytes|send&receive)"' phase
 count_records 2 '"(trip|g)", "size": 1024, "size_unit": "send&receive"' phase
 
@@ -101,60 +100,18 @@ check_out 'need not be the round trip that is shown'
 check_out "^o: the mean of both sides, by the papers' phases between processes"
 check_out 'part leaves out the$'
 
-sentence "a profile is lines of keys and numbers, and --read predicts from it what the run did"
+sentence "a profile is lines of keys and numbers"
 short --json --profile "$folder/profile"
 check_status 0
 check_quiet
-records pattern | field predicted >"$folder/predicted"
 [[ $(grep -cvE '^(#.*|[A-Za-z_0-9.]+ =( [-+0-9.e]+){1,3})$' "$folder/profile") == 0 ]] ||
 	fail "a line is something else"
 for key in profile ranks words L G G.start burst.3 burst.96 words.0.L words.6.o_s bytes.64.trip \
 	bytes.8192.g; do
 	grep -q "^$key = " "$folder/profile" || fail "there is no $key"
 done
-run --json --read "$folder/profile"
-check_status 0
-check_quiet
-check_object
-check_out '"rounds": 0,'
-count_records 13 '"error_percent": null, "value": null' pattern
-paste -d' ' "$folder/predicted" <(records pattern | field predicted) |
-	awk '{ d = $1 / $2 - 1; if (d > 0.001 || d < -0.001) bad++ } END { exit bad || NR != 13 }' \
-	|| fail "not the same"
-run --read "$folder/profile"
-check_status 0
-count_out 7 "^burst +[0-9]+ messages? +-?$number +- +-$"
 
-sentence "a picture is drawn, with a point for each prediction, for light and for dark"
-short --plot "$folder/plot.svg"
-check_status 0
-[[ $(head -c 4 "$folder/plot.svg") == '<svg' && $(tail -n 1 "$folder/plot.svg") == '</svg>' ]] ||
-	fail "this is no SVG"
-[[ $(grep -c '<circle.*predicted' "$folder/plot.svg") == 13 ]] || fail "there are not 13 points"
-[[ $(grep -c '<rect' "$folder/plot.svg") == 5 ]] || fail "there are not 4 bars on one ground"
-grep -q 'prefers-color-scheme: dark' "$folder/plot.svg" || fail "it is for light alone"
-grep -qE 'nan|inf' "$folder/plot.svg" && fail "there is a number that is none"
-if command -v xmllint >/dev/null; then
-	xmllint --noout "$folder/plot.svg" 2>>"$err" || fail "this is no XML"
-fi
-run --read "$folder/profile" --plot "$folder/read.svg"
-check_status 0
-[[ $(grep -c '<circle.*predicted' "$folder/read.svg") == 0 ]] ||
-	fail "there are points where nothing was measured"
-grep -qE 'nan|inf' "$folder/read.svg" && fail "there is a number that is none"
-
-sentence "a file that cannot be read or written is an error with its name"
-run --read "$folder/nothing"
-check_status 1
-check_err "^tern logp: .*$folder/nothing: No such file"
-echo 'L = fast' >"$folder/wrong"
-run --read "$folder/wrong"
-check_status 1
-check_err '^tern logp: .*wrong, line 1: '
-echo 'ranks = 2' >"$folder/wrong"
-run --read "$folder/wrong"
-check_status 1
-check_err 'wrong is not a whole profile: it has no L'
+sentence "a file that cannot be written is an error with its name"
 short --quick --profile "$folder/no/profile"
 check_status 1
 check_err "^tern logp: writing $folder/no/profile: "
@@ -172,15 +129,8 @@ refused "whole number" --count 0
 refused "1 to 1000" --repeat 1001
 refused "needs a value" --profile
 refused "is not an option" 4
-refused "with --read nothing is measured" --read x --quick
-refused "with --read nothing is measured" --read x --profile y
 
-sentence "--list says what is measured and predicted, --help helps"
-run --list
-check_status 0
-for word in trip o_s o_r L g G P burst all-to-all ring payload; do
-	count_out 1 "^$word +[a-z]"
-done
+sentence "--help helps"
 run --help
 check_status 0
 check_out '^usage: tern logp'

@@ -171,13 +171,6 @@ static void scales_make(struct plot *p)
 	if (c->place)
 		p->x = (struct scale){ 0, c->places > 1 ? c->places - 1 : 1, p->wide, false };
 	p->y = scale_make(y.least, y.most, c->y.log, p->high);
-	if (c->band > 0) {
-		x = (struct range){ fmin(x.least, y.least) / 1.5, fmax(x.most, y.most) * 1.5 };
-		if (!(x.least > 0 && isfinite(x.most)))
-			x = (struct range){ 100, 10000 };
-		p->x = (struct scale){ x.least, x.most, p->wide, true };
-		p->y = (struct scale){ x.least, x.most, p->high, true };
-	}
 }
 
 /* The least x of all points beyond this one. */
@@ -199,14 +192,11 @@ static void mark_across(const struct plot *p, double x, const char *text)
 static void marks_across(const struct plot *p)
 {
 	const struct chart *c = p->c;
-	double mark[MARKS], before = -100;
+	double before = -100;
 	char cell[CELL];
-	unsigned n = c->band > 0 ? scale_marks(&p->x, mark) : 0;
-	for (unsigned i = 0; i < n; i++)
-		mark_across(p, mark[i], number_short(cell, mark[i]));
 	for (unsigned i = 0; c->place && i < c->places; i++)
 		mark_across(p, i, c->place[i]);
-	for (double x = -INFINITY; !n && !c->place && (x = next_x(c, x)) < INFINITY;)
+	for (double x = -INFINITY; !c->place && (x = next_x(c, x)) < INFINITY;)
 		if (across(p, x) - before >= 34) {
 			mark_across(p, x, number_short(cell, x));
 			before = across(p, x);
@@ -234,19 +224,6 @@ static void axes_draw(const struct plot *p)
 		p->left - 50, p->bottom - p->high / 2, axis_text(label, &p->c->y));
 }
 
-/* Cut to the square, which a band leaves. */
-static void band_draw(const struct plot *p)
-{
-	double e = p->high / log(p->y.most / p->y.least), w = p->wide, h = p->high;
-	double above = log(1 + p->c->band) * e, under = -log(1 - p->c->band) * e;
-	fprintf(p->to,
-		"<clipPath id=\"square\"><path d=\"M%.1f %.1fh%.1fv%.1fh%.1fz\"/></clipPath>\n"
-		"<path clip-path=\"url(#square)\" fill=\"var(--rule)\" d=\"M%.1f %.1fl%.1f "
-		"%.1fv%.1fl%.1f %.1fz\"/>\n<path class=\"ideal\" d=\"M%.1f %.1fl%.1f %.1f\"/>\n",
-		p->left, p->bottom - h, w, h, -w, p->left, p->bottom - above, w, -h, above + under,
-		-w, h, p->left, p->bottom, w, -h);
-}
-
 static const char *series_class(char cell[CELL], const struct chart_series *s)
 {
 	if (s->style == CHART_IDEAL)
@@ -262,13 +239,13 @@ static void point_draw(const struct plot *p, const struct chart_series *s,
 	const struct chart *c = p->c;
 	char class[CELL], x[CELL], y[CELL];
 	double left = across(p, at->x);
-	bool hollow = at->hollow || below(p, at->y);
-	snprintf(class, sizeof class, "c%u%s", s->colour % CHART_COLOURS, hollow ? " hollow" : "");
+	snprintf(class, sizeof class, "c%u%s", s->colour % CHART_COLOURS,
+		 below(p, at->y) ? " hollow" : "");
 	if (at->low < at->high)
 		fprintf(p->to, "<path class=\"c%u\" d=\"M%.1f %.1fV%.1f\"/>\n",
 			s->colour % CHART_COLOURS, left, upward(p, at->low), upward(p, at->high));
-	svg_dot(p->to, class, left, upward(p, at->y), 3.5, "%s, %s %s: %s%s%s",
-		at->name ? at->name : s->name, c->x.name ? c->x.name : "",
+	svg_dot(p->to, class, left, upward(p, at->y), 3.5, "%s, %s %s: %s%s%s", s->name,
+		c->x.name ? c->x.name : "",
 		c->place ? c->place[(unsigned)at->x] : value_text(x, at->x, c->x.unit),
 		c->y.name ? c->y.name : "", c->y.name ? " " : "", value_text(y, at->y, c->y.unit));
 }
@@ -276,14 +253,11 @@ static void point_draw(const struct plot *p, const struct chart_series *s,
 static void series_draw(const struct plot *p, const struct chart_series *s)
 {
 	char cell[CELL];
-	if (s->style != CHART_POINTS) {
-		fprintf(p->to, "<polyline class=\"%s\" points=\"", series_class(cell, s));
-		for (unsigned i = 0; i < s->n; i++)
-			if (!isnan(s->at[i].y))
-				fprintf(p->to, "%.1f,%.1f ", across(p, s->at[i].x),
-					upward(p, s->at[i].y));
-		fputs("\"/>\n", p->to);
-	}
+	fprintf(p->to, "<polyline class=\"%s\" points=\"", series_class(cell, s));
+	for (unsigned i = 0; i < s->n; i++)
+		if (!isnan(s->at[i].y))
+			fprintf(p->to, "%.1f,%.1f ", across(p, s->at[i].x), upward(p, s->at[i].y));
+	fputs("\"/>\n", p->to);
 	for (unsigned i = 0; i < s->n && s->style != CHART_IDEAL; i++)
 		if (!isnan(s->at[i].y))
 			point_draw(p, s, &s->at[i]);
@@ -292,8 +266,6 @@ static void series_draw(const struct plot *p, const struct chart_series *s)
 static void lines_draw(struct plot *p)
 {
 	scales_make(p);
-	if (p->c->band > 0)
-		band_draw(p);
 	axes_draw(p);
 	for (unsigned i = 0; i < p->c->n; i++)
 		series_draw(p, &p->c->series[i]);
@@ -417,7 +389,7 @@ static double key_draw(const struct chart *c, double top, double wide, FILE *to)
 			continue;
 		if (x + needs > wide && x > 24)
 			x = 24, y += 22;
-		if (to && c->kind == CHART_LINES && s->style != CHART_POINTS)
+		if (to && c->kind == CHART_LINES)
 			fprintf(to, "<polyline class=\"%s\" points=\"%.1f,%.1f %.1f,%.1f\"/>\n",
 				series_class(cell, s), x, y, x + 24, y);
 		else if (to)

@@ -21,15 +21,12 @@ enum chart_style {
 	CHART_WHOLE,
 	CHART_DASHED,
 	CHART_IDEAL,  /* dotted, without points */
-	CHART_POINTS, /* without a line */
 	CHART_BESIDE, /* of a stack */
 };
 
 struct chart_point {
 	double x, y;      /* of bars, and where places have names, x is the number of a place */
 	double low, high; /* ends of a whisker, unless both are 0 or one is NaN */
-	const char *name; /* that shows when somebody points at it; NULL: the series' */
-	bool hollow;
 };
 
 struct chart_series {
@@ -51,7 +48,6 @@ struct chart {
 	struct chart_axis x, y;   /* bars have their values on y, which goes to the right */
 	const char *const *place; /* names along x, equally far apart; NULL: x is a number */
 	unsigned places;
-	double band; /* around the diagonal, as a part: x and y are on one scale; 0: none */
 	const struct chart_series *series;
 	unsigned n;
 };
