@@ -23,8 +23,7 @@ enum {
 	TOTAL_MOST = 16 << 20, /* bytes that one rank gives or gets in a call */
 	POOL = 2 * TOTAL_MOST, /* bytes of the buffers for either */
 	LINE = 64 / sizeof(double),
-	BURSTS = 4,   /* whose instructions are counted */
-	UPDATES = 64, /* times PEER_AHEAD of each rank are a call */
+	BURSTS = 4, /* whose instructions are counted */
 };
 
 struct operation;
@@ -55,8 +54,7 @@ struct row {
 
 static double *in, *out;
 static double *reach; /* memory for puts and gets, where the library has them */
-uint64_t *peer_table;
-static size_t turn; /* where the next buffers begin */
+static size_t turn;   /* where the next buffers begin */
 
 static double now(void)
 {
@@ -324,30 +322,6 @@ static uint64_t blocks_check(const struct call *c)
 	return wrong;
 }
 
-static void updates_run(const struct call *c)
-{
-	peer_updates(c->count * UPDATES);
-}
-
-/* Every update is its own inverse: this rank makes those again that any rank had for it. */
-static uint64_t updates_check(const struct call *c)
-{
-	uint64_t wrong = 0;
-	(void)c;
-	memset(peer_table, 0, PEER_TABLE * sizeof *peer_table);
-	peer_barrier();
-	peer_updates(2);
-	for (int r = 0; r < peer_ranks(); r++) {
-		uint64_t x = peer_seed(r);
-		for (int i = 0; i < 2 * PEER_AHEAD; i++)
-			if (peer_owner(x = peer_next(x), peer_ranks()) == peer_rank())
-				peer_update(x);
-	}
-	for (uint64_t i = 0; i < PEER_TABLE; i++)
-		wrong += peer_table[i] != 0;
-	return wrong;
-}
-
 #define NEEDS(call) .needs = (void (*)(void))(call)
 static const struct operation operations[] = {
 	{ "round-trip", NEEDS(peer_trips), trips_run, trips_check, .pair = true },
@@ -367,7 +341,6 @@ static const struct operation operations[] = {
 	  .blocks = true, .once = allgather_once },
 	{ "alltoall", NEEDS(peer_alltoall), collective_run, blocks_check, .sized = true,
 	  .blocks = true, .once = alltoall_once },
-	{ "updates", NEEDS(peer_updates), updates_run, updates_check },
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
@@ -477,8 +450,7 @@ static bool buffers_open(void)
 {
 	in = peer_buffer ? peer_buffer(POOL) : malloc(POOL);
 	out = peer_buffer ? peer_buffer(POOL) : malloc(POOL);
-	peer_table = calloc(PEER_TABLE, sizeof *peer_table);
-	if (!in || !out || !peer_table)
+	if (!in || !out)
 		return false;
 	for (size_t i = 0; i < POOL / sizeof(double); i++)
 		in[i] = out[i] = 1;
@@ -581,7 +553,7 @@ int main(int argc, char **argv)
 		right = count_play(argv[2]);
 	} else if (argc == 4 || argc == 5) {
 		if (!buffers_open()) {
-			fprintf(stderr, "compare: no memory: 104 MiB for each rank\n");
+			fprintf(stderr, "compare: no memory: 96 MiB for each rank\n");
 			return 2;
 		}
 		rows_add(sizes, sizes_read(argv[3], sizes), argc == 5 ? argv[4] : NULL);

@@ -76,54 +76,6 @@ double peer_max(double value)
 	return most;
 }
 
-/* -- Random updates ---------------------------------------------------------------- */
-
-enum { RANKS_MOST = 64 };
-
-/* Words in buckets: a place of PEER_AHEAD for each rank; those that come lie behind each other. */
-static uint64_t going[PEER_AHEAD * RANKS_MOST], coming[PEER_AHEAD * RANKS_MOST];
-
-/* Where each bucket begins; the words of all. */
-static int buckets_place(const int *n, int *at)
-{
-	int all = 0;
-	for (int r = 0; r < ranks; r++) {
-		at[r] = all;
-		all += n[r];
-	}
-	return all;
-}
-
-/* Puts the next PEER_AHEAD updates into buckets; the last one. */
-static uint64_t buckets_fill(uint64_t x, int *n)
-{
-	memset(n, 0, RANKS_MOST * sizeof *n);
-	for (int i = 0; i < PEER_AHEAD; i++) {
-		x = peer_next(x);
-		int to = peer_owner(x, ranks);
-		going[to * PEER_AHEAD + n[to]++] = x;
-	}
-	return x;
-}
-
-void peer_updates(uint64_t count)
-{
-	int n[RANKS_MOST], at[RANKS_MOST], n_in[RANKS_MOST], at_in[RANKS_MOST];
-	uint64_t x = peer_seed(rank);
-	for (int r = 0; r < ranks; r++)
-		at[r] = r * PEER_AHEAD;
-	for (uint64_t i = 0; i < count; i++) {
-		x = buckets_fill(x, n);
-		MPI_Alltoall(n, 1, MPI_INT, n_in, 1, MPI_INT, MPI_COMM_WORLD);
-		int all = buckets_place(n_in, at_in);
-		MPI_Alltoallv(going, n, at, MPI_UINT64_T, coming, n_in, at_in, MPI_UINT64_T,
-			      MPI_COMM_WORLD);
-		for (int k = 0; k < all; k++)
-			peer_update(coming[k]);
-	}
-	MPI_Barrier(MPI_COMM_WORLD);
-}
-
 /* -- Between two ranks ------------------------------------------------------------- */
 
 static uint64_t word_receive(int from)

@@ -31,41 +31,6 @@ PEER_MAY void peer_allreduce(const double *in, double *out, size_t n);        /*
 PEER_MAY void peer_allgather(const double *in, size_t n, double *out);        /* n of each rank */
 PEER_MAY void peer_alltoall(const double *in, double *out, size_t n);         /* n for each rank */
 
-/* -- Random updates of a table that is spread over all ranks */
-
-/*
- * The look-ahead: a rank that has PEER_AHEAD updates which it has not sent sends some before it
- * makes another one, and those for itself count. What was sent may not have been made yet.
- */
-enum { PEER_AHEAD = 1024 };
-#define PEER_TABLE (UINT64_C(1) << 20) /* words of a rank */
-extern uint64_t *peer_table;
-
-/* The first update of a rank is the one behind this. */
-static inline uint64_t peer_seed(int rank)
-{
-	return (uint64_t)rank * UINT64_C(2654435761) + 1;
-}
-
-static inline uint64_t peer_next(uint64_t x)
-{
-	return x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-}
-
-/* The rank that has the word. */
-static inline int peer_owner(uint64_t x, int ranks)
-{
-	return (int)((x >> 32) * (uint64_t)ranks >> 32);
-}
-
-static inline void peer_update(uint64_t x)
-{
-	peer_table[x & (PEER_TABLE - 1)] ^= x;
-}
-
-/* Every rank makes `count` times PEER_AHEAD updates. Returns when all ranks' are done. */
-PEER_MAY void peer_updates(uint64_t count);
-
 /* Memory for the other calls' data, if the library wants to choose it. */
 PEER_MAY double *peer_buffer(size_t bytes);
 

@@ -89,7 +89,6 @@ BEGIN {
 	order[1] = "round-trip send-receive rate bandwidth put get crowded-round-trip"
 	order[1] = order[1] " instructions-send instructions-take"
 	order[2] = "start-up barrier crowded-barrier broadcast reduce allreduce allgather alltoall"
-	order[2] = order[2] " updates"
 	order[3] = "fft neighborhood gups"
 	for (part = 1; part in order; part++) {
 		n = split(order[part], word, " ")

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <tern/coll.h>
 #include <tern/mem.h>
-#include <tern/post.h>
 #include <tern/send.h>
 
 #include "peer.h"
 
-enum { ASK, ANSWER, WORD, UPDATE };     /* handlers */
+enum { ASK, ANSWER, WORD };             /* handlers */
 enum { PING = 1, PONG, STREAM, ENDED }; /* ids of messages */
 
 static tern *t;
@@ -43,13 +42,6 @@ static void on_word(tern *at, const tern_msg *m)
 	tern_signal(at, &taken, 1);
 }
 
-static void on_updates(tern *at, const tern_msg *m, const uint64_t *update, size_t count)
-{
-	(void)at, (void)m;
-	for (size_t i = 0; i < count; i++)
-		peer_update(update[i]);
-}
-
 void peer_open(int *argc, char ***argv)
 {
 	(void)argc;
@@ -58,8 +50,6 @@ void peer_open(int *argc, char ***argv)
 	must(tern_on(t, ASK, on_ask));
 	must(tern_on(t, ANSWER, on_answer));
 	must(tern_on(t, WORD, on_word));
-	must(tern_post_on(t, UPDATE, on_updates, NULL));
-	must(tern_post_limit(t, PEER_AHEAD));
 	must(tern_team_all(t, &team));
 }
 
@@ -117,23 +107,6 @@ double peer_max(double value)
 	double most;
 	must(tern_team_allreduce(team, &value, &most, 1, TERN_TYPE_DOUBLE, TERN_REDUCE_MAX));
 	return most;
-}
-
-/* -- Random updates ---------------------------------------------------------------- */
-
-/*
- * tern_post_limit() keeps the look-ahead: buffers are so small that those of all ranks together
- * hold PEER_AHEAD updates, this rank's own included. Nothing else is needed until the end.
- */
-void peer_updates(uint64_t count)
-{
-	int ranks = peer_ranks();
-	uint64_t x = peer_seed(peer_rank());
-	for (uint64_t i = 0; i < count * PEER_AHEAD; i++) {
-		int to = peer_owner(x = peer_next(x), ranks);
-		must(tern_post(t, (uint32_t)to, UPDATE, x));
-	}
-	must(tern_barrier(t));
 }
 
 /* -- Between two ranks ------------------------------------------------------------- */
