@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -292,21 +293,29 @@ template <class T> union room_ {
 		      "same program?");
 }
 
-/* A number or a struct, from word `at` on. */
-template <class T> T take_(const tern_msg *m, unsigned at)
+/* A number or a struct, of its words. */
+template <class T> T of_words_(const uint64_t *w)
 {
+	room_<T> room;
+	double real;
 	if constexpr (std::is_floating_point_v<T> && is_number_<T>) {
-		return static_cast<T>(tern_msg_double(m, at));
+		std::memcpy(&real, w, sizeof real);
+		return static_cast<T>(real);
 	} else if constexpr (is_number_<T>) {
-		return static_cast<T>(tern_msg_word(m, at));
+		return static_cast<T>(*w);
 	} else {
-		uint64_t w[words_of_<T>];
-		for (unsigned i = 0; i < words_of_<T>; i++)
-			w[i] = tern_msg_word(m, at + i);
-		room_<T> room;
 		std::memcpy(static_cast<void *>(&room), w, sizeof(T));
 		return room.value;
 	}
+}
+
+/* From word `at` of a message on. */
+template <class T> T take_(const tern_msg *m, unsigned at)
+{
+	uint64_t w[words_of_<T>];
+	for (unsigned i = 0; i < words_of_<T>; i++)
+		w[i] = tern_msg_word(m, at + i);
+	return of_words_<T>(w);
 }
 
 /* The same, or the payload. */
@@ -354,6 +363,66 @@ void run_(F &f, tern_c *t, const tern_msg *m, std::index_sequence<I...>)
 		call_<P>(f, t, m, argument_<A>(m, handler<A...>::at(I))...);
 	}
 }
+
+/* Calls another function of the program's, which need not ask for the endpoint. */
+template <class P, class F, class... V> auto call_at_(F &f, tern_c *t, V &&...v)
+{
+	if constexpr (std::is_invocable_v<F &, basic_endpoint_ref<P>, V...>)
+		return f(basic_endpoint_ref<P>(t), std::forward<V>(v)...);
+	else
+		return f(std::forward<V>(v)...);
+}
+
+/*
+ * The number of a function that light threads run, and the types of what it takes and gives:
+ * thread_fn<double(int, double)>. What it takes has 8 words at most, and may have a span last; what
+ * it gives is one word, or void.
+ */
+template <class F> struct thread_fn;
+template <class R, class... A> struct thread_fn<R(A...)> {
+	using args = handler<A...>;
+	unsigned id;
+	constexpr explicit thread_fn(unsigned number) : id(number) {}
+	static_assert(!args::whole, "tern: a thread takes at most 8 words, and a span");
+
+	/* As tern_thread_fn, and the end of one as tern_thread_done. */
+	template <class P, class F>
+	static uint64_t run(tern_c *t, const uint64_t *word, void *arg) noexcept
+	{
+		return call<P>(*static_cast<F *>(arg), t, word, std::index_sequence_for<A...>());
+	}
+	template <class P, class F>
+	static void end(tern_c *t, uint32_t rank, int rc, uint64_t word, void *arg) noexcept
+	{
+		const std::unique_ptr<F> f(static_cast<F *>(arg));
+		if constexpr (std::is_void_v<R>)
+			call_at_<P>(*f, t, rank, status(rc));
+		else
+			call_at_<P>(*f, t, rank, status(rc), of_words_<R>(&word));
+	}
+
+private:
+	template <class T> static T argument(tern_c *t, [[maybe_unused]] const uint64_t *word)
+	{
+		if constexpr (is_span_<T>) {
+			using E = typename T::element_type;
+			tern_thread_info self;
+			tern_thread_self(t, &self);
+			return T(static_cast<E *>(self.data), self.len / sizeof(E));
+		} else {
+			return of_words_<T>(word);
+		}
+	}
+	template <class P, class F, size_t... I>
+	static uint64_t call(F &f, tern_c *t, const uint64_t *word, std::index_sequence<I...>)
+	{
+		if constexpr (std::is_void_v<R>)
+			return call_at_<P>(f, t, argument<A>(t, word + args::at(I))...), 0;
+		else
+			return packed_<R>(call_at_<P>(f, t, argument<A>(t, word + args::at(I))...))
+				.w[0];
+	}
+};
 
 /*
  * What C calls in the place of a lambda. One that captures nothing lies here, once for its type,

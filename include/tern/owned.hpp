@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program owns besides its endpoint: handles, memory, claims, channels, teams. Each gives
- * back what it has when it goes, moves, and does not copy. Programs include <tern/tern.hpp>, never
- * this file.
+ * What a program owns besides its endpoint: handles, memory, locks, claims, buffers, threads,
+ * channels. Each gives back what it has when it goes, moves, and does not copy. Programs include
+ * <tern/tern.hpp>, never this file.
  */
 #ifndef TERN_OWNED_HPP
 #define TERN_OWNED_HPP
@@ -152,6 +152,66 @@ public:
 	void reset() { t_.reset(); }
 };
 
+/* Elements of a container, or n at another rank, as a part of a transfer. */
+template <class C, class = std::enable_if_t<is_container_<C>>> tern_part part(C &&c)
+{
+	tern_part p = {};
+	p.base = const_cast<void *>(const_bytes(c).data);
+	p.run = const_bytes(c).len;
+	return p;
+}
+template <class T> tern_part part(global_ptr<T> at, size_t n = 1)
+{
+	tern_part p = {};
+	p.addr = at.get();
+	p.run = n * sizeof(T);
+	return p;
+}
+/* count[0] such parts stride[0] bytes apart, count[1] such rows, and so on. Both stay. */
+inline tern_part strided(tern_part p, span<const size_t> count, span<const ptrdiff_t> stride)
+{
+	p.dims = static_cast<unsigned>(count.size() < stride.size() ? count.size() : stride.size());
+	p.count = count.data();
+	p.stride = stride.data();
+	return p;
+}
+
+/* A list of parts: one, { some }, or a container of them. */
+struct parts {
+	const tern_part *data = nullptr;
+	size_t size = 0;
+	parts() = default;
+	parts(const tern_part &one) : data(&one), size(1) {}
+	parts(std::initializer_list<tern_part> some) : parts(some.begin(), some.size()) {}
+	template <class C,
+		  class = std::enable_if_t<std::is_convertible_v<element_<C> *, const tern_part *>>>
+	parts(C &&c) : parts(std::data(c), std::size(c))
+	{
+	}
+
+private:
+	parts(const tern_part *first, size_t n) : data(first), size(n) {}
+};
+
+/* -- Locks --------------------------------------------------------------------------------- */
+
+/* A lock that this rank has, or thread; it goes to the next one when this goes. */
+template <class L, int (*release)(tern_c *, L *)> class locked_ {
+	struct give_back {
+		tern_c *t = nullptr;
+		void operator()(L *l) const { release(t, l); }
+	};
+	std::unique_ptr<L, give_back> lock_;
+
+public:
+	locked_() = default;
+	locked_(tern_c *t, L *l) : lock_(l, give_back{ t }) {}
+	explicit operator bool() const { return !!lock_; } /* false: another one has it */
+	void unlock() { lock_.reset(); }
+};
+using locked = locked_<tern_lock, tern_lock_release>;
+using locked_mutex = locked_<tern_mutex, tern_mutex_unlock>;
+
 /* -- Messages ------------------------------------------------------------------------------ */
 
 struct abandon_ {
@@ -217,6 +277,56 @@ public:
 	}
 };
 
+/* The number of a type of buffers, and what the messages of the type are made of. */
+template <class T> struct buf_type {
+	unsigned id;
+	constexpr explicit buf_type(unsigned number) : id(number) {}
+	static_assert(std::is_trivially_copyable_v<T>, "tern: elements are copied byte by byte");
+};
+
+struct buf_free_ {
+	tern_c *t = nullptr;
+	uint32_t src = TERN_RANK_NONE;
+	void operator()(void *p) const { tern_buf_free(t, p); }
+};
+
+/* A message in a buffer, which goes back to its type. */
+template <class T> class buf : public owned_<T, buf_free_> {
+public:
+	using owned_<T, buf_free_>::owned_;
+	explicit operator bool() const { return !!this->p_; } /* false: there was none */
+	uint32_t src() const { return this->p_.get_deleter().src; }
+};
+
+/* A light thread that was started. Its destructor waits for its end. */
+template <class P, class R> class basic_thread {
+	struct join_ {
+		tern_c *t = nullptr;
+		void operator()(tern_thread *thread) const
+		{
+			if (thread->pending)
+				tern_thread_join(t, thread, nullptr);
+			delete thread;
+		}
+	};
+	std::unique_ptr<tern_thread, join_> thread_;
+
+public:
+	basic_thread() = default;
+	basic_thread(tern_c *t, tern_thread *thread) : thread_(thread, join_{ t }) {}
+	bool ended() const { return !thread_ || !thread_->pending; }
+	/* What its function has returned. */
+	auto join()
+	{
+		uint64_t word = 0;
+		const int rc = tern_thread_join(thread_.get_deleter().t, thread_.get(), &word);
+		if constexpr (std::is_void_v<R>)
+			return P::check(rc);
+		else
+			return make_<P, R>(rc, of_words_<R>(&word));
+	}
+};
+
 /* -- Channels ------------------------------------------------------------------------------- */
 
 /* One end of a channel. As a local variable it lives in registers. */
@@ -278,178 +388,6 @@ public:
 	}
 	typename P::done next() { return P::check(tern_chan_next(&at_)); }
 	tern_chan_kind information() { return tern_chan_information(&at_); }
-};
-
-/* -- Teams ---------------------------------------------------------------------------------- */
-
-template <class T> constexpr tern_type type_()
-{
-	if (std::is_integral_v<T>)
-		return static_cast<tern_type>(
-			(std::is_signed_v<T> ? TERN_TYPE_INT8 : TERN_TYPE_UINT8) + (sizeof(T) > 1) +
-			(sizeof(T) > 2) + (sizeof(T) > 4));
-	return std::is_same_v<T, float>            ? TERN_TYPE_FLOAT
-	       : std::is_same_v<T, double>         ? TERN_TYPE_DOUBLE
-	       : std::is_same_v<T, tern_int64_at>  ? TERN_TYPE_INT64_AT
-	       : std::is_same_v<T, tern_uint64_at> ? TERN_TYPE_UINT64_AT
-	       : std::is_same_v<T, tern_double_at> ? TERN_TYPE_DOUBLE_AT
-						   : TERN_TYPE_USER;
-}
-
-/*
- * How elements are reduced: a TERN_REDUCE_ value, or a function of two elements that gives one.
- * With a handle, the function stays until the operation is complete.
- */
-template <class T, class How> struct reduction_ {
-	static constexpr bool named = std::is_convertible_v<How, uintptr_t>;
-	static constexpr tern_type type = named ? type_<T>() : TERN_TYPE_USER;
-	const How &how;
-	tern_reduce_op op = { fn, const_cast<How *>(&how), sizeof(T) };
-	explicit reduction_(const How &h) : how(h) {}
-	uintptr_t value() const
-	{
-		if constexpr (named)
-			return static_cast<uintptr_t>(how);
-		else
-			return TERN_REDUCE_BY(&op);
-	}
-	static void fn(void *left, const void *right, size_t n, void *arg) noexcept
-	{
-		T *l = static_cast<T *>(left);
-		const T *r = static_cast<const T *>(right);
-		if constexpr (!named)
-			for (size_t i = 0; i < n; i++)
-				l[i] = (*static_cast<How *>(arg))(std::as_const(l[i]), r[i]);
-	}
-};
-
-template <class P> class basic_team {
-	struct give_back {
-		together_ together = {};
-		void operator()(tern_team *team) const
-		{
-			if (together)
-				tern_team_free(team);
-		}
-	};
-	std::unique_ptr<tern_team, give_back> team_;
-	using done = typename P::done;
-
-public:
-	basic_team() = default;
-	explicit basic_team(tern_team *team) : team_(team) {}
-	tern_team *get() const { return team_.get(); }
-	tern_team *release() { return team_.release(); }   /* it is C's from now on */
-	explicit operator bool() const { return !!team_; } /* false: this rank is in none */
-	uint32_t rank() const { return tern_team_rank(get()); }
-	uint32_t size() const { return tern_team_size(get()); }
-	uint32_t member(uint32_t i) const { return tern_team_member(get(), i); }
-
-	auto split(int colour, int key = 0) const
-	{
-		tern_team *out = nullptr;
-		return make_<P, basic_team>(tern_team_split(get(), colour, key, &out), out);
-	}
-	auto list(span<const uint32_t> ranks) const
-	{
-		tern_team *out = nullptr;
-		const auto n = static_cast<uint32_t>(ranks.size());
-		return make_<P, basic_team>(tern_team_list(get(), ranks.data(), n, &out), out);
-	}
-	auto machine() const
-	{
-		tern_team *out = nullptr;
-		return make_<P, basic_team>(tern_team_machine(get(), &out), out);
-	}
-	auto survivors() const
-	{
-		tern_team *out = nullptr;
-		return make_<P, basic_team>(tern_team_survivors(get(), &out), out);
-	}
-
-	done quiet() const { return P::check(tern_team_quiet(get())); }
-	done barrier(op_ref o = {}) const
-	{
-		return P::check(tern_team_barrier_start(get(), o.raw));
-	}
-	done broadcast(uint32_t root, bytes data, op_ref o = {}) const
-	{
-		return P::check(tern_team_broadcast_start(get(), root, data.data, data.len, o.raw));
-	}
-	/* Containers that are too short for all members: -EMSGSIZE. */
-	done gather(uint32_t root, const_bytes in, bytes out, op_ref o = {}) const
-	{
-		const bool fits = root != rank() || out.len >= in.len * size();
-		return P::check(
-			fits ? tern_team_gather_start(get(), root, in.data, out.data, in.len, o.raw)
-			     : -EMSGSIZE);
-	}
-	done allgather(const_bytes in, bytes out, op_ref o = {}) const
-	{
-		const bool fits = out.len >= in.len * size();
-		return P::check(
-			fits ? tern_team_allgather_start(get(), in.data, out.data, in.len, o.raw)
-			     : -EMSGSIZE);
-	}
-	done scatter(uint32_t root, const_bytes in, bytes out, op_ref o = {}) const
-	{
-		const bool fits = root != rank() || in.len >= out.len * size();
-		return P::check(fits ? tern_team_scatter_start(get(), root, in.data, out.data,
-							       out.len, o.raw)
-				     : -EMSGSIZE);
-	}
-	done alltoall(const_bytes in, bytes out, op_ref o = {}) const
-	{
-		const bool fits = in.len % size() == 0 && out.len >= in.len;
-		const size_t each = in.len / size();
-		return P::check(
-			fits ? tern_team_alltoall_start(get(), in.data, out.data, each, o.raw)
-			     : -EMSGSIZE);
-	}
-	template <class In, class Out, class How>
-	done reduce(uint32_t root, const In &in, Out &&out, const How &how, op_ref o = {}) const
-	{
-		const reduction_<std::remove_const_t<element_<const In>>, How> by(how);
-		const bool fits = root != rank() || bytes(out).len >= const_bytes(in).len;
-		return P::check(fits ? tern_team_reduce_start(get(), root, std::data(in),
-							      std::data(out), std::size(in),
-							      by.type, by.value(), o.raw)
-				     : -EMSGSIZE);
-	}
-	template <class In, class Out, class How>
-	done allreduce(const In &in, Out &&out, const How &how, op_ref o = {}) const
-	{
-		return all(tern_team_allreduce_start, in, out, how, o);
-	}
-	template <class In, class Out, class How>
-	done scan(const In &in, Out &&out, const How &how, op_ref o = {}) const
-	{
-		return all(tern_team_scan_start, in, out, how, o);
-	}
-	template <class In, class Out, class How>
-	done exscan(const In &in, Out &&out, const How &how, op_ref o = {}) const
-	{
-		return all(tern_team_exscan_start, in, out, how, o);
-	}
-	/* Of one value: the result, at every member. */
-	template <class T, class How> auto allreduce(const T &value, const How &how) const
-	{
-		const reduction_<T, How> by(how);
-		T out = value;
-		const int rc = tern_team_allreduce(get(), &value, &out, 1, by.type, by.value());
-		return P::give(rc, out);
-	}
-
-private:
-	template <class Call, class In, class Out, class How>
-	done all(Call *call, const In &in, Out &out, const How &how, op_ref o) const
-	{
-		const reduction_<std::remove_const_t<element_<const In>>, How> by(how);
-		const bool fits = bytes(out).len >= const_bytes(in).len;
-		return P::check(fits ? call(get(), std::data(in), std::data(out), std::size(in),
-					    by.type, by.value(), o.raw)
-				     : -EMSGSIZE);
-	}
 };
 
 } // namespace tern

@@ -2,11 +2,11 @@
 /*
  * Tern for C++17, header only. tern-cpp(7) has the guide and a whole program.
  *
- * What is owned is given back by destructors: endpoints, workers, teams, handles, memory, channels,
- * claims. Errors are exceptions (tern::error) or return values (tern::nothrow, and everywhere in
- * programs compiled without exceptions). A handler's number has the types of what it takes, so that
- * the compiler checks both sides of a message. Calls have the names and the rules of C without
- * tern_; what is not here is called in C beside it, with get().
+ * What is owned is given back by destructors: endpoints, workers, teams, handles, memory, locks,
+ * channels, claims, buffers, threads. Errors are exceptions (tern::error) or return values
+ * (tern::nothrow, and everywhere in programs compiled without exceptions). A handler's number has
+ * the types of what it takes, so that the compiler checks both sides of a message. Calls have the
+ * names and the rules of C without tern_; what is not here is called in C beside it, with get().
  *
  * C's type `tern` has the name of the namespace, so it is `tern_c` in programs that include this.
  */
@@ -15,6 +15,7 @@
 
 #include <tern/lang.hpp>
 #include <tern/owned.hpp>
+#include <tern/team.hpp>
 
 namespace tern {
 
@@ -186,6 +187,17 @@ public:
 		const int rc = tern_get(t_, &room.value, src.get(), sizeof(T));
 		return P::give(rc, room.value);
 	}
+	/* The bytes of one list of parts, in order, to those of another. */
+	done put_parts(parts dst, parts src, op_ref o = {}) const
+	{
+		return P::check(
+			tern_put_parts_start(t_, dst.data, dst.size, src.data, src.size, o.raw));
+	}
+	done get_parts(parts dst, parts src, op_ref o = {}) const
+	{
+		return P::check(
+			tern_get_parts_start(t_, dst.data, dst.size, src.data, src.size, o.raw));
+	}
 	/* Puts, and then changes a word in the heap of the same rank, where wait_word() waits. */
 	template <class T> done put_signal(global_ptr<T> dst, span<const as_<T>> src,
 					   global_ptr<uint64_t> word, tern_amo what, uint64_t value,
@@ -226,6 +238,103 @@ public:
 		T old;
 		const int rc = tern_cas_start(t_, a.get(), expected, desired, &old, nullptr);
 		return P::give(rc, old);
+	}
+
+	/* -- Locks: each gives what unlocks when it goes -- */
+
+	auto lock_take(tern_lock &l) const
+	{
+		const int rc = tern_lock_take(t_, &l);
+		return make_<P, locked>(rc, t_, rc ? nullptr : &l);
+	}
+	auto lock_try(tern_lock &l) const
+	{
+		const int rc = tern_lock_try(t_, &l);
+		return make_<P, locked>(rc == -EAGAIN ? 0 : rc, t_, rc ? nullptr : &l);
+	}
+	/* Between the light threads of a rank. */
+	auto mutex_lock(tern_mutex &m) const
+	{
+		const int rc = tern_mutex_lock(t_, &m);
+		return make_<P, locked_mutex>(rc, t_, rc ? nullptr : &m);
+	}
+
+	/* -- Light threads -- */
+
+	/*
+	 * Runs the function at `rank`. At its end then(rank, status, result) is called here, as a
+	 * handler is; it may be nullptr.
+	 */
+	template <class R, class... A, class Then>
+	done spawn(uint32_t rank, thread_fn<R(A...)> f, Then then, const as_<A> &...a) const
+	{
+		const packed_<A...> p(a...);
+		tern_thread_done *end = nullptr;
+		std::unique_ptr<Then> own;
+		if constexpr (!std::is_null_pointer_v<Then>) {
+			own = std::make_unique<Then>(std::move(then));
+			end = f.template end<P, Then>;
+		}
+		tern_spawn_args with = {};
+		int rc;
+		if constexpr (handler<A...>::payload) {
+			with.rank = rank, with.id = f.id;
+			with.n = handler<A...>::words, with.words = p.w;
+			with.done = end, with.arg = own.get();
+			with.data = p.data, with.len = p.len;
+			rc = tern_spawn_with(t_, &with);
+		} else {
+			rc = tern_spawn_words_(t_, rank, f.id, end, handler<A...>::words, own.get(),
+					       TERN_EIGHT_(p.w));
+		}
+		if (!rc)
+			own.release();
+		return P::check(rc);
+	}
+	/* Runs it, to be joined. */
+	template <class R, class... A>
+	auto thread_start(uint32_t rank, thread_fn<R(A...)> f, const as_<A> &...a) const
+	{
+		static_assert(!handler<A...>::payload,
+			      "tern: a thread to be joined takes words alone");
+		const packed_<A...> p(a...);
+		auto thread = new tern_thread();
+		const int rc = tern_thread_start_words_(t_, rank, f.id, handler<A...>::words,
+							thread, TERN_EIGHT_(p.w));
+		return make_<P, basic_thread<P, R>>(rc, t_, thread);
+	}
+	done thread_yield() const { return P::check(tern_thread_yield(t_)); }
+	tern_thread_info thread_self() const
+	{
+		tern_thread_info self;
+		tern_thread_self(t_, &self);
+		return self;
+	}
+
+	/* -- Typed buffers: `count` of them, of n elements each -- */
+
+	template <class T> done buf_alloc(buf_type<T> type, size_t n, unsigned count,
+					  unsigned flags = TERN_BUF_WAIT) const
+	{
+		return P::check(tern_buf_alloc(t_, type.id, n * sizeof(T), count, flags));
+	}
+	template <class T> done buf_close(buf_type<T> type) const
+	{
+		return P::check(tern_buf_close(t_, type.id));
+	}
+	template <class T> done buf_send(uint32_t dst, buf_type<T> type, span<const as_<T>> src,
+					 op_ref o = {}, unsigned flags = 0) const
+	{
+		return P::check(tern_buf_send_start(t_, dst, type.id, src.data(), src.size_bytes(),
+						    flags, o.raw));
+	}
+	/* The next message; with TERN_BUF_NOWAIT, false if there is none. */
+	template <class T> auto buf_recv(buf_type<T> type, unsigned flags = 0) const
+	{
+		tern_buf b = {};
+		const int rc = tern_buf_recv(t_, type.id, flags, &b);
+		return make_<P, buf<T>>(rc == -EAGAIN ? 0 : rc, b.data, b.len / sizeof(T),
+					buf_free_{ t_, b.src });
 	}
 
 	/* -- Send and receive, channels, teams, workers -- */
@@ -282,9 +391,22 @@ template <class P> class basic_endpoint : public basic_endpoint_ref<P> {
 			new (entry_<P, F, A...>::place) F(std::move(f));
 			return nullptr;
 		} else {
-			lambdas_.push_back(std::make_shared<F>(std::move(f)));
-			return lambdas_.back().get();
+			return own(std::move(f));
 		}
+	}
+	template <class F> void *own(F &&f)
+	{
+		lambdas_.push_back(std::make_shared<F>(std::move(f)));
+		return lambdas_.back().get();
+	}
+	template <class F, class... V> static auto hook()
+	{
+		void (*fn)(tern_c *, V..., void *) = nullptr;
+		if constexpr (!std::is_null_pointer_v<F>)
+			fn = [](tern_c *t, V... v, void *arg) noexcept {
+				call_at_<P>(*static_cast<F *>(arg), t, v...);
+			};
+		return fn;
 	}
 
 public:
@@ -314,6 +436,23 @@ public:
 	{
 		void *arg = keep<F, A...>(std::move(f));
 		return P::check(tern_on_with(t_, h.id, entry_<P, F, A...>::on, arg, h.name));
+	}
+	/* Registers f(endpoint_ref, ...) or f(...), which light threads run. */
+	template <class R, class... A, class F>
+	typename P::done thread_on(thread_fn<R(A...)> fn, F f)
+	{
+		return P::check(
+			tern_thread_on(t_, fn.id, fn.template run<P, F>, own(std::move(f))));
+	}
+	/* f(rank, why), or behind the endpoint_ref, for each rank that is lost; or nullptr. */
+	template <class F> typename P::done lost_on(F f)
+	{
+		return P::check(tern_lost_on(t_, hook<F, uint32_t, int>(), own(std::move(f))));
+	}
+	/* f(signal), the same, when this process is ended from outside; or nullptr. */
+	template <class F> typename P::done end_on(F f)
+	{
+		return P::check(tern_end_on(t_, hook<F, int>(), own(std::move(f))));
 	}
 	/* Registers f(message, span<const T>), which takes many items of posts in one call. */
 	template <class T, class F> typename P::done post_on(handler<T> h, F f)
@@ -354,15 +493,16 @@ template <class P = usual_> auto open_local(uint32_t n)
 	return make_<P, std::vector<basic_endpoint<P>>>(rc, t.begin(), rc ? t.begin() : t.end());
 }
 
-#define TERN_NAMES_(P)                              \
-	using endpoint = basic_endpoint<P>;         \
-	using endpoint_ref = basic_endpoint_ref<P>; \
-	using message = basic_message<P>;           \
-	using op = basic_op<P>;                     \
-	using team = basic_team<P>;                 \
-	using out = basic_out<P>;                   \
-	using in = basic_in<P>;                     \
-	template <class T> using claim = basic_claim<P, T>
+#define TERN_NAMES_(P)                                      \
+	using endpoint = basic_endpoint<P>;                 \
+	using endpoint_ref = basic_endpoint_ref<P>;         \
+	using message = basic_message<P>;                   \
+	using op = basic_op<P>;                             \
+	using team = basic_team<P>;                         \
+	using out = basic_out<P>;                           \
+	using in = basic_in<P>;                             \
+	template <class T> using claim = basic_claim<P, T>; \
+	template <class R> using thread = basic_thread<P, R>
 
 TERN_NAMES_(usual_);
 

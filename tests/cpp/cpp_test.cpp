@@ -2,45 +2,12 @@
 // <tern/tern.hpp>: what it sends arrives, what it owns is given back, and errors come as chosen.
 // cpp_test.sh compiles this in every dialect, with exceptions and without.
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <sys/mman.h>
-#include <tern/tern.hpp>
-#include <thread>
 #include <unistd.h>
 
-using namespace std::chrono_literals;
+#include "cpp_lib.hpp"
 
-static void check(bool holds, const char *what, int line)
-{
-	if (holds)
-		return;
-	std::fprintf(stderr, "    cpp_test.cpp:%d: not %s; %s\n", line, what, tern_strerror(0));
-	std::exit(1);
-}
-#define CHECK(what) check(static_cast<bool>(what), #what, __LINE__)
-
-// The same calls in both ways to hear of errors: what fails ends the test.
-template <class T> static T value(T v)
-{
-	return v;
-}
-template <class T> static T value(tern::result<T> r)
-{
-	check(!r.error, r.error.what(), 0);
-	return std::move(r.value);
-}
-#ifdef __cpp_exceptions
-#define OK(call) call
-#else
-#define OK(call) check(!(call), #call, __LINE__)
-#endif
-
-struct small {
-	int32_t a;
-	char b[7];
-};
 struct words8 {
 	uint64_t w[8];
 };
@@ -63,18 +30,6 @@ constexpr tern::handler<int, tern::span<const double>> h_span{ 5 };
 constexpr tern::handler<uint64_t> h_ask{ 6 }, h_answer{ 7 };
 constexpr tern::handler<std::array<uint64_t, 2>> h_many{ 8 };
 constexpr tern::handler<tern::global_ptr<uint64_t>> h_put{ 9 };
-
-// Two ranks in this process. This thread runs the handlers of both while it waits in one.
-struct pair {
-	std::vector<tern::endpoint> t = value(tern::open_local(2));
-	tern::flag done;
-	template <class... A, class F> void on(tern::handler<A...> h, F f)
-	{
-		for (auto &each : t)
-			OK(each.on(h, f));
-	}
-	void wait(uint64_t n = 1) { OK(t[0].wait(done, n)); }
-};
 
 static void whatever_a_message_carries_arrives()
 {
@@ -387,16 +342,6 @@ static void messages_and_channels_take_containers()
 	CHECK(!value(in.get(n))); // the sender has closed it
 }
 
-// What all ranks call together: each by a thread of its own.
-template <class F> static void together(F f)
-{
-	auto t = value(tern::open_local(2));
-	std::thread other([&] { f(t[1]); });
-	f(t[0]);
-	other.join();
-	t[0].attach(), t[1].attach();
-}
-
 static void teams_reduce_and_exchange(tern::endpoint &t)
 {
 	const uint32_t r = t.rank();
@@ -468,6 +413,9 @@ static void teams_reduce_and_exchange(tern::endpoint &t)
 	tern::nothrow::team codes(all.get());
 	CHECK(codes.allgather(in, out) == std::errc::message_size); // too short for two
 	CHECK(codes.reduce(r, both, out, TERN_REDUCE_SUM) == std::errc::message_size);
+	const size_t three[] = { 1, 1, 1 };
+	CHECK(codes.reduce_scatter(in, out, three, TERN_REDUCE_SUM) == std::errc::message_size);
+	CHECK(codes.allgatherv(tern::part(in), tern::part(out)) == std::errc::message_size);
 	codes.release(); // `all` frees it
 }
 
@@ -555,13 +503,11 @@ template <class T> constexpr bool moves = !std::is_copy_constructible_v<T> &&
 					  std::is_move_assignable_v<T>;
 static_assert(moves<tern::endpoint> && moves<tern::team> && moves<tern::memory<int>> &&
 	      moves<tern::registration<int>> && moves<tern::claim<int>> && moves<tern::out> &&
-	      moves<tern::in> && std::is_nothrow_move_constructible_v<tern::endpoint>);
+	      moves<tern::in> && moves<tern::thread<int>> && moves<tern::buf<int>> &&
+	      moves<tern::locked> && std::is_nothrow_move_constructible_v<tern::endpoint>);
 static_assert(!std::is_move_constructible_v<tern::op> && !std::is_move_constructible_v<tern::hold>);
 static_assert(std::is_trivially_copyable_v<tern::endpoint_ref> && sizeof(tern::endpoint_ref) == 8);
 static_assert(std::is_trivially_copyable_v<tern::global_ptr<int>>);
-
-#define RUN(test) (std::puts(#test), test())
-#define RUN_TOGETHER(test) (std::puts(#test), together(test))
 
 int main()
 {
@@ -579,6 +525,7 @@ int main()
 	RUN(deferred_functions_and_holds);
 	RUN(messages_and_channels_take_containers);
 	RUN_TOGETHER(teams_reduce_and_exchange);
+	layers();
 	RUN_TOGETHER(workers_are_endpoints);
 	RUN(codes_say_what_failed_in_a_sentence);
 #ifdef __cpp_exceptions

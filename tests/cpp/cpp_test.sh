@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: LABELS once TIMEOUT 300
-# The C++ headers do what cpp_test.cpp says in every dialect, and refuse at compile time what cannot
+# ctest: LABELS once TIMEOUT 600
+# The C++ headers do what the programs here say in every dialect, and refuse at compile time what cannot
 # work.
 set -euo pipefail
 
@@ -15,8 +15,8 @@ command -v g++ >/dev/null || command -v clang++ >/dev/null || {
 }
 
 build() { # COMPILER OPTIONS
-	echo "cpp_test.cpp with $*"
-	"$@" "${flags[@]}" tests/cpp/cpp_test.cpp -o "$folder/test" -pthread -L"$lib" -ltern \
+	echo "the tests with $*"
+	"$@" "${flags[@]}" tests/cpp/*.cpp -o "$folder/test" -pthread -L"$lib" -ltern \
 		-Wl,-rpath,"$lib"
 }
 run() { # COMPILER OPTIONS
@@ -68,6 +68,9 @@ for compiler in g++ clang++; do
 	refused 'an item has at most 6 words' 't.post(1, tern::handler<five, int, int>{ 1 }, {}, 1, 2);'
 	refused 'a handler takes the types of its number' 't.on(h, [](std::string) {});'
 	refused 'a handler that takes a span<const T> last' 't.claim<int>(1, 2).commit(h);'
+	refused 'a thread to be joined takes words alone' \
+		't.thread_start(1, tern::thread_fn<int(tern::span<const int>)>{ 1 }, {});'
+	refused 'a thread takes at most 8 words' 'tern::thread_fn<void(five, five)>{ 1 };'
 	refused 'error:.*request' 't.request(1, h);'
 	refused 'error:.*\(int\|request\)' 't.request(1, h, "x");'
 	refused 'error:.*nodiscard' 'n.request(1, h, 2);'
