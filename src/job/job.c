@@ -37,91 +37,57 @@ static size_t round_up(size_t bytes, size_t unit)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-/* Where everything lies, from the numbers of ranks and seats alone. */
-struct plan {
-	size_t ranks_at, heed_at, begun_at, knocker_at, owner_at, spanned_at, pulse_at, card_at,
-		name_at, front;
-	size_t heed_row, knocker_row;
-	size_t seat_at, seat_bytes, pool_at, pool_bytes, large_at, large_bytes, stats_at,
-		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes,
-		region_at, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
-};
-
-static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
+/* The next part of the front. Before the memory is mapped, it is no address yet. */
+static void *front_take(const struct job *j, size_t *at, size_t bytes)
 {
-	struct plan p = { 0 };
-	size_t members = (size_t)size + seats;
-	p.ranks_at = round_up(sizeof(struct job_head), 64);
-	p.heed_at = p.ranks_at + size * sizeof(struct job_rank);
-	p.heed_row = round_up(members, 64);
-	p.begun_at = p.heed_at + members * p.heed_row;
-	p.knocker_at = p.begun_at + size * p.heed_row;
-	p.knocker_row = round_up((members + 63) / 64, 8); /* a line, or whole lines */
-	p.owner_at = p.knocker_at + members * p.knocker_row * sizeof(uint64_t);
-	p.spanned_at = p.owner_at + seats * sizeof(uint32_t);
-	p.pulse_at = round_up(p.spanned_at + members, 64);
-	p.card_at = p.pulse_at + size * sizeof(struct pulse);
-	p.name_at = round_up(p.card_at + size * sizeof(struct job_card), 64);
-	p.front = round_up(p.name_at + TERN_HANDLER_SLOTS * sizeof(struct job_name), PAGE);
-	p.pool_bytes = round_up(sizeof(struct pool), PAGE);
-	p.large_bytes = round_up(sizeof(struct large_block), PAGE);
-	p.spare_bytes = round_up((members + SPARES) * sizeof(struct block), PAGE);
-	p.talk_bytes = sizeof(struct large_talk);
-	p.stats_bytes = round_up(stats_bytes(size), PAGE);
-	p.seat_bytes = round_up(sizeof(struct job_seat), PAGE);
-	p.pool_at = p.front;
-	p.seat_at = p.pool_at + members * p.pool_bytes;
-	p.large_at = p.seat_at + seats * p.seat_bytes;
-	p.stats_at = p.large_at + members * TERN_POOL_BLOCKS * p.large_bytes;
-	p.spare_at = p.stats_at + size * p.stats_bytes;
-	p.span_bytes = round_up(size * sizeof(struct job_span), PAGE);
-	p.span_at = p.spare_at + size * p.spare_bytes;
-	p.outbox_bytes = round_up(JOB_OUTBOX, PAGE);
-	p.outbox_at = p.span_at + members * p.span_bytes;
-	p.region_at = p.outbox_at + size * p.outbox_bytes;
-	p.pair_at = round_up(p.region_at + (size_t)size * JOB_REGION_BYTES, HUGE_PAGE);
-	p.talk_at = p.pair_at + pair_area(size, (uint32_t)members);
-	p.heap_at = p.talk_at + talk_area(size, (uint32_t)members);
-	p.heap_bytes = round_up(heap, HUGE_PAGE);
-	p.bytes = p.heap_at + size * p.heap_bytes;
-	return p;
+	uintptr_t part = (uintptr_t)j->base + *at;
+	*at += round_up(bytes, 64);
+	return (void *)part;
 }
 
-static void job_lay_out(struct job *j, const struct plan *p)
+static void front_lay_out(struct job *j)
 {
-	j->head = (struct job_head *)(void *)j->base;
-	j->rank = (struct job_rank *)(void *)(j->base + p->ranks_at);
-	j->heed = (_Atomic uint8_t *)(void *)(j->base + p->heed_at);
-	j->begun = (_Atomic uint8_t *)(void *)(j->base + p->begun_at);
-	j->knocker = (_Atomic uint64_t *)(void *)(j->base + p->knocker_at);
-	j->owner = (_Atomic uint32_t *)(void *)(j->base + p->owner_at);
-	j->spanned = (_Atomic uint8_t *)(void *)(j->base + p->spanned_at);
-	j->pulse = (struct pulse *)(void *)(j->base + p->pulse_at);
-	j->card = (struct job_card *)(void *)(j->base + p->card_at);
-	j->name = (struct job_name *)(void *)(j->base + p->name_at);
-	j->heed_row = p->heed_row;
-	j->knocker_row = p->knocker_row;
-	j->seat_at = p->seat_at;
-	j->seat_bytes = p->seat_bytes;
-	j->pool_at = p->pool_at;
-	j->pool_bytes = p->pool_bytes;
-	j->large_at = p->large_at;
-	j->large_bytes = p->large_bytes;
-	j->stats_at = p->stats_at;
-	j->stats_bytes = p->stats_bytes;
-	j->spare_at = p->spare_at;
-	j->spare_bytes = p->spare_bytes;
-	j->span_at = p->span_at;
-	j->span_bytes = p->span_bytes;
-	j->outbox_at = p->outbox_at;
-	j->outbox_bytes = p->outbox_bytes;
-	j->region_at = p->region_at;
-	j->pair_at = p->pair_at;
-	j->talk_at = p->talk_at;
-	j->talk_bytes = p->talk_bytes;
-	j->heap_at = p->heap_at;
-	j->heap_bytes = p->heap_bytes;
-	j->bytes = p->bytes;
+	size_t members = (size_t)j->size + j->seats, at = 0;
+	j->heed_row = round_up(members, 64);
+	j->knocker_row = round_up((members + 63) / 64, 8); /* a line, or whole lines */
+	j->head = front_take(j, &at, sizeof *j->head);
+	j->rank = front_take(j, &at, j->size * sizeof *j->rank);
+	j->heed = front_take(j, &at, members * j->heed_row);
+	j->begun = front_take(j, &at, j->size * j->heed_row);
+	j->knocker = front_take(j, &at, members * j->knocker_row * sizeof *j->knocker);
+	j->owner = front_take(j, &at, j->seats * sizeof *j->owner);
+	j->spanned = front_take(j, &at, members);
+	j->pulse = front_take(j, &at, j->size * sizeof *j->pulse);
+	j->card = front_take(j, &at, j->size * sizeof *j->card);
+	j->name = front_take(j, &at, TERN_HANDLER_SLOTS * sizeof *j->name);
+	j->pool_at = round_up(at, PAGE);
+}
+
+/* Where each part lies, from the numbers of ranks and seats and the bytes of a heap alone. */
+static void job_lay_out(struct job *j, uint64_t heap)
+{
+	size_t size = j->size, members = size + j->seats;
+	front_lay_out(j);
+	j->pool_bytes = round_up(sizeof(struct pool), PAGE);
+	j->large_bytes = round_up(sizeof(struct large_block), PAGE);
+	j->spare_bytes = round_up((members + SPARES) * sizeof(struct block), PAGE);
+	j->talk_bytes = sizeof(struct large_talk);
+	j->stats_bytes = round_up(stats_bytes(j->size), PAGE);
+	j->seat_bytes = round_up(sizeof(struct job_seat), PAGE);
+	j->span_bytes = round_up(size * sizeof(struct job_span), PAGE);
+	j->outbox_bytes = round_up(JOB_OUTBOX, PAGE);
+	j->heap_bytes = round_up(heap, HUGE_PAGE);
+	j->seat_at = j->pool_at + members * j->pool_bytes;
+	j->large_at = j->seat_at + j->seats * j->seat_bytes;
+	j->stats_at = j->large_at + members * TERN_POOL_BLOCKS * j->large_bytes;
+	j->spare_at = j->stats_at + size * j->stats_bytes;
+	j->span_at = j->spare_at + size * j->spare_bytes;
+	j->outbox_at = j->span_at + members * j->span_bytes;
+	j->region_at = j->outbox_at + size * j->outbox_bytes;
+	j->pair_at = round_up(j->region_at + size * JOB_REGION_BYTES, HUGE_PAGE);
+	j->talk_at = j->pair_at + pair_area(j->size, (uint32_t)members);
+	j->heap_at = j->talk_at + talk_area(j->size, (uint32_t)members);
+	j->bytes = j->heap_at + size * j->heap_bytes;
 }
 
 static uint64_t number_in(const char *path, const char *format, uint64_t otherwise)
@@ -186,7 +152,8 @@ static int job_map_bytes(struct job *j, int protection)
 	return rc;
 }
 
-static int job_attach(struct job *j, const struct plan *p, int protection)
+/* j->pool_at is the end of the front. */
+static int job_attach(struct job *j, int protection)
 {
 	bool all;
 	int rc = commit_core(&all);
@@ -194,8 +161,8 @@ static int job_attach(struct job *j, const struct plan *p, int protection)
 		rc = job_map_bytes(j, protection);
 	if (rc)
 		return rc;
-	commit_dump(j, p->front, all);
-	job_lay_out(j, p);
+	commit_dump(j, j->pool_at, all);
+	job_lay_out(j, j->heap_bytes);
 	return 0;
 }
 
@@ -225,29 +192,29 @@ static int job_size(const struct job *j)
 
 static int job_make(struct job *j, uint64_t budget, uint64_t heap, bool grant)
 {
-	struct plan p = plan_of(j->size, j->seats, heap);
-	j->bytes = p.bytes;
-	if (budget && budget < p.front)
+	job_lay_out(j, heap);
+	size_t front = j->pool_at;
+	if (budget && budget < front)
 		return error_set(
 			-ENOMEM,
 			"a job of %u ranks needs %zu KiB of memory to begin with and TERN_MEMORY "
 			"allows %llu: raise it",
-			j->size, p.front >> 10, (unsigned long long)budget >> 10);
+			j->size, front >> 10, (unsigned long long)budget >> 10);
 	int rc = job_size(j);
 	if (rc)
 		return rc;
 	char full[CGROUP_TEXT];
-	if (!commit_fits(j, p.front)) {
+	if (!commit_fits(j, front)) {
 		cgroup_tell(&j->cgroup, full);
 		return error_set(-ENOMEM,
 				 "a job of %u ranks needs %zu KiB to begin with, and %s: raise the "
 				 "limit or use fewer ranks",
-				 j->size, p.front >> 10, full);
+				 j->size, front >> 10, full);
 	}
-	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
+	if (fallocate(j->fd, 0, 0, (off_t)front) != 0)
 		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s",
-				 p.front >> 10, j->size, strerror(errno));
-	rc = job_attach(j, &p, PROT_READ | PROT_WRITE);
+				 front >> 10, j->size, strerror(errno));
+	rc = job_attach(j, PROT_READ | PROT_WRITE);
 	if (rc)
 		return rc;
 	*j->head = (struct job_head){
@@ -262,7 +229,7 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap, bool grant)
 	j->head->grant = grant;
 	j->head->cores = cpu_count();
 	j->head->budget = budget ? budget : budget_by_default(&j->cgroup);
-	atomic_store(&j->head->committed, p.front);
+	atomic_store(&j->head->committed, front);
 	return job_identity_make(&j->head->id, j->head->key);
 }
 
@@ -323,8 +290,8 @@ void job_identify(struct job *j, uint64_t id, const uint8_t key[JOB_KEY])
 	memcpy(j->head->key, key, JOB_KEY);
 }
 
-/* The plan is made once: what the memory says may change when it has been checked. */
-static int job_check(struct job *j, int fd, struct plan *p)
+/* Lays it out from a copy: what the memory says may change when it has been checked. */
+static int job_check(struct job *j, int fd)
 {
 	struct job_head head;
 	struct stat st;
@@ -347,8 +314,7 @@ static int job_check(struct job *j, int fd, struct plan *p)
 			head.size, (unsigned long long)head.heap);
 	j->size = head.size;
 	j->seats = head.seats;
-	*p = plan_of(head.size, head.seats, head.heap);
-	j->bytes = p->bytes;
+	job_lay_out(j, head.heap);
 	/* A network may keep something of its own behind it. */
 	if (fstat(fd, &st) != 0 || (size_t)st.st_size < j->bytes)
 		return error_set(-EINVAL, "the job's memory has %lld bytes instead of %zu",
@@ -358,11 +324,10 @@ static int job_check(struct job *j, int fd, struct plan *p)
 
 static int job_map_as(struct job *j, int fd, int protection)
 {
-	struct plan p = { 0 };
 	*j = (struct job){ .fd = fd };
 	cgroup_find(&j->cgroup);
-	int rc = job_check(j, fd, &p);
-	return rc ? rc : job_attach(j, &p, protection);
+	int rc = job_check(j, fd);
+	return rc ? rc : job_attach(j, protection);
 }
 
 int job_map(struct job *j, int fd)
@@ -398,17 +363,17 @@ void job_forget(struct job *j)
 
 void job_needs(uint32_t size, struct job_needs *needs)
 {
-	uint32_t seats = 0;
-	seats_wanted(&seats); /* where it is wrong, opening says so */
-	struct plan p = plan_of(size, seats, 0);
+	struct job j = { .size = size };
+	seats_wanted(&j.seats); /* where it is wrong, opening says so */
+	job_lay_out(&j, 0);
 	uint64_t pairs = (uint64_t)size * (size - 1);
 	uint64_t neighbours = size < 3 ? pairs : (uint64_t)size * 2;
-	needs->start = p.front;
-	uint64_t open = p.front + size * round_up(SPARES * sizeof(struct block), PAGE),
-		 pools = size * p.pool_bytes;
+	needs->start = j.pool_at;
+	uint64_t open = j.pool_at + size * round_up(SPARES * sizeof(struct block), PAGE),
+		 pools = size * j.pool_bytes;
 	needs->few_words = open + pairs / 2 * PAGE;
-	needs->neighbours = open + pools + neighbours / 2 * PAGE + neighbours * p.talk_bytes;
-	needs->all_pairs = needs->few_words + pools + pairs * p.talk_bytes;
+	needs->neighbours = open + pools + neighbours / 2 * PAGE + neighbours * j.talk_bytes;
+	needs->all_pairs = needs->few_words + pools + pairs * j.talk_bytes;
 }
 
 size_t job_spare_at(const struct job *j, uint32_t rank)

@@ -12,11 +12,6 @@
 
 #include <string.h>
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 uint64_t controller_send_cost(const struct machine *m, const struct travel *t)
 {
 	const struct profile *p = &m->profile;

@@ -8,19 +8,13 @@
  */
 #include "net/sim/machine/network.h"
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* From its head to its tail. */
 static uint64_t length(const struct machine *m, const struct travel *t)
 {
 	return later(t->hold, t->size * m->profile.gap_byte);
 }
 
-/* When it leaves; the way into the network is taken until then and for a gap. */
-static uint64_t leave(struct machine *m, const struct travel *t)
+uint64_t flat_leave(struct machine *m, const struct travel *t)
 {
 	struct node *n = &m->node[t->src];
 	uint64_t at = later(m->shared->clock, n->free);
@@ -29,15 +23,10 @@ static uint64_t leave(struct machine *m, const struct travel *t)
 	return at;
 }
 
-static uint64_t least(const struct profile *p)
-{
-	return p->latency;
-}
-
 static void logp_inject(struct machine *m, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
-	uint64_t at = leave(m, t) + m->profile.latency + length(m, t);
+	uint64_t at = flat_leave(m, t) + m->profile.latency + length(m, t);
 	event_network(m, at, EVENT_ARRIVE, i, 0);
 }
 
@@ -46,7 +35,7 @@ static void crossbar_inject(struct machine *m, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
 	struct node *n = &m->node[t->dst];
-	uint64_t head = leave(m, t) + m->profile.latency, at = later(head, n->drained);
+	uint64_t head = flat_leave(m, t) + m->profile.latency, at = later(head, n->drained);
 	use_serve(use_node(m, t->dst, USE_OUT), at - head, m->profile.gap + length(m, t));
 	at += length(m, t);
 	n->drained = at + m->profile.gap;
@@ -55,12 +44,10 @@ static void crossbar_inject(struct machine *m, uint32_t i)
 
 const struct sim_network logp_network = { .name = "logp",
 					  .meaning = "LogP and LogGP: latency, gap, gap_byte",
-					  .least = least,
 					  .inject = logp_inject };
 
 const struct sim_network crossbar_network = {
 	.name = "crossbar",
 	.meaning = "as logp, and packets to one node wait for each other",
-	.least = least,
 	.inject = crossbar_inject
 };

@@ -14,19 +14,6 @@
 #include "base/error.h"
 #include "net/sim/machine/network.h"
 
-/* Equal links, one of which a packet takes, and the vertex behind them. */
-struct step {
-	uint32_t link, links, to;
-};
-
-/* Where a packet that is at vertex `at` goes. */
-typedef struct step route(const struct machine *m, uint32_t at, const struct travel *t);
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* -- Moving ------------------------------------------------------------------------------------ */
 
 /* When each link is free, ps. */
@@ -38,12 +25,8 @@ static uint64_t *links_of(const struct machine *m)
 static void hops_inject(struct machine *m, uint32_t i)
 {
 	struct travel *t = &m->travel[i];
-	struct node *n = &m->node[t->src];
-	uint64_t at = later(m->shared->clock, n->free);
-	n->free = at + m->profile.gap + t->size * m->profile.gap_byte;
-	use_serve(use_node(m, t->src, USE_IN), at - m->shared->clock, n->free - at);
 	t->mine[0] = t->src;
-	event_network(m, at + m->profile.latency, EVENT_NETWORK, i, 0);
+	event_network(m, flat_leave(m, t) + m->profile.latency, EVENT_NETWORK, i, 0);
 }
 
 /* The way out of the network carries one packet at a time. */
@@ -58,7 +41,7 @@ static void hops_leave(struct machine *m, uint32_t i)
 	event_network(m, at, EVENT_ARRIVE, i, 0);
 }
 
-static uint64_t *link_earliest(struct machine *m, const struct step *s)
+static uint64_t *link_earliest(struct machine *m, const struct hop *s)
 {
 	uint64_t *best = &links_of(m)[s->link];
 	for (uint32_t i = 1; i < s->links; i++)
@@ -68,10 +51,10 @@ static uint64_t *link_earliest(struct machine *m, const struct step *s)
 }
 
 /* The head of a packet has come to the vertex mine[0]. */
-static void hops_go_on(struct machine *m, uint32_t i, route *next)
+static void hops_go_on(struct machine *m, uint32_t i)
 {
 	struct travel *t = &m->travel[i];
-	struct step s = next(m, (uint32_t)t->mine[0], t);
+	struct hop s = m->net->next(m, (uint32_t)t->mine[0], t);
 	uint64_t *free = link_earliest(m, &s);
 	uint64_t start = later(m->shared->clock, *free);
 	*free = start + t->size * m->profile.gap_byte;
@@ -81,18 +64,18 @@ static void hops_go_on(struct machine *m, uint32_t i, route *next)
 	event_network(m, start + (s.to == t->dst ? 0 : m->profile.hop), EVENT_NETWORK, i, 0);
 }
 
-static void hops_happen(struct machine *m, const struct event *e, route *next)
+static void hops_happen(struct machine *m, const struct event *e)
 {
 	const struct travel *t = &m->travel[e->what];
 	if (t->mine[0] == t->dst)
 		hops_leave(m, e->what);
 	else
-		hops_go_on(m, e->what, next);
+		hops_go_on(m, e->what);
 }
 
-static uint64_t least(const struct profile *p)
+static size_t hops_bytes(const struct profile *p, uint32_t nodes)
 {
-	return p->latency;
+	return network_named(p->network)->links(nodes) * sizeof(uint64_t);
 }
 
 /* -- Torus: nodes in rows of `width`, first along the row -------------------------------------- */
@@ -123,16 +106,16 @@ static uint32_t circle_step(uint32_t at, uint32_t to, uint32_t n, uint32_t *dire
 	return *direction ? (at + n - 1) % n : (at + 1) % n;
 }
 
-static struct step torus_next(const struct machine *m, uint32_t at, const struct travel *t)
+static struct hop torus_next(const struct machine *m, uint32_t at, const struct travel *t)
 {
 	uint32_t n = m->shared->nodes, w = m->width, way;
 	uint32_t x = at % w, y = at / w, dx = t->dst % w;
 	if (x != dx) {
 		uint32_t to = circle_step(x, dx, w, &way);
-		return (struct step){ 4 * at + way, 1, y * w + to };
+		return (struct hop){ 4 * at + way, 1, y * w + to };
 	}
 	uint32_t to = circle_step(y, t->dst / w, n / w, &way);
-	return (struct step){ 4 * at + 2 + way, 1, to * w + x };
+	return (struct hop){ 4 * at + 2 + way, 1, to * w + x };
 }
 
 /* -- Hypercube: e-cube, the lowest bit that differs first ------------------------------------- */
@@ -147,11 +130,11 @@ static int cube_judge(const struct profile *p, uint32_t nodes)
 	return error_set(-EINVAL, "a hypercube has 1, 2, 4, 8, ... nodes, not %u", nodes);
 }
 
-static struct step cube_next(const struct machine *m, uint32_t at, const struct travel *t)
+static struct hop cube_next(const struct machine *m, uint32_t at, const struct travel *t)
 {
 	uint32_t bit = (uint32_t)__builtin_ctz(at ^ t->dst);
 	(void)m;
-	return (struct step){ CUBE_MOST * at + bit, 1, at ^ 1u << bit };
+	return (struct hop){ CUBE_MOST * at + bit, 1, at ^ 1u << bit };
 }
 
 /*
@@ -186,19 +169,19 @@ static uint32_t tree_level_first(uint32_t nodes, uint32_t level)
 }
 
 /* The links between vertex `number` of `level` and its parent. */
-static struct step tree_edge(uint32_t nodes, uint32_t level, uint32_t number, bool down)
+static struct hop tree_edge(uint32_t nodes, uint32_t level, uint32_t number, bool down)
 {
 	uint32_t many = tree_links_up(level), all = many << 2 * (tree_levels(nodes) - level);
-	return (struct step){ .link = tree_level_first(nodes, level) + (down ? all : 0) +
-				      number * many,
-			      .links = many };
+	return (struct hop){ .link = tree_level_first(nodes, level) + (down ? all : 0) +
+				     number * many,
+			     .links = many };
 }
 
-static struct step tree_next(const struct machine *m, uint32_t at, const struct travel *t)
+static struct hop tree_next(const struct machine *m, uint32_t at, const struct travel *t)
 {
 	uint32_t nodes = m->shared->nodes, level = at >> LEVEL, number = at & ((1u << LEVEL) - 1);
 	bool down = level && t->dst >> 2 * level == number;
-	struct step s;
+	struct hop s;
 	if (!down) {
 		s = tree_edge(nodes, level, number, false);
 		s.to = (level + 1) << LEVEL | number >> 2;
@@ -212,19 +195,12 @@ static struct step tree_next(const struct machine *m, uint32_t at, const struct 
 
 /* -- The networks ------------------------------------------------------------------------------ */
 
-static uint32_t torus_links(const struct profile *p, uint32_t nodes)
+uint32_t grid_links(uint32_t nodes)
 {
-	(void)p;
 	return 4 * nodes;
 }
 
-static size_t torus_bytes(const struct profile *p, uint32_t nodes)
-{
-	return torus_links(p, nodes) * sizeof(uint64_t);
-}
-
-/* Right, left, down, up. */
-static bool torus_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
+bool grid_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
 {
 	uint32_t at = link / 4, w = m->width, h = m->shared->nodes / w, x = at % w, y = at / w;
 	const uint32_t next[4] = { y * w + (x + 1) % w, y * w + (x + w - 1) % w,
@@ -234,20 +210,9 @@ static bool torus_ends(const struct machine *m, uint32_t link, uint32_t *from, u
 	return true;
 }
 
-static void torus_happen(struct machine *m, const struct event *e)
+static uint32_t cube_links(uint32_t nodes)
 {
-	hops_happen(m, e, torus_next);
-}
-
-static uint32_t cube_links(const struct profile *p, uint32_t nodes)
-{
-	(void)p;
 	return CUBE_MOST * nodes;
-}
-
-static size_t cube_bytes(const struct profile *p, uint32_t nodes)
-{
-	return cube_links(p, nodes) * sizeof(uint64_t);
 }
 
 static bool cube_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
@@ -257,20 +222,9 @@ static bool cube_ends(const struct machine *m, uint32_t link, uint32_t *from, ui
 	return *to < m->shared->nodes;
 }
 
-static void cube_happen(struct machine *m, const struct event *e)
+static uint32_t tree_links(uint32_t nodes)
 {
-	hops_happen(m, e, cube_next);
-}
-
-static uint32_t tree_links(const struct profile *p, uint32_t nodes)
-{
-	(void)p;
 	return tree_level_first(nodes, tree_levels(nodes));
-}
-
-static size_t tree_bytes(const struct profile *p, uint32_t nodes)
-{
-	return tree_links(p, nodes) * sizeof(uint64_t);
 }
 
 static bool tree_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
@@ -287,37 +241,32 @@ static bool tree_ends(const struct machine *m, uint32_t link, uint32_t *from, ui
 	return true;
 }
 
-static void tree_happen(struct machine *m, const struct event *e)
-{
-	hops_happen(m, e, tree_next);
-}
-
 const struct sim_network torus_network = { .name = "torus",
 					   .meaning = "packets, rows of `width` closed to circles",
 					   .judge = grid_judge,
-					   .least = least,
-					   .bytes = torus_bytes,
-					   .links = torus_links,
-					   .ends = torus_ends,
+					   .bytes = hops_bytes,
+					   .links = grid_links,
+					   .ends = grid_ends,
 					   .inject = hops_inject,
-					   .happen = torus_happen };
+					   .next = torus_next,
+					   .happen = hops_happen };
 
 const struct sim_network hypercube_network = { .name = "hypercube",
 					       .meaning = "packets, e-cube routing",
 					       .judge = cube_judge,
-					       .least = least,
-					       .bytes = cube_bytes,
+					       .bytes = hops_bytes,
 					       .links = cube_links,
 					       .ends = cube_ends,
 					       .inject = hops_inject,
-					       .happen = cube_happen };
+					       .next = cube_next,
+					       .happen = hops_happen };
 
 const struct sim_network fattree_network = { .name = "fattree",
 					     .meaning = "packets, four children a switch, as the "
 							"CM-5",
-					     .least = least,
-					     .bytes = tree_bytes,
+					     .bytes = hops_bytes,
 					     .links = tree_links,
 					     .ends = tree_ends,
 					     .inject = hops_inject,
-					     .happen = tree_happen };
+					     .next = tree_next,
+					     .happen = hops_happen };

@@ -32,7 +32,7 @@ enum part {
 static void parts_place(size_t at[PARTS + 1], const struct profile *p, uint32_t nodes)
 {
 	const struct sim_network *n = network_of(p);
-	const size_t used = (size_t)nodes * USE_NODE + (n->links ? n->links(p, nodes) : 0);
+	const size_t used = (size_t)nodes * USE_NODE + (n->links ? n->links(nodes) : 0);
 	const size_t bytes[PARTS] = {
 		[0] = sizeof(struct shared),
 		[PART_NODES] = nodes * sizeof(struct node),
@@ -84,7 +84,7 @@ void machine_lay(struct machine *m, void *base, uint32_t nodes)
 	m->bytes = at[PARTS];
 	m->self = m->woken = NOTHING;
 	m->controller = controller_named(m->profile.controller);
-	m->least = m->net->least ? m->net->least(&m->profile) : 0;
+	m->least = m->net->least ? m->net->least(&m->profile) : m->profile.latency;
 	m->ahead = least_send(m) + m->least;
 }
 

@@ -31,6 +31,11 @@
 
 enum { PS_NS = 1000 };
 
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 enum event_kind {
 	EVENT_RESUME,  /* process `what` goes on, if it still waits for the `stamp`th time */
 	EVENT_INJECT,  /* packet `what` leaves its node; `stamp`: its jitter is over */

@@ -536,23 +536,6 @@ static bool mesh_overtakes(const struct profile *p)
 	return way_sets(p) > 1;
 }
 
-static uint32_t mesh_links(const struct profile *p, uint32_t nodes)
-{
-	(void)p;
-	return nodes * PORT_IN;
-}
-
-static bool mesh_ends(const struct machine *m, uint32_t link, uint32_t *from, uint32_t *to)
-{
-	uint32_t w = m->width, h = m->shared->nodes / w, at = link / PORT_IN;
-	uint32_t x = at % w, y = at / w;
-	const uint32_t next[PORT_IN] = { y * w + (x + 1) % w, y * w + (x + w - 1) % w,
-					 (y + 1) % h * w + x, (y + h - 1) % h * w + x };
-	*from = at;
-	*to = next[link % PORT_IN];
-	return true;
-}
-
 static void mesh_observe(struct machine *m)
 {
 	struct mesh_view v = mesh_view(m);
@@ -586,8 +569,8 @@ const struct sim_network mesh_network = { .name = "mesh",
 					  .overtakes = mesh_overtakes,
 					  .bytes = mesh_bytes,
 					  .init = mesh_init,
-					  .links = mesh_links,
-					  .ends = mesh_ends,
+					  .links = grid_links,
+					  .ends = grid_ends,
 					  .observe = mesh_observe,
 					  .inject = mesh_inject,
 					  .happen = mesh_happen,

@@ -249,31 +249,9 @@ static int profile_defaults(struct profile *p, const char *name)
 	return 0;
 }
 
-static int profile_built_in(struct profile *p, const struct profile_text *t)
-{
-	char line[256], where[64];
-	unsigned number = 1;
-	for (const char *at = t->text; *at; number++) {
-		size_t len = strcspn(at, "\n");
-		snprintf(line, sizeof line, "%.*s", (int)len, at);
-		snprintf(where, sizeof where, "profile %s, line %u", t->name, number);
-		int rc = profile_set(p, line, where);
-		if (rc)
-			return rc;
-		at += len + (at[len] == '\n');
-	}
-	return 0;
-}
-
-static int profile_file(struct profile *p, const char *name)
+static int profile_read(struct profile *p, FILE *f, const char *name)
 {
 	char line[300], where[160];
-	FILE *f = fopen(name, "r");
-	if (!f)
-		return error_set(-errno,
-				 "the profile '%s' is none of those that are built in, and no "
-				 "file that can be read: %s; `tern sim --profiles` lists the first",
-				 name, strerror(errno));
 	int rc = 0;
 	for (unsigned number = 1; !rc && fgets(line, sizeof line, f); number++) {
 		snprintf(where, sizeof where, "%s:%u", name, number);
@@ -285,13 +263,20 @@ static int profile_file(struct profile *p, const char *name)
 
 static int profile_named(struct profile *p, const char *name)
 {
+	const struct profile_text *t = profile_text;
 	int rc = profile_defaults(p, name);
 	if (rc)
 		return rc;
-	for (const struct profile_text *t = profile_text; t->name; t++)
-		if (strcmp(t->name, name) == 0)
-			return profile_built_in(p, t);
-	return profile_file(p, name);
+	while (t->name && strcmp(t->name, name) != 0)
+		t++;
+	FILE *f = t->name ? fmemopen((char *)(uintptr_t)t->text, strlen(t->text), "r")
+			  : fopen(name, "r");
+	if (f)
+		return profile_read(p, f, name);
+	return error_set(-errno,
+			 "the profile '%s' is none of those that are built in, and no "
+			 "file that can be read: %s; `tern sim --profiles` lists the first",
+			 name, strerror(errno));
 }
 
 int profile_load(struct profile *p, const char *text)

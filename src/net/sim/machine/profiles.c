@@ -30,6 +30,29 @@
 	"channel_flits = 4\n"                                                          \
 	"header = 8 # two flits\n"
 
+/* Both CM-5s: they differ in what their network promises. */
+#define CM5                                                                 \
+	"network = fattree\n"                                               \
+	"cycle = 30.3ns\n"                                                  \
+	"send_request = 1.5us\n"                                            \
+	"send_reply = 1.3us\n"                                              \
+	"receive = 1.6us\n"                                                 \
+	"poll = 0.7us\n"                                                    \
+	"latency = 0\n"                                                     \
+	"hop = 0.8us # the table has 8 cycles beside that, which is less\n" \
+	"gap = 0\n"                                                         \
+	"gap_byte = 30ns # injection and one hop take 1.4 us\n"             \
+	"header = 20\n"
+
+/* The processor and network of both iPSC/860s. */
+#define IPSC860                 \
+	"network = hypercube\n" \
+	"cycle = 25ns\n"        \
+	"poll = 1us\n"          \
+	"latency = 25us\n"      \
+	"gap = 0\n"             \
+	"gap_byte = 357ns # 2.8 MB/s\n"
+
 const struct profile_text profile_text[] = {
 	{ "cluster", "a cluster of today: about 1 us between processes, 25 GB/s a node",
 	  "network = crossbar\n"
@@ -52,58 +75,24 @@ const struct profile_text profile_text[] = {
 	  "gap = 0\n"
 	  "gap_byte = 0.45us\n"
 	  "header = 13 # three words and a byte that ends the message\n" },
-	{ "cm5", "CM-5 with CMAM (von Eicken, table 4-7)",
-	  "network = fattree\n"
-	  "cycle = 30.3ns\n"
-	  "send_request = 1.5us\n"
-	  "send_reply = 1.3us\n"
-	  "receive = 1.6us\n"
-	  "poll = 0.7us\n"
-	  "latency = 0\n"
-	  "hop = 0.8us # the table has 8 cycles beside that, which is less\n"
-	  "gap = 0\n"
-	  "gap_byte = 30ns # injection and one hop take 1.4 us\n"
-	  "header = 20\n" },
+	{ "cm5", "CM-5 with CMAM (von Eicken, table 4-7)", CM5 },
 	{ "cm5-cr", "the same with compressionless routing: order, room, fault tolerance",
-	  "network = fattree\n"
-	  "cycle = 30.3ns\n"
-	  "send_request = 1.5us\n"
-	  "send_reply = 1.3us\n"
-	  "receive = 1.6us\n"
-	  "poll = 0.7us\n"
-	  "latency = 0\n"
-	  "hop = 0.8us\n"
-	  "gap = 0\n"
-	  "gap_byte = 30ns\n"
-	  "header = 20\n"
-	  "order = 1\n"
-	  "room = 1\n"
-	  "tolerant = 1\n" },
+	  CM5 "room = 1\n"
+	      "tolerant = 1\n" },
 	{ "ipsc860", "iPSC/860 with typed messages (Rosing and Saltz)",
-	  "network = hypercube\n"
-	  "cycle = 25ns\n"
-	  "send_request = 25us # half of the software's 50 us\n"
-	  "send_reply = 25us\n"
-	  "receive = 25us\n"
-	  "poll = 1us\n"
-	  "latency = 25us\n"
-	  "gap = 0\n"
-	  "gap_byte = 357ns # 2.8 MB/s\n" },
+	  IPSC860 "send_request = 25us # half of the software's 50 us\n"
+		  "send_reply = 25us\n"
+		  "receive = 25us\n" },
 	{ "dual", "iPSC/860 with the communication processor that Rosing and Saltz propose",
-	  "network = hypercube\n"
+	  IPSC860
 	  "controller = dual\n"
-	  "cycle = 25ns\n"
 	  "command = 4cycles # assumed, as are the next six: a few writes to a buffer or a port\n"
 	  "command_block = 8cycles\n"
 	  "send_request = 4cycles\n"
 	  "send_reply = 4cycles\n"
 	  "send_word = 1cycles\n"
 	  "receive = 20cycles # a look into both buffers, and the call of a procedure\n"
-	  "receive_word = 1cycles\n"
-	  "poll = 1us\n"
-	  "latency = 25us\n"
-	  "gap = 0\n"
-	  "gap_byte = 357ns # 2.8 MB/s\n" },
+	  "receive_word = 1cycles\n" },
 	{ "paragon", "Paragon, a mesh of flits, with typed messages (Rosing and Saltz)",
 	  "network = mesh\n"
 	  "cycle = 20ns\n"

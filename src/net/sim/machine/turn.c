@@ -316,11 +316,6 @@ static bool all_look_in_vain(const struct machine *m, uint64_t now)
 	return !m->shared->underway || (m->net->stands && m->net->stands(m));
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 bool turn_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due)
 {
 	struct process *p = self(m);

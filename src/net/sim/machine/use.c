@@ -28,7 +28,7 @@ struct use *use_link(const struct machine *m, uint32_t link)
 void use_each(struct machine *m, void (*each)(void *to, const struct use_row *row), void *to)
 {
 	const uint32_t nodes = m->shared->nodes;
-	const uint32_t links = m->net->links ? m->net->links(&m->profile, nodes) : 0;
+	const uint32_t links = m->net->links ? m->net->links(nodes) : 0;
 	if (m->net->observe)
 		m->net->observe(m);
 	for (uint32_t i = 0; i < nodes * USE_NODE; i++)
