@@ -139,18 +139,3 @@ int boot_find(struct boot *b, const tern_options *o, bool (*fabric)(void))
 	fcntl(b->fd, F_SETFD, FD_CLOEXEC);
 	return 0;
 }
-
-void boot_abort(int status)
-{
-	join_abort(status);
-}
-
-void boot_left(void)
-{
-	join_leave();
-}
-
-void boot_left_gathered(struct job *job, uint32_t rank)
-{
-	join_leave_gathered(job, rank);
-}

@@ -31,7 +31,11 @@ int boot_find(struct boot *b, const tern_options *o, bool (*fabric)(void));
  */
 void boot_abort(int status);
 
-/* The endpoint of a rank that was launched is closed. Another one can still be opened. */
+/*
+ * The endpoint of a rank that was launched is closed. Another one can still be opened. Lets go of
+ * the process manager, unless MPI in this process uses it or may come to: then that is done when
+ * the process returns from main(), or by MPI.
+ */
 void boot_left(void);
 /* The same in a job that was gathered: `rank` has left it for good. */
 void boot_left_gathered(struct job *job, uint32_t rank);

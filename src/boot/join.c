@@ -336,7 +336,7 @@ static void manager_leave(bool returning)
 	kept.manager = NULL;
 }
 
-void join_leave(void)
+void boot_left(void)
 {
 	manager_leave(false);
 }
@@ -346,7 +346,7 @@ static void join_return(void)
 	manager_leave(true);
 }
 
-void join_abort(int status)
+void boot_abort(int status)
 {
 	if (kept.pid == getpid() && kept.manager)
 		pmi_abort(status);
@@ -471,7 +471,7 @@ int join_gathered(const tern_options *o, struct boot *b, bool (*fabric)(void))
 }
 
 /* Nobody opens this job again: its link need not wait for the end of this process. */
-void join_leave_gathered(struct job *job, uint32_t rank)
+void boot_left_gathered(struct job *job, uint32_t rank)
 {
 	job_rank_ended(job, rank, 0);
 	link_settle(job, rank);

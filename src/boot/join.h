@@ -36,15 +36,4 @@ int join_through(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(void)
  */
 int join_gathered(const tern_options *o, struct boot *b, bool (*fabric)(void));
 
-/* See boot_abort(). */
-void join_abort(int status);
-
-/*
- * The endpoint is closed. Lets go of the process manager, unless MPI in this process uses it or may
- * come to: then that is done when the process returns from main(), or by MPI.
- */
-void join_leave(void);
-/* The same in a job that was joined by join_gathered(). */
-void join_leave_gathered(struct job *job, uint32_t rank);
-
 #endif

@@ -117,9 +117,9 @@ TEST(a_manager_that_counts_is_closed_with_the_endpoint_and_once)
 	CHECK_IS(join(&counting), 0); /* a later session finds what the first one found */
 	CHECK_IS(manager->opened, 1);
 	CHECK_IS(manager->closed, 0);
-	join_leave();
+	boot_left();
 	CHECK_IS(manager->closed, 1);
-	join_leave();
+	boot_left();
 	CHECK_IS(manager->closed, 1);
 }
 
@@ -130,14 +130,14 @@ TEST(a_manager_that_somebody_else_has_open_is_given_back_at_once)
 	manager->open_already = true;
 	CHECK_IS(join(&counting), 0);
 	CHECK_IS(manager->closed, 1);
-	join_leave();
+	boot_left();
 	CHECK_IS(manager->closed, 1);
 }
 
 static void join_counting(void)
 {
 	CHECK_IS(join(&counting), 0);
-	join_leave();
+	boot_left();
 	CHECK_IS(manager->closed, 0); /* MPI may still want it */
 }
 
@@ -150,8 +150,8 @@ TEST(a_manager_is_kept_for_an_mpi_that_has_not_begun_until_the_process_returns)
 
 static void leave_in_a_fork(void)
 {
-	join_leave();
-	join_abort(5);
+	boot_left();
+	boot_abort(5);
 }
 
 TEST(a_process_that_was_forked_closes_and_ends_nothing)
@@ -162,12 +162,12 @@ TEST(a_process_that_was_forked_closes_and_ends_nothing)
 	in_a_child(leave_in_a_fork);
 	CHECK_IS(manager->closed, 0);
 	CHECK_IS(manager->aborted, 0);
-	join_abort(6);
+	boot_abort(6);
 	CHECK_IS(manager->aborted, 6);
-	join_leave();
+	boot_left();
 	CHECK_IS(manager->closed, 1);
 	manager->aborted = 0;
-	join_abort(7); /* it is not open any more */
+	boot_abort(7); /* it is not open any more */
 	CHECK_IS(manager->aborted, 0);
 }
 
@@ -177,7 +177,7 @@ static void join_plain(void)
 {
 	CHECK_IS(join(&plain), 0);
 	CHECK_IS(manager->closed, 0);
-	join_leave();
+	boot_left();
 	CHECK_IS(manager->closed, 0);
 }
 
@@ -231,7 +231,7 @@ TEST(ranks_that_there_cannot_be_are_refused_and_the_manager_is_closed)
 	manager->rank = 1;
 	CHECK_IS(join(&counting), -EPROTO);
 	CHECK(strstr(tern_strerror(-EPROTO), "TEST-PMI says that this is rank 1 of 1"));
-	join_leave();
+	boot_left();
 	CHECK_IS(manager->closed, 1);
 	manager->rank = 0;
 	manager->size = TERN_RANKS_MAX + 1;

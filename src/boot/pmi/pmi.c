@@ -2,6 +2,7 @@
 /* Joins a job through whichever process manager there is, and exchanges cards. */
 #include "boot/pmi/pmi.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,6 +28,25 @@ const struct pmi_ops *const pmi_table[PMI_PROTOCOLS] = { &pmix_ops, &pmi1_ops, &
 static void card_key(char *text, size_t room, const char *key, uint32_t rank)
 {
 	snprintf(text, room, "tern-%s-%u", key, rank);
+}
+
+bool pmi_load(void **library, const char *file, int flags, const char *const *names,
+	      void *functions, const char *todo, char *why, size_t len)
+{
+	if (!*library && !(*library = dlopen(file, flags))) {
+		snprintf(why, len, "%s cannot be loaded (%s): %s", file, dlerror(), todo);
+		return false;
+	}
+	for (size_t i = 0; names[i]; i++) {
+		void *found = dlsym(*library, names[i]);
+		if (!found) {
+			snprintf(why, len, "%s lacks %s: %s", file, names[i], todo);
+			return false;
+		}
+		/* The pointer of a function, which C does not convert. */
+		memcpy((char *)functions + i * sizeof found, &found, sizeof found);
+	}
+	return true;
 }
 
 /* -- In a thread of its own ---------------------------------------------------------------- */
@@ -183,9 +203,17 @@ static int call_wait(struct call *c, struct liveness *liveness,
 
 /* -- Opening -------------------------------------------------------------------------------- */
 
+int pmi_begin(const struct pmi_ops *pmi, uint32_t *rank, uint32_t *size)
+{
+	char why[300];
+	if (!pmi_usable(pmi, why, sizeof why))
+		return error_set(-ENOTSUP, "%s", why);
+	return pmi->open(rank, size);
+}
+
 static int open_make(struct call *c)
 {
-	return c->pmi->open(&c->rank, &c->size);
+	return pmi_begin(c->pmi, &c->rank, &c->size);
 }
 
 static void open_warn(const struct call *c, uint64_t seconds)

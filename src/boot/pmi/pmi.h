@@ -31,10 +31,10 @@ struct pmi_ops {
 	 */
 	bool counts;
 
-	/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
+	/* See pmi_usable(); NULL: it can. */
 	bool (*usable)(char *why, size_t len);
 
-	/* The rest returns 0, or a negative code with a sentence. */
+	/* The rest returns 0, or a negative code with a sentence, and is called if it is usable. */
 	int (*open)(uint32_t *rank, uint32_t *size);
 	int (*put)(const char *key, const char *value);
 	int (*fence)(void); /* what everybody has put can be got behind it */
@@ -59,6 +59,15 @@ struct pmi_ops {
 /* In the order in which they are asked. */
 enum { PMI_PROTOCOLS = 3 };
 extern const struct pmi_ops *const pmi_table[PMI_PROTOCOLS];
+
+/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
+static inline bool pmi_usable(const struct pmi_ops *pmi, char *why, size_t len)
+{
+	return !pmi->usable || pmi->usable(why, len);
+}
+
+/* Opens a client, or says why it is not usable. */
+int pmi_begin(const struct pmi_ops *pmi, uint32_t *rank, uint32_t *size);
 
 /*
  * Opens the conversation, once in a process. Fails, beside what the manager says, when the manager
@@ -89,6 +98,14 @@ bool pmi_waits(void);
  */
 void pmi_abort_prepare(const struct pmi_ops *pmi);
 void pmi_abort(int status);
+
+/*
+ * For a client: loads the library `file`, as dlopen() does with `flags`, unless *library is loaded
+ * already, and writes the functions of these names, up to a NULL, into the pointers that
+ * `functions` begins with. False: what stood in the way, and `todo`, are in `why`.
+ */
+bool pmi_load(void **library, const char *file, int flags, const char *const *names,
+	      void *functions, const char *todo, char *why, size_t len);
 
 bool pmi_slurm_neighbours(char *list, size_t len);
 extern const struct pmi_ops pmix_ops, pmi1_ops, pmi_slurm_ops;

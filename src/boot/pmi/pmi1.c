@@ -27,12 +27,6 @@ static struct {
 	char line[LINE_MAX_BYTES];
 } pmi1 = { .fd = -1 };
 
-static bool pmi1_usable(char *why, size_t len)
-{
-	(void)why, (void)len;
-	return true;
-}
-
 static int pmi1_broken(const char *what)
 {
 	return error_set(-EPROTO, "PMI_FD=%s: %s; the launcher does not speak PMI-1 there",
@@ -195,7 +189,6 @@ const struct pmi_ops pmi1_ops = {
 	.starters = "an mpiexec or srun --mpi=pmi2",
 	.sign = "PMI_FD",
 	.count = "PMI_SIZE",
-	.usable = pmi1_usable,
 	.open = pmi1_open,
 	.put = pmi1_put,
 	.fence = pmi1_fence,

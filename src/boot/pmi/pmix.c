@@ -18,10 +18,8 @@
 
 #include "base/error.h"
 
-#define LIBRARY "libpmix.so.2" /* of PMIx 3, 4 and 5 */
-
+/* Of PMIx 3, 4 and 5; first the functions, as pmi_load() has them. */
 static struct {
-	void *library;
 	__typeof__(PMIx_Init) *init;
 	__typeof__(PMIx_Initialized) *initialized;
 	__typeof__(PMIx_Finalize) *finalize;
@@ -31,40 +29,18 @@ static struct {
 	__typeof__(PMIx_Get) *get;
 	__typeof__(PMIx_Abort) *abort;
 	__typeof__(PMIx_Error_string) *error_string;
+	void *library;
 	pmix_proc_t self;
 } pmix;
 
-static bool pmix_symbol(void *to, const char *name, char *why, size_t len)
-{
-	void *found = dlsym(pmix.library, name);
-	if (!found) {
-		snprintf(why, len, "%s lacks %s: install PMIx 3 or newer (Debian: libpmix2)",
-			 LIBRARY, name);
-		return false;
-	}
-	memcpy(to, &found, sizeof found);
-	return true;
-}
-
 static bool pmix_usable(char *why, size_t len)
 {
-	if (!pmix.library)
-		pmix.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!pmix.library) {
-		snprintf(why, len,
-			 "the PMIx library cannot be loaded (%s): install it (Debian: libpmix2)",
-			 dlerror());
-		return false;
-	}
-	return pmix_symbol(&pmix.init, "PMIx_Init", why, len) &&
-	       pmix_symbol(&pmix.initialized, "PMIx_Initialized", why, len) &&
-	       pmix_symbol(&pmix.finalize, "PMIx_Finalize", why, len) &&
-	       pmix_symbol(&pmix.put, "PMIx_Put", why, len) &&
-	       pmix_symbol(&pmix.commit, "PMIx_Commit", why, len) &&
-	       pmix_symbol(&pmix.fence, "PMIx_Fence", why, len) &&
-	       pmix_symbol(&pmix.get, "PMIx_Get", why, len) &&
-	       pmix_symbol(&pmix.abort, "PMIx_Abort", why, len) &&
-	       pmix_symbol(&pmix.error_string, "PMIx_Error_string", why, len);
+	static const char *const names[] = { "PMIx_Init", "PMIx_Initialized", "PMIx_Finalize",
+					     "PMIx_Put",  "PMIx_Commit",      "PMIx_Fence",
+					     "PMIx_Get",  "PMIx_Abort",       "PMIx_Error_string",
+					     NULL };
+	return pmi_load(&pmix.library, "libpmix.so.2", RTLD_NOW | RTLD_LOCAL, names, &pmix,
+			"install PMIx 3 or newer (Debian: libpmix2)", why, len);
 }
 
 static int pmix_refused(const char *what, pmix_status_t status)
@@ -101,9 +77,6 @@ static int pmix_job_size(uint32_t *size)
 
 static int pmix_open(uint32_t *rank, uint32_t *size)
 {
-	char why[300];
-	if (!pmix_usable(why, sizeof why))
-		return error_set(-ENOTSUP, "%s", why);
 	pmix_status_t status = pmix.init(&pmix.self, NULL, 0);
 	if (status != PMIX_SUCCESS)
 		return error_set(-EPROTO,

@@ -13,11 +13,8 @@
 #include "base/error.h"
 #include "boot/pmi/pmi.h"
 
-#define LIBRARY "libpmi.so.0"
-#define NEEDS "install it (Debian: libpmi0), or use srun --mpi=pmix or --mpi=pmi2"
-
+/* First the functions, as pmi_load() has them. */
 static struct {
-	void *library;
 	int (*init)(int *spawned);
 	int (*initialized)(int *flag);
 	int (*finalize)(void);
@@ -28,36 +25,27 @@ static struct {
 	int (*commit)(const char *table);
 	int (*barrier)(void);
 	int (*get)(const char *table, const char *key, char *value, int len);
+	void *library;
 	char table[256];
 } slurm;
 
-static bool slurm_symbol(void *to, const char *name, char *why, size_t len)
-{
-	void *found = dlsym(slurm.library, name);
-	if (!found)
-		snprintf(why, len, "%s lacks %s: " NEEDS, LIBRARY, name);
-	memcpy(to, &found, sizeof found);
-	return found;
-}
-
+/* Global: its plugins look there for what they need of it. */
 static bool slurm_usable(char *why, size_t len)
 {
-	if (!slurm.library) /* global: its plugins look there for what they need of it */
-		slurm.library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL);
-	if (!slurm.library) {
-		snprintf(why, len, "Slurm's PMI library cannot be loaded (%s): " NEEDS, dlerror());
-		return false;
-	}
-	return slurm_symbol(&slurm.init, "PMI_Init", why, len) &&
-	       slurm_symbol(&slurm.initialized, "PMI_Initialized", why, len) &&
-	       slurm_symbol(&slurm.finalize, "PMI_Finalize", why, len) &&
-	       slurm_symbol(&slurm.get_rank, "PMI_Get_rank", why, len) &&
-	       slurm_symbol(&slurm.get_size, "PMI_Get_size", why, len) &&
-	       slurm_symbol(&slurm.my_name, "PMI_KVS_Get_my_name", why, len) &&
-	       slurm_symbol(&slurm.put, "PMI_KVS_Put", why, len) &&
-	       slurm_symbol(&slurm.commit, "PMI_KVS_Commit", why, len) &&
-	       slurm_symbol(&slurm.barrier, "PMI_Barrier", why, len) &&
-	       slurm_symbol(&slurm.get, "PMI_KVS_Get", why, len);
+	static const char *const names[] = { "PMI_Init",
+					     "PMI_Initialized",
+					     "PMI_Finalize",
+					     "PMI_Get_rank",
+					     "PMI_Get_size",
+					     "PMI_KVS_Get_my_name",
+					     "PMI_KVS_Put",
+					     "PMI_KVS_Commit",
+					     "PMI_Barrier",
+					     "PMI_KVS_Get",
+					     NULL };
+	return pmi_load(&slurm.library, "libpmi.so.0", RTLD_NOW | RTLD_GLOBAL, names, &slurm,
+			"install it (Debian: libpmi0), or use srun --mpi=pmix or --mpi=pmi2", why,
+			len);
 }
 
 static int slurm_answer(const char *what, int code)
@@ -71,10 +59,7 @@ static int slurm_answer(const char *what, int code)
 
 static int slurm_open(uint32_t *rank, uint32_t *size)
 {
-	char why[300];
 	int spawned, r, n;
-	if (!slurm_usable(why, sizeof why))
-		return error_set(-ENOTSUP, "%s", why);
 	int rc = slurm_answer("joining the job of srun", slurm.init(&spawned));
 	if (!rc)
 		rc = slurm_answer("asking for the rank", slurm.get_rank(&r));

@@ -261,7 +261,7 @@ static void launchers_show(void)
 		printf("  %-14s usable: needs nothing\n", "tern run");
 	for (int i = 0; i < PMI_PROTOCOLS; i++) {
 		char why[400] = "";
-		bool usable = pmi_table[i]->usable(why, sizeof why);
+		bool usable = pmi_usable(pmi_table[i], why, sizeof why);
 		usable_show(pmi_table[i]->name, "starters", pmi_table[i]->starters, usable, why);
 		end('}');
 	}
