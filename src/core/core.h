@@ -198,7 +198,7 @@ void quiesce_begin(struct endpoint *e);
 /* After every rank has begun; `rc` is what has gone wrong so far, and is returned then, at once. */
 int quiesce_end(struct endpoint *e, int rc);
 
-/* -- wait.c: what every sleep of an endpoint does -- */
+/* -- rest.c: what every sleep of an endpoint does -- */
 /* False if something is there, or the machine has no such sleep: some networks may be armed. */
 bool endpoint_arm(struct endpoint *e, struct sleep *s);
 void endpoint_disarm(struct endpoint *e);

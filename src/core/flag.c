@@ -3,7 +3,7 @@
 #include "core/wait.h"
 
 struct flag {
-	_Atomic uint64_t *value;
+	const _Atomic uint64_t *value;
 	uint64_t n;
 };
 
@@ -14,44 +14,39 @@ static bool flag_reached(struct endpoint *e, void *arg)
 	return atomic_load_explicit(f->value, memory_order_acquire) >= f->n;
 }
 
-/* Not locked: handlers that signal run on this thread. */
-static void flag_take(struct flag *f)
+/* Within `ns`, where it is given. */
+static int flag_wait(struct endpoint *e, _Atomic uint64_t *value, uint64_t n, struct wait *w,
+		     const uint64_t *ns)
 {
-	uint64_t value = atomic_load_explicit(f->value, memory_order_relaxed);
-	atomic_store_explicit(f->value, value - f->n, memory_order_relaxed);
+	struct flag f = { value, n };
+	int rc = rules_wait(e, w->rule);
+	if (!rc)
+		rc = ns ? wait_until_limit(e, flag_reached, &f, w, *ns)
+			: wait_until(e, flag_reached, &f, w);
+	/* Not locked: handlers that signal run on this thread. */
+	if (!rc)
+		atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) - n,
+				      memory_order_relaxed);
+	return rc;
 }
+
+#define FLAG_WAIT(name)                                                                \
+	{                                                                              \
+		.what = WAIT_FLAG, .call = name, .rule = name "()", .stop = wait_blame \
+	}
 
 int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
 	INSIDE struct scope scope = scope_given(t);
-	struct endpoint *e = t->own;
-	struct flag f = { value, n };
-	struct wait w = {
-		.what = WAIT_FLAG, .call = "tern_wait", .rule = "tern_wait()", .stop = wait_blame
-	};
-	int rc = rules_wait(e, w.rule);
-	if (!rc)
-		rc = wait_until(e, flag_reached, &f, &w);
-	if (!rc)
-		flag_take(&f);
-	return rc;
+	struct wait w = FLAG_WAIT("tern_wait");
+	return flag_wait(t->own, value, n, &w, NULL);
 }
 
 int tern_wait_for(tern *t, _Atomic uint64_t *value, uint64_t n, uint64_t ns)
 {
 	INSIDE struct scope scope = scope_given(t);
-	struct endpoint *e = t->own;
-	struct flag f = { value, n };
-	struct wait w = { .what = WAIT_FLAG,
-			  .call = "tern_wait_for",
-			  .rule = "tern_wait_for()",
-			  .stop = wait_blame };
-	int rc = rules_wait(e, w.rule);
-	if (!rc)
-		rc = wait_until_limit(e, flag_reached, &f, &w, ns);
-	if (!rc)
-		flag_take(&f);
-	return rc;
+	struct wait w = FLAG_WAIT("tern_wait_for");
+	return flag_wait(t->own, value, n, &w, &ns);
 }
 
 /* -- Conditions of the program's --------------------------------------------------------------- */

@@ -3,7 +3,10 @@
  * Ranks that have left. They are sent nothing any more; layers hear of them when what they had sent
  * is handled; and the program is told in a deferred function, which may send and wait.
  */
+#include <errno.h>
+
 #include "core/layers.h"
+#include "core/wait.h"
 
 /* -- Telling the program ----------------------------------------------------------------------- */
 
@@ -165,4 +168,75 @@ unsigned lost_drain(struct endpoint *e)
 			e->work |= 1u << LAYERS_DRAINING;
 	}
 	return done;
+}
+
+/* -- Waits that a lost rank ends -------------------------------------------------------------- */
+
+int wait_unreachable(struct endpoint *e, struct wait *w)
+{
+	lost_look(e); /* it may have left without a word, having never heard our knock */
+	return send_reachable(e, w->whom - 1);
+}
+
+int wait_stalled(struct endpoint *e, struct wait *w, uint64_t moved)
+{
+	uint64_t now = e->world->now();
+	if (!w->moved_at || moved != w->moved) {
+		w->moved_at = now;
+		w->moved = moved;
+	}
+	return now - w->moved_at > e->waiting.grace_ns ? -ETIMEDOUT : 0;
+}
+
+/*
+ * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if
+ * there is none. Ranks that left well, and those that are forgiven, are missed only when no other
+ * is there any more to send anything.
+ */
+static int wait_missing(struct endpoint *e)
+{
+	bool alone = lost_count(e) + 1 >= e->t->size;
+	int missing = -1;
+	for (uint32_t r = 0; r < e->t->size; r++)
+		if (e->site.peer[r].lost) {
+			struct net *net = e->site.peer[r].net;
+			int rc = net->ops->check(net, r);
+			bool gone = rc == -EOWNERDEAD || rc == -EPROTO || rc == -EHOSTUNREACH;
+			if (gone && !e->site.peer[r].forgiven)
+				return (int)r;
+			if (alone && missing < 0)
+				missing = (int)r;
+		}
+	return missing;
+}
+
+int wait_blame(struct endpoint *e, struct wait *w)
+{
+	if (!w->since || !lost_count(e))
+		return 0;
+	lost_find(e);
+	int missing = wait_missing(e);
+	if (missing < 0) {
+		w->quiet = 0; /* whoever dies next can be forgiven in time, too */
+		return 0;
+	}
+	uint64_t now = e->world->now();
+	if (!w->quiet ||
+	    w->served != endpoint_served(e)) { /* another thread's wait may have served some */
+		w->quiet = now;
+		w->served = endpoint_served(e);
+	}
+	if (now - w->quiet < e->waiting.grace_ns)
+		return 0;
+	struct peer *p = &e->site.peer[missing];
+	return p->net->ops->check(p->net, (uint32_t)missing);
+}
+
+int tern_forgive(tern *t, uint32_t rank)
+{
+	INSIDE struct scope scope = scope_given(t);
+	int rc = rules_destination(t->own, rank);
+	if (!rc)
+		t->own->site.peer[rank].forgiven = true;
+	return rc;
 }

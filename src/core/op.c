@@ -129,42 +129,39 @@ static void ops_await(struct endpoint *e, struct wait *w, uint64_t *set)
 	w->lack = layers_await(e, set);
 }
 
+#define OPS_WAIT(name)                                                                 \
+	{                                                                              \
+		.call = name, .rule = name "()", .recv_only = true, .stop = ops_blame, \
+		.awaits = ops_await                                                    \
+	}
+
+/* Within `ns`, where it is given. */
+static int op_wait(struct endpoint *e, tern_op *op, struct wait *w, const uint64_t *ns)
+{
+	struct ops one = { &op, 1, 1 };
+	int rc = rules_forked(e);
+	if (rc)
+		return rc;
+	if (!op)
+		return op_missing(w->rule);
+	rc = ns ? wait_until_limit(e, ops_over, &one, w, *ns) : wait_until(e, ops_over, &one, w);
+	return rc ? rc : op_take_error(op);
+}
+
 int tern_op_wait(tern *t, tern_op *op)
 {
 	if (TERN_LIKELY(t && op) && t->reach && !op->pending && op_is_set_up(op))
 		return op_take_error(op); /* the program's own call, and nothing to wait for */
 	INSIDE struct scope scope = scope_given_op(t, op);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (!op)
-		return op_missing("tern_op_wait()");
-	struct ops one = { &op, 1, 1 };
-	struct wait w = { .call = "tern_op_wait",
-			  .rule = "tern_op_wait()",
-			  .stop = ops_blame,
-			  .awaits = ops_await,
-			  .recv_only = true };
-	int rc = wait_until(t->own, ops_over, &one, &w);
-	return rc ? rc : op_take_error(op);
+	struct wait w = OPS_WAIT("tern_op_wait");
+	return op_wait(t->own, op, &w, NULL);
 }
 
 int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (!op)
-		return op_missing("tern_op_wait_for()");
-	struct ops one = { &op, 1, 1 };
-	struct wait w = { .call = "tern_op_wait_for",
-			  .rule = "tern_op_wait_for()",
-			  .recv_only = true,
-			  .stop = ops_blame,
-			  .awaits = ops_await };
-	int rc = wait_until_limit(t->own, ops_over, &one, &w, ns);
-	return rc ? rc : op_take_error(op);
+	struct wait w = OPS_WAIT("tern_op_wait_for");
+	return op_wait(t->own, op, &w, &ns);
 }
 
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
@@ -195,11 +192,7 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	if (forked)
 		return forked;
 	struct ops any = { ops, n, n };
-	struct wait w = { .call = "tern_op_wait_any",
-			  .rule = "tern_op_wait_any()",
-			  .recv_only = true,
-			  .stop = ops_blame,
-			  .awaits = ops_await };
+	struct wait w = OPS_WAIT("tern_op_wait_any");
 	if (!n || !ops)
 		return error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
 	forked = ops_check(ops, n, "tern_op_wait_any()");

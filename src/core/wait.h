@@ -34,7 +34,7 @@ struct wait {
 	 * else NULL. The wait is bounded.
 	 */
 	const struct tern_inlet *takes;
-	uint64_t until; /* the limit of wait_until_limit(), on the world's clock; 0: none */
+	uint64_t limit, until; /* of wait_until_limit(): ns, and when that is over; 0: none */
 
 	/* Why the wait may fail, asked before each step; both may be NULL. */
 	const char *rule; /* the call, as rules_wait() names it when it may not wait (any more) */
@@ -116,15 +116,12 @@ int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *
 void wait_through(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
 		  struct wait *w);
 
-/* Yields the core, and true. False, and nothing: that has taken long lately. */
-bool wait_yield(struct endpoint *e);
-
 /* One step: serves what has arrived here and at the thread's other endpoints, or rests a little. */
 void wait_step(struct endpoint *e, struct wait *w);
 
 /*
- * Reasons to stop. This one: -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and
- * nothing came for the grace time.
+ * -- lost.c: reasons to stop. This one: -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not
+ * forgiven, and nothing came for the grace time.
  */
 int wait_blame(struct endpoint *e, struct wait *w);
 
@@ -133,5 +130,27 @@ int wait_unreachable(struct endpoint *e, struct wait *w);
 
 /* -ETIMEDOUT when the count `moved` has not changed for the grace time. */
 int wait_stalled(struct endpoint *e, struct wait *w, uint64_t moved);
+
+/* -- rest.c: yields, naps and sleeps -- */
+/* Yields the core, and true. False, and nothing: that has taken long lately. */
+bool wait_yield(struct endpoint *e);
+/* After a step that found nothing: yields, naps or sleeps, the longer the wait lasts. */
+void wait_idle(struct endpoint *e, struct wait *w);
+/* False if it cannot be slept on: something is there. */
+bool wait_arm(struct endpoint *e, struct sleep *s);
+
+/* -- sibling.c: the endpoints but `e` that this thread serves while it waits in `e` -- */
+unsigned siblings_serve(struct endpoint *e);            /* how many messages it has handled */
+bool siblings_arm(struct endpoint *e, struct sleep *s); /* as wait_arm() */
+void siblings_disarm(struct endpoint *e);
+
+/* -- stuck.c: a wait in words -- */
+/* "tern_recv 0x7 from rank 2": the call, and the rank if one is meant. */
+void wait_words(const struct wait *w, char *text, size_t room);
+/*
+ * Once in a wait, when it has lasted TERN_STUCK: says on standard error in which call the rank
+ * waits, for whom, and what is under way. `ns`: how long it has lasted.
+ */
+void stuck_report(struct endpoint *e, struct wait *w, uint64_t ns);
 
 #endif

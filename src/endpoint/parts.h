@@ -63,7 +63,7 @@ struct barrier_call {
 	bool quiescing; /* at the end of a collective call: what is deferred waits */
 };
 
-/* core/wait.c */
+/* core/wait.c, core/rest.c */
 struct wait_state {
 	uint32_t spin;                /* looks before a wait yields */
 	uint64_t crowded;             /* until when none does: other programs want the cores */
