@@ -137,7 +137,7 @@ static int interrupt_begin(tern *t)
 	struct endpoint *e = t->own;
 	enum { APART_NS = 1000000 };
 	even_time += APART_NS;
-	if (e->interrupt)
+	if (e->owner.interrupt)
 		return 0;
 	even = *e->world;
 	even.now = even_now;
@@ -157,7 +157,7 @@ static void send_interrupt(struct bench *b)
 {
 	tern *t = b->t[COST_SOURCE];
 	uint64_t w = b->taken;
-	const volatile bool *armed = &b->t[COST_DESTINATION]->own->armed;
+	const volatile bool *armed = &b->t[COST_DESTINATION]->own->owner.armed;
 	b->rc = interrupt_begin(b->t[COST_DESTINATION]);
 	while (!b->rc && !*armed) /* a timer finds out that the program computes */
 		;

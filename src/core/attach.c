@@ -76,11 +76,11 @@ void tern_attach(tern *t)
 			   t->rank);
 		return;
 	}
-	if (e->interrupt)
+	if (e->owner.interrupt)
 		interrupt_end(e); /* there; from now on, here */
 	INSIDE struct scope scope = scope_open(t);
 	atomic_store_explicit(&e->attached, attach_token(), memory_order_relaxed);
-	if (e->interrupt)
+	if (e->owner.interrupt)
 		interrupt_begin(e);
 }
 
@@ -88,7 +88,7 @@ bool attach_is_mine(const struct endpoint *e)
 {
 	uintptr_t owner =
 		atomic_load_explicit(&e->attached, memory_order_relaxed) & ~(uintptr_t)BORROWED;
-	return owner == attach_token() || (owner && e->shared) || progress_is_me(e);
+	return owner == attach_token() || (owner && e->owner.shared) || progress_is_me(e);
 }
 
 bool attach_has_thread(const struct endpoint *e)
@@ -142,7 +142,7 @@ void attach_release(struct endpoint *e)
 bool attach_rests(struct endpoint *e)
 {
 	if (TERN_LIKELY(!atomic_load_explicit(&e->group->workers, memory_order_relaxed)) ||
-	    e->main || e->shared || e->threaded || e->delivery != TERN_DELIVERY_POLL ||
+	    e->main || e->owner.shared || e->threaded || e->owner.delivery != TERN_DELIVERY_POLL ||
 	    !attach_is_own(e))
 		return false;
 	attach_leave(e, attach_token() | LENT);
@@ -191,7 +191,7 @@ int tern_detach(tern *t)
 	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	int rc = detach_allowed(e);
-	if (rc || e->shared || e->delivery != TERN_DELIVERY_POLL)
+	if (rc || e->owner.shared || e->owner.delivery != TERN_DELIVERY_POLL)
 		return rc; /* if 0: other threads serve it already */
 	scope_close_unserved(&scope);
 	attach_give_up(e, LENT);
@@ -228,14 +228,14 @@ static void endpoint_disown(struct endpoint *e, pid_t child)
 {
 	tern *t = e->t;
 	e->forked = child;
-	e->guarded = e->scoped = true;
-	e->shared = NULL; /* another thread may have had the lock */
+	e->owner.guarded = e->owner.scoped = true;
+	e->owner.shared = NULL; /* another thread may have had the lock */
 	e->inlet = NULL;
 	t->reach = 0;
 	t->current = NULL;
 	t->answer = &e->refuse;
 	/* The child has one thread: any order would do for these three. */
-	atomic_store(e->guard, GUARD_INSIDE);
+	atomic_store(e->owner.guard, GUARD_INSIDE);
 	atomic_store(&t->alert, ALERT_LIBRARY);
 	atomic_store(&e->attached, FORKED);
 	layers_disown(e);
@@ -477,17 +477,18 @@ struct share {
 
 int share_open(struct endpoint *e)
 {
-	e->shared = calloc(1, sizeof *e->shared);
-	if (!e->shared)
+	e->owner.shared = calloc(1, sizeof *e->owner.shared);
+	if (!e->owner.shared)
 		return error_set(-ENOMEM, "sharing the endpoint of rank %u: no memory", e->t->rank);
-	pthread_mutex_init(&e->shared->lock, NULL);
+	pthread_mutex_init(&e->owner.shared->lock, NULL);
 	return 0;
 }
 
 /* Only this thread writes its own token there, so what it reads is never wrong for itself. */
 bool share_is_mine(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->shared->holder, memory_order_relaxed) == attach_token();
+	return atomic_load_explicit(&e->owner.shared->holder, memory_order_relaxed) ==
+	       attach_token();
 }
 
 static void share_taken(struct share *s)
@@ -511,48 +512,48 @@ static void share_give(struct share *s)
 
 void share_close(struct endpoint *e)
 {
-	if (!e->shared)
+	if (!e->owner.shared)
 		return;
 	if (share_is_mine(e)) /* by the close itself */
-		share_give(e->shared);
+		share_give(e->owner.shared);
 }
 
 void share_free(struct endpoint *e)
 {
-	if (!e->shared)
+	if (!e->owner.shared)
 		return;
-	pthread_mutex_destroy(&e->shared->lock);
-	free(e->shared);
-	e->shared = NULL;
+	pthread_mutex_destroy(&e->owner.shared->lock);
+	free(e->owner.shared);
+	e->owner.shared = NULL;
 }
 
 void share_lock(struct endpoint *e)
 {
 	if (!share_is_mine(e))
-		share_take(e->shared);
-	e->shared->depth++;
+		share_take(e->owner.shared);
+	e->owner.shared->depth++;
 }
 
 bool share_try(struct endpoint *e)
 {
 	if (!share_is_mine(e)) {
-		if (pthread_mutex_trylock(&e->shared->lock))
+		if (pthread_mutex_trylock(&e->owner.shared->lock))
 			return false;
-		share_taken(e->shared);
+		share_taken(e->owner.shared);
 	}
-	e->shared->depth++;
+	e->owner.shared->depth++;
 	return true;
 }
 
 void share_unlock(struct endpoint *e)
 {
-	if (--e->shared->depth == 0)
-		share_give(e->shared);
+	if (--e->owner.shared->depth == 0)
+		share_give(e->owner.shared);
 }
 
 void share_breathe(struct endpoint *e, uint64_t ns)
 {
-	struct share *s = e->shared;
+	struct share *s = e->owner.shared;
 	if (!ns && !atomic_load_explicit(&s->queue, memory_order_relaxed))
 		return;
 	uint32_t depth = s->depth;

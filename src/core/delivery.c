@@ -72,7 +72,7 @@ static int serve_wanted(struct endpoint *e, enum tern_delivery d, bool *serves)
 	for (uint32_t r = 0; r < e->t->size; r++)
 		far += r != e->t->rank && e->site.peer[r].net == e->net[e->nets - 1];
 	*serves = !rc && wanted && d == TERN_DELIVERY_POLL && e->site.asks && far &&
-		  e->group->size == 1 && e->process_barrier && !e->trace && e->world->ticks;
+		  e->group->size == 1 && e->owner.process_barrier && !e->trace && e->world->ticks;
 	return rc;
 }
 
@@ -85,7 +85,7 @@ static void serve_open(struct endpoint *e)
 		return;
 	error_keep(&why);
 	error_restore(&before);
-	e->serves = false;
+	e->owner.serves = false;
 	error_warn("%s; operations of ranks on other machines on its memory wait until it polls "
 		   "(TERN_SERVE=0 asks for no thread)",
 		   why.text);
@@ -93,7 +93,7 @@ static void serve_open(struct endpoint *e)
 
 static int delivery_start(struct endpoint *e, enum tern_delivery d)
 {
-	int rc = serve_wanted(e, d, &e->serves);
+	int rc = serve_wanted(e, d, &e->owner.serves);
 	if (rc)
 		return rc;
 	if (d == TERN_DELIVERY_INTERRUPT && e->site.mute)
@@ -102,7 +102,7 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 			"delivery by interrupt was asked for at rank %u, "
 			"whose network %s raises no signal; use TERN_DELIVERY=thread or poll",
 			e->t->rank, e->net[e->nets - 1]->ops->name);
-	if (d == TERN_DELIVERY_INTERRUPT && e->shared)
+	if (d == TERN_DELIVERY_INTERRUPT && e->owner.shared)
 		return error_set(
 			-EINVAL,
 			"rank %u is shared by threads and to be interrupted: a signal goes "
@@ -110,23 +110,23 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 			e->t->rank);
 	if (d == TERN_DELIVERY_THREAD)
 		rc = progress_open(e);
-	else if (e->serves)
+	else if (e->owner.serves)
 		serve_open(e);
 	else if (d == TERN_DELIVERY_INTERRUPT)
-		rc = interrupt_open(e, e->signal);
+		rc = interrupt_open(e, e->owner.signal);
 	if (!rc)
-		e->delivery = d;
+		e->owner.delivery = d;
 	return rc;
 }
 
 /* Whether calls must open scopes, and what a hold must do besides. */
 static void delivery_guard(struct endpoint *e)
 {
-	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked || e->sliced ||
-		     e->behind;
-	e->scoped = e->guarded || e->serves;
-	e->t->guard = e->shared ? &e->scratch : e->guard;
-	e->fenced = e->delivery == TERN_DELIVERY_THREAD && !e->process_barrier;
+	e->owner.guarded = e->owner.delivery != TERN_DELIVERY_POLL || e->owner.shared ||
+			   e->owner.checked || e->owner.sliced || e->behind;
+	e->owner.scoped = e->owner.guarded || e->owner.serves;
+	e->t->guard = e->owner.shared ? &e->owner.scratch : e->owner.guard;
+	e->owner.fenced = e->owner.delivery == TERN_DELIVERY_THREAD && !e->owner.process_barrier;
 }
 
 int delivery_open(struct endpoint *e, const tern_options *o)
@@ -135,7 +135,7 @@ int delivery_open(struct endpoint *e, const tern_options *o)
 	uint64_t shared, check, membarrier;
 	int rc = delivery_chosen(o, &d);
 	if (!rc)
-		rc = signal_chosen(o, &e->signal);
+		rc = signal_chosen(o, &e->owner.signal);
 	if (!rc)
 		rc = setting_number(SETTING_SHARED, &shared);
 	if (!rc)
@@ -144,11 +144,11 @@ int delivery_open(struct endpoint *e, const tern_options *o)
 		rc = setting_number(SETTING_MEMBARRIER, &membarrier);
 	if (rc)
 		return rc;
-	e->checked = check != 0;
-	if (e->checked)
+	e->owner.checked = check != 0;
+	if (e->owner.checked)
 		misuse_watch();
 	/* Registered here: that is cheap while there is one thread. */
-	e->process_barrier = membarrier && barrier_process_register();
+	e->owner.process_barrier = membarrier && barrier_process_register();
 	/* Until a thread has the endpoint; nobody else looks at it yet: any order would do. */
 	atomic_store(&e->t->alert, ALERT_LIBRARY);
 	if (shared || (o && o->shared))
@@ -161,29 +161,29 @@ int delivery_open(struct endpoint *e, const tern_options *o)
 
 void delivery_worker(struct endpoint *e)
 {
-	e->checked = e->main->checked;
-	e->delivery = TERN_DELIVERY_POLL;
+	e->owner.checked = e->main->owner.checked;
+	e->owner.delivery = TERN_DELIVERY_POLL;
 	atomic_store(&e->t->alert, ALERT_LIBRARY); /* as in delivery_open() */
 	delivery_guard(e);
 }
 
 void delivery_begin(struct endpoint *e)
 {
-	if (e->interrupt)
+	if (e->owner.interrupt)
 		interrupt_begin(e);
-	if (!e->shared && !e->fenced && !e->checked && !e->watchdog)
+	if (!e->owner.shared && !e->owner.fenced && !e->owner.checked && !e->watchdog)
 		alert_drop(e, ALERT_LIBRARY);
 	/* 0: each send shall come to the library. */
-	uint32_t reach = e->trace || e->guarded ? 0 : e->t->size;
+	uint32_t reach = e->trace || e->owner.guarded ? 0 : e->t->size;
 	if (reach != e->t->reach) /* not written in vain: threads that share it may be reading */
 		e->t->reach = reach;
-	if (e->progress)
+	if (e->owner.progress)
 		progress_begin(e);
 }
 
 void delivery_slice(struct endpoint *e)
 {
-	e->sliced = true;
+	e->owner.sliced = true;
 	delivery_guard(e);
 	if (e->t->reach) /* not written while it is 0: another thread may be reading it to attach */
 		e->t->reach = 0;
@@ -197,7 +197,7 @@ void delivery_close(struct endpoint *e)
 
 enum tern_delivery tern_delivery_get(const tern *t)
 {
-	return given(t)->own->delivery;
+	return given(t)->own->owner.delivery;
 }
 
 static int delivery_allowed(struct endpoint *e, const char *call)
@@ -218,11 +218,11 @@ static int delivery_allowed(struct endpoint *e, const char *call)
 /* The old way is closed before the new one is opened, so that nobody but us acts meanwhile. */
 static int delivery_change(struct endpoint *e, enum tern_delivery d)
 {
-	enum tern_delivery before = e->delivery;
+	enum tern_delivery before = e->owner.delivery;
 	delivery_close(e);
 	/* As before a thread had it, and nobody else looks at it: any order would do. */
 	atomic_store(&e->t->alert, ALERT_LIBRARY);
-	e->delivery = TERN_DELIVERY_POLL;
+	e->owner.delivery = TERN_DELIVERY_POLL;
 	int rc = delivery_start(e, d);
 	if (rc)
 		delivery_start(e, before);
@@ -237,14 +237,14 @@ int tern_delivery_set(tern *t, enum tern_delivery d)
 	int rc = delivery_allowed(t->own, "tern_delivery_set()");
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
-	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
+	return rc || d == t->own->owner.delivery ? rc : delivery_change(t->own, d);
 }
 
 static int share_begin(struct endpoint *e)
 {
 	INSIDE struct scope scope = scope_open(e->t);
 	int rc = delivery_allowed(e, "tern_worker_open()");
-	if (!rc && (e->threaded || e->delivery == TERN_DELIVERY_INTERRUPT))
+	if (!rc && (e->threaded || e->owner.delivery == TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-ENOTSUP,
 			       "opening a worker of rank %u: it reaches others over %s, where "
 			       "workers take turns at its endpoint, which %s",
@@ -257,7 +257,7 @@ static int share_begin(struct endpoint *e)
 		return rc;
 	if (scope.e)
 		share_lock(e); /* as if it had been opened with it: its end gives the lock back */
-	return delivery_change(e, e->delivery);
+	return delivery_change(e, e->owner.delivery);
 }
 
 int delivery_share(struct endpoint *e)

@@ -77,9 +77,9 @@ static uint64_t tick_longer(struct interrupt *i)
 
 void interrupt_left(struct endpoint *e)
 {
-	struct interrupt *i = e->interrupt;
+	struct interrupt *i = e->owner.interrupt;
 	/* No bell rings for work that was handed over, and for what is pending it has rung. */
-	bool armed = e->armed && !e->work && !(tern_alerted_(e->t) & ALERT_PENDING);
+	bool armed = e->owner.armed && !e->work && !(tern_alerted_(e->t) & ALERT_PENDING);
 	if (i && atomic_load_explicit(&i->thread, memory_order_relaxed) && !i->ticking && !armed)
 		tick_start(i, i->tick);
 }
@@ -108,7 +108,7 @@ static bool interrupt_arm(struct interrupt *i)
 	e->site.peek = &e->site.bell;
 	if (s.until)
 		tick_due(i, s.until);
-	return e->armed = true;
+	return e->owner.armed = true;
 }
 
 /*
@@ -123,7 +123,7 @@ static void interrupt_serve(struct interrupt *i)
 		bool handled = poll_once(e, KINDS_BOTH) || e->deferred_count;
 		if (handled)
 			i->tick = TICK_LEAST_NS;
-		if (!handled && !e->work && (e->armed || interrupt_arm(i)))
+		if (!handled && !e->work && (e->owner.armed || interrupt_arm(i)))
 			return;
 		uint64_t now = e->world->now();
 		end = end ? end : now + TURN_NS;
@@ -161,7 +161,7 @@ static void interrupt_rest(struct interrupt *i, uint64_t began)
 	i->ended = e->world->now();
 	i->debt += i->ended - began + SIGNAL_NS;
 	i->debt = i->debt > gap ? i->debt - gap : 0;
-	if (i->debt < TURN_NS || !e->armed)
+	if (i->debt < TURN_NS || !e->owner.armed)
 		return;
 	i->debt = 0;
 	endpoint_disarm(e);
@@ -185,7 +185,7 @@ static bool thread_inside(int32_t self)
 /* Senders will call, and none has. */
 static bool armed_in_vain(struct endpoint *e)
 {
-	return e->armed && !e->work && !e->site.asks && !pollset_waits(&e->site);
+	return e->owner.armed && !e->work && !e->site.asks && !pollset_waits(&e->site);
 }
 
 /*
@@ -325,12 +325,12 @@ int interrupt_open(struct endpoint *e, int signal)
 				 "signal %d, allotted to interrupts of rank %u, "
 				 "has a handler of the program's",
 				 signal, e->t->rank);
-	e->interrupt = interrupt_take();
-	if (!e->interrupt)
+	e->owner.interrupt = interrupt_take();
+	if (!e->owner.interrupt)
 		return error_set(-ENOMEM, "rank %u's interrupts: no memory", e->t->rank);
-	e->interrupt->e = e;
-	e->interrupt->signal = signal;
-	e->interrupt->tick = TICK_LEAST_NS;
+	e->owner.interrupt->e = e;
+	e->owner.interrupt->signal = signal;
+	e->owner.interrupt->tick = TICK_LEAST_NS;
 	sigemptyset(&ours.sa_mask);
 	sigaction(signal, &ours, NULL);
 	return 0;
@@ -338,7 +338,7 @@ int interrupt_open(struct endpoint *e, int signal)
 
 void interrupt_begin(struct endpoint *e)
 {
-	struct interrupt *i = e->interrupt;
+	struct interrupt *i = e->owner.interrupt;
 	int32_t self = thread_id();
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = i->signal };
 	event.sigev_value.sival_ptr = i;
@@ -353,7 +353,7 @@ void interrupt_begin(struct endpoint *e)
 
 void interrupt_end(struct endpoint *e)
 {
-	struct interrupt *i = e->interrupt;
+	struct interrupt *i = e->owner.interrupt;
 	if (!atomic_exchange(&i->thread, 0))
 		return;
 	while (atomic_load(&i->busy))
@@ -366,15 +366,15 @@ void interrupt_end(struct endpoint *e)
 
 bool interrupt_elsewhere(const struct endpoint *e)
 {
-	int32_t thread = e->interrupt ? atomic_load(&e->interrupt->thread) : 0;
+	int32_t thread = e->owner.interrupt ? atomic_load(&e->owner.interrupt->thread) : 0;
 	return thread && thread != thread_id();
 }
 
 void interrupt_close(struct endpoint *e)
 {
-	if (!e->interrupt)
+	if (!e->owner.interrupt)
 		return;
 	interrupt_end(e);
-	interrupt_give(e->interrupt);
-	e->interrupt = NULL;
+	interrupt_give(e->owner.interrupt);
+	e->owner.interrupt = NULL;
 }

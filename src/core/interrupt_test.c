@@ -24,7 +24,7 @@ static uint64_t interrupts(void)
 /* Until senders will call: the timer has found that the program does not. */
 static void compute_until_armed(void)
 {
-	const volatile bool *armed = &local[0]->own->armed;
+	const volatile bool *armed = &local[0]->own->owner.armed;
 	while (!*armed)
 		sched_yield();
 }

@@ -292,7 +292,7 @@ unsigned inlet_handle(struct endpoint *e, struct tern_inlet *in)
 static void bell_answer(struct endpoint *e)
 {
 	pulse_add(e, PULSE_BELLS, 1);
-	e->armed = false; /* answering it is looking */
+	e->owner.armed = false; /* answering it is looking */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->answer(e->net[i]);
 	e->site.passing = false; /* what is deferred may wait, and its polls are none of a send's */

@@ -71,7 +71,7 @@ void progress_forget(void)
 
 static bool progress_ends(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->progress->order, memory_order_acquire) == ORDER_END;
+	return atomic_load_explicit(&e->owner.progress->order, memory_order_acquire) == ORDER_END;
 }
 
 /* -- Ownership ------------------------------------------------------------------------------ */
@@ -93,31 +93,31 @@ static void claim_end(struct endpoint *e, uint32_t bits)
 /* No handler of the program's ran while it served, so the guard is as the program left it. */
 static void ownership_drop(struct endpoint *e, uint32_t bits)
 {
-	if (!e->serves)
-		e->by_progress = false;
-	claim_end(e, e->serves ? bits : bits | ALERT_REGAIN);
+	if (!e->owner.serves)
+		e->owner.by_progress = false;
+	claim_end(e, e->owner.serves ? bits : bits | ALERT_REGAIN);
 }
 
 /* What keeps the thread out: calls of the program, and holds if handlers might run. */
 static uint32_t program_busy(const struct endpoint *e)
 {
-	return e->serves ? guard_busy(e) & GUARD_MASK : guard_busy(e);
+	return e->owner.serves ? guard_busy(e) & GUARD_MASK : guard_busy(e);
 }
 
 static bool ownership_claim(struct endpoint *e)
 {
 	alert_raise(e, ALERT_CLAIM);
-	if (e->fenced)
+	if (e->owner.fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		barrier_process();
 	if (program_busy(e)) {
-		claim_end(e, e->serves ? 0 : ALERT_PENDING);
+		claim_end(e, e->owner.serves ? 0 : ALERT_PENDING);
 		return false;
 	}
-	if (!e->serves) {
-		e->by_progress = true;
-		e->progress_holds = 0;
+	if (!e->owner.serves) {
+		e->owner.by_progress = true;
+		e->owner.progress_holds = 0;
 	}
 	pulse_add(e, PULSE_CLAIMS, 1);
 	return true;
@@ -136,7 +136,7 @@ static bool ownership_wanted(const struct endpoint *e)
  */
 static void progress_park(struct endpoint *e)
 {
-	struct progress *a = e->progress;
+	struct progress *a = e->owner.progress;
 	/*
 	 * Either we see that it sleeps no more, or it sees, having woken, that we are parked. Both
 	 * store one word and then load the other: that needs the default order.
@@ -150,28 +150,28 @@ static void progress_park(struct endpoint *e)
 /* The next nap is longer. */
 static void progress_nap_longer(const struct endpoint *e)
 {
-	struct progress *a = e->progress;
-	uint64_t most = e->serves ? SERVE_NAP_NS : NAP_MOST_NS;
+	struct progress *a = e->owner.progress;
+	uint64_t most = e->owner.serves ? SERVE_NAP_NS : NAP_MOST_NS;
 	a->nap = a->nap * 2 < most ? a->nap * 2 : most;
 }
 
 /* Grows when the program calls; where memory alone is served, when it asks the network. */
 static uint64_t program_came(const struct endpoint *e)
 {
-	return e->serves ? stats_get(&e->pulse->count[PULSE_BELLS]) : guard_entries(e);
+	return e->owner.serves ? stats_get(&e->pulse->count[PULSE_BELLS]) : guard_entries(e);
 }
 
 /* Returns when the program has not come for a whole nap, and is not inside: it computes. */
 static void progress_watch(struct endpoint *e)
 {
-	struct progress *a = e->progress;
+	struct progress *a = e->owner.progress;
 	for (uint64_t entries = program_came(e); !progress_ends(e);) {
 		e->world->nap(a->nap);
 		uint64_t now = program_came(e);
 		if (now == entries && !program_busy(e))
 			break;
 		/* It may only hold and release, and something may have arrived. */
-		if (!e->serves)
+		if (!e->owner.serves)
 			alert_raise(e, ALERT_PENDING);
 		if (now == entries && atomic_load(&a->dozing))
 			progress_park(e);
@@ -185,9 +185,9 @@ static void progress_watch(struct endpoint *e)
 /* A handler that leaves a hold would keep the program's messages from it. */
 static void progress_end_holds(struct endpoint *e)
 {
-	if (!e->progress_holds)
+	if (!e->owner.progress_holds)
 		return;
-	e->progress_holds = 0;
+	e->owner.progress_holds = 0;
 	poll_trouble_warn(e, error_set(-EPERM,
 				       "a handler of rank %u left a hold, "
 				       "which ends with the handler in thread delivery",
@@ -198,10 +198,10 @@ static void progress_end_holds(struct endpoint *e)
 static bool progress_linger(struct endpoint *e)
 {
 	/* A bell wakes sooner than a core that was yielded comes back. */
-	if (!e->progress->own_core)
+	if (!e->owner.progress->own_core)
 		return false;
 	if (e->site.asks) /* to look is to poll */
-		return e->world->now() - e->progress->heard < LINGER_NS;
+		return e->world->now() - e->owner.progress->heard < LINGER_NS;
 	uint64_t end = e->world->now() + LINGER_NS;
 	do {
 		for (int i = 0; i < LOOKS; i++) {
@@ -217,9 +217,10 @@ static bool progress_linger(struct endpoint *e)
 
 static bool progress_arm(struct endpoint *e)
 {
-	struct sleep *s = &e->progress->sleep;
+	struct sleep *s = &e->owner.progress->sleep;
 	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_PROGRESS,
-			     .wake = e->progress->wake < 0 ? NULL : &e->progress->wake };
+			     .wake = e->owner.progress->wake < 0 ? NULL
+								 : &e->owner.progress->wake };
 	bool armed = endpoint_arm(e, s);
 	if (!armed)
 		endpoint_disarm(e);
@@ -229,7 +230,7 @@ static bool progress_arm(struct endpoint *e)
 
 static void progress_disarm(struct endpoint *e)
 {
-	if (e->serves)
+	if (e->owner.serves)
 		net_disarm(e->net[e->nets - 1]);
 	else
 		endpoint_disarm(e);
@@ -260,8 +261,8 @@ static void wake_forget(struct progress *a)
 static bool progress_sleep(struct endpoint *e)
 {
 	ownership_drop(e, ALERT_ASLEEP);
-	e->world->sleep(&e->progress->sleep, SLEEP_NS);
-	wake_forget(e->progress);
+	e->world->sleep(&e->owner.progress->sleep, SLEEP_NS);
+	wake_forget(e->owner.progress);
 	return tern_alerted_(e->t) & ALERT_ASLEEP && progress_claim(e);
 }
 
@@ -274,8 +275,8 @@ static void progress_serve(struct endpoint *e)
 		unsigned handled = poll_once(e, KINDS_BOTH);
 		progress_end_holds(e);
 		if (handled) {
-			e->progress->nap = NAP_LEAST_NS;
-			e->progress->heard = e->world->now();
+			e->owner.progress->nap = NAP_LEAST_NS;
+			e->owner.progress->heard = e->world->now();
 		}
 		if (handled || e->deferred_count || progress_linger(e))
 			continue;
@@ -297,8 +298,8 @@ static void progress_serve(struct endpoint *e)
 static bool serve_arm(struct endpoint *e)
 {
 	struct net *net = e->net[e->nets - 1];
-	struct sleep *s = &e->progress->sleep;
-	*s = (struct sleep){ .serving = true, .wake = &e->progress->wake };
+	struct sleep *s = &e->owner.progress->sleep;
+	*s = (struct sleep){ .serving = true, .wake = &e->owner.progress->wake };
 	bool armed = net->ops->arm(net, s);
 	if (!armed)
 		net_disarm(net);
@@ -310,7 +311,7 @@ static void serve_memory(struct endpoint *e)
 {
 	while (!ownership_wanted(e)) {
 		if (served_poll(e, true)) {
-			e->progress->nap = NAP_LEAST_NS;
+			e->owner.progress->nap = NAP_LEAST_NS;
 			continue;
 		}
 		bool armed = serve_arm(e);
@@ -333,11 +334,11 @@ static void serve_memory(struct endpoint *e)
 static void *progress_main(void *arg)
 {
 	struct endpoint *e = arg;
-	struct progress *a = e->progress;
+	struct progress *a = e->owner.progress;
 	progress_of = e;
 	if (e->behind)
 		watched_enter();
-	prctl(PR_SET_NAME, e->serves ? "tern-serve" : "tern-progress");
+	prctl(PR_SET_NAME, e->owner.serves ? "tern-serve" : "tern-progress");
 	prctl(PR_SET_TIMERSLACK, 1L);
 	while (atomic_load(&a->order) == ORDER_WAIT)
 		world_wait(&a->order, ORDER_WAIT, SLEEP_NS);
@@ -345,7 +346,7 @@ static void *progress_main(void *arg)
 		progress_watch(e);
 		if (progress_ends(e) || !progress_claim(e))
 			continue;
-		if (e->serves)
+		if (e->owner.serves)
 			serve_memory(e);
 		else
 			progress_serve(e);
@@ -362,25 +363,25 @@ void progress_relieve(struct endpoint *e)
 	if (!(alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP))
 		return;
 	progress_disarm(e);
-	if (e->progress->wake >= 0)
-		eventfd_write(e->progress->wake, 1);
-	for (unsigned i = 0; e->progress->wake < 0 && i < e->progress->sleep.bells; i++)
-		futex_wake(e->progress->sleep.bell[i]);
+	if (e->owner.progress->wake >= 0)
+		eventfd_write(e->owner.progress->wake, 1);
+	for (unsigned i = 0; e->owner.progress->wake < 0 && i < e->owner.progress->sleep.bells; i++)
+		futex_wake(e->owner.progress->sleep.bell[i]);
 }
 
 void progress_doze(struct endpoint *e)
 {
-	if (e->progress)
-		atomic_store(&e->progress->dozing, 1);
+	if (e->owner.progress)
+		atomic_store(&e->owner.progress->dozing, 1);
 }
 
 void progress_rouse(struct endpoint *e)
 {
-	if (!e->progress)
+	if (!e->owner.progress)
 		return;
-	atomic_store(&e->progress->dozing, 0);
-	if (atomic_exchange(&e->progress->parked, 0))
-		futex_wake32(&e->progress->parked);
+	atomic_store(&e->owner.progress->dozing, 0);
+	if (atomic_exchange(&e->owner.progress->parked, 0))
+		futex_wake32(&e->owner.progress->parked);
 }
 
 static int progress_core(int *core)
@@ -412,7 +413,7 @@ static int progress_start(struct endpoint *e, int core)
 	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&e->progress->thread, &attributes, progress_main, e);
+	int error = pthread_create(&e->owner.progress->thread, &attributes, progress_main, e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	if (!error)
@@ -435,8 +436,8 @@ static void progress_free(struct progress *a)
 /* Where a network is asked, sleeps are on descriptors. */
 static int wake_open(struct endpoint *e)
 {
-	e->progress->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-	if (e->site.asks && e->progress->wake < 0)
+	e->owner.progress->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	if (e->site.asks && e->owner.progress->wake < 0)
 		return error_set(-errno, "starting the progress thread of rank %u: %s", e->t->rank,
 				 strerror(errno));
 	return 0;
@@ -448,20 +449,20 @@ int progress_open(struct endpoint *e)
 	int rc = progress_core(&core);
 	if (rc)
 		return rc;
-	e->progress = calloc(1, sizeof *e->progress);
-	if (!e->progress)
+	e->owner.progress = calloc(1, sizeof *e->owner.progress);
+	if (!e->owner.progress)
 		return error_set(-ENOMEM, "starting the progress thread of rank %u: no memory",
 				 e->t->rank);
-	e->progress->nap = NAP_LEAST_NS;
-	e->progress->own_core =
+	e->owner.progress->nap = NAP_LEAST_NS;
+	e->owner.progress->own_core =
 		core >= 0 ||
 		(e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
 	rc = wake_open(e);
 	if (!rc)
 		rc = progress_start(e, core);
 	if (rc) {
-		progress_free(e->progress);
-		e->progress = NULL;
+		progress_free(e->owner.progress);
+		e->owner.progress = NULL;
 	}
 	return rc;
 }
@@ -469,8 +470,8 @@ int progress_open(struct endpoint *e)
 /* The default order: once in the life of the thread. */
 static void progress_order(struct endpoint *e, enum order order)
 {
-	atomic_store(&e->progress->order, order);
-	futex_wake32(&e->progress->order);
+	atomic_store(&e->owner.progress->order, order);
+	futex_wake32(&e->owner.progress->order);
 }
 
 void progress_begin(struct endpoint *e)
@@ -480,12 +481,12 @@ void progress_begin(struct endpoint *e)
 
 void progress_close(struct endpoint *e)
 {
-	if (!e->progress)
+	if (!e->owner.progress)
 		return;
 	progress_order(e, ORDER_END);
 	progress_rouse(e);
 	progress_relieve(e);
-	pthread_join(e->progress->thread, NULL);
-	progress_free(e->progress);
-	e->progress = NULL;
+	pthread_join(e->owner.progress->thread, NULL);
+	progress_free(e->owner.progress);
+	e->owner.progress = NULL;
 }

@@ -13,7 +13,8 @@
  */
 static struct scope register_open(tern *t)
 {
-	return t->own->shared || attach_is_mine(t->own) ? scope_open(t) : (struct scope){ NULL };
+	return t->own->owner.shared || attach_is_mine(t->own) ? scope_open(t)
+							      : (struct scope){ NULL };
 }
 
 #define REGISTERING __attribute__((cleanup(scope_close_unserved), unused))

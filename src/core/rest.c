@@ -32,7 +32,7 @@ void endpoint_disarm(struct endpoint *e)
 {
 	for (unsigned i = 0; i < e->nets; i++)
 		net_disarm(e->net[i]);
-	e->armed = false;
+	e->owner.armed = false;
 	e->site.peek = &e->site.bell;
 }
 
@@ -74,7 +74,7 @@ static void wait_nap(struct endpoint *e, struct wait *w, uint64_t ns)
 {
 	wait_show(e, w, false);
 	pulse_add(e, PULSE_NAPS, 1);
-	if (e->shared)
+	if (e->owner.shared)
 		share_breathe(e, ns);
 	else
 		wait_rest(e, NULL, ns);
@@ -152,7 +152,7 @@ void wait_idle(struct endpoint *e, struct wait *w)
 	}
 	if (now - w->since < NAPS_NS && !w->rest_ns)
 		wait_nap(e, w, within(w, now, NAP_NS));
-	else if (w->bounded || e->shared || /* what is shared another thread may answer */
+	else if (w->bounded || e->owner.shared || /* what is shared another thread may answer */
 		 (wait_scheduler && wait_scheduler->bounded()) || !wait_sleep(e, w))
 		wait_nap(e, w, within(w, now, LONG_NAP_NS));
 	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */

@@ -229,7 +229,7 @@ static int rules_thread(struct endpoint *e, const char *what)
 		/* Before anything else is read: another thread may be borrowing it. */
 		attach_first(e);
 	}
-	if (TERN_LIKELY(!e->checked || attach_is_mine(e)))
+	if (TERN_LIKELY(!e->owner.checked || attach_is_mine(e)))
 		return 0;
 	return rule_broken(RULE_THREAD, "%s was called by a thread that does not have rank %u",
 			   what, e->t->rank);

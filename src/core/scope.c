@@ -44,14 +44,14 @@ static void claim_wait(struct endpoint *e)
 
 static void guard_add(struct endpoint *e, int64_t n)
 {
-	if (TERN_LIKELY(e->t->guard == e->guard))
+	if (TERN_LIKELY(e->t->guard == e->owner.guard))
 		tern_guard_add_(e->t, n);
 	else
-		atomic_store_explicit(e->guard,
-				      atomic_load_explicit(e->guard, memory_order_relaxed) +
+		atomic_store_explicit(e->owner.guard,
+				      atomic_load_explicit(e->owner.guard, memory_order_relaxed) +
 					      (uint64_t)n,
 				      memory_order_release);
-	if (TERN_UNLIKELY(e->fenced))
+	if (TERN_UNLIKELY(e->owner.fenced))
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -77,11 +77,11 @@ static void ownership_regain(struct endpoint *e, uint32_t entry)
 		claim_wait(e);
 		if (!(alert_drop(e, ALERT_REGAIN) & ALERT_REGAIN))
 			continue;
-		atomic_store_explicit(e->guard, (uint64_t)guard_entries(e) << 32 | entry,
+		atomic_store_explicit(e->owner.guard, (uint64_t)guard_entries(e) << 32 | entry,
 				      memory_order_release);
 		/* The progress thread's membarrier does the rest. */
 		atomic_signal_fence(memory_order_seq_cst);
-		if (e->fenced)
+		if (e->owner.fenced)
 			atomic_thread_fence(memory_order_seq_cst);
 	}
 	if (tern_alerted_(e->t) & ALERT_ASLEEP)
@@ -118,7 +118,7 @@ bool scope_enter(struct endpoint *e)
 		return false;
 	if (TERN_UNLIKELY(e->behind != NULL))
 		watched_enter();
-	if (e->shared)
+	if (e->owner.shared)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
 	scope_depth++;
@@ -152,7 +152,7 @@ struct scope scope_open_light(tern *t)
 /* Whether it is light may change inside: the two ways of leaving do the same to the guard. */
 void scope_close_entered(struct endpoint *e)
 {
-	if (TERN_UNLIKELY(e->guarded)) {
+	if (TERN_UNLIKELY(e->owner.guarded)) {
 		scope_leave(e);
 		return;
 	}
@@ -179,13 +179,13 @@ static void ownership_leave(struct endpoint *e)
 		guard_add(e, -GUARD_INSIDE);
 		scope_depth--;
 	}
-	if (e->delivery == TERN_DELIVERY_INTERRUPT)
+	if (e->owner.delivery == TERN_DELIVERY_INTERRUPT)
 		interrupt_left(e);
 }
 
 void scope_leave(struct endpoint *e)
 {
-	if (!e->guarded) { /* nobody but polls runs handlers */
+	if (!e->owner.guarded) { /* nobody but polls runs handlers */
 		scope_leave_unserved(e);
 		return;
 	}
@@ -199,7 +199,7 @@ void scope_leave(struct endpoint *e)
 	scope_depth--;
 	if (!guard_busy(e))
 		ownership_leave(e);
-	if (e->shared)
+	if (e->owner.shared)
 		share_unlock(e);
 	if (TERN_UNLIKELY(e->behind != NULL))
 		watched_leave();
@@ -213,9 +213,9 @@ void scope_close_unserved(struct scope *scope)
 		return;
 	guard_add(e, -GUARD_INSIDE);
 	scope_depth--;
-	if (e->delivery == TERN_DELIVERY_INTERRUPT && !guard_busy(e))
+	if (e->owner.delivery == TERN_DELIVERY_INTERRUPT && !guard_busy(e))
 		interrupt_left(e);
-	if (e->shared)
+	if (e->owner.shared)
 		share_unlock(e);
 	if (e->behind)
 		watched_leave();
@@ -224,7 +224,8 @@ void scope_close_unserved(struct scope *scope)
 void scope_pause(struct scope *scope)
 {
 	struct endpoint *e = scope->e;
-	if (!e || e->delivery == TERN_DELIVERY_POLL || e->shared || guard_busy(e) != GUARD_INSIDE) {
+	if (!e || e->owner.delivery == TERN_DELIVERY_POLL || e->owner.shared ||
+	    guard_busy(e) != GUARD_INSIDE) {
 		scope_close_unserved(scope);
 		return;
 	}
@@ -277,17 +278,17 @@ void hold_rare(struct endpoint *e, int64_t n)
 {
 	if (progress_is_me(e)) {
 		tern_guard_add_(e->t, -n); /* the guard is the program's */
-		e->progress_holds++;
+		e->owner.progress_holds++;
 		return;
 	}
-	if (e->shared) {
+	if (e->owner.shared) {
 		share_lock(e);
 		guard_add(e, n);
 	}
 	if (!attach_is_mine(e))
 		/* Or a thread that waits might borrow it and serve it under the hold. */
 		attach_first(e);
-	if (e->fenced)
+	if (e->owner.fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (tern_alerted_(e->t) & ALERT_ENTRY)
 		ownership_regain(e, (uint32_t)n);
@@ -299,16 +300,16 @@ void release_rare(struct endpoint *e, int64_t n)
 {
 	if (progress_is_me(e)) {
 		tern_guard_add_(e->t, n);
-		e->progress_holds -= e->progress_holds > 0;
+		e->owner.progress_holds -= e->owner.progress_holds > 0;
 		return;
 	}
-	if (e->shared)
+	if (e->owner.shared)
 		guard_add(e, -n);
-	if (e->fenced)
+	if (e->owner.fenced)
 		atomic_thread_fence(memory_order_seq_cst);
-	if (e->guarded && !guard_busy(e))
+	if (e->owner.guarded && !guard_busy(e))
 		ownership_leave(e);
-	if (e->shared)
+	if (e->owner.shared)
 		share_unlock(e);
 }
 

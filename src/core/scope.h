@@ -43,9 +43,9 @@ void scope_close_entered(struct endpoint *e);
 static inline struct scope scope_open(tern *t)
 {
 	struct endpoint *e = t->own;
-	if (TERN_LIKELY(!e->scoped))
+	if (TERN_LIKELY(!e->owner.scoped))
 		return (struct scope){ NULL };
-	if (TERN_LIKELY(!e->guarded))
+	if (TERN_LIKELY(!e->owner.guarded))
 		return scope_open_light(t);
 	return (struct scope){ scope_enter(e) ? e : NULL };
 }

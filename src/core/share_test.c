@@ -134,7 +134,7 @@ TEST(an_option_shares_an_endpoint_too)
 	local_size = 1;
 	local_on(ASK, answer);
 	local_on(TELL, take_answer);
-	CHECK(local[0]->own->shared != NULL);
+	CHECK(local[0]->own->owner.shared != NULL);
 	CHECK_IS(tern_request(local[0], 0, ASK, 0), 0);
 	CHECK_IS(tern_wait(local[0], &answered[0], 1), 0);
 	local_close();

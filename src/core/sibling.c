@@ -8,7 +8,7 @@
 /* Whether its own progress thread serves it. */
 static bool sibling_apart(const struct endpoint *sibling)
 {
-	return sibling->progress && !sibling->serves && !attach_is_lent(sibling);
+	return sibling->owner.progress && !sibling->owner.serves && !attach_is_lent(sibling);
 }
 
 /*
@@ -17,28 +17,28 @@ static bool sibling_apart(const struct endpoint *sibling)
  */
 static bool sibling_enter(struct endpoint *sibling)
 {
-	if (sibling->shared && !share_try(sibling))
+	if (sibling->owner.shared && !share_try(sibling))
 		return false;
 	/* Closed meanwhile; its lock orders the two. */
-	if (sibling->shared && atomic_load_explicit(&sibling->closed, memory_order_relaxed)) {
+	if (sibling->owner.shared && atomic_load_explicit(&sibling->closed, memory_order_relaxed)) {
 		share_unlock(sibling);
 		return false;
 	}
-	if (sibling->shared)
+	if (sibling->owner.shared)
 		return true;
-	if (!sibling->entered && (sibling->interrupt || sibling->serves) &&
+	if (!sibling->owner.entered && (sibling->owner.interrupt || sibling->owner.serves) &&
 	    !attach_is_lent(sibling))
-		sibling->entered = scope_enter(sibling);
+		sibling->owner.entered = scope_enter(sibling);
 	return true;
 }
 
 static void sibling_leave(struct endpoint *sibling)
 {
-	if (sibling->shared)
+	if (sibling->owner.shared)
 		share_unlock(sibling);
-	if (!sibling->entered)
+	if (!sibling->owner.entered)
 		return;
-	sibling->entered = false;
+	sibling->owner.entered = false;
 	scope_leave(sibling);
 }
 
@@ -76,7 +76,7 @@ static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 	/* Light threads its progress thread does not run, and cannot wake us for. */
 	if (sibling_apart(sibling))
 		return sibling->threaded;
-	if (attach_is_lent(sibling) || sibling->shared)
+	if (attach_is_lent(sibling) || sibling->owner.shared)
 		return 1;
 	sibling_enter(sibling);
 	return !wait_arm(sibling, arg);
@@ -85,8 +85,8 @@ static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	if (sibling_apart(sibling) || sibling->shared ||
-	    ((sibling->interrupt || sibling->serves) && !sibling->entered))
+	if (sibling_apart(sibling) || sibling->owner.shared ||
+	    ((sibling->owner.interrupt || sibling->owner.serves) && !sibling->owner.entered))
 		return 0; /* it was not armed for this sleep, but maybe for calls */
 	endpoint_disarm(sibling);
 	sibling_leave(sibling);

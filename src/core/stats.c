@@ -46,7 +46,7 @@ int stats_open(struct endpoint *e)
 	atomic_store_explicit(&e->pulse->guard, wrap_first(32, 0) << 32, memory_order_relaxed);
 	atomic_store_explicit(&e->pulse->version, (uint32_t)wrap_first(32, 0) & ~1u,
 			      memory_order_relaxed);
-	e->guard = e->t->guard = &e->pulse->guard;
+	e->owner.guard = e->t->guard = &e->pulse->guard;
 	if (e->world->ticks) { /* a simulated rank is in a handler while it waits for its turn */
 		stats_set(&e->pulse->current_at, (uintptr_t)&e->t->current);
 		stats_set(&e->pulse->inlet_at, (uintptr_t)&e->inlet);

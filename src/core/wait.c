@@ -96,7 +96,7 @@ static enum fetch wait_fetch(const struct wait *w, const struct tern_inlet *ther
 static unsigned wait_serve(struct endpoint *e, struct wait *w)
 {
 	wait_linger(e, w);
-	if (TERN_UNLIKELY(e->shared))
+	if (TERN_UNLIKELY(e->owner.shared))
 		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, w);
 	unsigned handled = 0;

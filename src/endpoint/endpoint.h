@@ -110,26 +110,7 @@ struct endpoint {
 	tern_handler **behind;
 	struct trace *trace; /* NULL unless TERN_TRACE is set; see trace.h */
 
-	/* Who may touch all this, and who delivers; see core/scope.h. */
-	_Atomic uint64_t *guard; /* in the pulse */
-	enum tern_delivery delivery;
-	bool guarded;     /* others may run handlers: calls must open scopes, and serve */
-	bool serves;      /* the progress thread serves memory messages of the network alone */
-	bool scoped;      /* one of the two: calls must open scopes */
-	bool sliced;      /* because light threads take turns by the clock, too */
-	bool fenced;      /* the machine has no membarrier: the program's side needs a fence */
-	bool checked;     /* TERN_CHECK: notice a second thread */
-	bool by_progress; /* the progress thread is the owner, */
-	uint32_t progress_holds; /* and holds so many times itself */
-	bool process_barrier;    /* membarrier among the threads of this process */
-	bool entered; /* while its thread waits in another endpoint and touches this one */
-	bool armed;   /* for interrupts: senders will call */
-	int signal;   /* for interrupts; 0 if none is allotted */
-	struct progress *progress; /* NULL unless a thread delivers */
-	struct interrupt *interrupt;
-	struct share *shared;     /* NULL unless several threads use it */
-	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
-
+	struct ownership owner; /* who may touch all this, and who delivers */
 	struct deferral defer;
 	struct lost_told lost;
 	/* The sentence of `trouble`, which another thread may have found. */
@@ -163,21 +144,22 @@ enum { GUARD_INSIDE = 1, GUARD_MASK = 0xffff };
  */
 static inline uint32_t guard_busy(const struct endpoint *e)
 {
-	return (uint32_t)atomic_load_explicit(e->guard, memory_order_acquire);
+	return (uint32_t)atomic_load_explicit(e->owner.guard, memory_order_acquire);
 }
 
 /* How often the program came in; wraps. */
 static inline uint32_t guard_entries(const struct endpoint *e)
 {
-	return (uint32_t)(atomic_load_explicit(e->guard, memory_order_relaxed) >> 32);
+	return (uint32_t)(atomic_load_explicit(e->owner.guard, memory_order_relaxed) >> 32);
 }
 
 /* Holds in force, as far as the owner is concerned. */
 static inline uint32_t held(const struct endpoint *e)
 {
-	if (TERN_UNLIKELY(e->by_progress))
-		return e->progress_holds;
-	return (uint32_t)(atomic_load_explicit(e->guard, memory_order_relaxed) >> 16) & GUARD_MASK;
+	if (TERN_UNLIKELY(e->owner.by_progress))
+		return e->owner.progress_holds;
+	return (uint32_t)(atomic_load_explicit(e->owner.guard, memory_order_relaxed) >> 16) &
+	       GUARD_MASK;
 }
 
 /*

@@ -16,16 +16,16 @@ union misuse_state misuse_state = { .e = &misuse_endpoint };
 static struct tern no_head = { .own = &misuse_endpoint,
 			       .answer = &misuse_endpoint.refuse,
 			       .alert = ALERT_LIBRARY,
-			       .guard = &misuse_endpoint.scratch,
+			       .guard = &misuse_endpoint.owner.scratch,
 			       .looks = UINT32_MAX };
 
 struct endpoint misuse_endpoint = { .t = &no_head,
 				    .forked = NO_ENDPOINT,
-				    .guard = &misuse_endpoint.scratch,
+				    .owner.guard = &misuse_endpoint.owner.scratch,
 				    .attached = UINTPTR_MAX - 1, /* nobody's */
 				    .layer = { [0 ... LAYERS_MOST - 1] = &misuse_state },
-				    .delivery = TERN_DELIVERY_POLL,
-				    .guarded = true };
+				    .owner.delivery = TERN_DELIVERY_POLL,
+				    .owner.guarded = true };
 
 /* What this thread's call was given, until misuse_error() has said so. */
 static _Thread_local struct {

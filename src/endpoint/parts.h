@@ -3,10 +3,14 @@
 #ifndef TERN_ENDPOINT_PARTS_H
 #define TERN_ENDPOINT_PARTS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <tern/tern.h>
 
 struct block;
+struct interrupt;
+struct progress;
+struct share;
 struct wait;
 
 /* core/payload.c: a reply's claim, a fresh block composed for the request being handled. */
@@ -71,6 +75,28 @@ struct wait_state {
 	bool unmatched;               /* such a message has come */
 	uint64_t grace_ns;
 	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
+};
+
+/* core/scope.c, core/delivery.c: who may touch the endpoint, and who runs its handlers. */
+struct ownership {
+	_Atomic uint64_t *guard; /* in the pulse */
+	enum tern_delivery delivery;
+	bool guarded;     /* others may run handlers: calls must open scopes, and serve */
+	bool serves;      /* the progress thread serves memory messages of the network alone */
+	bool scoped;      /* one of the two: calls must open scopes */
+	bool sliced;      /* because light threads take turns by the clock, too */
+	bool fenced;      /* the machine has no membarrier: the program's side needs a fence */
+	bool checked;     /* TERN_CHECK: notice a second thread */
+	bool by_progress; /* the progress thread is the owner, */
+	uint32_t progress_holds; /* and holds so many times itself */
+	bool process_barrier;    /* membarrier among the threads of this process */
+	bool entered; /* while its thread waits in another endpoint and touches this one */
+	bool armed;   /* for interrupts: senders will call */
+	int signal;   /* for interrupts; 0 if none is allotted */
+	struct progress *progress; /* NULL unless a thread delivers */
+	struct interrupt *interrupt;
+	struct share *shared;     /* NULL unless several threads use it */
+	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
 };
 
 /* Numbers of handlers behind the program's. */

@@ -186,7 +186,8 @@ static void watchdog_look_at_handler(struct watchdog *w, struct seen *g)
 
 static void watchdog_look_at_hold(struct watchdog *w, struct seen *g)
 {
-	uint64_t holds = atomic_load_explicit(w->e->guard, memory_order_relaxed) >> 16 & GUARD_MASK;
+	uint64_t holds =
+		atomic_load_explicit(w->e->owner.guard, memory_order_relaxed) >> 16 & GUARD_MASK;
 	uint64_t ns = deed_lasts_too_long(w, g, &w->holding, holds != 0);
 	if (ns)
 		watchdog_tell(w, "its program has held", ns);

@@ -345,7 +345,8 @@ int tern_close(tern *t)
 		return 0;
 	}
 	bool watched = e->behind;
-	if (e->scoped && scope_enter(e)) /* and never left: there is nothing behind it any more */
+	if (e->owner.scoped &&
+	    scope_enter(e)) /* and never left: there is nothing behind it any more */
 		scope_depth--;
 	end_close(e);
 	layers_leave(e);

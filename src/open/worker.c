@@ -253,7 +253,7 @@ static int worker_new(struct endpoint *main, struct endpoint **out)
 /* Over a network of packets a worker is the endpoint itself, under its lock. */
 static int worker_share(struct endpoint *main, tern **worker)
 {
-	int rc = main->shared ? 0 : delivery_share(main);
+	int rc = main->owner.shared ? 0 : delivery_share(main);
 	if (rc)
 		return rc;
 	atomic_fetch_add(&main->aliases, 1);

@@ -121,8 +121,8 @@ static void far_ranks(void)
 	if (tern_rank(t) == 0)
 		board->at = handed_addr(t, p);
 	CHECK_IS(tern_barrier(t), 0);
-	CHECK(t->own->serves);
-	CHECK_IS(t->reach, t->own->guarded ? 0 : 2); /* sends are inline as ever */
+	CHECK(t->own->owner.serves);
+	CHECK_IS(t->reach, t->own->owner.guarded ? 0 : 2); /* sends are inline as ever */
 	if (tern_rank(t) == 0) {
 		if (holds)
 			tern_hold(t);
@@ -492,7 +492,7 @@ TEST(so_it_is_over_libfabric)
 static void alone(void)
 {
 	tern *t = ranks_open();
-	CHECK(!t->own->serves && !t->own->progress);
+	CHECK(!t->own->owner.serves && !t->own->owner.progress);
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_close(t), 0);
 }

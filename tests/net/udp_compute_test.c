@@ -57,7 +57,7 @@ TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 		CHECK_IS(tern_request(t[i], 1 - (uint32_t)i, TELL), 0);
 	for (int i = 0; i < 200; i++)
 		poll_both(t);
-	while (!t[0]->own->armed)
+	while (!t[0]->own->owner.armed)
 		compute(1000000);
 	tern_hold(t[0]);
 	CHECK_IS(tern_request(t[0], 1, TELL), 0);

@@ -393,7 +393,7 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, struct lis
 	if (!out)
 		return error_set(-EINVAL, "%s was given no place for the team", name);
 	struct offer mine = { .next_id = c->next_id, .colour = colour, .key = key, .list = list };
-	mine.checked = c->e->checked;
+	mine.checked = c->e->owner.checked;
 	struct offer *offers = malloc(n * sizeof *offers);
 	struct outbox *own = NULL;
 	struct run *r;

@@ -126,7 +126,7 @@ static bool post_is_open(tern *t, uint32_t dst, unsigned id, unsigned n)
  */
 static bool post_in_handler(const struct endpoint *e)
 {
-	return !e->guarded && e->inlet && !e->forked;
+	return !e->owner.guarded && e->inlet && !e->forked;
 }
 
 /* `reach` says that this is the program, outside handlers, and that nobody else delivers. */

@@ -296,7 +296,8 @@ static __attribute__((noinline)) int flush_rare(struct tern_stream *s)
 int tern_stream_flush(tern_stream *s)
 {
 	const tern *t = s->t;
-	return TERN_LIKELY(t->reach && !t->own->scoped && stream_settle(s)) ? 0 : flush_rare(s);
+	return TERN_LIKELY(t->reach && !t->own->owner.scoped && stream_settle(s)) ? 0
+										  : flush_rare(s);
 }
 
 int tern_stream_close(tern_stream *s)

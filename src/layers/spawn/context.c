@@ -225,7 +225,7 @@ static void home_add(struct spawn *s)
  */
 static bool home_enter(const struct spawn *s)
 {
-	return s->e->progress && scope_enter(s->e);
+	return s->e->owner.progress && scope_enter(s->e);
 }
 
 static void home_list(struct endpoint *e)

@@ -151,7 +151,8 @@ static void signal_once(const struct endpoint *e)
 		taken = true;
 		dl_iterate_phdr(text_find, NULL);
 		if (text_end)
-			signal_take(e->delivery == TERN_DELIVERY_INTERRUPT ? 0 : e->signal);
+			signal_take(e->owner.delivery == TERN_DELIVERY_INTERRUPT ? 0
+										 : e->owner.signal);
 	}
 	pthread_mutex_unlock(&taking);
 }

@@ -157,7 +157,7 @@ const struct layer spawn_layer = { .open = spawn_open,
 /* With the first function: memory, and slices if they are wanted. */
 static int spawn_begin(struct spawn *s)
 {
-	if (s->e->shared)
+	if (s->e->owner.shared)
 		return error_set(
 			-ENOTSUP,
 			"rank %u is shared by kernel threads, and its threads need one to run on",
