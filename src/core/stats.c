@@ -64,6 +64,58 @@ int stats_open(struct endpoint *e)
 
 /* -- Asking ------------------------------------------------------------------------------- */
 
+/* What is counted: its name, its place in what a program is given, and in the pulse. */
+struct figure {
+	const char *name;
+	size_t at;
+	int pulse; /* an enum pulse_count, or NOT_COUNTED */
+};
+enum { NOT_COUNTED = -1 };
+#define FIGURE(type, name, pulse)                  \
+	{                                          \
+#name, offsetof(type, name), pulse \
+	}
+
+static const struct figure figures[] = {
+#define RANK(name, pulse) FIGURE(tern_stats_data, name, pulse)
+	RANK(sent, NOT_COUNTED),
+	RANK(handled, NOT_COUNTED),
+	RANK(bytes, NOT_COUNTED),
+	RANK(timed, NOT_COUNTED),
+	RANK(handler_ns, NOT_COUNTED),
+	RANK(queue_most, NOT_COUNTED),
+	RANK(waits, PULSE_WAITS),
+	RANK(yields, PULSE_YIELDS),
+	RANK(naps, PULSE_NAPS),
+	RANK(sleeps, PULSE_SLEEPS),
+	RANK(slept_ns, PULSE_SLEPT),
+	RANK(bells, PULSE_BELLS),
+	RANK(knocks, PULSE_KNOCKS),
+	RANK(gates, PULSE_GATES),
+	RANK(room_stalls, PULSE_ROOM_STALLS),
+	RANK(room_ns, PULSE_ROOM_TICKS),
+	RANK(block_stalls, PULSE_BLOCK_STALLS),
+	RANK(block_ns, PULSE_BLOCK_TICKS),
+	RANK(deferred_most, PULSE_DEFERRED),
+	RANK(interrupts, PULSE_INTERRUPTS),
+	RANK(claims, PULSE_CLAIMS),
+};
+
+static const struct figure packets[] = {
+#define PACKETS(name, pulse) FIGURE(tern_stats_net_data, name, PULSE_PACKETS_##pulse)
+	PACKETS(sent, SENT),           PACKETS(received, RECEIVED), PACKETS(again, AGAIN),
+	PACKETS(doubled, DOUBLED),     PACKETS(early, EARLY),       PACKETS(refused, REFUSED),
+	PACKETS(malformed, MALFORMED), PACKETS(foreign, FOREIGN),   PACKETS(old, OLD),
+	PACKETS(forged, FORGED),
+};
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static uint64_t *figure_in(const void *data, const struct figure *f)
+{
+	return (uint64_t *)((uintptr_t)data + f->at);
+}
+
 static double tick_ns(const struct endpoint *e)
 {
 	return e->stats ? tick_length((struct moment){ stats_get(&e->stats->begun_tick),
@@ -81,24 +133,15 @@ static uint64_t peer_sent(const struct endpoint *e, uint32_t rank)
 	return lane_sent(&e->t->lane[rank]) + lane_sent(&e->site.peer[rank].answer);
 }
 
-static void data_of_pulse(const struct endpoint *e, tern_stats_data *out)
+static void pulse_figures(const struct endpoint *e, const struct figure *f, size_t n, void *out)
 {
-	const _Atomic uint64_t *count = e->pulse->count;
-	out->waits = stats_get(&count[PULSE_WAITS]);
-	out->yields = stats_get(&count[PULSE_YIELDS]);
-	out->naps = stats_get(&count[PULSE_NAPS]);
-	out->sleeps = stats_get(&count[PULSE_SLEEPS]);
-	out->slept_ns = stats_get(&count[PULSE_SLEPT]);
-	out->bells = stats_get(&count[PULSE_BELLS]);
-	out->knocks = stats_get(&count[PULSE_KNOCKS]);
-	out->room_stalls = stats_get(&count[PULSE_ROOM_STALLS]);
-	out->room_ns = in_ns(e, &count[PULSE_ROOM_TICKS]);
-	out->block_stalls = stats_get(&count[PULSE_BLOCK_STALLS]);
-	out->block_ns = in_ns(e, &count[PULSE_BLOCK_TICKS]);
-	out->gates = stats_get(&count[PULSE_GATES]);
-	out->interrupts = stats_get(&count[PULSE_INTERRUPTS]);
-	out->claims = stats_get(&count[PULSE_CLAIMS]);
-	out->deferred_most = stats_get(&count[PULSE_DEFERRED]);
+	for (; n--; f++) {
+		bool ticks = f->pulse == PULSE_ROOM_TICKS || f->pulse == PULSE_BLOCK_TICKS;
+		if (f->pulse == NOT_COUNTED)
+			continue;
+		const _Atomic uint64_t *count = &e->pulse->count[f->pulse];
+		*figure_in(out, f) = ticks ? in_ns(e, count) : stats_get(count);
+	}
 }
 
 static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
@@ -126,25 +169,10 @@ int tern_stats(tern *t, tern_stats_data *out)
 	*out = (tern_stats_data){ .handled = endpoint_served(e), .counting = e->stats != NULL };
 	for (uint32_t r = 0; r < t->size; r++)
 		out->sent += peer_sent(e, r);
-	data_of_pulse(e, out);
+	pulse_figures(e, figures, COUNT(figures), out);
 	if (e->stats)
 		data_of_stats(e, out);
 	return 0;
-}
-
-static tern_stats_net_data data_of_packets(const struct endpoint *e)
-{
-	const _Atomic uint64_t *count = e->pulse->count;
-	return (tern_stats_net_data){ .sent = stats_get(&count[PULSE_PACKETS_SENT]),
-				      .received = stats_get(&count[PULSE_PACKETS_RECEIVED]),
-				      .again = stats_get(&count[PULSE_PACKETS_AGAIN]),
-				      .doubled = stats_get(&count[PULSE_PACKETS_DOUBLED]),
-				      .early = stats_get(&count[PULSE_PACKETS_EARLY]),
-				      .refused = stats_get(&count[PULSE_PACKETS_REFUSED]),
-				      .malformed = stats_get(&count[PULSE_PACKETS_MALFORMED]),
-				      .foreign = stats_get(&count[PULSE_PACKETS_FOREIGN]),
-				      .old = stats_get(&count[PULSE_PACKETS_OLD]),
-				      .forged = stats_get(&count[PULSE_PACKETS_FORGED]) };
 }
 
 int tern_stats_net(tern *t, tern_stats_net_data *out)
@@ -153,8 +181,8 @@ int tern_stats_net(tern *t, tern_stats_net_data *out)
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	tern_stats_net_data d = data_of_packets(t->own);
-	d.size = out->size;
+	tern_stats_net_data d = { .size = out->size };
+	pulse_figures(t->own, packets, COUNT(packets), &d);
 	if (d.size < NET_SIZE_LEAST || d.size > NET_SIZE_MOST)
 		return error_set(
 			-EINVAL,
@@ -249,146 +277,77 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 	return 0;
 }
 
-/* How long handlers took: `count` of those timed took from `from_ns` to below `to_ns`. */
-struct stats_time {
-	double from_ns, to_ns;
-	uint64_t count;
-};
-
-static struct stats_time stats_time(const struct endpoint *e, unsigned bucket)
-{
-	double ns = tick_ns(e);
-	return (struct stats_time){ .from_ns = (double)time_bucket_begin(bucket) * ns,
-				    .to_ns = (double)time_bucket_begin(bucket + 1) * ns,
-				    .count = stats_get(&e->stats->time[bucket]) };
-}
-
 /* -- Printing --------------------------------------------------------------------------------- */
 
-/* Every figure of a rank, with the name it has in both forms. */
-struct figure {
-	const char *name;
-	size_t at;
+/* What a rank has counted of handlers and peers, a row for each that was active. */
+static const struct figure handler_figures[] = {
+#define HANDLER(name) FIGURE(tern_stats_handler_data, name, NOT_COUNTED)
+	HANDLER(count), HANDLER(bytes), HANDLER(timed), HANDLER(ns), HANDLER(longest_ns),
 };
-static const struct figure figures[] = {
-#define FIGURE(name)                                   \
-	{                                              \
-#name, offsetof(tern_stats_data, name) \
-	}
-	FIGURE(sent),       FIGURE(handled),       FIGURE(bytes),      FIGURE(timed),
-	FIGURE(handler_ns), FIGURE(waits),         FIGURE(yields),     FIGURE(naps),
-	FIGURE(sleeps),     FIGURE(slept_ns),      FIGURE(bells),      FIGURE(knocks),
-	FIGURE(gates),      FIGURE(room_stalls),   FIGURE(room_ns),    FIGURE(block_stalls),
-	FIGURE(block_ns),   FIGURE(deferred_most), FIGURE(queue_most), FIGURE(interrupts),
-	FIGURE(claims),
-#undef FIGURE
+static const struct figure peer_figures[] = {
+#define PEER(name) FIGURE(tern_stats_peer_data, name, NOT_COUNTED)
+	PEER(sent),    PEER(sent_bytes), PEER(handled),    PEER(requests),
+	PEER(replies), PEER(bytes),      PEER(queue_most),
 };
 
-/* And those of its packets, whose names begin with "packets_" where they stand among the others. */
-static const struct figure packets[] = {
-#define FIGURE(name)                                       \
-	{                                                  \
-#name, offsetof(tern_stats_net_data, name) \
-	}
-	FIGURE(sent),    FIGURE(received),  FIGURE(again),   FIGURE(doubled), FIGURE(early),
-	FIGURE(refused), FIGURE(malformed), FIGURE(foreign), FIGURE(old),     FIGURE(forged),
-#undef FIGURE
+union row {
+	tern_stats_handler_data handler;
+	tern_stats_peer_data peer;
 };
-
-enum {
-	FIGURES = sizeof figures / sizeof *figures,
-	PACKETS = sizeof packets / sizeof *packets,
-	COLUMNS = 4
-};
-
-static uint64_t figure_of(const void *data, const struct figure *f)
-{
-	return *(const uint64_t *)(const void *)((const char *)data + f->at);
-}
-
-static tern_stats_net_data packets_of(tern *t)
-{
-	tern_stats_net_data d = { .size = sizeof d };
-	tern_stats_net(t, &d);
-	return d;
-}
-
-static double mean_ns(const tern_stats_handler_data *h)
-{
-	return h->timed ? (double)h->ns / (double)h->timed : 0;
-}
-
-static bool peer_active(tern *t, uint32_t rank, tern_stats_peer_data *out)
-{
-	return tern_stats_peer(t, rank, out) == 0 && (out->sent || out->handled);
-}
-
-static bool handler_active(tern *t, unsigned id, tern_stats_handler_data *out)
-{
-	return tern_stats_handler(t, id, out) == 0 && out->count;
-}
 
 /* "user 3 (on_greeting)", "msg 1 (on_status)": a layer's handlers count from 0. */
-static void handler_name(tern *t, unsigned id, char text[LABEL_ROOM])
+static bool handler_row(tern *t, unsigned id, union row *r, char label[LABEL_ROOM])
 {
-	const char *name = t->own->handlers.name[id];
 	char number[24];
+	if (tern_stats_handler(t, id, &r->handler) || !r->handler.count)
+		return false;
 	handler_number(id, number, sizeof number);
-	snprintf(text, LABEL_ROOM, name ? "%s (%.40s)" : "%s", number, name);
+	snprintf(label, LABEL_ROOM, r->handler.name ? "%s (%.40s)" : "%s", number, r->handler.name);
+	return true;
 }
 
-/* -- Text ----------------------------------------------------------------------------------- */
-
-static void text_handlers(FILE *to, tern *t)
+static bool peer_row(tern *t, unsigned rank, union row *r, char label[LABEL_ROOM])
 {
-	tern_stats_handler_data h;
-	char name[LABEL_ROOM];
-	fprintf(to, "tern:   %-28s %14s %16s %12s %12s\n", "handler", "messages", "bytes",
-		"mean ns", "longest ns");
-	for (unsigned id = 0; id < TERN_STATS_LAYER; id++)
-		if (handler_active(t, id, &h)) {
-			handler_name(t, id, name);
-			fprintf(to,
-				"tern:   %-28s %14" PRIu64 " %16" PRIu64 " %12.0f %12" PRIu64 "\n",
-				name, h.count, h.bytes, mean_ns(&h), h.longest_ns);
+	snprintf(label, LABEL_ROOM, "rank %u", rank);
+	return tern_stats_peer(t, rank, &r->peer) == 0 && (r->peer.sent || r->peer.handled);
+}
+
+struct table {
+	const char *name;
+	bool (*row)(tern *t, unsigned i, union row *r, char label[LABEL_ROOM]);
+	unsigned rows;
+	const struct figure *figure;
+	size_t figures;
+};
+
+static void text_table(FILE *to, tern *t, const struct table *k)
+{
+	union row r;
+	char label[LABEL_ROOM];
+	fprintf(to, "tern:   %-28s", k->name);
+	for (size_t i = 0; i < k->figures; i++)
+		fprintf(to, " %14s", k->figure[i].name);
+	for (unsigned n = 0; n < k->rows; n++)
+		if (k->row(t, n, &r, label)) {
+			fprintf(to, "\ntern:   %-28s", label);
+			for (size_t i = 0; i < k->figures; i++)
+				fprintf(to, " %14" PRIu64, *figure_in(&r, &k->figure[i]));
 		}
-}
-
-static void text_peers(FILE *to, tern *t)
-{
-	tern_stats_peer_data p;
-	fprintf(to, "tern:   %-10s %14s %14s %16s %12s\n", "peer", "sent", "handled", "bytes",
-		"queue most");
-	for (uint32_t r = 0; r < tern_size(t); r++)
-		if (peer_active(t, r, &p))
-			fprintf(to,
-				"tern:   rank %-5u %14" PRIu64 " %14" PRIu64 " %16" PRIu64
-				" %12" PRIu64 "\n",
-				r, p.sent, p.handled, p.bytes, p.queue_most);
-}
-
-static void text_times(FILE *to, tern *t, uint64_t timed)
-{
-	uint64_t below = 0;
-	fprintf(to, "tern:   of %" PRIu64 " handlers timed:", timed);
-	for (unsigned i = 0; i < TIME_BUCKETS; i++) {
-		struct stats_time b = stats_time(t->own, i);
-		below += b.count;
-		if (b.count * 50 >= timed && b.count) /* those that matter: 2 % or more */
-			fprintf(to, " %.0f %% below %.0f ns;", 100 * (double)below / (double)timed,
-				b.to_ns);
-	}
 	fputc('\n', to);
 }
 
-/* Nothing in a job without packets. */
-static void text_packets(FILE *to, tern *t)
+static void text_rank(FILE *to, tern *t, const tern_stats_data *d, const tern_stats_net_data *net)
 {
-	tern_stats_net_data d = packets_of(t);
-	const char *before = "tern:   packets:";
-	for (int i = 0; i < PACKETS; i++)
-		if (figure_of(&d, &packets[i])) {
-			fprintf(to, "%s %" PRIu64 " %s", before, figure_of(&d, &packets[i]),
+	enum { COLUMNS = 3 };
+	const char *before = "tern:   packets:"; /* nothing in a job without them */
+	fprintf(to, "tern: rank %u of %u\n", tern_rank(t), tern_size(t));
+	for (size_t i = 0; i < COUNT(figures); i++)
+		fprintf(to, "%s%-14s %12" PRIu64 "%s",
+			i % COLUMNS ? "  " : "tern:   ", figures[i].name,
+			*figure_in(d, &figures[i]), i % COLUMNS == COLUMNS - 1 ? "\n" : "");
+	for (size_t i = 0; i < COUNT(packets); i++)
+		if (*figure_in(net, &packets[i])) {
+			fprintf(to, "%s %" PRIu64 " %s", before, *figure_in(net, &packets[i]),
 				packets[i].name);
 			before = ",";
 		}
@@ -396,106 +355,61 @@ static void text_packets(FILE *to, tern *t)
 		fputc('\n', to);
 }
 
-static void text_rank(FILE *to, tern *t, const tern_stats_data *d)
+static void json_figures(FILE *to, const char *before, const void *data, const struct figure *f,
+			 size_t n)
 {
-	fprintf(to, "tern: rank %u of %u\n", tern_rank(t), tern_size(t));
-	for (int i = 0; i < FIGURES; i++)
-		fprintf(to, "%s%-14s %12" PRIu64 "%s",
-			i % COLUMNS ? "  " : "tern:   ", figures[i].name, figure_of(d, &figures[i]),
-			i % COLUMNS == COLUMNS - 1 || i == FIGURES - 1 ? "\n" : "");
-	text_packets(to, t);
-	text_handlers(to, t);
-	text_peers(to, t);
-	if (d->timed)
-		text_times(to, t, d->timed);
+	for (; n--; f++)
+		fprintf(to, ", \"%s%s\": %" PRIu64, before, f->name, *figure_in(data, f));
 }
 
-/* -- JSON ------------------------------------------------------------------------------------ */
-
-static void json_handlers(FILE *to, tern *t)
+static void json_table(FILE *to, tern *t, const struct table *k)
 {
-	tern_stats_handler_data h;
+	union row r;
+	char label[LABEL_ROOM];
 	const char *comma = "";
-	char name[LABEL_ROOM];
-	for (unsigned id = 0; id < TERN_STATS_LAYER; id++)
-		if (handler_active(t, id, &h)) {
-			handler_name(t, id, name);
-			fprintf(to,
-				"%s{\"id\": %u, \"name\": \"%s\", \"messages\": %" PRIu64
-				", \"bytes\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"ns\": %" PRIu64
-				", \"longest_ns\": %" PRIu64 "}",
-				comma, id, name, h.count, h.bytes, h.timed, h.ns, h.longest_ns);
+	fprintf(to, ", \"%ss\": [", k->name);
+	for (unsigned n = 0; n < k->rows; n++)
+		if (k->row(t, n, &r, label)) {
+			fprintf(to, "%s{\"id\": %u, \"name\": \"%s\"", comma, n, label);
+			json_figures(to, "", &r, k->figure, k->figures);
+			fputc('}', to);
 			comma = ", ";
 		}
+	fputc(']', to);
 }
 
-static void json_peers(FILE *to, tern *t)
-{
-	tern_stats_peer_data p;
-	const char *comma = "";
-	for (uint32_t r = 0; r < tern_size(t); r++)
-		if (peer_active(t, r, &p)) {
-			fprintf(to,
-				"%s{\"rank\": %u, \"sent\": %" PRIu64 ", \"sent_bytes\": %" PRIu64
-				", \"requests\": %" PRIu64 ", \"replies\": %" PRIu64
-				", \"bytes\": %" PRIu64 ", \"queue_most\": %" PRIu64 "}",
-				comma, r, p.sent, p.sent_bytes, p.requests, p.replies, p.bytes,
-				p.queue_most);
-			comma = ", ";
-		}
-}
-
-static void json_times(FILE *to, tern *t)
-{
-	const char *comma = "";
-	for (unsigned i = 0; i < TIME_BUCKETS; i++) {
-		struct stats_time b = stats_time(t->own, i);
-		if (b.count) {
-			fprintf(to,
-				"%s{\"from_ns\": %.1f, \"to_ns\": %.1f, \"count\": %" PRIu64 "}",
-				comma, b.from_ns, b.to_ns, b.count);
-			comma = ", ";
-		}
-	}
-}
-
-static void json_packets(FILE *to, tern *t)
-{
-	tern_stats_net_data d = packets_of(t);
-	for (int i = 0; i < PACKETS; i++)
-		fprintf(to, ", \"packets_%s\": %" PRIu64, packets[i].name,
-			figure_of(&d, &packets[i]));
-}
-
-static void json_rank(FILE *to, tern *t, const tern_stats_data *d)
+static void json_rank(FILE *to, tern *t, const tern_stats_data *d, const tern_stats_net_data *net)
 {
 	fprintf(to, "{\"rank\": %u, \"size\": %u", tern_rank(t), tern_size(t));
-	for (int i = 0; i < FIGURES; i++)
-		fprintf(to, ", \"%s\": %" PRIu64, figures[i].name, figure_of(d, &figures[i]));
-	json_packets(to, t);
-	fputs(", \"handlers\": [", to);
-	json_handlers(to, t);
-	fputs("], \"peers\": [", to);
-	json_peers(to, t);
-	fputs("], \"times\": [", to);
-	json_times(to, t);
-	fputs("]}\n", to);
+	json_figures(to, "", d, figures, COUNT(figures));
+	json_figures(to, "packets_", net, packets, COUNT(packets));
 }
 
 /*
  * What the rank has counted, on standard error, in one write: a table, or one JSON object in a
  * line.
  */
-static void stats_print(tern *t, bool as_json)
+static void stats_print(tern *t, bool json)
 {
+	const struct table tables[] = {
+		{ "handler", handler_row, TERN_STATS_LAYER, handler_figures,
+		  COUNT(handler_figures) },
+		{ "peer", peer_row, tern_size(t), peer_figures, COUNT(peer_figures) },
+	};
 	tern_stats_data d;
+	tern_stats_net_data net = { .size = sizeof net };
 	char *page = NULL;
 	size_t len = 0;
 	FILE *to = open_memstream(&page, &len);
 	if (!to)
 		return;
 	tern_stats(t, &d);
-	(as_json ? json_rank : text_rank)(to, t, &d);
+	tern_stats_net(t, &net);
+	(json ? json_rank : text_rank)(to, t, &d, &net);
+	for (size_t i = 0; i < COUNT(tables); i++)
+		(json ? json_table : text_table)(to, t, &tables[i]);
+	if (json)
+		fputs("}\n", to);
 	if (fclose(to) == 0)
 		/* One call, so that the tables of several ranks do not mix. */
 		fwrite(page, 1, len, stderr);

@@ -17,7 +17,6 @@ void count_timed(struct endpoint *e, const tern_msg *m, unsigned id)
 	stats_add(&h->timed, 1);
 	stats_add(&h->ticks, ticks);
 	stats_most(&h->longest, ticks);
-	stats_add(&e->stats->time[time_bucket(ticks)], 1);
 }
 
 void count_batch(struct endpoint *e, const struct tern_inlet *in, unsigned handled, uint64_t bytes)

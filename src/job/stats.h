@@ -74,29 +74,6 @@ struct pulse {
 	_Atomic uint64_t inlet_at, current_at;
 };
 
-/*
- * Times are log-linear: four equal steps from each power of two to the next, so a step is at
- * most a quarter of its value wide, and 40 powers reach from one tick to minutes.
- */
-enum { TIME_STEPS = 4, TIME_BUCKETS = TIME_STEPS * 40 };
-
-/* The bucket of `ticks`, and where a bucket begins. */
-static inline unsigned time_bucket(uint64_t ticks)
-{
-	if (ticks < TIME_STEPS)
-		return (unsigned)ticks;
-	unsigned power = 63 - (unsigned)__builtin_clzll(ticks);
-	unsigned bucket = (power - 1) * TIME_STEPS + (unsigned)(ticks >> (power - 2)) % TIME_STEPS;
-	return bucket < TIME_BUCKETS ? bucket : TIME_BUCKETS - 1;
-}
-
-static inline uint64_t time_bucket_begin(unsigned bucket)
-{
-	if (bucket < TIME_STEPS)
-		return bucket;
-	return (uint64_t)(TIME_STEPS + bucket % TIME_STEPS) << (bucket / TIME_STEPS - 1);
-}
-
 struct stats_handler {
 	/* By the number of words, so that one count gives bytes too. */
 	_Atomic uint64_t count[TERN_HEAD_WORDS + 1];
@@ -115,7 +92,6 @@ struct stats_peer {
 
 struct stats {
 	_Atomic uint64_t begun_tick, begun_ns; /* both clocks when counting began */
-	_Atomic uint64_t time[TIME_BUCKETS];   /* of handlers, of those that were timed */
 	struct stats_handler handler[TERN_HANDLER_SLOTS];
 	struct stats_peer peer[]; /* one a rank */
 };

@@ -7,7 +7,7 @@ command=run
 packets=(packets_sent packets_received packets_again packets_doubled packets_early packets_refused \
 	packets_malformed
 	packets_foreign packets_old packets_forged)
-keys=(rank size sent handled "${packets[@]}" handlers peers times)
+keys=(rank size sent handled "${packets[@]}" handlers peers)
 
 objects() { # of three ranks that ran to their end, one a line
 	check_status 0
