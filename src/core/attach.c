@@ -335,7 +335,7 @@ void endpoint_free(struct endpoint *e)
 	share_free(e);
 	memory_free(e->keeps.kept);
 	free(e->owes);
-	free(e->behind);
+	free(e->handlers.meant);
 	free(e->site.peer);
 	memory_bury(e->t, false);
 	free(e);

@@ -123,7 +123,7 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 static void delivery_guard(struct endpoint *e)
 {
 	e->owner.guarded = e->owner.delivery != TERN_DELIVERY_POLL || e->owner.shared ||
-			   e->owner.checked || e->owner.sliced || e->behind;
+			   e->owner.checked || e->owner.sliced || e->watched;
 	e->owner.scoped = e->owner.guarded || e->owner.serves;
 	e->t->guard = e->owner.shared ? &e->owner.scratch : e->owner.guard;
 	e->owner.fenced = e->owner.delivery == TERN_DELIVERY_THREAD && !e->owner.process_barrier;

@@ -336,7 +336,7 @@ static void *progress_main(void *arg)
 	struct endpoint *e = arg;
 	struct progress *a = e->owner.progress;
 	progress_of = e;
-	if (e->behind)
+	if (e->watched)
 		watched_enter();
 	prctl(PR_SET_NAME, e->owner.serves ? "tern-serve" : "tern-progress");
 	prctl(PR_SET_TIMERSLACK, 1L);
@@ -351,7 +351,7 @@ static void *progress_main(void *arg)
 		else
 			progress_serve(e);
 	}
-	if (e->behind)
+	if (e->watched)
 		watched_leave();
 	return NULL;
 }

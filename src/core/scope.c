@@ -116,7 +116,7 @@ bool scope_enter(struct endpoint *e)
 {
 	if (progress_is_me(e) || e->forked)
 		return false;
-	if (TERN_UNLIKELY(e->behind != NULL))
+	if (TERN_UNLIKELY(e->watched))
 		watched_enter();
 	if (e->owner.shared)
 		share_lock(e);
@@ -201,7 +201,7 @@ void scope_leave(struct endpoint *e)
 		ownership_leave(e);
 	if (e->owner.shared)
 		share_unlock(e);
-	if (TERN_UNLIKELY(e->behind != NULL))
+	if (TERN_UNLIKELY(e->watched))
 		watched_leave();
 }
 
@@ -217,7 +217,7 @@ void scope_close_unserved(struct scope *scope)
 		interrupt_left(e);
 	if (e->owner.shared)
 		share_unlock(e);
-	if (e->behind)
+	if (e->watched)
 		watched_leave();
 }
 
@@ -231,7 +231,7 @@ void scope_pause(struct scope *scope)
 	}
 	scope->e = NULL;
 	scope_depth--;
-	if (e->behind)
+	if (e->watched)
 		watched_leave();
 	alert_raise(e, ALERT_PAUSED); /* the guard goes on saying that the program is inside */
 }
@@ -240,7 +240,7 @@ void scope_leave_unserved(struct endpoint *e)
 {
 	guard_add(e, -GUARD_INSIDE);
 	scope_depth--;
-	if (TERN_UNLIKELY(e->behind != NULL))
+	if (TERN_UNLIKELY(e->watched))
 		watched_leave();
 }
 

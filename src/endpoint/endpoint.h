@@ -106,8 +106,7 @@ struct endpoint {
 	void *layer[LAYERS_MOST]; /* the state of each; see core/layer.h */
 	struct handlers handlers;
 	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
-	/* Handlers, behind what calls them for thread sanitizer; else NULL. See watched.h. */
-	tern_handler **behind;
+	bool watched; /* by thread sanitizer, which this library was not compiled with; watched.h */
 	struct trace *trace; /* NULL unless TERN_TRACE is set; see trace.h */
 
 	struct ownership owner; /* who may touch all this, and who delivers */

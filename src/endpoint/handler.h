@@ -17,6 +17,15 @@ static inline unsigned handler_of(const tern_msg *m)
 }
 
 /*
+ * After all that watches handlers is open, and before any is registered. 0, or -ENOMEM with a
+ * sentence.
+ */
+int handlers_open(struct endpoint *e);
+/* The table has `fn` under that number, or what stands for it where handlers are watched. */
+void handler_put(struct endpoint *e, unsigned id, tern_handler *fn);
+tern_handler *handler_meant(const struct endpoint *e, unsigned id); /* what was put there */
+
+/*
  * Registers `fn`, and tells the endpoint, its trace and the job's memory its name, which is kept
  * and may be NULL.
  */

@@ -104,6 +104,7 @@ enum { HANDLERS_OWN = TERN_HANDLER_SLOTS - TERN_HANDLER_MAX };
 
 /* endpoint/handler.h, core/served.c */
 struct handlers {
+	tern_handler **meant; /* where the table has another function; else NULL */
 	const char *name[TERN_HANDLER_SLOTS];
 	void *arg[TERN_HANDLER_MAX]; /* of tern_on_with() */
 	unsigned ranged; /* those that tern_on_range() has given out, from the last one down */

@@ -36,12 +36,6 @@ struct counts {
 	uint32_t sent[2], handled[2];
 };
 
-/* What the end of a handler repeats of its beginning. */
-struct delivery {
-	uint32_t sequence;
-	uint16_t peer, handler;
-};
-
 struct trace {
 	uint64_t written, flushed; /* records, since the beginning: the ring holds those between */
 	struct trace_record *ring;
@@ -63,7 +57,6 @@ struct trace {
 	char call[RECORD_CALLS][RECORD_NAME_MOST + 1]; /* names that were written, */
 	uint32_t calls;                                /* so many */
 	char path[PATH_MOST];
-	tern_handler *handler[TERN_HANDLER_SLOTS];
 };
 
 /* -- The ring and the file ------------------------------------------------------------- */
@@ -305,12 +298,15 @@ void trace_drained(struct endpoint *e)
 		trace_returned(e->trace, e->trace->world->now());
 }
 
-static struct delivery trace_arrival(struct trace *r, const tern_msg *m, bool reply)
+struct delivery trace_arrived(struct endpoint *e, const tern_msg *m)
 {
-	uint64_t now = r->world->now();
+	struct trace *r = e->trace;
+	bool reply = e->inlet->kind == TERN_KIND_REPLY;
 	struct delivery d = { .peer = (uint16_t)tern_msg_src(m),
 			      .handler = (uint16_t)handler_of(m) };
 	size_t len;
+	trace_wait_end(r);
+	uint64_t now = r->world->now();
 	tern_msg_data(m, &len);
 	d.sequence = r->peer[d.peer].handled[reply]++;
 	trace_returned(r, now);
@@ -325,25 +321,11 @@ static struct delivery trace_arrival(struct trace *r, const tern_msg *m, bool re
 	return d;
 }
 
-/* Stands in the table for every handler, and calls the one that is meant. */
-static void trace_deliver(tern *t, const tern_msg *m)
+void trace_handled(struct endpoint *e, struct delivery d)
 {
-	struct endpoint *e = t->own;
-	struct trace *r = e->trace;
-	trace_wait_end(r);
-	struct delivery d = trace_arrival(r, m, e->inlet->kind == TERN_KIND_REPLY);
-	r->handler[d.handler](t, m);
-	trace_wait_end(r);
-	r->last = d;
-	r->returning = true;
-}
-
-tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn)
-{
-	if (!e->trace)
-		return fn;
-	e->trace->handler[id] = fn;
-	return trace_deliver;
+	trace_wait_end(e->trace);
+	e->trace->last = d;
+	e->trace->returning = true;
 }
 
 void trace_name(struct endpoint *e, unsigned id, const char *name)
@@ -420,8 +402,6 @@ int trace_open(struct endpoint *e)
 		return rc;
 	}
 	e->trace = r;
-	for (unsigned i = 0; i < TERN_HANDLER_SLOTS; i++) /* also of those that nobody registers */
-		e->t->handler[i] = trace_handler(e, i, e->t->handler[i]);
 	return 0;
 }
 

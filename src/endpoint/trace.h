@@ -5,8 +5,8 @@
  * While it is off, `trace` of the endpoint is NULL and nothing here is called: a poll,
  * a slow send and a step of a wait test that pointer. While it is on, every send comes
  * to the library: `reach` stays 0 for requests, and handlers find a lane that refuses for
- * replies; and every handler is called through trace_deliver(), which stands in its
- * place in the table. So neither the inline path nor the draining of a ring knows of it.
+ * replies; and every handler is called through a function that stands in its place in
+ * the table (handler.c). So neither the inline path nor the draining of a ring knows of it.
  *
  * Records go to a ring that the endpoint's thread alone uses and writes out when it is
  * full, before a sleep, and at the end. What the file does not take stays in the ring;
@@ -18,6 +18,12 @@
 #include "endpoint/endpoint.h"
 #include "endpoint/record.h"
 
+/* What the end of a handler repeats of its beginning. */
+struct delivery {
+	uint32_t sequence;
+	uint16_t peer, handler;
+};
+
 /*
  * Before handlers are registered. 0, with or without a trace; else why the file cannot be written.
  */
@@ -25,14 +31,14 @@ int trace_open(struct endpoint *e);
 void trace_close(struct endpoint *e);
 void trace_flush(struct trace *r); /* to the file */
 
-/* What the table of handlers shall hold for `fn`. */
-tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn);
-
 /* What the handler is called. Not needed for anything else, so left out where there is no room. */
 void trace_name(struct endpoint *e, unsigned id, const char *name);
 
 /* The rest is called only where there is a trace. */
 void trace_send(struct endpoint *e, uint32_t dst, enum record_kind kind, const struct parcel *p);
+/* Around a handler. */
+struct delivery trace_arrived(struct endpoint *e, const tern_msg *m);
+void trace_handled(struct endpoint *e, struct delivery d);
 void trace_drained(struct endpoint *e); /* a batch of messages is over */
 void trace_barrier(struct endpoint *e, enum record_kind kind);
 void trace_call(struct endpoint *e, enum record_kind kind, const char *call);

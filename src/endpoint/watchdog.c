@@ -15,7 +15,6 @@
 #include "base/process.h"
 #include "base/setting.h"
 #include "endpoint/handler.h"
-#include "endpoint/watched.h"
 
 enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 
@@ -43,7 +42,6 @@ struct watchdog {
 	pthread_t thread;
 	_Atomic uint32_t stop; /* a futex; the default order, once in the life of the thread */
 	struct deed handling, holding;
-	tern_handler *handler[TERN_HANDLER_SLOTS];
 };
 
 /* -- In the endpoint's thread ------------------------------------------------------------------ */
@@ -64,28 +62,17 @@ static void deed_begin(struct deed *d, uint64_t what)
 	atomic_store_explicit(&d->what, what, memory_order_release);
 }
 
-/* Handlers nest: one of a request may poll for replies. */
-static void watchdog_deliver(tern *t, const tern_msg *m)
+uint64_t watchdog_handles(struct endpoint *e, const tern_msg *m)
 {
-	struct watchdog *w = t->own->watchdog;
-	unsigned id = handler_of(m);
-	uint64_t before = atomic_load_explicit(&w->handling.what, memory_order_relaxed);
-	deed_begin(&w->handling, (uint64_t)tern_msg_src(m) << 32 | id);
-	w->handler[id](t, m);
-	deed_begin(&w->handling, before);
+	struct deed *d = &e->watchdog->handling;
+	uint64_t before = atomic_load_explicit(&d->what, memory_order_relaxed);
+	deed_begin(d, (uint64_t)tern_msg_src(m) << 32 | handler_of(m));
+	return before;
 }
 
-tern_handler *watchdog_handler(struct endpoint *e, unsigned id, tern_handler *fn)
+void watchdog_handled(struct endpoint *e, uint64_t before)
 {
-	if (!e->watchdog)
-		return fn;
-	e->watchdog->handler[id] = fn;
-	return watchdog_deliver;
-}
-
-tern_handler *watchdog_behind(const struct endpoint *e, unsigned id)
-{
-	return e->watchdog ? e->watchdog->handler[id] : watched_behind(e, id);
+	deed_begin(&e->watchdog->handling, before);
 }
 
 void watchdog_hold(struct endpoint *e)
@@ -234,10 +221,6 @@ int watchdog_open(struct endpoint *e, void (*end)(tern *t, int status))
 	w->limit_ns = ms * 1000000;
 	w->end = ends ? end : NULL;
 	w->handling.what = NOTHING;
-	for (unsigned i = 0; i < TERN_HANDLER_SLOTS; i++) {
-		w->handler[i] = e->t->handler[i];
-		e->t->handler[i] = watchdog_deliver;
-	}
 	rc = watchdog_start(w);
 	if (rc)
 		free(w);

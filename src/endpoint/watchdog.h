@@ -8,8 +8,8 @@
  * a debugger has stopped it, that is no fault of the handler's.
  *
  * While it is off, `watchdog` of the endpoint is NULL and nothing is paid. While it is on, each
- * handler is called through a function that stands in its place in the table and notes that it has
- * begun, and holds come to the library.
+ * handler is called through a function that stands in its place in the table (handler.c) and notes
+ * that it has begun, and holds come to the library.
  */
 #ifndef TERN_ENDPOINT_WATCHDOG_H
 #define TERN_ENDPOINT_WATCHDOG_H
@@ -23,11 +23,9 @@
 int watchdog_open(struct endpoint *e, void (*end)(tern *t, int status));
 void watchdog_close(struct endpoint *e);
 
-/* What the table of handlers shall hold for `fn`. */
-tern_handler *watchdog_handler(struct endpoint *e, unsigned id, tern_handler *fn);
-
-/* The function that was registered. */
-tern_handler *watchdog_behind(const struct endpoint *e, unsigned id);
+/* Around a handler. They nest: one of a request may poll for replies. */
+uint64_t watchdog_handles(struct endpoint *e, const tern_msg *m);
+void watchdog_handled(struct endpoint *e, uint64_t before);
 
 /* A hold has begun, where there is a watchdog. */
 void watchdog_hold(struct endpoint *e);

@@ -2,31 +2,15 @@
 /* What thread sanitizer is told of a library that it does not see. */
 #include "endpoint/watched.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "base/error.h"
 #include "endpoint/handler.h"
 
+/* A library that was compiled with it: the sanitizer sees everything itself. */
 #ifdef TERN_WATCHED_
-/* It sees everything itself. */
-bool watched(void)
-{
-	return false;
-}
-static void order_from(void *at)
-{
-	(void)at;
-}
-static void order_to(void *at)
-{
-	(void)at;
-}
-static void ignore(bool begin)
-{
-	(void)begin;
-}
+enum { COMPILED_WITH_IT = 1 };
 #else
+enum { COMPILED_WITH_IT = 0 };
+#endif
+
 /* Of the sanitizer's runtime library; NULL without it. Those of gcc and clang have the same. */
 extern void __tsan_acquire(void *at) __attribute__((weak));
 extern void __tsan_release(void *at) __attribute__((weak));
@@ -37,7 +21,7 @@ extern void AnnotateIgnoreWritesEnd(const char *file, int line) __attribute__((w
 
 bool watched(void)
 {
-	return __tsan_acquire && __tsan_release && AnnotateIgnoreReadsBegin &&
+	return !COMPILED_WITH_IT && __tsan_acquire && __tsan_release && AnnotateIgnoreReadsBegin &&
 	       AnnotateIgnoreReadsEnd && AnnotateIgnoreWritesBegin && AnnotateIgnoreWritesEnd;
 }
 
@@ -62,7 +46,6 @@ static void ignore(bool begin)
 		AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
 	}
 }
-#endif
 
 static char order;
 static _Thread_local uint32_t inside; /* scopes, since the last handler began */
@@ -116,39 +99,12 @@ static void watched_run(tern *t, const tern_msg *m, tern_handler *fn)
 		ignore(before > 0);
 }
 
-static void watched_deliver(tern *t, const tern_msg *m)
+void watched_deliver(tern *t, const tern_msg *m, tern_handler *fn)
 {
-	unsigned id = handler_of(m);
-	tern_handler *fn = t->own->behind[id];
 	order_from(&order);
-	if (id < TERN_HANDLER_MAX)
+	if (handler_of(m) < TERN_HANDLER_MAX)
 		watched_run(t, m, fn);
 	else
 		fn(t, m); /* the library's own */
 	order_to(&order);
-}
-
-int watched_open(struct endpoint *e)
-{
-	if (!watched())
-		return 0;
-	e->behind = malloc(TERN_HANDLER_SLOTS * sizeof *e->behind);
-	if (!e->behind)
-		return error_set(-ENOMEM, "opening rank %u: no memory", e->t->rank);
-	for (unsigned id = 0; id < TERN_HANDLER_SLOTS; id++)
-		e->t->handler[id] = watched_handler(e, id, e->t->handler[id]);
-	return 0;
-}
-
-tern_handler *watched_handler(struct endpoint *e, unsigned id, tern_handler *fn)
-{
-	if (!e->behind)
-		return fn;
-	e->behind[id] = fn;
-	return watched_deliver;
-}
-
-tern_handler *watched_behind(const struct endpoint *e, unsigned id)
-{
-	return e->behind ? e->behind[id] : e->t->handler[id];
 }

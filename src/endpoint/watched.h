@@ -18,8 +18,6 @@
 
 /* Whether the sanitizer is there; the answer is always the same. */
 bool watched(void);
-/* Before any handler is registered. 0, or -ENOMEM with a sentence. */
-int watched_open(struct endpoint *e);
 
 /* The program comes into the library, and goes back. They nest. */
 void watched_enter(void);
@@ -28,8 +26,7 @@ void watched_leave(void);
 /* Where `m` is not the head's `current`: whether it can be replied to all the same. */
 bool watched_first(struct endpoint *e, const tern_msg *m);
 
-/* What the table of handlers shall hold for `fn`, and the function that was given. */
-tern_handler *watched_handler(struct endpoint *e, unsigned id, tern_handler *fn);
-tern_handler *watched_behind(const struct endpoint *e, unsigned id);
+/* Calls `fn`, which handles `m` for the program or the library. */
+void watched_deliver(tern *t, const tern_msg *m, tern_handler *fn);
 
 #endif

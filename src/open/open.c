@@ -15,6 +15,7 @@
 #include "core/rules.h"
 #include "core/scope.h"
 #include "core/wait.h"
+#include "endpoint/handler.h"
 #include "endpoint/trace.h"
 #include "endpoint/watchdog.h"
 #include "endpoint/watched.h"
@@ -129,7 +130,7 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	if (!rc)
 		rc = trace_open(e);
 	if (!rc)
-		rc = watched_open(e);
+		rc = handlers_open(e);
 	if (!rc)
 		rc = layers_open(e);
 	if (!rc)
@@ -344,7 +345,7 @@ int tern_close(tern *t)
 		worker_close(e);
 		return 0;
 	}
-	bool watched = e->behind;
+	bool watched = e->watched;
 	if (e->owner.scoped &&
 	    scope_enter(e)) /* and never left: there is nothing behind it any more */
 		scope_depth--;

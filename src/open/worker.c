@@ -20,9 +20,8 @@
 #include "core/delivery.h"
 #include "core/layers.h"
 #include "core/scope.h"
+#include "endpoint/handler.h"
 #include "endpoint/trace.h"
-#include "endpoint/watchdog.h"
-#include "endpoint/watched.h"
 
 enum { SPIN_LESS = 64 };
 
@@ -40,8 +39,7 @@ static void handlers_copy(struct endpoint *w)
 	const struct endpoint *main = w->main;
 	for (unsigned id = 0; id < TERN_HANDLER_MAX; id++) {
 		w->t->known[id] = main->t->known[id];
-		w->t->handler[id] = watched_handler(
-			w, id, w->t->known[id] ? watchdog_behind(main, id) : handler_unknown);
+		handler_put(w, id, w->t->known[id] ? handler_meant(main, id) : handler_unknown);
 		w->handlers.name[id] = main->handlers.name[id];
 		w->handlers.arg[id] = main->handlers.arg[id];
 	}
@@ -217,7 +215,7 @@ static int worker_begin(struct endpoint *w)
 	w->waiting.spin = worker_spin(j, w->main->waiting.spin);
 	int rc = stats_open(w);
 	if (!rc)
-		rc = watched_open(w);
+		rc = handlers_open(w);
 	if (!rc)
 		rc = worker_connect(w);
 	delivery_worker(w);
