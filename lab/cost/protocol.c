@@ -107,9 +107,10 @@ void block_plain(struct bench *b)
 {
 	struct shipment *s = &b->shipment;
 	shipment_number(s);
+	shipment_plain(s);
 	COST_MARK();
-	shipment_say(s, SEQUENCE_HEAD);
-	shipment_piece(s, 0);
+	shipment_say(s, SEQUENCE_ASK);
+	shipment_packet(s, 0);
 	COST_MARK();
 }
 

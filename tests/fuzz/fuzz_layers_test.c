@@ -203,7 +203,7 @@ static void sequence_begin(unsigned what)
 	static const unsigned shifts[] = { SHIFT_LINE2, SHIFT_LINE4, SHIFT_PAYLOAD };
 	unsigned shape = byte();
 	struct shipment s = shipment_of(q, 1, shape % 3, heap[0], HEAP / 2, shifts[shape / 3 % 3]);
-	static const unsigned questions[] = { SEQUENCE_ASK, SEQUENCE_END, SEQUENCE_HEAD };
+	static const unsigned questions[] = { SEQUENCE_ASK, SEQUENCE_END, 0 };
 	if (what & 1) {
 		(void)!tern_stream_put(stream, what % 5, (uint64_t[TERN_STREAM_WORDS]){ 0 });
 		return;
@@ -212,7 +212,9 @@ static void sequence_begin(unsigned what)
 	if (byte() % 2)
 		shipment_number(&s);
 	unsigned question = questions[byte() % 3];
-	(void)!(question == SEQUENCE_ASK ? shipment_ask(&s) : shipment_say(&s, question));
+	if (!question)
+		shipment_plain(&s);
+	(void)!(question == SEQUENCE_END ? shipment_say(&s, question) : shipment_ask(&s));
 	(void)!shipment_packet(&s, byte() % 4);
 }
 

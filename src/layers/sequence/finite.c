@@ -101,8 +101,7 @@ void shipment_number(struct shipment *s)
 
 int shipment_say(const struct shipment *s, unsigned handler)
 {
-	/* A plain block has no packets to be told of. */
-	const uint64_t words[] = { s->number, s->len, handler == SEQUENCE_HEAD ? s->id : s->shape };
+	const uint64_t words[] = { s->number, s->len, s->shape };
 	s->out->question = handler;
 	s->out->answered = 0;
 	return layer_request(s->t->own, s->dst, handler, NULL, 0, 3, words);
@@ -360,19 +359,19 @@ static int send_full(const struct shipment *s)
 	return rc == -ENXIO ? nobody(s) : rc;
 }
 
-int shipment_piece(const struct shipment *s, size_t at)
+void shipment_plain(struct shipment *s)
 {
-	size_t len = s->len - at < PACKET ? s->len - at : PACKET;
-	return layer_request(s->q->e, s->dst, SEQUENCE_PIECE, s->data + at, len, 1, &s->number);
+	s->shift = SHIFT_PAYLOAD;
+	s->shape = s->id | (uint64_t)(SHIFT_PAYLOAD | SHIFT_PLAIN) << BLOCK_SHIFT;
 }
 
 /* The head and the data behind it; the verdict comes the other way meanwhile. */
 static int plain_try(const struct shipment *s)
 {
-	int rc = shipment_say(s, SEQUENCE_HEAD);
-	for (size_t at = 0; !rc && at < s->len && !(s->out->answered && s->out->verdict);
-	     at += PACKET)
-		rc = shipment_piece(s, at);
+	uint64_t n = packets_of(s->len, s->shift);
+	int rc = shipment_say(s, SEQUENCE_ASK);
+	for (uint64_t i = 0; !rc && i < n && !(s->out->answered && s->out->verdict); i++)
+		rc = shipment_packet(s, i);
 	if (!rc)
 		rc = shipment_wait(s, shipment_answered, s->out, "no verdict");
 	return rc ? rc : s->out->verdict;
@@ -381,6 +380,7 @@ static int plain_try(const struct shipment *s)
 static int send_plain(struct shipment *s)
 {
 	int rc;
+	shipment_plain(s);
 	for (unsigned tries = 0; (rc = plain_try(s)) == -EAGAIN; tries++) {
 		rc = pause_for(s, tries);
 		if (rc)

@@ -45,7 +45,7 @@ static inline uint64_t number_of(const tern_msg *m)
 
 static inline unsigned inbound_shift(const struct inbound *in)
 {
-	return (unsigned)shape_shift(in->shape);
+	return shape_shift(in->shape) & SHIFT_MASK;
 }
 
 static inline uint64_t inbound_packets(const struct inbound *in)
@@ -113,11 +113,12 @@ static inline void incoming_end(tern *t, const tern_msg *m, struct inbound *in)
 	k->end(t, tern_msg_src(m), id, data, in->len, k->arg);
 }
 
-/* The same, acknowledged to the packet that has completed it. */
+/* The same, acknowledged to the packet that has completed it unless the block is plain. */
 static inline void incoming_done(tern *t, const tern_msg *m, struct inbound *in)
 {
 	incoming_end(t, m, in);
-	layer_answer(t, SEQUENCE_DONE, in->number, 0);
+	if (!(shape_shift(in->shape) & SHIFT_PLAIN))
+		layer_answer(t, SEQUENCE_DONE, in->number, 0);
 }
 
 /* Of the rank that has sent a message; no kind may be registered yet. */
@@ -139,7 +140,8 @@ static inline bool shape_good(uint64_t shape, size_t len, bool *lines)
 {
 	uint64_t shift = shape_shift(shape);
 	*lines = shift == SHIFT_LINE4 || shift == SHIFT_LINE2;
-	return *lines ? len >> shift < BLOCK_INDEX : !shift || shift == SHIFT_PAYLOAD;
+	return *lines ? len >> shift < BLOCK_INDEX
+		      : shift == SHIFT_PAYLOAD || shift == (SHIFT_PAYLOAD | SHIFT_PLAIN);
 }
 
 /* Takes a block or refuses it, whatever came before it; 0 or a code. */
@@ -156,20 +158,19 @@ static int incoming_announced(tern *t, const tern_msg *m, bool lines)
 	if (tern_msg_word(m, 1) > PTRDIFF_MAX)
 		return -EAGAIN; /* no memory has that length */
 	incoming_drop(in);
-	in->got = 0;
 	in->next = 0;
 	incoming_begin(t, in, k, tern_msg_src(m), number, (size_t)tern_msg_word(m, 1), shape);
 	if (!in->data)
 		return -EAGAIN;
 	if (!in->len)
 		incoming_end(t, m, in);
-	else if (lines && in->len >> shape_shift(shape))
+	else if (lines && in->len >> inbound_shift(in))
 		lines_expect(in, inbound_shift(in));
 	return 0;
 }
 
 /* A block was announced, in full or plain: takes it or refuses it, and says which. */
-__attribute__((noinline)) void on_sequence_head(tern *t, const tern_msg *m)
+static __attribute__((noinline)) void on_sequence_head(tern *t, const tern_msg *m)
 {
 	bool lines;
 	if (tern_msg_count(m) < 3 || !shape_good(tern_msg_word(m, 2), tern_msg_word(m, 1), &lines))
@@ -364,24 +365,11 @@ void on_sequence_end(tern *t, const tern_msg *m)
 	uint64_t words[3 + MISSING_WORDS] = { tern_msg_word(m, 0), EAGAIN };
 	if (in && number_of(m) <= in->finished)
 		words[1] = 0;
-	else if (incoming_of(t, m) && inbound_shift(in))
+	else if (incoming_of(t, m))
 		words[2] = missing_of(in, words + 3);
 	else
 		words[1] = EPROTO; /* it was never asked for */
 	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 3 + MISSING_WORDS, words);
-}
-
-void on_sequence_piece(tern *t, const tern_msg *m)
-{
-	struct inbound *in = incoming_of(t, m);
-	size_t len;
-	const void *data = tern_msg_data(m, &len);
-	if (!in || inbound_shift(in) || len > in->len - in->got)
-		return; /* of a block that was refused */
-	memcpy(in->data + in->got, data, len);
-	in->got += len;
-	if (in->got == in->len)
-		incoming_end(t, m, in);
 }
 
 void inbound_close(struct sequence *q)

@@ -55,8 +55,6 @@ static int sequence_open(struct endpoint *e, void **state)
 	layer_on(e, SEQUENCE_DONE, on_sequence_missing); /* nothing is */
 	layer_on(e, SEQUENCE_END, on_sequence_end);
 	layer_on(e, SEQUENCE_MISSING, on_sequence_missing);
-	layer_on(e, SEQUENCE_HEAD, on_sequence_head);
-	layer_on(e, SEQUENCE_PIECE, on_sequence_piece);
 	layer_on(e, STREAM_TWO, on_stream_two);
 	layer_on(e, STREAM_TWO_ASKS, on_stream_two_asks);
 	layer_on(e, STREAM_FOUR, on_stream_four);

@@ -36,8 +36,6 @@ enum sequence_handler {
 	SEQUENCE_DONE,                    /* the reply to the last one of them: 0 */
 	SEQUENCE_END,                     /* has all of it come? */
 	SEQUENCE_MISSING,                 /* the reply: code, packets from the first missing on */
-	SEQUENCE_HEAD,                    /* plain: length, shape */
-	SEQUENCE_PIECE,                   /* plain: bytes */
 	/* A packet's key comes first in those of a stream; see stream.h. */
 	STREAM_TWO, /* two words; */
 	STREAM_TWO_ASKS,
@@ -56,8 +54,8 @@ enum sequence_handler {
  */
 enum block_key { BLOCK_STEP = 1 << 16, BLOCK_INDEX = BLOCK_STEP - 1 };
 
-/* The shape of a block: its kind, and its shift above that; 0 is plain. */
-enum { BLOCK_SHIFT = 8 };
+/* The shape of a block: its kind, its shift above that, and whether it is plain. */
+enum { BLOCK_SHIFT = 8, SHIFT_MASK = 63, SHIFT_PLAIN = 64 };
 
 enum { MISSING_WORDS = 3, MISSING_BITS = 64 * MISSING_WORDS };
 
@@ -89,8 +87,7 @@ struct inbound {
 	uint64_t *came; /* a bit each, for those beyond `next`; `few` if that is enough; or NULL */
 	uint64_t few;
 	uint64_t early;      /* packets beyond `next` that have come */
-	size_t got;          /* bytes: plain */
-	uint64_t unused_[2]; /* so that a shift finds it */
+	uint64_t unused_[3]; /* so that a shift finds it */
 };
 
 /* The block that goes to a rank. */
@@ -117,10 +114,7 @@ struct sequence {
 	struct inbound *in;   /* one a rank; NULL until a kind is registered */
 	struct outbound *out; /* one a rank; NULL until one goes */
 	struct tern_stream *streams;
-	unsigned waiting; /* streams that have packets under way, but those to ranks that are lost:
-			   */
-	bool uncounted;   /* there are such, whose last answers may come still */
-	bool resending;   /* a turn of stream_progress() is under way */
+	bool resending; /* a turn of stream_progress() is under way */
 };
 
 static inline struct sequence *sequence_of(tern *t)
@@ -157,10 +151,10 @@ struct shipment shipment_of(struct sequence *q, uint32_t dst, unsigned id, const
 			    size_t len, unsigned shift);
 void shipment_number(struct shipment *s);                     /* gives it the next number */
 int shipment_ask(const struct shipment *s);                   /* whether there is room */
-int shipment_say(const struct shipment *s, unsigned handler); /* SEQUENCE_END, or _HEAD */
+int shipment_say(const struct shipment *s, unsigned handler); /* SEQUENCE_ASK, or _END */
 int shipment_packet(const struct shipment *s, uint64_t i);
 int shipment_packets(const struct shipment *s, uint64_t n); /* the first n */
-int shipment_piece(const struct shipment *s, size_t at);
+void shipment_plain(struct shipment *s);                    /* it goes plain, in payloads */
 
 /* Take the answer, to SEQUENCE_ASK or to the packets, if it is the next reply: 0 or a code. */
 enum { ANSWER_NONE = 1 };
@@ -181,8 +175,7 @@ static inline uint64_t packets_of(size_t len, unsigned shift)
 	return (len >> shift) + ((len & ((1u << shift) - 1)) != 0);
 }
 
-tern_handler on_sequence_ask, on_sequence_packet, on_sequence_end, on_sequence_head,
-	on_sequence_piece;
+tern_handler on_sequence_ask, on_sequence_packet, on_sequence_end;
 bool inbound_open(struct sequence *q); /* before the first kind is registered; false: no memory */
 void inbound_close(struct sequence *q);
 tern_handler on_sequence_verdict, on_sequence_missing;

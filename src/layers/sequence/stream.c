@@ -19,29 +19,10 @@ static inline struct tern_stream *stream_to(const struct sequence *q, uint32_t d
 	return q->stream_out[id] ? q->stream_out[id][dst] : NULL;
 }
 
-/* Nothing of a stream is under way any more: polls have nothing to do for it. */
-static void stream_rests(struct sequence *q)
-{
-	if (q->waiting && --q->waiting == 0)
-		layer_work(q->e, LAYER_SEQUENCE, q->uncounted);
-}
-
-/* A stream has its first packet under way: polls see to it. */
+/* A stream has its first packet under way: polls see to it, and find out when it has none. */
 static void stream_begins(struct sequence *q)
 {
-	q->waiting++;
 	layer_work(q->e, LAYER_SEQUENCE, true);
-}
-
-/* All below `key` has come; false: it is not of this stream, or nothing new. */
-static inline bool ack_take(struct tern_stream *s, uint64_t key)
-{
-	uint64_t more = key - s->acked;
-	if (more % KEY_STEP || more - 1 >= s->next - s->acked)
-		return false;
-	s->acked = key;
-	s->end = key + KEY_WINDOW;
-	return true;
 }
 
 void on_stream_ack(tern *t, const tern_msg *m)
@@ -49,8 +30,11 @@ void on_stream_ack(tern *t, const tern_msg *m)
 	struct sequence *q = sequence_of(t);
 	uint64_t key = tern_msg_word(m, 0);
 	struct tern_stream *s = stream_to(q, tern_msg_src(m), key_id(key));
-	if (s && ack_take(s, key) && s->acked == s->next)
-		stream_rests(q);
+	uint64_t more = s ? key - s->acked : 0;
+	if (!s || more % KEY_STEP || more - 1 >= s->next - s->acked)
+		return; /* not of this stream, or nothing new */
+	s->acked = key;
+	s->end = key + KEY_WINDOW;
 }
 
 static __attribute__((noinline)) bool settle_more(struct tern_stream *s);
@@ -79,10 +63,7 @@ static inline __attribute__((always_inline)) bool stream_settle(struct tern_stre
 	layer_pass(t->own, in, (uint64_t)(m - first));
 	s->acked = acked + got;
 	s->end = acked + got + KEY_WINDOW;
-	if (TERN_UNLIKELY(got != most))
-		return settle_more(s);
-	stream_rests(s->q);
-	return true;
+	return TERN_LIKELY(got == most) || settle_more(s);
 }
 
 /* Where a leaf of the ring ends, they go on behind it. */
@@ -141,14 +122,11 @@ unsigned stream_progress(void *state)
 	for (struct tern_stream *s = q->streams; s; s = s->next_stream)
 		if (stream_waits(s) && stream_late(s))
 			sent += stream_again(s);
-	q->waiting = 0;
-	q->uncounted = false;
-	for (struct tern_stream *s = q->streams; s; s = s->next_stream) {
-		q->waiting += stream_waits(s);
-		q->uncounted |= s->next != s->acked && !stream_waits(s);
-	}
+	bool waits = false;
+	for (const struct tern_stream *s = q->streams; s && !waits; s = s->next_stream)
+		waits = stream_waits(s);
 	q->resending = false;
-	layer_work(q->e, LAYER_SEQUENCE, q->waiting);
+	layer_work(q->e, LAYER_SEQUENCE, waits);
 	return sent;
 }
 
@@ -223,9 +201,9 @@ static __attribute__((noinline)) int put_rare(struct tern_stream *s, unsigned n,
 	if (first)
 		stream_begins(s->q);
 	rc = piece_send(s, s->next - KEY_STEP, last || s->group == 1);
-	if (rc && (s->next -= KEY_STEP) == s->acked)
-		stream_rests(s->q);
-	if (!rc)
+	if (rc)
+		s->next -= KEY_STEP;
+	else
 		s->left = last ? s->period : s->left - 1;
 	return rc;
 }
