@@ -39,16 +39,15 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
 	int rc = rules_rank(t->own, "tern_buf_alloc()");
 	if (!rc)
 		rc = alloc_check(y, type, count, flags);
+	size_t most = 0;
 	if (!rc && flags & TERN_BUF_SPILL)
-		rc = spill_make(y);
-	if (!rc && !count && bytes > spill_most(y))
+		rc = spill_make(y, &most);
+	if (!rc && !count && bytes > most)
 		rc = error_set(
 			-EINVAL,
 			"tern_buf_alloc() was asked for messages of %zu bytes without buffers; "
 			"the spill holds messages of at most %zu bytes (TERN_SPILL)",
-			bytes, spill_most(y));
-	if (!rc && y->queue[type])
-		return type_queue_more(y, y->queue[type], bytes, count);
+			bytes, most);
 	return rc ? rc : type_queue_make(y, type, bytes, count, flags);
 }
 

@@ -2,10 +2,6 @@
 /*
  * Messages under way. The memory layer moves the data into the buffer, in pieces; when it has, the
  * notice is sent from this layer's progress, now or in a later poll if there is no room.
- *
- * Where a type has order, its messages to a rank are announced in the order in which they were
- * accepted: a short one whose bytes are in place waits here for the long one before it. So the
- * receiver finds them in order in its ring, and has nothing to sort.
  */
 #include <errno.h>
 
@@ -25,28 +21,15 @@ struct outgoing *outgoing_new(struct typed *y)
 	return NULL;
 }
 
-/* Whether one of the same order was accepted before it. */
-static bool outgoing_waits(const struct typed *y, const struct outgoing *o)
-{
-	for (unsigned i = 0; o->order && i < TERN_BUF_SENDS_MAX; i++) {
-		const struct outgoing *f = &y->outgoing[i];
-		if (f->state != OUTGOING_FREE && f->order == o->order &&
-		    (int32_t)(f->id - o->id) < 0)
-			return true;
-	}
-	return false;
-}
-
 static int outgoing_sentence(struct typed *y, const struct outgoing *o, int error)
 {
-	struct net *net = y->e->site.peer[o->rank].net;
 	if (error == -EBADMSG)
 		return error_set(
 			-EBADMSG,
 			"the %llu bytes of a message of type %u to rank %u were changed before "
 			"the send was complete: the message was not delivered",
 			(unsigned long long)o->notice.len, o->notice.type, o->rank);
-	int rc = net->ops->check(net, o->rank);
+	int rc = send_reachable(y->e, o->rank);
 	return rc ? rc
 		  : error_set(error, "a message of type %u to rank %u could not be moved",
 			      o->notice.type, o->rank);
@@ -56,23 +39,21 @@ static int outgoing_sentence(struct typed *y, const struct outgoing *o, int erro
 static void outgoing_over(struct typed *y, struct outgoing *o, int error)
 {
 	o->state = OUTGOING_FREE;
-	if (o->told)
-		op_end(y->e, o->told, error);
+	op_end(y->e, o->told, error);
 }
 
 /* Whether the data stayed what it was: at the sender, and on its way. */
 static bool outgoing_changed(const struct typed *y, const struct outgoing *o)
 {
-	return y->check && o->data &&
-	       (check_sum(o->data, o->notice.len) != o->sum ||
-		(o->landed && check_sum(o->landed, o->notice.len) != o->sum));
+	return y->check && (check_sum(o->data, o->notice.len) != o->sum ||
+			    (o->landed && check_sum(o->landed, o->notice.len) != o->sum));
 }
 
 /* Announces it if the data is in place and there is room; true when it is over. */
 static bool outgoing_finish(struct typed *y, struct outgoing *o)
 {
 	uint64_t words[NOTICE_WORDS];
-	if (o->op.pending || outgoing_waits(y, o))
+	if (o->op.pending)
 		return false;
 	int lost = send_reachable(y->e, o->rank);
 	if (!lost && !lane_ready(&y->e->t->lane[o->rank]))
@@ -89,10 +70,6 @@ static bool outgoing_finish(struct typed *y, struct outgoing *o)
 	}
 	y->moving--;
 	typed_busy(y);
-	if (o->order) {
-		o->order->behind--;
-		target_quick(o->order);
-	}
 	outgoing_over(y, o, rc ? outgoing_sentence(y, o, rc) : 0);
 	return true;
 }
@@ -126,15 +103,12 @@ unsigned outgoing_progress(struct typed *y)
 	return over;
 }
 
-void outgoing_begin(struct typed *y, struct outgoing *o, enum outgoing_state state)
+void outgoing_begin(struct typed *y, struct outgoing *o, tern_addr at)
 {
-	o->state = state;
+	o->state = OUTGOING_PLACED;
+	o->at = at;
 	y->moving++;
 	typed_busy(y);
-	if (o->order) {
-		o->order->behind++;
-		target_quick(o->order);
-	}
 	outgoing_progress(y);
 }
 
@@ -153,8 +127,7 @@ static void answer_take(struct typed *y, struct outgoing *o, const struct answer
 	o->notice.generation = a->generation;
 	o->notice.key = a->key;
 	o->notice.index = (uint32_t)a->index;
-	o->at = a->at;
-	outgoing_begin(y, o, OUTGOING_PLACED);
+	outgoing_begin(y, o, a->at);
 }
 
 void on_typed_answer(tern *t, const tern_msg *m)

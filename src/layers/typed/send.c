@@ -112,10 +112,7 @@ static void send_record(struct typed *y, struct sending *s, tern_op *told)
 					  .told = told,
 					  .data = s->data,
 					  .sum = y->check ? check_sum(s->data, s->len) : 0 };
-	if (s->target && s->target->flags & TERN_BUF_ORDER)
-		s->outgoing->order = s->target;
-	if (told)
-		told->pending++;
+	told->pending++;
 }
 
 static int send_short(struct typed *y, struct sending *s, char *buffer)
@@ -123,23 +120,26 @@ static int send_short(struct typed *y, struct sending *s, char *buffer)
 	uint64_t words[NOTICE_WORDS];
 	if (s->len)
 		memcpy(buffer, s->data, s->len);
-	if (s->outgoing) { /* behind others */
-		send_record(y, s, s->op);
-		s->outgoing->data = NULL;
-		outgoing_begin(y, s->outgoing, OUTGOING_MOVING);
-		return 0;
-	}
 	memcpy(words, &s->notice, sizeof s->notice);
 	/* There is room, and it was reachable: nothing has been served since. */
 	return layer_request(y->e, s->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
 }
 
+/*
+ * Whether the call waits until the message has landed: without a handle, and where the type has
+ * order and the owner chose no place, so that what is sent next to it is announced behind it.
+ */
+static bool send_waits(const struct sending *s)
+{
+	return !s->op || (s->outgoing && s->target && s->target->flags & TERN_BUF_ORDER);
+}
+
 static int send_long(struct typed *y, struct sending *s, char *buffer)
 {
-	send_record(y, s, s->op ? s->op : &s->own);
-	s->outgoing->at = s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer);
+	send_record(y, s, send_waits(s) ? &s->own : s->op);
 	s->outgoing->landed = buffer;
-	outgoing_begin(y, s->outgoing, OUTGOING_PLACED);
+	outgoing_begin(y, s->outgoing,
+		       s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer));
 	return 0;
 }
 
@@ -151,9 +151,9 @@ static int send_near(struct typed *y, struct sending *s)
 		return sending_later(s, "it is being asked for its buffers");
 	if (rc)
 		return rc == -ENXIO ? sending_refused(s, rc) : rc;
-	bool is_long = s->len > LONG_BYTES, recorded = is_long || s->target->behind;
-	s->outgoing = recorded ? outgoing_new(y) : NULL;
-	if (recorded && !s->outgoing)
+	bool is_long = s->len > LONG_BYTES;
+	s->outgoing = is_long ? outgoing_new(y) : NULL;
+	if (is_long && !s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
 	if (!lane_ready(&y->e->t->lane[s->rank]))
 		return sending_later(s, "the ring to it is full");
@@ -316,13 +316,11 @@ static __attribute__((noinline)) int send_any(tern *t, struct sending s)
 	int rc = send_check(e, &s);
 	if (!rc)
 		rc = send_accept(e, &s);
-	if (rc)
-		return rc;
-	if (!s.op)
-		return send_complete(e, &s);
-	if (!s.outgoing)
+	if (!rc && send_waits(&s))
+		rc = send_complete(e, &s);
+	if (!rc && s.op && (send_waits(&s) || !s.outgoing))
 		op_over(e, s.op);
-	return 0;
+	return rc;
 }
 
 int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len)

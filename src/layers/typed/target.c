@@ -51,14 +51,6 @@ static char *found_place(struct typed *y, uint32_t rank, tern_addr a, size_t len
 	return good ? heap_reach(mem_of(y->e->t), a, len) : NULL;
 }
 
-void target_quick(struct target *to)
-{
-	size_t bytes = to->pool.bytes;
-	to->quick = to->checks || !to->pool.count || to->behind ? 0
-		    : bytes < LONG_BYTES                        ? bytes
-								: LONG_BYTES;
-}
-
 /* Takes the answer, if everything it names is there and the rank's own. */
 static bool found_take(struct typed *y, uint32_t rank, struct target *to, const uint64_t *words)
 {
@@ -80,7 +72,10 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 	to->buffers = words[2];
 	to->flags = words[5] & 0xffff;
 	to->checks = words[5] & FOUND_CHECKS;
-	target_quick(to);
+	if (!to->checks && k.count)
+		to->quick = k.bytes < LONG_BYTES ? k.bytes : LONG_BYTES;
+	else
+		to->quick = 0;
 	return true;
 }
 

@@ -73,10 +73,26 @@ static void type_queue_link(struct type_queue *s, struct type_queue *more)
 	atomic_store_explicit(s->pool.now + 1, more ? more->key : 0, memory_order_relaxed);
 }
 
-int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags)
+/* A key for one more pool of a type; KEYS: there is none. */
+static unsigned key_more(const struct typed *y)
 {
+	unsigned key = KEY_MORE;
+	while (key < KEYS && y->queue[key])
+		key++;
+	return key;
+}
+
+int type_queue_make(struct typed *y, unsigned type, size_t bytes, uint32_t count, unsigned flags)
+{
+	struct type_queue *first = y->queue[type];
+	unsigned key = first ? key_more(y) : type;
 	size_t stride, all;
 	void *buffers;
+	if (key == KEYS)
+		return error_set(-ENOMEM,
+				 "rank %u has called tern_buf_alloc() for types that there were "
+				 "%d times: that is the most",
+				 y->e->t->rank, TERN_BUF_MORE_MAX);
 	bool possible = bufpool_sizes(bytes, count, &stride, &all);
 	struct type_queue *s = possible ? type_queue_take(y, count) : NULL;
 	if (!s || tern_alloc(y->e->t, all ? all : BUFPOOL_ALIGN, &buffers)) {
@@ -91,12 +107,19 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 	s->pool.count = count;
 	s->pool.bytes = s->most = bytes;
 	s->pool.stride = stride;
-	s->type = s->key = key;
+	s->type = type;
+	s->key = key;
 	s->flags = flags;
 	type_queue_begin(y, s, buffers);
 	type_queue_link(s, flags & TERN_BUF_SPILL ? y->spill : NULL);
 	s->next = y->open;
 	y->open = y->queue[key] = s;
+	if (first) {
+		first->most = bytes > first->most ? bytes : first->most;
+		while (type_queue_next(first))
+			first = first->more;
+		type_queue_link(first, s);
+	}
 	return 0;
 }
 
@@ -109,27 +132,6 @@ void type_queue_unmake(struct typed *y, struct type_queue *s)
 	y->queue[s->key] = NULL;
 	tern_free(y->e->t, s->pool.buffer);
 	type_queue_spare(y, s);
-}
-
-int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_t count)
-{
-	unsigned key = KEY_MORE;
-	while (key < KEYS && y->queue[key])
-		key++;
-	if (key == KEYS)
-		return error_set(-ENOMEM,
-				 "rank %u has called tern_buf_alloc() for types that there were "
-				 "%d times: that is the most",
-				 y->e->t->rank, TERN_BUF_MORE_MAX);
-	int rc = type_queue_make(y, key, bytes, count, s->flags);
-	if (rc)
-		return rc;
-	s->most = bytes > s->most ? bytes : s->most;
-	y->queue[key]->type = s->type;
-	while (type_queue_next(s))
-		s = s->more;
-	type_queue_link(s, y->queue[key]);
-	return 0;
 }
 
 struct buf_slot *buf_slot_at(const struct typed *y, const void *p)
@@ -237,10 +239,11 @@ void type_queue_reclaim(struct typed *y, struct type_queue *s, uint32_t rank)
  * have to be looked for.
  */
 
-int spill_make(struct typed *y)
+int spill_make(struct typed *y, size_t *most)
 {
 	static const size_t cell[SPILL_POOLS] = { SMALL_CELL, TERN_PAYLOAD_MAX, LONG_BYTES };
 	size_t rest = y->spill_bytes;
+	*most = 0;
 	for (unsigned i = SPILL_POOLS; i-- > 0;) { /* half of what is left, of the smallest all */
 		struct type_queue **made = &y->queue[KEY_SPILL + i];
 		size_t count = (i ? rest / 2 : rest) / cell[i];
@@ -252,14 +255,7 @@ int spill_make(struct typed *y)
 		if (rc)
 			return rc;
 		y->spill = *made ? *made : y->spill;
+		*most = *most || !*made ? *most : cell[i];
 	}
 	return 0;
-}
-
-size_t spill_most(const struct typed *y)
-{
-	size_t most = 0;
-	for (const struct type_queue *s = y->spill; s; s = s->more)
-		most = s->pool.bytes;
-	return most;
 }

@@ -141,7 +141,6 @@ struct target {
 	uint16_t key, flags;
 	bool checks; /* its owner wants free buffers compared with the pattern */
 	tern_addr buffers;
-	uint32_t behind; /* TERN_BUF_ORDER: messages accepted and not announced yet */
 };
 
 enum outgoing_state {
@@ -160,8 +159,7 @@ struct outgoing {
 	tern_addr at;
 	const char *data, *landed; /* the latter is NULL if it is out of sight */
 	uint64_t sum;              /* of the data when it was accepted */
-	tern_op *told;             /* NULL: nobody */
-	struct target *order;      /* where those before it must be announced first; else NULL */
+	tern_op *told;
 };
 
 struct typed {
@@ -201,9 +199,8 @@ void typed_busy(struct typed *y); /* tells polls whether there is anything to ca
 void typed_refuse(struct typed *y, uint32_t src, const char *what);
 
 /* -- type_queue.c -- */
-/* A type, or the spill, or the next pool of a type. */
-int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags);
-int type_queue_more(struct typed *y, struct type_queue *s, size_t bytes, uint32_t count);
+/* A type, or a pool of the spill, or the next pool of a type that there is. */
+int type_queue_make(struct typed *y, unsigned type, size_t bytes, uint32_t count, unsigned flags);
 void type_queue_unmake(struct typed *y, struct type_queue *s);
 /* The next pool that is the type's own. */
 static inline struct type_queue *type_queue_next(const struct type_queue *s)
@@ -222,8 +219,7 @@ void type_queue_reclaim(struct typed *y, struct type_queue *s, uint32_t rank);
 /* The owner takes a buffer of the pool itself, for a message from `src`; NULL if none is free. */
 struct buf_slot *buf_slot_take(struct type_queue *s, size_t len, uint32_t src);
 void buf_slot_drop(struct typed *y, struct buf_slot *l); /* gives its buffer back */
-int spill_make(struct typed *y);
-size_t spill_most(const struct typed *y); /* the longest message that it holds */
+int spill_make(struct typed *y, size_t *most);           /* the longest message that it holds */
 
 static inline uint32_t buf_slot_index(const struct buf_slot *l)
 {
@@ -295,9 +291,8 @@ tern_handler on_pool_lookup, on_pool_found;
  * -ENOMEM.
  */
 int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **out);
-void target_quick(struct target *to); /* sets `quick` */
 
-/* -- arrive.c -- */
+/* -- receive.c -- */
 tern_handler on_notice;
 void arrive_spoiled(struct typed *y, unsigned type); /* a free buffer had been written to */
 
@@ -309,8 +304,8 @@ int send_refused(int code, uint32_t rank, unsigned type, size_t len, size_t byte
 tern_handler on_typed_answer;
 /* NULL if all are under way, or there is no memory. */
 struct outgoing *outgoing_new(struct typed *y);
-/* It is OUTGOING_PLACED, or _MOVING: carries it on as far as that can be done now. */
-void outgoing_begin(struct typed *y, struct outgoing *o, enum outgoing_state state);
+/* Its place is known: carries it on as far as that can be done now. */
+void outgoing_begin(struct typed *y, struct outgoing *o, tern_addr at);
 unsigned outgoing_progress(struct typed *y);
 void outgoing_lost(struct typed *y, uint32_t rank); /* it will not answer any more */
 
