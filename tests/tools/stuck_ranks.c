@@ -13,6 +13,7 @@
  *     worker   as room, but a worker of rank 0 sends, and rank 0 waits for it
  *     team     the last two ranks do not come to a call on a team
  *     started  nor to one with a handle
+ *     meeting  the last rank does not come to tern_team_survivors()
  *     overlap  ranks 0 and 1 meet in two teams, and each begins with another one
  *     astray   the last rank receives what nobody sends, and the others are in a call on a team
  */
@@ -164,6 +165,15 @@ static int team(tern *t)
 	return rc ? rc : tern_team_allreduce(all, &one, &sum, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM);
 }
 
+static int meeting(tern *t)
+{
+	tern_team *all;
+	int rc = tern_team_all(t, &all);
+	if (!rc && tern_rank(t) == tern_size(t) - 1)
+		compute();
+	return rc ? rc : tern_team_survivors(all, &all);
+}
+
 static int started(tern *t)
 {
 	tern_team *all;
@@ -203,7 +213,7 @@ static const struct {
 	{ "hold", hold },     { "busy", busy },       { "puts", puts_for_ever },
 	{ "left", left },     { "lost", lost },       { "worker", worker },
 	{ "team", team },     { "started", started }, { "overlap", overlap },
-	{ "astray", astray },
+	{ "astray", astray }, { "meeting", meeting },
 };
 
 int main(int argc, char **argv)

@@ -161,6 +161,9 @@ sentence "and who has not come to a barrier"
 TERN_STUCK=1 job_start 4 barrier
 said_until '^tern: rank 0 has waited for [0-9]+ s in tern_barrier; not there: rank ([12], )*3; '
 job_end
+TERN_STUCK=1 job_start 3 meeting
+said_until '^tern: rank 0 has waited for [0-9]+ s in tern_team_survivors\(\) from rank 2; '
+job_end
 TERN_STUCK=1 job_run --survive -n 3 "$TERN_BIN/stuck_ranks" lost
 said_until '^tern: rank 0 has waited for [0-9]+ s in tern_wait; '
 grep -qE 'sends|queue' "$folder/job" && fail "tables with nothing in them are written"

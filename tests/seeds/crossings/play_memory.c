@@ -36,7 +36,16 @@ enum put_form {
 	LONG,
 	PARTS_THEN
 };
-enum get_form { GET_PLAIN, GET_STARTED, GET_PARTS, GET_VALUE, GET_ASYNC };
+enum get_form {
+	GET_PLAIN,
+	GET_STARTED,
+	GET_PARTS,
+	GET_VALUE,
+	GET_ASYNC,
+	GET_WHEN,
+	GET_BLOCK,
+	GET_COPY
+};
 enum signal_form { ADDS, ADDS_STARTED, STORES };
 enum signal_wait { AT_LEAST, EQUAL, MORE, IN_TIME };
 enum amo_form { AMO_64, AMO_32, CAS_64, CAS_32, AMO_REAL, AMO_SHARED };
@@ -48,7 +57,8 @@ struct memory {
 		_Alignas(64) tern_lock lock;
 		uint64_t holder, count;
 	} guarded[LOCKS];
-	unsigned char fixed[AREA];
+	unsigned char fixed[AREA], copied[AREA];
+	uint64_t ready; /* 1 */
 	struct written {
 		unsigned char bytes[AREA], stored[AREA], signalled[AREA], replied[REPLIES];
 		uint64_t signal;
@@ -216,35 +226,69 @@ static void got(struct pending *w, int rc)
 		bytes_are(w->s, "what was got", w->bytes, w->word, w->len, w->s->to);
 }
 
+/* Of the third rank, and of the own memory, each of which may be near or far. */
+static int copy_twice(struct pending *w, tern_addr from, size_t len)
+{
+	uint32_t third = (uint32_t)(w->s->value >> 5) % program.ranks;
+	tern_addr by = at(step_has(gone, third) ? me : third, mine->of[me].bytes);
+	int rc = tern_copy(t, by, from, len);
+	rc = rc ? rc : tern_copy(t, at(me, mine->copied), by, len);
+	memcpy(w->bytes, mine->copied, rc ? 0 : len);
+	return rc;
+}
+
+static int get_one(const struct step *s, struct pending *w, tern_addr from, size_t len,
+		   tern_op **op)
+{
+	const tern_block block = { .name = 1, .offset = w->word, .run = len, .count = 1 };
+	uint64_t value;
+	int rc;
+	switch (s->form) {
+	case GET_PLAIN:
+		*op = NULL;
+		return tern_get(t, w->bytes, from, len);
+	case GET_VALUE:
+		*op = NULL;
+		rc = tern_get(t, &value, from, len);
+		memcpy(w->bytes, &value, rc ? 0 : len);
+		return rc;
+	case GET_ASYNC:
+		*op = &w->op;
+		return tern_async_get_start(t, w->bytes, from, len, *op);
+	case GET_PARTS:
+		w->part[0] = (tern_part){ .base = w->bytes, .run = len };
+		w->part[1] = (tern_part){ .addr = from, .run = len };
+		return tern_get_parts_start(t, &w->part[0], 1, &w->part[1], 1, *op);
+	case GET_WHEN:
+		return tern_get_when_start(t, w->bytes, from, len, at(s->to, &mine->ready), 1, *op);
+	case GET_BLOCK:
+		return tern_block_get_start(t, w->bytes, 0, s->to, &block, *op);
+	case GET_COPY:
+		pending_wait_all(); /* a put may be under way to the same place */
+		*op = NULL;
+		return copy_twice(w, from, len);
+	default:
+		return tern_get_start(t, w->bytes, from, len, *op);
+	}
+}
+
+static size_t get_len(const struct step *s)
+{
+	return s->form == GET_VALUE                          ? 8
+	       : s->form == GET_WHEN || s->form == GET_BLOCK ? s->len % (TERN_PAYLOAD_MAX + 1)
+							     : s->len;
+}
+
 void get_play(const struct step *s)
 {
 	if (s->from != me)
 		return;
 	for (unsigned i = 0; i < s->count; i++) {
-		size_t len = s->form == GET_VALUE ? 8 : s->len;
+		size_t len = get_len(s);
 		struct pending *w = pending_new(s, i, len, got);
 		tern_op *op = waits_here(s) ? NULL : &w->op;
-		uint64_t value;
 		w->word = (s->value >> 9) % (AREA - len + 1) / 8 * 8;
-		tern_addr from = at(s->to, mine->fixed) + w->word;
-		int rc;
-		if (s->form == GET_PLAIN) {
-			op = NULL;
-			rc = tern_get(t, w->bytes, from, len);
-		} else if (s->form == GET_VALUE) {
-			op = NULL;
-			rc = tern_get(t, &value, from, len);
-			memcpy(w->bytes, &value, rc ? 0 : len);
-		} else if (s->form == GET_ASYNC) {
-			op = &w->op;
-			rc = tern_async_get_start(t, w->bytes, from, len, op);
-		} else if (s->form == GET_PARTS) {
-			w->part[0] = (tern_part){ .base = w->bytes, .run = len };
-			w->part[1] = (tern_part){ .addr = from, .run = len };
-			rc = tern_get_parts_start(t, &w->part[0], 1, &w->part[1], 1, op);
-		} else {
-			rc = tern_get_start(t, w->bytes, from, len, op);
-		}
+		int rc = get_one(s, w, at(s->to, mine->fixed) + w->word, len, &op);
 		pending_begun(w, rc, op != NULL);
 	}
 }
@@ -541,11 +585,15 @@ static void region_open(const struct step *s, bool file)
 void memory_open(void)
 {
 	const struct step s = { .kind = PUT };
+	static void *fixed;
 	const size_t bytes = sizeof *mine + program.ranks * sizeof(struct written);
 	code_is(&s, "tern_on()", tern_on(t, ON_PUT, on_put), 0);
 	code_is(&s, "tern_on()", tern_on(t, ON_PUT_SEEN, on_put_seen), 0);
 	code_is(&s, "tern_alloc_all()", tern_alloc_all(t, bytes, (void **)&mine), 0);
 	content_fill(mine->fixed, 0, AREA, me);
+	mine->ready = 1;
+	fixed = mine->fixed;
+	code_is(&s, "tern_block_name()", tern_block_name(t, 1, &fixed, AREA), 0);
 	region_open(&s, false);
 	region_open(&s, true);
 	code_is(&s, "tern_barrier()", tern_barrier(t), 0);

@@ -53,7 +53,7 @@ static const struct {
 } kinds[KINDS] = {
 	[SEND] = { 8, LONGEST, 300, 5, 6 },
 	[PUT] = { 5, LONGEST, 4, 11, 1 },
-	[GET] = { 3, LONGEST, 4, 5, 1 },
+	[GET] = { 4, LONGEST, 4, 8, 1 },
 	[AMO] = { 3, 0, 16, 6, 1 },
 	[STORE] = { 1, 70000, 3, 1, 1 },
 	[SIGNAL] = { 2, 70000, 6, 3, 4 },
