@@ -184,6 +184,12 @@ static void go_on(tern *t)
 	CHECK_IS(word, 7 + tern_rank(t));
 }
 
+static void handle(tern *t, const tern_msg *m)
+{
+	(void)t;
+	(void)m;
+}
+
 static tern *rank_begin(void)
 {
 	atomic_store(&check_failures, 0);
@@ -192,6 +198,7 @@ static tern *rank_begin(void)
 	awaited = handed_alloc(t, sizeof *awaited);
 	REQUIRE(shared != NULL && awaited != NULL);
 	CHECK_IS(tern_buf_alloc(t, TYPE, 64, 2, 0), 0);
+	CHECK_IS(tern_on(t, 0, handle), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == VICTIM)
 		raise(SIGKILL);
@@ -263,6 +270,82 @@ static void rank_is_slow(void)
 TEST(a_handle_of_what_needs_a_certain_rank_is_waited_for_though_another_has_died)
 {
 	run_over("shm", rank_is_slow);
+}
+
+/* -- A lost rank stays lost ----------------------------------------------------------------- */
+
+static int use_recv(tern *t)
+{
+	uint64_t word;
+	return tern_recv(t, VICTIM, ID, &word, sizeof word, NULL);
+}
+
+static int use_send(tern *t)
+{
+	return tern_send(t, VICTIM, ID, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
+static int use_put(tern *t)
+{
+	return tern_put(t, tern_addr_at(t, VICTIM, shared), &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
+static int use_get(tern *t)
+{
+	uint64_t word;
+	return tern_get(t, &word, tern_addr_at(t, VICTIM, shared), sizeof word);
+}
+
+static int use_amo(tern *t)
+{
+	uint64_t old;
+	return tern_amo(t, tern_addr_at(t, VICTIM, shared), TERN_AMO_ADD, 1, &old);
+}
+
+static int use_request(tern *t)
+{
+	return tern_request(t, VICTIM, 0, 1);
+}
+
+static int (*const uses[])(tern *t) = {
+	use_recv, use_send, use_put, use_get, use_amo, use_request
+};
+enum { USES = sizeof uses / sizeof *uses };
+static int (*first_use)(tern *t);
+
+/* Which call is the first to say that the rank is lost makes no difference to the next ones. */
+static void rank_stays_lost(void)
+{
+	tern *t = rank_begin();
+	int rc;
+	while (!(rc = first_use(t)))
+		(void)!tern_poll(t);
+	told(rc);
+	for (unsigned i = 0; i < 2 * USES; i++)
+		told(uses[i % USES](t));
+	CHECK_IS(tern_forgive(t, VICTIM), 0);
+	for (unsigned i = 0; i < USES; i++)
+		told(uses[i](t));
+	meet(t);
+	CHECK_IS(tern_close(t), 0);
+}
+
+static void whatever_tells_first(const char *net)
+{
+	for (unsigned i = 0; i < USES; i++) {
+		first_use = uses[i];
+		run_over(net, rank_stays_lost);
+	}
+}
+
+TEST(whoever_was_told_of_a_death_is_told_by_every_later_call_on_shared_memory)
+{
+	whatever_tells_first("shm");
+}
+
+TEST(whoever_was_told_of_a_death_is_told_by_every_later_call_over_udp)
+{
+	whatever_tells_first("udp");
 }
 
 /* -- Alone --------------------------------------------------------------------------------- */

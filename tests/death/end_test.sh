@@ -3,24 +3,8 @@
 # ctest: TIMEOUT 200
 # A process that the launcher ends has a last word, and the launcher ends it with the signal that
 # was chosen.
-set -uo pipefail
+. tests/death/end_frame.sh
 
-bin=$TERN_BIN tern=$TERN_BIN/tern
-export -n TERN_BIN
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-failed=0
-fail() {
-	echo "    $1"
-	sed 's/^/    stdout: /' "$out"
-	sed 's/^/    stderr: /' "$err"
-	failed=1
-}
-run() { # ARGUMENTS
-	timeout 50 "$tern" run "$@" >"$out" 2>"$err"
-	status=$?
-}
 ended() { # STATUS LINES SIGNAL
 	[[ $status == "$1" ]] || fail "the status is $status, not $1"
 	[[ $(wc -l <"$out") == "$2" ]] || fail "there are not $2 lines"
@@ -61,17 +45,9 @@ wait "$launcher"
 [[ $(grep -c 'got it' "$out") == 2 ]] || fail "they were not sent USR1"
 
 echo "on several hosts"
-cat >"$folder/shell" <<'END'
-#!/bin/sh
-shift
-exec sh -c "$*"
-END
-chmod +x "$folder/shell"
-if [[ $("$tern" info) == *"udp            usable"* ]]; then
+if has_udp; then
 	run --signal USR1 --hosts a,b --ssh "$folder/shell" -n 4 "$bin/end_ranks" wait
 	ended 3 3 "$usr1"
-else
-	echo "    skipped: this build has no UDP"
 fi
 
 echo "no signal, or one that ends nothing, is refused"

@@ -2,23 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 200
 # tern_exit() ends the whole job with its status, and nobody complains of dead ranks.
-set -uo pipefail
+. tests/death/end_frame.sh
 
-bin=$TERN_BIN tern=$TERN_BIN/tern
-export -n TERN_BIN
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-failed=0
-fail() {
-	echo "    $1"
-	sed 's/^/    stderr: /' "$err"
-	failed=1
-}
-run() { # ARGUMENTS
-	timeout 50 "$tern" run "$@" >"$out" 2>"$err"
-	status=$?
-}
 # STATUS [LINE]: the status, all that is on stderr, and what the rank had written before
 ended() {
 	[[ $status == "$1" ]] || fail "the status is $status, not $1"
@@ -59,13 +44,11 @@ ended 6 "$(said 6)"
 [[ $(grep -c 'cleaned up' "$out") -ge 3 ]] || fail "not all others got SIGTERM"
 
 echo "on UDP"
-if [[ $("$tern" info) == *"udp            usable"* ]]; then
+if has_udp; then
 	TERN_NET=udp run -n 4 "$bin/exit_ranks" program 5
 	ended 5 "$(said 5)"
 	TERN_NET=udp run -n 4 "$bin/exit_ranks" flood 0
 	ended 0
-else
-	echo "    skipped: this build has no UDP"
 fi
 
 # A sentence, and every rank ends
@@ -131,13 +114,7 @@ status=$?
 ended 5 "$(said 5 0)"
 
 echo "on several hosts"
-cat >"$folder/shell" <<'END'
-#!/bin/sh
-shift
-exec sh -c "$*"
-END
-chmod +x "$folder/shell"
-if [[ $("$tern" info) == *"udp            usable"* ]]; then
+if has_udp; then
 	for who in 0 1 4; do
 		for place in program handler; do
 			run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" $place 5 $who
