@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: LABELS once TIMEOUT 600
-# The C++ headers do what the programs here say in every dialect, and refuse at compile time what cannot
-# work.
+# The C++ headers do what the programs here say in every dialect, and refuse at compile time what
+# cannot work.
 set -euo pipefail
 
 folder=$(mktemp -d)
