@@ -94,10 +94,12 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 		trace_flush(e->trace); /* there is time, and the rank may be killed in its sleep */
 	bool quiet = wait_arm(e, &s) && siblings_arm(e, &s) && s.bells;
 	if (quiet && !wait_over(e, w)) {
-		uint64_t began = e->world->now();
+		uint64_t began = e->world->now(), longest = w->rest_ns ? w->rest_ns : SLEEP_NS;
+		if (wait_scheduler)
+			longest = wait_scheduler->rest(longest);
 		wait_show(e, w, true);
 		progress_doze(e);
-		wait_rest(e, &s, within(w, began, w->rest_ns ? w->rest_ns : SLEEP_NS));
+		wait_rest(e, &s, within(w, began, longest));
 		progress_rouse(e);
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);

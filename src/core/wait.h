@@ -78,6 +78,8 @@ struct scheduler {
 	bool (*idle)(struct wait *w);
 	/* Another thread waits for what rings no bell. */
 	bool (*bounded)(void);
+	/* The longest sleep that all bear, `ns` or less. */
+	uint64_t (*rest)(uint64_t ns);
 	/* Another thread's wait is over. */
 	bool (*over)(void);
 	/*

@@ -108,6 +108,7 @@ struct job_offer {
 
 struct job_rank {
 	_Alignas(64) _Atomic uint64_t bell;  /* enum bell; looks like a line's header to the poll */
+	_Atomic uint32_t workers_wait;       /* that may sleep until a word changes: mem/signal.c */
 	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
 	_Atomic int32_t pid;
 	_Atomic int32_t thread, signal; /* whom to call, and how, when the bell says so */
@@ -350,6 +351,8 @@ bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME]); /* fal
 
 /* Rings a member's bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t member);
+/* Rings the workers of a rank that sleep. */
+void job_ring_workers(struct job *j, uint32_t rank);
 /* Rings every bell of this machine. */
 void job_ring_all(struct job *j);
 

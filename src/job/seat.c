@@ -73,6 +73,14 @@ int job_seat_take(struct job *j, uint32_t rank, uint32_t *member)
 			 rank, j->seats);
 }
 
+void job_ring_workers(struct job *j, uint32_t rank)
+{
+	for (uint32_t m = j->size; m < job_members(j); m++)
+		if (atomic_load(&j->owner[m - j->size]) == rank + 1 &&
+		    atomic_load(job_bell(j, m)) & BELL_ASLEEP)
+			job_ring(j, m);
+}
+
 void job_ring_all(struct job *j)
 {
 	for (uint32_t r = 0; r < j->size; r++)

@@ -5,7 +5,10 @@
  * wake-up as a short delay; here the bound is taken away, so that it would be a
  * hang. Random pauses bring the receivers to every step of the backoff.
  */
+#include <pthread.h>
 #include <sched.h>
+#include <tern/mem.h>
+#include <tern/thread.h>
 
 #include "base/world.h"
 #include "lib/chance.h"
@@ -31,6 +34,8 @@ static struct world patient;
 struct rank {
 	_Atomic uint64_t got, answered, passed;
 	struct chance chance;
+	uint64_t *word; /* here, and the partner's */
+	tern_addr there;
 };
 static struct rank ranks[RANKS_AT_MOST];
 
@@ -102,6 +107,76 @@ static void signals(tern *t)
 	CHECK_IS(tern_barrier(t), 0);
 }
 
+/* And by those of workers, while the program sleeps in another wait. */
+static void *worker_signals(void *arg)
+{
+	tern *w;
+	REQUIRE(tern_worker_open(arg, &w) == 0);
+	w->own->world = &patient;
+	struct rank *self = &ranks[tern_rank(w)];
+	uint64_t seen = 0;
+	for (unsigned i = 0; i < rounds; i++) {
+		if (i % 2 == tern_rank(w) % 2) {
+			pause_at_random(&self->chance);
+			CHECK_IS(tern_put_signal(w, TERN_ADDR_NONE, NULL, 0, self->there,
+						 TERN_AMO_ADD, 1),
+				 0);
+		} else {
+			CHECK_IS(tern_wait_word(w, self->word, TERN_WORD_GT, seen++), 0);
+		}
+	}
+	CHECK_IS(tern_request(w, tern_rank(w), ASK), 0);
+	CHECK_IS(tern_wait(w, &self->answered, 1), 0);
+	CHECK_IS(tern_close(w), 0);
+	return NULL;
+}
+
+static void words_open(tern *t)
+{
+	struct rank *self = &ranks[tern_rank(t)];
+	self->word = handed_alloc_all(t, sizeof *self->word);
+	REQUIRE(self->word);
+	self->there = tern_addr_at(t, tern_rank(t) ^ 1, self->word);
+}
+
+static void workers_signal(tern *t)
+{
+	pthread_t thread;
+	words_open(t);
+	REQUIRE(pthread_create(&thread, NULL, worker_signals, t) == 0);
+	CHECK_IS(tern_wait(t, &ranks[tern_rank(t)].got, 1), 0);
+	pthread_join(thread, NULL);
+	CHECK_IS(tern_barrier(t), 0);
+}
+
+/* And by those of light threads, of which one waits for a word and one for its end. */
+static uint64_t await_words(tern *t, const uint64_t *words, void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < rounds; i++)
+		CHECK_IS(tern_wait_word(t, ranks[tern_rank(t)].word, TERN_WORD_GT, i), 0);
+	return words[0];
+}
+
+static void threads_signal(tern *t)
+{
+	struct rank *self = &ranks[tern_rank(t)];
+	tern_thread thread;
+	words_open(t);
+	t->own->waiting.spin = 0; /* two threads look for twice as long before they sleep */
+	if (tern_rank(t) % 2) {
+		CHECK_IS(tern_thread_on(t, 0, await_words, NULL), 0);
+		CHECK_IS(tern_thread_start(t, tern_rank(t), 0, &thread), 0);
+		CHECK_IS(tern_thread_join(t, &thread, NULL), 0);
+	}
+	for (unsigned i = 0; tern_rank(t) % 2 == 0 && i < rounds; i++) {
+		pause_at_random(&self->chance);
+		CHECK_IS(tern_put_signal(t, TERN_ADDR_NONE, NULL, 0, self->there, TERN_AMO_ADD, 1),
+			 0);
+	}
+	CHECK_IS(tern_barrier(t), 0);
+}
+
 /* Everybody waits for everybody, at barriers that somebody reaches late. */
 static void barriers(tern *t)
 {
@@ -148,7 +223,8 @@ static void play(void (*game)(tern *t), uint32_t ranks_in_it, unsigned n)
 	seed = check_seed();
 	rounds = n;
 	playing = game;
-	ranks_run_threads(ranks_in_it, prepare, game);
+	if (game != threads_signal) /* whose ranks stay with their kernel threads */
+		ranks_run_threads(ranks_in_it, prepare, game);
 	ranks_run(ranks_in_it, play_process);
 	printf("    %u deep sleeps\n", atomic_load(sleeps));
 	if (!CHECK(atomic_load(sleeps) > 0))
@@ -169,6 +245,17 @@ TEST(a_signal_wakes_whoever_sleeps_until_its_word_changes)
 {
 	play(signals, 2, 1000);
 	play(signals, 12, 200);
+}
+
+TEST(a_signal_wakes_workers_that_sleep_until_their_word_changes)
+{
+	play(workers_signal, 2, 400);
+	play(workers_signal, 6, 100);
+}
+
+TEST(a_signal_wakes_light_threads_that_sleep_until_their_word_changes)
+{
+	play(threads_signal, 2, 400);
 }
 
 TEST(a_barrier_wakes_those_who_sleep)

@@ -31,10 +31,12 @@ static inline void signal_apply(struct mem *m, uint32_t rank, void *at, unsigned
 		atomic_store((_Atomic uint64_t *)at, value); /* nobody wants the value before */
 	else
 		amo_apply(at, amo_code(AMO_U64, what), (const uint64_t[]){ value, 0 });
+	struct job_rank *r = &m->job->rank[rank];
 	/* A progress thread that sleeps waits for no word. */
-	if (TERN_UNLIKELY((atomic_load(&m->job->rank[rank].bell) & (BELL_ASLEEP | BELL_PROGRESS)) ==
-			  BELL_ASLEEP))
+	if (TERN_UNLIKELY((atomic_load(&r->bell) & (BELL_ASLEEP | BELL_PROGRESS)) == BELL_ASLEEP))
 		job_ring(m->job, rank);
+	if (TERN_UNLIKELY(atomic_load(&r->workers_wait)))
+		job_ring_workers(m->job, rank);
 }
 
 /* The owner does it: one message, answered for the handle. */
@@ -90,11 +92,9 @@ static void on_signal(tern *t, const tern_msg *msg)
 	int error = signal_error(m, msg, &at);
 	if (!error && data)
 		error = message_write(m, tern_msg_word(msg, 0), data, len);
-	if (!error) {
-		atomic_thread_fence(memory_order_release); /* the data before the word */
-		amo_apply(at, amo_code(AMO_U64, (unsigned)tern_msg_word(msg, 2)),
-			  (const uint64_t[]){ tern_msg_word(msg, 3), 0 });
-	}
+	if (!error)
+		signal_apply(m, m->rank, at, (unsigned)tern_msg_word(msg, 2),
+			     tern_msg_word(msg, 3));
 	message_answer(t, tern_msg_word(msg, 4), error, 0);
 }
 
@@ -213,6 +213,8 @@ struct word_wait {
 	enum tern_word what;
 	uint64_t value;
 	struct wait w;
+	_Atomic uint32_t *waits; /* of a worker: its rank's count, */
+	bool counted;            /* which has this wait once it may sleep */
 };
 
 static inline bool word_holds(const struct word_wait *ww)
@@ -243,6 +245,10 @@ static bool word_over(struct endpoint *e, void *arg)
 {
 	struct word_wait *ww = arg;
 	uint32_t end = e->waiting.spin;
+	if (TERN_UNLIKELY(ww->w.since && ww->waits && !ww->counted)) {
+		ww->counted = true;
+		atomic_fetch_add(ww->waits, 1); /* before the look that a sleep follows */
+	}
 	if (ww->w.until && end > ww->w.looks + LIMITED_LOOKS)
 		end = ww->w.looks + LIMITED_LOOKS;
 	while (!word_holds(ww)) {
@@ -275,15 +281,23 @@ static int word_check(struct mem *m, const uint64_t *word, enum tern_word what, 
 int word_await(struct mem *m, const uint64_t *word, enum tern_word what, uint64_t value,
 	       const struct wait *how, uint64_t ns)
 {
-	struct word_wait ww = { (const _Atomic uint64_t *)(const void *)word, what, value, *how };
+	struct word_wait ww = { .word = (const _Atomic uint64_t *)(const void *)word,
+				.what = what,
+				.value = value,
+				.w = *how };
 	ww.w.rest_ns = WORD_REST_NS;
+	if (m->e->main)
+		ww.waits = &m->job->rank[m->rank].workers_wait;
 	int rc = rules_wait(m->e, how->rule);
 	if (!rc)
 		rc = word_check(m, word, what, how->rule);
 	if (rc)
 		return rc;
-	return ns == UINT64_MAX ? wait_until(m->e, word_over, &ww, &ww.w)
-				: wait_until_limit(m->e, word_over, &ww, &ww.w, ns);
+	rc = ns == UINT64_MAX ? wait_until(m->e, word_over, &ww, &ww.w)
+			      : wait_until_limit(m->e, word_over, &ww, &ww.w, ns);
+	if (ww.counted)
+		atomic_fetch_sub(ww.waits, 1);
+	return rc;
 }
 
 static int wait_word(tern *t, const uint64_t *word, enum tern_word what, uint64_t value,

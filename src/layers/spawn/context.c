@@ -355,9 +355,17 @@ static bool scheduler_idle(struct wait *l)
 static bool scheduler_bounded(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
-		if (!c->wait || c->wait->bounded || c->wait->until || c->wait->rest_ns)
+		if (!c->wait || c->wait->bounded || c->wait->until)
 			return true;
 	return false;
+}
+
+static uint64_t scheduler_rest(uint64_t ns)
+{
+	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
+		if (c->wait && c->wait->rest_ns && c->wait->rest_ns < ns)
+			ns = c->wait->rest_ns;
+	return ns;
 }
 
 static bool scheduler_over(void)
@@ -370,5 +378,6 @@ static bool scheduler_over(void)
 
 static const struct scheduler scheduler = { .idle = scheduler_idle,
 					    .bounded = scheduler_bounded,
+					    .rest = scheduler_rest,
 					    .over = scheduler_over,
 					    .pass = context_pass };
