@@ -55,11 +55,13 @@ static struct cell *cells_fill(struct msg *m, const char *bytes, size_t len)
 	return first;
 }
 
-static void cells_empty(struct cell *c, struct walk *to, size_t len)
+static void cells_empty(struct cell *c, const struct layout *to, size_t len)
 {
+	struct run_walk w;
+	layout_walk(to, &w);
 	for (; len; c = c->next) {
 		size_t part = len < CELL_BYTES ? len : CELL_BYTES;
-		walk_scatter(to, c->bytes, part);
+		parts_copy(&w, c->bytes, part, false);
 		len -= part;
 	}
 }
@@ -181,7 +183,7 @@ void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
 	if (!rc && whole && len <= CELL_BYTES)
 		layout_fill(&r->layout, a->cells->bytes, len);
 	else if (!rc && whole)
-		cells_empty(a->cells, &r->walk, len);
+		cells_empty(a->cells, &r->layout, len);
 	r->send_name = name;
 	r->source = a->source;
 	arrival_drop(m, a);

@@ -100,9 +100,7 @@ int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id)
 	struct msg *m = msg_of(t);
 	struct block_ask a = { .rank = rank, .id = id, .answer = 1 };
 	uint64_t words[] = { from->name, from->offset, from->stride, from->run, from->count, id };
-	int rc = rules_rank(m->e, "tern_block_ask()");
-	if (!rc)
-		rc = rules_wait(m->e, "tern_block_ask()");
+	int rc = rules_rank_waits(m->e, "tern_block_ask()");
 	if (!rc)
 		rc = rules_destination(m->e, rank);
 	if (!rc)

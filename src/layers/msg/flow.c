@@ -192,7 +192,9 @@ static void on_send_data(tern *t, const tern_msg *msg)
 	const char *data = tern_msg_data(msg, &len);
 	if (!r || len > r->due)
 		return; /* nobody wants it any more */
-	walk_scatter(&r->walk, data, len);
+	if (r->due == r->got.len)
+		layout_walk(&r->layout, &r->walk);
+	parts_copy(&r->walk, (char *)(uintptr_t)data, len, false);
 	r->due -= len;
 	if (!r->due)
 		recv_over(msg_of(t), r, 0);
@@ -258,11 +260,13 @@ static int data_send(struct msg *m, struct sending *s)
 	size_t left = s->layout.total - s->sent;
 	size_t len = left < sizeof bytes ? left : sizeof bytes;
 	uint64_t words[] = { s->recv_name, s->sent };
-	struct walk w = s->walk;
 	if (!len)
 		return 0;
+	if (!s->sent)
+		layout_walk(&s->layout, &s->walk);
+	struct run_walk w = s->walk;
 	if (!whole)
-		walk_gather(&w, bytes, len);
+		parts_copy(&w, bytes, len, true);
 	int rc = msg_try(m, s->rank, MSG_DATA, whole ? whole + s->sent : bytes, len, 2, words);
 	if (rc)
 		return rc;

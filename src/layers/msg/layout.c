@@ -71,33 +71,25 @@ char *layout_whole(const struct layout *l)
 void layout_fill(const struct layout *l, const char *bytes, size_t len)
 {
 	char *whole = layout_whole(l);
-	struct walk w = { .layout = l };
-	if (whole && len == sizeof(uint64_t)) /* the commonest, without a call */
+	struct run_walk w;
+	if (whole && len == sizeof(uint64_t)) { /* the commonest, without a call */
 		memcpy(whole, bytes, sizeof(uint64_t));
-	else if (whole)
+	} else if (whole) {
 		memcpy(whole, bytes, len);
-	else
-		walk_scatter(&w, bytes, len);
+	} else {
+		layout_walk(l, &w);
+		parts_copy(&w, (char *)(uintptr_t)bytes, len, false);
+	}
 }
 
-/* A record keeps only how far its walk is: the runs are found again for each message. */
-static void walk_copy(struct walk *w, char *bytes, size_t len, bool gather)
+void layout_walk(const struct layout *l, struct run_walk *w)
 {
-	const tern_part *list = layout_list(w->layout);
-	struct run_walk r;
-	parts_begin(&r, list + w->part, w->layout->parts - w->part, true);
-	parts_pass(&r, w->done);
-	parts_copy(&r, bytes, len, gather);
-	w->part = (size_t)(r.part - list);
-	w->done = r.len ? parts_passed(&r) : 0;
+	parts_begin(w, layout_list(l), l->parts, true);
 }
 
-void walk_gather(struct walk *w, char *bytes, size_t len)
+void layout_gather(const struct layout *l, char *bytes)
 {
-	walk_copy(w, bytes, len, true);
-}
-
-void walk_scatter(struct walk *w, const char *bytes, size_t len)
-{
-	walk_copy(w, (char *)(uintptr_t)bytes, len, false);
+	struct run_walk w;
+	layout_walk(l, &w);
+	parts_copy(&w, bytes, l->total, true);
 }

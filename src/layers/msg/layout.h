@@ -17,12 +17,6 @@ struct layout {
 	size_t total;     /* bytes */
 };
 
-/* Where a walk stands: in the `part`-th part, at its byte `done`. */
-struct walk {
-	const struct layout *layout;
-	size_t part, done;
-};
-
 struct layout layout_block(const void *base, size_t len);
 /* Runs with a stride, which it notes itself: layout_copy() copies such a layout. */
 void layout_rows(struct layout *l, const void *base, size_t run, size_t count, ptrdiff_t stride);
@@ -35,10 +29,10 @@ const tern_part *layout_list(const struct layout *l);
 /* The memory, if it is one piece; else NULL. */
 char *layout_whole(const struct layout *l);
 
-/* Copies the next `len` bytes of the walk to or from `bytes`; there are that many. */
-void walk_gather(struct walk *w, char *bytes, size_t len);
-void walk_scatter(struct walk *w, const char *bytes, size_t len);
-
+/* Begins at the first byte; parts_copy() goes on from there. */
+void layout_walk(const struct layout *l, struct run_walk *w);
+/* All bytes of a message out of a layout. */
+void layout_gather(const struct layout *l, char *bytes);
 /* All `len` bytes of a message into a layout, from its beginning. */
 void layout_fill(const struct layout *l, const char *bytes, size_t len);
 

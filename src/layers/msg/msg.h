@@ -96,8 +96,8 @@ struct sending {
 	bool read;      /* the receiver has read its share of the data, or was never to, */
 	bool finned;    /* and the rest is there */
 	struct layout layout;
-	struct walk walk; /* over what has been sent in messages, */
-	size_t sent;      /* so many bytes */
+	struct run_walk walk; /* over what has been sent in messages, */
+	size_t sent;          /* so many bytes */
 	tern_op *op;
 	tern_op moving;     /* what is put straight into the receiver's memory */
 	tern_addr to;       /* where that is; TERN_ADDR_NONE: in messages */
@@ -118,8 +118,8 @@ struct receiving {
 	uint64_t seq; /* the order in which receives were started */
 	tern_id mask;
 	struct layout layout;
-	struct walk walk;
-	size_t due; /* bytes that are still to come in messages */
+	struct run_walk walk; /* over what has come in messages */
+	size_t due;           /* bytes that are still to come in messages */
 	tern_envelope *env;
 	tern_envelope got;
 	tern_op *op;

@@ -79,7 +79,6 @@ int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, si
 {
 	r->state = TERN_STATE_IN_PROGRESS;
 	r->got = (tern_envelope){ .src = src, .id = id, .len = len };
-	r->walk = (struct walk){ .layout = &r->layout };
 	r->due = len;
 	if (len == r->layout.total || (len < r->layout.total && r->flags & TERN_RECV_UPTO))
 		return 0;

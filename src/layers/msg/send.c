@@ -30,8 +30,7 @@ static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 		       const struct layout *l)
 {
 	char bytes[WORDS_MOST];
-	struct walk walk = { .layout = l };
-	walk_gather(&walk, bytes, l->total);
+	layout_gather(l, bytes);
 	return words_send(m, dst, id, meta, bytes, l->total);
 }
 
@@ -41,9 +40,8 @@ static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 	char bytes[TERN_PAYLOAD_MAX];
 	uint64_t words[2] = { id, meta };
 	const char *data = layout_whole(l);
-	struct walk walk = { .layout = l };
 	if (!data) {
-		walk_gather(&walk, bytes, l->total);
+		layout_gather(l, bytes);
 		data = bytes;
 	}
 	return layer_request(m->e, dst, MSG_EAGER, data, l->total, 2, words);
@@ -92,7 +90,6 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 	s->state = TERN_STATE_IN_USE;
 	s->flags = (uint8_t)flags;
 	layout_copy(&s->layout, l);
-	s->walk.layout = &s->layout;
 	s->op = op;
 	*out = s;
 	return 0;
@@ -432,9 +429,8 @@ static size_t each_pack(char *bytes, const tern_id *ids, const tern_part *parts,
 		    used + 2 * sizeof(uint64_t) + l.total > TERN_PAYLOAD_MAX)
 			return 0;
 		uint64_t head[2] = { ids[i], l.total };
-		struct walk w = { .layout = &l };
 		memcpy(bytes + used, head, sizeof head);
-		walk_gather(&w, bytes + used + sizeof head, l.total);
+		layout_gather(&l, bytes + used + sizeof head);
 		used += sizeof head + l.total;
 		*cells += cells_of(l.total);
 	}
