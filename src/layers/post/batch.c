@@ -159,7 +159,7 @@ static void on_slot(tern *t, const tern_msg *m)
 	tern_addr a = tern_msg_word(m, 0);
 	const uint64_t *at = tern_addr_rank(a) == src ? post_slot_reach(t, a, words) : NULL;
 	const struct tern_inlet *in = t->own->inlet;
-	if (BATCH_AHEAD && !batch_next(t, in))
+	if (!batch_next(t, in))
 		batch_next(t, in->next);
 	if (!at && mem_dead(mem_of(t), src)) /* nobody reaches its items any more */
 		return;

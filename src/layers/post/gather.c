@@ -222,7 +222,7 @@ static int buffer_send(struct post *p, const struct gather *b)
 	    !lane_ready(&e->t->lane[b->rank]))
 		return -EAGAIN; /* without the sentence that layer_request() would make */
 	if (post_slots_serve(p, b->rank))
-		return post_slot_send(p, b);
+		return post_slot_send(p, b->rank, b->word, b->words);
 	library_hold(e);
 	int rc = layer_request(e, b->rank, POST_BATCH, b->word, b->words * sizeof(uint64_t), 0,
 			       b->word);

@@ -183,9 +183,7 @@ static int post_reply(void *state, const struct parcel *q)
 int tern_post_on(tern *t, unsigned id, tern_post_handler *fn, void *arg)
 {
 	t = given(t);
-	int rc = rules_forked(t->own);
-	if (!rc)
-		rc = rules_rank(t->own, "tern_post_on()");
+	int rc = rules_rank(t->own, "tern_post_on()");
 	if (rc)
 		return rc;
 	if (!fn)
@@ -277,9 +275,7 @@ static int post_flush(void *state)
 int tern_post_flush(tern *t)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = rules_rank(t->own, "tern_post_flush()");
-	if (!rc)
-		rc = rules_wait(t->own, "tern_post_flush()");
+	int rc = rules_rank_waits(t->own, "tern_post_flush()");
 	if (rc)
 		return rc;
 	/* Whoever flushes often would else take in only what stands in the way of its items. */

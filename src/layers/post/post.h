@@ -39,10 +39,8 @@ enum {
 	SLOTS_MOST = 512,        /* and all ranks together: 1 MiB */
 	SLOTS_TOGETHER = 16,     /* are made */
 	FLUSH_EVERY = 16,        /* polls that handled something, after which everything leaves */
-	LOOK_EVERY = 4,  /* full buffers of the program, after which it looks for arrivals */
-	SLOT_AHEAD = 1,  /* 1: the lines of the next slot to be filled are fetched early, */
-	BATCH_AHEAD = 1, /* and those of the next batch to be handled */
-	ROOM_LEAST = 8,  /* words of a buffer that tern_post_limit() leaves */
+	LOOK_EVERY = 4, /* full buffers of the program, after which it looks for arrivals */
+	ROOM_LEAST = 8, /* words of a buffer that tern_post_limit() leaves */
 };
 
 /* The header of a run: items, handler, words. */
@@ -134,10 +132,9 @@ void gather_work(struct post *p);
 bool post_quick(struct post *p, uint32_t rank);
 
 /* -- slot.c: batches to ranks that map this rank's heap -- */
-bool post_slots_serve(struct post *p, uint32_t rank);       /* whether batches to that rank go so */
-int post_slot_send(struct post *p, const struct gather *b); /* -EAGAIN: no slot, or no room */
-/* The same in the common case: nothing was sent to the rank that waits; false: this is not it. */
-bool post_slot_quick(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words);
+bool post_slots_serve(struct post *p, uint32_t rank); /* whether batches to that rank go so */
+/* -EAGAIN: no slot, or no room */
+int post_slot_send(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words);
 bool post_slots_out(struct post *p, struct outbox *o);  /* some that the rank has not given back */
 void post_slots_lost(struct post *p, struct outbox *o); /* the rank gives nothing back any more */
 void post_slots_free(struct post *p);

@@ -39,12 +39,14 @@ static bool quick_own(struct post *p, uint32_t words)
 bool post_quick(struct post *p, uint32_t rank)
 {
 	struct outbox *o = &p->out[rank];
-	if (o->first || o->overloaded || p->queued >= QUEUED_LONG || !layer_maps(p->e, rank))
+	const struct tern_lane *lane = &p->e->t->lane[rank];
+	if (o->first || o->overloaded || p->queued >= QUEUED_LONG || !layer_maps(p->e, rank) ||
+	    lane->tail >= lane->limit)
 		return false;
 	uint32_t words = gather_head(p, rank);
 	if (rank == p->e->t->rank)
 		return quick_own(p, words);
-	if (!post_slot_quick(p, rank, o->open->word, words))
+	if (post_slot_send(p, rank, o->open->word, words))
 		return false;
 	p->left++;
 	gather_again(p, rank);

@@ -130,34 +130,6 @@ bool post_slots_serve(struct post *p, uint32_t rank)
 	return p->slots || (p->slots_most && post_slots_make(p));
 }
 
-/* The lines of a slot were read by another rank last: they come together. */
-static void post_slot_write(struct post_slot *s, const uint64_t *word, size_t words)
-{
-	size_t bytes = sizeof *s + words * sizeof *word;
-	for (size_t at = 0; at < bytes; at += TERN_LINE)
-		tern_prefetch_write_((char *)s + at);
-	memcpy(s->word, word, words * sizeof *word);
-	/* The message that names the slot releases it. */
-	atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
-}
-
-int post_slot_send(struct post *p, const struct gather *b)
-{
-	struct outbox *o = &p->out[b->rank];
-	if (!post_slots_idle(p, o))
-		return -EAGAIN;
-	struct flight *f = p->idle;
-	const uint64_t word[] = { f->addr, b->words };
-	post_slot_write(f->slot, b->word, b->words);
-	library_hold(p->e);
-	int rc = layer_request(p->e, b->rank, POST_SLOT, NULL, 0, 2, word);
-	library_release(p->e);
-	if (rc)
-		return rc;
-	flight_begin(p, o);
-	return 0;
-}
-
 /* The slot that the next batch will go through: its lines come while items are gathered. */
 static void post_slot_prefetch(const struct post *p)
 {
@@ -166,24 +138,39 @@ static void post_slot_prefetch(const struct post *p)
 		tern_prefetch_write_((char *)p->idle->slot + at);
 }
 
-bool post_slot_quick(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words)
+/* Where the program may, it writes the line itself; else the request must not wait. */
+static int post_slot_tell(struct post *p, uint32_t rank, uint64_t words)
 {
 	tern *t = p->e->t;
 	struct tern_lane *lane = &t->lane[rank];
+	const uint64_t word[] = { p->idle->addr, words };
+	if (rank < t->reach &&
+	    tern_lane_write_(lane, TERN_HANDLER_MAX + POST_SLOT, 2, word[0], word[1], 0, 0, 0, 0)) {
+		if (TERN_UNLIKELY(tern_unheeded_(lane)))
+			tern_knock_(t, lane);
+		return 0;
+	}
+	library_hold(p->e);
+	int rc = layer_request(p->e, rank, POST_SLOT, NULL, 0, 2, word);
+	library_release(p->e);
+	return rc;
+}
+
+int post_slot_send(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words)
+{
 	struct outbox *o = &p->out[rank];
-	post_slots_reap(p, o);
-	if (!p->idle || o->outs >= SLOTS_EACH || lane->tail >= lane->limit)
-		return false;
+	if (!post_slots_idle(p, o))
+		return -EAGAIN;
 	struct post_slot *s = p->idle->slot;
 	memcpy(s->word, word, words * sizeof *word);
+	/* The message that names the slot releases it. */
 	atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
-	tern_lane_write_(lane, TERN_HANDLER_MAX + POST_SLOT, 2, p->idle->addr, words, 0, 0, 0, 0);
-	if (TERN_UNLIKELY(tern_unheeded_(lane)))
-		tern_knock_(t, lane);
+	int rc = post_slot_tell(p, rank, words);
+	if (rc)
+		return rc;
 	flight_begin(p, o);
-	if (SLOT_AHEAD)
-		post_slot_prefetch(p);
-	return true;
+	post_slot_prefetch(p);
+	return 0;
 }
 
 bool post_slots_out(struct post *p, struct outbox *o)
