@@ -54,6 +54,6 @@ void run_agree(struct run *r, const char *format, ...)
 	vsnprintf(mine + length, (size_t)(WORDS - length), format, args);
 	va_end(args);
 	steps_allgather(r, mine, all, WORDS);
-	step_add(r, (struct step){ .kind = STEP_CALL, .call = words_compare, .from = all });
+	step_call(r, words_compare, NULL, all, 0);
 	team->ahead = 0; /* all have met, also where the calls before did not match */
 }

@@ -40,8 +40,7 @@ void far_barrier(struct run *r, const struct members *p)
 
 /* -- Trees ------------------------------------------------------------------------------------- */
 
-static void broadcast_tree(struct run *r, const struct members *p, uint32_t root, void *data,
-			   size_t len)
+void far_broadcast(struct run *r, const struct members *p, uint32_t root, void *data, size_t len)
 {
 	uint32_t me = place_of(p, root), mask = 1;
 	while (mask < p->n && !(me & mask))
@@ -87,37 +86,6 @@ static void ring_allgather(struct run *r, const struct members *p, char *data, s
 			  part_len(len, n, in) * unit);
 		step_send(r, to, tag + k, data + part_at(len, n, out) * unit,
 			  part_len(len, n, out) * unit);
-		step_wait(r);
-	}
-}
-
-void far_broadcast(struct run *r, const struct members *p, uint32_t root, void *data, size_t len)
-{
-	if (p->n < 2)
-		return;
-	if (len <= FAR_FEW || len < p->n || p->n < 3) {
-		broadcast_tree(r, p, root, data, len);
-		return;
-	}
-	uint32_t me =
-		place_of(p, root); /* the root sends each its part, and a ring does the rest */
-	char *bytes = data;
-	if (me) {
-		step_recv(r, p->rank[root], 0, bytes + part_at(len, p->n, me),
-			  part_len(len, p->n, me));
-		step_wait(r);
-	}
-	for (uint32_t i = 1; !me && i < p->n; i++)
-		step_send(r, rank_at(p, root, i), 0, bytes + part_at(len, p->n, i),
-			  part_len(len, p->n, i));
-	for (uint32_t k = 0; k + 1 < p->n; k++) {
-		uint32_t out = (me + p->n - k) % p->n, in = (out + p->n - 1) % p->n;
-		if (me) /* the root has everything */
-			step_recv(r, rank_at(p, root, me - 1), 1 + k,
-				  bytes + part_at(len, p->n, in), part_len(len, p->n, in));
-		if (me + 1 < p->n)
-			step_send(r, rank_at(p, root, me + 1), 1 + k,
-				  bytes + part_at(len, p->n, out), part_len(len, p->n, out));
 		step_wait(r);
 	}
 }

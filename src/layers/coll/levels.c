@@ -48,19 +48,9 @@ static bool is_agent(const struct members *agents)
 static void level_near(struct run *r, enum near_kind kind, uint32_t root, const void *in, void *out,
 		       size_t len)
 {
-	if (r->team->near.n > 1)
-		step_near(r,
-			  (struct near_step){
-				  .kind = kind, .root = root, .in = in, .out = out, .len = len });
-	else if (in != out)
+	near_add(r, kind, root, in, out, len);
+	if (r->team->near.n == 1 && in != out)
 		step_copy(r, out, in, len);
-}
-
-static void step_call(struct run *r, void (*call)(struct run *r), void *to, const void *from,
-		      size_t len)
-{
-	step_add(r, (struct step){
-			    .kind = STEP_CALL, .call = call, .to = to, .from = from, .len = len });
 }
 
 /* -- Gathering and scattering: one message for each machine --------------------------------------

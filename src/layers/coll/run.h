@@ -107,6 +107,17 @@ static inline void step_combine(struct run *r, void *left, const void *right, si
 {
 	step_add(r, (struct step){ .kind = STEP_COMBINE, .to = left, .from = right, .len = n });
 }
+/* Calls a function, which finds `to`, `from` and `len` in the run's current step. */
+static inline void step_call(struct run *r, void (*call)(struct run *r), void *to, const void *from,
+			     size_t len)
+{
+	step_add(r, (struct step){ .kind = STEP_CALL,
+				   .peer = UINT32_MAX,
+				   .call = call,
+				   .to = to,
+				   .from = from,
+				   .len = len });
+}
 void step_near(struct run *r, struct near_step s);
 enum { HEAD = 0 }; /* the place of a machine's head among its members */
 /* A near step, unless this member is alone on its machine. */

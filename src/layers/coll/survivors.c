@@ -23,15 +23,11 @@ struct view {
 	bool told;
 };
 
-struct views {
-	struct view of[1]; /* one for each member */
-};
-
 static struct view *view_of(tern_team *team, uint32_t leader)
 {
 	if (!team->views)
 		team->views = memory_new(team->all.n, sizeof(struct view));
-	return team->views ? team->views->of + leader : NULL;
+	return team->views ? &team->views[leader] : NULL;
 }
 
 void views_free(tern_team *team)
@@ -105,7 +101,7 @@ static void view_make(const tern_team *team, struct say *say)
 {
 	const struct endpoint *e = team->coll->e;
 	for (uint32_t i = 0; i < team->all.n; i++) {
-		const struct view *told = team->views->of + i;
+		const struct view *told = &team->views[i];
 		if (member_given_up(team, i))
 			say->gave_up = i + 1;
 		if (!e->site.peer[team->all.rank[i]].lost && !(told->told && view_empty(told)))
@@ -143,7 +139,7 @@ struct led {
 static bool round_over(struct endpoint *e, void *arg)
 {
 	const struct led *l = arg;
-	return l->team->views->of[l->leader].told || layer_lost(e, l->team->all.rank[l->leader]);
+	return l->team->views[l->leader].told || layer_lost(e, l->team->all.rank[l->leader]);
 }
 
 static int round_stop(struct endpoint *e, struct wait *w)
@@ -170,7 +166,7 @@ static int round_pass(tern_team *team, uint32_t leader, struct say *say)
 			  .whom = team->all.rank[leader] + 1,
 			  .stop = round_stop };
 	wait_through(team->coll->e, round_over, &led, &w);
-	const struct view *told = team->views->of + leader;
+	const struct view *told = &team->views[leader];
 	if (told->told && !view_empty(told)) {
 		memcpy(say->view.alive, told->alive, sizeof say->view.alive);
 		say->has = true;
@@ -232,7 +228,7 @@ static int survivors_make(tern_team *team, const struct view *view, struct outbo
 		if (!view_has(view, i))
 			continue;
 		ranks[n] = team->all.rank[i];
-		places[n++] = i == team->all.me ? view->place : team->views->of[i].place;
+		places[n++] = i == team->all.me ? view->place : team->views[i].place;
 	}
 	if (ranks && places)
 		rc = team_make(c, team->id + (UINT64_C(1) << ID_BITS), ranks, n, places, own, out);

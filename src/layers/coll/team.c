@@ -442,9 +442,7 @@ int tern_team_all(tern *t, tern_team **team)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct coll *c = coll_of(t);
-	int rc = rules_rank(t->own, "tern_team_all()");
-	if (!rc)
-		rc = rules_wait(t->own, "tern_team_all()");
+	int rc = rules_rank_waits(t->own, "tern_team_all()");
 	if (rc)
 		return rc;
 	uint32_t *ranks = malloc(t->size * sizeof *ranks);

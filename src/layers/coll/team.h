@@ -49,8 +49,8 @@ struct tern_team {
 	uint64_t parent, maker;    /* the team that it was made of, and the call that made it */
 	bool no_direct;            /* a member may not read the memory of others */
 	bool retired;              /* its survivors have another one */
-	struct views *views;       /* of the agreement on its survivors; see survivors.c */
-	uint64_t pass;             /* of marks of tern_team_quiet(), and how many were answered */
+	struct view *views; /* of each member in the agreement on its survivors; see survivors.c */
+	uint64_t pass;      /* of marks of tern_team_quiet(), and how many were answered */
 	uint32_t marked;
 };
 

@@ -88,11 +88,6 @@ static void parts_unpack(struct run *r)
 	}
 }
 
-static void step_call(struct run *r, void (*call)(struct run *r))
-{
-	step_add(r, (struct step){ .kind = STEP_CALL, .peer = UINT32_MAX, .call = call });
-}
-
 static void near_steps(struct run *r)
 {
 	struct varied *v = &r->varied;
@@ -104,7 +99,7 @@ static void near_steps(struct run *r)
 					 .in = (const char *)&v->longest[0],
 					 .out = (char *)&v->longest[1],
 					 .len = sizeof v->longest[0] });
-	step_call(r, lengths_agree);
+	step_call(r, lengths_agree, NULL, NULL, 0);
 	step_near(r, (struct near_step){ .kind = NEAR_ALLTOALLV, .varied = v });
 }
 
@@ -122,7 +117,7 @@ static void far_lengths(struct run *r)
 			step_send(r, p->rank[i], 0, &v->mine[i], sizeof *v->mine);
 	}
 	step_wait(r);
-	step_call(r, lengths_agree);
+	step_call(r, lengths_agree, NULL, NULL, 0);
 }
 
 /* What has no bytes at one side has none that are agreed. */
@@ -300,7 +295,7 @@ static int varied_go(tern_team *team, const struct varied_call *x, tern_op *op, 
 		far_lengths(r);
 		far_data(r);
 	}
-	step_call(r, parts_unpack);
+	step_call(r, parts_unpack, NULL, NULL, 0);
 	r->meets = x->meets;
 	return run_go(r, op);
 }
