@@ -122,7 +122,7 @@ int rules_forked(const struct endpoint *e)
 int rules_rank(const struct endpoint *e, const char *what)
 {
 	if (TERN_LIKELY(!e->main))
-		return 0;
+		return rules_forked(e);
 	return error_set(
 		-ENOTSUP,
 		"%s was called at a worker of rank %u: a worker sends requests, puts, gets "
@@ -258,4 +258,10 @@ int rules_wait(struct endpoint *e, const char *what)
 		return rule_broken(RULE_HOLD,
 				   "%s was called under a hold, where nothing is handled", what);
 	return rc;
+}
+
+int rules_rank_waits(struct endpoint *e, const char *what)
+{
+	int rc = rules_rank(e, what);
+	return rc ? rc : rules_wait(e, what);
 }

@@ -57,9 +57,7 @@ static int own_alloc(struct scope *scope, tern *t, size_t align, size_t bytes, v
 {
 	struct mem *m = mem_of(t);
 	uint64_t at;
-	int rc = rules_forked(t->own);
-	if (!rc)
-		rc = rules_rank(t->own, call);
+	int rc = rules_rank(t->own, call);
 	if (!rc && (!align || align & (align - 1)))
 		rc = error_set(-EINVAL,
 			       "%s was asked for an alignment of %zu: it is a power of two", call,
@@ -97,9 +95,7 @@ static int heap_free(struct mem *m, struct heap *h, const void *p, const char *c
 int tern_free(tern *t, void *p)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = rules_forked(t->own);
-	if (!rc)
-		rc = rules_rank(t->own, "tern_free()");
+	int rc = rules_rank(t->own, "tern_free()");
 	return rc || !p ? rc : heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()");
 }
 
@@ -135,9 +131,7 @@ int tern_alloc_all(tern *t, size_t bytes, void **p)
 {
 	INSIDE struct scope scope = scope_given(t);
 	uint64_t at;
-	int rc = rules_rank(t->own, "tern_alloc_all()");
-	if (!rc)
-		rc = rules_wait(t->own, "tern_alloc_all()");
+	int rc = rules_rank_waits(t->own, "tern_alloc_all()");
 	if (!rc)
 		rc = barrier_busy(t->own, "tern_alloc_all()");
 	if (!rc)
@@ -154,9 +148,7 @@ int tern_free_all(tern *t, void *p)
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	bool same = false;
-	int rc = rules_rank(t->own, "tern_free_all()");
-	if (!rc)
-		rc = rules_wait(t->own, "tern_free_all()");
+	int rc = rules_rank_waits(t->own, "tern_free_all()");
 	if (!rc)
 		rc = barrier_busy(t->own, "tern_free_all()");
 	if (!rc && !heap_size(&m->common, heap_offset(m, p)))

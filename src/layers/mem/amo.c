@@ -250,18 +250,28 @@ static inline bool amo64_aligned(const char *at)
 	return (uintptr_t)at % sizeof(uint64_t) == 0;
 }
 
+/* On memory of a heap that is known to be there, without a scope; else as all others. */
+static inline int amo_integer(tern *t, tern_addr a, bool wide, unsigned what, uint64_t operand,
+			      void *old, tern_op *op)
+{
+	char *at = span_reach(t, a, SPAN_WORD);
+	bool aligned = (uintptr_t)at % (wide ? sizeof(uint64_t) : sizeof(uint32_t)) == 0;
+	bool plain = at && aligned && what <= TERN_AMO_SMAX_ && (!op || op_silent(op));
+	if (TERN_UNLIKELY(!plain))
+		return amo(t, a, amo_code(wide ? AMO_U64 : AMO_U32, what), operand, 0, old, op);
+	uint64_t before = integer_apply(at, wide, what, operand);
+	if (old && wide)
+		*(uint64_t *)old = before;
+	else if (old)
+		*(uint32_t *)old = (uint32_t)before;
+	return 0;
+}
+
 /* All but an addition; not inline, so that an addition saves no registers. */
 static __attribute__((noinline)) int amo64_other(tern *t, tern_addr a, enum tern_amo what,
 						 uint64_t operand, uint64_t *old, tern_op *op)
 {
-	char *at = span_reach(t, a, SPAN_WORD);
-	bool plain = at && amo64_aligned(at) && what <= TERN_AMO_SMAX_ && (!op || op_silent(op));
-	if (TERN_UNLIKELY(!plain))
-		return amo(t, a, amo_code(AMO_U64, what), operand, 0, old, op);
-	uint64_t before = integer_apply(at, true, what, operand);
-	if (old)
-		*old = before;
-	return 0;
+	return amo_integer(t, a, true, what, operand, old, op);
 }
 
 int tern_amo64_(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
@@ -270,7 +280,7 @@ int tern_amo64_(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint
 	if (what != TERN_AMO_ADD || op)
 		return amo64_other(t, a, what, operand, old, op);
 	char *at = span_reach(t, a, SPAN_WORD);
-	if (TERN_UNLIKELY(!at || !amo64_aligned(at)))
+	if (TERN_UNLIKELY(!at || (uintptr_t)at % sizeof(uint64_t)))
 		return amo64_other(t, a, TERN_AMO_ADD, operand, old,
 				   NULL); /* frees two registers */
 	uint64_t before = atomic_fetch_add((_Atomic uint64_t *)(void *)at, operand);
@@ -282,16 +292,7 @@ int tern_amo64_(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint
 int tern_amo32_(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
 		tern_op *op)
 {
-	t = given(t);
-	char *at = span_reach(t, a, SPAN_WORD);
-	bool aligned = (uintptr_t)at % sizeof(uint32_t) == 0;
-	if (TERN_LIKELY(at && aligned && what <= TERN_AMO_SMAX_ && (!op || op_silent(op)))) {
-		uint32_t before = (uint32_t)integer_apply(at, false, what, operand);
-		if (old)
-			*old = before;
-		return 0;
-	}
-	return amo(t, a, amo_code(AMO_U32, what), operand, 0, old, op);
+	return amo_integer(given(t), a, false, what, operand, old, op);
 }
 
 int tern_cas64_(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,

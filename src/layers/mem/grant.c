@@ -176,11 +176,10 @@ char *grant_read(const struct mem *m, tern_addr a, size_t len)
 	    !mem_near(m, rank))
 		return NULL;
 	const struct job_rank *r = &m->job->rank[rank];
-	uint64_t at = addr_offset(a), beyond = at - m->job->heap_bytes / 2;
+	uint64_t at = addr_offset(a), middle = m->job->heap_bytes / 2;
 	uint64_t own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	uint64_t common = atomic_load_explicit(&r->common, memory_order_acquire);
-	bool covered = (at < own && len <= own - at) || (beyond < common && len <= common - beyond);
-	return covered ? heap_base(m, rank) + at : NULL;
+	return halves_hold(at, len, middle, own, common) ? heap_base(m, rank) + at : NULL;
 }
 
 /* -- At the owner ---------------------------------------------------------------------------- */
@@ -235,9 +234,7 @@ static int grant_change(tern *t, uint32_t rank, const void *p, size_t len, bool 
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
-	int rc = rules_rank(t->own, call);
-	if (!rc)
-		rc = rules_wait(t->own, call);
+	int rc = rules_rank_waits(t->own, call);
 	if (!rc && rank != TERN_RANK_ALL)
 		rc = rules_destination(t->own, rank);
 	if (rc)

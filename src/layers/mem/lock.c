@@ -28,9 +28,7 @@ struct lock {
 /* Where this rank may have the lock (`has`), or not. */
 static int lock_open(struct lock *l, tern *t, tern_lock *own, const char *call, bool has)
 {
-	int rc = rules_rank(t->own, call);
-	if (!rc)
-		rc = rules_wait(t->own, call);
+	int rc = rules_rank_waits(t->own, call);
 	if (rc)
 		return rc;
 	if ((uintptr_t)own % sizeof(uint64_t) || tern_addr_at(t, t->rank, own) == TERN_ADDR_NONE)

@@ -204,7 +204,7 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	if (mem_dead(m, rank) || spans_open(m))
 		return NULL;
 	struct job_span *s = &m->span[rank];
-	uint64_t at = a - s->first, beyond = at - s->middle;
+	uint64_t at = a - s->first;
 	if (!layer_maps(m->e, rank))
 		return addr_in_heap(a) && grant_covers(m, a, len) ? s->base + at : NULL;
 	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
@@ -217,9 +217,7 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (mem_dead(m, rank))
 		job_span_clear(s);
-	bool covered = (at < s->own && len <= s->own - at) ||
-		       (beyond < s->common && len <= s->common - beyond);
-	return covered ? s->base + at : NULL;
+	return halves_hold(at, len, s->middle, s->own, s->common) ? s->base + at : NULL;
 }
 
 int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)

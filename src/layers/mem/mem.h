@@ -155,6 +155,14 @@ static inline tern_addr addr_moved(tern_addr a, uint32_t rank)
 	return (a & ((UINT64_C(1) << ADDR_RANK_SHIFT) - 1)) | (uint64_t)rank << ADDR_RANK_SHIFT;
 }
 
+/* Whether [at, at + len) of a heap is committed, in its own half or in the common one. */
+static inline bool halves_hold(uint64_t at, size_t len, uint64_t middle, uint64_t own,
+			       uint64_t common)
+{
+	uint64_t beyond = at - middle; /* huge if it is before that */
+	return (at < own && len <= own - at) || (beyond < common && len <= common - beyond);
+}
+
 /*
  * The bytes [a, a + len) of a heap, else NULL. What a rank has committed only grows until it dies,
  * so a copy of it answers nearly always; span_look() brings the copy up to date.
@@ -166,10 +174,7 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
 		return NULL;
 	const struct job_span *s = &m->span[rank];
 	uint64_t at = a - s->first; /* huge if `a` is not of the heap */
-	if (TERN_LIKELY(at < s->own && len <= s->own - at))
-		return s->base + at;
-	uint64_t beyond = at - s->middle;
-	if (TERN_LIKELY(beyond < s->common && len <= s->common - beyond))
+	if (TERN_LIKELY(halves_hold(at, len, s->middle, s->own, s->common)))
 		return s->base + at;
 	return span_look(m, a, len);
 }
@@ -208,11 +213,8 @@ __attribute__((no_sanitize("thread"))) static inline char *span_holds(const tern
 	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
 	const struct job_span *s = (const struct job_span *)t->heaps + rank;
-	uint64_t at = a - s->first, beyond = at - s->middle;
-	if ((at < s->own && len <= s->own - at) ||
-	    (beyond < s->common && len <= s->common - beyond))
-		return s->base + at;
-	return NULL;
+	uint64_t at = a - s->first;
+	return halves_hold(at, len, s->middle, s->own, s->common) ? s->base + at : NULL;
 }
 
 char *region_reach(struct mem *m, tern_addr a, size_t len); /* mem_reach() for a region */

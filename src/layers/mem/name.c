@@ -10,9 +10,7 @@
 int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = rules_forked(t->own);
-	if (!rc)
-		rc = rules_rank(t->own, "tern_block_name()");
+	int rc = rules_rank(t->own, "tern_block_name()");
 	if (rc)
 		return rc;
 	struct mem *m = mem_of(t);

@@ -366,9 +366,7 @@ static bool region_fits(const void *p, size_t len)
 
 static int register_check(struct mem *m, const void *p, size_t len, const char *call)
 {
-	int rc = rules_forked(m->e);
-	if (!rc)
-		rc = rules_rank(m->e, call);
+	int rc = rules_rank(m->e, call);
 	if (!rc && !region_fits(p, len))
 		rc = error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
 	if (!rc && m->regions && m->regions->registered == JOB_REGIONS_OWN)
@@ -495,9 +493,7 @@ int tern_unregister(tern *t, tern_addr a)
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
 	struct job_region *g = tern_addr_rank(a) == m->rank ? region_find(m, a, 1) : NULL;
-	int rc = rules_rank(t->own, "tern_unregister()");
-	if (!rc)
-		rc = rules_wait(t->own, "tern_unregister()");
+	int rc = rules_rank_waits(t->own, "tern_unregister()");
 	if (!rc && (!g || atomic_load(&g->lent)))
 		rc = error_set(
 			-EINVAL,

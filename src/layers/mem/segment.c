@@ -49,9 +49,7 @@ int tern_segment_open(tern *t, void *base, size_t bytes, tern_segment_end *end, 
 		      tern_segment *s)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int refused = rules_forked(t->own);
-	if (!refused)
-		refused = rules_rank(t->own, "tern_segment_open()");
+	int refused = rules_rank(t->own, "tern_segment_open()");
 	if (refused)
 		return refused;
 	struct mem *m = mem_of(t);

@@ -70,9 +70,7 @@ static int store_await(tern *t, uint64_t bytes, uint64_t ns, const char *call, c
 	INSIDE struct scope scope = scope_of(&t, call);
 	struct stored s = { .bytes = bytes };
 	struct wait w = { .call = call, .stop = wait_blame };
-	int rc = rules_rank(t->own, rule);
-	if (!rc)
-		rc = rules_wait(t->own, rule); /* cost: protection control */
+	int rc = rules_rank_waits(t->own, rule); /* cost: protection control */
 	if (rc)
 		return rc;
 	s.count = stored_at(mem_of(t), t->rank);

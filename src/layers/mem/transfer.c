@@ -31,7 +31,6 @@ enum {
 	VM_SLICE = 16 << 10, /* a system call costs a round trip, so larger slices, */
 	VM_SLICE_EVERY = 64, /* and fewer */
 	VAST = 32 << 20,     /* a run of at least this does not stay in any cache */
-	BATCH = 64,          /* transfers made at a time */
 };
 
 /* -- Copies past the caches ------------------------------------------------------------------- */
@@ -388,31 +387,23 @@ size_t transfer_room(const struct mem *m)
 	return TERN_OPS_MAX - m->transfers.active;
 }
 
-static int transfers_make(struct transfers *ts)
-{
-	struct transfer *batch = memory_new(BATCH, sizeof *batch);
-	if (!batch)
-		return error_set(-ENOMEM, "starting a transfer: no memory");
-	ts->batch[ts->batches++] = batch;
-	for (int i = 0; i < BATCH; i++) {
-		batch[i].next = ts->free;
-		ts->free = &batch[i];
-	}
-	return 0;
-}
-
 void transfers_free(struct transfers *ts)
 {
 	for (struct transfer *x = ts->first; x; x = x->next)
 		memory_free(x->lists);
-	while (ts->batches)
-		memory_free(ts->batch[--ts->batches]);
+	memory_free(ts->all);
+}
+
+/* The first that is free; NULL if all are under way. */
+static struct transfer *transfer_next(struct transfers *ts)
+{
+	return ts->free ? ts->free : ts->made < TERN_OPS_MAX ? &ts->all[ts->made] : NULL;
 }
 
 static bool transfer_is_free(struct endpoint *e, void *arg)
 {
 	(void)e;
-	return ((struct mem *)arg)->transfers.free != NULL;
+	return transfer_next(&((struct mem *)arg)->transfers) != NULL;
 }
 
 static int transfer_stop(struct endpoint *e, struct wait *w)
@@ -432,15 +423,18 @@ static int transfer_new(struct mem *m, struct transfer **out)
 			  .call = "a transfer",
 			  .lack = "too many under way",
 			  .stop = transfer_stop };
-	int rc = 0;
-	if (!ts->free && ts->batches < TRANSFER_BATCHES)
-		rc = transfers_make(ts);
-	if (!rc && !ts->free)
-		rc = wait_until(m->e, transfer_is_free, m, &w);
+	if (!ts->all) /* touched only as far as it is used */
+		ts->all = memory_new(TERN_OPS_MAX, sizeof *ts->all);
+	if (!ts->all)
+		return error_set(-ENOMEM, "starting a transfer: no memory");
+	int rc = transfer_next(ts) ? 0 : wait_until(m->e, transfer_is_free, m, &w);
 	if (rc)
 		return rc;
-	*out = ts->free;
-	ts->free = (*out)->next;
+	*out = transfer_next(ts);
+	if (ts->free)
+		ts->free = ts->free->next;
+	else
+		ts->made++;
 	return 0;
 }
 

@@ -34,19 +34,17 @@ struct transfer {
 	struct runs runs;
 };
 
-enum { TRANSFER_BATCHES = 16 };
-
 struct transfers {
 	struct transfer *first, *last; /* in turn */
-	struct transfer *free;
+	struct transfer *all;          /* TERN_OPS_MAX; made with the first */
+	struct transfer *free;         /* that have been used */
+	uint32_t made;                 /* the others begin here */
 	uint32_t active;
 	bool moving;      /* in the middle of a slice */
 	uint32_t heat;    /* how much messages are about; 0: not at all */
 	uint32_t polls;   /* and messages, since the last slice */
 	uint64_t served;  /* messages, as of the last slice, */
 	uint64_t answers; /* without those that were answers to transfers */
-	struct transfer *batch[TRANSFER_BATCHES];
-	unsigned batches;
 };
 
 /* How much can be moved next: at neither side is there a gap in it. */
