@@ -81,7 +81,7 @@ struct job_head {
 
 /*
  * Private memory that a rank has registered. Written by that rank, except for `users`. Which one an
- * address is of follows from the address: see mem/region.c.
+ * address is of follows from the address: see mem/region/region.c.
  */
 struct job_region {
 	_Alignas(64) _Atomic uint64_t first; /* what the first byte's address has as its offset */

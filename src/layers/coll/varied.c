@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "coll/far.h"
-#include "mem/parts.h"
+#include "mem/scatter/parts.h"
 
 static size_t shorter(size_t a, uint64_t b)
 {

@@ -7,8 +7,8 @@
 
 #include "core/layer.h"
 #include "layers.h"
-#include "mem/follow.h"
-#include "mem/heap.h"
+#include "mem/follow/follow.h"
+#include "mem/heap/heap.h"
 #include "mem/slot.h"
 #include "mem/threshold.h"
 #include "mem/transfer.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <tern/mem.h>
 
-#include "mem/parts.h"
+#include "mem/scatter/parts.h"
 
 struct mem;
 struct transfer;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <tern/mem.h>
 
-#include "mem/parts.h"
+#include "mem/scatter/parts.h"
 
 struct mem;
 

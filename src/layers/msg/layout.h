@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <tern/send.h>
 
-#include "mem/parts.h"
+#include "mem/scatter/parts.h"
 
 struct layout {
 	const tern_part *list; /* the program's; NULL when `one` is all there is */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The allocator, the heap as programs see it, and addresses. */
-#include "mem/heap.h"
+#include "mem/heap/heap.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  * are cut alike, or one of them is a single piece. What else there is walks run by run, as parts.
  */
 #include "mem/mem.h"
-#include "mem/parts.h"
+#include "mem/scatter/parts.h"
 #include "mem/threshold.h"
 #include "mem/wide.h"
 #include "mem/word.h"

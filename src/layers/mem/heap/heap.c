@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* First fit over a sorted array of extents, used and free. */
-#include "mem/heap.h"
+#include "mem/heap/heap.h"
 
 #include <errno.h>
 #include <string.h>

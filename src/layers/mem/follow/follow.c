@@ -3,7 +3,7 @@
  * How a put and the message behind it travel: pieces, the records of what has not left, arrival;
  * and the put with a request in its split-phase form.
  */
-#include "mem/follow.h"
+#include "mem/follow/follow.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Walking the runs of scattered memory, and what it reaches. */
-#include "mem/parts.h"
+#include "mem/scatter/parts.h"
 
 #include <errno.h>
 #include <string.h>
