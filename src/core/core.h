@@ -16,9 +16,13 @@ int rules_program(struct endpoint *e, const char *what); /* attaches on first us
 /* The same of what a deferred function may not call either. */
 int rules_outermost(struct endpoint *e, const char *what);
 int rules_wait(struct endpoint *e, const char *what);
-/* -ENOTSUP at a worker; rules_forked() too. */
-int rules_rank(const struct endpoint *e, const char *what);
-int rules_rank_waits(struct endpoint *e, const char *what); /* and rules_wait() */
+/* -ENOTSUP at a worker; rules_forked() too. The second form: and rules_wait(). */
+int rules_rank(struct endpoint *e, const char *what);
+static inline int rules_rank_waits(struct endpoint *e, const char *what)
+{
+	int rc = rules_rank(e, what);
+	return rc ? rc : rules_wait(e, what);
+}
 /* In a child of the endpoint's process; and where there is no endpoint, see endpoint/misuse.h. */
 int rules_forked(const struct endpoint *e);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */

@@ -119,15 +119,15 @@ int rules_forked(const struct endpoint *e)
 	return TERN_LIKELY(!e->forked) ? 0 : rules_refused(e, NULL);
 }
 
-int rules_rank(const struct endpoint *e, const char *what)
+int rules_rank(struct endpoint *e, const char *what)
 {
-	if (TERN_LIKELY(!e->main))
-		return rules_forked(e);
-	return error_set(
-		-ENOTSUP,
-		"%s was called at a worker of rank %u: a worker sends requests, puts, gets "
-		"and does atomics; call it at the endpoint of the rank",
-		what, e->t->rank);
+	if (e->main)
+		return error_set(
+			-ENOTSUP,
+			"%s was called at a worker of rank %u: a worker sends requests, puts, gets "
+			"and does atomics; call it at the endpoint of the rank",
+			what, e->t->rank);
+	return rules_forked(e);
 }
 
 int rules_destination(struct endpoint *e, uint32_t dst)
@@ -258,10 +258,4 @@ int rules_wait(struct endpoint *e, const char *what)
 		return rule_broken(RULE_HOLD,
 				   "%s was called under a hold, where nothing is handled", what);
 	return rc;
-}
-
-int rules_rank_waits(struct endpoint *e, const char *what)
-{
-	int rc = rules_rank(e, what);
-	return rc ? rc : rules_wait(e, what);
 }

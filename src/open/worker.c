@@ -268,11 +268,9 @@ bool worker_unshare(struct endpoint *e)
 	return false;
 }
 
-static int worker_allowed(const struct endpoint *main)
+static int worker_allowed(struct endpoint *main)
 {
-	int rc = rules_forked(main);
-	if (!rc)
-		rc = rules_rank(main, "tern_worker_open()");
+	int rc = rules_rank(main, "tern_worker_open()");
 	if (!rc && main->trace)
 		rc = error_set(
 			-ENOTSUP,
