@@ -157,7 +157,7 @@ TEST(a_message_in_the_spill_is_no_longer_than_its_cell)
 TEST(messages_that_say_too_little_or_answer_nothing_are_refused)
 {
 	open_three();
-	uint64_t words[6] = { TYPE | 1 << 16 };
+	uint64_t words[6] = { TYPE };
 	for (unsigned n = 0; n < NOTICE_WORDS; n++) {
 		CHECK_IS(layer_request(local[0]->own, 1, TYPED_ARRIVED, NULL, 0, n, words), 0);
 		CHECK_IS(tern_poll(local[1]), -EBADMSG);
@@ -187,7 +187,7 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 		  buffers = handed_addr(local[1], k->buffer);
 	void *mine = handed_alloc(local[0], 1 << 20);
 	tern_addr other = handed_addr(local[0], mine);
-	const uint64_t size = (uint64_t)k->generation << 32 | COUNT, found = TYPE | 1 << 16;
+	const uint64_t size = (uint64_t)k->generation << 32 | COUNT, found = TYPE;
 	const uint64_t bad[][6] = {
 		{ found, other, buffers, size, BYTES, 0 },
 		{ found, at, other, size, BYTES, 0 },
@@ -219,7 +219,7 @@ TEST(an_answer_that_nobody_waits_for_changes_nothing)
 	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5), 0);
 	const struct target *known = typed_of(local[0])->target[1][TYPE];
 	const struct target before = *known;
-	uint64_t words[6] = { TYPE | 1 << 16,
+	uint64_t words[6] = { TYPE,
 			      handed_addr(local[1], queue->words),
 			      handed_addr(local[1], queue->pool.buffer),
 			      UINT64_C(99) << 32 | 1,

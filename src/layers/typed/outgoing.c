@@ -11,9 +11,7 @@
 
 struct outgoing *outgoing_new(struct typed *y)
 {
-	if (!y->outgoing)
-		y->outgoing = memory_new(TERN_BUF_SENDS_MAX, sizeof *y->outgoing);
-	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
+	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
 		if (y->outgoing[i].state == OUTGOING_FREE) {
 			y->outgoing[i].id = y->sends++ * TERN_BUF_SENDS_MAX + i;
 			return &y->outgoing[i];
@@ -136,9 +134,9 @@ void on_typed_answer(tern *t, const tern_msg *m)
 	uint32_t rank = tern_msg_src(m);
 	struct answer_msg a;
 	memcpy(&a, m->word, sizeof a);
-	struct outgoing *o = y->outgoing ? &y->outgoing[a.id % TERN_BUF_SENDS_MAX] : NULL;
-	if (tern_msg_count(m) != ANSWER_WORDS || !o || o->state != OUTGOING_OFFERED ||
-	    o->id != a.id || o->rank != rank || (a.placed && tern_addr_rank(a.at) != rank))
+	struct outgoing *o = &y->outgoing[a.id % TERN_BUF_SENDS_MAX];
+	if (tern_msg_count(m) != ANSWER_WORDS || o->state != OUTGOING_OFFERED || o->id != a.id ||
+	    o->rank != rank || (a.placed && tern_addr_rank(a.at) != rank))
 		typed_refuse(y, rank, "that answers what was not asked");
 	else
 		answer_take(y, o, &a);
@@ -146,7 +144,7 @@ void on_typed_answer(tern *t, const tern_msg *m)
 
 void outgoing_lost(struct typed *y, uint32_t rank)
 {
-	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
+	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
 		if (y->outgoing[i].state == OUTGOING_OFFERED && y->outgoing[i].rank == rank)
 			outgoing_over(y, &y->outgoing[i],
 				      outgoing_sentence(y, &y->outgoing[i], -EOWNERDEAD));

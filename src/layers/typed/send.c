@@ -59,30 +59,24 @@ static int sending_refused(const struct sending *s, int code)
 
 /* -- To a near rank: taking a buffer ----------------------------------------------------------- */
 
-static bool send_take(struct typed *y, struct sending *s, struct target *where)
-{
-	uint32_t index;
-	if (s->len > where->pool.bytes || !bufpool_take(&where->pool, y->e->t->rank, &index))
-		return false;
-	s->where = where;
-	s->notice = (struct notice){ .type = (uint8_t)s->type,
-				     .key = where->key,
-				     .index = index,
-				     .generation = s->target->pool.generation,
-				     .len = s->len };
-	return true;
-}
-
 /* Takes a buffer from any of the type's pools, of which those of the spill are the last. */
 static int send_place(struct typed *y, struct sending *s)
 {
 	struct target *to = s->target;
-	unsigned flags = to->flags, key;
+	unsigned flags = to->flags, key = s->type;
+	uint32_t index;
 	size_t most = 0;
 	for (unsigned n = 0; n < KEYS; n++) {
 		most = to->pool.bytes > most && s->len > most ? to->pool.bytes : most;
-		if (send_take(y, s, to))
+		if (s->len <= to->pool.bytes && bufpool_take(&to->pool, y->e->t->rank, &index)) {
+			s->where = to;
+			s->notice = (struct notice){ .type = (uint8_t)s->type,
+						     .key = (uint16_t)key,
+						     .index = index,
+						     .generation = s->target->pool.generation,
+						     .len = s->len };
 			return 0;
+		}
 		key = bufpool_more(&to->pool);
 		if (key < KEY_SPILL || key >= KEYS || (key < KEY_MORE && s->len > most))
 			break;
@@ -213,14 +207,6 @@ static bool accept_over(struct endpoint *e, void *arg)
 	return s->rc != -EAGAIN;
 }
 
-/* It may have left without a word, having never heard our knock: the next try tells. */
-static int accept_stop(struct endpoint *e, struct wait *w)
-{
-	(void)w;
-	lost_look(e);
-	return 0;
-}
-
 /* Buffers are freed without a bell, so the wait for one naps. */
 static struct wait send_wait(const struct sending *s)
 {
@@ -230,7 +216,7 @@ static struct wait send_wait(const struct sending *s)
 			      .whom = s->rank + 1,
 			      .lack = "no free buffer",
 			      .rule = "a tern_buf_send() that has to wait",
-			      .stop = accept_stop };
+			      .stop = wait_unreachable };
 }
 
 static int send_accept(struct endpoint *e, struct sending *s)

@@ -9,7 +9,7 @@
 #include "mem/mem.h"
 #include "typed/typed.h"
 
-enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16 };
+enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30 };
 
 /* -- At the owner ------------------------------------------------------------------------------ */
 
@@ -18,16 +18,15 @@ void on_pool_lookup(tern *t, const tern_msg *m)
 	struct typed *y = typed_of(t);
 	uint64_t key = tern_msg_count(m) ? tern_msg_word(m, 0) : KEYS;
 	struct type_queue *s = key < KEYS ? y->queue[key] : NULL;
-	uint64_t words[FOUND_WORDS] = { key & 0xffff };
+	uint64_t words[FOUND_WORDS] = { key };
 	if (s) {
-		words[0] |= FOUND;
 		words[1] = mem_addr(mem_of(t), s->words);
 		words[2] = mem_addr(mem_of(t), s->pool.buffer);
 		words[3] = (uint64_t)s->pool.generation << 32 | s->pool.count;
 		words[4] = s->pool.bytes;
 		words[5] = s->flags | (y->check ? FOUND_CHECKS : 0);
 	}
-	layer_reply(y->e, TYPED_FOUND, NULL, 0, FOUND_WORDS, words);
+	layer_reply(y->e, TYPED_FOUND, NULL, 0, s ? FOUND_WORDS : 1, words);
 }
 
 /* -- At the sender ----------------------------------------------------------------------------- */
@@ -39,8 +38,8 @@ static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 	if (!*of && !(*of = memory_new(KEYS, sizeof **of)))
 		return NULL;
 	struct target **to = &(*of)[key];
-	if (!*to && (*to = memory_new(1, sizeof **to)))
-		**to = (struct target){ .rank = rank, .key = (uint16_t)key };
+	if (!*to)
+		*to = memory_new(1, sizeof **to);
 	return *to;
 }
 
@@ -83,15 +82,15 @@ void on_pool_found(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint32_t rank = tern_msg_src(m);
-	unsigned key = tern_msg_count(m) == FOUND_WORDS ? tern_msg_word(m, 0) & 0xffff : KEYS;
-	struct target *to = key < KEYS && y->target[rank] ? target_of(y, rank, key) : NULL;
+	uint64_t key = tern_msg_count(m) ? tern_msg_word(m, 0) : KEYS;
+	struct target *to = key < KEYS && y->target[rank] ? y->target[rank][key] : NULL;
 	if (!to || to->state != TARGET_ASKED) {
 		typed_refuse(y, rank, "that answers what was not asked");
 		return;
 	}
 	to->state = TARGET_NONE;
-	if (!(tern_msg_word(m, 0) & FOUND) ||
-	    y->e->site.peer[rank].lost) /* its heap is out of reach then */
+	/* There is none, or its heap is out of reach. */
+	if (tern_msg_count(m) != FOUND_WORDS || y->e->site.peer[rank].lost)
 		return;
 	if (found_take(y, rank, to, m->word))
 		to->state = TARGET_KNOWN;

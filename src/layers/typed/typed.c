@@ -34,9 +34,11 @@ static int typed_open(struct endpoint *e, void **state)
 {
 	struct typed *y = memory_new(1, sizeof *y);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
-	if (y)
+	if (y) {
 		y->target = memory_new(e->t->size, sizeof *y->target);
-	if (!y || !y->target)
+		y->outgoing = memory_new(TERN_BUF_SENDS_MAX, sizeof *y->outgoing);
+	}
+	if (!y || !y->target || !y->outgoing)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
 				 e->t->rank);
 	y->e = e;

@@ -137,8 +137,7 @@ struct target {
 	uint64_t quick; /* bytes that tern_buf_send() may copy there without a question */
 	struct bufpool pool;
 	enum target_state state;
-	uint32_t rank;
-	uint16_t key, flags;
+	uint16_t flags;
 	bool checks; /* its owner wants free buffers compared with the pattern */
 	tern_addr buffers;
 };
@@ -176,7 +175,7 @@ struct typed {
 	struct buf_offer *offers;       /* of far senders, in the order in which they came */
 	uint32_t waiting;               /* of those that have not been answered */
 	struct target ***target;        /* by rank and key, made when they are first sent to */
-	struct outgoing *outgoing;      /* TERN_BUF_SENDS_MAX, made with the first that needs one */
+	struct outgoing *outgoing;      /* TERN_BUF_SENDS_MAX */
 	unsigned moving;                /* of those, what this rank's polls carry on */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
 };
