@@ -2,7 +2,8 @@
 /*
  * Fetch-and-add on another rank's counter, in two forms. The blocking one asks and
  * waits. The split-phase one begins, leaves the rank free to do something else, and
- * ends later: many can be under way at once.
+ * ends later: many can be under way at once. For memory of the heap one call does the same, without
+ * handlers: tern_amo(), in histogram.c.
  */
 #include <stdio.h>
 #include <stdlib.h>

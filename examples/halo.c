@@ -6,11 +6,12 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <tern/mem.h>
+#include <tern/coll.h>
 
 enum { N = 8, ROW = N + 2, FLIGHT = 2 * N };
 
-static unsigned rows = 1, columns, row, column; /* of blocks, and where ours is */
+static tern_grid grid = { .dims = 2, .around = 3 }; /* of blocks, on a torus, */
+static int64_t own[2];                              /* and where ours is */
 static const char glider[3][3] = { { 0, 1, 0 }, { 0, 0, 1 }, { 1, 1, 1 } };
 
 static void must(int rc)
@@ -19,17 +20,6 @@ static void must(int rc)
 		return;
 	fprintf(stderr, "halo: %s\n", tern_strerror(rc));
 	exit(1);
-}
-
-/* Arranges the ranks as nearly square as their number allows. */
-static void arrange(tern *t)
-{
-	for (unsigned r = 1; r * r <= tern_size(t); r++)
-		if (tern_size(t) % r == 0)
-			rows = r;
-	columns = tern_size(t) / rows;
-	row = tern_rank(t) / columns;
-	column = tern_rank(t) % columns;
 }
 
 /* Where the i-th cell of a block lies; the halo is around it. */
@@ -41,41 +31,37 @@ static unsigned cell(unsigned i)
 /* Whether the i-th cell is alive when the glider has moved `far` down and right from the corner. */
 static char alive(unsigned i, unsigned far)
 {
-	unsigned down = (row * N + i / N + rows * N * FLIGHT - far) % (rows * N);
-	unsigned right = (column * N + i % N + columns * N * FLIGHT - far) % (columns * N);
+	unsigned high = grid.size[0] * N, wide = grid.size[1] * N;
+	unsigned down = ((unsigned)own[0] * N + i / N + high * FLIGHT - far) % high;
+	unsigned right = ((unsigned)own[1] * N + i % N + wide * FLIGHT - far) % wide;
 	return down < 3 && right < 3 && glider[down][right];
 }
 
-/*
- * Puts what the neighbour `down` and `right` of us sees of our block into its halo. The parts
- * belong to the put until it is complete.
- */
-static void put_side(tern *t, char *cells, int down, int right, tern_part part[2], tern_op *op)
+/* Puts what the neighbour `down` and `right` of us sees of our block into its halo. */
+static void put_side(tern *t, char *cells, int down, int right, tern_op *op)
 {
 	static const size_t one = 1, all = N;
 	static const ptrdiff_t apart = ROW;
-	unsigned to_row = (row + rows + (unsigned)down) % rows;
-	unsigned to_column = (column + columns + (unsigned)right) % columns;
-	tern_addr there = tern_addr_at(t, to_row * columns + to_column, cells);
+	const int64_t other[] = { own[0] + down, own[1] + right };
+	tern_addr there = tern_addr_at(t, tern_grid_member(&grid, other), cells);
 	int from = (down > 0 ? N : 1) * ROW + (right > 0 ? N : 1);
 	int to = from - down * N * ROW - right * N; /* a block further on */
-	part[0] = (tern_part){ .addr = there + (tern_addr)to,
-			       .run = right ? 1 : N,
-			       .dims = 1,
-			       .count = down ? &one : &all,
-			       .stride = &apart };
-	part[1] = part[0];
-	part[1].base = cells + from;
-	must(tern_put_parts_start(t, &part[0], 1, &part[1], 1, op));
+	tern_part dst = { .addr = there + (tern_addr)to,
+			  .run = right ? 1 : N,
+			  .dims = 1,
+			  .count = down ? &one : &all,
+			  .stride = &apart };
+	tern_part src = dst;
+	src.base = cells + from;
+	must(tern_put_parts_start(t, &dst, 1, &src, 1, op));
 }
 
 static void exchange(tern *t, char *cells)
 {
-	tern_part part[9][2];
 	tern_op op = TERN_OP;
 	for (int k = 0; k < 9; k++)
 		if (k != 4) /* which is ourselves */
-			put_side(t, cells, k / 3 - 1, k % 3 - 1, part[k], &op);
+			put_side(t, cells, k / 3 - 1, k % 3 - 1, &op);
 	must(tern_op_wait(t, &op)); /* ours are there, */
 	must(tern_barrier(t));      /* and everybody else's are here */
 }
@@ -92,7 +78,8 @@ int main(void)
 	tern *t;
 	int wrong = 0;
 	must(tern_open(&t, NULL));
-	arrange(t);
+	must(tern_grid_fit(&grid, tern_size(t)));
+	tern_grid_coords(&grid, tern_rank(t), own);
 	void *memory;
 	char(*cells)[ROW * ROW];
 	must(tern_alloc_all(t, 2 * sizeof *cells, &memory));
@@ -113,8 +100,8 @@ int main(void)
 	must(tern_barrier(t)); /* nobody leaves who is to answer */
 	for (unsigned i = 0; i < N * N; i++)
 		wrong += cells[0][cell(i)] != alive(i, FLIGHT);
-	printf("rank %u, block %u,%u of %u,%u: %d wrong\n", tern_rank(t), row, column, rows,
-	       columns, wrong);
+	printf("rank %u, block %u,%u of %u,%u: %d wrong\n", tern_rank(t), (unsigned)own[0],
+	       (unsigned)own[1], grid.size[0], grid.size[1], wrong);
 	must(tern_close(t));
 	return wrong > 0;
 }

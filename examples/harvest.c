@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <tern/coll.h>
 
-enum { ASK, WHERE, LESS, MOST = 1000 };
+enum { LESS, MOST = 1000 };
 
 static uint64_t found[MOST], *collected, table[TERN_RANKS_MAX], seen[TERN_RANKS_MAX];
 static tern_segment segment;
-static tern_flag asked, complete;
+static tern_flag complete;
 
 static void must(int rc)
 {
@@ -28,17 +28,6 @@ static size_t on_complete(tern *t, void *base, void *arg)
 	(void)base;
 	tern_signal(t, arg, 1);
 	return 0; /* the segment closes */
-}
-
-static void on_ask(tern *t, const tern_msg *m)
-{
-	must(tern_reply(t, m, WHERE, segment));
-}
-
-static void on_where(tern *t, const tern_msg *m)
-{
-	segment = tern_msg_word(m, 0);
-	tern_signal(t, &asked, 1);
 }
 
 static void on_less(tern *t, const tern_msg *m)
@@ -59,8 +48,6 @@ int main(void)
 	must(tern_open(&t, NULL));
 	uint32_t me = tern_rank(t), n = tern_size(t);
 	uint64_t wrong = 0, mine = count_of(me), one = 1;
-	must(tern_on(t, ASK, on_ask));
-	must(tern_on(t, WHERE, on_where));
 	must(tern_on(t, LESS, on_less));
 	for (uint64_t i = 0; i < mine; i++)
 		found[i] = me * MOST + i;
@@ -69,9 +56,8 @@ int main(void)
 		must(tern_segment_open(t, collected, n * sizeof found, on_complete, &complete,
 				       &segment));
 	}
-	must(tern_team_all(t, &all)); /* the segment is open */
-	must(tern_request(t, 0, ASK));
-	must(tern_wait(t, &asked, 1));
+	must(tern_team_all(t, &all));
+	must(tern_team_broadcast(all, 0, &segment, sizeof segment)); /* it is open */
 	must(tern_segment_put(t, segment + me * sizeof found, found, mine * sizeof *found));
 	must(tern_request(t, 0, LESS, sizeof found - mine * sizeof *found));
 	if (me == 0) {

@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <tern/sim.h>
 
 enum { CELLS = 4096, STEPS = 50, LEFT = 0, RIGHT = 1 };
@@ -25,31 +24,17 @@ static void must(int rc)
 	exit(1);
 }
 
-static uint64_t bits_of(double value)
-{
-	uint64_t bits;
-	memcpy(&bits, &value, sizeof bits);
-	return bits;
-}
-
-static double value_of(uint64_t bits)
-{
-	double value;
-	memcpy(&value, &bits, sizeof value);
-	return value;
-}
-
-/* Arguments: the side that it comes from, the step, the value. */
+/* Words: the side that it comes from, the step, the value. */
 static void on_edge(tern *t, const tern_msg *m)
 {
 	unsigned side = (unsigned)tern_msg_word(m, 0);
-	edge[side][tern_msg_word(m, 1) % 2] = value_of(tern_msg_word(m, 2));
+	edge[side][tern_msg_word(m, 1) % 2] = tern_msg_double(m, 2);
 	tern_signal(t, &arrived[side], 1);
 }
 
 static void on_sum(tern *t, const tern_msg *m)
 {
-	total += value_of(tern_msg_word(m, 0));
+	total += tern_msg_double(m, 0);
 	tern_signal(t, &summed, 1);
 }
 
@@ -57,8 +42,8 @@ static void step(tern *t, unsigned n, unsigned s)
 {
 	uint32_t me = tern_rank(t), size = tern_size(t);
 	double *now = cell[s % 2], *next = cell[(s + 1) % 2];
-	must(tern_request(t, (me + 1) % size, EDGE, LEFT, s, bits_of(now[n])));
-	must(tern_request(t, (me + size - 1) % size, EDGE, RIGHT, s, bits_of(now[1])));
+	must(tern_request(t, (me + 1) % size, EDGE, LEFT, s, now[n]));
+	must(tern_request(t, (me + size - 1) % size, EDGE, RIGHT, s, now[1]));
 	must(tern_wait(t, &arrived[LEFT], 1));
 	must(tern_wait(t, &arrived[RIGHT], 1));
 	now[0] = edge[LEFT][s % 2];
@@ -83,7 +68,7 @@ int main(void)
 		step(t, n, s);
 	for (unsigned i = 1; i <= n; i++)
 		sum += cell[STEPS % 2][i];
-	must(tern_request(t, 0, SUM, bits_of(sum)));
+	must(tern_request(t, 0, SUM, sum));
 	if (me == 0) {
 		must(tern_wait(t, &summed, size));
 		printf("heat: %.3f in %d cells after %d steps\n", total, CELLS, STEPS);

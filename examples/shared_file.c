@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <tern/mem.h>
+#include <tern/coll.h>
 #include <unistd.h>
 
 enum { COUNTERS = 1024, BYTES = COUNTERS * 8, ROUNDS = 1000 };
@@ -51,15 +51,14 @@ static void count(tern *t, tern_addr table)
 int main(void)
 {
 	tern *t;
-	void *p;
+	tern_team *all;
+	tern_addr a;
 	uint64_t *table = NULL, sum = 0;
 	must(tern_open(&t, NULL));
-	must(tern_alloc_all(t, sizeof(tern_addr), &p)); /* where rank 0 says what the address is */
-	tern_addr *told = p, a;
+	must(tern_team_all(t, &all));
 	if (tern_rank(t) == 0)
-		table = table_open(t, told);
-	must(tern_barrier(t));
-	must(tern_get(t, &a, tern_addr_at(t, 0, told), sizeof a));
+		table = table_open(t, &a);
+	must(tern_team_broadcast(all, 0, &a, sizeof a));
 	count(t, a);
 	must(tern_barrier(t));
 	for (unsigned i = 0; table && i < COUNTERS; i++)
@@ -68,6 +67,7 @@ int main(void)
 		printf("%u ranks have counted to %u\n", tern_size(t), (unsigned)sum);
 		must(tern_unregister(t, a));
 	}
+	must(tern_team_free(all));
 	bool wrong = table && sum != (uint64_t)ROUNDS * tern_size(t);
 	must(tern_close(t));
 	return wrong;

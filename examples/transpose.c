@@ -3,7 +3,8 @@
  * A matrix is transposed while its ranks compute. Each has some rows; what another rank needs of
  * them lies scattered, a column of words here and there. The program hands each such block over and
  * goes on: the communication processor picks the words up and puts them into the chain to that
- * rank, as there is room, and the one there lays them down. Try it with TERN_DELIVERY=thread.
+ * rank, as there is room, and the one there lays them down. Try it with TERN_DELIVERY=thread. Where
+ * nothing else is to be done meanwhile, tern_team_transpose() is enough.
  */
 #include <stdio.h>
 #include <stdlib.h>
