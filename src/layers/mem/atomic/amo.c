@@ -245,11 +245,6 @@ static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t e
 	return rc;
 }
 
-static inline bool amo64_aligned(const char *at)
-{
-	return (uintptr_t)at % sizeof(uint64_t) == 0;
-}
-
 /* On memory of a heap that is known to be there, without a scope; else as all others. */
 static inline int amo_integer(tern *t, tern_addr a, bool wide, unsigned what, uint64_t operand,
 			      void *old, tern_op *op)
