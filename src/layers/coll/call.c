@@ -92,15 +92,6 @@ int tern_team_barrier_start(tern_team *team, tern_op *op)
 
 /* -- Broadcast --------------------------------------------------------------------------------- */
 
-/* The place of a member among the near ones of its machine, of which this rank is. */
-static uint32_t near_place(const tern_team *team, uint32_t member)
-{
-	uint32_t place = 0;
-	for (uint32_t i = 0; i < member; i++)
-		place += team->machine[i] == team->machine[member];
-	return place;
-}
-
 static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len)
 {
 	tern_team *team = r->team;
@@ -121,6 +112,7 @@ static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len
 static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op,
 		     const char *name)
 {
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
 	struct run *r;
 	int rc = root_check(team, root, name);
 	if (!rc)
@@ -144,13 +136,11 @@ static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, ter
 
 int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len)
 {
-	INSIDE struct scope scope = team_scope(&team, __func__);
 	return broadcast(team, root, data, len, NULL, "tern_team_broadcast()");
 }
 
 int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
 {
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
 	return broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
 }
 
@@ -165,46 +155,20 @@ enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
  */
 static bool moving_levels(const tern_team *team, enum moving what, size_t len)
 {
-	switch (what) {
-	case GATHER:
-	case SCATTER:
-		return team->two_levels && len <= MOVING_FEW;
-	case ALLTOALL:
-		return team->two_levels && len * team->all.n <= MOVING_FEW;
-	default:
-		return team->two_levels;
-	}
-}
-
-static void far_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
-		      size_t len)
-{
-	const struct members *all = &r->team->all;
-	if (what == GATHER)
-		far_gather(r, all, root, in, len, out);
-	else if (what == ALLGATHER)
-		far_allgather(r, all, in, len, out);
-	else if (what == SCATTER)
-		far_scatter(r, all, root, in, out, len);
-	else
-		far_alltoall(r, all, in, out, len);
+	size_t given = what == ALLTOALL ? len * team->all.n : len;
+	return team->two_levels && (what == ALLGATHER || given <= MOVING_FEW);
 }
 
 static void moving_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
 			 size_t len)
 {
+	static mover *const far[] = { far_gather, far_allgather, far_scatter, far_alltoall };
+	static mover *const levels[] = { levels_gather, levels_allgather, levels_scatter,
+					 levels_alltoall };
 	if (r->team->all.n == 1)
 		step_copy(r, out, in, len);
-	else if (!moving_levels(r->team, what, len))
-		far_steps(r, what, root, in, out, len);
-	else if (what == GATHER)
-		levels_gather(r, root, in, len, out);
-	else if (what == ALLGATHER)
-		levels_allgather(r, in, len, out);
-	else if (what == SCATTER)
-		levels_scatter(r, root, in, out, len);
 	else
-		levels_alltoall(r, in, out, len);
+		(moving_levels(r->team, what, len) ? levels : far)[what](r, root, in, out, len);
 	r->meets = len && (what == ALLGATHER || what == ALLTOALL);
 }
 

@@ -170,7 +170,7 @@ static void on_failed(tern *t, const tern_msg *m)
 	if (team && team_member(team, tern_msg_src(m)) < team->all.n && call != CALL_SURVIVORS)
 		team_fail(team, call, why.rank, why.code);
 	else if (!team && !team_over(c, id))
-		early_keep_failure(c, m, &why);
+		early_keep(c, m, EARLY_FAILURE, &why, sizeof why);
 }
 
 void fail_handlers(struct endpoint *e)

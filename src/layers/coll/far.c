@@ -262,23 +262,25 @@ void far_scan(struct run *r, const struct members *p, const void *in, char *out,
 /* -- Gathering ----------------------------------------------------------------------------------
  */
 
-void far_gather(struct run *r, const struct members *p, uint32_t root, const void *in, size_t len,
-		char *out)
+void far_gather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
+	const struct members *p = &r->team->all;
+	char *to = out;
 	if (p->me != root) {
 		step_send(r, p->rank[root], 0, in, len);
 		return;
 	}
 	for (uint32_t i = 0; i < p->n; i++)
 		if (i != root)
-			step_recv(r, p->rank[i], 0, out + i * len, len);
-	step_copy(r, out + root * len, in, len);
+			step_recv(r, p->rank[i], 0, to + i * len, len);
+	step_copy(r, to + root * len, in, len);
 	step_wait(r);
 }
 
-void far_scatter(struct run *r, const struct members *p, uint32_t root, const char *in, void *out,
-		 size_t len)
+void far_scatter(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
+	const struct members *p = &r->team->all;
+	const char *from = in;
 	if (p->me != root) {
 		step_recv(r, p->rank[root], 0, out, len);
 		step_wait(r);
@@ -286,9 +288,9 @@ void far_scatter(struct run *r, const struct members *p, uint32_t root, const ch
 	}
 	for (uint32_t k = 1; k < p->n; k++) {
 		uint32_t i = (root + k) % p->n;
-		step_send(r, p->rank[i], 0, in + i * len, len);
+		step_send(r, p->rank[i], 0, from + i * len, len);
 	}
-	step_copy(r, out, in + root * len, len);
+	step_copy(r, out, from + root * len, len);
 }
 
 /* Each round doubles what a member has: its own and that of those behind it, in their order. */
@@ -311,20 +313,25 @@ static void allgather_doubling(struct run *r, const struct members *p, const voi
 	step_copy(r, out, all + (n - p->me) * len, p->me * len);
 }
 
-void far_allgather(struct run *r, const struct members *p, const void *in, size_t len, char *out)
+void far_allgather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
+	const struct members *p = &r->team->all;
+	(void)root;
 	if (p->n * len <= FAR_FEW * 4) {
 		allgather_doubling(r, p, in, len, out);
 		return;
 	}
-	step_copy(r, out + p->me * len, in, len);
+	step_copy(r, (char *)out + p->me * len, in, len);
 	ring_allgather(r, p, out, p->n * len, 1, 0);
 }
 
 /* Short ones go at once, long ones pair by pair, so that no member is sent to by all. */
-void far_alltoall(struct run *r, const struct members *p, const char *in, char *out, size_t len)
+void far_alltoall(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
+	const struct members *p = &r->team->all;
 	const char *from = in;
+	char *to = out;
+	(void)root;
 	if (in == out) {
 		char *scratch = run_scratch(r, p->n * len);
 		if (!scratch)
@@ -332,16 +339,16 @@ void far_alltoall(struct run *r, const struct members *p, const char *in, char *
 		step_copy(r, scratch, in, p->n * len);
 		from = scratch;
 	}
-	step_copy(r, out + p->me * len, from + p->me * len, len);
+	step_copy(r, to + p->me * len, from + p->me * len, len);
 	for (uint32_t k = 1; k < p->n && len <= FAR_FEW; k++) {
 		uint32_t i = (p->me + p->n - k) % p->n;
-		step_recv(r, p->rank[i], 0, out + i * len, len);
+		step_recv(r, p->rank[i], 0, to + i * len, len);
 	}
 	for (uint32_t k = 1; k < p->n; k++) {
-		uint32_t to = (p->me + k) % p->n, i = (p->me + p->n - k) % p->n;
+		uint32_t next = (p->me + k) % p->n, i = (p->me + p->n - k) % p->n;
 		if (len > FAR_FEW)
-			step_recv(r, p->rank[i], 0, out + i * len, len);
-		step_send(r, p->rank[to], 0, from + to * len, len);
+			step_recv(r, p->rank[i], 0, to + i * len, len);
+		step_send(r, p->rank[next], 0, from + next * len, len);
 		if (len > FAR_FEW)
 			step_wait(r);
 	}

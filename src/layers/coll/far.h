@@ -13,12 +13,9 @@ void far_reduce(struct run *r, const struct members *p, uint32_t root, const voi
 void far_allreduce(struct run *r, const struct members *p, void *data, size_t n);
 void far_scan(struct run *r, const struct members *p, const void *in, char *out, size_t n,
 	      bool inclusive);
-void far_gather(struct run *r, const struct members *p, uint32_t root, const void *in, size_t len,
-		char *out);
-void far_allgather(struct run *r, const struct members *p, const void *in, size_t len, char *out);
-void far_scatter(struct run *r, const struct members *p, uint32_t root, const char *in, void *out,
-		 size_t len);
-void far_alltoall(struct run *r, const struct members *p, const char *in, char *out, size_t len);
+/* Of all members of the team; `root` is for those that have one. */
+typedef void mover(struct run *r, uint32_t root, const void *in, void *out, size_t len);
+mover far_gather, far_allgather, far_scatter, far_alltoall;
 /* In the order of the members; member i gets elements cuts[i] to cuts[i + 1]. */
 void far_reduce_scatter(struct run *r, const struct members *p, const void *in, void *out,
 			const size_t *cuts);
@@ -27,10 +24,7 @@ void far_ordered(struct run *r, const struct members *p, uint32_t root, const vo
 		 size_t n);
 
 /* -- levels.c: near steps, messages between machines, near steps; for teams with two levels -- */
-void levels_gather(struct run *r, uint32_t root, const void *in, size_t len, char *out);
-void levels_scatter(struct run *r, uint32_t root, const char *in, void *out, size_t len);
-void levels_allgather(struct run *r, const void *in, size_t len, char *out);
-void levels_alltoall(struct run *r, const char *in, char *out, size_t len);
+mover levels_gather, levels_allgather, levels_scatter, levels_alltoall;
 void levels_reduce(struct run *r, uint32_t root, const void *in, void *out, size_t n);
 
 #endif

@@ -24,9 +24,7 @@ static uint32_t machine_here(const tern_team *team)
 /* The place among the near members of the agent here. */
 static uint32_t agent_here(const tern_team *team, uint32_t root)
 {
-	return team->machine[root] == machine_here(team)
-		       ? team->group[root] - team->group_at[team->machine[root]]
-		       : 0;
+	return team->machine[root] == machine_here(team) ? near_place(team, root) : 0;
 }
 
 static const struct members *agents_of(tern_team *team, uint32_t root)
@@ -72,7 +70,7 @@ static void groups_collect(struct run *r)
 		memcpy(s->to + team->group[i] * s->len, s->from + i * s->len, s->len);
 }
 
-void levels_gather(struct run *r, uint32_t root, const void *in, size_t len, char *out)
+void levels_gather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
 	tern_team *team = r->team;
 	const struct members *agents = agents_of(team, root);
@@ -97,7 +95,7 @@ void levels_gather(struct run *r, uint32_t root, const void *in, size_t len, cha
 		step_call(r, groups_spread, out, all, len);
 }
 
-void levels_scatter(struct run *r, uint32_t root, const char *in, void *out, size_t len)
+void levels_scatter(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
 	tern_team *team = r->team;
 	const struct members *agents = agents_of(team, root);
@@ -168,10 +166,11 @@ static void groups_double(struct run *r, char *all, size_t len)
 	}
 }
 
-void levels_allgather(struct run *r, const void *in, size_t len, char *out)
+void levels_allgather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
 	const tern_team *team = r->team;
-	bool head = team->heads.me < team->heads.n;
+	bool head = is_head(team);
+	(void)root;
 	char *all = head ? run_scratch(r, team->all.n * len) : NULL;
 	if (head && !all)
 		return;
@@ -215,12 +214,13 @@ static void blocks_to_rows(struct run *r)
 			       s->from + (team->group[i] * near + b) * s->len, s->len);
 }
 
-void levels_alltoall(struct run *r, const char *in, char *out, size_t len)
+void levels_alltoall(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
 	const tern_team *team = r->team;
 	const struct members *p = &team->heads;
 	size_t row = team->all.n * len, bytes = team->near.n * row, each = team->near.n * len;
-	bool head = p->me < p->n;
+	bool head = is_head(team);
+	(void)root;
 	char *rows = head ? run_scratch(r, 3 * bytes) : NULL;
 	if (head && !rows)
 		return;

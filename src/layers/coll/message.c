@@ -22,8 +22,6 @@ struct early {
 	unsigned char data[];
 };
 
-enum early_kind { EARLY_DATA, EARLY_READY, EARLY_VIEW, EARLY_FAILURE };
-
 enum { NOTES = 256, EARLIES = 16 };
 
 /* -- What has come early ------------------------------------------------------------------------
@@ -50,7 +48,7 @@ static struct early *early_slab(struct coll *c, size_t each, unsigned n)
 	return first;
 }
 
-static struct early *early_take(struct coll *c, bool note)
+static struct early *early_new(struct coll *c, bool note)
 {
 	struct early **pool = note ? &c->note_free : &c->early_free;
 	size_t each = (sizeof(struct early) + (note ? 0 : TERN_PAYLOAD_MAX) + 63) & ~(size_t)63;
@@ -84,10 +82,10 @@ static struct early *early_find(const struct run *r, const struct step *s, enum 
 	return NULL;
 }
 
-static void early_keep(struct coll *c, const tern_msg *m, enum early_kind kind, const void *data,
-		       size_t len)
+void early_keep(struct coll *c, const tern_msg *m, enum early_kind kind, const void *data,
+		size_t len)
 {
-	struct early *one = early_take(c, kind == EARLY_READY);
+	struct early *one = early_new(c, kind == EARLY_READY);
 	if (!one) {
 		poll_trouble_warn(c->e, error_set(-ENOMEM,
 						  "rank %u has no memory for a message of a "
@@ -109,19 +107,7 @@ static void early_keep(struct coll *c, const tern_msg *m, enum early_kind kind, 
 	*end = one;
 }
 
-void early_keep_view(struct coll *c, const tern_msg *m, const void *view, size_t len)
-{
-	early_keep(c, m, EARLY_VIEW, view, len);
-}
-
-void early_keep_failure(struct coll *c, const tern_msg *m, const struct failure *why)
-{
-	early_keep(c, m, EARLY_FAILURE, why, sizeof *why);
-}
-
-/* The next of its kind for a team, and its second word. */
-static bool early_take_kind(tern_team *team, enum early_kind kind, uint64_t *word, void *data,
-			    size_t len)
+bool early_take(tern_team *team, enum early_kind kind, uint64_t *word, void *data, size_t len)
 {
 	struct coll *c = team->coll;
 	for (struct early **at = &c->early; *at; at = &(*at)->next) {
@@ -136,16 +122,6 @@ static bool early_take_kind(tern_team *team, enum early_kind kind, uint64_t *wor
 		return true;
 	}
 	return false;
-}
-
-bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len)
-{
-	return early_take_kind(team, EARLY_VIEW, leader, view, len);
-}
-
-bool early_take_failure(tern_team *team, uint64_t *call, struct failure *why)
-{
-	return early_take_kind(team, EARLY_FAILURE, call, why, sizeof *why);
 }
 
 void early_forget(struct coll *c, uint64_t team)

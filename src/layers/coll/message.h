@@ -12,12 +12,14 @@ bool recv_turn(struct run *r, struct step *s);
 void early_close(struct coll *c);
 /* Of a team that is not there: whether it was once, so that nobody waits for the message. */
 bool team_over(const struct coll *c, uint64_t id);
-/* A failure of a team that is not made here yet, and taking it when it is; see fail.c. */
-void early_keep_failure(struct coll *c, const tern_msg *m, const struct failure *why);
-bool early_take_failure(tern_team *team, uint64_t *call, struct failure *why);
 void early_forget(struct coll *c, uint64_t team); /* whatever has come for it */
-/* A view of a team that is not made here yet, and taking it when it is; see survivors.c. */
-void early_keep_view(struct coll *c, const tern_msg *m, const void *view, size_t len);
-bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len);
+/*
+ * What has come for a team, call or step that is not here yet: data, that a receiver is ready, a
+ * view of survivors.c, a failure of fail.c. The next of a kind for a team, and its second word.
+ */
+enum early_kind { EARLY_DATA, EARLY_READY, EARLY_VIEW, EARLY_FAILURE };
+void early_keep(struct coll *c, const tern_msg *m, enum early_kind kind, const void *data,
+		size_t len);
+bool early_take(tern_team *team, enum early_kind kind, uint64_t *word, void *data, size_t len);
 
 #endif

@@ -73,7 +73,7 @@ static void on_view(tern *t, const tern_msg *m)
 	if (team)
 		view_take(team, tern_msg_word(m, 1), &v);
 	else if (!team_over(c, tern_msg_word(m, 0)))
-		early_keep_view(c, m, &v, sizeof v);
+		early_keep(c, m, EARLY_VIEW, &v, sizeof v);
 }
 
 void survivors_handlers(struct endpoint *e)
@@ -260,7 +260,7 @@ static int survivors_begin(tern_team *team, tern_team **out)
 		rc = error_set(-ENOMEM, "tern_team_survivors(): no memory");
 	struct view v;
 	uint64_t leader;
-	while (!rc && early_take_view(team, &leader, &v, sizeof v))
+	while (!rc && early_take(team, EARLY_VIEW, &leader, &v, sizeof v))
 		view_take(team, leader, &v);
 	return rc;
 }

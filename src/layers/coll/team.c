@@ -272,7 +272,7 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 			team_loses(team, ranks[i]);
 	uint64_t call;
 	struct failure why;
-	while (early_take_failure(team, &call, &why))
+	while (early_take(team, EARLY_FAILURE, &call, &why, sizeof why))
 		team_fail(team, call, why.rank, why.code);
 	*out = team;
 	return 0;
@@ -359,7 +359,7 @@ static void offers_exchange(struct run *r, const struct offer *mine, struct offe
 					   .to = (char *)offers,
 					   .len = sizeof *mine });
 	else
-		far_allgather(r, &team->all, mine, sizeof *mine, (char *)offers);
+		far_allgather(r, 0, mine, offers, sizeof *mine);
 }
 
 /*

@@ -63,6 +63,11 @@ static inline bool is_head(const tern_team *team)
 {
 	return team->heads.me < team->heads.n;
 }
+/* The place of a member among the near ones of its machine. */
+static inline uint32_t near_place(const tern_team *team, uint32_t member)
+{
+	return team->group[member] - team->group_at[team->machine[member]];
+}
 /* A team of `n` ranks, of which this one is; without outboxes if `places` is NULL. */
 int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	      const struct place *places, struct outbox *own, tern_team **out);

@@ -289,14 +289,8 @@ void when_register(struct endpoint *e);
 unsigned when_progress(struct mem *m);
 int when_ask(struct mem *m, struct slot *s); /* sends the request that the slot waits for */
 void name_register(struct endpoint *e);
-/*
- * Runs of a named block, and where they begin in this rank's memory; NULL if it has not all of
- * them.
- */
-struct named_cut {
-	uint64_t name, offset, stride, run, count;
-};
-char *name_reach(const struct mem *m, const struct named_cut *c);
+/* Where the runs of a named block begin in this rank's memory; NULL if it has not all of them. */
+char *name_reach(const struct mem *m, const tern_block *c);
 /* -- agree.c: what collective calls compare -- */
 int all_agree(struct mem *m, uint64_t mine, bool *same);
 void agree_register(struct endpoint *e);

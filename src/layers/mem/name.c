@@ -23,13 +23,13 @@ int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes)
 	return 0;
 }
 
-static uint64_t cut_bytes(const struct named_cut *c)
+static uint64_t cut_bytes(const tern_block *c)
 {
 	return c->run * c->count;
 }
 
 /* Whether the cut has bytes, fewer than there are, and lies within `bytes`. */
-static bool cut_fits(const struct named_cut *c, uint64_t bytes)
+static bool cut_fits(const tern_block *c, uint64_t bytes)
 {
 	uint64_t reach, total;
 	if (!c->run || !c->count || __builtin_mul_overflow(c->run, c->count, &total) ||
@@ -39,7 +39,7 @@ static bool cut_fits(const struct named_cut *c, uint64_t bytes)
 	       c->offset <= bytes - reach && c->run <= bytes - reach - c->offset;
 }
 
-char *name_reach(const struct mem *m, const struct named_cut *c)
+char *name_reach(const struct mem *m, const tern_block *c)
 {
 	if (c->name >= TERN_BLOCKS_MAX || !m->name[c->name].where || !*m->name[c->name].where ||
 	    !cut_fits(c, m->name[c->name].bytes))
@@ -50,8 +50,8 @@ char *name_reach(const struct mem *m, const struct named_cut *c)
 static void on_get_block(tern *t, const tern_msg *msg)
 {
 	char packed[TERN_PAYLOAD_MAX];
-	struct named_cut c = { tern_msg_word(msg, 0), tern_msg_word(msg, 1), tern_msg_word(msg, 2),
-			       tern_msg_word(msg, 3), tern_msg_word(msg, 4) };
+	tern_block c = { (unsigned)tern_msg_word(msg, 0), tern_msg_word(msg, 1),
+			 tern_msg_word(msg, 2), tern_msg_word(msg, 3), tern_msg_word(msg, 4) };
 	const char *base = name_reach(mem_of(t), &c);
 	if (!base || cut_bytes(&c) > sizeof packed) {
 		message_answer(t, tern_msg_word(msg, 5), ENOENT, 0);
@@ -62,7 +62,7 @@ static void on_get_block(tern *t, const tern_msg *msg)
 	message_answer_data(t, tern_msg_word(msg, 5), packed, cut_bytes(&c));
 }
 
-static int block_ask(struct mem *m, uint32_t rank, const struct named_cut *c, char *dst,
+static int block_ask(struct mem *m, uint32_t rank, const tern_block *c, char *dst,
 		     size_t dst_stride, tern_op *op)
 {
 	struct slot *s;
@@ -77,17 +77,16 @@ static int block_ask(struct mem *m, uint32_t rank, const struct named_cut *c, ch
 	return slot_request(m, s, op, MEM_BLOCK, NULL, 0, 6, words);
 }
 
-static int block_check(struct mem *m, uint32_t rank, const struct named_cut *whole)
+static int block_check(struct mem *m, uint32_t rank, const tern_block *whole)
 {
 	uint64_t reach;
 	int rc = rules_destination(m->e, rank);
 	if (!rc && (whole->run > TERN_PAYLOAD_MAX || whole->name >= TERN_BLOCKS_MAX))
 		rc = error_set(
 			-EINVAL,
-			"tern_block_get_start() was asked for runs of %llu bytes of name %llu; at "
+			"tern_block_get_start() was asked for runs of %zu bytes of name %u; at "
 			"most %d, and below %d",
-			(unsigned long long)whole->run, (unsigned long long)whole->name,
-			TERN_PAYLOAD_MAX, TERN_BLOCKS_MAX);
+			whole->run, whole->name, TERN_PAYLOAD_MAX, TERN_BLOCKS_MAX);
 	if (!rc &&
 	    (__builtin_mul_overflow(whole->stride, whole->count ? whole->count - 1 : 0, &reach) ||
 	     __builtin_add_overflow(reach, whole->offset, &reach)))
@@ -102,7 +101,7 @@ int tern_block_get_start(tern *t, void *dst, size_t dst_stride, uint32_t rank,
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
-	struct named_cut c = { from->name, from->offset, from->stride, from->run, from->count };
+	tern_block c = *from;
 	int rc = op ? 0 : rules_wait(m->e, "a blocking tern_block_get_start()");
 	if (!rc)
 		rc = block_check(m, rank, &c);

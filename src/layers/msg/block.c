@@ -10,8 +10,8 @@
 /* Found at its owner: how the memory is sent, or a code without a sentence. */
 static int block_layout(struct msg *m, const tern_msg *msg, struct layout *l)
 {
-	struct named_cut c = { tern_msg_word(msg, 0), tern_msg_word(msg, 1), tern_msg_word(msg, 2),
-			       tern_msg_word(msg, 3), tern_msg_word(msg, 4) };
+	tern_block c = { (unsigned)tern_msg_word(msg, 0), tern_msg_word(msg, 1),
+			 tern_msg_word(msg, 2), tern_msg_word(msg, 3), tern_msg_word(msg, 4) };
 	char *base = name_reach(mem_of(m->e->t), &c);
 	if (!base)
 		return -ENOENT;
