@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The runs. Each is a child, `tern run`, `tern sim` or another subcommand, whose standard output
- * is JSON. It is kept as {"command": ..., "program": ..., "data": OUTPUT}, under a name that it
+ * is JSON. It is kept as {"command": ..., "machine": ..., "data": OUTPUT}, under a name that it
  * gets when the run has ended well: so an interrupted report leaves no half file. A file is used
- * again if it is of the same command, of the same files, and of this machine or a simulated one.
+ * again if it is of the same command, of this machine or a simulated one, and newer than the
+ * programs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -367,7 +368,6 @@ static bool job_keep(struct job *j, FILE *output)
 	struct json json = { .to = to };
 	json_begin(&json, NULL, '{');
 	json_text(&json, "command", j->command);
-	json_text(&json, "program", j->program);
 	json_text(&json, "machine", j->place);
 	json_real(&json, "seconds", j->seconds);
 	fputs(", \"data\": ", to);
@@ -421,31 +421,30 @@ static bool head_says(const struct data *d, const char *key, const char *should)
 	return is && strcmp(is, should) == 0;
 }
 
-/* Fills in what the job is, beside its command. */
-static void job_identify(const struct jobs *s, struct job *j)
+/* Whether a file was written after another; one that is not there is older than all. */
+static bool file_newer(const char *file, const char *than)
 {
-	char path[COMMAND];
-	program_path(s, j->run, path, sizeof path);
-	program_identity(path, j->program, sizeof j->program);
-	if (*j->machine)
-		snprintf(j->place, sizeof j->place, "%s", j->machine);
-	else
-		machine_identity(j->place, sizeof j->place);
+	struct stat a, b;
+	if (stat(file, &a))
+		return false;
+	return stat(than, &b) || a.st_mtim.tv_sec > b.st_mtim.tv_sec ||
+	       (a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec > b.st_mtim.tv_nsec);
 }
 
 /* Whether the file is there, and of the same run. */
 static bool job_kept(const struct jobs *s, struct job *j)
 {
 	struct data d = { 0 };
-	char profile[COMMAND];
+	char path[COMMAND];
 	bool kept = false;
-	profile_path(s, j, profile, sizeof profile);
-	if (s->o->fresh || access(j->file, R_OK) ||
-	    (j->run == &run_table[RUN_LOGP] && access(profile, R_OK)))
+	program_path(s, j->run, path, sizeof path);
+	if (s->o->fresh || !file_newer(j->file, path) || !file_newer(j->file, command_path()))
+		return false;
+	profile_path(s, j, path, sizeof path);
+	if (j->run == &run_table[RUN_LOGP] && access(path, R_OK))
 		return false;
 	if (data_add_json(&d, j->file) == 0) {
-		kept = head_says(&d, "command", j->command) &&
-		       head_says(&d, "program", j->program) && head_says(&d, "machine", j->place);
+		kept = head_says(&d, "command", j->command) && head_says(&d, "machine", j->place);
 		j->seconds = data_number(&d, &d.record[0], "seconds");
 	}
 	data_free(&d);
@@ -457,7 +456,10 @@ static void job_play(const struct jobs *s, struct job *j)
 	struct line l;
 	line_make(s, j, &l);
 	line_text(j, &l, j->command, sizeof j->command);
-	job_identify(s, j);
+	if (*j->machine)
+		snprintf(j->place, sizeof j->place, "%s", j->machine);
+	else
+		machine_identity(j->place, sizeof j->place);
 	if (job_kept(s, j))
 		j->state = JOB_KEPT;
 	else

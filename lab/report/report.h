@@ -37,10 +37,9 @@ struct job {
 	uint32_t ranks;   /* 0: a subcommand */
 	enum job_state state;
 	double seconds;
-	char program[IDENTITY]; /* what was run, and where: see identity.c */
-	char place[IDENTITY];
-	char what[96];  /* for people */
-	char file[512]; /* that its output is kept in */
+	char place[IDENTITY]; /* the machine that it was run on, or the simulated one */
+	char what[96];        /* for people */
+	char file[512];       /* that its output is kept in */
 	char command[COMMAND];
 	char why[640]; /* it failed */
 };
@@ -62,14 +61,12 @@ bool jobs_check(const struct jobs *s);
 /* Runs what is not there yet, and prints a line for each. */
 void jobs_play(struct jobs *s);
 
-/* -- What a kept run must have in common: identity.c ------------------------------------------- */
+/* -- This machine, and the command: identity.c ------------------------------------------------- */
 
 /* The processor, its cores, and the system. */
 void machine_identity(char *text, size_t len);
 /* The path of the command tern, which the runs are started by. */
 const char *command_path(void);
-/* A fingerprint of the command, and of the file of a program. */
-void program_identity(const char *path, char *text, size_t len);
 
 /* -- One picture: plot.c ---------------------------------------------------------------------- */
 
