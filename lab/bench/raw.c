@@ -8,7 +8,7 @@
 #include "base/cpu.h"
 #include "lab/bench/test.h"
 
-enum { RAW_SEVEN = 7, PATIENCE = 1 << 15 }; /* looks; then the other side probably has no core */
+enum { PATIENCE = 1 << 15 }; /* looks; then the other side probably has no core */
 
 uint64_t raw_sink;
 
@@ -108,53 +108,6 @@ int raw_stream(struct bench_rank *p)
 {
 	(p->rank ? stream_take : stream_send)(p->raw.arena, p->raw.lines, p->count, manner_of(p));
 	p->raw.lines += p->count;
-	return 0;
-}
-
-/*
- * Seven values to a line, and its head says how many have been written in all. Credit comes back
- * a quarter at a time.
- */
-static void values_send(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
-{
-	for (uint64_t i = first, line = i / RAW_SEVEN, at = i % RAW_SEVEN; i < first + count; i++) {
-		struct raw_line *l = &a->stream[line % RAW_LINES];
-		if (at == 0 && line % RAW_LEAF == 0 && line >= RAW_LINES)
-			raw_wait(&a->freed.head, line / RAW_LEAF - RING_LEAVES + 1, manner);
-		l->word[at] = i;
-		raw_tell(&l->head, i + 1);
-		if (++at == RAW_SEVEN) {
-			tern_prefetch_write_(l + TERN_PREFETCH);
-			at = 0;
-			line++;
-		}
-	}
-	raw_wait(&a->finished.head, first + count, manner);
-}
-
-static void values_take(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
-{
-	uint64_t sum = 0;
-	for (uint64_t i = first, line = i / RAW_SEVEN, at = i % RAW_SEVEN; i < first + count; i++) {
-		struct raw_line *l = &a->stream[line % RAW_LINES];
-		raw_wait(&l->head, i + 1, manner);
-		sum += l->word[at];
-		if (++at == RAW_SEVEN) {
-			__builtin_prefetch(l + TERN_PREFETCH);
-			at = 0;
-			line++;
-			if (line % RAW_LEAF == 0)
-				raw_tell(&a->freed.head, line / RAW_LEAF);
-		}
-	}
-	raw_sink += sum;
-	raw_tell(&a->finished.head, first + count);
-}
-
-int raw_values(struct bench_rank *p)
-{
-	(p->rank ? values_take : values_send)(p->raw.arena, p->raw.values, p->count, manner_of(p));
-	p->raw.values += p->count;
 	return 0;
 }
 

@@ -51,7 +51,7 @@ enum raw_manner { RAW_BARE, RAW_PAUSE, RAW_YIELD };
 struct raw {
 	struct raw_arena *arena;
 	bool crowded; /* more ranks than cores: every wait yields */
-	uint64_t trips, lines, copies, laps, values;
+	uint64_t trips, lines, copies, laps;
 };
 
 /* Writing and reading lines that no other core has; `line` has RAW_LINES. */

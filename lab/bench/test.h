@@ -122,7 +122,6 @@ struct test_play {
  */
 phase_act raw_trips;  /* a line there and back, between ranks 0 and 1 */
 phase_act raw_stream; /* a line for each message from rank 0 to rank 1, until all were read */
-phase_act raw_values; /* words through a ring, each visible at once, likewise */
 phase_act raw_laps;   /* a token through all ranks */
 /* Payloads of the size from rank 0, copied into a slot, and read there by rank 1. */
 int raw_copies(struct bench_rank *p, const void *data);

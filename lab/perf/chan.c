@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Channels: how long a value takes, how many a second, and how long until the last of many has
- * it.
- */
+/* Channels: how long a value takes, and how long until the last of many has it. */
 #include <tern/chan.h>
 
 #include "base/clock.h"
@@ -51,51 +48,6 @@ static const struct test test_chan_trip = {
 	.amount = { .count = 4000 },
 	.play = { .open = chan_pair_open, .measure = { .time = PHASE_ALL, .act = chan_trips } },
 	.bar = { { 8, "at most 1.10" } },
-};
-
-/* -- A stream -------------------------------------------------------------------------------- */
-
-/* Rank 1 tells when it has the last, by way of the other channel. */
-static int chan_stream(struct bench_rank *p)
-{
-	uint64_t value = 0, sum = 0;
-	if (p->rank) {
-		tern_in in = tern_chan_in(chan_there);
-		tern_out out = tern_chan_out(chan_back);
-		for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-			p->rc = tern_chan_get(&in, &value, sizeof value);
-			sum += value;
-		}
-		raw_sink += sum;
-		if (!p->rc)
-			p->rc = tern_chan_put(&out, &sum, sizeof sum);
-		tern_chan_in_back(&in);
-		tern_chan_out_back(&out);
-	} else {
-		tern_out out = tern_chan_out(chan_there);
-		tern_in in = tern_chan_in(chan_back);
-		for (uint64_t i = 0; i < p->count && !p->rc; i++)
-			p->rc = tern_chan_put(&out, &i, sizeof i);
-		if (!p->rc)
-			p->rc = tern_chan_get(&in, &value, sizeof value);
-		tern_chan_out_back(&out);
-		tern_chan_in_back(&in);
-	}
-	return p->rc;
-}
-
-static const struct test test_chan_rate = {
-	{ "chan-rate", "values one way in a channel, each visible at once", "M/s" },
-	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
-	.amount = { .count = 400000 },
-	.play = { .open = chan_pair_open,
-		  .measure = { .time = PHASE_ALL, .act = chan_stream },
-		  .limit = { { .time = PHASE_ALL, .act = raw_values, .way = RAW_PAUSE },
-			     { .time = PHASE_ALL, .act = raw_values, .way = RAW_BARE } } },
-	.limit_name =
-		"a ring written by hand: seven values to a line, and a count in it, told after "
-		"each",
-	.bar = { { 8, "at least 0.90" } },
 };
 
 /* -- One to many ------------------------------------------------------------------------------- */
@@ -187,4 +139,4 @@ static const struct test test_multicast = {
 	.bar = { { 9, "at most 3.00" } },
 };
 
-const struct test *const chan_tests[] = { &test_chan_trip, &test_chan_rate, &test_multicast, NULL };
+const struct test *const chan_tests[] = { &test_chan_trip, &test_multicast, NULL };

@@ -136,9 +136,9 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 /* -- The tests ------------------------------------------------------------------------------ */
 
 static const struct test *const *const groups[] = {
-	message_tests,  job_tests,  memory_tests,   start_tests, transfer_tests, send_tests,
-	typed_tests,    chan_tests, async_tests,    spawn_tests, delivery_tests, udp_tests,
-	sequence_tests, coll_tests, gathered_tests, many_tests,  parts_tests,
+	message_tests, job_tests,      memory_tests, start_tests, transfer_tests, send_tests,
+	typed_tests,   chan_tests,     async_tests,  spawn_tests, udp_tests,      sequence_tests,
+	coll_tests,    gathered_tests, many_tests,   parts_tests,
 };
 
 static struct test complete[PERF_TESTS_MOST];
@@ -309,8 +309,7 @@ static void scale_choose(struct perf_options *o)
 	most = most < PERF_RANKS_MOST ? most : PERF_RANKS_MOST;
 	for (unsigned i = 0; tests[i]; i++)
 		for (unsigned k = 0; many_tests[k]; k++)
-			if (tests[i]->name == many_tests[k]->name &&
-			    strcmp(tests[i]->size_name, "ranks") == 0)
+			if (tests[i]->name == many_tests[k]->name)
 				o->named[i] = ++o->names;
 	for (uint32_t ranks = 2; ranks < most; ranks *= 2)
 		o->sizes.at[o->sizes.n++] = ranks;

@@ -9,8 +9,8 @@
 /* Each up to a NULL. */
 typedef const struct test *const test_rows[];
 extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
-extern test_rows chan_tests, async_tests, spawn_tests, delivery_tests, udp_tests, sequence_tests;
-extern test_rows start_tests, coll_tests, gathered_tests, many_tests, parts_tests;
+extern test_rows chan_tests, async_tests, spawn_tests, udp_tests, sequence_tests, start_tests;
+extern test_rows coll_tests, gathered_tests, many_tests, parts_tests;
 
 /* message.c: what every round trip inherits whose limit is a raw cache line */
 extern const struct test raw_trip;

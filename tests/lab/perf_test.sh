@@ -13,26 +13,25 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 bulk=(put get put-signal r-infinity n-half atomic during during-private chunk chunk-trip
 	copy-clean copy-dirty put-start get-start add put-request put-reply block-get
 	parts parts-get parts-list)
-upper=(ready-trip auto-trip typed chan-trip chan-rate turn overlap no-overlap spawn-trip \
+upper=(ready-trip auto-trip typed chan-trip turn overlap no-overlap spawn-trip \
 	spawn-rate block stream stream-group)
 team=(team-barrier team-allreduce team-broadcast team-broadcast-long team-allreduce-long)
 gathered=(gathered updates)
 alone=(yield) # there is no limit to compare it with
 # want nine cores, or have more ranks than most machines
 many=(all-to-all random fan-in fan-out flooding-trip flooding-trip-99 flooded-trip flooded-trip-99 \
-	among-trip among-trip-99 burst multicast)
+	among-trip among-trip-99 multicast)
 # left out of a build without libsodium
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy)
-delivery=(served-thread served-interrupt)
 # left out where the kernel does not copy between processes
 kernel=(private-put private-get rendezvous)
-for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" \
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" \
 	"${team[@]}" "${gathered[@]}" "${kernel[@]}" "${udp[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
 count_out \
 	$((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + \
-	${#delivery[@]} + ${#team[@]} + ${#gathered[@]} + ${#kernel[@]} + \
+	${#team[@]} + ${#gathered[@]} + ${#kernel[@]} + \
 	${#udp[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
@@ -59,10 +58,10 @@ count_out 0 '"limit": null'
 
 sentence "so does every test of many ranks"
 run --json --repeat 1 --count 20 --size 3,16 --test all-to-all,random,fan-in,fan-out,flooding-trip \
-	--test flooding-trip-99,flooded-trip,flooded-trip-99,among-trip,among-trip-99,burst
+	--test flooding-trip-99,flooded-trip,flooded-trip-99,among-trip,among-trip-99
 check_status 0
 check_quiet
-check_records 22
+check_records 20
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 
@@ -86,7 +85,7 @@ sentence "so does every test of sends, typed messages, channels, what is handed 
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
 check_status 0
 check_quiet
-check_records 25
+check_records 24
 for name in "${upper[@]}"; do
 	check_out "\"test\": \"$name\""
 done
@@ -95,17 +94,6 @@ count_out 0 '"limit": null'
 run --json --repeat 1 --count 20 --test multicast --size 3
 check_status 0
 check_records 1
-
-sentence "so does every test of the ways of delivery"
-run --json --repeat 1 --count 3 --test "$(IFS=, && echo "${delivery[*]}")"
-check_status 0
-check_quiet
-check_records 8
-for name in "${delivery[@]}"; do
-	check_out "\"test\": \"$name\""
-done
-count_out 0 '"value": null'
-count_out 0 '"limit": null'
 
 if [[ $("$tern" info) == *"udp            usable"* ]]; then
 	sentence "so does every test over UDP"
@@ -168,7 +156,7 @@ for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 b
 	count_out 1 \
 		"^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
 done
-count_out 11 '  limit: '
+count_out 10 '  limit: '
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 
 sentence "--paper has every row of the thesis' tables 4-1, 4-7 and 4-8, and the cost of words"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many ranks at once: all to all in turn and at random, one to all, all to one; a lone round trip
- * beside a flood; and short bursts. Each beside rings by hand between the same processes.
+ * Many ranks at once: all to all in turn and at random, one to all, all to one; and a lone round
+ * trip beside a flood. Each beside rings by hand between the same processes.
  */
 #include <math.h>
 #include <sched.h>
@@ -11,13 +11,13 @@
 #include "lab/bench/series.h"
 #include "lab/perf/perf.h"
 
-enum { HANDLER_TAKE, HANDLER_ASK, HANDLER_BACK, HANDLER_LAST };
+enum { HANDLER_TAKE, HANDLER_ASK, HANDLER_BACK };
 enum { BY_TERN, BY_HAND = 1, NINETY_NINE = 2 }; /* ways, of which both bits are used by trips */
 enum { HAND_TAKE, HAND_ASK, HAND_BACK };        /* the first word of a message by hand */
 enum { STOP_EVERY = 64 };                       /* sends, between two looks at whether to stop */
 
 static uint64_t taken, sum;
-static tern_flag answers, lasts;
+static tern_flag answers;
 static uint64_t hand_answers;
 
 /* -- Handlers --------------------------------------------------------------------------------- */
@@ -38,12 +38,6 @@ static void back(tern *t, const tern_msg *m)
 {
 	(void)m;
 	tern_signal(t, &answers, 1);
-}
-
-static void last(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &lasts, 1);
 }
 
 static __attribute__((noinline)) void hand_take(const uint64_t *word)
@@ -70,7 +64,6 @@ static int many_open(struct bench_rank *p)
 	tern_on(p->t, HANDLER_TAKE, take);
 	tern_on(p->t, HANDLER_ASK, ask);
 	tern_on(p->t, HANDLER_BACK, back);
-	tern_on(p->t, HANDLER_LAST, last);
 	return rings_open(p, hand_handle);
 }
 
@@ -259,60 +252,6 @@ static int flood_among(struct bench_rank *p)
 	return p->rc;
 }
 
-/* -- Bursts ----------------------------------------------------------------------------------- */
-
-/* A burst, its last message answered; then the other rank has handled all of it. */
-static int burst_tern(struct bench_rank *p)
-{
-	for (uint32_t i = 1; i < p->size && !p->rc; i++)
-		p->rc = tern_request(p->t, 1, HANDLER_TAKE, i, 2, 3, i);
-	return p->rc ? p->rc : lone_trip(p);
-}
-
-static int burst_hand(struct bench_rank *p)
-{
-	for (uint32_t i = 1; i < p->size; i++)
-		rings_send(1, HAND_TAKE, i, 3, i);
-	return hand_trip(p);
-}
-
-static double burst_times(struct bench_rank *p)
-{
-	static struct times times, lone; /* large */
-	times.n = lone.n = 0;
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		uint64_t began = clock_ns();
-		p->rc = p->way == BY_HAND ? burst_hand(p) : burst_tern(p);
-		uint64_t now = clock_ns();
-		times_add(&times, now - began);
-		if (!p->rc)
-			p->rc = lone_trip(p);
-		times_add(&lone, clock_ns() - now);
-	}
-	return (times_median(&times) - times_median(&lone)) / (p->size - 1);
-}
-
-/* What each message after the first adds: without the way there and back of a lone one. */
-static double burst_figure(struct bench_rank *p)
-{
-	double figure = 1;
-	before = atomic_load(rings_word());
-	p->rc = tern_barrier(p->t);
-	if (!p->rc && p->rank == 0) {
-		figure = burst_times(p);
-		atomic_fetch_add(rings_word(), 1);
-		if (!p->rc)
-			p->rc = tern_request(p->t, 1, HANDLER_LAST);
-	} else if (!p->rc) {
-		if (p->way == BY_HAND)
-			many_serve(p);
-		p->rc = tern_wait(p->t, &lasts, 1);
-	}
-	if (!p->rc)
-		p->rc = tern_barrier(p->t);
-	return figure;
-}
-
 /* -- The rows --------------------------------------------------------------------------------- */
 
 #define RINGS_NAME "rings by hand between the same ranks, which look after each 128 sends"
@@ -376,19 +315,8 @@ LONE(test_among, flood_among, 0, "among-trip",
      "a lone round trip to one of the ranks that all send to each other without a pause");
 LONE(test_among_99, flood_among, NINETY_NINE, "among-trip-99", "the same, 99th percentile");
 
-static const struct test test_burst = {
-	{ "burst", "each 4-word request after the first of a burst of so many", "ns" },
-	{ "messages", 2, 128, { 3, { 16, 32, 64 } }, { 0 } },
-	.amount = { .count = 500, .rounds = 31 },
-	.play = { .open = many_open,
-		  .measure = { .figure = burst_figure, .way = BY_TERN },
-		  .limit = { { .figure = burst_figure, .way = BY_HAND } } },
-	.limit_name = RINGS_NAME,
-	.bar = { { 16, "at most 25 ns" }, { 32, "at most 25 ns" }, { 64, "at most 25 ns" } },
-};
-
 const struct test *const many_tests[] = {
 	&test_all_to_all, &test_random,      &test_fan_in,  &test_fan_out,
 	&test_flooding,   &test_flooding_99, &test_flooded, &test_flooded_99,
-	&test_among,      &test_among_99,    &test_burst,   NULL,
+	&test_among,      &test_among_99,    NULL,
 };
