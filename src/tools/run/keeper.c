@@ -159,17 +159,17 @@ static void status_text(int status, char *text, size_t room)
 /* "; ending the other 7 ranks", "; the other rank goes on", or nothing to add. */
 static void others_text(const struct keeper *k, char *text, size_t room)
 {
-	char who[48];
+	char who[48], number[16] = "";
+	bool one = k->running == 1;
 	*text = '\0';
 	if (!k->running)
 		return;
-	if (k->running == 1)
-		snprintf(who, sizeof who, "the other %s", k->hosts ? "host" : "rank");
-	else
-		snprintf(who, sizeof who, "the other %u %ss", k->running,
-			 k->hosts ? "host" : "rank");
+	if (!one)
+		snprintf(number, sizeof number, "%u ", k->running);
+	snprintf(who, sizeof who, "the other %s%s%s", number, k->hosts ? "host" : "rank",
+		 one ? "" : "s");
 	if (k->options->survive)
-		snprintf(text, room, "; %s %s on", who, k->running == 1 ? "goes" : "go");
+		snprintf(text, room, "; %s %s on", who, one ? "goes" : "go");
 	else
 		snprintf(text, room, "; ending %s", who);
 }
@@ -487,16 +487,14 @@ static int keeper_start(struct keeper *k)
 	for (uint32_t r = 0; r < k->count; r++) {
 		l.input = o->first + r ? l.null : input;
 		rc = k->hosts ? keeper_shell(k, &l, r) : rank_start(&l, r, &k->rank[r]);
+		k->running += !rc;
 		if (rc) {
 			keeper_cannot_start(k, r, rc);
-			keeper_end(k);
-			break;
-		}
-		k->running++;
-		rc = output_add(&k->output, r, k->rank[r].out, k->rank[r].err);
-		if (rc) {
+		} else if ((rc = output_add(&k->output, r, k->rank[r].out, k->rank[r].err))) {
 			output_say(&k->output, "tern run: %s", tern_strerror(rc));
 			k->status = 1;
+		}
+		if (rc) {
 			keeper_end(k);
 			break;
 		}
