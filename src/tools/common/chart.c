@@ -92,23 +92,6 @@ static struct range range_of(const struct chart *c, bool across)
 
 /* -- Numbers ------------------------------------------------------------------------------ */
 
-/* 1234567 as 1.23M. */
-static const char *number_short(char cell[CELL], double v)
-{
-	static const char unit[] = " kMG";
-	unsigned u = 0;
-	while (fabs(v) >= (u ? 1000 : 10000) && u + 2 < sizeof unit) {
-		v /= 1000;
-		u++;
-	}
-	snprintf(cell, CELL,
-		 fabs(v) < 1 ? "%.2g%.1s"
-		 : u         ? "%.3g%.1s"
-			     : "%.4g%.1s",
-		 v, u ? &unit[u] : "");
-	return cell;
-}
-
 /* A value and its unit; times in the unit that has few digits. */
 static const char *value_text(char cell[CELL], double v, const char *unit)
 {
@@ -121,7 +104,7 @@ static const char *value_text(char cell[CELL], double v, const char *unit)
 		v /= 1000;
 	for (; u > 0 && u < 4 && v < 1; u--)
 		v *= 1000;
-	snprintf(cell, CELL, "%.16s%s%.24s", number_short(number, v), unit ? " " : "",
+	snprintf(cell, CELL, "%.16s%s%.24s", cell_short(number, v), unit ? " " : "",
 		 !unit   ? ""
 		 : u < 4 ? times[u]
 			 : unit);
@@ -198,7 +181,7 @@ static void marks_across(const struct plot *p)
 		mark_across(p, i, c->place[i]);
 	for (double x = -INFINITY; !c->place && (x = next_x(c, x)) < INFINITY;)
 		if (across(p, x) - before >= 34) {
-			mark_across(p, x, number_short(cell, x));
+			mark_across(p, x, cell_short(cell, x));
 			before = across(p, x);
 		}
 }
@@ -213,7 +196,7 @@ static void axes_draw(const struct plot *p)
 		y = !p->y.log && mark[i] == 0 ? p->bottom : y;
 		fprintf(p->to, "<path class=\"rule\" d=\"M%.1f %.1fh%.1f\"/>\n", p->left, y,
 			p->wide);
-		svg_text(p->to, "faint end", p->left - 8, y + 4, "%s", number_short(cell, mark[i]));
+		svg_text(p->to, "faint end", p->left - 8, y + 4, "%s", cell_short(cell, mark[i]));
 	}
 	marks_across(p);
 	svg_text(p->to, "faint middle", p->left + p->wide / 2, p->bottom + 38, "%s",
@@ -329,7 +312,7 @@ static double place_draw(const struct plot *p, unsigned place, double y)
 			x = bar_draw(p, &c->series[i], place, x, y);
 	if (c->kind == CHART_STACK) {
 		svg_text(p->to, "faint", x + 6, y + 11.5, "%s",
-			 number_short(cell, stack_sum(c, place)));
+			 cell_short(cell, stack_sum(c, place)));
 		y += BAR;
 	}
 	for (unsigned i = 0; i < c->n; i++) {
@@ -413,7 +396,7 @@ int chart_write(const struct chart_sheet *s, FILE *to)
 	const struct chart *key = &s->chart[s->key];
 	bool keyed = key->n > 1;
 	double high = down + 8 + (keyed ? key_draw(key, 0, wide, NULL) : 0);
-	svg_begin(to, (int)wide, (int)high, s->label, "");
+	svg_begin(to, (int)wide, (int)high, s->label);
 	if (s->head)
 		svg_text(to, "faint", 24, 28, "%s", s->head);
 	for (unsigned i = 0; i < s->charts; i++)

@@ -30,6 +30,22 @@ const char *cell_figure(char cell[CELL], double value, int digits, const char *a
 	return cell;
 }
 
+const char *cell_short(char cell[CELL], double v)
+{
+	static const char unit[] = " kMG";
+	unsigned u = 0;
+	while (fabs(v) >= (u ? 1000 : 10000) && u + 2 < sizeof unit) {
+		v /= 1000;
+		u++;
+	}
+	snprintf(cell, CELL,
+		 fabs(v) < 1 ? "%.2g%.1s"
+		 : u         ? "%.3g%.1s"
+			     : "%.4g%.1s",
+		 v, u ? &unit[u] : "");
+	return cell;
+}
+
 void progress(bool shown, size_t i, size_t n, const char *format, ...)
 {
 	va_list args;

@@ -16,6 +16,8 @@ __attribute__((format(printf, 2, 3))) void table_heading(bool bold, const char *
  * for NaN.
  */
 const char *cell_figure(char cell[CELL], double value, int digits, const char *after);
+/* 1234567 as 1.23M. */
+const char *cell_short(char cell[CELL], double v);
 
 /* The i-th of n measurements runs, on standard error where `shown`; and none does any more. */
 __attribute__((format(printf, 4, 5))) void progress(bool shown, size_t i, size_t n,

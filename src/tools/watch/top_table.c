@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `tern top` as lines of text, and as JSON. */
 #include <stdio.h>
-#include <string.h>
 
 #include "tools/common/json.h"
+#include "tools/common/table.h"
 #include "tools/watch/top.h"
 
 static const char *const columns[TOP_COLUMNS] = { "rank",  "handled/s", "sent/s",  "bytes/s",
 						  "queue", "asleep",    "stalls/s" };
 
 enum { HANDLERS_SHOWN = 10 };
-
-/* 950, 12.3k, 4.56M: at most six characters. */
-static void scaled(double value, char *text, size_t room)
-{
-	static const char unit[] = { ' ', 'k', 'M', 'G', 'T' };
-	int u = 0;
-	while (value >= 999.5 && u < 4) {
-		value /= 1000;
-		u++;
-	}
-	snprintf(text, room, u && value < 99.95 ? "%.1f%c" : "%.0f%c", value, unit[u]);
-}
 
 static void head_text(const struct top *t, char *text, size_t room)
 {
@@ -57,9 +45,9 @@ static void doing_text(const struct rank_view *s, char *text, size_t room)
 /* "0.1": the first worker of rank 0. */
 static void worker_text(const struct top_row *r, char *text, size_t room)
 {
-	char name[24], handled[16], doing[128];
+	char name[24], handled[CELL], doing[128];
 	snprintf(name, sizeof name, "%u.%u", r->rank, r->worker);
-	scaled(r->figure[TOP_HANDLED], handled, sizeof handled);
+	cell_short(handled, r->figure[TOP_HANDLED]);
 	doing_text(&r->now, doing, sizeof doing);
 	snprintf(text, room, "%5s %7s %10s %10s %10s %7s %5.0f %% %9s  %s", name, "worker", handled,
 		 "-", "-", "-", 100 * r->figure[TOP_ASLEEP], "-", doing);
@@ -71,9 +59,9 @@ static void row_text(const struct top *t, const struct top_row *r, char *text, s
 		worker_text(r, text, room);
 		return;
 	}
-	char figure[TOP_COLUMNS][16], doing[128], queue[24];
+	char figure[TOP_COLUMNS][CELL], doing[128], queue[24];
 	for (int c = 0; c < TOP_COLUMNS; c++)
-		scaled(r->figure[c], figure[c], sizeof figure[c]);
+		cell_short(figure[c], r->figure[c]);
 	doing_text(&r->now, doing, sizeof doing);
 	snprintf(queue, sizeof queue, "%s%llu", r->now.queue_exact || !r->now.queue ? "" : ">",
 		 (unsigned long long)r->now.queue);
@@ -83,41 +71,29 @@ static void row_text(const struct top *t, const struct top_row *r, char *text, s
 		 figure[TOP_STALLS], doing);
 }
 
-/* The same in running text, where no column needs the place of a unit. */
-static void scaled_word(double value, char *text, size_t room)
-{
-	scaled(value, text, room);
-	text[strcspn(text, " ")] = 0;
-}
-
 static void packets_text(const struct top *t, char *text, size_t room)
 {
-	char sent[16], received[16], again[16], dropped[16];
-	scaled_word(t->packets.sent, sent, sizeof sent);
-	scaled_word(t->packets.received, received, sizeof received);
-	scaled_word(t->packets.again, again, sizeof again);
-	scaled_word(t->packets.dropped, dropped, sizeof dropped);
-	snprintf(text, room, "packets/s: %s sent, %s received, %s sent again, %s dropped", sent,
-		 received, again, dropped);
+	char sent[CELL], received[CELL], again[CELL], dropped[CELL];
+	snprintf(text, room, "packets/s: %s sent, %s received, %s sent again, %s dropped",
+		 cell_short(sent, t->packets.sent), cell_short(received, t->packets.received),
+		 cell_short(again, t->packets.again), cell_short(dropped, t->packets.dropped));
 }
 
 static void handler_text(const struct top_handler *h, char *text, size_t room)
 {
-	char rate[16], bytes[16];
+	char rate[CELL], bytes[CELL];
 	if (!h) {
 		snprintf(text, room, "%-28s %10s %10s %10s %14s", "handler", "handled/s", "bytes/s",
 			 "mean ns", "messages");
 		return;
 	}
-	scaled(h->rate, rate, sizeof rate);
-	scaled(h->byte_rate, bytes, sizeof bytes);
-	snprintf(text, room, "%-28s %10s %10s %10.0f %14llu", h->name, rate, bytes, h->mean_ns,
-		 (unsigned long long)h->messages);
+	snprintf(text, room, "%-28s %10s %10s %10.0f %14llu", h->name, cell_short(rate, h->rate),
+		 cell_short(bytes, h->byte_rate), h->mean_ns, (unsigned long long)h->messages);
 }
 
 void top_show(const struct top *t, uint32_t first, top_emit *emit, void *to)
 {
-	char text[320];
+	char text[768];
 	head_text(t, text, sizeof text);
 	emit(to, TOP_LINE_HEAD, text);
 	columns_text(t, text, sizeof text);
