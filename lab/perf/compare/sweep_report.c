@@ -14,14 +14,6 @@ static const char *cell_interval(char *cell, unsigned interval)
 	return ns ? cell : "none";
 }
 
-static const char *cell_time(char *cell, double ns)
-{
-	const char *unit = ns < 1e3 ? "ns" : ns < 1e6 ? "us" : "ms";
-	double value = ns < 1e3 ? ns : ns < 1e6 ? ns / 1e3 : ns / 1e6;
-	snprintf(cell, CELL, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, unit);
-	return cell;
-}
-
 /* Nobody is called where the rank polls. */
 static const char *cell_events(char *cell, enum sweep_way way, double events)
 {
@@ -45,9 +37,9 @@ static void row_write(struct rows *w, const struct sweep *s, unsigned interval, 
 	rows_real(w, "slowdown", "slowdown", 9, is[SWEEP_SLOWDOWN], "%.1f %%",
 		  100 * is[SWEEP_SLOWDOWN]);
 	rows_real(w, "latency_ns", "round trip", 10, is[SWEEP_LATENCY], "%s",
-		  cell_time(cell, is[SWEEP_LATENCY]));
+		  cell_unit(cell, is[SWEEP_LATENCY], "ns"));
 	rows_real(w, "latency_p99_ns", "99 %", 10, is[SWEEP_P99], "%s",
-		  cell_time(cell, is[SWEEP_P99]));
+		  cell_unit(cell, is[SWEEP_P99], "ns"));
 	rows_real(w, "calls_per_message", "calls/msg", 11, is[SWEEP_EVENTS], "%s",
 		  cell_events(cell, way, is[SWEEP_EVENTS]));
 	rows_real(w, "messages_per_s", "messages/s", 11, is[SWEEP_RATE], "%.0f", is[SWEEP_RATE]);

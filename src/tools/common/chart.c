@@ -90,27 +90,6 @@ static struct range range_of(const struct chart *c, bool across)
 	return r;
 }
 
-/* -- Numbers ------------------------------------------------------------------------------ */
-
-/* A value and its unit; times in the unit that has few digits. */
-static const char *value_text(char cell[CELL], double v, const char *unit)
-{
-	static const char *const times[] = { "ns", "us", "ms", "s" };
-	unsigned u = 0;
-	char number[CELL];
-	while (unit && u < 4 && strcmp(times[u], unit) != 0)
-		u++;
-	for (; u < 3 && unit && v >= 1000; u++)
-		v /= 1000;
-	for (; u > 0 && u < 4 && v < 1; u--)
-		v *= 1000;
-	snprintf(cell, CELL, "%.16s%s%.24s", cell_short(number, v), unit ? " " : "",
-		 !unit   ? ""
-		 : u < 4 ? times[u]
-			 : unit);
-	return cell;
-}
-
 static const char *axis_text(char cell[CHART_LABEL], const struct chart_axis *a)
 {
 	bool both = a->name && a->unit && *a->unit;
@@ -229,8 +208,8 @@ static void point_draw(const struct plot *p, const struct chart_series *s,
 			s->colour % CHART_COLOURS, left, upward(p, at->low), upward(p, at->high));
 	svg_dot(p->to, class, left, upward(p, at->y), 3.5, "%s, %s %s: %s%s%s", s->name,
 		c->x.name ? c->x.name : "",
-		c->place ? c->place[(unsigned)at->x] : value_text(x, at->x, c->x.unit),
-		c->y.name ? c->y.name : "", c->y.name ? " " : "", value_text(y, at->y, c->y.unit));
+		c->place ? c->place[(unsigned)at->x] : cell_unit(x, at->x, c->x.unit),
+		c->y.name ? c->y.name : "", c->y.name ? " " : "", cell_unit(y, at->y, c->y.unit));
 }
 
 static void series_draw(const struct plot *p, const struct chart_series *s)
@@ -296,7 +275,7 @@ static double bar_draw(const struct plot *p, const struct chart_series *s, unsig
 	double v = bar_value(s, place), wide = fmax(scale_at(&p->y, v), 1.5);
 	snprintf(colour, sizeof colour, "var(--c%u)", s->colour % CHART_COLOURS);
 	svg_bar(p->to, colour, x, y, wide, BAR - 1, "%s, %s: %s", p->c->place[place], s->name,
-		value_text(cell, v, p->c->y.unit));
+		cell_unit(cell, v, p->c->y.unit));
 	return x + wide;
 }
 
@@ -321,7 +300,7 @@ static double place_draw(const struct plot *p, unsigned place, double y)
 			continue;
 		x = bar_draw(p, &c->series[i], place, p->left, y);
 		svg_text(p->to, "faint", x + 6, y + 11.5, "%s",
-			 value_text(cell, v, c->kind == CHART_STACK ? NULL : c->y.unit));
+			 cell_unit(cell, v, c->kind == CHART_STACK ? NULL : c->y.unit));
 		y += BAR;
 	}
 	return y + BAR_APART;

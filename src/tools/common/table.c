@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void table_heading(bool bold, const char *format, ...)
 {
@@ -43,6 +44,24 @@ const char *cell_short(char cell[CELL], double v)
 		 : u         ? "%.3g%.1s"
 			     : "%.4g%.1s",
 		 v, u ? &unit[u] : "");
+	return cell;
+}
+
+const char *cell_unit(char cell[CELL], double v, const char *unit)
+{
+	static const char *const times[] = { "ns", "us", "ms", "s" };
+	unsigned u = 0;
+	char number[CELL];
+	while (unit && u < 4 && strcmp(times[u], unit) != 0)
+		u++;
+	for (; u < 3 && unit && v >= 1000; u++)
+		v /= 1000;
+	for (; u > 0 && u < 4 && v < 1; u--)
+		v *= 1000;
+	snprintf(cell, CELL, "%.16s%s%.24s", cell_short(number, v), unit ? " " : "",
+		 !unit   ? ""
+		 : u < 4 ? times[u]
+			 : unit);
 	return cell;
 }
 

@@ -18,6 +18,8 @@ __attribute__((format(printf, 2, 3))) void table_heading(bool bold, const char *
 const char *cell_figure(char cell[CELL], double value, int digits, const char *after);
 /* 1234567 as 1.23M. */
 const char *cell_short(char cell[CELL], double v);
+/* A value and its unit, or NULL; times in the unit that has few digits. */
+const char *cell_unit(char cell[CELL], double v, const char *unit);
 
 /* The i-th of n measurements runs, on standard error where `shown`; and none does any more. */
 __attribute__((format(printf, 4, 5))) void progress(bool shown, size_t i, size_t n,

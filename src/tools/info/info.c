@@ -143,7 +143,7 @@ static void limits_show(const struct limit *limit, int n)
 		if (as_json)
 			json_whole(&json, limit[i].name, limit[i].value);
 		else
-			printf("  %-14s %6llu  %s\n", limit[i].name,
+			printf("  %-14s %7llu  %s\n", limit[i].name,
 			       (unsigned long long)limit[i].value, limit[i].meaning);
 }
 
@@ -272,12 +272,8 @@ static void launchers_show(void)
 	usable_show("tern-link", NULL, path, !rc, rc ? tern_strerror(rc) : NULL);
 }
 
-/* Where the memory of a job goes. */
-static const struct part {
-	const char *name;
-	size_t bytes;
-	const char *when;
-} memory_parts[] = {
+/* Where the memory of a job goes, in bytes. */
+static const struct limit memory_parts[] = {
 	{ "pair", 2 * SMALL_TALK_BYTES, "small rings of two ranks, when they first talk" },
 	{ "request-ring", RING_LEAVES *REQUEST_LEAF_LINES *TERN_LINE,
 	  "a ring of a pair that has grown: it was full, or went through TERN_GROW leaves" },
@@ -288,17 +284,11 @@ static const struct part {
 	{ "large-block", sizeof(struct large_block),
 	  "of a rank, for one more request above 8 KiB under way than before" },
 };
-enum { MEMORY_PARTS = sizeof memory_parts / sizeof *memory_parts };
 
 static void memory_show(void)
 {
-	begin("memory_parts", '{', "\nshared memory by part, KiB");
-	for (int i = 0; i < MEMORY_PARTS; i++)
-		if (as_json)
-			json_whole(&json, memory_parts[i].name, memory_parts[i].bytes);
-		else
-			printf("  %-14s %10.1f  %s\n", memory_parts[i].name,
-			       (double)memory_parts[i].bytes / 1024, memory_parts[i].when);
+	begin("memory_parts", '{', "\nshared memory by part, bytes");
+	limits_show(memory_parts, sizeof memory_parts / sizeof *memory_parts);
 	end('}');
 	begin("memory", '[', "\nshared memory of a job, MiB");
 	if (!as_json)
@@ -330,10 +320,8 @@ static void waiting_show(void)
 	_Atomic uint64_t word[2] = { 1, 1 };
 	_Atomic uint64_t *const words[2] = { &word[0], &word[1] };
 	begin("waiting", '{', "\nwaiting");
-	if (as_json)
-		json_whole(&json, "cores", cpu_count());
-	else
-		printf("  %-14s %u that this process may use\n", "cores", cpu_count());
+	const struct limit cores = { "cores", cpu_count(), "that this process may use" };
+	limits_show(&cores, 1);
 	answer_show("membarrier", "membarrier", barrier_register(),
 		    "yes: a rank that waits sleeps until it is woken",
 		    "refused (Linux 4.16 has it; a container's seccomp rules must allow it): "
