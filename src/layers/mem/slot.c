@@ -164,17 +164,19 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 	slot_end(m, s, error);
 }
 
+/* Whether a rank has died is often known after its network says that nothing moves there. */
 void slot_moved(struct mem *m, uint64_t name, int error)
 {
 	struct slot *s = slot_named(m, name);
 	if (!s)
 		return;
-	struct net *net = m->e->site.peer[s->rank].net;
-	int lost = error ? net->ops->check(net, s->rank) : 0;
-	if (error && !lost)
-		lost = error_set(error, "the network %s could not move memory of rank %u",
-				 net->ops->name, s->rank);
-	slot_end(m, s, lost);
+	if (!error) {
+		slot_end(m, s, 0);
+		return;
+	}
+	s->failed = error;
+	m->lost = true;
+	mem_busy(m);
 }
 
 bool slots_quiet(const struct mem *m)
@@ -226,13 +228,18 @@ bool slot_lost(struct mem *m)
 	bool owed = false;
 	for (int i = 0; i < SLOTS; i++) {
 		struct slot *s = &m->slots.slot[i];
-		struct peer *p = &m->e->site.peer[s->rank];
-		if (!s->used || !layer_lost(m->e, s->rank))
+		struct net *net = m->e->site.peer[s->rank].net;
+		bool lost = layer_lost(m->e, s->rank);
+		if (!s->used || !(lost || s->failed))
 			continue;
-		if (window_owed(m, s))
+		if (!(lost && s->failed) && window_owed(m, s))
 			owed = true;
 		else
-			slot_end(m, s, p->net->ops->check(p->net, s->rank));
+			slot_end(m, s,
+				 lost ? net->ops->check(net, s->rank)
+				      : error_set(s->failed,
+						  "the network %s could not move memory of rank %u",
+						  net->ops->name, s->rank));
 	}
 	return owed;
 }

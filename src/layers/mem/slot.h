@@ -35,7 +35,8 @@ struct slot {
 	uint64_t ask[4]; /* of a request that is sent again when its owner has no place for it */
 	bool asks, again;
 	bool moving;    /* a network does it by itself */
-	uint64_t until; /* when it is no longer waited for, though its rank is lost */
+	int failed;     /* and could not: the error, unless its rank turns out to be lost */
+	uint64_t until; /* when it is no longer waited for in either case */
 };
 
 struct slots {
