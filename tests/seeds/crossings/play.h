@@ -86,6 +86,10 @@ void *reply_room(uint32_t of);
 /* Uses memory of a rank that is gone, until it is told. */
 void memory_lost_at_once(const struct step *s, uint32_t rank, enum kind how);
 void memory_lost(const struct step *s, uint32_t rank, enum kind how);
+/* Operations of all kinds with a rank that may be gone are under way now. */
+void traffic_memory(const struct step *s, uint32_t rank, size_t len,
+		    void (*ended)(struct pending *w, int rc));
+void traffic_lock(const struct step *s, bool stay);
 void requests_open(void);
 void request_play(const struct step *s);
 void request_lost(const struct step *s, uint32_t rank);

@@ -79,10 +79,20 @@ static int any_call(const struct step *s, const struct place *p, int may, tern_t
 	case C_SURVIVORS:
 		return tern_team_survivors(p->team, out);
 	case C_MEMORY:
+	case C_TRAFFIC:
 		return 0;
 	default:
 		return call_make(s, p->team, &p->group, false, may, s->lost == DIES_BEFORE);
 	}
+}
+
+/* For a while, with a lock now and then. */
+static void serve(const struct step *s)
+{
+	if (s->value >> 12 & 1)
+		traffic_lock(s, true);
+	for (unsigned i = 0; i < (simulated ? 100 : 20 * dies_after(s)); i++)
+		(void)!tern_poll(t);
 }
 
 __attribute__((noreturn)) static void lost_rank(const struct step *s, const struct place *p)
@@ -93,6 +103,8 @@ __attribute__((noreturn)) static void lost_rank(const struct step *s, const stru
 	uint64_t began = simulated ? sim_machine()->turns : 0;
 	if (s->lost == DIES_IN)
 		die_in_call(s);
+	if (s->call == C_TRAFFIC)
+		serve(s);
 	int rc = p->team ? any_call(s, p, s->lost == DIES_IN ? -EOWNERDEAD : 0, &out) : 0;
 	if (simulated && s->lost == DIES_IN)
 		printf("rank %u: the call takes %llu events\n", me,
@@ -205,6 +217,44 @@ static void again(const struct step *s, const struct place *p)
 		code_is(s, "freeing what it made", tern_team_free(out), 0);
 }
 
+static bool told;
+
+static void traffic_ended(struct pending *w, int rc)
+{
+	if (rc)
+		code_is(w->s, "an operation with the lost rank", rc, gone_code);
+	told |= rc != 0;
+}
+
+/* Nobody receives what is sent, so some of this ends with the rank. */
+static void traffic_send(const struct step *s, uint32_t rank, size_t len)
+{
+	static const unsigned flags[] = { 0, TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
+	const tern_id id = (tern_id)(1000 + s->number) << 16;
+	for (unsigned i = 0; i < 4; i++) {
+		struct pending *w = pending_new(s, i, len, traffic_ended);
+		pending_begun(
+			w, tern_send_start(t, rank, id | (i + 1), w->bytes, len, flags[i], &w->op),
+			true);
+	}
+	struct pending *w = pending_new(s, 0, len, traffic_ended);
+	const tern_match match = { .rank = rank, .id = id | 9 };
+	pending_begun(w, tern_recv_start(t, &match, w->bytes, len, &w->env, &w->op), true);
+}
+
+static void traffic(const struct step *s, uint32_t rank)
+{
+	if (s->value >> 13 & 1)
+		traffic_lock(s, false);
+	/* A rank that leaves answers as long as it is asked: then a receive ends with it. */
+	for (told = false; !told;) {
+		traffic_memory(s, rank, s->len, traffic_ended);
+		if (s->lost == LEAVES || content_of(s->value, 600 + me) & 1)
+			traffic_send(s, rank, s->len);
+		pending_wait_all();
+	}
+}
+
 static void others_call(const struct step *s, struct place *p)
 {
 	tern_team *out = NULL;
@@ -215,6 +265,8 @@ static void others_call(const struct step *s, struct place *p)
 	}
 	if (s->call == C_MEMORY)
 		memory_lost(s, s->from, (enum kind)(PUT + s->value % 3));
+	if (s->call == C_TRAFFIC)
+		traffic(s, s->from);
 	int rc = any_call(s, p, may, &out);
 	if (s->call >= C_WITH_HANDLE && rc != may)
 		code_is(s, call_names[s->call], rc, 0);

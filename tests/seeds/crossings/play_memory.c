@@ -56,7 +56,7 @@ struct memory {
 	struct guarded { /* by a lock: who has it, and how often ranks have had it */
 		_Alignas(64) tern_lock lock;
 		uint64_t holder, count;
-	} guarded[LOCKS];
+	} guarded[LOCKS], left;
 	unsigned char fixed[AREA], copied[AREA];
 	uint64_t ready; /* 1 */
 	struct written {
@@ -554,6 +554,44 @@ void memory_lost(const struct step *s, uint32_t rank, enum kind how)
 	while (!(rc = memory_use(rank, how)))
 		;
 	code_is(s, "using the memory of the lost rank until it is told", rc, gone_code);
+}
+
+/* -- Traffic with a rank that may be gone ------------------------------------------------------ */
+
+void traffic_memory(const struct step *s, uint32_t rank, size_t len,
+		    void (*ended)(struct pending *w, int rc))
+{
+	tern_addr there = at(rank, mine->of[me].bytes), word = at(rank, mine->of[me].word);
+	const tern_block block = { .name = 1, .run = len % TERN_PAYLOAD_MAX, .count = 1 };
+	for (unsigned i = 0; i < 8; i++) {
+		struct pending *w = pending_new(s, i, len, ended);
+		int rc = i == 0   ? tern_put_start(t, there, w->bytes, len, &w->op)
+			 : i == 1 ? tern_get_start(t, w->bytes, at(rank, mine->fixed), len, &w->op)
+			 : i == 2 ? tern_amo_start(t, word, TERN_AMO_ADD, 1, &w->old, &w->op)
+			 : i == 3 ? tern_put_signal_start(t, there, w->bytes, len,
+							  at(rank, &mine->of[me].signal),
+							  TERN_AMO_ADD, 1, &w->op)
+			 : i == 4 ? tern_put_start(t, registered[1][rank] + me * REGISTERED,
+						   w->bytes, len % REGISTERED, &w->op)
+			 : i == 5 ? tern_get_start(t, w->bytes,
+						   registered[0][rank] + me * REGISTERED,
+						   len % REGISTERED, &w->op)
+			 : i == 6 ? tern_copy_start(t, at(me, mine->copied), at(rank, mine->fixed),
+						    len, &w->op)
+				  : tern_block_get_start(t, w->bytes, 0, rank, &block, &w->op);
+		pending_begun(w, rc, true);
+	}
+}
+
+/* The lost rank stays in it. */
+void traffic_lock(const struct step *s, bool stay)
+{
+	tern_lock *lock = &mine->left.lock;
+	int rc = tern_lock_take(t, lock);
+	if (rc && (stay || rc != -EOWNERDEAD))
+		wrong(s, "a lock that the lost rank may have: %s", tern_strerror(rc));
+	if (!rc && !stay && (rc = tern_lock_release(t, lock)) && rc != -EOWNERDEAD)
+		wrong(s, "a lock whose home may be gone: %s", tern_strerror(rc));
 }
 
 /* -- Opening ----------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ const char *const call_names[CALLS] = { "barrier",    "broadcast", "reduce",    
 					"allgather",  "scatter",   "alltoall",       "alltoallv",
 					"allgatherv", "gatherv",   "scatterv",       "exchange",
 					"transpose",  "quiet",     "split",          "list",
-					"free",       "survivors", "memory" };
+					"free",       "survivors", "memory",         "traffic" };
 const char *const lost_names[LOST_WAYS] = { "leaves", "dies before", "dies in", "dies after" };
 
 /* The lengths of the library's own table. */
@@ -247,6 +247,8 @@ static void lose(struct chance *c, struct program *p, uint64_t *there, uint64_t 
 	if (*gone) /* of both, calls have the same code */
 		s->lost = p->lost;
 	p->lost = s->lost;
+	if (s->call >= C_MEMORY && s->victims & (s->victims - 1)) /* they use that of one */
+		s->victims = UINT64_C(1) << s->from;
 	if (s->call == C_MEMORY && s->lost == LEAVES) /* then its memory may still be used */
 		s->call = C_BARRIER;
 	if (s->call == C_QUIET) /* members have sent to members only */

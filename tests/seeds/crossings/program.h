@@ -64,6 +64,7 @@ enum call {
 	C_FREE,
 	C_SURVIVORS,
 	C_MEMORY, /* nobody calls: the others use the memory of the lost rank until they are told */
+	C_TRAFFIC, /* the same with operations of all kinds under way, while that rank polls */
 	CALLS,
 	C_WITH_HANDLE = C_QUIET
 };
