@@ -84,17 +84,17 @@ void on_pool_found(tern *t, const tern_msg *m)
 	uint32_t rank = tern_msg_src(m);
 	uint64_t key = tern_msg_count(m) ? tern_msg_word(m, 0) : KEYS;
 	struct target *to = key < KEYS && y->target[rank] ? y->target[rank][key] : NULL;
-	if (!to || to->state != TARGET_ASKED) {
+	if (!to || !to->asked) {
 		typed_refuse(y, rank, "that answers what was not asked");
 		return;
 	}
-	to->state = TARGET_NONE;
+	to->asked = false;
+	to->none = true;
 	/* There is none, or its heap is out of reach. */
 	if (tern_msg_count(m) != FOUND_WORDS || y->e->site.peer[rank].lost)
 		return;
-	if (found_take(y, rank, to, m->word))
-		to->state = TARGET_KNOWN;
-	else
+	to->none = !found_take(y, rank, to, m->word);
+	if (to->none)
 		typed_refuse(y, rank, "that names memory which is not its own");
 }
 
@@ -103,10 +103,10 @@ static int target_ask(struct typed *y, uint32_t rank, unsigned key, struct targe
 	uint64_t word = key;
 	if (!lane_ready(&y->e->t->lane[rank]))
 		return -EAGAIN;
-	to->state = TARGET_ASKED; /* before: the answer of this very rank may come while it sends */
+	to->asked = true; /* before: the answer of this very rank may come while it sends */
 	int rc = layer_request(y->e, rank, TYPED_LOOKUP, NULL, 0, 1, &word);
 	if (rc)
-		to->state = TARGET_UNKNOWN;
+		to->asked = false;
 	return rc ? rc : -EAGAIN;
 }
 
@@ -115,18 +115,14 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 	struct target *to = target_of(y, rank, key);
 	if (!to)
 		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
-	switch (to->state) {
-	case TARGET_KNOWN:
-		if (!bufpool_open(&to->pool))
-			return target_ask(y, rank, key, to);
-		*out = to;
-		return 0;
-	case TARGET_NONE:
-		to->state = TARGET_UNKNOWN; /* whoever sends next may be luckier */
-		return -ENXIO;
-	case TARGET_ASKED:
+	if (to->asked)
 		return -EAGAIN;
-	default:
-		return target_ask(y, rank, key, to);
+	if (to->none) {
+		to->none = false; /* whoever sends next may be luckier */
+		return -ENXIO;
 	}
+	if (!to->pool.generation || !bufpool_open(&to->pool))
+		return target_ask(y, rank, key, to);
+	*out = to;
+	return 0;
 }

@@ -130,13 +130,11 @@ struct type_queue {
 
 /* -- At the sender ----------------------------------------------------------------------------- */
 
-enum target_state { TARGET_UNKNOWN, TARGET_ASKED, TARGET_KNOWN, TARGET_NONE };
-
 /* What this rank knows of a pool of another whose memory it maps. */
 struct target {
-	uint64_t quick; /* bytes that tern_buf_send() may copy there without a question */
-	struct bufpool pool;
-	enum target_state state;
+	uint64_t quick;      /* bytes that tern_buf_send() may copy there without a question */
+	struct bufpool pool; /* generation 0: not known */
+	bool asked, none;    /* for it; and there was none */
 	uint16_t flags;
 	bool checks; /* its owner wants free buffers compared with the pattern */
 	tern_addr buffers;
