@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 180
-# Seeing a simulated run: the table of the machine's parts, the bottleneck, traces in virtual time;
-# patterns that are played without a program.
+# Seeing a simulated run: the table of the machine's parts, the heat map, the bottleneck, traces in
+# virtual time; patterns that are played without a program.
 command=sim patience=60
 . tests/lib/frame.sh
 ranks=$TERN_BIN/sim_ranks
@@ -42,12 +42,43 @@ for node in 0 63; do
 done
 
 sentence "a mesh has a line for each link, and all flits are carried"
-run -n 64 --pattern random --rounds 20 --set network=mesh --csv "$folder/t"
+run -n 64 --pattern random --rounds 20 --set network=mesh --csv "$folder/t" \
+	--heat "$folder/heat.svg"
 check_status 0
 [[ $(grep -c ^link, "$folder/t") == 224 ]] || fail "$(grep -c ^link, "$folder/t") links of 224"
 awk -F, '$1 == "in" { i += $4 } $1 == "out" { o += $4 }
 	END { exit !(i > 0 && i - o < 1e-6 && o - i < 1e-6) }' "$folder/t" ||
 	fail "what went in has not come out"
+head -c 4 "$folder/heat.svg" | grep -q '<svg' || fail "the heat map is no picture"
+grep -q 'link from 0 to 1: busy' "$folder/heat.svg" || fail "the heat map has no link"
+tail -1 "$folder/heat.svg" | grep -q '</svg>' || fail "the heat map does not end"
+number() { grep -cE "class=\"node on-(dark|light)\" .*>$1</text>" "$folder/heat.svg"; }
+[[ $(number 0) == 1 && $(number 63) == 1 && $(number '[0-9]+') == 64 ]] ||
+	fail "the nodes have not their numbers"
+
+sentence "of many nodes the heat map numbers the rows and columns"
+run -n 4096 --pattern halo --heat "$folder/large.svg"
+check_status 0
+for head in 0 64 4032 +0 +60; do
+	grep -qF ">$head</text>" "$folder/large.svg" || fail "there is no head $head"
+done
+
+sentence "the colours of the heat map are even: each step of load is as much lighter"
+awk '/<title>[0-9]+ %<\/title>/ && match($0, /#[0-9a-f]+/) {
+		light = 0
+		for (k = 0; k < 3; k++) {
+			c = hex(substr($0, RSTART + 1 + 2 * k, 2)) / 255
+			c = c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ^ 2.4
+			light += c * (k == 0 ? 0.2126 : k == 1 ? 0.7152 : 0.0722)
+		}
+		light = 116 * light ^ (1 / 3) - 16 # as it is perceived, 0 to 100
+		if (n++ && (light - before < 6 || light - before > 9.5))
+			exit 1
+		before = light
+	}
+	function digit(text, i) { return index("0123456789abcdef", substr(text, i, 1)) - 1 }
+	function hex(text) { return 16 * digit(text, 1) + digit(text, 2) }
+	END { exit n != 11 }' "$folder/heat.svg" || fail "they are not"
 
 sentence "the bottleneck is named: processor, controller, injection, ejection, link, latency"
 explain() { # WORDS OPTIONS
@@ -188,4 +219,5 @@ refused 'a pattern needs 2 nodes or more' -n 1 --pattern random
 refused 'a pattern needs no program' -n 4 --pattern halo "$ranks"
 refused '--trace is of programs' -n 4 --pattern halo --trace x
 refused '--plot is of a --sweep' -n 4 --pattern halo --plot x
+refused 'a picture shows 4096 nodes at most' -n 5000 --pattern halo --heat "$folder/x"
 finish

@@ -86,7 +86,7 @@ offers "$folder/program.c" trace "$folder/prog"
 offers "" run -n 4 ./solver --surv
 offers "" run -n 4 -- ./solver --surv
 offers "$folder/program.c" sim --set latency = 2us "$folder/prog"
-offers "$folder/program.c" sim -n 4 --csv "$folder/prog"
+offers "$folder/program.c" sim -n 4 --heat "$folder/prog"
 offers "" sim -n 4 --set latency = 2us ./solver --prof
 offers "--survive" run --hosts a : 4,b -n 4 --env A = B --surv
 [[ $(completed run -n 2 gre) == *grep* ]] || fail "programs of PATH are not completed"

@@ -53,6 +53,9 @@ check_out '"packets_again": [1-9]'
 
 sentence "why says so, too"
 ask_until '^  rank 0 .*; it sent [1-9][0-9]* packets? again$' why "$job"
+ask why --json "$job"
+"$check" job size ranks <"$out" >/dev/null 2>"$err" || fail "it is not JSON"
+check_out '"packets_again": [1-9]'
 job_end
 
 sentence "what is damaged on the way is dropped, and both say so"

@@ -13,8 +13,15 @@ check_status 0
 check_out '^  rank 0 .* has waited [0-9]+ m?s in tern_recv 0x7 from rank 1'
 check_out '^  rank 1 .* in tern_recv 0x7 from rank 0'
 
+sentence "--json has the circle"
+ask why --json "$job"
+check_status 0
+"$check" job size handled why cycle ranks <"$out" >/dev/null 2>"$err" || fail "it is not JSON"
+check_out '"cycle": \[0, 1\]'
+check_out '"waits_in": "tern_recv 0x7 from rank 1"'
+
 sentence "a job is found by the pid of a rank as well"
-rank=$(sed -nE 's/^  rank 0 +pid ([0-9]+) .*/\1/p' "$out")
+rank=$(grep -oE '"pid": [0-9]+' "$out" | head -1 | grep -oE '[0-9]+')
 ask why "$rank"
 check_status 0
 check_out "^job of $job: 2 ranks"
@@ -45,6 +52,9 @@ job_start 4 team
 ask_until '^in short: ranks 0, 1 wait for rank [23], which computes and does not poll' why "$job"
 check_out '^  rank 0 .* in tern_team_allreduce\(\) of team 2, call 0, asleep; not there: ranks 2, 3$'
 check_out '^  rank 1 .* in tern_team_allreduce\(\) of team 2, call 0, asleep; not there: ranks 2, 3$'
+ask why --json "$job"
+check_out '"waits_in": "tern_team_allreduce\(\) of team 2, call 0"'
+check_out '"waits_for": \[2, 3\]'
 job_end
 TERN_NET=udp job_start 4 team
 ask_until '^in short: ranks? .* waits? for rank [23], which computes and does not poll' why "$job"
@@ -90,6 +100,8 @@ job_start 2 worker
 ask_until '^in short: rank 0 waits for rank 1, which computes and does not poll' why "$job"
 check_out '^  rank 0 .* has waited [0-9]+ m?s in tern_wait'
 check_out '^    worker 1 of rank 0 has waited [0-9]+ m?s in a request to rank 1: ring full; at least'
+ask why --json "$job"
+check_out '"workers": \[\{"state": "[a-z]+", "waits_in": "a request to rank 1: ring full"'
 job_end
 
 sentence "a hold is named"
@@ -190,9 +202,9 @@ check_err "process $stranger is neither the launcher nor a rank"
 ask why none
 check_status 2
 check_err "'none' is not one process"
-ask why --hlp
+ask why --jsn
 check_status 2
-check_err "'--hlp'.*--help"
+check_err "'--jsn'.*--json"
 ask why --help
 check_status 0
 check_out '^usage: tern why'

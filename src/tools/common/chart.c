@@ -375,7 +375,7 @@ int chart_write(const struct chart_sheet *s, FILE *to)
 	const struct chart *key = &s->chart[s->key];
 	bool keyed = key->n > 1;
 	double high = down + 8 + (keyed ? key_draw(key, 0, wide, NULL) : 0);
-	svg_begin(to, (int)wide, (int)high, s->label);
+	svg_begin(to, (int)wide, (int)high, s->label, "");
 	if (s->head)
 		svg_text(to, "faint", 24, 28, "%s", s->head);
 	for (unsigned i = 0; i < s->charts; i++)

@@ -77,6 +77,13 @@ void rows_text(struct rows *r, const char *key, const char *head, int width, con
 	cell_write(r, key, head, width, value ? value : "");
 }
 
+void rows_truth(struct rows *r, const char *key, const char *head, int width, bool value)
+{
+	if (cell_begin(r, key))
+		json_truth(&r->json, key, value);
+	cell_write(r, key, head, width, value ? "yes" : "no");
+}
+
 void rows_whole(struct rows *r, const char *key, const char *head, int width, uint64_t value,
 		const char *format, ...)
 {

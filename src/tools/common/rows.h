@@ -29,6 +29,7 @@ void rows_end(struct rows *r);
 
 /* A cell; `format` is what the table has instead of the value, unless it is NULL. */
 void rows_text(struct rows *r, const char *key, const char *head, int width, const char *value);
+void rows_truth(struct rows *r, const char *key, const char *head, int width, bool value);
 __attribute__((format(printf, 6, 7))) void rows_whole(struct rows *r, const char *key,
 						      const char *head, int width, uint64_t value,
 						      const char *format, ...);

@@ -49,14 +49,15 @@ static const char style[] =
 	"  polyline { fill: none; stroke-width: 2 } .dashed { stroke-dasharray: 5 4 }\n"
 	"  circle { fill: var(--c) } .hollow { fill: var(--paper); stroke-width: 2 }\n";
 
-void svg_begin(FILE *to, int width, int height, const char *label)
+void svg_begin(FILE *to, int width, int height, const char *label, const char *more)
 {
 	svg_open(to, width, height, label);
 	fputs(style, to);
 	for (int i = 0; i < 8; i++)
 		fprintf(to, "  .c%d { stroke: var(--c%d); --c: var(--c%d) }\n", i, i, i);
-	fprintf(to, "</style>\n<rect width=\"%d\" height=\"%d\" rx=\"8\" fill=\"var(--paper)\"/>\n",
-		width, height);
+	fprintf(to,
+		"%s</style>\n<rect width=\"%d\" height=\"%d\" rx=\"8\" fill=\"var(--paper)\"/>\n",
+		more, width, height);
 }
 
 int svg_end(FILE *to)

@@ -8,9 +8,9 @@
 /*
  * Begins a picture whose ground is painted. Its style has the classes title, faint, middle, end,
  * rule, ideal, dashed, hollow and c0 to c7, and the variables --paper, --ink, --faint, --rule and
- * --c0 to --c7.
+ * --c0 to --c7; `more` are further rules.
  */
-void svg_begin(FILE *to, int width, int height, const char *label);
+void svg_begin(FILE *to, int width, int height, const char *label, const char *more);
 /* Begins one within a page, which has a style of its own for the same classes. */
 void svg_open(FILE *to, int width, int height, const char *label);
 /* Ends it; 0, or -EIO if the file did not take all of it. */

@@ -106,6 +106,7 @@ int figures_take(struct figures *f, struct machine *m)
 {
 	const struct shared *s = m->shared;
 	*f = (struct figures){ .nodes = s->nodes,
+			       .width = m->width,
 			       .time = us(s->ended),
 			       .flight = us(s->flight),
 			       .events = s->happened,
@@ -158,10 +159,10 @@ static bool head_read(struct figures *f, const char *line)
 {
 	unsigned long long events, packets, switches;
 	if (sscanf(line,
-		   "# profile=%31s network=%31s controller=%31s nodes=%u width=%*u time_us=%lf "
+		   "# profile=%31s network=%31s controller=%31s nodes=%u width=%u time_us=%lf "
 		   "events=%llu packets=%llu flight_us=%lf switches=%llu cpu_us=%lf",
-		   f->profile, f->network, f->controller, &f->nodes, &f->time, &events, &packets,
-		   &f->flight, &switches, &f->cpu) != 10)
+		   f->profile, f->network, f->controller, &f->nodes, &f->width, &f->time, &events,
+		   &packets, &f->flight, &switches, &f->cpu) != 11)
 		return false;
 	f->events = events;
 	f->packets = packets;

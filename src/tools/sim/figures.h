@@ -35,7 +35,7 @@ struct load {
 
 struct figures {
 	char profile[PROFILE_NAME], network[PROFILE_NAME], controller[PROFILE_NAME];
-	uint32_t nodes;
+	uint32_t nodes, width;
 	double time;   /* us */
 	double flight; /* of all packets together, us */
 	uint64_t events, packets;
@@ -59,5 +59,8 @@ const char *vertex_name(uint32_t vertex, char *text, size_t len);
 
 /* Says where the time went, and what the bottleneck is. */
 void figures_explain(const struct figures *f, FILE *to);
+/* A picture of the nodes and links of a grid; of other networks, of the nodes. For file_write(). */
+int figures_heat(const void *figures, FILE *to);
+enum { HEAT_NODES_MOST = 4096 };
 
 #endif

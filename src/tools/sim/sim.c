@@ -9,6 +9,7 @@
 #include "net/sim/machine/controller.h"
 #include "net/sim/machine/network.h"
 #include "tools/common/option.h"
+#include "tools/common/svg.h"
 #include "tools/tools.h"
 
 static void list_profiles(void)
@@ -101,9 +102,12 @@ static bool options_fit(const struct sim_options *o)
 				     o->nodes, TERN_RANKS_MAX, NODES_MOST);
 	if ((o->plot || o->json) && !o->sweeps)
 		return option_refuse("%s is of a --sweep", o->plot ? "--plot" : "--json");
-	if (o->sweeps && (o->explain || o->trace || o->speed))
-		return option_refuse("--explain, --trace and --speed are of one run, and not of a "
-				     "--sweep");
+	if (o->heat && o->nodes > HEAT_NODES_MOST)
+		return option_refuse("--heat: a picture shows %d nodes at most, not %u",
+				     HEAT_NODES_MOST, o->nodes);
+	if (o->sweeps && (o->heat || o->explain || o->trace || o->speed))
+		return option_refuse("--heat, --explain, --trace and --speed are of one run, and "
+				     "not of a --sweep");
 	return true;
 }
 
@@ -125,7 +129,7 @@ static void run_text(const struct sim_options *o, struct sim_run *run)
 	snprintf(run->profile, sizeof run->profile, "%s%s", o->profile, o->set);
 }
 
-static void show(const struct sim_options *o, const struct figures *f)
+static int show(const struct sim_options *o, const struct figures *f)
 {
 	if (o->speed && !o->pattern)
 		speed_print(f);
@@ -134,6 +138,7 @@ static void show(const struct sim_options *o, const struct figures *f)
 	else if (o->pattern)
 		printf("%s, %u nodes of %s (%s): %.3f us, %llu packets\n", o->pattern->name,
 		       f->nodes, f->profile, f->network, f->time, (unsigned long long)f->packets);
+	return file_write(o->heat, figures_heat, f);
 }
 
 static int sim_run(const struct sim_options *o)
@@ -141,11 +146,11 @@ static int sim_run(const struct sim_options *o)
 	struct sim_run run;
 	struct figures f = { 0 };
 	run_text(o, &run);
-	if (!o->pattern && !o->csv && !o->explain && !o->speed)
+	if (!o->pattern && !o->csv && !o->heat && !o->explain && !o->speed)
 		return sim_start(o, &run);
 	int rc = sim_once(o, &run, false, &f);
 	if (!rc)
-		show(o, &f);
+		rc = show(o, &f);
 	figures_free(&f);
 	return rc < 0 ? sim_refuse(rc) : rc;
 }
@@ -161,6 +166,7 @@ int sim_main(int argc, char **argv)
 		{ .name = "--survive", .flag = &o.survive },
 		{ .name = "--explain", .flag = &o.explain },
 		{ .name = "--csv", .text = &o.csv },
+		{ .name = "--heat", .text = &o.heat },
 		{ .name = "--trace", .text = &o.trace },
 		{ .name = "--pattern", .read = read_pattern, .to = &o },
 		{ .name = "--rounds", .small = &o.rounds, .least = 1, .most = 1000000 },

@@ -17,7 +17,7 @@ struct sweep {
 
 struct sim_options {
 	uint32_t nodes;
-	const char *profile, *csv, *trace, *plot;
+	const char *profile, *csv, *heat, *trace, *plot;
 	bool profiles, keys, survive, explain, speed, json;
 	char set[PROFILE_TEXT];        /* ",key=value" for each */
 	const struct pattern *pattern; /* NULL: a program */

@@ -86,6 +86,12 @@ const char *watch_state(const struct rank_view *s);
 /* "12 s", "340 ms": how long ago `since` was. */
 void watch_age(uint64_t since, char *text, size_t room);
 
+/*
+ * `tern why` of a job that has been found: looks at it for half a second and explains, on standard
+ * output; false, with a sentence, if there is no memory.
+ */
+bool why_explain(const struct watch *watch, bool json);
+
 /* What `tern top` and `tern why` have in common on their command lines. */
 struct watch_options {
 	pid_t job; /* 0: not given */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "tools/common/json.h"
 #include "tools/tools.h"
 #include "tools/watch/graph.h"
 
@@ -85,15 +87,15 @@ static uint32_t ranks_count(const struct why *w, choose *chosen, uint32_t about)
 }
 
 /* "rank 3", "ranks 1, 2 and 5 others" */
-static void ranks_print(const struct why *w, choose *chosen, uint32_t about)
+static void ranks_print(FILE *to, const struct why *w, choose *chosen, uint32_t about)
 {
 	uint32_t count = ranks_count(w, chosen, about), named = 0;
-	fputs(count == 1 ? "rank" : "ranks", stdout);
+	fputs(count == 1 ? "rank" : "ranks", to);
 	for (uint32_t r = 0; r < w->size && named < NAMED; r++)
 		if (chosen(w, r, about))
-			printf("%s %u", named++ ? "," : "", r);
+			fprintf(to, "%s %u", named++ ? "," : "", r);
 	if (count > named)
-		printf(" and %u others", count - named);
+		fprintf(to, " and %u others", count - named);
 }
 
 /* -- A line for each rank ------------------------------------------------------------------- */
@@ -145,7 +147,7 @@ static void line_missing(const struct why *w, uint32_t r)
 	if (r >= w->size || !ranks_count(w, is_awaited, r) || w->now[r].wait.known)
 		return;
 	fputs(missing ? "; not there: " : "; for ", stdout);
-	ranks_print(w, missing ? is_missing : is_awaited, r);
+	ranks_print(stdout, w, missing ? is_missing : is_awaited, r);
 }
 
 static void line_wait(const struct why *w, uint32_t r)
@@ -205,13 +207,13 @@ static bool cycle_stands(const struct why *w)
 	return w->graph.cycle_length > 0;
 }
 
-static void say_cycle(const struct why *w)
+static void say_cycle(FILE *to, const struct why *w)
 {
 	const struct graph *g = &w->graph;
-	printf("a circle: rank %u waits for rank %u", g->cycle[0], g->cycle[1]);
+	fprintf(to, "a circle: rank %u waits for rank %u", g->cycle[0], g->cycle[1]);
 	for (uint32_t i = 1; i < g->cycle_length; i++)
-		printf(", which waits for rank %u", g->cycle[(i + 1) % g->cycle_length]);
-	fputs(", and none of them can go on.", stdout);
+		fprintf(to, ", which waits for rank %u", g->cycle[(i + 1) % g->cycle_length]);
+	fputs(", and none of them can go on.", to);
 }
 
 /* It waits for what the library does not know the sender of. */
@@ -252,15 +254,15 @@ static const char *culprit_does(const struct why *w, uint32_t r)
 			      : "computes and does not poll";
 }
 
-static void say_culprit(const struct why *w, uint32_t culprit)
+static void say_culprit(FILE *to, const struct why *w, uint32_t culprit)
 {
 	bool one = ranks_count(w, is_waiting_for, culprit) == 1;
-	ranks_print(w, is_waiting_for, culprit);
-	printf(" %s for rank %u, which ", one ? "waits" : "wait", culprit);
+	ranks_print(to, w, is_waiting_for, culprit);
+	fprintf(to, " %s for rank %u, which ", one ? "waits" : "wait", culprit);
 	if (w->now[culprit].waits)
-		printf("itself waits in %s.", w->now[culprit].wait.text);
+		fprintf(to, "itself waits in %s.", w->now[culprit].wait.text);
 	else
-		printf("%s.", culprit_does(w, culprit));
+		fprintf(to, "%s.", culprit_does(w, culprit));
 }
 
 static bool all_wait(const struct why *w)
@@ -272,7 +274,7 @@ static bool all_wait(const struct why *w)
 }
 
 /* "ranks 0, 2 have closed; rank 1 is dead": who takes no part in the job, in each way there is. */
-static void say_absent(const struct why *w)
+static void say_absent(FILE *to, const struct why *w)
 {
 	static const char *const does[][2] = { [RANK_EXPECTED] = { "is not open", "are not open" },
 					       [RANK_CLOSED] = { "has closed", "have closed" },
@@ -283,45 +285,46 @@ static void say_absent(const struct why *w)
 		uint32_t count = state == RANK_OPEN ? 0 : ranks_count(w, is_in_state, state);
 		if (!count)
 			continue;
-		fputs(between, stdout);
-		ranks_print(w, is_in_state, state);
-		printf(" %s", does[state][count > 1]);
+		fputs(between, to);
+		ranks_print(to, w, is_in_state, state);
+		fprintf(to, " %s", does[state][count > 1]);
 		between = "; ";
 	}
 }
 
-static void say_all_wait(const struct why *w)
+static void say_all_wait(FILE *to, const struct why *w)
 {
 	uint32_t open = ranks_count(w, is_in_state, RANK_OPEN);
-	printf("every %srank waits, and none says for whom: what they wait for was never sent, "
-	       "or went elsewhere",
-	       open < w->size ? "open " : "");
+	fprintf(to,
+		"every %srank waits, and none says for whom: what they wait for was never sent, "
+		"or went elsewhere",
+		open < w->size ? "open " : "");
 	if (open < w->size) {
-		fputs("; ", stdout);
-		say_absent(w);
+		fputs("; ", to);
+		say_absent(to, w);
 	}
-	fputs(".", stdout);
+	fputs(".", to);
 }
 
-static void say(const struct why *w)
+static void say(FILE *to, const struct why *w)
 {
 	uint32_t culprit = why_culprit(w);
 	if (cycle_stands(w))
-		say_cycle(w);
+		say_cycle(to, w);
 	else if (culprit < w->size && !rank_moved(w, culprit))
-		say_culprit(w, culprit);
+		say_culprit(to, w, culprit);
 	else if (why_handled(w))
-		fputs("the job makes progress: messages are being handled.", stdout);
+		fputs("the job makes progress: messages are being handled.", to);
 	else if (why_moved(w))
-		fputs("the job makes progress: ranks open or leave it.", stdout);
+		fputs("the job makes progress: ranks open or leave it.", to);
 	else if (!ranks_count(w, is_in_state, RANK_OPEN)) {
-		fputs("no rank has an endpoint open: ", stdout);
-		say_absent(w);
-		fputs(".", stdout);
+		fputs("no rank has an endpoint open: ", to);
+		say_absent(to, w);
+		fputs(".", to);
 	} else if (all_wait(w))
-		say_all_wait(w);
+		say_all_wait(to, w);
 	else
-		fputs("nobody is seen waiting for another rank.", stdout);
+		fputs("nobody is seen waiting for another rank.", to);
 }
 
 static void why_print(const struct why *w)
@@ -331,8 +334,92 @@ static void why_print(const struct why *w)
 	for (uint32_t r = 0; r < w->size; r++)
 		line_print(w, r);
 	fputs("in short: ", stdout);
-	say(w);
+	say(stdout, w);
 	putchar('\n');
+}
+
+/* -- JSON ------------------------------------------------------------------------------------- */
+
+static void json_wait(struct json *j, const struct rank_view *s)
+{
+	json_text(j, "state", watch_state(s));
+	json_text(j, "waits_in", s->waits ? s->wait.text : NULL);
+	if (s->waits)
+		json_real(j, "seconds", (double)(clock_ns() - s->wait.since) / 1e9);
+}
+
+static void json_worker(struct json *j, const struct rank_view *s)
+{
+	json_begin(j, NULL, '{');
+	json_wait(j, s);
+	if (s->waits && s->wait.known)
+		json_whole(j, "waits_for", s->wait.whom);
+	json_whole(j, "holds", s->hold);
+	json_whole(j, "handled", s->served);
+	json_end(j, '}');
+}
+
+static void json_rank(struct json *j, const struct why *w, uint32_t r)
+{
+	const struct rank_view *s = &w->now[r];
+	json_begin(j, NULL, '{');
+	json_whole(j, "rank", r);
+	json_whole(j, "pid", (uint64_t)s->pid);
+	json_wait(j, s);
+	json_begin(j, "waits_for", '[');
+	for (uint32_t other = 0; other < w->size; other++)
+		if (graph_waits(&w->graph, r, other))
+			json_whole(j, NULL, other);
+	json_end(j, ']');
+	json_whole(j, "holds", s->hold);
+	json_whole(j, "queue", s->queue);
+	json_truth(j, "queue_exact", s->queue_exact);
+	if (s->queue) {
+		char handler[HANDLER_TEXT];
+		watch_handler(w->watch, s->queue_last, handler);
+		json_text(j, "queue_last", handler);
+	}
+	json_whole(j, "handled", s->served);
+	for (int i = PULSE_PACKETS; i < PULSE_COUNTS; i++)
+		json_whole(j, pulse_names[i], s->count[i]);
+	json_begin(j, "workers", '[');
+	for (uint32_t m = w->size; m < w->graph.most; m++)
+		if (w->now[m].rank == r && w->now[m].state == RANK_OPEN)
+			json_worker(j, &w->now[m]);
+	json_end(j, ']');
+	json_end(j, '}');
+}
+
+static void json_say(struct json *j, const struct why *w)
+{
+	char *sentence = NULL;
+	size_t len;
+	FILE *to = open_memstream(&sentence, &len);
+	if (!to)
+		return;
+	say(to, w);
+	if (fclose(to) == 0)
+		json_text(j, "why", sentence);
+	free(sentence);
+}
+
+static void why_json(const struct why *w)
+{
+	struct json j = { .to = stdout };
+	json_begin(&j, NULL, '{');
+	json_whole(&j, "job", (uint64_t)w->watch->launcher);
+	json_whole(&j, "size", w->size);
+	json_whole(&j, "handled", why_handled(w));
+	json_say(&j, w);
+	json_begin(&j, "cycle", '[');
+	for (uint32_t i = 0; cycle_stands(w) && i < w->graph.cycle_length; i++)
+		json_whole(&j, NULL, w->graph.cycle[i]);
+	json_end(&j, ']');
+	json_begin(&j, "ranks", '[');
+	for (uint32_t r = 0; r < w->size; r++)
+		json_rank(&j, w, r);
+	json_end(&j, ']');
+	json_end(&j, '}');
 }
 
 /* -- The command --------------------------------------------------------------------------- */
@@ -351,12 +438,12 @@ static bool why_look(struct why *w)
 	return graph_open(&w->graph, w->now, w->size, most);
 }
 
-static bool why_explain(const struct watch *watch)
+bool why_explain(const struct watch *watch, bool json)
 {
 	struct why w = { .watch = watch };
 	bool looked = why_look(&w);
 	if (looked)
-		why_print(&w);
+		(json ? why_json : why_print)(&w);
 	else
 		fprintf(stderr, "tern why: no memory for a job of %u ranks\n", w.size);
 	graph_close(&w.graph);
@@ -370,7 +457,9 @@ int why_main(int argc, char **argv)
 	struct watch_options o = { 0 };
 	struct watch w;
 	int status;
-	const struct choice choices[] = { { .name = "--help" }, { 0 } };
+	const struct choice choices[] = { { .name = "--json", .flag = &o.json },
+					  { .name = "--help" },
+					  { 0 } };
 	const struct options options = {
 		.command = "why",
 		.help = help_why,
@@ -382,7 +471,7 @@ int why_main(int argc, char **argv)
 		return status;
 	if (!watch_open(&w, o.job, "tern why"))
 		return 1;
-	bool explained = why_explain(&w);
+	bool explained = why_explain(&w, o.json);
 	watch_close(&w);
 	return explained ? 0 : 1;
 }
