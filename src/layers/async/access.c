@@ -47,6 +47,22 @@ void on_raise(tern *t, const tern_msg *msg)
 		tern_signal(t, at, 1);
 }
 
+/*
+ * 1 if an atomic operation was begun for it: where the flag cannot be seen from here, its owner
+ * checks it.
+ */
+static int write_raise(tern *t, struct write *w)
+{
+	tern_addr flag = w->flag;
+	if (layer_maps(t->own, tern_addr_rank(flag)))
+		return layer_request(t->own, tern_addr_rank(flag), ASYNC_RAISE, NULL, 0, 1, &flag);
+	int rc = tern_amo_start(t, flag, TERN_AMO_ADD, 1, (uint64_t *)NULL, &w->landed);
+	if (rc)
+		return rc;
+	w->flag = TERN_ADDR_NONE;
+	return 1;
+}
+
 static int write_turn(tern *t, void *arg)
 {
 	struct write *w = arg;
@@ -55,8 +71,7 @@ static int write_turn(tern *t, void *arg)
 	if (w->landed.pending)
 		return -EAGAIN;
 	if (!rc && w->flag != TERN_ADDR_NONE)
-		rc = layer_request(t->own, tern_addr_rank(w->flag), ASYNC_RAISE, NULL, 0, 1,
-				   &w->flag);
+		rc = write_raise(t, w);
 	if (turn_goes_on(rc))
 		return rc;
 	tern_op *op = w->op;

@@ -162,7 +162,7 @@ TEST(a_type_that_cannot_be_closed_takes_messages_in_all_its_buffers)
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, 100, 1, 0), 0);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, 100, 1, 0), 0);
 	struct type_queue *more = typed_of(local[1])->queue[TYPE]->more;
-	uint32_t c;
+	uint32_t c = 0;
 	CHECK(bufpool_take(&more->pool, 0, &c)); /* a message is landing there */
 	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
 	bufpool_put(&more->pool, more->slot[c].at, c);
