@@ -27,7 +27,7 @@ struct table {
 
 static struct shared {
 	struct table table[8];
-	_Atomic uint32_t closed, over;
+	_Atomic uint32_t closing, over;
 } * shared;
 
 struct member {
@@ -158,8 +158,8 @@ static void close_and_stay(uint32_t rank)
 	struct member m = { &shared->table[0], rank, 2 };
 	tern *t = member_open(&m);
 	member_talk(t);
+	atomic_fetch_add(&shared->closing, 1);
 	CHECK_IS(tern_close(t), 0);
-	atomic_fetch_add(&shared->closed, 1);
 	while (!atomic_load(&shared->over))
 		sched_yield();
 }
@@ -179,7 +179,7 @@ TEST(the_link_of_a_job_ends_when_every_rank_has_closed_it)
 		}
 	pid_t guard = waitpid(-1, NULL, 0); /* nobody else ends before `over` */
 	CHECK(guard > 0 && guard != pid[0] && guard != pid[1]);
-	CHECK_IS(atomic_load(&shared->closed), 2);
+	CHECK_IS(atomic_load(&shared->closing), 2);
 	atomic_store(&shared->over, 1);
 	for (int r = 0; r < 2; r++) {
 		int status = -1;
@@ -198,7 +198,7 @@ static void one_dies(uint32_t rank)
 	int rc = tern_wait(t, &never, 1);
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "rank 2 is dead") != NULL);
-	meet(&shared->closed, RANKS - 1);
+	meet(&shared->closing, RANKS - 1);
 	CHECK_IS(tern_close(t), 0);
 }
 

@@ -35,13 +35,13 @@ static int typed_open(struct endpoint *e, void **state)
 	struct typed *y = memory_new(1, sizeof *y);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
 	if (y) {
+		y->e = e;
 		y->target = memory_new(e->t->size, sizeof *y->target);
 		y->outgoing = memory_new(TERN_BUF_SENDS_MAX, sizeof *y->outgoing);
 	}
 	if (!y || !y->target || !y->outgoing)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
 				 e->t->rank);
-	y->e = e;
 	y->generations = (uint32_t)wrap_first(32, 0);
 	y->sends = (uint32_t)wrap_first(32, 0);
 	layer_on(e, TYPED_LOOKUP, on_pool_lookup);
