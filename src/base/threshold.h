@@ -10,13 +10,12 @@
 #include <tern/tern.h>
 
 /* X(name, bytes, what happens up to there, or from there on) */
-#define CORE_THRESHOLDS(X)                                              \
-	X(LINE_BYTES, TERN_LINE_WORDS * 8, "words of one line")         \
-	X(WORDS_BYTES, TERN_WORDS_MAX * 8, "words of a message")        \
-	X(SHORT_ROOM, 2048, "an early packet is kept in a small place") \
-	X(PAYLOAD_BYTES, TERN_PAYLOAD_MAX, "payload of a short block")  \
-	X(PACKET_MOST, 16 << 10, "a packet of the simulated network")   \
-	X(REQUEST_BYTES, TERN_REQUEST_MAX, "payload of a message")      \
+#define CORE_THRESHOLDS(X)                                             \
+	X(LINE_BYTES, TERN_LINE_WORDS * 8, "words of one line")        \
+	X(WORDS_BYTES, TERN_WORDS_MAX * 8, "words of a message")       \
+	X(PAYLOAD_BYTES, TERN_PAYLOAD_MAX, "payload of a short block") \
+	X(PACKET_MOST, 16 << 10, "a packet of the simulated network")  \
+	X(REQUEST_BYTES, TERN_REQUEST_MAX, "payload of a message")     \
 	X(DATAGRAM_MAX, 60 << 10, "a datagram of any wire")
 
 #define THRESHOLD_NAME(name, bytes, what) name = (bytes),

@@ -13,15 +13,18 @@
 #include "endpoint/count.h"
 #include "endpoint/watched.h"
 
-static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_ALL_)
+static struct parcel parcel_of(unsigned id, unsigned n, TERN_ALL_)
 {
-	return (struct parcel){
-		.bits = TERN_HEAD_PAYLOAD | (uint64_t)id << TERN_ID_SHIFT | n,
-		.n = n,
-		.payload = b->data,
-		.len = len,
-		.word = { TERN_ALL_VALUES_ },
-	};
+	return (struct parcel){ .bits = (uint64_t)id << TERN_ID_SHIFT | n,
+				.n = n,
+				.word = { TERN_ALL_VALUES_ } };
+}
+
+static void parcel_has(struct parcel *p, struct block *b, size_t len)
+{
+	p->bits |= TERN_HEAD_PAYLOAD;
+	p->payload = b->data;
+	p->len = len;
 }
 
 /*
@@ -95,6 +98,23 @@ static int block_send(struct endpoint *e, struct block *b, const struct parcel *
 	return send_request(e, dst, p); /* there is room: it does not wait, nor fail */
 }
 
+/* Sends a copy of `data`. */
+static int block_copy(struct endpoint *e, uint32_t dst, struct parcel *p, const void *data,
+		      size_t len)
+{
+	struct block *b;
+	int rc = block_claim(e, dst, len, &b);
+	if (rc)
+		return rc;
+	if (len)
+		memcpy(block_bytes(b), data, len); /* cost: base write */
+	parcel_has(p, b, len);
+	rc = block_send(e, b, p);
+	if (rc)
+		block_set(b, BLOCK_FREE);
+	return rc;
+}
+
 enum { BLOCKS_AHEAD = 4 }; /* are on their way here: their receiver had them last */
 
 /*
@@ -143,21 +163,11 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	struct block *b;
 	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
 	if (!rc)
 		rc = payload_missing(data, id, len);
-	if (!rc)
-		rc = block_claim(e, dst, len, &b);
-	if (rc)
-		return rc;
-	if (len)
-		memcpy(block_bytes(b), data, len); /* cost: base write */
-	struct parcel p = parcel_of(id, n, b, len, TERN_ALL_VALUES_);
-	rc = block_send(e, b, &p);
-	if (rc)
-		block_set(b, BLOCK_FREE);
-	return rc;
+	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
+	return rc ? rc : block_copy(e, dst, &p, data, len);
 }
 
 /* More words than a line has come from nobody: whoever calls this counts them. */
@@ -220,7 +230,8 @@ int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 		rc = rules_send(e, b->peer, id, n, b->len);
 	if (rc)
 		return rc;
-	struct parcel p = parcel_of(id, n, b, b->len, TERN_ALL_VALUES_);
+	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
+	parcel_has(&p, b, b->len);
 	return block_send(e, b, &p);
 }
 
@@ -307,6 +318,16 @@ static int reply_send(struct endpoint *e, struct block *b, const struct parcel *
 	return rc;
 }
 
+/* Sends a copy of `data` in `b`. */
+static int reply_copy(struct endpoint *e, struct block *b, struct parcel *p, const void *data,
+		      size_t len)
+{
+	if (len)
+		memcpy(block_bytes(b), data, len); /* cost: base write */
+	parcel_has(p, b, len);
+	return reply_send(e, b, p);
+}
+
 static int item_refuses(const struct endpoint *e, const char *what)
 {
 	return error_set(-ENOTSUP,
@@ -321,11 +342,11 @@ static __attribute__((noinline)) int reply_long(struct endpoint *e, unsigned id,
 	if (e->item)
 		return item_refuses(e, "tern_reply_data()");
 	struct block *b = reply_large(e, len);
-	struct parcel p = parcel_of(id, n, b ? b : block_of(data), len, TERN_ALL_VALUES_);
-	if (!b)
-		return long_send(e, NULL, &p);
-	memcpy(block_bytes(b), data, len);
-	return reply_send(e, b, &p);
+	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
+	if (b)
+		return reply_copy(e, b, &p, data, len);
+	parcel_has(&p, block_of(data), len);
+	return long_send(e, NULL, &p);
 }
 
 int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
@@ -340,11 +361,8 @@ int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, uns
 	payload_forget_reply(e);
 	if (len > TERN_PAYLOAD_MAX)
 		return reply_long(e, id, data, n, len, TERN_ALL_VALUES_);
-	struct block *b = reply_block(e);
-	if (len)
-		memcpy(b->data, data, len); /* cost: base write */
-	struct parcel p = parcel_of(id, n, b, len, TERN_ALL_VALUES_);
-	return reply_send(e, b, &p);
+	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
+	return reply_copy(e, reply_block(e), &p, data, len);
 }
 
 int tern_reply_payload_(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
@@ -435,11 +453,9 @@ int tern_claim_shorten(tern *t, void *claimed, size_t len)
 /* The same bytes in a block that a short reply can have. */
 static int reply_moved(struct endpoint *e, struct block *from, struct parcel *p)
 {
-	struct block *b = reply_block(e);
-	memcpy(b->data, from->data, p->len);
-	p->payload = b->data;
+	int rc = reply_copy(e, reply_block(e), p, from->data, p->len);
 	block_set(from, BLOCK_FREE);
-	return reply_send(e, b, p);
+	return rc;
 }
 
 int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
@@ -453,7 +469,8 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 	if (!reply_claimed(e, b))
 		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
 				 claimed);
-	struct parcel p = parcel_of(id, n, b, e->reply.len, TERN_ALL_VALUES_);
+	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
+	parcel_has(&p, b, e->reply.len);
 	const struct net *net = e->site.peer[e->inlet->peer].net;
 	bool fresh = e->reply.block != NULL;
 	e->reply.block = NULL;
@@ -485,35 +502,19 @@ static struct parcel layer_parcel(unsigned id, unsigned n, const uint64_t *words
 	return p;
 }
 
-static void layer_payload(struct parcel *p, struct block *b, const void *data, size_t len)
-{
-	memcpy(b->data, data, len); /* cost: base write */
-	p->bits |= TERN_HEAD_PAYLOAD;
-	p->payload = b->data;
-	p->len = len;
-}
-
 int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
 		  unsigned n, const uint64_t *words)
 {
 	struct parcel p = layer_parcel(id, n, words);
-	struct block *b;
 	if (data && len - 1 < TERN_PAYLOAD_MAX && n <= TERN_LINE_WORDS && dst < e->t->reach &&
 	    payload_quick(e->t, dst, p.bits, data, len, p.word[0], p.word[1], p.word[2], p.word[3],
 			  p.word[4], p.word[5]))
 		return 0;
 	INSIDE struct scope scope = scope_open(e->t); /* some calls come from outside of one */
 	int rc = rules_program(e, "an operation that sends a request");
-	if (rc || !data)
-		return rc ? rc : send_request(e, dst, &p);
-	rc = block_claim(e, dst, len, &b);
 	if (rc)
 		return rc;
-	layer_payload(&p, b, data, len);
-	rc = block_send(e, b, &p);
-	if (rc)
-		block_set(b, BLOCK_FREE);
-	return rc;
+	return data ? block_copy(e, dst, &p, data, len) : send_request(e, dst, &p);
 }
 
 /*
@@ -543,7 +544,8 @@ int layer_reply_more(struct endpoint *e, uint32_t dst, unsigned id, const void *
 		b = more_block(e, dst);
 		if (!b)
 			return -EAGAIN;
-		layer_payload(&p, b, data, len);
+		memcpy(b->data, data, len); /* cost: base write */
+		parcel_has(&p, b, len);
 		block_set(b, BLOCK_SENT);
 	}
 	int rc = send_reply_to(e, dst, &p);
@@ -587,9 +589,5 @@ int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, u
 	if (TERN_UNLIKELY(e->inlet && e->inlet->kind == TERN_KIND_REPLY))
 		return -EBADMSG;
 	payload_forget_reply(e);
-	if (!data)
-		return send_reply(e, &p);
-	struct block *b = reply_block(e);
-	layer_payload(&p, b, data, len);
-	return reply_send(e, b, &p);
+	return data ? reply_copy(e, reply_block(e), &p, data, len) : send_reply(e, &p);
 }

@@ -107,7 +107,7 @@ TEST(an_early_packet_that_is_longer_than_the_last_in_its_place_is_kept_whole)
 	struct order *o = order_of(end[1].path);
 	static unsigned char bytes[DATAGRAM_MAX];
 	uint32_t number = 1;
-	size_t len[] = { 100, SHORT_ROOM + 1, 60, DATAGRAM_MAX - 4 };
+	size_t len[] = { 100, 2049, 60, DATAGRAM_MAX - 4 };
 	for (unsigned i = 0; i < 4; i++) { /* each a lap of places later, so in the same place */
 		memcpy(bytes, &number, 4);
 		memset(bytes + 4, (int)i + 1, sizeof bytes - 4);

@@ -17,7 +17,6 @@ static void early_free(struct order *o, struct early *e)
 		return;
 	memory_free(e->bytes);
 	e->bytes = NULL;
-	e->room = 0;
 	o->kept--;
 }
 
@@ -51,21 +50,6 @@ static void order_release(struct path *p, unsigned level)
 	}
 }
 
-/* Most are as short as an Ethernet packet, and then so is what is kept for them. */
-static bool early_room(struct order *o, struct early *e, size_t len)
-{
-	size_t room = len <= SHORT_ROOM ? SHORT_ROOM : DATAGRAM_MAX;
-	if (len <= e->room)
-		return true;
-	early_free(o, e);
-	e->bytes = memory_new(1, room);
-	if (!e->bytes)
-		return false;
-	e->room = room;
-	o->kept++;
-	return true;
-}
-
 /*
  * A copy of one that came early. What is behind it in the batch is worth more than this packet is
  * worth waiting for.
@@ -75,8 +59,12 @@ static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 	struct early *e = &order_of(p)->held[number % ORDER_HELD];
 	if (e->here)
 		return true; /* it has come already */
-	if (!early_room(order_of(p), e, a->len))
-		return false;
+	if (!e->bytes) { /* room for any: pages that a short one does not write take no memory */
+		e->bytes = memory_new(1, DATAGRAM_MAX);
+		if (!e->bytes)
+			return false;
+		order_of(p)->kept++;
+	}
 	e->here = true;
 	if (a->len)
 		memcpy(e->bytes, a->at, a->len);

@@ -12,7 +12,7 @@ enum {
 
 struct early {
 	unsigned char *bytes; /* kept for the next; NULL before the first */
-	size_t room, len;
+	size_t len;
 	bool here;
 };
 
