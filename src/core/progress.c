@@ -215,25 +215,28 @@ static bool progress_linger(struct endpoint *e)
 	return false;
 }
 
-static bool progress_arm(struct endpoint *e)
-{
-	struct sleep *s = &e->owner.progress->sleep;
-	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_PROGRESS,
-			     .wake = e->owner.progress->wake < 0 ? NULL
-								 : &e->owner.progress->wake };
-	bool armed = endpoint_arm(e, s);
-	if (!armed)
-		endpoint_disarm(e);
-	e->site.peek = &e->site.bell;
-	return armed;
-}
-
 static void progress_disarm(struct endpoint *e)
 {
 	if (e->owner.serves)
 		net_disarm(e->net[e->nets - 1]);
 	else
 		endpoint_disarm(e);
+}
+
+static bool progress_arm(struct endpoint *e)
+{
+	struct net *asking = e->net[e->nets - 1];
+	struct progress *a = e->owner.progress;
+	a->sleep = (struct sleep){ .says = BELL_ASLEEP | BELL_PROGRESS,
+				   .serving = e->owner.serves,
+				   .wake = a->wake < 0 ? NULL : &a->wake };
+	bool armed =
+		e->owner.serves ? asking->ops->arm(asking, &a->sleep) : endpoint_arm(e, &a->sleep);
+	if (!armed)
+		progress_disarm(e);
+	else if (!e->owner.serves)
+		e->site.peek = &e->site.bell;
+	return armed;
 }
 
 static bool progress_claim(struct endpoint *e)
@@ -295,17 +298,6 @@ static void progress_serve(struct endpoint *e)
 
 /* -- Serving memory messages alone ---------------------------------------------------------- */
 
-static bool serve_arm(struct endpoint *e)
-{
-	struct net *net = e->net[e->nets - 1];
-	struct sleep *s = &e->owner.progress->sleep;
-	*s = (struct sleep){ .serving = true, .wake = &e->owner.progress->wake };
-	bool armed = net->ops->arm(net, s);
-	if (!armed)
-		net_disarm(net);
-	return armed;
-}
-
 /* As progress_serve(). Arming looks at the network once more: what that brought is served first. */
 static void serve_memory(struct endpoint *e)
 {
@@ -314,9 +306,9 @@ static void serve_memory(struct endpoint *e)
 			e->owner.progress->nap = NAP_LEAST_NS;
 			continue;
 		}
-		bool armed = serve_arm(e);
+		bool armed = progress_arm(e);
 		if (served_poll(e, false)) {
-			net_disarm(e->net[e->nets - 1]);
+			progress_disarm(e);
 			continue;
 		}
 		if (!armed) {
