@@ -128,7 +128,7 @@ struct tern {
 	const void *heaps; /* what the memory layer knows of them, one entry a rank */
 	uint8_t known[TERN_HANDLER_SLOTS]; /* 1 where a handler is registered */
 	tern_handler *handler[TERN_HANDLER_SLOTS];
-	struct tern_lane lane[]; /* request lanes, one a rank */
+	struct tern_lane lane[]; /* request lanes: one a rank, then one a worker */
 };
 #ifdef __cplusplus
 #pragma GCC diagnostic pop

@@ -97,6 +97,13 @@ int tern_close(tern *t);
 int tern_worker_open(tern *t, tern **worker);
 
 /*
+ * The number that names the worker where a request names a rank, at every rank and worker of the
+ * job: requests to it are handled by the worker's thread. Of an endpoint of a rank, and where a
+ * worker is that endpoint itself, it is the rank. UINT32_MAX for NULL. See tern_worker_open(3).
+ */
+uint32_t tern_worker_id(const tern *worker);
+
+/*
  * Ends the whole job with `status`, 0 to 255, without closing anything: the launcher ends the other
  * ranks and returns it. Says so on standard error unless it is 0. From everywhere. Returns only if
  * refused: -EINVAL for another status, -EPERM in a child of fork().

@@ -37,6 +37,8 @@ public:
 	explicit operator bool() const { return t_ != nullptr; }
 	uint32_t rank() const { return tern_rank(t_); }
 	uint32_t size() const { return tern_size(t_); }
+	/* What names this worker as the target of a request; of an endpoint of a rank, the rank. */
+	uint32_t worker_id() const { return tern_worker_id(t_); }
 	uint32_t machines() const { return tern_machines(t_); }
 	uint32_t machine(uint32_t rank) const { return tern_machine(t_, rank); }
 	bool near_is(uint32_t rank) const { return tern_near_is(t_, rank) != 0; }

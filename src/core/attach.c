@@ -409,7 +409,7 @@ static unsigned group_each(struct group *g, struct endpoint *e, bool nobodys, ea
 	}
 	for (struct endpoint *w = atomic_load_explicit(&g->workers, memory_order_acquire); w;
 	     w = w->next_worker)
-		sum += borrow_each(w, false, fn, arg);
+		sum += w != e && attach_is_own(w) ? fn(w, arg) : borrow_each(w, false, fn, arg);
 	return sum;
 }
 

@@ -6,11 +6,13 @@
 #include "endpoint/misuse.h"
 
 /* -- rules.c: each returns 0, or a code with a sentence that names rule, handler and rank -- */
+enum { RULES_WORKER = 1 }; /* from rules_send() and rules_target(): `dst` is the id of a worker */
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len);
 int rules_reply_to(struct endpoint *e, uint32_t dst, unsigned id, unsigned n);
 int rules_post(struct endpoint *e, uint32_t dst, unsigned id, unsigned n); /* in handlers, too */
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len);
 int rules_destination(struct endpoint *e, uint32_t dst);
+int rules_target(struct endpoint *e, uint32_t dst);
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
 int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
 /* The same of what a deferred function may not call either. */
@@ -149,7 +151,20 @@ int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_);
 int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
 			 TERN_ALL_);
 
+/* -- target.c: requests to workers, by their ids; as their counterparts for ranks -- */
+int target_request(struct endpoint *e, uint32_t worker, const struct parcel *p);
+int target_data(struct endpoint *e, uint32_t worker, unsigned id, const void *data, unsigned n,
+		size_t len, TERN_ALL_);
+int target_claim(struct endpoint *e, uint32_t worker, size_t len, struct block **out);
+int target_commit(struct endpoint *e, struct block *b, const struct parcel *p);
+
+/* -- payload.c: a block for a request to a member that is connected -- */
+int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out);
+int payload_missing(const void *data, unsigned id, size_t len); /* -EINVAL for bytes at NULL */
+
 /* -- send.c -- */
+/* Into the lane of a member, which has room. */
+void send_member(struct endpoint *e, uint32_t member, const struct parcel *p);
 /* 0 if `dst` can be sent to, after connecting if need be; else why not. */
 int send_reachable(struct endpoint *e, uint32_t dst);
 

@@ -64,24 +64,37 @@ void lost_drain_begin(struct endpoint *e, uint32_t rank)
 	e->work |= 1u << LAYERS_DRAINING;
 }
 
-/* What a lost rank's worker held is ours again, and its last requests need no reply. */
+/*
+ * Nothing is sent to it any more. What it held is ours again, once its last replies are read: some
+ * name our own blocks. It may have died before it knocked for them.
+ */
+static void lost_end(struct endpoint *e, uint32_t member)
+{
+	struct peer *p = &e->site.peer[member];
+	lane_shut(&e->t->lane[member]);
+	if (p->replies.base && inlet_has(&p->replies))
+		pollset_add(&e->site, &p->replies);
+	else
+		p->net->ops->reclaim(p->net, member);
+}
+
 static unsigned lost_worker(struct endpoint *e, uint32_t member)
 {
 	struct peer *p = &e->site.peer[member];
 	if (!p->net)
-		return 0; /* it never sent here */
+		return 0; /* nothing went either way */
 	p->lost = true;
-	p->net->ops->reclaim(p->net, member);
+	lost_end(e, member);
 	return 0;
 }
 
-/* Workers of `rank` that may have sent here: the sum of fn over them. Workers have none. */
+/* Workers of `rank`: the sum of fn over them. */
 static unsigned lost_workers(struct endpoint *e, uint32_t rank,
 			     unsigned (*fn)(struct endpoint *e, uint32_t member))
 {
 	const struct job *j = &e->group->job;
 	unsigned sum = 0;
-	for (uint32_t m = j->size; !e->main && m < job_members(j); m++)
+	for (uint32_t m = j->size; m < job_members(j); m++)
 		if (job_member_rank(j, m) == rank)
 			sum += fn(e, m);
 	return sum;
@@ -98,15 +111,7 @@ void lost_find(struct endpoint *e)
 			lost_drain_begin(e, r);
 			lost_tell_later(e);
 		}
-		lane_shut(&e->t->lane[r]);
-		/*
-		 * What it held is ours again, once its last replies are read: some name our own
-		 * blocks. It may have died before it knocked for them.
-		 */
-		if (p->replies.base && inlet_has(&p->replies))
-			pollset_add(&e->site, &p->replies);
-		else
-			p->net->ops->reclaim(p->net, r);
+		lost_end(e, r);
 		lost_workers(e, r, lost_worker);
 	}
 }
@@ -132,7 +137,9 @@ static bool inlet_drains(struct endpoint *e, struct tern_inlet *in)
 
 static unsigned worker_drains(struct endpoint *e, uint32_t member)
 {
-	return inlet_drains(e, &e->site.peer[member].requests);
+	struct peer *p = &e->site.peer[member];
+	bool requests = inlet_drains(e, &p->requests), replies = inlet_drains(e, &p->replies);
+	return requests || replies;
 }
 
 /* One look at what a lost rank had sent. True if that was nothing. */

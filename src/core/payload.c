@@ -66,7 +66,7 @@ static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block
 	return rc;
 }
 
-static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
+int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
 	struct block *b;
 	int rc = send_reachable(e, dst);
@@ -147,7 +147,7 @@ payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len
 	return true;
 }
 
-static int payload_missing(const void *data, unsigned id, size_t len)
+int payload_missing(const void *data, unsigned id, size_t len)
 {
 	if (TERN_LIKELY(data || !len))
 		return 0;
@@ -164,6 +164,8 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
+	if (TERN_UNLIKELY(rc > 0))
+		return target_data(e, dst, id, data, n, len, TERN_ALL_VALUES_);
 	if (!rc)
 		rc = payload_missing(data, id, len);
 	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
@@ -187,12 +189,14 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 	struct endpoint *e = t->own;
 	int rc = rules_program(e, "tern_claim()");
 	if (!rc)
-		rc = rules_destination(e, dst);
-	if (!rc && len > TERN_REQUEST_MAX)
+		rc = rules_target(e, dst);
+	if (rc >= 0 && len > TERN_REQUEST_MAX)
 		rc = error_set(-EMSGSIZE,
 			       "%zu bytes were claimed for rank %u; a request carries at most %d",
 			       len, dst, TERN_REQUEST_MAX);
-	return rc ? rc : block_claim(e, dst, len, out);
+	if (rc)
+		return rc < 0 ? rc : target_claim(e, dst, len, out);
+	return block_claim(e, dst, len, out);
 }
 
 int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed)
@@ -228,11 +232,11 @@ int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 	int rc = claim_find(e, claimed, &b);
 	if (!rc)
 		rc = rules_send(e, b->peer, id, n, b->len);
-	if (rc)
+	if (rc < 0)
 		return rc;
 	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
 	parcel_has(&p, b, b->len);
-	return block_send(e, b, &p);
+	return rc ? target_commit(e, b, &p) : block_send(e, b, &p);
 }
 
 int tern_commit_words_(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)

@@ -43,8 +43,8 @@ static void wait_show(struct endpoint *e, struct wait *w, bool asleep)
 	uint64_t set[PULSE_SET] = { 0 };
 	if (w->awaits)
 		w->awaits(e, w, set);
-	wait_words(w, text, sizeof text);
-	pulse_wait(e->pulse, text, w->whom, w->awaits ? set : NULL, w->since, asleep);
+	wait_words(e, w, text, sizeof text);
+	pulse_wait(e->pulse, text, wait_rank(e, w), w->awaits ? set : NULL, w->since, asleep);
 }
 
 /* Yields for `ns` 0, naps, or sleeps on `s`. Nothing of the endpoint is touched meanwhile. */

@@ -141,14 +141,35 @@ int rules_destination(struct endpoint *e, uint32_t dst)
 			   e->t->size - 1);
 }
 
+int rules_target(struct endpoint *e, uint32_t dst)
+{
+	int rc = rules_forked(e);
+	if (rc || dst < e->t->size)
+		return rc;
+	return job_target(&e->group->job, dst) < UINT32_MAX ? RULES_WORKER
+							    : rules_destination(e, dst);
+}
+
+/* Not a rank. */
+static __attribute__((noinline)) int rules_worker(struct endpoint *e, uint32_t dst, unsigned id,
+						  unsigned n, size_t len)
+{
+	const struct job *j = &e->group->job;
+	uint32_t member = job_target(j, dst);
+	if (member == UINT32_MAX)
+		return rule_broken(RULE_RANK,
+				   "a request to handler %u of rank %u was asked for; "
+				   "this job has ranks 0 to %u",
+				   id, dst, e->t->size - 1);
+	int rc = rules_message(e, job_member_rank(j, member), id, n, len, false);
+	return rc ? rc : RULES_WORKER;
+}
+
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len)
 {
 	int rc = rules_program(e, "a request");
 	if (!rc && dst >= e->t->size)
-		rc = rule_broken(RULE_RANK,
-				 "a request to handler %u of rank %u was asked for; "
-				 "this job has ranks 0 to %u",
-				 id, dst, e->t->size - 1);
+		return rules_worker(e, dst, id, n, len);
 	return rc ? rc : rules_message(e, dst, id, n, len, false);
 }
 

@@ -35,6 +35,11 @@ static void send_put(struct endpoint *e, struct tern_lane *lane, const struct pa
 		send_knock(e, lane);
 }
 
+void send_member(struct endpoint *e, uint32_t member, const struct parcel *p)
+{
+	send_put(e, &e->t->lane[member], p);
+}
+
 int send_reachable(struct endpoint *e, uint32_t dst)
 {
 	struct peer *p = &e->site.peer[dst];
@@ -63,7 +68,7 @@ int send_room(struct endpoint *e, uint32_t dst)
 			return error_set(
 				-EAGAIN,
 				"the ring to rank %u is full, and under a hold nothing is served",
-				dst);
+				job_member_rank(&e->group->job, dst));
 		lost_look(e); /* it may have left without a word, having never heard our knock */
 		stall_begin(e, &stall);
 		wait_step(e, &l);
@@ -130,11 +135,11 @@ static int request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_ALL
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, 0);
-	if (rc)
-		return rc;
 	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n,
 			    .n = n,
 			    .word = { TERN_ALL_VALUES_ } };
+	if (TERN_UNLIKELY(rc != 0))
+		return rc < 0 ? rc : target_request(e, dst, &p);
 	return send_request(e, dst, &p);
 }
 

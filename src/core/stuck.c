@@ -13,14 +13,19 @@ enum {
 	STUCK_NAMED = 8, /* ranks, before they are only counted */
 };
 
-void wait_words(const struct wait *w, char *text, size_t room)
+uint32_t wait_rank(const struct endpoint *e, const struct wait *w)
+{
+	return w->whom ? job_member_rank(&e->group->job, w->whom - 1) + 1 : 0;
+}
+
+void wait_words(const struct endpoint *e, const struct wait *w, char *text, size_t room)
 {
 	char id[24] = "", whom[32] = "";
 	if (w->has_id)
 		snprintf(id, sizeof id, " %#llx", (unsigned long long)w->id);
 	if (w->way)
 		snprintf(whom, sizeof whom, w->whom ? " %s rank %u" : " %s any rank", w->way,
-			 w->whom - 1);
+			 wait_rank(e, w) - 1);
 	snprintf(text, room, "%s%s%s%s%s", w->call ? w->call : "a call", id, whom,
 		 w->lack ? ": " : "", w->lack ? w->lack : "");
 }
@@ -68,7 +73,7 @@ void stuck_report(struct endpoint *e, struct wait *w, uint64_t ns)
 	if (!e->waiting.stuck_ns || w->told || ns < e->waiting.stuck_ns)
 		return;
 	w->told = true;
-	wait_words(w, call, sizeof call);
+	wait_words(e, w, call, sizeof call);
 	if (strcmp(call, "tern_barrier") == 0)
 		absent_text(e, call, absent, sizeof absent);
 	error_warn("rank %u has waited for %llu s in %s%s; `tern why` shows the other ranks",

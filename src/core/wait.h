@@ -148,7 +148,8 @@ void siblings_disarm(struct endpoint *e);
 
 /* -- stuck.c: a wait in words -- */
 /* "tern_recv 0x7 from rank 2": the call, and the rank if one is meant. */
-void wait_words(const struct wait *w, char *text, size_t room);
+void wait_words(const struct endpoint *e, const struct wait *w, char *text, size_t room);
+uint32_t wait_rank(const struct endpoint *e, const struct wait *w); /* whom, plus 1; or 0 */
 /*
  * Once in a wait, when it has lasted TERN_STUCK: says on standard error in which call the rank
  * waits, for whom, and what is under way. `ns`: how long it has lasted.

@@ -92,8 +92,10 @@ struct endpoint {
 	struct endpoint *main;
 	struct endpoint *next_worker; /* of the group */
 	bool parked;                  /* closed, and ready to be opened again */
-	uint8_t *owes;  /* [rank]: replies to the worker that was closed may still come */
-	uint32_t asked; /* ranks below this were asked for the last of them */
+	uint32_t id;                  /* by which requests name it; kept while it is parked */
+	/* [member]: replies to the worker that was closed may still come; then its number. */
+	uint32_t *owes;
+	uint32_t asked; /* members below this were asked for the last of them */
 	/* Workers that are this endpoint itself, because its network has no lanes for them. */
 	_Atomic uint32_t aliases;
 

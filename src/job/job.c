@@ -53,7 +53,7 @@ static void front_lay_out(struct job *j)
 	j->head = front_take(j, &at, sizeof *j->head);
 	j->rank = front_take(j, &at, j->size * sizeof *j->rank);
 	j->heed = front_take(j, &at, members * j->heed_row);
-	j->begun = front_take(j, &at, j->size * j->heed_row);
+	j->begun = front_take(j, &at, members * j->heed_row);
 	j->knocker = front_take(j, &at, members * j->knocker_row * sizeof *j->knocker);
 	j->owner = front_take(j, &at, j->seats * sizeof *j->owner);
 	j->spanned = front_take(j, &at, members);
@@ -81,12 +81,12 @@ static void job_lay_out(struct job *j, uint64_t heap)
 	j->large_at = j->seat_at + j->seats * j->seat_bytes;
 	j->stats_at = j->large_at + members * TERN_POOL_BLOCKS * j->large_bytes;
 	j->spare_at = j->stats_at + size * j->stats_bytes;
-	j->span_at = j->spare_at + size * j->spare_bytes;
+	j->span_at = j->spare_at + members * j->spare_bytes;
 	j->outbox_at = j->span_at + members * j->span_bytes;
 	j->region_at = j->outbox_at + size * j->outbox_bytes;
 	j->pair_at = round_up(j->region_at + size * JOB_REGION_BYTES, HUGE_PAGE);
-	j->talk_at = j->pair_at + pair_area(j->size, (uint32_t)members);
-	j->heap_at = j->talk_at + talk_area(j->size, (uint32_t)members);
+	j->talk_at = j->pair_at + pair_area((uint32_t)members);
+	j->heap_at = j->talk_at + talk_area((uint32_t)members);
 	j->bytes = j->heap_at + size * j->heap_bytes;
 }
 
@@ -376,9 +376,9 @@ void job_needs(uint32_t size, struct job_needs *needs)
 	needs->all_pairs = needs->few_words + pools + pairs * j.talk_bytes;
 }
 
-size_t job_spare_at(const struct job *j, uint32_t rank)
+size_t job_spare_at(const struct job *j, uint32_t member)
 {
-	return j->spare_at + rank * j->spare_bytes;
+	return j->spare_at + member * j->spare_bytes;
 }
 
 size_t job_region_at(const struct job *j, uint32_t rank)

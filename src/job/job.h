@@ -128,6 +128,8 @@ struct job_rank {
 	_Atomic uint32_t notice;
 	/* What its machine said of it: session << 8 | state; nothing of a rank that is here. */
 	_Atomic uint64_t told;
+	/* The member of a worker that it writes a request for now, or 0: see core/target.c. */
+	_Atomic uint32_t sending;
 	/* Bytes that others have stored here and nobody has taken off. */
 	_Alignas(64) _Atomic uint64_t stored;
 	_Alignas(64) _Atomic uint32_t regions[JOB_REGION_CLASSES]; /* that may be touched */
@@ -164,10 +166,16 @@ struct job_name {
  * are counted by members.
  */
 enum { JOB_SEATS_MAX = 1024, JOB_MEMBERS_MAX = TERN_RANKS_MAX + JOB_SEATS_MAX };
+
+/* Where ids of workers begin: above all ranks. Below this bit are a generation and the seat. */
+#define JOB_WORKER (UINT32_C(1) << 31)
+
 struct job_seat {
 	_Alignas(64) _Atomic uint64_t bell;
 	struct pulse pulse;
-	_Atomic uint32_t open; /* for tools: 0 before it is opened, and while it is parked */
+	/* By which requests name the worker: a new one each time that it is opened; 0: closed. */
+	_Atomic uint32_t id;
+	_Atomic uint32_t sending; /* as in job_rank */
 };
 
 /*
@@ -362,10 +370,15 @@ void job_ring_all(struct job *j);
  */
 int job_seat_take(struct job *j, uint32_t rank, uint32_t *member);
 struct job_seat *job_seat(const struct job *j, uint32_t member);
+/* The member that `id` names, which is a rank or was a worker's once; UINT32_MAX if it is none. */
+uint32_t job_target(const struct job *j, uint32_t id);
+/* The next id of the worker in that seat. */
+uint32_t job_worker_id(const struct job *j, uint32_t member, uint32_t before);
 /* The rank of a member: itself, or that of the worker. */
 uint32_t job_member_rank(const struct job *j, uint32_t member);
 _Atomic uint64_t *job_bell(const struct job *j, uint32_t member);
 struct pulse *job_pulse(const struct job *j, uint32_t member);
+_Atomic uint32_t *job_sending(const struct job *j, uint32_t member);
 /* Ranks, and the seats that have been taken. */
 static inline uint32_t job_members(const struct job *j)
 {
@@ -397,10 +410,10 @@ size_t job_pair_at(const struct job *j, uint32_t a, uint32_t b);
 int job_pair_commit(struct job *j, uint32_t a, uint32_t b, const char *what);
 size_t job_small_at(const struct job *j, uint32_t from, uint32_t to); /* struct small_talk */
 size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);  /* struct large_talk */
-size_t pair_area(uint32_t size, uint32_t members); /* bytes that all pages and all talks span */
-size_t talk_area(uint32_t size, uint32_t members);
+size_t pair_area(uint32_t members); /* bytes that all pages and all talks span */
+size_t talk_area(uint32_t members);
 
-size_t job_spare_at(const struct job *j, uint32_t rank);
+size_t job_spare_at(const struct job *j, uint32_t member);
 size_t job_heap_at(const struct job *j, uint32_t rank);
 size_t job_region_at(const struct job *j, uint32_t rank); /* the first of them */
 size_t job_pool_at(const struct job *j, uint32_t rank);

@@ -41,14 +41,14 @@ static size_t tile_place(const struct tile *t, uint32_t columns, uint32_t row, u
 	return tile * TILE + place * t->unit;
 }
 
-size_t pair_area(uint32_t size, uint32_t members)
+size_t pair_area(uint32_t members)
 {
-	return tiles_of(size, pair_tile.rows) * tiles_of(members, pair_tile.columns) * TILE;
+	return tiles_of(members, pair_tile.rows) * tiles_of(members, pair_tile.columns) * TILE;
 }
 
-size_t talk_area(uint32_t size, uint32_t members)
+size_t talk_area(uint32_t members)
 {
-	return tiles_of(members, talk_tile.rows) * tiles_of(size, talk_tile.columns) * TILE;
+	return tiles_of(members, talk_tile.rows) * tiles_of(members, talk_tile.columns) * TILE;
 }
 
 size_t job_pair_at(const struct job *j, uint32_t a, uint32_t b)
@@ -64,7 +64,7 @@ size_t job_small_at(const struct job *j, uint32_t from, uint32_t to)
 
 size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to)
 {
-	return j->talk_at + tile_place(&talk_tile, j->size, from, to);
+	return j->talk_at + tile_place(&talk_tile, j->size + j->seats, from, to);
 }
 
 /* Both sides may come at once. Then both commit the page, and one of them counts it. */

@@ -32,6 +32,29 @@ struct pulse *job_pulse(const struct job *j, uint32_t member)
 	return member < j->size ? &j->pulse[member] : &job_seat(j, member)->pulse;
 }
 
+_Atomic uint32_t *job_sending(const struct job *j, uint32_t member)
+{
+	return member < j->size ? &j->rank[member].sending : &job_seat(j, member)->sending;
+}
+
+uint32_t job_target(const struct job *j, uint32_t id)
+{
+	uint32_t seat = id % JOB_SEATS_MAX;
+	if (id < j->size)
+		return id;
+	bool taken = id >= JOB_WORKER && seat < j->seats && atomic_load(&j->owner[seat]);
+	return taken ? j->size + seat : UINT32_MAX;
+}
+
+/* Generations go round after two million; UINT32_MAX is nobody's. */
+uint32_t job_worker_id(const struct job *j, uint32_t member, uint32_t before)
+{
+	uint32_t next = (before | JOB_WORKER) + JOB_SEATS_MAX;
+	if (next < JOB_WORKER || next >= UINT32_MAX - JOB_SEATS_MAX)
+		next = JOB_WORKER;
+	return next / JOB_SEATS_MAX * JOB_SEATS_MAX + (member - j->size);
+}
+
 /* Whoever rings all bells looks at the seats below `seats_used` that have an owner. */
 static void seats_raise(struct job *j, uint32_t used)
 {

@@ -7,13 +7,15 @@
 #include "base/world.h"
 #include "net/talk.h"
 
-void talk_ask(struct site *site, const struct rings *k, uint32_t rank, _Atomic uint8_t *heed)
+void talk_ask(struct site *site, const struct rings *k, uint32_t member, uint32_t rank,
+	      _Atomic uint8_t *heed)
 {
-	struct tern_inlet *in = &site->peer[rank].replies;
-	lane_open(&site->lane[rank], k->requests.lines, k->requests.leaf_lines, k->requests.freed,
-		  heed, site->rank, rank);
+	struct tern_inlet *in = &site->peer[member].replies;
+	lane_open(&site->lane[member], k->requests.lines, k->requests.leaf_lines, k->requests.freed,
+		  heed, site->rank, member);
 	inlet_open(in, k->replies.lines, k->replies.leaf_lines, k->replies.freed, rank,
 		   TERN_KIND_REPLY);
+	in->peer = member;
 	in->answer = site->refuse;
 }
 

@@ -198,8 +198,8 @@ struct block_range {
 };
 
 /*
- * One other rank, this one, or a worker that sends to this one, as an endpoint sees it; the network
- * that reaches it fills it.
+ * One other rank, this one, or a worker, as an endpoint sees it; the network that reaches it fills
+ * it.
  */
 struct peer {
 	struct tern_lane answer;    /* replies to it */
@@ -238,8 +238,8 @@ enum fetch {
 struct site {
 	uint32_t rank, size;
 	uint32_t member; /* its place in the job's memory: the rank, or the seat of a worker */
-	struct tern_lane *lane;   /* request lanes, one a rank */
-	struct peer *peer;        /* one a rank; at a rank also one a seat */
+	struct tern_lane *lane;   /* request lanes, one a rank and one a seat */
+	struct peer *peer;        /* likewise */
 	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
 	struct tern_inlet bell;   /* always in the poll set, and its beginning */
 	uint32_t pollset;         /* inlets in it, the bell not counted */
@@ -368,8 +368,9 @@ void pollset_remove(struct site *site, struct tern_inlet *in);
 
 /* Opens both ends that a requester has of a talk, or both that a server has. */
 struct rings;
-void talk_ask(struct site *site, const struct rings *k, uint32_t rank, _Atomic uint8_t *heed);
-/* `member` asks, on behalf of `rank`. The network gives the peer a reserve. */
+/* The other one is `member`, on behalf of `rank`. The network gives whom it serves a reserve. */
+void talk_ask(struct site *site, const struct rings *k, uint32_t member, uint32_t rank,
+	      _Atomic uint8_t *heed);
 void talk_serve(struct site *site, const struct rings *k, uint32_t member, uint32_t rank,
 		_Atomic uint8_t *heed);
 

@@ -54,7 +54,7 @@ struct endpoint *endpoint_new(uint32_t rank, uint32_t size, uint32_t member, uin
 	struct endpoint *e = aligned_zero(sizeof *e);
 	if (!e)
 		return NULL;
-	e->t = aligned_zero(sizeof *e->t + size * sizeof(struct tern_lane));
+	e->t = aligned_zero(sizeof *e->t + peers * sizeof(struct tern_lane));
 	e->site.peer = aligned_zero(peers * sizeof(struct peer));
 	if (!e->t || !e->site.peer) {
 		endpoint_free(e);
@@ -66,8 +66,8 @@ struct endpoint *endpoint_new(uint32_t rank, uint32_t size, uint32_t member, uin
 	e->site.member = member;
 	e->site.lane = e->t->lane;
 	e->site.refuse = &e->refuse;
-	for (uint32_t r = 0; r < size; r++)
-		e->t->lane[r].peer = r; /* known before it is connected */
+	for (uint32_t r = 0; r < peers; r++)
+		e->t->lane[r].peer = (uint16_t)r; /* known before it is connected */
 	e->world = world_used();
 	return e;
 }

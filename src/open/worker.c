@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Workers: endpoints for threads of a rank. A worker has a seat in the job's memory and lanes to
- * every rank from there, so its thread sends without a lock. Its requests say that they are from
- * the rank; their replies come back through its own rings, and its own polls handle them. Nobody
- * sends a request to a worker.
+ * every member from there, so its thread sends without a lock. Its requests say that they are from
+ * the rank; their replies come back through its own rings, and its own polls handle them. Requests
+ * to a worker come the same way, from whoever was told its id (core/target.c).
  *
  * The rings behind a seat have readers until the session ends, so a worker that is closed is
  * parked with its lanes as they stand. Its rank opens it again when no reply to the one before can
- * come any more: every rank that it sent to is asked for one more reply, which is the last.
+ * come any more: whoever it sent to is asked for one more reply, which is the last. What others
+ * sent to it is dropped by the close, which gives them their blocks back.
  */
 #include "open/worker.h"
 
@@ -53,7 +54,8 @@ static void on_dropped(tern *t, const tern_msg *m)
 
 static void on_last_answer(tern *t, const tern_msg *m)
 {
-	t->own->owes[tern_msg_src(m)] = 0;
+	(void)m;
+	t->own->owes[t->own->inlet->peer] = 0;
 }
 
 static void handlers_drop(struct endpoint *w)
@@ -89,42 +91,90 @@ static void worker_empty(struct endpoint *w)
 	w->work &= 1u << LAYERS_DRAINING;
 }
 
-/* Asks for a reply behind the last ones, as far as there is room. */
+/* Entries of `owes`. */
+static uint32_t worker_peers(const struct endpoint *w)
+{
+	return w->t->size + w->group->job.seats;
+}
+
+/* The number by which a request names the member now; 0: it is a worker that is closed. */
+static uint32_t member_number(const struct endpoint *w, uint32_t member)
+{
+	const struct job *j = &w->group->job;
+	return member < j->size ? member : atomic_load(&job_seat(j, member)->id);
+}
+
+/*
+ * Asks for a reply behind the last ones, as far as there is room. A worker that is closed replies
+ * no more. The one that is next in its seat may get the question, and answer.
+ */
 static void worker_ask(struct endpoint *w)
 {
-	for (; w->asked < w->t->size; w->asked++) {
-		uint32_t r = w->asked;
-		if (!w->t->lane[r].base || w->site.peer[r].lost)
+	for (; w->asked < worker_peers(w); w->asked++) {
+		uint32_t m = w->asked;
+		if (!w->t->lane[m].base || w->site.peer[m].lost)
 			continue;
+		uint32_t number = member_number(w, m);
 		library_hold(w); /* so that nothing waits */
-		int rc = layer_request(w, r, CORE_ASK, NULL, 0, 0, NULL);
+		int rc = layer_request(w, m, CORE_ASK, NULL, 0, 0, NULL);
 		library_release(w);
 		if (rc == -EAGAIN)
 			return;
-		w->owes[r] = rc == 0;
+		w->owes[m] = rc == 0 ? number + 1 : 0;
 	}
 }
 
 static bool worker_settled(struct endpoint *w)
 {
-	if (w->asked < w->t->size)
+	if (w->asked < worker_peers(w))
 		return false;
-	for (uint32_t r = 0; r < w->t->size; r++)
-		if (w->owes[r] && !w->site.peer[r].lost)
+	for (uint32_t m = 0; m < worker_peers(w); m++)
+		if (w->owes[m] && !w->site.peer[m].lost && w->owes[m] == member_number(w, m) + 1)
 			return false;
 	return true;
 }
 
+/* Nobody writes a request for it any more; see core/target.c. A rank that died writes none. */
+static void worker_unname(struct endpoint *w)
+{
+	const struct job *j = &w->group->job;
+	atomic_store(&job_seat(j, w->site.member)->id, 0);
+	for (uint32_t m = 0; m < job_members(j); m++) {
+		uint32_t rank = job_member_rank(j, m);
+		if (rank >= j->size)
+			continue; /* nobody has taken the seat yet */
+		while (atomic_load(job_sending(j, m)) == w->site.member &&
+		       job_rank_state(j, rank) == RANK_OPEN)
+			w->world->yield();
+	}
+}
+
+/*
+ * With handlers that drop: their gates are open, since nothing is answered. So whatever was sent is
+ * taken in, and the blocks of its payloads are their senders' again.
+ */
+static void worker_drop(struct endpoint *w)
+{
+	w->net[0]->ops->answer(w->net[0]); /* whoever knocked */
+	for (uint32_t m = 0; m < worker_peers(w); m++)
+		w->site.peer[m].requests.accept = TERN_HEAD_PLAIN;
+	while (poll_once(w, KINDS_BOTH))
+		;
+	for (uint32_t m = 0; m < worker_peers(w); m++)
+		w->site.peer[m].requests.accept = 0; /* until there is room for a reply */
+}
+
 void worker_close(struct endpoint *w)
 {
+	worker_unname(w);
 	layers_leave(w);
 	layers_close(w);
 	memset(w->layer, 0, sizeof w->layer);
 	worker_empty(w);
 	handlers_drop(w);
+	worker_drop(w);
 	w->asked = 0;
 	worker_ask(w);
-	atomic_store(&job_seat(&w->group->job, w->site.member)->open, 0);
 	attach_release(w);
 	attach_park(w);
 }
@@ -168,6 +218,8 @@ static bool worker_again(struct endpoint *w)
 	poll_once(w, KINDS_BOTH);
 	worker_ask(w);
 	bool settled = worker_settled(w);
+	while (settled && poll_once(w, KINDS_BOTH))
+		; /* replies of a worker that has closed since it was asked */
 	attach_release(w);
 	return settled;
 }
@@ -229,9 +281,10 @@ static int worker_new(struct endpoint *main, struct endpoint **out)
 	int rc = job_seat_take(&main->group->job, t->rank, &member);
 	if (rc)
 		return rc;
-	struct endpoint *w = endpoint_new(t->rank, t->size, member, t->size);
+	struct endpoint *w =
+		endpoint_new(t->rank, t->size, member, t->size + main->group->job.seats);
 	if (w)
-		w->owes = calloc(t->size, 1);
+		w->owes = calloc(t->size + main->group->job.seats, sizeof *w->owes);
 	if (!w || !w->owes) {
 		endpoint_free(w);
 		return error_set(-ENOMEM, "opening a worker of rank %u: no memory", t->rank);
@@ -294,9 +347,18 @@ int tern_worker_open(tern *t, tern **worker)
 	if (!rc)
 		rc = worker_layers(w);
 	if (!rc) {
-		atomic_store(&job_seat(&main->group->job, w->site.member)->open, 1);
+		w->id = job_worker_id(&main->group->job, w->site.member, w->id);
+		atomic_store(&job_seat(&main->group->job, w->site.member)->id, w->id);
 		*worker = w->t;
 	} else if (w)
 		worker_close(w);
 	return rc;
+}
+
+uint32_t tern_worker_id(const tern *worker)
+{
+	if (!worker)
+		return UINT32_MAX;
+	const struct endpoint *w = worker->own;
+	return w->main ? w->id : worker->rank;
 }

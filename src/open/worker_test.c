@@ -546,6 +546,7 @@ TEST(over_a_network_workers_share_the_endpoint_of_the_rank)
 	}
 	CHECK_IS(tern_worker_open(local[0], &w), 0);
 	CHECK_IS(tern_wait(w, &hand[0].told, 1), 0);
+	CHECK_IS(tern_worker_id(w), 0); /* it is the endpoint */
 	together(ask_shared);
 	CHECK_IS(tern_close(w), 0);
 	local_close();

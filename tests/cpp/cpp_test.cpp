@@ -432,6 +432,9 @@ static void workers_are_endpoints(tern::endpoint &t)
 		CHECK(worker.rank() == r);
 		OK(worker.request(1 - r, h_ask, r));
 		OK(worker.wait(replies[r]));
+		CHECK(t.worker_id() == r && worker.worker_id() > t.size());
+		OK(worker.request(worker.worker_id(), h_ask, r));
+		OK(worker.wait(replies[r]));
 		OK(worker.close());
 		CHECK(!worker);
 		over = true;

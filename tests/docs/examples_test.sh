@@ -99,6 +99,10 @@ $((n - 1 + n * (n + 1) / 2)) in the heaviest"
 	[[ $(grep -c '^rank .*: 20000 words read, 0 wrong$' "$out") == "$n" ]] ||
 		fail "not every rank has read them"
 
+	echo "desks on $ranks ranks: every prime is counted once"
+	run desks $ranks
+	check "primes are missing" "5133 primes below 50000"
+
 	echo "hash_table on $ranks ranks: every key is found, and every key that was inserted is there"
 	run hash_table $ranks
 	[[ $(grep -c '^rank .*: 9000 keys looked up, 0 wrong; ' "$out") == "$n" ]] ||

@@ -34,7 +34,7 @@ void path_ask(struct path *p)
 {
 	struct site *site = p->net->net.site;
 	struct rings rings = talk_rings(&p->ask);
-	talk_ask(site, &rings, p->rank, &p->net->heed);
+	talk_ask(site, &rings, p->rank, p->rank, &p->net->heed);
 	out_open(&p->out[STREAM_REQUESTS], &site->lane[p->rank], &p->ask.requests_freed);
 	in_open(p, STREAM_REPLIES, p->ask.replies, REPLY_LEAF_LINES, &p->ask.replies_freed,
 		&site->peer[p->rank].replies);

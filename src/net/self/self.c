@@ -38,7 +38,7 @@ static int self_connect(struct net *net, uint32_t rank)
 	struct self *s = self_of(net);
 	struct peer *me = &net->site->peer[rank];
 	struct rings rings = talk_rings(&s->memory->talk);
-	talk_ask(net->site, &rings, rank, &s->heed);
+	talk_ask(net->site, &rings, rank, rank, &s->heed);
 	talk_serve(net->site, &rings, rank, rank, &s->heed);
 	me->reserve = &s->memory->talk.reserve;
 	me->pool = &s->memory->pool;

@@ -40,9 +40,9 @@ static struct rings larger_at(const struct shm *s, uint32_t from, uint32_t to)
 	return large_rings(talk_at(s, from, to), (struct large_talk *)(void *)at);
 }
 
-static struct block *spares_of(const struct shm *s, uint32_t rank)
+static struct block *spares_of(const struct shm *s, uint32_t member)
 {
-	return (struct block *)(void *)(s->job->base + job_spare_at(s->job, rank));
+	return (struct block *)(void *)(s->job->base + job_spare_at(s->job, member));
 }
 
 static struct pool *pool_of(const struct shm *s, uint32_t rank)
@@ -58,10 +58,10 @@ static struct block_range large_of(const struct shm *s, uint32_t rank)
 				     TERN_REQUEST_MAX };
 }
 
-/* Entries of the site: those whose rings we may have ends of. A worker's are the ranks. */
+/* Entries of the site: those whose rings we may have ends of. */
 static uint32_t peers_of(const struct shm *s)
 {
-	return s->net.site->member < s->job->size ? job_members(s->job) : s->job->size;
+	return job_members(s->job);
 }
 
 static _Atomic uint8_t *heed_at(const struct shm *s, uint32_t receiver, uint32_t sender)
@@ -126,9 +126,8 @@ static void peer_heed(struct shm *s, uint32_t rank)
 	struct peer *p = &site->peer[rank];
 	p->pool = pool_of(s, rank);
 	if (rank >= site->size)
-		p->net = &s->net;                /* a worker's; those of ranks are known */
-	bool serves = site->member < site->size; /* nobody sends requests to a worker */
-	if (serves && !p->requests.base &&
+		p->net = &s->net; /* a worker's; those of ranks are known */
+	if (!p->requests.base &&
 	    atomic_load_explicit(begun_at(s, site->member, rank), memory_order_acquire) &
 		    TALK_BEGUN)
 		peer_serve(s, rank);
@@ -206,13 +205,14 @@ static int shm_connect(struct net *net, uint32_t rank)
 	uint32_t me = net->site->member;
 	struct rings rings = small_rings(talk_at(s, me, rank)), larger = larger_at(s, me, rank);
 	char what[64];
-	snprintf(what, sizeof what, "talking from rank %u to rank %u", net->site->rank, rank);
+	uint32_t of = job_member_rank(s->job, rank);
+	snprintf(what, sizeof what, "talking from rank %u to rank %u", net->site->rank, of);
 	int rc = shm_check(net, rank);
 	if (!rc)
 		rc = job_pair_commit(s->job, me, rank, what);
 	if (rc)
 		return rc;
-	talk_ask(net->site, &rings, rank, heed_at(s, rank, me));
+	talk_ask(net->site, &rings, rank, of, heed_at(s, rank, me));
 	net->site->lane[rank].growth = &s->growth;
 	inlet_may_grow(&net->site->peer[rank].replies, &larger.replies);
 	atomic_fetch_or_explicit(begun_at(s, rank, me), TALK_BEGUN, memory_order_release);
@@ -312,7 +312,7 @@ static int spare_make(struct shm *s)
 	if (need > s->job->spare_bytes)
 		return -ENOMEM; /* every peer has one */
 	snprintf(what, sizeof what, "replies of rank %u", s->net.site->rank);
-	int rc = job_commit(s->job, job_spare_at(s->job, s->net.site->rank) + s->spare_bytes,
+	int rc = job_commit(s->job, job_spare_at(s->job, s->net.site->member) + s->spare_bytes,
 			    need - s->spare_bytes, what);
 	if (rc)
 		return rc;
@@ -492,7 +492,7 @@ static void shm_close(struct net *net)
 		    (net->site->lane[r].base || net->site->peer[r].requests.base))
 			job_ring(s->job, r);
 	for (uint32_t m = s->job->size; m < job_members(s->job); m++)
-		if (net->site->peer[m].requests.base &&
+		if ((net->site->lane[m].base || net->site->peer[m].requests.base) &&
 		    job_member_rank(s->job, m) < s->job->size) /* not in the next session */
 			job_ring(s->job, m);
 	free(s);
@@ -500,23 +500,20 @@ static void shm_close(struct net *net)
 
 /*
  * A message names a block of its sender's pool, one of its sender's spares for replies, or our own
- * block on its way back. Our own messages come through another network, which has said what they
- * may name.
+ * block on its way back. A rank's messages to itself come through another network, which has said
+ * what they may name.
  */
 static void payloads_expect(struct shm *s)
 {
 	struct site *site = s->net.site;
-	uint32_t workers = site->member < site->size ? s->job->seats : 0;
-	for (uint32_t r = 0; r < site->size + workers; r++) {
-		if (r == site->member)
+	uint32_t members = site->size + s->job->seats;
+	for (uint32_t m = 0; m < members; m++) {
+		struct block_range *may = site->peer[m].may;
+		if (m == site->rank && m == site->member)
 			continue;
-		site->peer[r].may[0] = blocks_short(pool_of(s, r), TERN_POOL_BLOCKS);
-		site->peer[r].may[2] = large_of(s, r);
-	}
-	for (uint32_t r = 0; r < site->size; r++) {
-		struct block_range *may = site->peer[r].may;
-		if (r != site->member)
-			may[1] = blocks_short(spares_of(s, r), s->job->size + s->job->seats);
+		may[0] = blocks_short(pool_of(s, m), TERN_POOL_BLOCKS);
+		may[1] = blocks_short(spares_of(s, m), members);
+		may[2] = large_of(s, m);
 	}
 }
 
@@ -541,11 +538,9 @@ static int shm_open_rank(struct net **out, struct site *site, struct job *job, s
 	s->job = job;
 	s->growth = (struct ring_growth){ lane_larger, leaves };
 	s->net.spare_more = spare_more;
-	if (site->member < site->size) { /* nobody sends requests to a worker */
-		s->net.spare = spares_of(s, site->rank);
-		s->net.served = site->size + job->seats;
-		rc = spare_make(s);
-	}
+	s->net.spare = spares_of(s, site->member);
+	s->net.served = site->size + job->seats;
+	rc = spare_make(s);
 	if (rc) {
 		free(s);
 		return rc;

@@ -217,7 +217,7 @@ static void worker_take(const struct watch *w, uint32_t member, struct rank_view
 	uint32_t rank = member < members_of(w) ? job_member_rank(&w->job, member) : w->job.size;
 	*s = (struct rank_view){ .state = RANK_EXPECTED, .rank = rank };
 	if (rank >= w->job.size || view[rank].state != RANK_OPEN ||
-	    !atomic_load(&job_seat(&w->job, member)->open))
+	    !atomic_load(&job_seat(&w->job, member)->id))
 		return;
 	s->state = RANK_OPEN;
 	s->session = view[rank].session;

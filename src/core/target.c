@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests to workers. Their ids are above all ranks, so these come from where a rank would be
+ * refused, and what is sent to a rank pays nothing for them.
+ *
+ * A worker serves requests as a rank does: it has inlets, a gate for each of them, and spare blocks
+ * for replies. So the argument against deadlock is that of ranks. A request waits in its ring until
+ * the worker's thread polls or waits in Tern, and a sender that finds no room serves its own inlets
+ * meanwhile, or is told -EAGAIN under a hold. A request is handled only while its reply has room,
+ * and the thread that sent it handles replies wherever it waits; a reply handler sends nothing. A
+ * worker that does not poll holds up those who send to it, and nobody else: every pair of members
+ * has rings of its own.
+ *
+ * A seat is used again, so a request must not be written once its worker is closed. Whoever writes
+ * one says so in `sending` before it looks at the worker's id. Whoever closes clears the id, waits
+ * until nobody writes, and takes in what lies there (src/open/worker.c): so whoever waits for room,
+ * or for a block, gets it, and then finds that the worker is closed. All of these are seq_cst: of a
+ * sender and a close, one sees the other.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/layer.h"
+#include "core/scope.h"
+
+static uint32_t target_member(const struct endpoint *e, uint32_t worker)
+{
+	return job_target(&e->group->job, worker);
+}
+
+static bool target_open(const struct endpoint *e, uint32_t worker)
+{
+	return atomic_load(&job_seat(&e->group->job, target_member(e, worker))->id) == worker;
+}
+
+static int target_closed(const struct endpoint *e, uint32_t worker)
+{
+	return error_set(-ESHUTDOWN,
+			 "worker %#x of rank %u was named, which is closed: ask the rank for one "
+			 "that is open",
+			 worker, job_member_rank(&e->group->job, target_member(e, worker)));
+}
+
+/* 0 if its rank is there; it is connected then, if need be. */
+static int target_reachable(struct endpoint *e, uint32_t worker)
+{
+	uint32_t m = target_member(e, worker);
+	struct peer *p = &e->site.peer[m];
+	p->net = e->net[e->nets - 1]; /* the machine's: elsewhere workers have no ids */
+	int rc = p->net->ops->check(p->net, m);
+	return rc ? rc : send_reachable(e, m);
+}
+
+static int target_room(struct endpoint *e, uint32_t worker)
+{
+	int rc = target_reachable(e, worker);
+	return rc ? rc : send_room(e, target_member(e, worker));
+}
+
+/* There is room. */
+static int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p)
+{
+	uint32_t m = target_member(e, worker);
+	_Atomic uint32_t *sending = job_sending(&e->group->job, e->site.member);
+	atomic_store(sending, m);
+	bool open = target_open(e, worker);
+	if (open)
+		send_member(e, m, p);
+	atomic_store(sending, 0);
+	if (!open)
+		return target_closed(e, worker);
+	tern_look_(e->t);
+	return 0;
+}
+
+int target_request(struct endpoint *e, uint32_t worker, const struct parcel *p)
+{
+	int rc = target_room(e, worker);
+	return rc ? rc : target_put(e, worker, p);
+}
+
+int target_claim(struct endpoint *e, uint32_t worker, size_t len, struct block **out)
+{
+	int rc = target_reachable(e, worker);
+	if (!rc)
+		rc = block_claim(e, target_member(e, worker), len, out);
+	/* Until it is sent: the seat may have another worker by then. */
+	if (!rc)
+		(*out)->peer = worker;
+	return rc;
+}
+
+int target_commit(struct endpoint *e, struct block *b, const struct parcel *p)
+{
+	uint32_t worker = b->peer;
+	block_set(b, BLOCK_KEPT); /* as in block_send() */
+	int rc = target_room(e, worker);
+	if (!rc) {
+		b->peer = target_member(e, worker);
+		block_set(b, BLOCK_SENT);
+		rc = target_put(e, worker, p);
+	}
+	if (rc) {
+		b->peer = worker;
+		block_set(b, BLOCK_CLAIMED);
+	}
+	return rc;
+}
+
+int target_data(struct endpoint *e, uint32_t worker, unsigned id, const void *data, unsigned n,
+		size_t len, TERN_ALL_)
+{
+	struct block *b;
+	int rc = payload_missing(data, id, len);
+	if (!rc)
+		rc = target_claim(e, worker, len, &b);
+	if (rc)
+		return rc;
+	if (len)
+		memcpy(block_bytes(b), data, len);
+	struct parcel p = { .bits = TERN_HEAD_PAYLOAD | (uint64_t)id << TERN_ID_SHIFT | n,
+			    .n = n,
+			    .payload = b->data,
+			    .len = len,
+			    .word = { TERN_ALL_VALUES_ } };
+	rc = target_commit(e, b, &p);
+	if (rc)
+		block_set(b, BLOCK_FREE);
+	return rc;
+}
