@@ -99,8 +99,8 @@ $((n - 1 + n * (n + 1) / 2)) in the heaviest"
 	[[ $(grep -c '^rank .*: 20000 words read, 0 wrong$' "$out") == "$n" ]] ||
 		fail "not every rank has read them"
 
-	echo "desks on $ranks ranks: every prime is counted once"
-	run desks $ranks
+	echo "clerks on $ranks ranks: every prime is counted once"
+	run clerks $ranks
 	check "primes are missing" "5133 primes below 50000"
 
 	echo "hash_table on $ranks ranks: every key is found, and every key that was inserted is there"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rank 0 counts primes with the threads of all ranks. Each thread has a desk: a worker, whose
+ * Rank 0 counts primes with the threads of all ranks. Each thread is a clerk with a worker, whose
  * number it sends along when it asks for work. Rank 0 answers when it has some, with a request that
  * names that worker, so the task lands at the thread that asked and not at its rank.
  */
@@ -10,20 +10,20 @@
 #include <tern/tern.h>
 
 enum { READY, TASK }; /* handlers */
-enum { THREADS = 3, TASKS = 100, EACH = 500, DESKS_MOST = THREADS * TERN_RANKS_MAX };
+enum { THREADS = 3, TASKS = 100, EACH = 500, CLERKS_MOST = THREADS * TERN_RANKS_MAX };
 
-struct desk {
+struct clerk {
 	pthread_t thread;
 	tern *worker;
 	uint64_t first, last; /* of the task; nothing between them: there are no more */
 	tern_flag tasks;
 };
 
-/* At rank 0: desks that have nothing to do, in the order in which they asked. */
+/* At rank 0: clerks that have nothing to do, in the order in which they asked. */
 static struct idle {
 	uint32_t worker;
-	uint64_t desk; /* its address, at its own rank */
-} idle[DESKS_MOST];
+	uint64_t clerk; /* its address, at its own rank */
+} idle[CLERKS_MOST];
 static uint64_t asked, primes;
 static tern_flag ready;
 
@@ -31,23 +31,23 @@ static void must(int rc)
 {
 	if (!rc)
 		return;
-	fprintf(stderr, "desks: %s\n", tern_strerror(rc));
+	fprintf(stderr, "clerks: %s\n", tern_strerror(rc));
 	exit(1);
 }
 
-/* The words: the worker, its desk, and what its last task has found. */
+/* The words: the worker, its clerk, and what its last task has found. */
 static void on_ready(tern *t, const tern_msg *m)
 {
-	idle[asked++ % DESKS_MOST] =
+	idle[asked++ % CLERKS_MOST] =
 		(struct idle){ (uint32_t)tern_msg_word(m, 0), tern_msg_word(m, 1) };
 	primes += tern_msg_word(m, 2);
 	tern_signal(t, &ready, 1);
 }
 
-/* Runs on the thread of the desk. */
+/* Runs on the thread of the clerk. */
 static void on_task(tern *t, const tern_msg *m)
 {
-	struct desk *d = (struct desk *)(uintptr_t)tern_msg_word(m, 0);
+	struct clerk *d = (struct clerk *)(uintptr_t)tern_msg_word(m, 0);
 	d->first = tern_msg_word(m, 1);
 	d->last = tern_msg_word(m, 2);
 	tern_signal(t, &d->tasks, 1);
@@ -67,7 +67,7 @@ static uint64_t count(uint64_t first, uint64_t last)
 
 static void *work(void *arg)
 {
-	struct desk *d = arg;
+	struct clerk *d = arg;
 	uint64_t found = 0;
 	do {
 		must(tern_request(d->worker, 0, READY, tern_worker_id(d->worker), (uintptr_t)d,
@@ -80,33 +80,33 @@ static void *work(void *arg)
 
 static void hand_out(tern *t)
 {
-	uint64_t desks = (uint64_t)THREADS * tern_size(t);
-	for (uint64_t i = 0; i < TASKS + desks; i++) {
+	uint64_t clerks = (uint64_t)THREADS * tern_size(t);
+	for (uint64_t i = 0; i < TASKS + clerks; i++) {
 		must(tern_wait(t, &ready, 1));
-		struct idle d = idle[i % DESKS_MOST];
+		struct idle d = idle[i % CLERKS_MOST];
 		uint64_t first = i * EACH, last = i < TASKS ? first + EACH : first;
-		must(tern_request(t, d.worker, TASK, d.desk, first, last));
+		must(tern_request(t, d.worker, TASK, d.clerk, first, last));
 	}
 	printf("%u primes below %u\n", (unsigned)primes, TASKS * EACH);
 }
 
 int main(void)
 {
-	static struct desk desk[THREADS];
+	static struct clerk clerk[THREADS];
 	tern *t;
 	must(tern_open(&t, NULL));
 	must(tern_on(t, READY, on_ready));
 	must(tern_on(t, TASK, on_task));
 	for (int i = 0; i < THREADS; i++) {
-		must(tern_worker_open(t, &desk[i].worker));
-		pthread_create(&desk[i].thread, NULL, work, &desk[i]);
+		must(tern_worker_open(t, &clerk[i].worker));
+		pthread_create(&clerk[i].thread, NULL, work, &clerk[i]);
 	}
 	if (tern_rank(t) == 0)
 		hand_out(t);
 	must(tern_barrier(t)); /* no other rank serves its endpoint before, and none needs to */
 	for (int i = 0; i < THREADS; i++) {
-		pthread_join(desk[i].thread, NULL);
-		must(tern_close(desk[i].worker));
+		pthread_join(clerk[i].thread, NULL);
+		must(tern_close(clerk[i].worker));
 	}
 	must(tern_close(t));
 	return 0;
