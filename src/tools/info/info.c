@@ -71,7 +71,7 @@ static int (*const judges[SETTING_COUNT])(void) = {
 
 static bool is_number(enum setting s)
 {
-	return !setting_table[s].text && (setting_given(s) || *setting_table[s].fallback);
+	return !setting_is_text(s) && (setting_given(s) || *setting_table[s].fallback);
 }
 
 /*
