@@ -246,11 +246,10 @@ void far_scan(struct run *r, const struct members *p, const void *in, char *out,
 				  part_len(n, p->n, i) * unit);
 	step_copy(r, sum, part, mine);
 	for (uint32_t i = 0; i < p->n; i++) {
-		char *own = out + part_at(n, p->n, p->me) * unit;
 		if (i && inclusive)
 			step_combine(r, sum, part + i * mine, mine / unit);
 		if (i >= first && i == p->me)
-			step_copy(r, own, sum, mine);
+			step_copy(r, out + part_at(n, p->n, p->me) * unit, sum, mine);
 		else if (i >= first && mine)
 			step_send(r, p->rank[i], 1, sum, mine);
 		if (i && !inclusive)
