@@ -29,11 +29,11 @@ kind=states
 quick=gcc
 command -v clang >/dev/null && quick=clang
 
-# search NAME OPTIMIZE MODEL FLAG...: builds and runs one search; its output is in $work/NAME/out
+# search OPTIMIZE MODEL FLAG...: builds and runs one search in a new folder; `out` is what it printed
 search() {
-	local name=$1 optimize=$2 model=$3
-	shift 3
-	mkdir "$work/$name" && cd "$work/$name" || return 1
+	local optimize=$1 model=$2
+	shift 2
+	cd "$(mktemp -d "$work/XXXXXX")" || return 1
 	{
 		spin -a "$@" "$models/$model.pml" &&
 			"$([ "$optimize" = -O0 ] && echo "$quick" || echo gcc)" -w "$optimize" \
@@ -63,7 +63,7 @@ report() {
 # holds "SENTENCE" MODEL FLAG...
 holds() {
 	local sentence=$1 model=$2 flags=("${@:3}")
-	search "$BASHPID" "$optimize" "$model" "${flags[@]}"
+	search "$optimize" "$model" "${flags[@]}"
 	if complete; then
 		echo "ok: $model: $sentence ($(states) states)"
 	else
@@ -74,7 +74,7 @@ holds() {
 # breaks "SENTENCE" MODEL FLAG...: the search must end in a violation
 breaks() {
 	local sentence=$1 model=$2 flags=("${@:3}")
-	search "$BASHPID" -O0 "$model" "${flags[@]}"
+	search -O0 "$model" "${flags[@]}"
 	if grep -Eq '^pan:[0-9]+: (assertion violated|invalid end state|acceptance cycle)' out; then
 		echo "ok: $model: an error is found when $sentence ($(states) states)"
 	else
