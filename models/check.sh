@@ -29,7 +29,7 @@ kind=states
 quick=gcc
 command -v clang >/dev/null && quick=clang
 
-# search OPTIMIZE MODEL FLAG...: builds and runs one search in a new folder; `out` is what it printed
+# search OPTIMIZE MODEL FLAG...: builds and runs one search in a new folder; its output is `out`
 search() {
 	local optimize=$1 model=$2
 	shift 2
