@@ -276,7 +276,7 @@ static void rank_counted(void)
 		return;
 	}
 	rank_calls();
-	printf("serves %d\nexact %d\n", t->own->serves, EXACT);
+	printf("serves %d\nexact %d\n", t->own->owner.serves, EXACT);
 	for (int which = 0; which < COUNTED; which++)
 		printf("%s %ld\n", name[which], board->steps[which]);
 }

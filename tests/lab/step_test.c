@@ -70,7 +70,7 @@ __attribute__((noreturn)) static void child_main(const char *delivery)
 	local_on(VISIT, note_visit);
 	CHECK_IS(tern_poll(local[0]), 0);
 	CHECK_IS(tern_delivery_set(local[1], TERN_DELIVERY_POLL), 0);
-	board->guard = local[0]->own->guard;
+	board->guard = local[0]->own->owner.guard;
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(1);
 	raise(SIGSTOP);
