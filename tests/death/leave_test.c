@@ -268,32 +268,32 @@ TEST(the_ranks_of_a_launcher_leave_when_their_part_is_done)
 
 TEST(each_call_without_a_member_over_shared_memory)
 {
-	try_all("shm", "poll", 30);
+	try_all("shm", "poll", 10);
 }
 
 TEST(each_call_without_a_member_over_shared_memory_by_thread)
 {
-	try_all("shm", "thread", 10);
+	try_all("shm", "thread", 3);
 }
 
 TEST(each_call_without_a_member_whose_memory_is_not_granted)
 {
 	setenv("TERN_GRANT", "1", 1);
-	try_all("shm", "poll", 10);
+	try_all("shm", "poll", 3);
 	unsetenv("TERN_GRANT");
 }
 
 TEST(each_call_without_a_member_over_udp)
 {
-	try_all("udp", "poll", 10);
+	try_all("udp", "poll", 3);
 }
 
 TEST(each_call_without_a_member_over_udp_by_thread)
 {
-	try_all("udp", "thread", 10);
+	try_all("udp", "thread", 3);
 }
 
 TEST(each_call_without_a_member_over_libfabric)
 {
-	try_all("ofi/tcp", "poll", 10);
+	try_all("ofi/tcp", "poll", 2);
 }

@@ -19,6 +19,21 @@ static inline void far_need(const char *text)
 			check_skip(why);
 }
 
+/*
+ * libfabric looks through the kernel's symbols when it is first asked, for 0.1 s on some machines.
+ * Whoever forks ranks asks before, so that they need not. Its receive buffers take 64 MiB for each
+ * rank unless it is told how many to have.
+ */
+static inline void far_ready(const char *text)
+{
+	char why[200] = "";
+	for (int i = 0; text && net_table[i]; i++)
+		if (net_table[i]->device && strstr(text, net_table[i]->name)) {
+			setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 0);
+			net_table[i]->usable(why, sizeof why);
+		}
+}
+
 /* Ranks that are opened from now on talk over UDP; `fault` is TERN_FAULT, NULL for none. */
 static inline void far_use(const char *fault)
 {

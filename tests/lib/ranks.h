@@ -57,6 +57,7 @@ static inline void ranks_start(uint32_t n, uint64_t budget, void (*rank_main)(vo
 {
 	check_skip_crowd(n);
 	far_need(getenv("TERN_NET"));
+	far_ready(getenv("TERN_NET"));
 	ranks_size = n;
 	REQUIRE(job_create(&ranks_job, n, budget) == 0);
 	fflush(NULL);
