@@ -131,8 +131,13 @@ int layer_answer_rest(tern *t, enum layer_answered what, unsigned id, uint64_t w
 
 static inline int layer_answer(tern *t, unsigned id, uint64_t w0, uint64_t w1)
 {
-	enum layer_answered what = layer_answer_write(t, id, w0, w1);
-	return TERN_LIKELY(what == ANSWER_WRITTEN) ? 0 : layer_answer_rest(t, what, id, w0, w1);
+	struct tern_lane *lane = t->answer; /* gcc makes more of layer_answer_write() here */
+	if (TERN_UNLIKELY(!tern_lane_write_(lane, TERN_HANDLER_MAX + id, 2, w0, w1, 0, 0, 0, 0)))
+		return layer_answer_rest(t, ANSWER_RARE, id, w0, w1);
+	t->current = tern_answered_(t);
+	if (TERN_UNLIKELY(tern_unheeded_(lane)))
+		return layer_answer_rest(t, ANSWER_KNOCK, id, w0, w1);
+	return 0;
 }
 
 #endif

@@ -181,6 +181,8 @@ int tern_request_payload_(tern *t, uint32_t dst, unsigned id, const void *data, 
 			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
 				      TERN_SIX_VALUES_)))
 		return 0;
+	if (!data && !len) /* no byte is read */
+		return tern_request_payload_(t, dst, id, t, n, 0, TERN_SIX_VALUES_);
 	return payload_request(t, dst, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
 }
 

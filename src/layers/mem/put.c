@@ -117,15 +117,15 @@ int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 
 LARGER put_start_more(tern *t, tern_addr dst, char *src, size_t len, tern_op *op)
 {
-	bool moved = handle_silent(op) && lines_move(t, dst, src, len, true);
-	return moved ? 0 : put_block(t, dst, src, len, op);
+	return lines_move(t, dst, src, len, true) ? 0 : put_block(t, dst, src, len, op);
 }
 
 int tern_put_handle_(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
 	char *from = (char *)(uintptr_t)src;
-	bool moved = handle_silent(op) && word_move(t, dst, from, len, true);
-	return moved ? 0 : put_start_more(t, dst, from, len, op);
+	if (TERN_UNLIKELY(!handle_silent(op)))
+		return put_block(t, dst, from, len, op);
+	return word_move(t, dst, from, len, true) ? 0 : put_start_more(t, dst, from, len, op);
 }
 
 LARGER get_more(tern *t, char *dst, tern_addr src, size_t len)
@@ -140,14 +140,14 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 
 LARGER get_start_more(tern *t, char *dst, tern_addr src, size_t len, tern_op *op)
 {
-	bool moved = handle_silent(op) && lines_move(t, src, dst, len, false);
-	return moved ? 0 : get_block(t, dst, src, len, op);
+	return lines_move(t, src, dst, len, false) ? 0 : get_block(t, dst, src, len, op);
 }
 
 int tern_get_handle_(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	bool moved = handle_silent(op) && word_move(t, src, dst, len, false);
-	return moved ? 0 : get_start_more(t, dst, src, len, op);
+	if (TERN_UNLIKELY(!handle_silent(op)))
+		return get_block(t, dst, src, len, op);
+	return word_move(t, src, dst, len, false) ? 0 : get_start_more(t, dst, src, len, op);
 }
 
 /* -- Scattered memory ---------------------------------------------------------------------- */
