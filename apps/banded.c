@@ -91,7 +91,9 @@ static double product_take(struct app_job *j, tern_in *in, uint64_t k, uint64_t 
 		app_must(j, tern_get_when(
 				    j->t, &value,
 				    tern_addr_at(j->t, before(j), product) + place * sizeof value,
-				    sizeof value, tern_addr_at(j->t, before(j), ready), place + 1));
+				    sizeof value,
+				    &(tern_when){ .flag = tern_addr_at(j->t, before(j), ready),
+						  .least = place + 1 }));
 		return value;
 	}
 }

@@ -62,8 +62,11 @@ static void fetch_one(struct app_job *j, uint64_t k, tern_op *op)
 	uint64_t at = k / j->size;
 	here[k] = 1;
 	app_must(j,
-		 tern_get_when_start(j->t, &y[k], tern_addr_at(j->t, owner, own) + at * sizeof *own,
-				     sizeof *own, tern_addr_at(j->t, owner, done), at + 1, op));
+		 tern_get_when_start(
+			 j->t, &y[k], tern_addr_at(j->t, owner, own) + at * sizeof *own,
+			 sizeof *own,
+			 &(tern_when){ .flag = tern_addr_at(j->t, owner, done), .least = at + 1 },
+			 op));
 }
 
 static void solve_row(struct app_job *j, uint64_t i)

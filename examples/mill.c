@@ -40,12 +40,16 @@ static struct sack pass(tern *t, struct mill *own, struct sack sack, uint64_t st
 		 before = (tern_rank(t) + n - 1) % n;
 	must(tern_wait_word(t, &own->empty, TERN_WORD_GE, step)); /* there is room */
 	must(tern_put_signal(t, tern_addr_at(t, next, &own->platform), &sack, sizeof sack,
-			     tern_addr_at(t, next, &own->full), TERN_AMO_ADD, 1));
+			     &(tern_change){ .word = tern_addr_at(t, next, &own->full),
+					     .what = TERN_AMO_ADD,
+					     .value = 1 }));
 
 	must(tern_wait_word(t, &own->full, TERN_WORD_GT, step));
 	sack = own->platform;
-	must(tern_put_signal(t, TERN_ADDR_NONE, NULL, 0, tern_addr_at(t, before, &own->empty),
-			     TERN_AMO_ADD, 1));
+	must(tern_put_signal(t, TERN_ADDR_NONE, NULL, 0,
+			     &(tern_change){ .word = tern_addr_at(t, before, &own->empty),
+					     .what = TERN_AMO_ADD,
+					     .value = 1 }));
 	return sack;
 }
 

@@ -78,7 +78,7 @@ static inline void rt_poll(void)
 static inline void *rt_shared(size_t align, size_t bytes)
 {
 	void *p;
-	rt_must(tern_alloc_aligned(rt.t, align, bytes, &p));
+	rt_must(tern_alloc_aligned(rt.t, (bytes + align - 1) & ~(align - 1), align, &p));
 	return p;
 }
 

@@ -62,8 +62,11 @@ int tern_addr_local(tern *t, tern_addr a, size_t len, void **p);
  * memory stays in the heap: the use of an address after its free is not detected.
  */
 int tern_alloc(tern *t, size_t bytes, void **p);
-/* The same, aligned to `align`, a power of two: -EINVAL if it is none. Less than 64 is 64. */
-int tern_alloc_aligned(tern *t, size_t align, size_t bytes, void **p);
+/*
+ * The same, aligned to `align`, a power of two of which `bytes` is a multiple: -EINVAL if not. Less
+ * than 64 is 64.
+ */
+int tern_alloc_aligned(tern *t, size_t bytes, size_t align, void **p);
 int tern_free(tern *t, void *p); /* -EINVAL if `p` is not the beginning of an allocation */
 
 /*
@@ -242,15 +245,20 @@ static inline int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len);
 int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op);
 
 /*
- * Gets `len` bytes, at most TERN_PAYLOAD_MAX, from `src` once the 64-bit word at `flag`,
- * memory of the same rank, is at least `least`. The owner holds the request: it has TERN_WHEN_MAX
- * places, and one that finds none is sent again. While an owner on another machine computes, a
- * thread of it answers (TERN_SERVE). -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting.
+ * Gets `len` bytes, at most TERN_PAYLOAD_MAX, from `src` once the 64-bit word at `when->flag`,
+ * memory of the same rank, is at least `when->least`. The owner holds the request: it has
+ * TERN_WHEN_MAX places, and one that finds none is sent again. While an owner on another machine
+ * computes, a thread of it answers (TERN_SERVE). -EAGAIN when TERN_WHEN_MAX of this rank's own are
+ * waiting.
  */
-static inline int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
-				uint64_t least);
-int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
-			uint64_t least, tern_op *op);
+typedef struct tern_when {
+	tern_addr flag;
+	uint64_t least;
+} tern_when;
+static inline int tern_get_when(tern *t, void *dst, tern_addr src, size_t len,
+				const tern_when *when);
+int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, const tern_when *when,
+			tern_op *op);
 
 /*
  * Named memory. tern_block_name() publishes, under a number below TERN_BLOCKS_MAX, the block
@@ -389,15 +397,20 @@ int tern_cas32_(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint3
 /* -- Signals: words that are waited for ---------------------------------------------------- */
 
 /*
- * Puts the data, and then does `what` (TERN_AMO_STORE, TERN_AMO_ADD or another) with `value` on the
- * 64-bit word at `word`, in the heap of the same rank: whoever sees the word changed finds the data
- * in place, and the rank is woken if it sleeps in tern_wait_word(). 0 bytes are a signal alone.
- * Over a network data of up to TERN_PAYLOAD_MAX bytes and the signal are one message.
+ * Puts the data, and then does `what` with `value` on the 64-bit word at `word`, in the heap of the
+ * same rank: whoever sees the word changed finds the data in place, and the rank is woken if it
+ * sleeps in tern_wait_word(). 0 bytes are a signal alone. Over a network data of up to
+ * TERN_PAYLOAD_MAX bytes and the signal are one message.
  */
+typedef struct tern_change {
+	tern_addr word;
+	enum tern_amo what; /* TERN_AMO_STORE, TERN_AMO_ADD or another */
+	uint64_t value;
+} tern_change;
 static inline int tern_put_signal(tern *t, tern_addr dst, const void *src, size_t len,
-				  tern_addr word, enum tern_amo what, uint64_t value);
-int tern_put_signal_start(tern *t, tern_addr dst, const void *src, size_t len, tern_addr word,
-			  enum tern_amo what, uint64_t value, tern_op *op);
+				  const tern_change *change);
+int tern_put_signal_start(tern *t, tern_addr dst, const void *src, size_t len,
+			  const tern_change *change, tern_op *op);
 
 /*
  * Serves messages until the word, of this rank's heap, compares so with `value`, as unsigned
@@ -505,9 +518,9 @@ static inline int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, con
 }
 
 static inline int tern_put_signal(tern *t, tern_addr dst, const void *src, size_t len,
-				  tern_addr word, enum tern_amo what, uint64_t value)
+				  const tern_change *change)
 {
-	return tern_put_signal_start(t, dst, src, len, word, what, value, NULL);
+	return tern_put_signal_start(t, dst, src, len, change, NULL);
 }
 
 static inline int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)
@@ -515,10 +528,10 @@ static inline int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)
 	return tern_copy_start(t, dst, src, len, NULL);
 }
 
-static inline int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
-				uint64_t least)
+static inline int tern_get_when(tern *t, void *dst, tern_addr src, size_t len,
+				const tern_when *when)
 {
-	return tern_get_when_start(t, dst, src, len, flag, least, NULL);
+	return tern_get_when_start(t, dst, src, len, when, NULL);
 }
 
 static inline int tern_block_get(tern *t, void *dst, size_t dst_stride, uint32_t rank,

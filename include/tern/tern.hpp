@@ -135,7 +135,7 @@ public:
 	template <class T> auto alloc(size_t n) const
 	{
 		void *p = nullptr;
-		const int rc = tern_alloc_aligned(t_, alignof(T), n * sizeof(T), &p);
+		const int rc = tern_alloc_aligned(t_, n * sizeof(T), alignof(T), &p);
 		return make_<P, memory<T>>(rc, p, n, free_{ t_ });
 	}
 	template <class T> auto alloc_all(size_t n) const
@@ -205,8 +205,9 @@ public:
 					   global_ptr<uint64_t> word, tern_amo what, uint64_t value,
 					   op_ref o = {}) const
 	{
+		const tern_change change = { word.get(), what, value };
 		return P::check(tern_put_signal_start(t_, dst.get(), src.data(), src.size_bytes(),
-						      word.get(), what, value, o.raw));
+						      &change, o.raw));
 	}
 	/* Puts, and then sends a request whose handler finds the data in place. */
 	template <class T, class... A> done put_request(global_ptr<T> dst, span<const as_<T>> src,

@@ -123,7 +123,9 @@ static int signal_open(struct bench_rank *p)
 static int signal_send(struct bench_rank *p, tern_addr there, uint64_t lap)
 {
 	static const uint64_t data[LINE_WORDS];
-	return tern_put_signal(p->t, there + sizeof lap, data, p->size, there, TERN_AMO_STORE, lap);
+	return tern_put_signal(
+		p->t, there + sizeof lap, data, p->size,
+		&(tern_change){ .word = there, .what = TERN_AMO_STORE, .value = lap });
 }
 
 static int signal_play(struct bench_rank *p)

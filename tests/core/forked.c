@@ -126,8 +126,11 @@ static void memory(void)
 	REFUSED(tern_get_parts(t, &near, 1, &far, 1));
 	REFUSED(tern_put_request(t, there, COUNT, &word, 8));
 	REFUSED(tern_store(t, there, &word, 8));
-	REFUSED(tern_put_signal(t, there, &word, 8, there, TERN_AMO_ADD, 1));
-	REFUSED(tern_put_signal_start(t, there, &word, 8, there, TERN_AMO_ADD, 1, &op));
+	REFUSED(tern_put_signal(t, there, &word, 8,
+				&(tern_change){ .word = there, .what = TERN_AMO_ADD, .value = 1 }));
+	REFUSED(tern_put_signal_start(
+		t, there, &word, 8,
+		&(tern_change){ .word = there, .what = TERN_AMO_ADD, .value = 1 }, &op));
 	REFUSED(tern_lock_take(t, &lock));
 	REFUSED(tern_lock_try(t, &lock));
 	REFUSED(tern_lock_release(t, &lock));
@@ -139,7 +142,8 @@ static void memory(void)
 	REFUSED(tern_amo(t, there, TERN_AMO_ADD, 1, (uint64_t *)NULL));
 	REFUSED(tern_cas(t, there, 1, 2, (uint32_t *)NULL));
 	REFUSED(tern_copy_start(t, there, there, 8, &op));
-	REFUSED(tern_get_when_start(t, &word, there, 8, there, 0, &op));
+	REFUSED(tern_get_when_start(t, &word, there, 8, &(tern_when){ .flag = there, .least = 0 },
+				    &op));
 	REFUSED(tern_block_get_start(t, &word, 0, next,
 				     &(tern_block){ .name = 0, .run = 8, .count = 1 }, &op));
 	REFUSED(tern_segment_put_start(t, (tern_segment)next << 48, &word, 8, &op));

@@ -82,7 +82,7 @@ static int call_send(void)
 
 static int call_get_when(void)
 {
-	return tern_get_when(local[0], got, there, 8, there, 1);
+	return tern_get_when(local[0], got, there, 8, &(tern_when){ .flag = there, .least = 1 });
 }
 
 /* What the call had on the stack is here now; lets everything end, and looks at it. */

@@ -97,9 +97,11 @@ static void signals(tern *t)
 	for (unsigned i = 0; i < rounds; i++) {
 		if (i % 2 == tern_rank(t) % 2) {
 			pause_at_random(&self->chance);
-			CHECK_IS(
-				tern_put_signal(t, TERN_ADDR_NONE, NULL, 0, there, TERN_AMO_ADD, 1),
-				0);
+			CHECK_IS(tern_put_signal(t, TERN_ADDR_NONE, NULL, 0,
+						 &(tern_change){ .word = there,
+								 .what = TERN_AMO_ADD,
+								 .value = 1 }),
+				 0);
 		} else {
 			CHECK_IS(tern_wait_word(t, word, TERN_WORD_GT, seen++), 0);
 		}
@@ -118,8 +120,10 @@ static void *worker_signals(void *arg)
 	for (unsigned i = 0; i < rounds; i++) {
 		if (i % 2 == tern_rank(w) % 2) {
 			pause_at_random(&self->chance);
-			CHECK_IS(tern_put_signal(w, TERN_ADDR_NONE, NULL, 0, self->there,
-						 TERN_AMO_ADD, 1),
+			CHECK_IS(tern_put_signal(w, TERN_ADDR_NONE, NULL, 0,
+						 &(tern_change){ .word = self->there,
+								 .what = TERN_AMO_ADD,
+								 .value = 1 }),
 				 0);
 		} else {
 			CHECK_IS(tern_wait_word(w, self->word, TERN_WORD_GT, seen++), 0);
@@ -171,7 +175,10 @@ static void threads_signal(tern *t)
 	}
 	for (unsigned i = 0; tern_rank(t) % 2 == 0 && i < rounds; i++) {
 		pause_at_random(&self->chance);
-		CHECK_IS(tern_put_signal(t, TERN_ADDR_NONE, NULL, 0, self->there, TERN_AMO_ADD, 1),
+		CHECK_IS(tern_put_signal(t, TERN_ADDR_NONE, NULL, 0,
+					 &(tern_change){ .word = self->there,
+							 .what = TERN_AMO_ADD,
+							 .value = 1 }),
 			 0);
 	}
 	CHECK_IS(tern_barrier(t), 0);

@@ -115,14 +115,17 @@ static tern_addr value_there(tern *t)
 static void get_when(tern *t)
 {
 	uint64_t value;
-	told(tern_get_when_start(t, &value, value_there(t) + 8, 8, value_there(t), 1, NULL));
+	told(tern_get_when_start(t, &value, value_there(t) + 8, 8,
+				 &(tern_when){ .flag = value_there(t), .least = 1 }, NULL));
 }
 
 static void get_when_handle(tern *t)
 {
 	static uint64_t value;
 	static tern_op op = TERN_OP;
-	CHECK_IS(tern_get_when_start(t, &value, value_there(t) + 8, 8, value_there(t), 1, &op), 0);
+	CHECK_IS(tern_get_when_start(t, &value, value_there(t) + 8, 8,
+				     &(tern_when){ .flag = value_there(t), .least = 1 }, &op),
+		 0);
 	told(tern_op_wait(t, &op));
 }
 

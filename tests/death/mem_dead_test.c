@@ -129,13 +129,18 @@ static int store(tern *t, tern_addr a)
 
 static int put_signal(tern *t, tern_addr a)
 {
-	return tern_put_signal(t, a, bytes, 8, a, TERN_AMO_ADD, 1);
+	return tern_put_signal(t, a, bytes, 8,
+			       &(tern_change){ .word = a, .what = TERN_AMO_ADD, .value = 1 });
 }
 
 static int put_signal_long(tern *t, tern_addr a)
 {
 	tern_op op = TERN_OP;
-	return waited(t, tern_put_signal_start(t, a, bytes, AREA, a, TERN_AMO_ADD, 1, &op), &op);
+	return waited(t,
+		      tern_put_signal_start(
+			      t, a, bytes, AREA,
+			      &(tern_change){ .word = a, .what = TERN_AMO_ADD, .value = 1 }, &op),
+		      &op);
 }
 
 static int rows(tern *t, tern_addr a, bool put)

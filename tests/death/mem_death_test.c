@@ -76,7 +76,8 @@ static int start(tern *t, tern_op *op)
 	case XFER4:
 		return tern_segment_put_start(t, board->segment, words, 32, op);
 	case WHEN:
-		return tern_get_when_start(t, room, board->flag, 8, board->flag, 1, op);
+		return tern_get_when_start(t, room, board->flag, 8,
+					   &(tern_when){ .flag = board->flag, .least = 1 }, op);
 	case BLOCK:
 		return tern_block_get_start(
 			t, room, 100, VICTIM,

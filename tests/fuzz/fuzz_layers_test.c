@@ -157,7 +157,9 @@ static void mem_begin(unsigned what, tern_op *o, char *to)
 				      (uint64_t *)(void *)to, o);
 		break;
 	case 3:
-		(void)!tern_get_when_start(t[0], to, there, byte(), there + 512, 1 + byte(), o);
+		(void)!tern_get_when_start(t[0], to, there, byte(),
+					   &(tern_when){ .flag = there + 512, .least = 1 + byte() },
+					   o);
 		break;
 	case 4:
 		(void)!tern_block_get_start(t[0], to, 8, 1,

@@ -409,9 +409,9 @@ static void all_calls(tern *t, unsigned round)
 		CHECK_IS(tern_addr_local(t, board->at[next][1], 8, &p), -EXDEV);
 		CHECK(!p);
 	}
-	CHECK_IS(
-		tern_get_when_start(t, &got, board->at[next][0] + 8, 8, board->at[next][0], 1, &op),
-		0);
+	CHECK_IS(tern_get_when_start(t, &got, board->at[next][0] + 8, 8,
+				     &(tern_when){ .flag = board->at[next][0], .least = 1 }, &op),
+		 0);
 	for (uint32_t r = 0; r < n; r++)
 		CHECK_IS(tern_segment_put_start(t, s[(me + r) % n] + me * PART, part, PART, &op),
 			 0);

@@ -64,7 +64,9 @@ TEST(transfers_are_complete_on_return)
 	CHECK_IS(tern_async_get_start(t, data, there, LONG, NULL), 0);
 	CHECK(landed(LONG));
 	heap[LONG] = heap[3] = 1;
-	CHECK_IS(tern_get_when_start(t, data, there, 4096, there + LONG, 1, NULL), 0);
+	CHECK_IS(tern_get_when_start(t, data, there, 4096,
+				     &(tern_when){ .flag = there + LONG, .least = 1 }, NULL),
+		 0);
 	CHECK(landed(4096));
 	local_close();
 }

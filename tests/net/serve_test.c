@@ -73,7 +73,9 @@ static void operate(tern *t, tern_addr a, uint64_t i)
 	uint64_t when = 0;
 	memset(block, (int)i + 1, sizeof block);
 	uint64_t since = clock_ns();
-	CHECK_IS(tern_get_when_start(t, &when, a + 16, WORD, a, i + 1, &later), 0);
+	CHECK_IS(tern_get_when_start(t, &when, a + 16, WORD,
+				     &(tern_when){ .flag = a, .least = i + 1 }, &later),
+		 0);
 	CHECK_IS(tern_store(t, a + 16, &value, WORD), 0);
 	CHECK(!tern_op_ready(&later));
 	CHECK_IS(tern_put(t, a + 8, &value, 8), 0);
@@ -83,7 +85,7 @@ static void operate(tern *t, tern_addr a, uint64_t i)
 	CHECK_IS(old, i);
 	CHECK_IS(tern_op_wait(t, &later), 0); /* that was the flag */
 	CHECK_IS(when, value);
-	CHECK_IS(tern_get_when(t, &got, a + 16, WORD, a, i), 0);
+	CHECK_IS(tern_get_when(t, &got, a + 16, WORD, &(tern_when){ .flag = a, .least = i }), 0);
 	CHECK_IS(got, value);
 	CHECK_IS(tern_cas(t, a + 8, value, 1, &old), 0);
 	CHECK_IS(old, value);

@@ -59,10 +59,15 @@ static void send_all(tern *t)
 		size_t len = lengths[i % LENGTHS];
 		memset(source, (int)i + 1, len);
 		enum tern_amo what = i % 3 ? TERN_AMO_ADD : TERN_AMO_STORE;
-		int rc = i % 2 ? tern_put_signal(t, there, source, len, ready, what,
-						 i % 3 ? 1 : i + 1)
-			       : tern_put_signal_start(t, there, source, len, ready, what,
-						       i % 3 ? 1 : i + 1, &op);
+		int rc = i % 2 ? tern_put_signal(t, there, source, len,
+						 &(tern_change){ .word = ready,
+								 .what = what,
+								 .value = i % 3 ? 1 : i + 1 })
+			       : tern_put_signal_start(t, there, source, len,
+						       &(tern_change){ .word = ready,
+								       .what = what,
+								       .value = i % 3 ? 1 : i + 1 },
+						       &op);
 		CHECK_IS(rc, 0);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 		CHECK_IS(tern_request(t, 1, TELL), 0);
@@ -83,7 +88,9 @@ static void take_all(tern *t)
 		if (i % 4 == 1)
 			ranks_nap(3000000); /* the other sleeps in its wait */
 		CHECK_IS(tern_put_signal(t, TERN_ADDR_NONE, NULL, 0,
-					 tern_addr_at(t, 0, &area->taken), TERN_AMO_ADD, 1),
+					 &(tern_change){ .word = tern_addr_at(t, 0, &area->taken),
+							 .what = TERN_AMO_ADD,
+							 .value = 1 }),
 			 0);
 	}
 	CHECK_IS(tern_wait(t, &told, (uint64_t)ROUNDS * LENGTHS), 0); /* served meanwhile */
@@ -96,10 +103,21 @@ static void refused(tern *t)
 	tern_addr nowhere = ready + (UINT64_C(1) << 27);
 	uint64_t before = 0, after = 1;
 	CHECK_IS(tern_get(t, &before, ready, 8), 0);
-	CHECK_IS(tern_put_signal(t, there, &value, 8, nowhere, TERN_AMO_ADD, 1), -EFAULT);
-	CHECK_IS(tern_put_signal(t, nowhere, &value, 8, ready, TERN_AMO_ADD, 1), -EFAULT);
-	CHECK_IS(tern_put_signal(t, there, &value, 8, ready + 4, TERN_AMO_ADD, 1), -EINVAL);
-	CHECK_IS(tern_put_signal(t, there, &value, 8, ready, (enum tern_amo)77, 1), -EINVAL);
+	CHECK_IS(tern_put_signal(
+			 t, there, &value, 8,
+			 &(tern_change){ .word = nowhere, .what = TERN_AMO_ADD, .value = 1 }),
+		 -EFAULT);
+	CHECK_IS(tern_put_signal(t, nowhere, &value, 8,
+				 &(tern_change){ .word = ready, .what = TERN_AMO_ADD, .value = 1 }),
+		 -EFAULT);
+	CHECK_IS(tern_put_signal(
+			 t, there, &value, 8,
+			 &(tern_change){ .word = ready + 4, .what = TERN_AMO_ADD, .value = 1 }),
+		 -EINVAL);
+	CHECK_IS(tern_put_signal(
+			 t, there, &value, 8,
+			 &(tern_change){ .word = ready, .what = (enum tern_amo)77, .value = 1 }),
+		 -EINVAL);
 	CHECK_IS(tern_get(t, &after, ready, 8), 0);
 	CHECK_IS(after, before);
 }

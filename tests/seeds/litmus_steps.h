@@ -198,8 +198,10 @@ static void do_sync(const struct turn *u)
 static void do_signal(const struct turn *u)
 {
 	uint64_t value = u->step->value;
-	CHECK_IS(tern_put_signal(u->t, place(u, 0), &value, sizeof value, place(u, 1),
-				 TERN_AMO_STORE, value),
+	CHECK_IS(tern_put_signal(u->t, place(u, 0), &value, sizeof value,
+				 &(tern_change){ .word = place(u, 1),
+						 .what = TERN_AMO_STORE,
+						 .value = value }),
 		 0);
 }
 
@@ -233,7 +235,9 @@ static void do_when(const struct turn *u)
 {
 	uint64_t value = UNSET;
 	tern_addr flag = place(u, 1);
-	CHECK_IS(tern_get_when_start(u->t, &value, place(u, 0), sizeof value, flag, 1, NULL), 0);
+	CHECK_IS(tern_get_when_start(u->t, &value, place(u, 0), sizeof value,
+				     &(tern_when){ .flag = flag, .least = 1 }, NULL),
+		 0);
 	set(u, value);
 }
 

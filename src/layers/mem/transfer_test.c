@@ -380,7 +380,9 @@ static void use_memory(tern *t, const tern_msg *m)
 	/* What sends a request or waits is not for a handler. */
 	tern_segment s = (tern_segment)1 << 48;
 	CHECK_IS(tern_segment_put_start(t, s, text, 1, &op), -EPERM);
-	CHECK_IS(tern_get_when_start(t, back, at[0], 1, at[0] + 704, 1, &op), -EPERM);
+	CHECK_IS(tern_get_when_start(t, back, at[0], 1,
+				     &(tern_when){ .flag = at[0] + 704, .least = 1 }, &op),
+		 -EPERM);
 	CHECK_IS(tern_block_get_start(t, back, 0, 1,
 				      &(tern_block){ .name = 0, .run = 1, .count = 1 }, &op),
 		 -EPERM);

@@ -184,8 +184,8 @@ static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t a
 	return slot_request(m, s, op, MEM_WHEN, NULL, 0, 5, words);
 }
 
-int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
-			uint64_t least, tern_op *op)
+int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, const tern_when *when,
+			tern_op *op)
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct mem *m = mem_of(t);
@@ -195,13 +195,13 @@ int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr
 		rc = op ? rules_program(m->e, "tern_get_when_start()")
 			: rules_wait(m->e, "a blocking tern_get_when_start()");
 	if (!rc)
-		rc = when_check(m, src, len, flag);
+		rc = when_check(m, src, len, when->flag);
 	struct slot *s = rc ? NULL : slot_take(m, tern_addr_rank(src), SLOTS_HELD);
 	if (!rc && !s)
 		rc = error_set(-EAGAIN, "%d of rank %u's own tern_get_when_start() wait already",
 			       SLOTS_OF_PART, m->rank);
 	if (!rc)
-		rc = when_start(m, s, dst, (const uint64_t[]){ src, flag, least, len },
+		rc = when_start(m, s, dst, (const uint64_t[]){ src, when->flag, when->least, len },
 				op ? op : &own);
 	if (op || rc)
 		return rc;

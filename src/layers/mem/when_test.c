@@ -47,8 +47,10 @@ TEST(a_value_that_is_ready_comes_at_once)
 			for (uint32_t r = 0; r < 2; r++) { /* the owner too */
 				memset(here, 0xee, sizeof here);
 				memset(image, 0xee, sizeof image);
-				CHECK_IS(tern_get_when_start(local[r], here + 64, bytes_at + 3,
-							     lengths[i], flag_at, least, &op),
+				CHECK_IS(tern_get_when_start(
+						 local[r], here + 64, bytes_at + 3, lengths[i],
+						 &(tern_when){ .flag = flag_at, .least = least },
+						 &op),
 					 0);
 				CHECK_IS(tern_op_wait(local[r], &op), 0);
 				memcpy(image + 64, bytes + 3, lengths[i]);
@@ -62,7 +64,9 @@ TEST(a_value_that_is_not_ready_is_held_and_comes_as_it_is_when_the_flag_is_reach
 	static _Atomic uint64_t done;
 	ranks_open();
 	tern_op op = { .flag = &done };
-	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 100, flag_at, 3, &op), 0);
+	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 100,
+				     &(tern_when){ .flag = flag_at, .least = 3 }, &op),
+		 0);
 	local_settle();
 	CHECK_IS(op.pending, 1);
 	check_here();
@@ -89,19 +93,27 @@ TEST(what_is_out_of_range_too_long_or_split_between_ranks_is_refused)
 	void *other = handed_alloc(local[2], 64);
 	REQUIRE(other);
 	tern_addr other_at = handed_addr(local[2], other);
-	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8, other_at, 0, &op), -EINVAL);
-	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, TERN_PAYLOAD_MAX + 1, flag_at, 0,
-				     &op),
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8,
+				     &(tern_when){ .flag = other_at, .least = 0 }, &op),
+		 -EINVAL);
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, TERN_PAYLOAD_MAX + 1,
+				     &(tern_when){ .flag = flag_at, .least = 0 }, &op),
 		 -EMSGSIZE);
-	CHECK_IS(tern_get_when_start(local[1], here, TERN_ADDR_NONE, 8, flag_at, 0, &op), -EFAULT);
-	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8, TERN_ADDR_NONE, 0, &op), -EFAULT);
-	CHECK_IS(tern_get_when_start(local[1], here, bytes_at + (64 << 20), 8, flag_at, 0, &op),
+	CHECK_IS(tern_get_when_start(local[1], here, TERN_ADDR_NONE, 8,
+				     &(tern_when){ .flag = flag_at, .least = 0 }, &op),
 		 -EFAULT);
-	CHECK_IS(
-		tern_get_when_start(local[1], here, handed_at(bytes_at, RANKS), 8, flag_at, 0, &op),
-		-ERANGE);
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8,
+				     &(tern_when){ .flag = TERN_ADDR_NONE, .least = 0 }, &op),
+		 -EFAULT);
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at + (64 << 20), 8,
+				     &(tern_when){ .flag = flag_at, .least = 0 }, &op),
+		 -EFAULT);
+	CHECK_IS(tern_get_when_start(local[1], here, handed_at(bytes_at, RANKS), 8,
+				     &(tern_when){ .flag = flag_at, .least = 0 }, &op),
+		 -ERANGE);
 	CHECK_IS(op.pending, 0);
-	int rc = tern_get_when_start(local[1], here, bytes_at, 8, flag_at + 4, 0,
+	int rc = tern_get_when_start(local[1], here, bytes_at, 8,
+				     &(tern_when){ .flag = flag_at + 4, .least = 0 },
 				     &op); /* a flag that is not aligned */
 	if (!rc)
 		rc = tern_op_wait(local[1], &op);
@@ -121,8 +133,9 @@ TEST(more_requests_than_the_owner_has_places_for_are_all_answered_in_the_end)
 		numbers[i] = 1000 + i;
 	for (uint32_t a = 0; a < ASKERS; a++)
 		for (uint64_t i = 0; i < EACH; i++)
-			CHECK_IS(tern_get_when_start(local[a + 1], &got[a][i], bytes_at + 8 * i, 8,
-						     flag_at, i + 1, &op[a]),
+			CHECK_IS(tern_get_when_start(
+					 local[a + 1], &got[a][i], bytes_at + 8 * i, 8,
+					 &(tern_when){ .flag = flag_at, .least = i + 1 }, &op[a]),
 				 0);
 	CHECK(ASKERS * EACH > TERN_WHEN_MAX);
 	for (int i = 0; i < 1000; i++)
@@ -153,10 +166,12 @@ TEST(a_rank_waits_for_so_many_values_at_a_time_and_does_other_things_meanwhile)
 	tern_segment s;
 	for (unsigned i = 0; i < TERN_WHEN_MAX;
 	     i++) /* its own flag: nobody else would ever raise it */
-		CHECK_IS(tern_get_when_start(local[0], &got[i], bytes_at + 8 * i, 8, flag_at, 1,
-					     &op),
+		CHECK_IS(tern_get_when_start(local[0], &got[i], bytes_at + 8 * i, 8,
+					     &(tern_when){ .flag = flag_at, .least = 1 }, &op),
 			 0);
-	CHECK_IS(tern_get_when_start(local[0], &more, bytes_at, 8, flag_at, 1, &op), -EAGAIN);
+	CHECK_IS(tern_get_when_start(local[0], &more, bytes_at, 8,
+				     &(tern_when){ .flag = flag_at, .least = 1 }, &op),
+		 -EAGAIN);
 	CHECK_IS(tern_segment_open(local[1], here + 64, 10, NULL, NULL, &s), 0);
 	CHECK_IS(tern_segment_put_start(local[0], s, bytes, 10, &other), 0);
 	CHECK_IS(tern_op_wait(local[0], &other), 0);
@@ -167,7 +182,9 @@ TEST(a_rank_waits_for_so_many_values_at_a_time_and_does_other_things_meanwhile)
 	atomic_store(flag, 1);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	CHECK(memcmp(got, bytes, sizeof got) == 0);
-	CHECK_IS(tern_get_when_start(local[0], &more, bytes_at, 8, flag_at, 1, NULL), 0);
+	CHECK_IS(tern_get_when_start(local[0], &more, bytes_at, 8,
+				     &(tern_when){ .flag = flag_at, .least = 1 }, NULL),
+		 0);
 	CHECK(memcmp(&more, bytes, 8) == 0);
 	local_close();
 }
@@ -180,9 +197,11 @@ TEST(memory_that_goes_while_a_request_is_held_ends_it_with_an_error)
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(page != MAP_FAILED);
 	REQUIRE(tern_register(local[0], page, 8192, &a) == 0);
-	CHECK_IS(tern_get_when_start(local[1], here + 64, a + 100, 8, flag_at, 1, &op),
+	CHECK_IS(tern_get_when_start(local[1], here + 64, a + 100, 8,
+				     &(tern_when){ .flag = flag_at, .least = 1 }, &op),
 		 0); /* the data goes */
-	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 8, a, 1, &op),
+	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 8,
+				     &(tern_when){ .flag = a, .least = 1 }, &op),
 		 0); /* the flag goes */
 	local_settle();
 	CHECK_IS(op.pending, 2);
@@ -210,7 +229,9 @@ TEST(a_flag_that_its_owner_has_unmapped_is_an_error_though_it_is_registered)
 	REQUIRE(tern_register(local[0], page, 4096, &a) == 0);
 	for (int i = 0; i < 2; i++) {
 		tern_op op = TERN_OP;
-		CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 8, a, 1, &op), 0);
+		CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 8,
+					     &(tern_when){ .flag = a, .least = 1 }, &op),
+			 0);
 		local_settle();
 		munmap(page, 4096);
 		CHECK_IS(tern_op_wait(local[1], &op), -EFAULT);

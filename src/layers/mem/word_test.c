@@ -222,7 +222,8 @@ static int get_column(size_t len)
 
 static int get_when(size_t len)
 {
-	return tern_get_when_start(local[0], &local_word, addr, len, at_private + 32, 0, NULL);
+	return tern_get_when_start(local[0], &local_word, addr, len,
+				   &(tern_when){ .flag = at_private + 32, .least = 0 }, NULL);
 }
 
 static int get_block(size_t len)

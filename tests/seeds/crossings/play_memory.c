@@ -228,7 +228,9 @@ static int get_one(const struct step *s, struct pending *w, tern_addr from, size
 		w->part[1] = (tern_part){ .addr = from, .run = len };
 		return tern_get_parts_start(t, &w->part[0], 1, &w->part[1], 1, *op);
 	case GET_WHEN:
-		return tern_get_when_start(t, w->bytes, from, len, at(s->to, &mine->ready), 1, *op);
+		return tern_get_when_start(
+			t, w->bytes, from, len,
+			&(tern_when){ .flag = at(s->to, &mine->ready), .least = 1 }, *op);
 	case GET_BLOCK:
 		return tern_block_get_start(t, w->bytes, 0, s->to, &block, *op);
 	case GET_COPY:
@@ -383,7 +385,10 @@ static int memory_use(uint32_t rank, enum kind how)
 	return how == PUT   ? tern_put(t, to, &word, sizeof word)
 	       : how == GET ? tern_get(t, &word, from, sizeof word)
 	       : how == AMO ? tern_amo(t, to, TERN_AMO_ADD, 1, &word)
-			    : tern_put_signal(t, TERN_ADDR_NONE, NULL, 0, signal, TERN_AMO_ADD, 1);
+			    : tern_put_signal(t, TERN_ADDR_NONE, NULL, 0,
+					      &(tern_change){ .word = signal,
+							      .what = TERN_AMO_ADD,
+							      .value = 1 });
 }
 
 void memory_lost_at_once(const struct step *s, uint32_t rank, enum kind how)
@@ -411,9 +416,12 @@ void traffic_memory(const struct step *s, uint32_t rank, size_t len,
 		int rc = i == 0   ? tern_put_start(t, there, w->bytes, len, &w->op)
 			 : i == 1 ? tern_get_start(t, w->bytes, at(rank, mine->fixed), len, &w->op)
 			 : i == 2 ? tern_amo_start(t, word, TERN_AMO_ADD, 1, &w->old, &w->op)
-			 : i == 3 ? tern_put_signal_start(t, there, w->bytes, len,
-							  at(rank, &mine->of[me].signal),
-							  TERN_AMO_ADD, 1, &w->op)
+			 : i == 3 ? tern_put_signal_start(
+					    t, there, w->bytes, len,
+					    &(tern_change){ .word = at(rank, &mine->of[me].signal),
+							    .what = TERN_AMO_ADD,
+							    .value = 1 },
+					    &w->op)
 			 : i == 4 ? tern_put_start(t, registered[1][rank] + me * REGISTERED,
 						   w->bytes, len % REGISTERED, &w->op)
 			 : i == 5 ? tern_get_start(t, w->bytes,

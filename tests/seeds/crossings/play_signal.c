@@ -30,11 +30,17 @@ static void signal_one(const struct step *s, unsigned i)
 	struct written *there = &mine->of[me];
 	tern_addr to = at(s->to, there->signalled), word = at(s->to, &there->signal);
 	content_fill(w->bytes, 0, s->len, message_number(s, i));
-	int rc =
-		s->form == STORES
-			? tern_put_signal_start(t, to, w->bytes, s->len, word, TERN_AMO_STORE,
-						signals_before(s) + i + 1, op)
-			: tern_put_signal_start(t, to, w->bytes, s->len, word, TERN_AMO_ADD, 1, op);
+	int rc = s->form == STORES
+			 ? tern_put_signal_start(
+				   t, to, w->bytes, s->len,
+				   &(tern_change){ .word = word,
+						   .what = TERN_AMO_STORE,
+						   .value = signals_before(s) + i + 1 },
+				   op)
+			 : tern_put_signal_start(
+				   t, to, w->bytes, s->len,
+				   &(tern_change){ .word = word, .what = TERN_AMO_ADD, .value = 1 },
+				   op);
 	pending_begun(w, rc, op != NULL);
 }
 

@@ -183,18 +183,18 @@ static inline int signal_put(tern *t, tern_addr dst, char *to, const void *src, 
 	return 0;
 }
 
-int tern_put_signal_start(tern *t, tern_addr dst, const void *src, size_t len, tern_addr word,
-			  enum tern_amo what, uint64_t value, tern_op *op)
+int tern_put_signal_start(tern *t, tern_addr dst, const void *src, size_t len,
+			  const tern_change *change, tern_op *op)
 {
 	t = given(t);
+	tern_addr word = change->word;
+	unsigned what = change->what;
+	uint64_t value = change->value;
 	char *at = span_reach(t, word, SPAN_WORD), *to = len ? span_holds(t, dst, len) : at;
 	bool near = at && to && signal_aligned(at) && what <= TERN_AMO_SMAX_ &&
 		    (!op || op_silent(op)) && len <= TERN_PAYLOAD_MAX;
 	if (TERN_UNLIKELY(!near || (len && tern_addr_rank(dst) != tern_addr_rank(word))))
-		return signal_any(
-			t,
-			&(struct signal){ .dst = dst, .word = word, .what = what, .value = value },
-			src, len, op);
+		return signal_any(t, &(struct signal){ dst, word, what, value }, src, len, op);
 	int rc = len ? signal_put(t, dst, to, src, len) : 0;
 	if (!rc)
 		signal_apply(mem_of(t), tern_addr_rank(word), at, what, value);

@@ -25,17 +25,24 @@ static void word_open(void)
 TEST(a_put_with_a_signal_puts_the_bytes_and_then_changes_the_word)
 {
 	word_open();
-	CHECK_IS(tern_put_signal(local[0], at + LINE, "abc", 4, at, TERN_AMO_STORE, 7), 0);
+	CHECK_IS(tern_put_signal(local[0], at + LINE, "abc", 4,
+				 &(tern_change){ .word = at, .what = TERN_AMO_STORE, .value = 7 }),
+		 0);
 	CHECK_IS(word[0], 7);
 	CHECK(strcmp((char *)&word[8], "abc") == 0);
-	CHECK_IS(tern_put_signal(local[0], at + LINE, "de", 3, at, TERN_AMO_ADD, 5), 0);
+	CHECK_IS(tern_put_signal(local[0], at + LINE, "de", 3,
+				 &(tern_change){ .word = at, .what = TERN_AMO_ADD, .value = 5 }),
+		 0);
 	CHECK_IS(word[0], 12);
 	CHECK(strcmp((char *)&word[8], "de") == 0);
-	CHECK_IS(tern_put_signal(local[1], at + LINE, "f", 2, at, TERN_AMO_OR, 1),
+	CHECK_IS(tern_put_signal(local[1], at + LINE, "f", 2,
+				 &(tern_change){ .word = at, .what = TERN_AMO_OR, .value = 1 }),
 		 0); /* to itself */
 	CHECK_IS(word[0], 13);
 	/* 0 bytes touch nothing but the word. */
-	CHECK_IS(tern_put_signal(local[0], TERN_ADDR_NONE, NULL, 0, at, TERN_AMO_MAX, 20), 0);
+	CHECK_IS(tern_put_signal(local[0], TERN_ADDR_NONE, NULL, 0,
+				 &(tern_change){ .word = at, .what = TERN_AMO_MAX, .value = 20 }),
+		 0);
 	CHECK_IS(word[0], 20);
 	CHECK_IS(word[1], 0);
 	CHECK(strcmp((char *)&word[8], "f") == 0);
@@ -54,8 +61,11 @@ TEST(the_word_changes_after_the_last_byte_also_where_polls_carry_the_put_on)
 		size_t len = lengths[i];
 		const char *there = (const char *)&word[3 * LINE / 8];
 		memset(source, (int)i + 1, len);
-		CHECK_IS(tern_put_signal_start(local[0], at + 3 * LINE, source, len, at,
-					       TERN_AMO_STORE, i + 1, &op),
+		CHECK_IS(tern_put_signal_start(local[0], at + 3 * LINE, source, len,
+					       &(tern_change){ .word = at,
+							       .what = TERN_AMO_STORE,
+							       .value = i + 1 },
+					       &op),
 			 0);
 		while (op.pending) {
 			bool there_all = there[0] == (char)(i + 1) && there[len - 1] == there[0];
@@ -66,8 +76,10 @@ TEST(the_word_changes_after_the_last_byte_also_where_polls_carry_the_put_on)
 		CHECK(memcmp(there, source, len) == 0);
 		CHECK_IS(tern_op_wait(local[0], &op), 0);
 		CHECK_IS(told, i + 1);
-		CHECK_IS(tern_put_signal(local[0], at + 3 * LINE, source, len, at + LINE,
-					 TERN_AMO_ADD, 1),
+		CHECK_IS(tern_put_signal(local[0], at + 3 * LINE, source, len,
+					 &(tern_change){ .word = at + LINE,
+							 .what = TERN_AMO_ADD,
+							 .value = 1 }),
 			 0);
 		CHECK_IS(word[8], i + 1);
 	}
@@ -79,8 +91,9 @@ TEST(a_flush_waits_for_signals_under_way)
 	static char source[LONG];
 	tern_op op = TERN_OP;
 	word_open();
-	CHECK_IS(tern_put_signal_start(local[0], at + 3 * LINE, source, LONG, at, TERN_AMO_ADD, 1,
-				       &op),
+	CHECK_IS(tern_put_signal_start(
+			 local[0], at + 3 * LINE, source, LONG,
+			 &(tern_change){ .word = at, .what = TERN_AMO_ADD, .value = 1 }, &op),
 		 0);
 	CHECK_IS(tern_flush(local[0]), 0);
 	CHECK_IS(word[0], 1);
@@ -96,14 +109,28 @@ TEST(a_signal_that_cannot_be_is_refused_and_changes_nothing)
 	void *own = handed_alloc(local[0], LINE);
 	tern_addr mine = handed_addr(local[0], own);
 	REQUIRE(tern_register(local[1], private, sizeof private, &region) == 0);
-	int rc = tern_put_signal(local[0], mine, "abc", 4, at, TERN_AMO_ADD, 1);
+	int rc = tern_put_signal(local[0], mine, "abc", 4,
+				 &(tern_change){ .word = at, .what = TERN_AMO_ADD, .value = 1 });
 	CHECK_IS(rc, -EINVAL);
 	CHECK(sentence_has(rc, "data for rank 0 and a word of rank 1"));
-	CHECK_IS(tern_put_signal(local[0], at, "abc", 4, at + 4, TERN_AMO_ADD, 1), -EINVAL);
-	CHECK_IS(tern_put_signal(local[0], at, "abc", 4, at, (enum tern_amo)99, 1), -EINVAL);
-	CHECK_IS(tern_put_signal(local[0], at, "abc", 4, TERN_ADDR_NONE, TERN_AMO_ADD, 1), -EFAULT);
-	CHECK_IS(tern_put_signal(local[0], TERN_ADDR_NONE, "abc", 4, at, TERN_AMO_ADD, 1), -EFAULT);
-	rc = tern_put_signal(local[0], at, "abc", 4, region, TERN_AMO_ADD, 1);
+	CHECK_IS(
+		tern_put_signal(local[0], at, "abc", 4,
+				&(tern_change){ .word = at + 4, .what = TERN_AMO_ADD, .value = 1 }),
+		-EINVAL);
+	CHECK_IS(tern_put_signal(
+			 local[0], at, "abc", 4,
+			 &(tern_change){ .word = at, .what = (enum tern_amo)99, .value = 1 }),
+		 -EINVAL);
+	CHECK_IS(
+		tern_put_signal(
+			local[0], at, "abc", 4,
+			&(tern_change){ .word = TERN_ADDR_NONE, .what = TERN_AMO_ADD, .value = 1 }),
+		-EFAULT);
+	CHECK_IS(tern_put_signal(local[0], TERN_ADDR_NONE, "abc", 4,
+				 &(tern_change){ .word = at, .what = TERN_AMO_ADD, .value = 1 }),
+		 -EFAULT);
+	rc = tern_put_signal(local[0], at, "abc", 4,
+			     &(tern_change){ .word = region, .what = TERN_AMO_ADD, .value = 1 });
 	CHECK_IS(rc, -EFAULT);
 	CHECK(sentence_has(rc, "not in the heap of rank 1"));
 	CHECK_IS(word[0], 0);

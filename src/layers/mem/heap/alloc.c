@@ -58,10 +58,6 @@ static int own_alloc(struct scope *scope, tern *t, size_t align, size_t bytes, v
 	struct mem *m = mem_of(t);
 	uint64_t at;
 	int rc = rules_rank(t->own, call);
-	if (!rc && (!align || align & (align - 1)))
-		rc = error_set(-EINVAL,
-			       "%s was asked for an alignment of %zu: it is a power of two", call,
-			       align);
 	if (!rc)
 		rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, align, bytes, &at);
 	if (rc)
@@ -77,9 +73,16 @@ int tern_alloc(tern *t, size_t bytes, void **p)
 	return own_alloc(&scope, t, HEAP_ALIGN, bytes, p, "tern_alloc()");
 }
 
-int tern_alloc_aligned(tern *t, size_t align, size_t bytes, void **p)
+/* A multiple, so that a size and an alignment that were swapped are refused. */
+int tern_alloc_aligned(tern *t, size_t bytes, size_t align, void **p)
 {
 	INSIDE struct scope scope = scope_given(t);
+	if (!align || align & (align - 1) || bytes & (align - 1))
+		return error_set(
+			-EINVAL,
+			"tern_alloc_aligned() was asked for %zu bytes aligned to %zu: that "
+			"is a power of two, and the bytes are a multiple of it",
+			bytes, align);
 	return own_alloc(&scope, t, align, bytes, p, "tern_alloc_aligned()");
 }
 

@@ -238,12 +238,12 @@ TEST(memory_is_aligned_as_asked_for_and_what_was_skipped_is_used)
 	small = handed_alloc(local[1], 8);
 	REQUIRE(small);
 	for (size_t align = 1; align <= 1 << 20; align *= 2) {
-		REQUIRE(tern_alloc_aligned(local[1], align, 100, &p) == 0);
+		REQUIRE(tern_alloc_aligned(local[1], 3 * align, align, &p) == 0);
 		CHECK_IS((uintptr_t)p % align, 0);
 		CHECK_IS((uintptr_t)p % 64, 0);
 		CHECK_IS(tern_free(local[1], p), 0);
 	}
-	REQUIRE(tern_alloc_aligned(local[1], 4096, 100, &p) == 0);
+	REQUIRE(tern_alloc_aligned(local[1], 4096, 4096, &p) == 0);
 	gap = handed_alloc(local[1], 8);
 	CHECK(gap == small + 64);
 	CHECK_IS(tern_free(local[1], gap), 0);
@@ -251,10 +251,14 @@ TEST(memory_is_aligned_as_asked_for_and_what_was_skipped_is_used)
 	static const size_t none[] = { 0, 3, 96, SIZE_MAX };
 	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
 		p = untouched;
-		int rc = tern_alloc_aligned(local[1], none[i], 8, &p);
+		int rc = tern_alloc_aligned(local[1], 8, none[i], &p);
 		CHECK(rc == -EINVAL && p == untouched && sentence_has(rc, "power of two"));
 	}
-	CHECK_IS(tern_alloc_aligned(local[1], (size_t)1 << 60, 8, &p), -ENOMEM);
+	for (size_t bytes = 128; bytes <= 1 << 20; bytes *= 2) { /* swapped */
+		int rc = tern_alloc_aligned(local[1], 64, bytes, &p);
+		CHECK(rc == -EINVAL && p == untouched && sentence_has(rc, "multiple"));
+	}
+	CHECK_IS(tern_alloc_aligned(local[1], 0, (size_t)1 << 60, &p), -ENOMEM);
 	CHECK_IS(tern_free(local[1], small), 0);
 	local_close();
 }
