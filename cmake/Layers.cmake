@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The layers that are built, and their numbers. src/layers/layers.cmake has a line for each:
 #
-#     tern_layer(NAME HANDLERS n [USES layer...] [LANE bytes])
+#     tern_layer(NAME HANDLERS n [USES layer...] [LANE bytes] [HEADERS name...])
 #
 # n handler numbers behind the program's are the layer's, USES are the layers whose headers it
-# includes, LANE is what it keeps in each struct tern_lane. Numbers depend on the lines alone, so a
+# includes, LANE is what it keeps in each struct tern_lane, HEADERS are those of include/tern that
+# are installed with it, or else the one that has its name. Numbers depend on the lines alone, so a
 # build with fewer layers has the same ones. TERN_LAYERS names the layers of this build; a folder
 # outside of the tree, which has a line in a layers.cmake of its own, is named by its path.
 set(TERN_LAYERS "all" CACHE STRING "Layers to build, with those that they use: all, none, or names and folders")
@@ -13,7 +14,10 @@ set(layer_names "")
 set(layer_next 4) # numbers before this are the core's: enum core_handler
 set(layer_lane 0)
 function(tern_layer name)
-	cmake_parse_arguments(layer "" "HANDLERS;LANE" "USES" ${ARGN})
+	cmake_parse_arguments(layer "" "HANDLERS;LANE" "USES;HEADERS" ${ARGN})
+	if(NOT layer_HEADERS)
+		set(layer_HEADERS ${name})
+	endif()
 	math(EXPR next "${layer_next} + ${layer_HANDLERS}")
 	math(EXPR lane "${layer_lane} + 0${layer_LANE}")
 	if(next GREATER 256 OR lane GREATER 16) # TERN_HANDLER_SLOTS, TERN_LANE_LAYERS
@@ -21,6 +25,7 @@ function(tern_layer name)
 	endif()
 	set(layer_${name}_handlers ${layer_HANDLERS} PARENT_SCOPE)
 	set(layer_${name}_uses "${layer_USES}" PARENT_SCOPE)
+	set(layer_${name}_headers ${layer_HEADERS} PARENT_SCOPE)
 	set(layer_${name}_first ${layer_next} PARENT_SCOPE)
 	set(layer_${name}_lane ${layer_lane} PARENT_SCOPE)
 	set(layer_${name}_folder ${CMAKE_CURRENT_LIST_DIR}/${name} PARENT_SCOPE)

@@ -277,6 +277,11 @@ static inline int tern_block_get(tern *t, void *dst, size_t dst_stride, uint32_t
 				 const tern_block *from);
 int tern_block_get_start(tern *t, void *dst, size_t dst_stride, uint32_t rank,
 			 const tern_block *from, tern_op *op);
+/*
+ * Asks that rank to send the runs here instead, as a message with id `id`, which is received as
+ * <tern/send.h> says. They are read when the receive is there. Returns when the rank has agreed.
+ */
+int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id);
 
 enum { TERN_WHEN_MAX = 64, TERN_BLOCKS_MAX = 64 };
 
@@ -394,7 +399,7 @@ int tern_cas64_(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint6
 int tern_cas32_(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
 		tern_op *op);
 
-/* -- Signals: words that are waited for ---------------------------------------------------- */
+/* -- Signals: words that tern_wait_word() waits for --------------------------------------- */
 
 /*
  * Puts the data, and then does `what` with `value` on the 64-bit word at `word`, in the heap of the
@@ -411,25 +416,6 @@ static inline int tern_put_signal(tern *t, tern_addr dst, const void *src, size_
 				  const tern_change *change);
 int tern_put_signal_start(tern *t, tern_addr dst, const void *src, size_t len,
 			  const tern_change *change, tern_op *op);
-
-/*
- * Serves messages until the word, of this rank's heap, compares so with `value`, as unsigned
- * numbers; what its writer had put before is there then. It wakes when tern_put_signal() changes
- * the word, and notices other puts, atomics and stores within a millisecond or so. Ends as
- * tern_wait() does when a rank dies. The word stays as it is.
- */
-enum tern_word {
-	TERN_WORD_EQ,
-	TERN_WORD_NE,
-	TERN_WORD_LT,
-	TERN_WORD_LE,
-	TERN_WORD_GT,
-	TERN_WORD_GE
-};
-int tern_wait_word(tern *t, const uint64_t *word, enum tern_word what, uint64_t value);
-/* For at most `ns` nanoseconds: then -ETIMEDOUT. */
-int tern_wait_word_for(tern *t, const uint64_t *word, enum tern_word what, uint64_t value,
-		       uint64_t ns);
 
 /* -- Order and completion ---------------------------------------------------------------- */
 

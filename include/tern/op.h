@@ -62,6 +62,29 @@ int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns);
  */
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which);
 
+/* -- Sends and receives under way (tern/send.h) --------------------------------------------- */
+
+enum tern_state {
+	TERN_STATE_COMPLETE,    /* nothing is pending: it is complete, or none was started */
+	TERN_STATE_IN_USE,      /* started, and not matched */
+	TERN_STATE_IN_PROGRESS, /* data flow */
+};
+
+/*
+ * The state of the send or receive that was started with `op`; of several, IN_USE while one of them
+ * is. Serves no messages. That a message waits for a receive, tern_probe() tells.
+ */
+enum tern_state tern_op_state(tern *t, const tern_op *op);
+
+/*
+ * Takes back every send and receive of the handle that has not been matched: it completes with
+ * -ECANCELED. -EALREADY if data flow for one, or none is under way; a send that its receiver knows
+ * of is asked for there.
+ */
+int tern_op_cancel(tern *t, tern_op *op);
+
+/* -- The inline path ------------------------------------------------------------------------- */
+
 /* The progress thread ends operations, too. */
 TERN_INLINE_ int tern_op_ready(const tern_op *op)
 {

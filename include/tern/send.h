@@ -29,8 +29,6 @@
 
 TERN_BEGIN_
 
-typedef uint64_t tern_id;
-
 #define TERN_RANK_ANY UINT32_MAX   /* any rank */
 #define TERN_ID_ANY (~UINT64_C(0)) /* in tern_match.any: whatever the id */
 /* Of the ids that tern_team_id() makes (<tern/coll.h>); all others are the program's at large. */
@@ -120,39 +118,11 @@ int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *par
 int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
 			 size_t n, unsigned flags, tern_op *op);
 
-/* -- Operations under way ---------------------------------------------------------------------- */
-
-enum tern_state {
-	TERN_STATE_COMPLETE,    /* nothing is pending: it is complete, or none was started */
-	TERN_STATE_IN_USE,      /* started, and not matched */
-	TERN_STATE_IN_PROGRESS, /* data flow */
-};
-
-/*
- * The state of the send or receive that was started with `op`; of several, IN_USE while one of them
- * is. Serves no messages. That a message waits for a receive, tern_probe() tells.
- */
-enum tern_state tern_op_state(tern *t, const tern_op *op);
-
-/*
- * Takes back every send and receive of the handle that has not been matched: it completes with
- * -ECANCELED. -EALREADY if data flow for one, or none is under way; a send that its receiver knows
- * of is asked for there.
- */
-int tern_op_cancel(tern *t, tern_op *op);
-
 /*
  * 1 if a message waits that such a receive would take, and *env tells which; 0 if not. With
  * TERN_PROBE_WAIT in the match it waits for one.
  */
 int tern_probe(tern *t, const tern_match *match, tern_envelope *env);
-
-/*
- * Asks rank `rank` for a block of its named memory, as tern_block_get_start(), to be sent here as a
- * message with id `id`, by rendezvous: it is read when the receive is there. Returns when that rank
- * has agreed.
- */
-int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id);
 
 /* -- Blocking, in parts --------------------------------------------------------------------- */
 

@@ -34,6 +34,7 @@ enum {
 typedef struct tern tern;         /* an endpoint: one rank's place in a job */
 typedef struct tern_msg tern_msg; /* a message, where it lies */
 typedef struct tern_op tern_op;   /* a handle for operations under way; tern/op.h */
+typedef uint64_t tern_id;         /* names a message for receives; tern/send.h */
 
 typedef void tern_handler(tern *t, const tern_msg *m);
 
@@ -334,6 +335,26 @@ int tern_wait_for(tern *t, tern_flag *flag, uint64_t n, uint64_t ns);
 typedef int tern_condition(tern *t, void *arg);
 int tern_wait_until(tern *t, tern_condition *holds, void *arg);
 int tern_wait_until_for(tern *t, tern_condition *holds, void *arg, uint64_t ns);
+
+/*
+ * Serves messages until the word, of this rank's heap, compares so with `value`, as unsigned
+ * numbers; what its writer had put before is there then. It wakes when tern_put_signal() changes
+ * the word, and notices other puts, atomics and stores within a millisecond or so. Ends as
+ * tern_wait() does when a rank dies. The word stays as it is.
+ */
+enum tern_word {
+	TERN_WORD_EQ,
+	TERN_WORD_NE,
+	TERN_WORD_LT,
+	TERN_WORD_LE,
+	TERN_WORD_GT,
+	TERN_WORD_GE
+};
+int tern_wait_word(tern *t, const uint64_t *word, enum tern_word what, uint64_t value);
+/* For at most `ns` nanoseconds: then -ETIMEDOUT. */
+int tern_wait_word_for(tern *t, const uint64_t *word, enum tern_word what, uint64_t value,
+		       uint64_t ns);
+
 int tern_forgive(tern *t, uint32_t rank);
 
 /*

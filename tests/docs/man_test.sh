@@ -48,7 +48,7 @@ functions_of() {
 	} | grep -v '_$' | sort -u
 }
 # Each header, the page with its table, and how many functions it has at least.
-headers=(tern:tern:35 op:tern:4 mem:tern_mem:34 lock:tern_mem:3 send:tern_msg:12 buf:tern_typed:6 \
+headers=(tern:tern:35 op:tern:6 mem:tern_mem:34 lock:tern_mem:3 send:tern_msg:9 buf:tern_typed:6 \
 	chan:tern_chan:20 coll:tern_coll:35 async:tern_async:6 thread:tern_spawn:9 \
 	post:tern_post:2 sequence:tern_sequence:7 stats:tern:4 sim:tern-sim:1)
 functions=
