@@ -97,17 +97,13 @@ int tern_unregister(tern *t, tern_addr a);
 
 /* -- Who may store to a heap -------------------------------------------------------- */
 
-#define TERN_RANK_ALL UINT32_MAX /* every rank */
-/* Nobody: sends, receives and exchanges with it do nothing. */
-#define TERN_RANK_NONE (UINT32_MAX - 1)
-
 /*
  * With TERN_GRANT=1 a process maps the heaps of other ranks read-only, and a stray store into one
- * ends it with SIGSEGV. tern_grant() lets `rank`, or all, store to the `len` bytes at `p` of this
- * rank's heap, or of tern_register_fd(), and to what else lies in their pages. A grant to all is
- * one grant to each rank. tern_revoke() of the same bytes takes one grant back at `rank`, or at
- * each rank that has one. Both wait until the ranks concerned have answered. What is not granted is
- * put to, and operated on, by its owner when it polls, as across machines; gets need no grant.
+ * ends it with SIGSEGV. tern_grant() lets `rank`, or TERN_RANK_ALL, store to the `len` bytes at `p`
+ * of this rank's heap, or of tern_register_fd(), and to what else lies in their pages. A grant to
+ * all is one grant to each rank. tern_revoke() of the same bytes takes one grant back at `rank`, or
+ * at each rank that has one. Both wait until the ranks concerned have answered. What is not granted
+ * is put to, and operated on, by its owner when it polls, as across machines; gets need no grant.
  * Without TERN_GRANT both do nothing but check the arguments. -EFAULT if the bytes are not all of
  * that memory, -ENXIO to revoke what `rank`, or no rank, has been granted, -ENOBUFS for more than
  * 1,024 at one rank.

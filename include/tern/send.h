@@ -29,7 +29,6 @@
 
 TERN_BEGIN_
 
-#define TERN_RANK_ANY UINT32_MAX   /* any rank */
 #define TERN_ID_ANY (~UINT64_C(0)) /* in tern_match.any: whatever the id */
 /* Of the ids that tern_team_id() makes (<tern/coll.h>); all others are the program's at large. */
 #define TERN_ID_TEAM (UINT64_C(1) << 63)

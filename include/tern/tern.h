@@ -100,7 +100,7 @@ int tern_worker_open(tern *t, tern **worker);
 /*
  * The number that names the worker where a request names a rank, at every rank and worker of the
  * job: requests to it are handled by the worker's thread. Of an endpoint of a rank, and where a
- * worker is that endpoint itself, it is the rank. UINT32_MAX for NULL. See tern_worker_open(3).
+ * worker is that endpoint itself, it is the rank. TERN_RANK_NONE for NULL. See tern_worker_open(3).
  */
 uint32_t tern_worker_id(const tern *worker);
 
@@ -140,6 +140,11 @@ int tern_delivery_set(tern *t, enum tern_delivery d);
 
 uint32_t tern_rank(const tern *t);
 uint32_t tern_size(const tern *t);
+
+/* In place of a rank. A call that does not say that it takes one refuses it: -ERANGE. */
+#define TERN_RANK_ANY UINT32_MAX        /* of receives: whoever sends */
+#define TERN_RANK_NONE (UINT32_MAX - 1) /* nobody: sends, receives, exchanges do nothing */
+#define TERN_RANK_ALL (UINT32_MAX - 2)  /* of grants and spawns: every rank */
 
 /*
  * The machines of the job, numbered from 0: how many, and the one that a rank is on (UINT32_MAX if

@@ -60,11 +60,9 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn, void *arg);
 int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 		     unsigned n, const uint64_t *words);
 
-#define TERN_SPAWN_ALL UINT32_MAX /* as `count`: on every rank from `rank` on */
-
 /* What is not set is 0: one thread, without a callback, words or data. */
 typedef struct tern_spawn_args {
-	uint32_t rank, count; /* on so many ranks from `rank` on; 0 means 1 */
+	uint32_t rank, count; /* so many from `rank` on, 0 means 1; or TERN_RANK_ALL */
 	unsigned id;
 	unsigned n; /* words */
 	const uint64_t *words;

@@ -264,7 +264,7 @@ TEST(numbers_that_name_nobody_are_refused_and_calls_that_take_a_rank_take_no_wor
 {
 	void *claimed;
 	open_ranks();
-	CHECK_IS(tern_worker_id(NULL), UINT32_MAX);
+	CHECK_IS(tern_worker_id(NULL), TERN_RANK_NONE);
 	struct party *p = party_open(RANKS);
 	uint32_t none[] = { RANKS, 1000, 1u << 31 | 5, UINT32_MAX };
 	for (unsigned i = 0; i < sizeof none / sizeof *none; i++) {

@@ -358,7 +358,7 @@ int tern_worker_open(tern *t, tern **worker)
 uint32_t tern_worker_id(const tern *worker)
 {
 	if (!worker)
-		return UINT32_MAX;
+		return TERN_RANK_NONE;
 	const struct endpoint *w = worker->own;
 	return w->main ? w->id : worker->rank;
 }

@@ -90,6 +90,7 @@ static void strays(void)
 	CHECK_IS(tern_addr_local(t, board->at, 101, &p), me < 1 ? 0 : -EXDEV);
 	/* Two grants meet in the second page. */
 	if (me == 0) {
+		CHECK_IS(tern_grant(t, TERN_RANK_ANY, mine + PAGE, 64), -ERANGE);
 		CHECK_IS(tern_grant(t, TERN_RANK_ALL, mine + PAGE, 64), 0);
 		CHECK_IS(tern_grant(t, 2, mine + PAGE + 64, 2 * PAGE), 0);
 		CHECK_IS(tern_revoke(t, TERN_RANK_ALL, mine + PAGE, 64), 0);

@@ -271,6 +271,8 @@ TEST(a_rank_that_does_not_exist_is_refused_everywhere)
 			 -ERANGE);
 	}
 	CHECK_IS(tern_send(local[0], TERN_RANK_ANY, ID, out, 8), -ERANGE);
+	CHECK_IS(tern_send(local[0], TERN_RANK_ALL, ID, out, 8), -ERANGE);
+	CHECK_IS(tern_recv(local[0], TERN_RANK_ALL, ID, in, 8, NULL), -ERANGE);
 	CHECK_IS(op.pending, 0);
 	local_close();
 }

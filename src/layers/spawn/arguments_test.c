@@ -100,7 +100,7 @@ TEST(data_of_any_length_are_there_when_the_thread_starts)
 			CHECK_IS(ended.rc, 0);
 			CHECK_IS(ended.result, expected);
 		}
-	CHECK_IS(spawn_data(0, TERN_SPAWN_ALL, 3), 0); /* the same to each */
+	CHECK_IS(spawn_data(TERN_RANK_ALL, 0, 3), 0); /* the same to each */
 	threads += 2;
 	await(&ended, threads);
 	CHECK_IS(ended.result, 3000 + bytes[0] + 2 * bytes[1] + 3 * bytes[2]);

@@ -339,11 +339,11 @@ static int spawn_any(tern *t, const tern_spawn_args *a)
 				.label = { .id = (uint8_t)a->id, .words = (uint8_t)a->n } };
 	for (unsigned i = 0; i < a->n && i < TERN_WORDS_MAX; i++) /* create() refuses more */
 		model.word[i] = a->words[i];
-	uint64_t end = a->count == TERN_SPAWN_ALL ? t->size
-						  : (uint64_t)a->rank + (a->count ? a->count : 1);
+	bool all = a->rank == TERN_RANK_ALL;
+	uint32_t first = all ? 0 : a->rank, count = all ? t->size : a->count ? a->count : 1;
 	int rc = payload_make(&model, a->data, a->len);
 	if (!rc)
-		rc = create(spawn_of(t), a->rank, end, &model, a->id, a->n);
+		rc = create(spawn_of(t), first, (uint64_t)first + count, &model, a->id, a->n);
 	payload_drop(&model.payload);
 	return rc;
 }

@@ -98,7 +98,7 @@ TEST(words_from_an_array_are_those_that_are_given_one_by_one)
 	CHECK_IS(tern_spawn_with(local[0], &some), 0);
 	await(&ended, 11);
 	CHECK_IS(ended.result, 3);
-	some.count = TERN_SPAWN_ALL;
+	some.rank = TERN_RANK_ALL;
 	some.n = 3;
 	CHECK_IS(tern_spawn_with(local[0], &some), 0);
 	await(&ended, 14);
@@ -168,17 +168,18 @@ TEST(threads_on_several_ranks_or_on_all_have_a_callback_each)
 	open_all(5);
 	CHECK_IS(spawn_on(2, 0, 3), 0);
 	await(&ended, 3);
-	CHECK_IS(spawn_on(2, 0, TERN_SPAWN_ALL), 0);
+	CHECK_IS(spawn_on(2, TERN_RANK_ALL, 0), 0);
 	await(&ended, 8);
 	CHECK_IS(ended.result, 9);
-	CHECK_IS(spawn_on(2, 3, TERN_SPAWN_ALL), 0);
+	CHECK_IS(spawn_on(2, 3, 2), 0);
 	await(&ended, 10);
 	CHECK_IS(spawn_on(2, 4, 0), 0); /* one */
 	await(&ended, 11);
 	CHECK_IS(spawn_on(2, 1, 5), -ERANGE);
 	CHECK(sentence_has(-ERANGE, "rank 5 was"));
-	CHECK_IS(spawn_on(2, UINT32_MAX, 2), -ERANGE);
-	CHECK_IS(spawn_on(2, 7, TERN_SPAWN_ALL), -ERANGE);
+	CHECK_IS(spawn_on(2, TERN_RANK_ANY, 2), -ERANGE);
+	CHECK_IS(spawn_on(2, TERN_RANK_NONE, 0), -ERANGE);
+	CHECK_IS(spawn_on(2, 1, UINT32_MAX), -ERANGE);
 	CHECK_IS(tern_spawn(local[2], UINT32_MAX, ADD, note_ending, &ended, 9), -ERANGE);
 	CHECK(sentence_has(-ERANGE, "rank 4294967295 was"));
 	local_close();
@@ -287,7 +288,7 @@ TEST(the_most_that_can_be_under_way_is_an_error_only_where_waiting_is_not_allowe
 	tern_request(local[0], 0, 0, 1);
 	tern_poll(local[0]);
 	CHECK_IS(rc_in_handler, -EAGAIN);
-	CHECK_IS(spawn_on(1, 0, TERN_SPAWN_ALL), 0); /* another creator's are its own */
+	CHECK_IS(spawn_on(1, TERN_RANK_ALL, 0), 0); /* another creator's are its own */
 	tern_signal(local[1], &gate, TERN_THREADS_MAX + 1);
 	CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, 0),
 		 0); /* waits until one has ended */
