@@ -28,7 +28,7 @@ tern_team_alltoall_start i pppzp  tern_team_alltoallv_start i pppp
 tern_team_gatherv_start i puppp  tern_team_allgatherv_start i pppp  tern_team_scatterv_start i puppp
 tern_team_reduce_scatter_start i ppppizp  tern_team_exchange_start i ppzp""")
 
-COLOUR_NONE = -1
+COLOR_NONE = -1
 RANK_NONE = 0xFFFFFFFE  # nobody
 
 
@@ -172,9 +172,9 @@ class Team:
         return int(_tern.tern_team_id(self._handle(), id))
 
     # New teams; None where this rank is not in one
-    def split(self, colour: int, key: int = 0) -> Optional[Team]:
-        """Members of the same colour, ordered by key; COLOUR_NONE: in none."""
-        return self._make(_tern.tern_team_split, colour, key)
+    def split(self, color: int, key: int = 0) -> Optional[Team]:
+        """Members of the same color, ordered by key; COLOR_NONE: in none."""
+        return self._make(_tern.tern_team_split, color, key)
 
     def list(self, ranks: Sequence[int]) -> Optional[Team]:
         return self._make(_tern.tern_team_list, (c_uint32 * len(ranks))(*ranks), len(ranks))

@@ -27,11 +27,11 @@ typedef struct tern_team tern_team;
 /* All ranks of the job, in their order; every rank calls it. */
 int tern_team_all(tern *t, tern_team **team);
 /*
- * Members of `team` that say the same colour get a team, ordered by key and then by their place in
- * `team`. Who says TERN_COLOUR_NONE gets NULL.
+ * Members of `team` that say the same color get a team, ordered by key and then by their place in
+ * `team`. Who says TERN_COLOR_NONE gets NULL.
  */
-#define TERN_COLOUR_NONE (-1)
-int tern_team_split(tern_team *team, int colour, int key, tern_team **out);
+#define TERN_COLOR_NONE (-1)
+int tern_team_split(tern_team *team, int color, int key, tern_team **out);
 /*
  * Teams of listed ranks, several in one call: each member of `team` gives the list of its own team,
  * in its order. Who gives an empty list, or one without its own rank, gets NULL. -EINVAL at all

@@ -70,10 +70,10 @@ public:
 	uint32_t size() const { return tern_team_size(get()); }
 	uint32_t member(uint32_t i) const { return tern_team_member(get(), i); }
 
-	auto split(int colour, int key = 0) const
+	auto split(int color, int key = 0) const
 	{
 		tern_team *out = nullptr;
-		return make_<P, basic_team>(tern_team_split(get(), colour, key, &out), out);
+		return make_<P, basic_team>(tern_team_split(get(), color, key, &out), out);
 	}
 	auto list(span<const uint32_t> ranks) const
 	{

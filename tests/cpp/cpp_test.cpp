@@ -389,7 +389,7 @@ static void teams_reduce_and_exchange(tern::endpoint &t)
 
 	auto alone = value(all.split(int(r)));
 	CHECK(alone.size() == 1);
-	alone = value(all.split(r ? 0 : TERN_COLOUR_NONE));
+	alone = value(all.split(r ? 0 : TERN_COLOR_NONE));
 	CHECK(bool(alone) == (r == 1));
 	const std::array<uint32_t, 2> turned = { 1, 0 };
 	CHECK(value(all.list(turned)).rank() == 1 - r);

@@ -213,7 +213,7 @@ def teams_are_split(t: tern.Endpoint, team: tern_coll.Team) -> None:
     assert t.recv(got, t.rank, half.id(7)).id == half.id(7) and got == b"h"
     half.free()
     raises(ValueError, half.barrier)
-    assert team.split(tern_coll.COLOUR_NONE) is None
+    assert team.split(tern_coll.COLOR_NONE) is None
     last = team.list([t.size - 1])
     assert (last is None) == (t.rank != t.size - 1)
     for other in (last, team.machine(), team.survivors()):

@@ -62,7 +62,7 @@ for c, kind in (("tern_part", tern_coll._Part), ("tern_neighbor", tern_coll._Nei
     same(f"sizeof({c})", tern.ctypes.sizeof(kind))
     for field, *_ in kind._fields_:
         same(f"offsetof({c}, {field.rstrip('_')})", getattr(kind, field).offset)
-same("TERN_COLOUR_NONE", tern_coll.COLOUR_NONE)
+same("TERN_COLOR_NONE", tern_coll.COLOR_NONE)
 same("TERN_RANK_NONE", str(tern_coll.RANK_NONE) + "u")
 for name in ("WORDS_MAX", "PAYLOAD_MAX", "REQUEST_MAX", "HANDLER_MAX", "RANK_ANY", "ID_ANY"):
     same("TERN_" + name, str(getattr(tern, name)) + "u")

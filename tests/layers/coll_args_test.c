@@ -167,7 +167,7 @@ TEST(teams_that_cannot_be_are_refused)
 	tern_team *none = (tern_team *)1;
 	uint32_t twice[2] = { 0, 0 }, stranger = 3;
 	begin();
-	refused(tern_team_split(all, -2, 0, &none), -EINVAL, "tern_team_split()", "colour -2",
+	refused(tern_team_split(all, -2, 0, &none), -EINVAL, "tern_team_split()", "color -2",
 		__LINE__);
 	refused(tern_team_split(all, 0, 0, NULL), -EINVAL, "tern_team_split()", "no place",
 		__LINE__);

@@ -30,7 +30,7 @@ static uint64_t word_of(uint32_t round, uint32_t k, uint32_t i, uint32_t m, size
 	       1000;
 }
 
-/* The first member gives its colour: the rows differ from each other, and so do the columns. */
+/* The first member gives its color: the rows differ from each other, and so do the columns. */
 static uint32_t salt_of(const tern_team *team)
 {
 	return tern_team_member(team, 0);

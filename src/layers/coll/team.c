@@ -296,18 +296,18 @@ struct list {
 /* What a member says when a team is made. */
 struct offer {
 	uint64_t next_id;
-	int32_t colour, key;
+	int32_t color, key;
 	struct place place;
 	uint64_t checked; /* TERN_CHECK */
 	struct list list;
 };
 
-/* Members of the caller's colour, by key; places in the parent. */
-static uint32_t offers_pick(const struct offer *offers, uint32_t n, int32_t colour, uint32_t *place)
+/* Members of the caller's color, by key; places in the parent. */
+static uint32_t offers_pick(const struct offer *offers, uint32_t n, int32_t color, uint32_t *place)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		if (offers[i].colour != colour)
+		if (offers[i].color != color)
 			continue;
 		uint32_t at = count++;
 		for (; at && offers[place[at - 1]].key > offers[i].key; at--)
@@ -317,7 +317,7 @@ static uint32_t offers_pick(const struct offer *offers, uint32_t n, int32_t colo
 	return count;
 }
 
-static int team_from_offers(tern_team *parent, const struct offer *offers, int32_t colour,
+static int team_from_offers(tern_team *parent, const struct offer *offers, int32_t color,
 			    struct outbox *own, tern_team **out)
 {
 	struct coll *c = parent->coll;
@@ -328,7 +328,7 @@ static int team_from_offers(tern_team *parent, const struct offer *offers, int32
 	for (uint32_t i = 0; i < n; i++)
 		id = offers[i].next_id > id ? offers[i].next_id : id;
 	if (place && places) {
-		uint32_t count = offers_pick(offers, n, colour, place);
+		uint32_t count = offers_pick(offers, n, color, place);
 		for (uint32_t i = 0; i < count; i++) {
 			rank[i] = parent->all.rank[place[i]];
 			places[i] = offers[place[i]].place;
@@ -385,14 +385,14 @@ static int offers_check(tern_team *parent, uint64_t call, const struct offer *of
 	return 0;
 }
 
-static int team_offer(tern_team *parent, int32_t colour, int32_t key, struct list list,
+static int team_offer(tern_team *parent, int32_t color, int32_t key, struct list list,
 		      const char *name, tern_team **out)
 {
 	struct coll *c = parent->coll;
 	uint32_t n = parent->all.n;
 	if (!out)
 		return error_set(-EINVAL, "%s was given no place for the team", name);
-	struct offer mine = { .next_id = c->next_id, .colour = colour, .key = key, .list = list };
+	struct offer mine = { .next_id = c->next_id, .color = color, .key = key, .list = list };
 	mine.checked = c->e->owner.checked;
 	struct offer *offers = malloc(n * sizeof *offers);
 	struct outbox *own = NULL;
@@ -402,7 +402,7 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, struct lis
 	uint64_t call = parent->calls;
 	int rc = run_begin(parent, name, &r);
 	if (!rc) {
-		own = colour == TERN_COLOUR_NONE ? NULL : outbox_take(c, &mine.place);
+		own = color == TERN_COLOR_NONE ? NULL : outbox_take(c, &mine.place);
 		run_agree(r, "%s", "");
 		offers_exchange(r, &mine, offers);
 		r->meets = true;
@@ -411,8 +411,8 @@ static int team_offer(tern_team *parent, int32_t colour, int32_t key, struct lis
 	tern_team *team = NULL;
 	if (!rc)
 		rc = offers_check(parent, call, offers);
-	if (!rc && colour != TERN_COLOUR_NONE)
-		rc = team_from_offers(parent, offers, colour, own, &team);
+	if (!rc && color != TERN_COLOR_NONE)
+		rc = team_from_offers(parent, offers, color, own, &team);
 	bool checked = team != NULL;
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		checked = checked && offers[i].checked;
@@ -458,15 +458,15 @@ int tern_team_all(tern *t, tern_team **team)
 	return rc ? rc : team_offer(base, 0, 0, NO_LIST, "tern_team_all()", team);
 }
 
-int tern_team_split(tern_team *team, int colour, int key, tern_team **out)
+int tern_team_split(tern_team *team, int color, int key, tern_team **out)
 {
 	INSIDE struct scope scope = team_scope(&team, __func__);
-	if (colour < 0 && colour != TERN_COLOUR_NONE)
+	if (color < 0 && color != TERN_COLOR_NONE)
 		return error_set(-EINVAL,
-				 "tern_team_split() was given colour %d; colours are 0 or more, "
-				 "or TERN_COLOUR_NONE",
-				 colour);
-	return team_offer(team, colour, key, NO_LIST, "tern_team_split()", out);
+				 "tern_team_split() was given color %d; colors are 0 or more, "
+				 "or TERN_COLOR_NONE",
+				 color);
+	return team_offer(team, color, key, NO_LIST, "tern_team_split()", out);
 }
 
 /* A list is known by the place in the team of its first member: lists have no member in common. */
@@ -492,7 +492,7 @@ int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team
 		list.hash = (list.hash ^ ranks[i]) * UINT64_C(0x100000001b3) + i;
 	}
 	if (key < 0)
-		return team_offer(team, TERN_COLOUR_NONE, 0, NO_LIST, "tern_team_list()", out);
+		return team_offer(team, TERN_COLOR_NONE, 0, NO_LIST, "tern_team_list()", out);
 	return team_offer(team, (int)team_member(team, ranks[0]), key, list, "tern_team_list()",
 			  out);
 }

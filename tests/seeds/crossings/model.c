@@ -509,13 +509,11 @@ bool model_needs(const struct step *s, const struct group *g, uint32_t lost)
 
 /* -- Families --------------------------------------------------------------------------------- */
 
-int model_colour(const struct step *s, uint32_t rank, int *key)
+int model_color(const struct step *s, uint32_t rank, int *key)
 {
 	*key = (int)(content_of(s->value, 50 + rank) % 4);
-	int colour = (int)(content_of(s->value, 70 + rank) % 4);
-	return s->form == 0  ? (int)(rank + s->value) % 2
-	       : colour == 3 ? TERN_COLOUR_NONE
-			     : colour / 2;
+	int color = (int)(content_of(s->value, 70 + rank) % 4);
+	return s->form == 0 ? (int)(rank + s->value) % 2 : color == 3 ? TERN_COLOR_NONE : color / 2;
 }
 
 /* Lists that have nobody in common: one for each number, and an empty one for the last number. */
@@ -554,10 +552,10 @@ static void group_add(struct group *g, uint32_t rank)
 
 static void split_model(const struct step *s, const struct group *of, struct group *out)
 {
-	int key, other, mine = model_colour(s, of->rank[of->me], &key);
-	for (int k = 0; k < 4 && mine != TERN_COLOUR_NONE; k++)
+	int key, other, mine = model_color(s, of->rank[of->me], &key);
+	for (int k = 0; k < 4 && mine != TERN_COLOR_NONE; k++)
 		for (uint32_t i = 0; i < of->n; i++)
-			if (model_colour(s, of->rank[i], &other) == mine && other == k)
+			if (model_color(s, of->rank[i], &other) == mine && other == k)
 				group_add(out, of->rank[i]);
 }
 

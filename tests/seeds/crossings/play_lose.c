@@ -59,9 +59,9 @@ static void die_in_call(const struct step *s)
 static int split_or_list(const struct step *s, const struct place *p, tern_team **out)
 {
 	uint32_t list[RANKS_MOST];
-	int key, colour = model_colour(s, me, &key);
+	int key, color = model_color(s, me, &key);
 	if (s->call == C_SPLIT)
-		return tern_team_split(p->team, colour, key, out);
+		return tern_team_split(p->team, color, key, out);
 	return tern_team_list(p->team, list, model_list(s, &p->group, list), out);
 }
 

@@ -295,8 +295,8 @@ void make_play(const struct step *s)
 		return;
 	tern_team *team = NULL;
 	if (s->form < 2) {
-		int colour = model_colour(s, me, &key);
-		rc = tern_team_split(of->team, colour, key, &team);
+		int color = model_color(s, me, &key);
+		rc = tern_team_split(of->team, color, key, &team);
 	} else if (s->form == 3) {
 		rc = tern_team_machine(of->team, &team);
 	} else {

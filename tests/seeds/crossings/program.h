@@ -177,7 +177,7 @@ size_t model_neighbour_len(const struct step *s, const struct group *g, uint32_t
 			   unsigned i);
 /* The family that a step makes, seen by a rank; false: it gets no team. */
 bool model_family(const struct step *s, const struct group *of, struct group *out);
-int model_colour(const struct step *s, uint32_t rank, int *key);
+int model_color(const struct step *s, uint32_t rank, int *key);
 /* The list that this rank gives. */
 uint32_t model_list(const struct step *s, const struct group *of, uint32_t *list);
 /* The program's own operation: composed maps x -> ax + b, which do not commute. */
