@@ -67,7 +67,7 @@ static int gone(tern *t, void *arg)
 static int serve(tern *t, tern_in *in)
 {
 	struct report l;
-	switch (tern_chan_information(in)) {
+	switch (tern_chan_peek(in)) {
 	case TERN_CHAN_CLOSED:
 		return 0;
 	case TERN_CHAN_PROCEDURE:

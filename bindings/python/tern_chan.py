@@ -27,14 +27,14 @@ tern_chan_close i p  tern_chan_out_back - p  tern_chan_in_back - p  tern_chan_pu
 tern_chan_room i pz  tern_chan_end i p
 tern_chan_call i pu  tern_chan_get i ppz
 tern_chan_ready i pz  tern_chan_next i p  tern_chan_run i p  tern_chan_on i pupp
-tern_chan_information i p  tern_chan_any i pupu""")
+tern_chan_peek i p  tern_chan_any i pupu""")
 for _take in (_tern.tern_chan_out, _tern.tern_chan_in):
     _take.restype, _take.argtypes = _End, [c_void_p]
 
 _PROC = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
 
 
-class Information(IntEnum):
+class Kind(IntEnum):
     """What waits at the receiving end."""
     NOTHING, DATA, PROCEDURE, END, CLOSED = range(5)
 
@@ -176,10 +176,10 @@ class In(_Side):
         """Runs the procedure that waits, or waits for one: see on()."""
         self._do(_tern.tern_chan_run)
 
-    @property
-    def information(self) -> Information:
+    def peek(self) -> Kind:
+        """What waits; never waits itself."""
         self._open()
-        return Information(_tern.tern_chan_information(byref(self._end)))
+        return Kind(_tern.tern_chan_peek(byref(self._end)))
 
 
 class _Borrowed(In):

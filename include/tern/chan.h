@@ -138,7 +138,7 @@ int tern_chan_ready(tern_in *i, size_t bytes);
 int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done);
 int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done);
 
-/* -- Messages, procedures, information -------------------------------------------------- */
+/* -- Messages and procedures ------------------------------------------------------------ */
 
 /* Ends the message: what is put from now on is the next one. */
 int tern_chan_end(tern_out *o);
@@ -165,7 +165,7 @@ enum tern_chan_kind {
 };
 
 /* What waits at the end of a channel; never waits itself. */
-enum tern_chan_kind tern_chan_information(tern_in *i);
+enum tern_chan_kind tern_chan_peek(tern_in *i);
 
 enum tern_chan_flags { TERN_CHAN_NOWAIT = 1 };
 
@@ -257,9 +257,9 @@ static inline int tern_chan_run_(tern_in *i)
 	TERN_CHAN_COPY_(tern_in, i, int, tern_chan_run(&copy));
 }
 
-static inline enum tern_chan_kind tern_chan_information_(tern_in *i)
+static inline enum tern_chan_kind tern_chan_peek_(tern_in *i)
 {
-	TERN_CHAN_COPY_(tern_in, i, enum tern_chan_kind, tern_chan_information(&copy));
+	TERN_CHAN_COPY_(tern_in, i, enum tern_chan_kind, tern_chan_peek(&copy));
 }
 
 TERN_INLINE_ void tern_chan_out_back(const tern_out *o)
@@ -425,7 +425,7 @@ static inline int tern_chan_get16_(tern_in *i, void *value)
 #define tern_chan_next(i) tern_chan_next_(i)
 #define tern_chan_call(o, id) tern_chan_call_(o, id)
 #define tern_chan_run(i) tern_chan_run_(i)
-#define tern_chan_information(i) tern_chan_information_(i)
+#define tern_chan_peek(i) tern_chan_peek_(i)
 
 TERN_END_
 

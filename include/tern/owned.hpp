@@ -387,7 +387,7 @@ public:
 		return make_<P, bool>(rc == -EPIPE ? 0 : rc, rc == 0);
 	}
 	typename P::done next() { return P::check(tern_chan_next(&at_)); }
-	tern_chan_kind information() { return tern_chan_information(&at_); }
+	tern_chan_kind peek() { return tern_chan_peek(&at_); }
 };
 
 } // namespace tern

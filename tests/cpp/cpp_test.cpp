@@ -337,7 +337,7 @@ static void messages_and_channels_take_containers()
 		CHECK(value(in.get(n)) && n == i);
 	std::array<int, 3> block;
 	CHECK(value(in.get(block)) && block[1] == 2);
-	CHECK(in.information() == TERN_CHAN_END);
+	CHECK(in.peek() == TERN_CHAN_END);
 	OK(in.next());
 	CHECK(!value(in.get(n))); // the sender has closed it
 }

@@ -116,7 +116,7 @@ static void receive_until_it_dies(void)
 	CHECK(names_it(rc, 0));
 	CHECK(kept_everything(t, n));
 	CHECK_IS(tern_chan_ready(&in, sizeof value), -EOWNERDEAD);
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_CLOSED);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_CLOSED);
 	CHECK_IS(tern_chan_close(channel), 0);
 	CHECK_IS(tern_chan_from(t, 0, NAME, &channel), -EOWNERDEAD);
 	CHECK_IS(tern_chan_to(t, 0, NAME, &channel), -EOWNERDEAD);

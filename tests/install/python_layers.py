@@ -36,7 +36,7 @@ def what_is_put_is_got(t: tern.Endpoint) -> None:
         assert into == array.array("d", [1, 2, 3])
         assert raises(tern.Error, inside.get_word).errno == errno.ENODATA
         inside.next()
-        assert inside.information == tern_chan.Information.NOTHING
+        assert inside.peek() == tern_chan.Kind.NOTHING
         assert inside.try_get_word() is None and not inside.ready(8)
         raises(BufferError, inside.get, b"const")
         e = raises(tern.Error, tern_chan.Out, t, after, 7)
@@ -66,7 +66,7 @@ def procedures_run_at_the_receiver(t: tern.Endpoint) -> None:
     inside.next()
     raises(KeyError, inside.run)
     inside.next()
-    assert inside.information in (tern_chan.Information.PROCEDURE, tern_chan.Information.NOTHING)
+    assert inside.peek() in (tern_chan.Kind.PROCEDURE, tern_chan.Kind.NOTHING)
     inside.run()
     assert sums == [before + 10, before + 10]
     t.barrier()

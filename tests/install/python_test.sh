@@ -51,7 +51,7 @@ for name in ("Options", "Match", "Envelope", "Op"):
 for kind in (tern.Delivery, tern.Amo, tern_coll.Reduce, tern_coll.Type):
     for value in kind:
         same(f"TERN_{kind.__name__.upper()}_{value.name}", int(value))
-for value in tern_chan.Information:
+for value in tern_chan.Kind:
     same(f"TERN_CHAN_{value.name}", int(value))
 for c in ("tern_out", "tern_in"):
     same(f"sizeof({c})", tern.ctypes.sizeof(tern_chan._End))

@@ -297,7 +297,7 @@ static void into_one(tern *t)
 		uint64_t value = 0;
 		int which = tern_chan_any(end, open, &turn, 0);
 		REQUIRE(which >= 0 && (unsigned)which < open);
-		if (tern_chan_information(end[which]) == TERN_CHAN_CLOSED) {
+		if (tern_chan_peek(end[which]) == TERN_CHAN_CLOSED) {
 			end[which] = end[--open];
 			continue;
 		}

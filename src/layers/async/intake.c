@@ -66,7 +66,7 @@ static int message_drain(struct intake *n, tern_in *in)
 {
 	n->message.in = in;
 	int rc = n->running->fn(n->a->e->t, &n->message, n->running->arg);
-	if (rc == -EAGAIN && tern_chan_information(in) == TERN_CHAN_CLOSED)
+	if (rc == -EAGAIN && tern_chan_peek(in) == TERN_CHAN_CLOSED)
 		rc = in_over(in->chan); /* nothing more comes, whatever it hopes for */
 	if (turn_goes_on(rc))
 		return rc;
@@ -115,7 +115,7 @@ static int intake_step(struct intake *n, tern_in *in)
 		return message_drain(n, in);
 	if (n->passing)
 		return message_pass(n, in);
-	enum tern_chan_kind what = tern_chan_information(in);
+	enum tern_chan_kind what = tern_chan_peek(in);
 	if (what == TERN_CHAN_PROCEDURE)
 		return message_begin(n, in);
 	if (what == TERN_CHAN_NOTHING)

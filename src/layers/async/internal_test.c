@@ -106,7 +106,7 @@ TEST(data_and_procedures_go_both_ways)
 			continue; /* some are under way */
 		tern_in in = tern_chan_in(from);
 		CHECK_IS(tern_chan_run(&in), 0);
-		CHECK_IS(tern_chan_information(&in), TERN_CHAN_END);
+		CHECK_IS(tern_chan_peek(&in), TERN_CHAN_END);
 		CHECK_IS(tern_chan_next(&in), 0);
 		tern_chan_in_back(&in);
 	}
@@ -116,7 +116,7 @@ TEST(data_and_procedures_go_both_ways)
 		CHECK_IS(tern_chan_run(&in), 0);
 		CHECK_IS(tern_chan_next(&in), 0);
 	}
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_NOTHING);
 	tern_chan_in_back(&in);
 	CHECK_IS(sum, want);
 	local_close();

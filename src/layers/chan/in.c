@@ -382,7 +382,7 @@ int(tern_chan_next)(tern_in *i)
 	}
 }
 
-enum tern_chan_kind(tern_chan_information)(tern_in *i)
+enum tern_chan_kind(tern_chan_peek)(tern_in *i)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
 	if (i->chan->chans->e == &misuse_endpoint)
@@ -419,7 +419,7 @@ static int any_look(tern_in *const *ends, unsigned n, unsigned *next)
 {
 	for (unsigned k = 0; k < n; k++) {
 		unsigned at = (*next % n + k) % n;
-		if (tern_chan_information(ends[at]) == TERN_CHAN_NOTHING)
+		if (tern_chan_peek(ends[at]) == TERN_CHAN_NOTHING)
 			continue;
 		*next = (at + 1) % n;
 		return (int)at;

@@ -39,7 +39,7 @@ TEST(next_passes_what_was_not_got_of_a_message_and_nothing_else)
 			pair_get();
 		CHECK_IS(tern_chan_next(&in), 0);
 		chan_settle();
-		CHECK_IS(tern_chan_information(&in), TERN_CHAN_END);
+		CHECK_IS(tern_chan_peek(&in), TERN_CHAN_END);
 		CHECK_IS(tern_chan_next(&in), 0);
 		CHECK_IS(pair_get(), i);
 	}
@@ -121,7 +121,7 @@ TEST(a_procedure_may_run_others)
 	}
 	CHECK_IS(tern_chan_run(&in), 0);
 	CHECK_IS(sum, 12);
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_NOTHING);
 	pair_end();
 }
 
@@ -132,7 +132,7 @@ TEST(a_procedure_that_is_not_known_is_an_error_on_either_side)
 	CHECK_IS(tern_chan_on(local[0], 1, NULL, NULL), -EINVAL);
 	CHECK_IS(tern_chan_call(&out, TERN_PROCS_MAX), -ERANGE);
 	CHECK_IS(tern_chan_call(&out, 1), -ENXIO);
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_NOTHING);
 	CHECK_IS(tern_chan_on(local[0], 1, add, &sum), 0);
 	CHECK_IS(tern_chan_call(&out, 1), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
@@ -153,7 +153,7 @@ TEST(a_procedure_that_is_not_known_is_an_error_on_either_side)
 static void expect(enum tern_chan_kind what)
 {
 	chan_settle();
-	CHECK_IS(tern_chan_information(&in), what);
+	CHECK_IS(tern_chan_peek(&in), what);
 }
 
 TEST(information_tells_what_waits_at_every_place_of_the_ring)
@@ -289,7 +289,7 @@ static void get_something(void)
 {
 	struct fact f =
 		first == last ? (struct fact){ TERN_CHAN_NOTHING, 0 } : model[first++ % MODEL];
-	REQUIRE(CHECK_IS(tern_chan_information(&in), f.what));
+	REQUIRE(CHECK_IS(tern_chan_peek(&in), f.what));
 	if (f.what == TERN_CHAN_DATA)
 		CHECK_IS(pair_get(), f.word);
 	else if (f.what == TERN_CHAN_END)

@@ -87,7 +87,7 @@ TEST(the_end_of_a_message_leaves_at_once_with_all_before_it)
 	CHECK_IS(tern_chan_end(&out), 0);
 	for (uint64_t i = 0; i < 100; i++)
 		REQUIRE(comes(i));
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_END);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_END);
 	pair_end();
 }
 
@@ -112,10 +112,10 @@ TEST(what_a_rank_sent_before_it_left_is_found_though_nobody_had_looked_yet)
 	far_start(2);
 	CHECK_IS(tern_chan_put(&out, &(uint64_t){ 5 }, sizeof(uint64_t)), 0);
 	lost_drain_begin(local[1]->own, 0); /* as if it had gone just now */
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_NOTHING);
 	chan_settle();
 	CHECK_IS(pair_get(), 5);
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_CLOSED);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_CLOSED);
 	local_close();
 }
 
@@ -242,7 +242,7 @@ TEST(what_comes_for_a_mirror_from_another_rank_or_under_an_old_number_is_dropped
 	CHECK(stream(2, number_of(), data, 2) >= 0);
 	CHECK(stream(0, number_of() + 1, data, 2) >= 0);
 	CHECK(stream(0, UINT64_MAX, data, 2) >= 0);
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_NOTHING);
 	CHECK(stream(0, number_of(), data, 2) >= 0); /* as it should be */
 	CHECK_IS(pair_get(), 99);
 	CHECK_IS(tern_chan_close(pair_from), 0);
@@ -265,7 +265,7 @@ TEST(what_is_no_channels_data_is_dropped_and_said)
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
 		CHECK_IS(stream(0, number_of(), bad[i], i == 6 ? 1 : 2), -EBADMSG);
 	CHECK(sentence_has(-EBADMSG, "rank 0"));
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_NOTHING);
 	pair_end();
 }
 
@@ -288,7 +288,7 @@ TEST(more_than_a_mirror_holds_is_not_taken)
 	CHECK_IS(rc, -EBADMSG);
 	for (unsigned i = 0; i < PIPE_LEAVES * LEAF_WORDS; i++)
 		REQUIRE(pair_get() == 0);
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_NOTHING);
 	local_close();
 }
 

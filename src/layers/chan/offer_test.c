@@ -164,7 +164,7 @@ static void drain(uint64_t n, int code)
 	CHECK_IS(tern_chan_next(&in), code);
 	CHECK_IS(tern_chan_run(&in), code);
 	CHECK_IS(tern_chan_get(&in, &value, 8), code);
-	CHECK_IS(tern_chan_information(&in), TERN_CHAN_CLOSED);
+	CHECK_IS(tern_chan_peek(&in), TERN_CHAN_CLOSED);
 }
 
 TEST(what_was_put_before_the_sending_end_was_closed_still_arrives)

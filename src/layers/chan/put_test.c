@@ -303,7 +303,7 @@ TEST(lines_that_somebody_has_written_over_are_refused_and_not_followed)
 		CHECK_IS(pair_get(), 1);
 		int32_t good = atomic_exchange(&in.line->count, bad[i]);
 		CHECK_IS(tern_chan_ready(&in, 8), -EBADMSG);
-		CHECK_IS(tern_chan_information(&in), TERN_CHAN_CLOSED);
+		CHECK_IS(tern_chan_peek(&in), TERN_CHAN_CLOSED);
 		CHECK_IS(tern_chan_next(&in), -EBADMSG);
 		CHECK(sentence_has(-EBADMSG, "channel 7 from rank 0"));
 		atomic_store(&in.line->count, good);
