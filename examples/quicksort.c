@@ -60,7 +60,7 @@ static tern_mutex copy_lock; /* held while its thread waits for the numbers, and
 
 static uint64_t *copy_get(tern *t, tern_addr at, size_t n)
 {
-	must(tern_mutex_lock(t, &copy_lock));
+	must(tern_mutex_take(t, &copy_lock));
 	must(tern_get(t, copy, at, n * sizeof *copy));
 	return copy;
 }
@@ -116,7 +116,7 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 	qsort(x, n, sizeof *x, compare);
 	if (!mapped) {
 		must(tern_put(t, at, x, n * sizeof *x));
-		must(tern_mutex_unlock(t, &copy_lock));
+		must(tern_mutex_release(t, &copy_lock));
 	}
 	must(tern_request(t, 0, SORTED, n));
 	return 0;

@@ -210,7 +210,7 @@ public:
 	void unlock() { lock_.reset(); }
 };
 using locked = locked_<tern_lock, tern_lock_release>;
-using locked_mutex = locked_<tern_mutex, tern_mutex_unlock>;
+using locked_mutex = locked_<tern_mutex, tern_mutex_release>;
 
 /* -- Messages ------------------------------------------------------------------------------ */
 

@@ -256,9 +256,9 @@ public:
 		return make_<P, locked>(rc == -EAGAIN ? 0 : rc, t_, rc ? nullptr : &l);
 	}
 	/* Between the light threads of a rank. */
-	auto mutex_lock(tern_mutex &m) const
+	auto mutex_take(tern_mutex &m) const
 	{
-		const int rc = tern_mutex_lock(t_, &m);
+		const int rc = tern_mutex_take(t_, &m);
 		return make_<P, locked_mutex>(rc, t_, rc ? nullptr : &m);
 	}
 

@@ -127,9 +127,9 @@ typedef struct tern_mutex {
 } tern_mutex;
 
 /* Waits until the lock is free. -EDEADLK if the caller has it already, or under a hold. */
-int tern_mutex_lock(tern *t, tern_mutex *m);
+int tern_mutex_take(tern *t, tern_mutex *m);
 /* -EPERM if the caller does not have it. */
-int tern_mutex_unlock(tern *t, tern_mutex *m);
+int tern_mutex_release(tern *t, tern_mutex *m);
 
 /* -- The inline path: what the macros call --------------------------------------------- */
 

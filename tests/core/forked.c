@@ -186,7 +186,7 @@ static void layers(void)
 	REFUSED(tern_async_start(t, turn, NULL, &op));
 	REFUSED(tern_async_chan(t, TERN_ASYNC_PROGRAM, &c, &d));
 	REFUSED(tern_async_get_start(t, &word, there, 8, &op));
-	REFUSED(tern_mutex_lock(t, &mutex));
+	REFUSED(tern_mutex_take(t, &mutex));
 	REFUSED(tern_thread_yield(t));
 	REFUSED(tern_stream_open(t, next, 0, TERN_WAY_PLAIN, 0, &stream));
 	REFUSED(tern_sequence_send(t, next, 0, &word, 8, TERN_WAY_PLAIN));

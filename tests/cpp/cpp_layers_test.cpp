@@ -51,7 +51,7 @@ static void light_threads_run_where_they_are_asked_to(tern::endpoint &t)
 		return a * b;
 	}));
 	OK(t.thread_on(f_add, [&](tern::endpoint_ref at, uint64_t n) {
-		const auto has = value(at.mutex_lock(mutex));
+		const auto has = value(at.mutex_take(mutex));
 		const uint64_t before = told;
 		OK(at.thread_yield()); // the others wait for the lock
 		told = before + n;

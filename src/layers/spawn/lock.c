@@ -56,7 +56,7 @@ static void lock_leave(tern_mutex *m, const struct tern_mutex_waiter *turn)
 static int lock_wait(tern *t, tern_mutex *m)
 {
 	struct tern_mutex_waiter turn = { .mutex = m, .who = lock_self() };
-	struct wait w = { .call = "tern_mutex_lock", .rule = "tern_mutex_lock()" };
+	struct wait w = { .call = "tern_mutex_take", .rule = "tern_mutex_take()" };
 	lock_queue(m, &turn);
 	int rc = wait_until(t->own, lock_has, &turn, &w);
 	if (rc)
@@ -64,11 +64,11 @@ static int lock_wait(tern *t, tern_mutex *m)
 	return rc;
 }
 
-int tern_mutex_lock(tern *t, tern_mutex *m)
+int tern_mutex_take(tern *t, tern_mutex *m)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = m->holder ? rules_wait(t->own, "a tern_mutex_lock() that has to wait")
-			   : rules_program(t->own, "tern_mutex_lock()");
+	int rc = m->holder ? rules_wait(t->own, "a tern_mutex_take() that has to wait")
+			   : rules_program(t->own, "tern_mutex_take()");
 	if (rc)
 		return rc;
 	if (m->holder == lock_self())
@@ -80,10 +80,10 @@ int tern_mutex_lock(tern *t, tern_mutex *m)
 	return 0;
 }
 
-int tern_mutex_unlock(tern *t, tern_mutex *m)
+int tern_mutex_release(tern *t, tern_mutex *m)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = rules_program(t->own, "tern_mutex_unlock()");
+	int rc = rules_program(t->own, "tern_mutex_release()");
 	if (rc)
 		return rc;
 	if (m->holder != lock_self())

@@ -116,14 +116,14 @@ static unsigned inside, entered;
 static uint64_t lock(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
 	(void)arg;
-	CHECK_IS(tern_mutex_lock(t, &mutex), 0);
+	CHECK_IS(tern_mutex_take(t, &mutex), 0);
 	CHECK_IS(inside++, 0);
 	order[entered++] = word[0];
 	for (uint64_t i = 0; i < word[1]; i++)
 		tern_thread_yield(t);
-	CHECK_IS(tern_mutex_lock(t, &mutex), -EDEADLK);
+	CHECK_IS(tern_mutex_take(t, &mutex), -EDEADLK);
 	CHECK_IS(--inside, 0);
-	CHECK_IS(tern_mutex_unlock(t, &mutex), 0);
+	CHECK_IS(tern_mutex_release(t, &mutex), 0);
 	return 0;
 }
 
@@ -131,21 +131,21 @@ TEST(a_lock_is_had_by_one_thread_and_who_comes_first_gets_it_first)
 {
 	threads_open(1);
 	threads_on(LOCK, lock);
-	CHECK_IS(tern_mutex_lock(local[0], &mutex), 0);
+	CHECK_IS(tern_mutex_take(local[0], &mutex), 0);
 	for (uint64_t i = 0; i < 16; i++)
 		CHECK_IS(tern_spawn(local[0], 0, LOCK, note_ending, &ended, i, i % 3), 0);
 	for (unsigned i = 0; i < 10; i++)
 		everybody();
 	CHECK_IS(entered, 0);
-	CHECK_IS(tern_mutex_unlock(local[0], &mutex), 0);
+	CHECK_IS(tern_mutex_release(local[0], &mutex), 0);
 	CHECK(mutex.holder != 0); /* it has been handed on */
 	await(&ended, 16);
 	for (uint64_t i = 0; i < 16; i++)
 		CHECK_IS(order[i], i);
 	CHECK_IS(mutex.holder, 0);
-	CHECK_IS(tern_mutex_lock(local[0], &mutex), 0);
-	CHECK_IS(tern_mutex_unlock(local[0], &mutex), 0);
-	CHECK_IS(tern_mutex_unlock(local[0], &mutex), -EPERM);
+	CHECK_IS(tern_mutex_take(local[0], &mutex), 0);
+	CHECK_IS(tern_mutex_release(local[0], &mutex), 0);
+	CHECK_IS(tern_mutex_release(local[0], &mutex), -EPERM);
 	CHECK(!mutex.first && !mutex.last);
 	local_close();
 }
@@ -157,7 +157,7 @@ TEST(a_lock_that_is_taken_cannot_be_waited_for_under_a_hold)
 	CHECK_IS(tern_spawn(local[0], 0, LOCK, note_ending, &ended, 0, 1000000), 0);
 	everybody();
 	tern_hold(local[0]);
-	CHECK_IS(tern_mutex_lock(local[0], &mutex), -EDEADLK);
+	CHECK_IS(tern_mutex_take(local[0], &mutex), -EDEADLK);
 	tern_release(local[0]);
 	CHECK(!mutex.first);
 	local[0] = NULL; /* not closed: the thread yields for long */
