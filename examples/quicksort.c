@@ -94,8 +94,7 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 	(void)arg;
 	tern_addr at = word[0];
 	size_t n = word[1];
-	tern_thread_info self;
-	tern_thread_self(t, &self);
+	const tern_thread_info self = tern_thread_self(t);
 	threads++; /* no other thread runs before this one waits */
 	if (self.data) {
 		sort_few(t, at, &self);

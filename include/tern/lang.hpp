@@ -406,8 +406,7 @@ private:
 	{
 		if constexpr (is_span_<T>) {
 			using E = typename T::element_type;
-			tern_thread_info self;
-			tern_thread_self(t, &self);
+			const tern_thread_info self = tern_thread_self(t);
 			return T(static_cast<E *>(self.data), self.len / sizeof(E));
 		} else {
 			return of_words_<T>(word);

@@ -307,12 +307,7 @@ public:
 		return make_<P, basic_thread<P, R>>(rc, t_, thread);
 	}
 	done thread_yield() const { return P::check(tern_thread_yield(t_)); }
-	tern_thread_info thread_self() const
-	{
-		tern_thread_info self;
-		tern_thread_self(t_, &self);
-		return self;
-	}
+	tern_thread_info thread_self() const { return tern_thread_self(t_); }
 
 	/* -- Typed buffers: `count` of them, of n elements each -- */
 

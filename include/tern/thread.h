@@ -113,7 +113,7 @@ typedef struct tern_thread_info {
 	const void *data;
 	size_t len;
 } tern_thread_info;
-void tern_thread_self(const tern *t, tern_thread_info *self);
+tern_thread_info tern_thread_self(const tern *t);
 
 /* -- Locks between the threads of a rank ----------------------------------------------- */
 

@@ -45,7 +45,6 @@ static struct tern_msg msg;
 static tern_flag flag;
 static tern_op op = TERN_OP, *one_op = &op;
 static tern_thread thread;
-static tern_thread_info self;
 static tern_mutex mutex;
 static tern_lock lock;
 static tern_out out;

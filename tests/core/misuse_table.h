@@ -248,7 +248,7 @@ ROW(tern_team_transpose_start, CODE | HANDLE,
     tern_team_transpose_start(g.team, &matrix, &matrix, &op))
 ROW(tern_thread_join, CODE, tern_thread_join(g.t, &thread, NULL))
 ROW(tern_thread_on, CODE, tern_thread_on(g.t, 0, light, NULL))
-ROW(tern_thread_self, VALUE, (tern_thread_self(g.t, &self), self.number))
+ROW(tern_thread_self, VALUE, tern_thread_self(g.t).number)
 ROW(tern_thread_start_array, CODE, tern_thread_start_array(g.t, 0, 0, &thread, 1, words))
 ROW(tern_thread_yield, CODE, tern_thread_yield(g.t))
 ROW(tern_time, VALUE, tern_time(g.t))

@@ -19,7 +19,6 @@
 
 #include <tern/thread.h>
 
-#include "lib/thread_self.h"
 #include "spawn/machine.h"
 
 enum { SKIPPED = 77, TIMES = 50, SWITCH_BUDGET = 30, STACK = 65536 };
@@ -84,7 +83,7 @@ static void yield_prepare(const char *slice)
 	if (tern_open_local(1, &t) || tern_thread_on(t, 0, yield_back, NULL) ||
 	    tern_spawn(t, 0, 0, NULL, NULL))
 		_exit(1);
-	while (!thread_self(t).threads)
+	while (!tern_thread_self(t).threads)
 		tern_thread_yield(t);
 }
 

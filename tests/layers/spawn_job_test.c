@@ -13,7 +13,6 @@
 #include "core/core.h"
 #include "lib/chance.h"
 #include "lib/ranks.h"
-#include "lib/thread_self.h"
 
 enum { TREE, ECHO, RECEIVE, STAY, DIE };
 
@@ -306,7 +305,7 @@ static void deaths(void)
 	CHECK(tern_barrier(t) < 0); /* somebody is missing, or gone */
 	tern_forgive(t, 2);
 	if (tern_rank(t) == 1)
-		while (thread_self(t).threads)
+		while (tern_thread_self(t).threads)
 			tern_thread_yield(t);
 	CHECK_IS(tern_close(t), 0);
 }

@@ -11,7 +11,6 @@
 #include <tern/thread.h>
 
 #include "lib/check.h"
-#include "lib/thread_self.h"
 #include "open/nets.h"
 #include "toy/toy.h"
 
@@ -113,7 +112,7 @@ static uint64_t ask_from_thread(tern *e, const uint64_t word[TERN_WORDS_MAX], vo
 {
 	(void)arg;
 	(void)word;
-	thread_number = thread_self(e).number;
+	thread_number = tern_thread_self(e).number;
 	CHECK_IS(tern_request(e, 2, ASK, 0), 0);
 	context_seen = toy_context[CLASS_REQUEST];
 	return 0;

@@ -31,8 +31,6 @@
 #include <tern/stats.h>
 #include <tern/thread.h>
 
-#include "lib/thread_self.h"
-
 enum { PAGE, COMPUTE = 0, BLOCKS = 1, MEET = 2, COUNTS = 3, ID = 7, PAGE_MOST = 8192 };
 
 static char page_bytes[PAGE_MOST];
@@ -290,7 +288,7 @@ static uint64_t thread_counts(tern *t, const uint64_t word[TERN_WORDS_MAX], void
 {
 	(void)word, (void)arg;
 	for (unsigned i = 0; i < 50; i++) {
-		unsigned now = thread_self(t).threads;
+		unsigned now = tern_thread_self(t).threads;
 		most = now > most ? now : most;
 		must(tern_thread_yield(t));
 	}

@@ -2,8 +2,6 @@
 /* Threads with more arguments than their words hold. */
 #include "lib/threads.h"
 
-#include "lib/thread_self.h"
-
 enum { SUM, STAY };
 
 static struct ending ended;
@@ -24,7 +22,7 @@ static uint64_t sum_of(const unsigned char *data, size_t len, const uint64_t *wo
 static uint64_t sum(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
 	(void)arg;
-	tern_thread_info self = thread_self(t);
+	tern_thread_info self = tern_thread_self(t);
 	CHECK((self.data == NULL) == (self.len == 0));
 	return sum_of(self.data, self.len, word) + self.len * 1000;
 }
@@ -110,7 +108,7 @@ TEST(data_of_any_length_are_there_when_the_thread_starts)
 TEST(without_data_there_is_nothing_and_too_much_is_refused)
 {
 	open_all(1);
-	CHECK(thread_self(local[0]).data == NULL && thread_self(local[0]).len == 0);
+	CHECK(tern_thread_self(local[0]).data == NULL && tern_thread_self(local[0]).len == 0);
 	CHECK_IS(tern_spawn(local[0], 0, SUM, note_ending, &ended, 1, 2, 3, 4, 5, 6, 7, 8), 0);
 	await(&ended, 1);
 	CHECK_IS(ended.result, 36000000);

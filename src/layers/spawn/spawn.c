@@ -209,15 +209,14 @@ int tern_thread_yield(tern *t)
 	return 0;
 }
 
-void tern_thread_self(const tern *t, tern_thread_info *self)
+tern_thread_info tern_thread_self(const tern *t)
 {
 	const struct context *c = context_self();
 	const tern *own = given(t);
-	*self = (tern_thread_info){ .creator = own->rank, .threads = own->own->threads };
+	unsigned threads = own->own->threads;
 	if (!c || !c->number)
-		return;
-	self->number = c->number;
-	self->creator = c->creation.from;
-	self->data = c->creation.data;
-	self->len = c->creation.data ? c->creation.len : 0;
+		return (tern_thread_info){ .creator = own->rank, .threads = threads };
+	const struct creation *made = &c->creation;
+	return (tern_thread_info){ c->number, made->from, threads, made->data,
+				   made->data ? made->len : 0 };
 }

@@ -2,8 +2,6 @@
 /* Creating threads, their ends, their limits; by one kernel thread that plays all ranks. */
 #include "lib/threads.h"
 
-#include "lib/thread_self.h"
-
 #include "core/scope.h"
 #include "spawn/context.h"
 
@@ -218,12 +216,12 @@ TEST(no_more_threads_run_than_there_are_contexts_and_the_others_wait)
 		CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, i), 0);
 	for (unsigned i = 0; i < 100; i++)
 		everybody();
-	CHECK_IS(thread_self(local[1]).threads, 4);
+	CHECK_IS(tern_thread_self(local[1]).threads, 4);
 	CHECK_IS(spawn_of(local[1])->made, 4);
 	CHECK_IS(spawn_of(local[1])->inbox_count, MANY - 4);
 	tern_signal(local[1], &gate, MANY);
 	await(&ended, MANY);
-	CHECK_IS(thread_self(local[1]).threads, 0);
+	CHECK_IS(tern_thread_self(local[1]).threads, 0);
 	local_close();
 }
 
@@ -349,10 +347,10 @@ static uint64_t self_numbers[3];
 static uint64_t tell_self(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
 	(void)arg;
-	self_numbers[word[0]] = thread_self(t).number;
+	self_numbers[word[0]] = tern_thread_self(t).number;
 	tern_thread_yield(t);
-	CHECK_IS(thread_self(t).number, self_numbers[word[0]]);
-	CHECK_IS(thread_self(t).creator, 1);
+	CHECK_IS(tern_thread_self(t).number, self_numbers[word[0]]);
+	CHECK_IS(tern_thread_self(t).creator, 1);
 	return 0;
 }
 
@@ -365,8 +363,8 @@ TEST(a_thread_knows_its_number_and_its_creator)
 	await(&ended, 3);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK_IS(self_numbers[i], i + 1);
-	CHECK_IS(thread_self(local[0]).number, 0);
-	CHECK_IS(thread_self(local[0]).creator, 0);
+	CHECK_IS(tern_thread_self(local[0]).number, 0);
+	CHECK_IS(tern_thread_self(local[0]).creator, 0);
 	local_close();
 }
 

@@ -2,8 +2,6 @@
 /* Threads that wait: for whatever can be waited for, in any order, while others run. */
 #include "lib/threads.h"
 
-#include "lib/thread_self.h"
-
 #include <tern/chan.h>
 #include <tern/mem.h>
 #include <tern/send.h>
@@ -28,7 +26,7 @@ TEST(a_thread_waits_for_a_message_and_others_run_meanwhile)
 		CHECK_IS(tern_spawn(local[0], 1, RECEIVE, note_ending, &ended, id), 0);
 	for (unsigned i = 0; i < 20; i++)
 		everybody();
-	CHECK_IS(thread_self(local[1]).threads, 10);
+	CHECK_IS(tern_thread_self(local[1]).threads, 10);
 	/* The last one that began to wait is the first that ends. */
 	for (uint64_t id = 10; id-- > 0;) {
 		CHECK_IS(tern_send(local[0], 1, id, &(uint64_t){ id * id }, sizeof(uint64_t)), 0);

@@ -262,8 +262,7 @@ static uint64_t thread_run(tern *own, const uint64_t word[TERN_WORDS_MAX], void 
 	(void)arg;
 	const struct step *s = &program.step[word[0] % program.steps];
 	unsigned i = (unsigned)word[1];
-	tern_thread_info self;
-	tern_thread_self(own, &self);
+	const tern_thread_info self = tern_thread_self(own);
 	size_t len = self.len;
 	number_is(s, "the creator", self.creator, s->from);
 	for (unsigned k = 2; k < TERN_WORDS_MAX; k++)
