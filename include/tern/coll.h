@@ -254,7 +254,8 @@ static inline int tern_team_scatterv(tern_team *team, uint32_t root, const tern_
 /*
  * Neighbours exchange parts: for each entry, `in` goes to member `to`, and `out` comes from member
  * `from`; TERN_RANK_NONE is nobody. A member may be in the list more than once. What one sends
- * another, in the order of its list, fills what that expects of it, in the order of its own.
+ * another, in the order of its list, fills what that expects of it, in the order of its own. The
+ * list is free on return, counts and strides that its parts point to when the call is complete.
  */
 typedef struct tern_neighbor {
 	uint32_t to, from;

@@ -144,9 +144,11 @@ static void try_ring(tern *t, tern_team *team, bool around, unsigned turn)
 	}
 	for (unsigned again = 0; again < 2; again++) {
 		memset(got, 0, sizeof got);
-		int rc = again ? ended(t, tern_team_exchange_start(team, list, 2, &op), &op)
-			       : tern_team_exchange(team, list, 2);
-		CHECK_IS(rc, 0);
+		tern_neighbor given[2] = { list[0], list[1] };
+		int rc = again ? tern_team_exchange_start(team, given, 2, &op)
+			       : tern_team_exchange(team, given, 2);
+		memset(given, 0xff, sizeof given); /* the list is free on return */
+		CHECK_IS(ended(t, rc, &op), 0);
 		for (unsigned k = 0; k < 2; k++)
 			CHECK_IS(bytes_wrong(got + k * half, list[k].out.run, list[k].from, k), 0);
 	}
