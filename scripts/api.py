@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scripts/api.py: writes docs/api.md to standard output: docs/api.md.in, then what the public
 headers declare, in their order and under their headings, each with the first sentence of its
-comment. A macro that takes words has the signature of its man page. Functions that macros and inline
-calls use and programs do not end in _ and are left out."""
+comment. A macro that takes words has the signature of its man page; a constant has its value.
+Functions that macros and inline calls use and programs do not end in _ and are left out."""
 import glob
 import os
 import re
@@ -119,6 +119,17 @@ LAYOUT = {"tern_msg", "tern_lane", "tern_inlet", "tern", "tern_chan_line", "tern
           "tern_kind", "tern_words_of_"}
 
 
+def constant(piece):
+    """A macro that is a value, or takes one; None of what programs do not use."""
+    found = re.match(r"#define (TERN_\w*[A-Z])(\(\w+\))?\s+(.*)", piece, re.S)
+    if not found:
+        return None
+    value, _, behind = found.group(3).partition("/*")
+    value = " ".join(value.replace("\\\n", " ").split())
+    text = "#define %s%s" % (found.group(1), found.group(2) or " " + value)
+    return text + (" " + sentence("/*" + behind) if behind else "")
+
+
 def section(header, macros):
     text = open("include/tern/%s.h" % header).read()
     text = re.sub(r"^#if(?:def|) .*__cplusplus.*?^#endif[^\n]*$", lambda m: "".join(
@@ -151,7 +162,9 @@ def section(header, macros):
                 said = declaration(macros[macro.group(1)])
         elif hidden and re.match(r"typedef struct \w+ \{", piece):
             out.append(re.sub(r"\s*\{.*\}", "", piece.partition("\0")[0], flags=re.S))
-        elif not piece.startswith("#"):
+        elif piece.startswith("#"):
+            said = constant(piece)
+        else:
             said = declaration(piece)
         if said and not hidden:
             if note or gap:

@@ -215,7 +215,7 @@ int tern_put_then_(tern *t, tern_addr dst, const void *src, size_t len, unsigned
  * rank of the first part, and both handles are told. With TERN_HANDLER_NONE as `id` there is no
  * request.
  */
-#define TERN_HANDLER_NONE UINT32_MAX
+#define TERN_HANDLER_NONE UINT32_MAX /* no request */
 typedef struct tern_parts {
 	const tern_part *dst, *src;
 	size_t dsts, srcs; /* how many */

@@ -101,9 +101,9 @@ int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, te
 
 /*
  * The same with parts: disjoint memory on either side in one message. The parts of the two sides
- * need not agree, only their totals (-EMSGSIZE at both sides if they do not). The list, its counts
- * and its strides belong to the operation until it is complete, as the data do: a copy of them would
- * cost more than a short message.
+ * need not agree, only their totals (-EMSGSIZE at both sides if they do not). As the data, the
+ * list, its counts and its strides belong to the operation until it is complete: a copy would cost
+ * more than a short message.
  */
 int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
 			  unsigned flags, tern_op *op);

@@ -90,6 +90,14 @@ for header in "$folder"/headers/*; do
 	done
 done
 
+echo "every constant of theirs is there, too"
+for header in include/tern/*.h; do
+	[[ $header == */fast.h || $header == */lang.h ]] && continue # the inline path's
+	for constant in $(grep -oP '^#define \KTERN_\w*[A-Z](?=[ (])' "$header" | sort -u); do
+		grep -q "^#define $constant\b" docs/api.md || fail "$constant of $header is not"
+	done
+done
+
 echo "every synopsis of a man page is a signature of a header"
 for page in $(find man -name "*.3" -type f); do
 	awk '/^\.Sh/ { on = /SYNOPSIS/ }
