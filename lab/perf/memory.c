@@ -123,9 +123,8 @@ static int signal_open(struct bench_rank *p)
 static int signal_send(struct bench_rank *p, tern_addr there, uint64_t lap)
 {
 	static const uint64_t data[LINE_WORDS];
-	return tern_put_signal(
-		p->t, there + sizeof lap, data, p->size,
-		&(tern_change){ .word = there, .what = TERN_AMO_STORE, .value = lap });
+	const tern_change change = { .word = there, .what = TERN_AMO_STORE, .value = lap };
+	return tern_put_signal(p->t, there + sizeof lap, data, p->size, &change);
 }
 
 static int signal_play(struct bench_rank *p)
@@ -134,8 +133,7 @@ static int signal_play(struct bench_rank *p)
 		uint64_t lap = signal_trips / SIGNAL_LINES + 1;
 		uint64_t *line = &signal_line[signal_trips % SIGNAL_LINES * LINE_WORDS];
 		tern_addr there = tern_addr_at(p->t, !p->rank, line);
-		if (!p->rank)
-			p->rc = signal_send(p, there, lap);
+		p->rc = p->rank ? 0 : signal_send(p, there, lap);
 		if (!p->rc)
 			p->rc = tern_wait_word(p->t, line, TERN_WORD_EQ, lap);
 		if (!p->rc && p->rank)

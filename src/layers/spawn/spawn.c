@@ -217,6 +217,5 @@ tern_thread_info tern_thread_self(const tern *t)
 	if (!c || !c->number)
 		return (tern_thread_info){ .creator = own->rank, .threads = threads };
 	const struct creation *made = &c->creation;
-	return (tern_thread_info){ c->number, made->from, threads, made->data,
-				   made->data ? made->len : 0 };
+	return (tern_thread_info){ c->number, made->from, threads, made->data, made->len };
 }

@@ -51,10 +51,8 @@ static tern_addr lock_last(const struct lock *l)
 /* Stores to a word of the lock at `rank`, for which that rank may wait. */
 static int lock_tell(const struct lock *l, uint32_t rank, const uint64_t *word, uint64_t value)
 {
-	return tern_put_signal(l->t, TERN_ADDR_NONE, NULL, 0,
-			       &(tern_change){ .word = tern_addr_at(l->t, rank, word),
-					       .what = TERN_AMO_STORE,
-					       .value = value });
+	const tern_change store = { tern_addr_at(l->t, rank, word), TERN_AMO_STORE, value };
+	return tern_put_signal(l->t, TERN_ADDR_NONE, NULL, 0, &store);
 }
 
 static int lock_broken(const struct lock *l)
