@@ -13,13 +13,25 @@
 enum { ROUNDS = 101, ROUNDS_MOST = 1001, PINGS = 50, MANY = 500, RUNS = 64, PEER = 1 };
 enum { ECHO, DONE, NOTE, HANDLERS = 4 };
 
+enum mode { BLOCK, EVENT, IMPLICIT };
+
 static tern_flag done;
 static char data[64];
 static uint64_t word;
 
+static char *peer(void)
+{
+	return rt.segment[PEER].base;
+}
+
+static tern_op *op_of(unsigned mode, enum rt_kind kind, tern_op *own)
+{
+	return mode == BLOCK ? NULL : mode == EVENT ? own : rt_implicit(kind);
+}
+
 static void wait_done(void)
 {
-	rt_must(tern_wait(rt.t, &done, 1));
+	rt_must(tern_wait(rt_here.t, &done, 1));
 }
 
 /* -- Handlers, of the layer and of Tern ---------------------------------------------------- */
@@ -32,7 +44,7 @@ static void layer_echo(rt_token *token, const uint32_t *args, unsigned n, void *
 static void layer_done(rt_token *token, const uint32_t *args, unsigned n, void *p, size_t len)
 {
 	(void)token, (void)args, (void)n, (void)p, (void)len;
-	tern_signal(rt.t, &done, 1);
+	tern_signal(rt_here.t, &done, 1);
 }
 
 static void layer_note(rt_token *token, const uint32_t *args, unsigned n, void *p, size_t len)
@@ -81,8 +93,9 @@ static unsigned tern_ping(unsigned n, size_t len)
 {
 	uint64_t words[TERN_WORDS_MAX] = { 0 };
 	for (int i = 0; i < PINGS; i++) {
-		rt_must(len ? tern_request_data_array(rt.t, PEER, ECHO, data, len, n / 2, words)
-			    : tern_request_array(rt.t, PEER, ECHO, n / 2, words));
+		rt_must(len ? tern_request_data_array(rt_here.t, PEER, ECHO, data, len, n / 2,
+						      words)
+			    : tern_request_array(rt_here.t, PEER, ECHO, n / 2, words));
 		wait_done();
 	}
 	return PINGS;
@@ -102,51 +115,59 @@ static unsigned tern_flood(unsigned n, size_t len)
 {
 	(void)n, (void)len;
 	for (uint64_t i = 0; i < MANY; i++)
-		rt_must(tern_request(rt.t, PEER, NOTE, i, 0));
-	rt_must(tern_request(rt.t, PEER, ECHO));
+		rt_must(tern_request(rt_here.t, PEER, NOTE, i, 0));
+	rt_must(tern_request(rt_here.t, PEER, ECHO));
 	wait_done();
 	return MANY;
 }
 
 static unsigned layer_put(unsigned mode, size_t len)
 {
-	for (int i = 0; i < MANY; i++)
-		rt_wait(rt_put((enum rt_mode)mode, PEER, rt.base[PEER], data, len, NULL));
+	tern_op own = TERN_OP, *op = op_of(mode, RT_PUTS, &own);
+	for (int i = 0; i < MANY; i++) {
+		rt_put(PEER, peer(), data, len, op);
+		if (mode == EVENT)
+			rt_wait(op);
+	}
 	rt_sync(RT_PUTS);
 	return MANY;
 }
 
 static unsigned tern_puts(unsigned mode, size_t len)
 {
-	tern_addr to = rt_addr(PEER, rt.base[PEER]);
+	tern_addr to = rt_addr(PEER, peer());
 	tern_op op = TERN_OP;
 	for (int i = 0; i < MANY; i++) {
-		rt_must(tern_put_start(rt.t, to, data, len, mode == RT_BLOCK ? NULL : &op));
-		if (mode == RT_EVENT)
-			rt_must(tern_op_wait(rt.t, &op));
+		rt_must(tern_put_start(rt_here.t, to, data, len, mode == BLOCK ? NULL : &op));
+		if (mode == EVENT)
+			rt_must(tern_op_wait(rt_here.t, &op));
 	}
-	rt_must(tern_op_wait(rt.t, &op));
+	rt_must(tern_op_wait(rt_here.t, &op));
 	return MANY;
 }
 
 static unsigned layer_get(unsigned mode, size_t len)
 {
-	for (int i = 0; i < MANY; i++)
-		rt_wait(rt_get((enum rt_mode)mode, data, PEER, rt.base[PEER], len));
+	tern_op own = TERN_OP, *op = op_of(mode, RT_GETS, &own);
+	for (int i = 0; i < MANY; i++) {
+		rt_get(data, PEER, peer(), len, op);
+		if (mode == EVENT)
+			rt_wait(op);
+	}
 	rt_sync(RT_GETS);
 	return MANY;
 }
 
 static unsigned tern_gets(unsigned mode, size_t len)
 {
-	tern_addr from = rt_addr(PEER, rt.base[PEER]);
+	tern_addr from = rt_addr(PEER, peer());
 	tern_op op = TERN_OP;
 	for (int i = 0; i < MANY; i++) {
-		rt_must(tern_get_start(rt.t, data, from, len, mode == RT_BLOCK ? NULL : &op));
-		if (mode == RT_EVENT)
-			rt_must(tern_op_wait(rt.t, &op));
+		rt_must(tern_get_start(rt_here.t, data, from, len, mode == BLOCK ? NULL : &op));
+		if (mode == EVENT)
+			rt_must(tern_op_wait(rt_here.t, &op));
 	}
-	rt_must(tern_op_wait(rt.t, &op));
+	rt_must(tern_op_wait(rt_here.t, &op));
 	return MANY;
 }
 
@@ -156,53 +177,58 @@ static const ptrdiff_t stride[] = { sizeof column[0] };
 
 static unsigned layer_strided(unsigned mode, size_t len)
 {
-	const rt_shape shape = { len, 1, runs, stride, stride };
-	for (int i = 0; i < PINGS; i++)
-		rt_wait(rt_strided((enum rt_mode)mode, RT_PUTS, PEER, rt.base[PEER], column,
-				   &shape));
+	tern_op own = TERN_OP, *op = op_of(mode, RT_PUTS, &own);
+	for (int i = 0; i < PINGS; i++) {
+		tern_part to = { { peer() }, len, 1, runs, stride };
+		tern_part from = { { column }, len, 1, runs, stride };
+		rt_put_parts(&(tern_parts){ rt_at(PEER, &to, 1), &from, 1, 1 }, op);
+		rt_wait(&own);
+	}
 	return PINGS;
 }
 
 static unsigned tern_strided(unsigned mode, size_t len)
 {
-	tern_part to = { .addr = rt_addr(PEER, rt.base[PEER]), .run = len, .dims = 1 };
+	tern_part to = { .addr = rt_addr(PEER, peer()), .run = len, .dims = 1 };
 	tern_part from = { .base = column, .run = len, .dims = 1, .count = runs, .stride = stride };
 	tern_op op = TERN_OP;
 	to.count = runs;
 	to.stride = stride;
 	for (int i = 0; i < PINGS; i++) {
-		rt_must(tern_put_parts_start(rt.t, &to, 1, &from, 1, mode ? &op : NULL));
-		rt_must(mode ? tern_op_wait(rt.t, &op) : 0);
+		rt_must(tern_put_parts_start(rt_here.t, &to, 1, &from, 1, mode ? &op : NULL));
+		rt_must(mode ? tern_op_wait(rt_here.t, &op) : 0);
 	}
 	return PINGS;
 }
 
 static unsigned layer_add(unsigned mode, size_t len)
 {
-	rt_value old, one = { .u64 = len };
-	for (int i = 0; i < MANY; i++)
-		rt_wait(rt_atomic((enum rt_mode)mode, RT_64, TERN_AMO_ADD, PEER, rt.base[PEER], one,
-				  &old));
+	tern_op own = TERN_OP, *op = op_of(mode, RT_ATOMICS, &own);
+	uint64_t old;
+	for (int i = 0; i < MANY; i++) {
+		rt_atomic(PEER, peer(), TERN_AMO_ADD, len, &old, op);
+		rt_wait(&own);
+	}
 	return MANY;
 }
 
 static unsigned tern_add(unsigned mode, size_t len)
 {
-	tern_addr at = rt_addr(PEER, rt.base[PEER]);
+	tern_addr at = rt_addr(PEER, peer());
 	tern_op op = TERN_OP;
 	uint64_t old;
 	for (int i = 0; i < MANY; i++) {
-		rt_must(tern_amo_start(rt.t, at, TERN_AMO_ADD, len, &old, mode ? &op : NULL));
-		rt_must(mode ? tern_op_wait(rt.t, &op) : 0);
+		rt_must(tern_amo_start(rt_here.t, at, TERN_AMO_ADD, len, &old, mode ? &op : NULL));
+		rt_must(mode ? tern_op_wait(rt_here.t, &op) : 0);
 	}
 	return MANY;
 }
 
 static unsigned layer_barrier(unsigned mode, size_t len)
 {
-	(void)len;
+	(void)mode, (void)len;
 	for (int i = 0; i < PINGS; i++)
-		rt_barrier((enum rt_mode)mode, rt.world);
+		rt_barrier(rt.world, NULL);
 	return PINGS;
 }
 
@@ -225,17 +251,17 @@ static const struct row {
 	{ "round trip, 16 arguments", layer_ping, tern_ping, 16, 0 },
 	{ "round trip, 64 bytes", layer_ping, tern_ping, 0, 64 },
 	{ "flood, 4 arguments", layer_flood, tern_flood, 4, 0 },
-	{ "put of 8 bytes", layer_put, tern_puts, RT_BLOCK, 8 },
-	{ "put of 8 bytes, event", layer_put, tern_puts, RT_EVENT, 8 },
-	{ "put of 8 bytes, implicit", layer_put, tern_puts, RT_IMPLICIT, 8 },
-	{ "get of 8 bytes", layer_get, tern_gets, RT_BLOCK, 8 },
-	{ "get of 8 bytes, event", layer_get, tern_gets, RT_EVENT, 8 },
-	{ "get of 8 bytes, implicit", layer_get, tern_gets, RT_IMPLICIT, 8 },
-	{ "strided put of 64 x 8 bytes", layer_strided, tern_strided, RT_BLOCK, 8 },
-	{ "the same, event", layer_strided, tern_strided, RT_EVENT, 8 },
-	{ "fetch-and-add", layer_add, tern_add, RT_BLOCK, 1 },
-	{ "fetch-and-add, event", layer_add, tern_add, RT_EVENT, 1 },
-	{ "barrier", layer_barrier, tern_barriers, RT_BLOCK, 0 },
+	{ "put of 8 bytes", layer_put, tern_puts, BLOCK, 8 },
+	{ "put of 8 bytes, event", layer_put, tern_puts, EVENT, 8 },
+	{ "put of 8 bytes, implicit", layer_put, tern_puts, IMPLICIT, 8 },
+	{ "get of 8 bytes", layer_get, tern_gets, BLOCK, 8 },
+	{ "get of 8 bytes, event", layer_get, tern_gets, EVENT, 8 },
+	{ "get of 8 bytes, implicit", layer_get, tern_gets, IMPLICIT, 8 },
+	{ "strided put of 64 x 8 bytes", layer_strided, tern_strided, BLOCK, 8 },
+	{ "the same, event", layer_strided, tern_strided, EVENT, 8 },
+	{ "fetch-and-add", layer_add, tern_add, BLOCK, 1 },
+	{ "fetch-and-add, event", layer_add, tern_add, EVENT, 1 },
+	{ "barrier", layer_barrier, tern_barriers, BLOCK, 0 },
 };
 
 static int compare(const void *a, const void *b)
@@ -248,13 +274,13 @@ static int compare(const void *a, const void *b)
 static double round_of(const struct row *row, int bare)
 {
 	double ns = 0;
-	rt_must(tern_barrier(rt.t));
+	rt_must(tern_barrier(rt_here.t));
 	if (rt.rank == 0 || row->layer == layer_barrier) {
-		uint64_t from = tern_time(rt.t);
+		uint64_t from = tern_time(rt_here.t);
 		unsigned n = (bare ? row->bare : row->layer)(row->how, row->len);
-		ns = (double)(tern_time(rt.t) - from) / n;
+		ns = (double)(tern_time(rt_here.t) - from) / n;
 	}
-	rt_must(tern_barrier(rt.t));
+	rt_must(tern_barrier(rt_here.t));
 	return ns;
 }
 
@@ -289,10 +315,10 @@ int main(int argc, char **argv)
 	rt_on(DONE, layer_done);
 	rt_on(NOTE, layer_note);
 	for (unsigned i = 0; own[i]; i++)
-		rt_must(tern_on_with(rt.t, i, own[i], NULL, NULL));
+		rt_must(tern_on_with(rt_here.t, i, own[i], NULL, NULL));
 	if (rt.size < 2)
-		rt_must(tern_abort(rt.t, "the benchmark needs two ranks"));
-	rt_attach(1 << 16);
+		rt_must(tern_abort(rt_here.t, "the benchmark needs two ranks"));
+	rt_attach(NULL, 1 << 16, -1);
 	if (rt.rank == 0)
 		printf(json ? "{\"rows\":[\n" : "%-28s %10s %10s %7s\n", "", "layer ns", "Tern ns",
 		       "ratio");

@@ -2,25 +2,26 @@
 /*
  * The ranks of runtime_layer_test.sh: whether the layer of examples/runtime keeps what a language
  * relies on. Messages of every kind and argument count, exact completion, order, scattered memory
- * against a reference, contended atomics, teams. Linked with the installed interface alone.
+ * against a reference, contended atomics, teams, threads. Linked with the installed interface
+ * alone.
+ *
+ * runtime_layer_ranks [own | file | exit]: segments are memory of the program's, be it of a file's;
+ * or one rank ends the job.
  */
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime_layer.h"
 
-enum { ASK, ANSWER, LOOK, HOP, COUNT, COMPOSE };
-
 static tern_flag answers, hops, counts;
+static bool segment_new; /* and not memory of the program's own */
 
 static void wait_for(tern_flag *flag, uint64_t n)
 {
-	rt_must(tern_wait(rt.t, flag, n));
-}
-
-static void meet(void)
-{
-	rt_barrier(RT_BLOCK, rt.world);
+	rt_must(tern_wait(rt_here.t, flag, n));
 }
 
 /* -- Messages: what the i-th argument is follows from how many there are -------------------- */
@@ -86,26 +87,25 @@ static void on_answer(rt_token *token, const uint32_t *args, unsigned n, void *d
 	CHECK(rt_is_reply(token));
 	if (asked.kind == LONG)
 		CHECK(data == area(rt.rank, token->src) + HALF);
-	tern_signal(rt.t, &answers, 1);
+	tern_signal(rt_here.t, &answers, 1);
 }
 
 static void ask(uint32_t rank, const struct shape *s)
 {
 	static char data[AREA];
 	uint32_t args[RT_ARGS_MAX];
-	rt_event *local = NULL;
+	tern_op local = TERN_OP;
 	asked = *s;
 	args_set(args, s->n);
 	fill(data, s->len, s->n);
-	rt_put(RT_BLOCK, rank, area(rank, rt.rank) + AREA - 64, s, sizeof *s, NULL);
-	rt_event **how = s->n % 3 == 0 ? RT_NOW : s->n % 3 == 1 ? RT_GROUP : &local;
+	rt_put(rank, area(rank, rt.rank) + AREA - 64, s, sizeof *s, NULL);
+	tern_op *how = s->n % 3 == 0 ? NULL : s->n % 3 == 1 ? &local : rt_implicit(RT_SOURCES);
 	if (s->kind == LONG)
 		rt_request_long(rank, ASK, area(rank, rt.rank), data, s->len, how, s->n, args);
 	else
 		rt_request(rank, ASK, s->kind == SHORT ? NULL : data, s->len, s->n, args);
-	if (s->kind == LONG && how == RT_GROUP)
-		rt_sync(RT_SOURCES);
-	rt_wait(local);
+	rt_sync(RT_SOURCES);
+	rt_wait(&local);
 	memset(data, 0, s->len); /* the source is free */
 	wait_for(&answers, 1);
 }
@@ -136,17 +136,17 @@ static void on_count(rt_token *token, const uint32_t *args, unsigned n, void *da
 {
 	(void)token, (void)args, (void)n, (void)data;
 	CHECK(len == 0 || filled(data, len, 3));
-	tern_signal(rt.t, &counts, 1);
+	tern_signal(rt_here.t, &counts, 1);
 }
 
 static void a_request_without_room_is_not_sent(void)
 {
 	uint64_t sent = 0;
 	uint32_t args[3] = { 0 };
-	tern_hold(rt.t);
+	tern_hold(rt_here.t);
 	while (!rt_request(rt.rank, COUNT, NULL, 0, 3, args))
 		sent++;
-	tern_release(rt.t);
+	tern_release(rt_here.t);
 	CHECK(sent > 0);
 	wait_for(&counts, sent);
 	rt_request(rt.rank, COUNT, NULL, 0, 0, NULL);
@@ -157,7 +157,7 @@ static void a_request_without_room_is_not_sent(void)
 static void a_claim_is_filled_in_place_and_shortened(void)
 {
 	void *claimed;
-	rt_must(tern_claim(rt.t, (rt.rank + 1) % rt.size, 5000, &claimed));
+	rt_must(tern_claim(rt_here.t, (rt.rank + 1) % rt.size, 5000, &claimed));
 	fill(claimed, 5000, 3);
 	rt_commit(NULL, claimed, COUNT, 777, 0, NULL);
 	wait_for(&counts, 1);
@@ -168,9 +168,9 @@ static void on_compose(rt_token *token, const uint32_t *args, unsigned n, void *
 {
 	void *claimed;
 	(void)n, (void)data, (void)len;
-	rt_must(tern_reply_claim(rt.t, token->m, 100, TERN_CLAIM_FRESH, &claimed));
-	rt_must(tern_abandon(rt.t, claimed));
-	rt_must(tern_reply_claim(rt.t, token->m, RT_MEDIUM_MAX, TERN_CLAIM_FRESH, &claimed));
+	rt_must(tern_reply_claim(rt_here.t, token->m, 100, TERN_CLAIM_FRESH, &claimed));
+	rt_must(tern_abandon(rt_here.t, claimed));
+	rt_must(tern_reply_claim(rt_here.t, token->m, RT_MEDIUM_MAX, TERN_CLAIM_FRESH, &claimed));
 	fill(claimed, args[0], 3);
 	rt_commit(token, claimed, COUNT, args[0], 0, NULL);
 }
@@ -187,12 +187,14 @@ static void so_is_a_reply(void)
 /* Beside the segment, from a page on; and who shares it is known without asking. */
 static void memory_begins_a_page_where_it_is_asked_to(void)
 {
-	char *page = rt_shared(4096, 100);
+	char *page = rt_shared(4096, 4096);
 	CHECK(((uintptr_t)page & 4095) == 0);
-	rt_put_value(RT_BLOCK, rt.rank, page, 9, 8);
-	CHECK(rt_get_value(rt.rank, page, 8) == 9);
-	rt_must(tern_free(rt.t, page));
-	CHECK(rt.machines >= 1 && tern_machine(rt.t, rt.rank) < rt.machines);
+	if (segment_new) {
+		rt_put_value(rt.rank, page, 9, 8, NULL);
+		CHECK(rt_get_value(rt.rank, page, 8) == 9);
+	}
+	rt_must(tern_free(rt_here.t, page));
+	CHECK(rt.machines >= 1 && tern_machine(rt_here.t, rt.rank) < rt.machines);
 }
 
 struct hop {
@@ -212,12 +214,13 @@ static void on_hop(rt_token *token, const uint32_t *args, unsigned n, void *data
 {
 	(void)token, (void)n, (void)data, (void)len;
 	if (args[1] == 0 && args[0] == rt.rank) {
-		tern_signal(rt.t, &hops, 1);
+		tern_signal(rt_here.t, &hops, 1);
 		return;
 	}
-	struct hop *h = rt_memory(sizeof *h);
+	struct hop *h = malloc(sizeof *h);
+	CHECK(h);
 	*h = (struct hop){ args[0], args[1] - 1 };
-	rt_must(tern_defer(rt.t, hop_on, h));
+	rt_must(tern_defer(rt_here.t, hop_on, h));
 }
 
 static void handlers_let_requests_follow(void)
@@ -252,33 +255,55 @@ static void a_complete_put_is_there_before_the_next_message(void)
 		size_t len = lengths[i % 7];
 		uint32_t rank = (uint32_t)chance(rt.size);
 		char *to = area(rank, rt.rank);
-		rt_event *local = NULL, *e = NULL;
+		tern_op local = TERN_OP, e = TERN_OP;
 		fill(data, len, i);
 		switch (i % 5) {
 		case 0:
-			rt_put(RT_BLOCK, rank, to, data, len, NULL);
+			rt_put(rank, to, data, len, NULL);
 			break;
 		case 1:
-			e = rt_put(RT_EVENT, rank, to, data, len, NULL);
+			rt_put(rank, to, data, len, &e);
 			break;
 		case 2:
-			e = rt_put(RT_EVENT, rank, to, data, len, RT_NOW);
+			rt_put_local(rank, to, data, len, &local, NULL);
 			fill(data, len, i + 1);
 			break;
 		case 3:
-			e = rt_put(RT_EVENT, rank, to, data, len, &local);
-			rt_wait(local);
+			rt_put_local(rank, to, data, len, &local, &e);
+			rt_wait(&local);
 			fill(data, len, i + 1);
 			break;
 		default:
-			rt_put(RT_IMPLICIT, rank, to, data, len, RT_GROUP);
+			rt_put_local(rank, to, data, len, rt_implicit(RT_SOURCES),
+				     rt_implicit(RT_PUTS));
 			rt_sync(RT_SOURCES);
 			fill(data, len, i + 1);
 			rt_sync(RT_PUTS);
 		}
-		rt_wait(e);
+		rt_wait(&e);
 		look(rank, 0, len, i);
 		wait_for(&counts, 1);
+	}
+}
+
+static void a_request_follows_scattered_data(void)
+{
+	static char data[3000];
+	for (unsigned i = 0; i < 30; i++) {
+		uint32_t rank = (uint32_t)chance(rt.size), args[] = { 0, sizeof data, i };
+		char *to = area(rank, rt.rank);
+		tern_part dst[] = { { .base = to, .run = 1000 },
+				    { .base = to + 1000, .run = 2000 } };
+		tern_part src[] = { { .base = data, .run = 1 }, { .base = data + 1, .run = 2999 } };
+		tern_parts parts = { rt_at(rank, dst, 2), src, 2, 2 };
+		tern_op local = TERN_OP;
+		fill(data, sizeof data, i);
+		CHECK(!rt_request_parts(LOOK, &parts, &local, way(i, RT_PUTS), 3, args));
+		memset(dst, 0xee, sizeof dst); /* the lists are free on return */
+		rt_wait(&local);
+		memset(data, 0, sizeof data);
+		wait_for(&counts, 1);
+		finish(RT_PUTS);
 	}
 }
 
@@ -292,44 +317,44 @@ static size_t slot_length(unsigned i)
 static void slots_verify(uint32_t rank, unsigned key)
 {
 	static char back[SLOTS][SLOT];
-	rt_event *e[SLOTS];
-	size_t null = 0;
+	tern_op e[SLOTS], *pending[SLOTS];
 	memset(back, 0, sizeof back);
-	for (unsigned i = 0; i < SLOTS; i++)
-		e[i] = rt_get(RT_EVENT, back[i], rank, area(rank, rt.rank) + i * SLOT,
-			      slot_length(i));
-	while (null < SLOTS) {
-		null = rt_wait_some(e, SLOTS);
-		for (unsigned i = 0; i < SLOTS; i++)
-			CHECK(e[i] || filled(back[i], slot_length(i), key + i));
+	memset(e, 0, sizeof e);
+	for (unsigned i = 0; i < SLOTS; i++) {
+		pending[i] = &e[i];
+		rt_get(back[i], rank, area(rank, rt.rank) + i * SLOT, slot_length(i), &e[i]);
+	}
+	for (size_t n = SLOTS, which; n; pending[which] = pending[--n]) {
+		rt_must(tern_op_wait_any(rt_here.t, pending, n, &which));
+		unsigned i = (unsigned)(pending[which] - e);
+		CHECK(filled(back[i], slot_length(i), key + i));
 	}
 }
 
 static void puts_overlap_and_each_completes_for_itself(void)
 {
 	static char data[SLOTS][SLOT];
-	rt_event *e[SLOTS];
+	tern_op e[SLOTS], region = TERN_OP;
+	memset(e, 0, sizeof e);
 	for (unsigned round = 0; round < 6; round++) {
 		uint32_t rank = (rt.rank + round) % rt.size;
-		if (round == 3)
-			rt_region_begin();
+		rt_region_begin(round == 3 ? &region : NULL);
 		for (unsigned i = 0; i < SLOTS; i++) {
 			fill(data[i], slot_length(i), round + i);
-			e[i] = rt_put(round % 3 ? RT_EVENT : RT_IMPLICIT, rank,
-				      area(rank, rt.rank) + i * SLOT, data[i], slot_length(i),
-				      NULL);
+			rt_put(rank, area(rank, rt.rank) + i * SLOT, data[i], slot_length(i),
+			       round % 3 ? &e[i] : rt_implicit(RT_PUTS));
 		}
-		rt_event *region = round == 3 ? rt_region_end() : NULL;
-		rt_wait(region);
+		rt_region_begin(NULL);
+		rt_wait(&region);
 		for (unsigned i = 0; i < SLOTS && round == 1; i++) {
 			unsigned other = i * 35 % SLOTS; /* in another order */
-			rt_wait(e[other]);
-			e[other] = NULL;
+			rt_wait(&e[other]);
 			look(rank, other * SLOT, slot_length(other), round + other);
 		}
 		wait_for(&counts, round == 1 ? SLOTS : 0);
-		while (!rt_test(e, SLOTS))
-			sched_yield();
+		for (unsigned i = 0; i < SLOTS; i++)
+			while (!rt_test(&e[i]))
+				sched_yield();
 		rt_sync(RT_ALL);
 		slots_verify(rank, round);
 	}
@@ -341,10 +366,10 @@ static void values_and_tests(void)
 	char *to = area(rank, rt.rank);
 	for (uint64_t i = 0; i < 100; i++) {
 		size_t len = (size_t)1 << i % 4;
-		rt_event *e = rt_put_value(RT_EVENT, rank, to, i * 3, len);
-		rt_wait(e);
+		rt_put_value(rank, to, i * 3, len, &own);
+		rt_wait(&own);
 		CHECK(rt_get_value(rank, to, len) == (len == 1 ? (uint8_t)(i * 3) : i * 3));
-		rt_put_value(RT_IMPLICIT, rank, to + 8, i, 8);
+		rt_put_value(rank, to + 8, i, 8, rt_implicit(RT_PUTS));
 		rt_sync(RT_PUTS);
 		CHECK(rt_try_sync(RT_ALL));
 		CHECK(rt_get_value(rank, to + 8, 8) == i);
@@ -353,59 +378,43 @@ static void values_and_tests(void)
 
 /* -- Atomics ------------------------------------------------------------------------------- */
 
-struct words {
-	uint32_t narrow, least32;
-	uint64_t wide, most, swapped, bits;
-	float single;
-	double sum;
-	uint64_t claimed[8];
-};
-
-static struct words *words_at(uint32_t rank)
-{
-	return (struct words *)(void *)(rt.base[rank] + (size_t)RANKS_MOST * AREA);
-}
-
 enum { TIMES = 200 };
 
 static void contended_atomics_lose_nothing(void)
 {
 	struct words *w = words_at(0);
-	rt_value old[TIMES], one = { .u64 = 1 }, half = { .d = 0.5 }, quarter = { .f = 0.25f },
-			     seen;
+	uint64_t old[TIMES], seen, before;
+	uint32_t *no32 = NULL;
+	double *no_double = NULL, sum;
+	float *no_float = NULL, single;
 	for (unsigned i = 0; i < TIMES; i++) {
-		enum rt_mode mode = (enum rt_mode)(i % 3);
-		rt_value n = { .u64 = rt.rank * TIMES + i }, least = { .u32 = UINT32_MAX - i };
-		rt_event *e[6] = { NULL };
-		e[0] = rt_atomic(mode, RT_64, TERN_AMO_ADD, 0, &w->wide, one, &old[i]);
-		e[1] = rt_atomic(mode, RT_32, TERN_AMO_ADD, 0, &w->narrow, one, NULL);
-		e[2] = rt_atomic(mode, RT_DOUBLE, TERN_AMO_ADD, 0, &w->sum, half, NULL);
-		e[3] = rt_atomic(mode, RT_FLOAT, TERN_AMO_ADD, 0, &w->single, quarter, NULL);
-		e[4] = rt_atomic(mode, RT_64, TERN_AMO_MAX, 0, &w->most, n, NULL);
-		e[5] = rt_atomic(mode, RT_INT32, TERN_AMO_MAX, 0, &w->least32, least, NULL);
-		rt_wait_all(e, 6);
-		rt_sync(RT_ATOMICS);
-		rt_value got = rt_get_value(0, &w->wide, 8) > old[i].u64 ? one : (rt_value){ 0 };
-		CHECK(got.u64 == 1);
+		tern_op *op = way(i, RT_ATOMICS);
+		rt_atomic(0, &w->wide, TERN_AMO_ADD, 1, &old[i], op);
+		rt_atomic(0, &w->narrow, TERN_AMO_ADD, 1, no32, op);
+		rt_atomic(0, &w->sum, TERN_AMO_ADD, 0.5, no_double, op);
+		rt_atomic(0, &w->single, TERN_AMO_ADD, 0.25f, no_float, op);
+		rt_atomic(0, &w->most, TERN_AMO_MAX, rt.rank * TIMES + i, (uint64_t *)NULL, op);
+		rt_atomic(0, &w->most32, TERN_AMO_MAX, -1 - (int)i, (int32_t *)NULL, op);
+		finish(RT_ATOMICS);
+		CHECK(rt_get_value(0, &w->wide, 8) > old[i]);
 		do { /* one more, by compare-and-swap */
-			seen.u64 = rt_get_value(0, &w->swapped, 8);
-			n.u64 = seen.u64 + 1;
-			rt_compare_swap(RT_BLOCK, RT_64, 0, &w->swapped, seen, n, &old[0]);
-		} while (old[0].u64 != seen.u64);
+			seen = rt_get_value(0, &w->swapped, 8);
+			rt_compare_swap(0, &w->swapped, seen, seen + 1, &before, NULL);
+		} while (before != seen);
 	}
 	for (unsigned i = 1; i < TIMES; i++)
-		CHECK(i == 1 || old[i].u64 > old[i - 1].u64);
+		CHECK(old[i] > old[i - 1]);
 	meet();
 	uint64_t all = (uint64_t)TIMES * rt.size;
 	CHECK(rt_get_value(0, &w->wide, 8) == all);
 	CHECK(rt_get_value(0, &w->narrow, 4) == all);
 	CHECK(rt_get_value(0, &w->swapped, 8) == all);
 	CHECK(rt_get_value(0, &w->most, 8) == all - 1);
-	CHECK(rt_get_value(0, &w->least32, 4) == 0); /* all others are negative */
-	rt_atomic(RT_BLOCK, RT_DOUBLE, TERN_AMO_LOAD, 0, &w->sum, half, &seen);
-	CHECK(seen.d == 0.5 * (double)all);
-	rt_atomic(RT_BLOCK, RT_FLOAT, TERN_AMO_LOAD, 0, &w->single, half, &seen);
-	CHECK(seen.f == 0.25f * (float)all);
+	CHECK(rt_get_value(0, &w->most32, 4) == 0); /* all others are negative */
+	rt_atomic(0, &w->sum, TERN_AMO_LOAD, 0, &sum, NULL);
+	CHECK(sum == 0.5 * (double)all);
+	rt_atomic(0, &w->single, TERN_AMO_LOAD, 0, &single, NULL);
+	CHECK(single == 0.25f * (float)all);
 }
 
 /* -- Teams --------------------------------------------------------------------------------- */
@@ -417,18 +426,16 @@ static void teams_meet_and_reduce(void)
 	rt_must(tern_team_split(rt.world, (int)(me % 2), 0, &half));
 	CHECK(tern_team_size(half) == same);
 	for (int i = 0; i < 30; i++) {
-		enum rt_mode mode = (enum rt_mode)(i % 3);
+		tern_op *op = way((unsigned)i, RT_TEAMS);
 		uint32_t root = (uint32_t)i % same;
 		uint64_t in = me + 1, sum = 0, all = 0, told = 0;
 		double most = 0, mine = me * 1.5;
-		rt_event *e[4];
-		e[0] = rt_broadcast(mode, half, root, &told, &in, sizeof told);
-		e[1] = rt_reduce(mode, half, root, &sum, &in, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM);
-		e[2] = rt_reduce(mode, rt.world, RT_EVERYONE, &most, &mine, 1, TERN_TYPE_DOUBLE,
-				 TERN_REDUCE_MAX);
-		e[3] = rt_barrier(mode, half);
-		rt_wait_all(e, 4);
-		rt_sync(RT_TEAMS);
+		rt_broadcast(half, root, &told, &in, sizeof told, op);
+		rt_reduce(half, root, &sum, &in, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM, op);
+		rt_reduce(rt.world, RT_EVERYONE, &most, &mine, 1, TERN_TYPE_DOUBLE, TERN_REDUCE_MAX,
+			  op);
+		rt_barrier(half, op);
+		finish(RT_TEAMS);
 		CHECK(told == tern_team_member(half, root) + 1);
 		for (uint32_t k = 0; k < same; k++)
 			all += tern_team_member(half, k) + 1;
@@ -464,10 +471,12 @@ static void teams_of_disjoint_lists_reduce_in_a_way_of_their_own(void)
 	rt_must(tern_team_list(rt.world, mine, n, &team));
 	const tern_reduce_op op = { greater, &five, sizeof(struct greatest) };
 	struct greatest in = { rt.rank, 1 }, out;
-	rt_reduce(RT_BLOCK, team, RT_EVERYONE, &out, &in, 1, TERN_TYPE_USER, TERN_REDUCE_BY(&op));
+	rt_reduce(team, RT_EVERYONE, &out, &in, 1, TERN_TYPE_USER, TERN_REDUCE_BY(&op), NULL);
 	CHECK(out.value == mine[n - 1] && out.of == n);
 	rt_must(tern_team_free(team));
 }
+
+/* -- Main ------------------------------------------------------------------------------------ */
 
 static void (*const tests[])(void) = {
 	messages_of_every_kind_and_count,
@@ -477,6 +486,7 @@ static void (*const tests[])(void) = {
 	memory_begins_a_page_where_it_is_asked_to,
 	handlers_let_requests_follow,
 	a_complete_put_is_there_before_the_next_message,
+	a_request_follows_scattered_data,
 	puts_overlap_and_each_completes_for_itself,
 	values_and_tests,
 	strided_transfers_are_those_of_the_reference,
@@ -484,12 +494,30 @@ static void (*const tests[])(void) = {
 	contended_atomics_lose_nothing,
 	teams_meet_and_reduce,
 	teams_of_disjoint_lists_reduce_in_a_way_of_their_own,
+	threads_call_ranks_and_each_other,
 };
 
-static void last_words(int number)
+static void last_words(tern *t, int number, void *arg)
 {
+	(void)t, (void)arg;
 	printf("rank %u is ended by signal %d\n", rt.rank, number);
 	fflush(stdout);
+}
+
+/* New memory, or memory of the program's own: of no file, or of one. */
+static void segment_open(const char *how)
+{
+	enum { BYTES = (RANKS_MOST + 1) * AREA };
+	bool file = !strcmp(how, "file");
+	int fd = file ? memfd_create("segment", MFD_CLOEXEC) : -1;
+	void *given = NULL;
+	CHECK(!file || !ftruncate(fd, BYTES));
+	if (file || !strcmp(how, "own"))
+		given = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+			     file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+	CHECK(given != MAP_FAILED);
+	segment_new = !given;
+	rt_attach(given, BYTES, fd);
 }
 
 int main(int argc, char **argv)
@@ -501,11 +529,13 @@ int main(int argc, char **argv)
 	rt_on(HOP, on_hop);
 	rt_on(COUNT, on_count);
 	rt_on(COMPOSE, on_compose);
+	rt_on(CALL, on_call);
+	rt_on(CALLED, on_called);
 	CHECK(rt.size <= RANKS_MOST);
-	rt_attach((size_t)(RANKS_MOST + 1) * AREA);
+	segment_open(argc > 1 ? argv[1] : "");
 	state = rt.rank + 1;
 	if (argc > 1 && !strcmp(argv[1], "exit")) {
-		rt.last = last_words;
+		rt_last(last_words);
 		meet();
 		if (rt.rank == rt.size - 1)
 			rt_exit(7);
@@ -513,7 +543,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
 		tests[i]();
-		rt_must(tern_barrier(rt.t));
+		rt_must(tern_barrier(rt_here.t));
 	}
 	if (rt.rank == 0)
 		printf("%zu of %zu\n", sizeof tests / sizeof tests[0],
