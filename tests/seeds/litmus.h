@@ -20,9 +20,12 @@
  *     take, give           tern_lock_take() and tern_lock_release(), of the cell's lock
  *     copy y x             tern_copy_start() from x to y
  *     long x 1             tern_put_request(): a put, and a request to the home of x
- *     when x y r0          tern_get_when_start(): x once y is 1
- *     await x              polls until a get of x brings something else than 0
- *     request 1, reply     a message; the steps behind the @ of role 1 run in its handler
+ *     after x 1            the same with tern_put_request_start(); trail has 96 KiB
+ *     parts x y 1          a list of both with tern_put_request_start_array(), and the request
+ *     aside x 1, ask 1     a put, or a request, by another thread's worker, for which this one
+ * waits trade 1              tern_team_exchange() with role 1; with 9: with nobody when x y r0
+ * tern_get_when_start(): x once y is 1 await x              polls until a get of x brings something
+ * else than 0 request 1, reply     a message; the steps behind the @ of role 1 run in its handler
  *     heard, answered      until the request, or the reply, of this cell has been handled here
  *     from r0              in a handler: the role that sent the first request
  *     flush, barrier
@@ -88,6 +91,33 @@ static const struct row rows[] = {
 	  "r0=0" },
 	{ NEVER, "MP: swap, request", "x1", "swap x 1; request 1 || heard @ read x r0", "r0=0" },
 	{ NEVER, "MP: put with a request", "x1", "long x 1 || heard @ get x r0", "r0=0" },
+	{ NEVER, "MP: started put with a request", "x1", "after x 1 || heard @ read x r0", "r0=0" },
+	{ NEVER, "MP: started put with a request, registered", "X1",
+	  "after X 1 || heard @ get X r0", "r0=0" },
+	{ NEVER, "MP: started long put with a request", "x1", "trail x 1 || heard @ read x r0",
+	  "r0=0" },
+	{ NEVER, "MP: started long put with a request, registered", "X1",
+	  "trail X 1 || heard @ get X r0", "r0=0" },
+	{ MAY, "MP: started put with a request, put", "X1 y1",
+	  "after X 1; put y 1 || await y; get X r0", "r0=0" },
+	{ NEVER, "MP: started put with a request, wait, put", "X1 y1",
+	  "after X 1; wait; put y 1 || await y; get X r0", "r0=0" },
+	{ NEVER, "MP: parts with a request", "x1 y1", "parts x y 1 || heard @ read x r0; read y r1",
+	  "r0=0 | r1=0" },
+	{ NEVER, "MP: parts at two ranks with a request", "x1 y0", "parts x y 1 || heard; get y r0",
+	  "r0=0" },
+	{ NEVER, "MP: parts with a request, registered", "X1 Y0",
+	  "parts X Y 1 || heard; get X r0; get Y r1", "r0=0 | r1=0" },
+	{ MAY, "MP: parts with a request, put", "X1 Y1 z1",
+	  "parts X Y 1; put z 1 || await z; get X r0; get Y r1", "r0=0 | r1=0" },
+	{ NEVER, "MP: parts with a request, wait, put", "X1 Y0 z1",
+	  "parts X Y 1; wait; put z 1 || await z; get X r0; get Y r1", "r0=0 | r1=0" },
+	{ NEVER, "MP: put, exchange", "x1", "put x 1; trade 1 || trade 0; read x r0", "r0=0" },
+	{ NEVER, "MP: put, exchange, registered", "X1", "put X 1; trade 1 || trade 0; get X r0",
+	  "r0=0" },
+	{ NEVER, "MP: store at home, exchange", "x0", "write x 1; trade 1 || trade 0; get x r0",
+	  "r0=0" },
+	{ MAY, "MP: start, exchange", "X1", "start X 1; trade 1 || trade 0; get X r0", "r0=0" },
 	{ NEVER, "MP: store in a handler, reply", "x1",
 	  "request 1; answered; get x r0 || heard @ write x 1; reply", "r0=0" },
 	{ COMMON, "MP: start, request", "X1", "start X 1; request 1 || heard @ get X r0", "r0=0" },
@@ -135,6 +165,8 @@ static const struct row rows[] = {
 	  "swap X 1; add Y 0 r0 || swap Y 1; add X 0 r1", "r0=0 & r1=0" },
 	{ NEVER, "SB: put, barrier, get", "x1 y0",
 	  "put x 1; barrier; get y r0 || put y 1; barrier; get x r1", "r0=0 | r1=0" },
+	{ NEVER, "SB: put, exchange, get", "x1 y0",
+	  "put x 1; trade 1; get y r0 || put y 1; trade 0; get x r1", "r0=0 | r1=0" },
 	{ MAY, "SB: a round trip, get", "x1 y0",
 	  "put x 1; request 1; answered; get y r0 || put y 1; get x r1 @ reply", "r0=0 & r1=0" },
 
@@ -185,6 +217,12 @@ static const struct row rows[] = {
 	  "put x 1 || await x; request 2 || heard @ read x r0", "r0=0" },
 	{ NEVER, "ISA2: puts", "x2 y1 z0",
 	  "put x 1; put y 1 || await y; put z 1 || await z; get x r0", "r0=0" },
+	{ NEVER, "WRC: put; await, exchange", "x0",
+	  "put x 1; trade 9 || await x; trade 2 || trade 1; get x r0", "r0=0" },
+	{ NEVER, "ISA2: started put with a request, put", "x1 z2",
+	  "after x 1 || heard; put z 1 || await z; get x r0", "r0=0" },
+	{ NEVER, "ISA2: parts at two ranks with a request, put", "x1 y2 z2",
+	  "parts x y 1 || heard; put z 1 || await z; get x r0; read y r1", "r0=0 | r1=0" },
 	{ NEVER, "ISA2: requests", "x2",
 	  "put x 1; request 1 || heard; request 2 || heard @ read x r0", "r0=0" },
 	{ NEVER, "ISA2: requests, at the first", "x0",
@@ -207,6 +245,27 @@ static const struct row rows[] = {
 	{ NEVER, "IRIW: swaps", "x2 y3",
 	  "swap x 1 || swap y 1 || add x 0 r0; add y 0 r1 || add y 0 r2; add x 0 r3",
 	  "r0=1 & r1=0 & r2=1 & r3=0" },
+
+	/*
+	 * Two threads of a rank, one with a worker; what the rules of C order counts. They come
+	 * last, because the first worker may make the endpoint a shared one.
+	 */
+	{ NEVER, "threads: a worker's put, put", "x1 y1", "aside x 1; put y 1 || await y; get x r0",
+	  "r0=0" },
+	{ NEVER, "threads: put, a worker's put", "x1 y1", "put x 1; aside y 1 || await y; get x r0",
+	  "r0=0" },
+	{ NEVER, "threads: a worker's put, put, registered", "X1 Y1",
+	  "aside X 1; put Y 1 || await Y; get X r0", "r0=0" },
+	{ NEVER, "threads: a worker's put, request", "x1",
+	  "aside x 1; request 1 || heard @ read x r0", "r0=0" },
+	{ NEVER, "threads: put, a worker's request", "x1", "put x 1; ask 1 || heard @ read x r0",
+	  "r0=0" },
+	{ NEVER, "threads: a worker's put and request", "X1",
+	  "aside X 1; ask 1 || heard @ get X r0", "r0=0" },
+	{ MAY, "threads: start, a worker's request", "X1", "start X 1; ask 1 || heard @ get X r0",
+	  "r0=0" },
+	{ NEVER, "threads: WRC: put; await, a worker's put", "x0 y2",
+	  "put x 1 || await x; aside y 1 || await y; get x r0", "r0=0" },
 };
 
 static inline unsigned row_roles(const struct row *r)
@@ -217,22 +276,28 @@ static inline unsigned row_roles(const struct row *r)
 	return n;
 }
 
-static inline bool row_has_barriers(const struct row *r)
+static inline bool row_has_workers(const struct row *r)
 {
-	return strstr(r->roles, "barrier");
+	return strstr(r->roles, "aside") || strstr(r->roles, "ask");
+}
+
+/* A step of the row that every rank makes, also without a role. */
+static inline const char *row_together(const struct row *r)
+{
+	return strstr(r->roles, "barrier") ? "barrier" : strstr(r->roles, "trade") ? "trade 9" : "";
 }
 
 static inline bool row_is_long(const struct row *r)
 {
-	return strstr(r->roles, "many") || strstr(r->roles, "lay");
+	return strstr(r->roles, "many") || strstr(r->roles, "lay") || strstr(r->roles, "trail");
 }
 
-/* What follows from the steps of a role on. A rank without a role takes part in barriers. */
+/* What follows from the steps of a role on. */
 static inline const char *row_role(const struct row *r, unsigned role)
 {
 	const char *text = r->roles;
 	if (role >= row_roles(r))
-		return row_has_barriers(r) ? "barrier" : "";
+		return row_together(r);
 	for (unsigned i = 0; i < role; i++)
 		text = strstr(text, "||") + 2;
 	return text;

@@ -4,7 +4,9 @@
 #define TERN_TESTS_LITMUS_STEPS_H
 
 #include <sched.h>
+#include <semaphore.h>
 
+#include <tern/coll.h>
 #include <tern/lock.h>
 
 #include "lib/chance.h"
@@ -72,6 +74,7 @@ static _Atomic uint64_t reg[CELLS][REGISTERS], heard[CELLS], answered[CELLS];
 static uint64_t source[CELLS][PLACES];
 static char wide_source[LONG];
 static tern_op op = TERN_OP;
+static tern_team *team;
 
 /* A field of the board of rank 0. */
 static tern_addr at_first(size_t offset)
@@ -231,6 +234,48 @@ static void do_long(const struct turn *u)
 	CHECK_IS(tern_put_request(u->t, place(u, 0), REQUEST, &u->step->value, 8, u->cell), 0);
 }
 
+static void do_after(const struct turn *u)
+{
+	uint64_t *from = &source[u->cell][u->step->place[0]];
+	*from = u->step->value;
+	CHECK_IS(tern_put_request_start(u->t, place(u, 0), REQUEST, from, sizeof *from, NULL, &op,
+					u->cell),
+		 0);
+}
+
+static void do_trail(const struct turn *u)
+{
+	CHECK_IS(tern_put_request_start(u->t, wide(u), REQUEST, wide_source, LONG, NULL, &op,
+					u->cell),
+		 0);
+}
+
+static void do_parts(const struct turn *u)
+{
+	uint64_t *from = source[u->cell], word = u->cell;
+	tern_part dst[] = { { .addr = place(u, 0), .run = 8 }, { .addr = place(u, 1), .run = 8 } };
+	tern_part src = { .base = from, .run = 16 };
+	from[0] = from[1] = u->step->value;
+	CHECK_IS(tern_put_request_start_array(
+			 u->t, &(tern_long){ .id = REQUEST,
+					     .n = 1,
+					     .op = &op,
+					     .words = &word,
+					     .parts = &(tern_parts){ dst, &src, 2, 1 } }),
+		 0);
+}
+
+static void do_trade(const struct turn *u)
+{
+	uint64_t mine = u->cell, got = UNSET, with = u->step->value;
+	uint32_t rank = with < ROLES ? rank_of[with] : TERN_RANK_NONE;
+	tern_neighbor side = { .to = rank, .from = rank };
+	side.in = (tern_part){ .base = &mine, .run = sizeof mine };
+	side.out = (tern_part){ .base = &got, .run = sizeof got };
+	CHECK_IS(tern_team_exchange(team, &side, 1), 0);
+	CHECK(got == mine || rank == TERN_RANK_NONE);
+}
+
 static void do_when(const struct turn *u)
 {
 	uint64_t value = UNSET;
@@ -282,6 +327,66 @@ static void do_answered(const struct turn *u)
 	until(u->t, &answered[u->cell]);
 }
 
+/* -- Another thread, with a worker ------------------------------------------ */
+
+/* What it is to do, with its own endpoint; nothing: to end. */
+static struct aside {
+	pthread_t thread;
+	tern *worker;
+	sem_t begin;
+	_Atomic uint64_t done;
+	void (*act)(const struct turn *u);
+	struct turn turn;
+} aside;
+
+static void *aside_run(void *arg)
+{
+	for (;; atomic_store(&aside.done, 1)) {
+		while (sem_wait(&aside.begin))
+			;
+		if (!aside.act)
+			break;
+		aside.turn.t = aside.worker;
+		aside.act(&aside.turn);
+	}
+	CHECK_IS(tern_close(aside.worker), 0);
+	return arg;
+}
+
+static void aside_do(const struct turn *u, void (*act)(const struct turn *u))
+{
+	if (!aside.worker) {
+		REQUIRE(tern_worker_open(u->t, &aside.worker) == 0);
+		REQUIRE(sem_init(&aside.begin, 0, 0) == 0);
+		REQUIRE(pthread_create(&aside.thread, NULL, aside_run, NULL) == 0);
+	}
+	aside.turn = *u;
+	aside.act = act;
+	atomic_store(&aside.done, 0);
+	REQUIRE(sem_post(&aside.begin) == 0);
+	until(u->t, &aside.done);
+}
+
+static void aside_end(void)
+{
+	if (!aside.worker)
+		return;
+	aside.act = NULL;
+	REQUIRE(sem_post(&aside.begin) == 0);
+	REQUIRE(pthread_join(aside.thread, NULL) == 0);
+	aside.worker = NULL;
+}
+
+static void do_aside(const struct turn *u)
+{
+	aside_do(u, do_put);
+}
+
+static void do_ask(const struct turn *u)
+{
+	aside_do(u, do_request);
+}
+
 static void do_from(const struct turn *u)
 {
 	for (unsigned i = 0; i < roles && !atomic_load(&heard[u->cell]); i++)
@@ -312,7 +417,9 @@ static const struct verb {
 	{ "long", do_long },         { "when", do_when },     { "await", do_await },
 	{ "request", do_request },   { "reply", do_reply },   { "heard", do_heard },
 	{ "answered", do_answered }, { "from", do_from },     { "flush", do_flush },
-	{ "barrier", do_barrier },
+	{ "barrier", do_barrier },   { "after", do_after },   { "trail", do_trail },
+	{ "parts", do_parts },       { "trade", do_trade },   { "aside", do_aside },
+	{ "ask", do_ask },
 };
 
 #endif

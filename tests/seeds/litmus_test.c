@@ -218,7 +218,7 @@ static void row_run(tern *t)
 {
 	unsigned seen = 0, ran = 0;
 	uint64_t end = clock_ns() + ROW_NS;
-	bool slow = row_has_barriers(row) || row_is_long(row);
+	bool slow = *row_together(row) || row_is_long(row);
 	cells = slow ? FEW_CELLS : mapped ? CELLS : FAR_CELLS;
 	board->more = 1;
 	for (unsigned batch = 0;; batch++) {
@@ -251,6 +251,7 @@ static void board_open(tern *t)
 	board_at = handed_addr(t, board);
 	int fd;
 	size_t bytes = sizeof *private;
+	REQUIRE(tern_team_all(t, &team) == 0);
 	REQUIRE((private = handed_file(0, bytes, &fd)));
 	CHECK_IS(with_file ? tern_register_fd(t, private, bytes, fd, 0, &board->region)
 			   : tern_register(t, private, bytes, &board->region),
@@ -270,11 +271,14 @@ static void rows_run(unsigned least)
 {
 	tern *t = ranks_open();
 	REQUIRE(tern_size(t) <= ROLES);
+	bool interrupts = tern_delivery_get(t) == TERN_DELIVERY_INTERRUPT;
 	REQUIRE(tern_on(t, REQUEST, on_request) == 0 && tern_on(t, REPLY, on_reply) == 0);
 	board_open(t);
 	for (row = rows; row < rows + ROWS; row++) {
 		roles = row_roles(row);
 		if (roles < least || roles > tern_size(t))
+			continue;
+		if (interrupts && !mapped && row_has_workers(row)) /* there are none */
 			continue;
 		bool cores = sysconf(_SC_NPROCESSORS_ONLN) >= (long)roles;
 		meeting = handed_local(t, at_first(offsetof(struct board, met)), 8);
@@ -282,7 +286,9 @@ static void rows_run(unsigned least)
 			meeting = NULL;
 		row_run(t);
 	}
+	aside_end();
 	CHECK_IS(tern_unregister(t, board->region), 0);
+	REQUIRE(tern_team_free(team) == 0);
 	REQUIRE(tern_barrier(t) == 0);
 	CHECK_IS(tern_close(t), 0);
 }
