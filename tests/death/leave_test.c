@@ -266,6 +266,50 @@ TEST(the_ranks_of_a_launcher_leave_when_their_part_is_done)
 	}
 }
 
+/* Calls in a row, each at its own time; then everybody leaves, and nobody has failed. */
+static void series_main(void)
+{
+	enum { SERIES = 12 };
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all;
+	uint32_t me = tern_rank(t);
+	struct chance own = { me + 1 }, same = { which };
+	REQUIRE(tern_team_all(t, &all) == 0);
+	for (int i = 0; i < SERIES; i++) {
+		which = (unsigned)chance_below(&same, CALLS);
+		root = (uint32_t)chance_below(&same, RANKS);
+		words_fill(me);
+		if (chance_below(&own, 2))
+			ranks_nap(chance_below(&own, 2000000));
+		CHECK_IS(call_make(all, (enum coll_call)which, root, bytes, NULL), 0);
+		words_check(me, RANKS);
+	}
+	CHECK_IS(tern_close(t), 0);
+}
+
+static void try_series(const char *net)
+{
+	if (!traffic_usable(net))
+		check_skip("this build, or this machine, has no such network");
+	setenv("TERN_DELIVERY", "poll", 1);
+	setenv("TERN_NET", net, 1);
+	for (which = 0; which < 10; which++) {
+		bytes = which % 2 ? 8 : 4096;
+		ranks_run(RANKS, series_main);
+	}
+}
+
+TEST(all_leave_after_their_last_call_and_nobody_fails_over_shared_memory)
+{
+	try_series("shm");
+}
+
+TEST(all_leave_after_their_last_call_and_nobody_fails_over_udp)
+{
+	try_series("udp");
+}
+
 TEST(each_call_without_a_member_over_shared_memory)
 {
 	try_all("shm", "poll", 10);

@@ -166,6 +166,35 @@ TEST(a_value_and_an_atomic_take_one_round_trip_on_a_network)
 	job(round_trips);
 }
 
+/* A strided put or get is as many messages as its bytes and its description need, not one a run. */
+static void strided_trips(void)
+{
+	enum { RUNS = 4096, RUN = 8, MESSAGES = RUNS * RUN / TERN_PAYLOAD_MAX + 1 };
+	tern *t = areas_open();
+	for (int k = 0; k < 2 && tern_rank(t) == 1; k++) {
+		const size_t runs = RUNS;
+		const ptrdiff_t apart = 2 * RUN;
+		tern_part near = { .base = source, .run = RUN, .dims = 1 };
+		tern_part far = { .addr = board->at[k], .run = RUN, .dims = 1 };
+		near.count = far.count = &runs;
+		near.stride = far.stride = &apart;
+		uint64_t before = handled(t);
+		CHECK_IS(tern_put_parts(t, &far, 1, &near, 1), 0);
+		CHECK(handled(t) - before <= MESSAGES);
+		before = handled(t);
+		CHECK_IS(tern_get_parts(t, &near, 1, &far, 1), 0);
+		CHECK(handled(t) - before <= MESSAGES);
+	}
+	areas_close(t);
+}
+
+TEST(a_strided_transfer_over_a_network_takes_a_message_for_each_block_and_not_for_each_run)
+{
+	setenv("TERN_DELIVERY", "poll", 1);
+	far_use(NULL);
+	job(strided_trips);
+}
+
 /* -- Local completion -------------------------------------------------------------------------- */
 
 static void source_make(unsigned char first)
