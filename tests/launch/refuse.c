@@ -17,10 +17,26 @@ static const struct {
 	const char *name;
 	int number;
 } calls[] = {
-	{ "epoll_create1", SYS_epoll_create1 }, { "epoll_ctl", SYS_epoll_ctl },
-	{ "signalfd4", SYS_signalfd4 },         { "timerfd_create", SYS_timerfd_create },
-	{ "memfd_create", SYS_memfd_create },   { "ftruncate", SYS_ftruncate },
+	{ "epoll_create1", SYS_epoll_create1 },
+	{ "epoll_ctl", SYS_epoll_ctl },
+	{ "signalfd4", SYS_signalfd4 },
+	{ "timerfd_create", SYS_timerfd_create },
+	{ "memfd_create", SYS_memfd_create },
+	{ "ftruncate", SYS_ftruncate },
 	{ "fallocate", SYS_fallocate },
+	{ "process_vm_readv", SYS_process_vm_readv },
+	{ "process_vm_writev", SYS_process_vm_writev },
+	{ "membarrier", SYS_membarrier },
+	{ "futex_waitv", 449 },
+	{ "pidfd_open", 434 },
+	{ "pidfd_getfd", 438 },
+	{ "prctl", SYS_prctl },
+	{ "sched_getaffinity", SYS_sched_getaffinity },
+	{ "sched_setaffinity", SYS_sched_setaffinity },
+	{ "mlock", SYS_mlock },
+	{ "madvise", SYS_madvise },
+	{ "recvmmsg", SYS_recvmmsg },
+	{ "sendmmsg", SYS_sendmmsg },
 };
 
 enum { CALLS = sizeof calls / sizeof *calls, FILTER_MOST = 2 + 2 * CALLS };
