@@ -44,6 +44,7 @@ WORDS_MAX = 8
 PAYLOAD_MAX = 8192
 REQUEST_MAX = 32768
 HANDLER_MAX = 768
+LOCK_BYTES = 24  # of memory of alloc_all(), zero, for lock_take()
 RANK_ANY = 0xFFFFFFFF
 ID_ANY = 0xFFFFFFFFFFFFFFFF
 _ENDED = 1 << 62  # added to the flag of a wait that a failed handler ends
@@ -56,7 +57,12 @@ class Delivery(IntEnum):
 
 class Amo(IntEnum):
     """Atomic operations on memory of any rank; MIN and MAX are unsigned."""
-    ADD, AND, OR, XOR, MIN, MAX, SWAP = range(7)
+    ADD, AND, OR, XOR, MIN, MAX, SWAP, LOAD, STORE, MUL = range(10)
+
+
+class Compare(IntEnum):
+    """How wait_word() compares the word with its value, as unsigned numbers."""
+    EQ, NE, LT, LE, GT, GE = range(6)
 
 
 class Options(Structure):
@@ -81,6 +87,7 @@ class Error(OSError):
 # -- The library ----------------------------------------------------------------------------------
 
 _HANDLER = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)  # of messages; deferred functions, too
+_END = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_void_p)
 
 _TYPES: Dict[str, Any] = {"p": c_void_p, "u": c_uint32, "i": c_int, "q": c_uint64, "z": c_size_t,
                           "d": c_double, "s": ctypes.c_char_p, "-": None}
@@ -97,7 +104,11 @@ tern_addr_local i pqzp  tern_alloc i pzp  tern_free i pp  tern_alloc_all i pzp  
 tern_register i ppzp  tern_register_fd i ppziqp  tern_unregister i pq
 tern_put i pqpz  tern_get i ppqz  tern_put_start i pqpzp
 tern_get_start i ppqzp  tern_put_request_array i pqupzup  tern_amo64_ i pqiqpp
-tern_amo_double_ i pqidpp  tern_cas64_ i pqqqpp  tern_send_start i puqpzup  tern_recv_start i pppzpp"""
+tern_amo_double_ i pqidpp  tern_cas64_ i pqqqpp  tern_send_start i puqpzup  tern_recv_start i pppzpp
+tern_machines u p  tern_machine u pu  tern_near_is i pu  tern_msg_is_reply i pp  tern_attach - p
+tern_detach i p  tern_end_on i ppp  tern_worker_open i pp  tern_worker_id u p
+tern_alloc_aligned i pzzp  tern_put_signal_start i pqpzqiqp  tern_wait_word i ppiq
+tern_wait_word_for i ppiqq  tern_lock_take i pp  tern_lock_try i pp  tern_lock_release i pp"""
 
 
 def _library() -> ctypes.CDLL:
@@ -202,6 +213,11 @@ class Message:
         return int(_tern.tern_msg_src(self._here()))
 
     @property
+    def is_reply(self) -> bool:
+        """Whether it is of the reply class, and cannot be answered."""
+        return bool(_tern.tern_msg_is_reply(self.endpoint._t, self._here()))
+
+    @property
     def words(self) -> Tuple[int, ...]:
         """Its words, as unsigned numbers."""
         if self._words is None:
@@ -293,7 +309,14 @@ class Endpoint:
         rc = _tern.tern_open(byref(t), byref(options))
         if rc < 0:
             raise _failure(rc)
-        self._t = t.value
+        self._begin_with(t.value)
+        if _tern.tern_delivery_get(self._t) == Delivery.INTERRUPT:
+            self.close()
+            raise Error(errno.EINVAL, "handlers in Python cannot run in a signal: choose delivery "
+                        "by poll or by thread instead of interrupt")
+
+    def _begin_with(self, t: Optional[int]) -> None:
+        self._t = t
         self._callbacks: List[object] = []  # functions and names that the library has pointers to
         self._failed: Deque[BaseException] = deque()  # in handlers, and not raised yet
         self._handling: Optional[int] = None  # the thread that runs a handler or the like
@@ -306,13 +329,11 @@ class Endpoint:
         self._keys = itertools.count(1)
         self._run_deferred = _HANDLER(self._call_deferred)
         self._registered: Dict[int, _Bytes] = {}
+        self._workers: Dict[int, Worker] = {}
         self.rank: int = _tern.tern_rank(self._t)
         self.size: int = _tern.tern_size(self._t)
+        self.machines: int = _tern.tern_machines(self._t)
         _open[id(self)] = self
-        if _tern.tern_delivery_get(self._t) == Delivery.INTERRUPT:
-            self.close()
-            raise Error(errno.EINVAL, "handlers in Python cannot run in a signal: choose delivery "
-                        "by poll or by thread instead of interrupt")
 
     def __enter__(self) -> Endpoint:
         return self
@@ -335,6 +356,32 @@ class Endpoint:
         self._t = None
         _open.pop(id(self), None)
         self._raise()
+
+    def machine(self, rank: int) -> int:
+        """The machine that it is on, below `machines`."""
+        return int(_tern.tern_machine(self._t, rank))
+
+    def near_is(self, rank: int) -> bool:
+        """Whether it shares memory with this one."""
+        return bool(_tern.tern_near_is(self._t, rank))
+
+    def attach(self) -> None:
+        """Gives the endpoint to the calling thread, and takes it back after detach()."""
+        _tern.tern_attach(self._t)
+
+    def detach(self) -> None:
+        """Lends it: while this thread computes, or joins others, waits of workers serve it."""
+        self._make(_tern.tern_detach)
+
+    def end_on(self, function: Optional[Callable[[int], object]]) -> None:
+        """Calls it with the signal when the launcher ends this rank; None: nothing is called."""
+        def ended(_: int, signal: int, __: Optional[int]) -> None:
+            if function is not None:
+                self._run(function, signal)
+            sys.stdout.flush()  # the process ends as the signal would have ended it
+        callback = _END(ended) if function is not None else None
+        self._callbacks.append(callback)
+        self._do(_tern.tern_end_on, callback, None)
 
     def exit(self, status: int = 0) -> NoReturn:
         """Ends the whole job with this status, 0 to 255; from handlers, too."""
@@ -413,7 +460,11 @@ class Endpoint:
 
         name = getattr(handler, "__name__", "")
         text = name.encode() if name.isidentifier() and name.isascii() else None
-        callback = _HANDLER(lambda _, m: self._run(handle, Message(self, m)))
+        def called(t: int, m: int) -> None:
+            endpoint = self._workers.get(t, self)
+            endpoint._run(handle, Message(endpoint, m))
+
+        callback = _HANDLER(called)
         self._callbacks += [callback, text]
         self._do(_tern.tern_on_with, id, callback, None, text)
         return handler
@@ -507,6 +558,12 @@ class Endpoint:
         """Memory of this rank's heap, which other ranks can reach; cast() it to other types."""
         p = c_void_p()
         self._make(_tern.tern_alloc, length, byref(p))
+        return _view(p.value, length, True)
+
+    def alloc_aligned(self, length: int, align: int) -> memoryview:
+        """The same, aligned to a power of two; the length is a multiple of it."""
+        p = c_void_p()
+        self._make(_tern.tern_alloc_aligned, align, length, byref(p))
         return _view(p.value, length, True)
 
     def alloc_all(self, length: int) -> memoryview:
@@ -604,6 +661,53 @@ class Endpoint:
         b = _Bytes(dst, True)
         return self._start(op, b, _tern.tern_get_start, b.p, src, b.len)
 
+    @staticmethod
+    def _signal(word: int, what: Amo, value: Word) -> Tuple[Any, ...]:
+        return word, what, _word(value)
+
+    def put_signal(self, dst: int, src: Buffer, word: int, what: Amo, value: Word) -> None:
+        """Puts the data, then does `what` on the word, an address; that wakes wait_word() there."""
+        with _Bytes(src) as b:
+            self._do(_tern.tern_put_signal_start, dst, b.p, b.len,
+                     *self._signal(word, what, value), None)
+
+    def put_signal_start(self, dst: int, src: Buffer, word: int, what: Amo, value: Word,
+                         op: Optional[Op] = None) -> Op:
+        b = _Bytes(src)
+        return self._start(op, b, _tern.tern_put_signal_start, dst, b.p, b.len,
+                           *self._signal(word, what, value))
+
+    def wait_word(self, word: Buffer, what: Compare, value: Word) -> None:
+        """Serves messages until the word, 8 bytes of alloc() or alloc_all(), compares so."""
+        with _Bytes(word) as b, self._unended():
+            self._make(_tern.tern_wait_word, b.p, what, _word(value))
+
+    def wait_word_for(self, word: Buffer, what: Compare, value: Word, ns: int) -> None:
+        """For at most so many nanoseconds: then Error with ETIMEDOUT."""
+        with _Bytes(word) as b, self._unended():
+            self._make(_tern.tern_wait_word_for, b.p, what, _word(value), ns)
+
+    # Locks: LOCK_BYTES of alloc_all(), which are zero while nobody has the lock
+    def lock_take(self, lock: Buffer) -> None:
+        """Waits until this rank has it, and serves messages meanwhile."""
+        with _Bytes(lock) as b, self._unended():
+            self._make(_tern.tern_lock_take, b.p)
+
+    def lock_try(self, lock: Buffer) -> bool:
+        """Whether this rank has it now; does not wait for others to release it."""
+        try:
+            with _Bytes(lock) as b, self._unended():
+                self._make(_tern.tern_lock_try, b.p)
+        except Error as e:
+            if e.errno == errno.EAGAIN:
+                return False
+            raise
+        return True
+
+    def lock_release(self, lock: Buffer) -> None:
+        with _Bytes(lock) as b, self._unended():
+            self._make(_tern.tern_lock_release, b.p)
+
     def amo(self, address: int, what: Amo, operand: Word) -> Word:
         """One atomic operation, on a double if the operand is a float: the value before."""
         if isinstance(operand, float):
@@ -641,9 +745,30 @@ class Endpoint:
         return op.envelope
 
 
+class Worker(Endpoint):
+    """An endpoint for one thread of the rank, which has its handlers: messages, memory, atomics.
+
+    Its handlers run in its own polls and waits. The first one is opened by the thread that has the
+    rank's endpoint. Close it before that one.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        t = c_void_p()
+        endpoint._make(_tern.tern_worker_open, byref(t))
+        self._begin_with(t.value)
+        self._of = endpoint
+        self.id: int = _tern.tern_worker_id(self._t)  # by which requests name it as a rank
+        if t.value is not None and t.value != endpoint._t:
+            endpoint._workers[t.value] = self
+
+    def close(self) -> None:
+        self._of._workers.pop(self._t or 0, None)
+        super().close()
+
+
 @atexit.register
 def _close_all() -> None:
     """No handler may run when the interpreter is gone."""
-    for endpoint in list(_open.values()):
+    for endpoint in reversed(list(_open.values())):  # workers before their ranks
         with suppress(BaseException):
             endpoint.close()

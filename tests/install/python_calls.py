@@ -5,11 +5,12 @@ import errno
 import mmap
 import sys
 import tempfile
+import threading
 from typing import Any, Callable, List, Type
 
 import tern
 
-ECHO, ECHOED, FAIL, COUNT, KEEP, LEAK, FORWARD = range(7)
+ECHO, ECHOED, FAIL, COUNT, KEEP, LEAK, FORWARD, CALL = range(8)
 
 
 class Failed(Exception):
@@ -28,6 +29,7 @@ class Rank:
             t.on(id, handler)
 
     def echo(self, m: tern.Message) -> None:
+        assert not m.is_reply
         if len(m.data):
             m.reply_data(ECHOED, m.data, *m.words)
         else:
@@ -35,7 +37,7 @@ class Rank:
 
     def echoed(self, m: tern.Message) -> None:
         self.seen.append((m.src, m.words, bytes(m.data)))
-        assert m.data.readonly
+        assert m.data.readonly and m.is_reply
         if len(m.words) > 1:
             self.seen.append((m.signed(0), m.double(1)))
         self.t.signal(self.flag)
@@ -220,6 +222,98 @@ def files_are_mapped(r: Rank, memory: memoryview) -> None:
     t.barrier()
 
 
+def machines_and_aligned_memory(r: Rank) -> None:
+    t = r.t
+    assert 1 <= t.machines <= t.size and t.machine(r.next) < t.machines and t.near_is(t.rank)
+    page = t.alloc_aligned(8192, 4096)
+    with tern._Bytes(page) as b:
+        assert b.p is not None and b.p % 4096 == 0
+    t.free(page)
+
+
+def signals_wake_and_locks_exclude(r: Rank) -> None:
+    t = r.t
+    memory = t.alloc_all(64 + tern.LOCK_BYTES)
+    memory[:] = bytes(len(memory))
+    word, lock = memory[:8], memory[64:]
+    t.barrier()
+    theirs, root = t.address(memory, r.next), t.address(memory, 0)
+    t.put_signal(theirs + 8, b"data", theirs, tern.Amo.STORE, 1)
+    t.wait_word(word, tern.Compare.EQ, 1)
+    assert memory[8:12] == b"data"
+    t.barrier()
+    t.put_signal_start(theirs + 8, b"more", theirs, tern.Amo.ADD, 2).wait()
+    t.wait_word_for(word, tern.Compare.GE, 3, 60 * 10**9)
+    assert memory[8:12] == b"more"
+    late = raises(tern.Error, t.wait_word_for, word, tern.Compare.GT, 3, 1000)
+    assert late.errno == errno.ETIMEDOUT
+    for _ in range(10):  # not atomic: only the lock makes the sum right
+        t.lock_take(lock)
+        total = bytearray(8)
+        t.get(total, root + 16)
+        t.put(root + 16, (int.from_bytes(total, "little") + 1).to_bytes(8, "little"))
+        t.lock_release(lock)
+    t.barrier()
+    assert t.amo(root + 16, tern.Amo.LOAD, 0) == 10 * t.size
+    if t.lock_try(lock):
+        t.lock_release(lock)
+    assert raises(tern.Error, t.lock_release, lock).errno == errno.EPERM
+    t.barrier()
+    word.release()
+    lock.release()
+    t.free_all(memory)
+
+
+def threads_have_workers(r: Rank) -> None:
+    t = r.t
+    memory = t.alloc_all(64)
+    memory[:] = bytes(64)
+    ids, root = memory[:8].cast("Q"), t.address(memory, 0)
+    called = [tern.Flag(), tern.Flag()]
+    failed: List[BaseException] = []
+
+    def call(m: tern.Message) -> None:
+        i = m.words[0]
+        if not m.is_reply and m.words[1]:
+            m.reply(CALL, i, 0)
+        else:
+            assert m.endpoint is workers[i] or workers[i].id == t.rank
+            m.endpoint.signal(called[i])
+
+    def work(i: int) -> None:
+        try:
+            with workers[i] as w:
+                for _ in range(20):
+                    w.request(r.next, CALL, i, 1)
+                    w.amo(root + 16, tern.Amo.ADD, 1)
+                    w.request(their[i], CALL, i, 0)
+                w.wait(called[i], 40)
+        except BaseException as e:
+            failed.append(e)
+
+    t.on(CALL, call)
+    workers = [tern.Worker(t) for _ in range(2)]
+    for i, w in enumerate(workers):
+        memory[8 * i:8 * i + 8].cast("Q")[0] = w.id
+    t.barrier()
+    theirs = bytearray(16)
+    t.get(theirs, t.address(memory, r.next))
+    their = array.array("Q", bytes(theirs))
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    t.detach()
+    for thread in threads:
+        thread.join()
+    t.attach()
+    assert not failed, failed
+    t.barrier()
+    assert t.amo(root + 16, tern.Amo.LOAD, 0) == 40 * t.size
+    t.barrier()
+    ids.release()
+    t.free_all(memory)
+
+
 def sends_are_received(r: Rank) -> None:
     t = r.t
     op = t.send_start(r.next, 5, b"x" * 100000)
@@ -239,7 +333,8 @@ def main() -> None:
         for check in (words_and_payloads_come_back, an_error_has_the_code_and_the_sentence,
                       what_a_handler_raises_is_raised_by_the_call_that_ran_it,
                       messages_are_valid_in_their_handler_only, memory_is_shared_and_not_copied,
-                      atomics_and_registered_memory, sends_are_received):
+                      atomics_and_registered_memory, machines_and_aligned_memory,
+                      signals_wake_and_locks_exclude, threads_have_workers, sends_are_received):
             check(rank)
             assert rank.flag.value == 0, check
             t.barrier()

@@ -39,7 +39,8 @@ fi
 echo "structures and numbers are those of the headers"
 python3 >"$folder/layout.c" - <<'PYTHON'
 import tern, tern_chan, tern_coll
-print("#include <tern/chan.h>\n#include <tern/coll.h>\n#include <tern/send.h>")
+for header in "chan coll lock send".split():
+    print(f"#include <tern/{header}.h>")
 def same(c, python):
     print(f'_Static_assert({c} == {python}, "{c}");')
 for name in ("Options", "Match", "Envelope", "Op"):
@@ -48,6 +49,9 @@ for name in ("Options", "Match", "Envelope", "Op"):
     for field, *_ in kind._fields_:
         same(f"offsetof({c}, {field})", getattr(kind, field).offset)
         same(f"sizeof((({c} *)0)->{field})", getattr(kind, field).size)
+for value in tern.Compare:
+    same(f"TERN_WORD_{value.name}", int(value))
+same("sizeof(tern_lock)", tern.LOCK_BYTES)
 for kind in (tern.Delivery, tern.Amo, tern_coll.Reduce, tern_coll.Type):
     for value in kind:
         same(f"TERN_{kind.__name__.upper()}_{value.name}", int(value))
@@ -149,6 +153,22 @@ for delivery in poll thread; do
 			fail "it did not say why"
 		grep Traceback "$out" && fail "something was raised"
 	done
+done
+
+cat >"$folder/ended.py" <<'PYTHON'
+import tern
+with tern.Endpoint() as t:
+    t.end_on(lambda signal: print("rank", t.rank, "is ended by", signal))
+    t.barrier()
+    if t.rank == 1:
+        t.exit(5)
+    t.wait(tern.Flag())
+PYTHON
+for delivery in poll thread; do
+	echo "a rank that the launcher ends has a last word, delivery by $delivery"
+	TERN_DELIVERY=$delivery timeout 100 "$TERN_BIN/tern" run -n 3 python3 "$folder/ended.py" >"$out" 2>&1
+	status=$?
+	[[ $status == 5 && $(grep -cE '^rank [02] is ended by 15$' "$out") == 2 ]] || fail "status $status"
 done
 
 echo "delivery by interrupt is refused, because Python cannot run in a signal"
