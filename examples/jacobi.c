@@ -19,17 +19,13 @@ static void must(int rc)
 	}
 }
 
-/* N values from `first` on: a row, or with `apart` a column. */
-static tern_part edge(double *first, const ptrdiff_t *apart)
-{
-	static const size_t all = N;
-	return apart ? (tern_part){ { first }, sizeof *first, 1, &all, apart }
-		     : (tern_part){ { first }, N * sizeof *first, 0, NULL, NULL };
-}
-
 int main(void)
 {
+	static const size_t all = N;
 	static const ptrdiff_t apart = sizeof u[0][0]; /* a row further on */
+	const tern_part row = { .run = N * sizeof(double) };
+	const tern_part column = { { NULL }, sizeof(double), 1, &all, &apart };
+	tern_neighbor side[2][4]; /* of both steps: up, down, left, right */
 	tern *t;
 	tern_team *team;
 	tern_grid grid = { .dims = 2 };
@@ -42,17 +38,19 @@ int main(void)
 	for (int i = 0; i < W * W; i++) /* inside, the first guess is 0 */
 		if (i / W == 0 || i / W > N || i % W == 0 || i % W > N)
 			u[0][i / W][i % W] = u[1][i / W][i % W] = x + i / W + y + i % W;
+	for (unsigned k = 0; k < 8; k++) {
+		double(*now)[W] = u[k / 4];
+		unsigned d = k % 4;
+		int far = d % 2 ? 1 : -1, in = far > 0 ? N : 1, out = in + far;
+		tern_neighbor *n = &side[k / 4][d];
+		n->to = n->from = tern_grid_neighbor(&grid, tern_rank(t), d / 2, far);
+		n->in = n->out = d < 2 ? row : column;
+		n->in.base = d < 2 ? &now[in][1] : &now[1][in];
+		n->out.base = d < 2 ? &now[out][1] : &now[1][out];
+	}
 	for (int s = 0; s < STEPS; s++) {
 		double(*now)[W] = u[s % 2], (*next)[W] = u[(s + 1) % 2];
-		tern_neighbor side[4];
-		for (unsigned d = 0; d < 4; d++) { /* up, down, left, right */
-			int far = d % 2 ? 1 : -1, in = far > 0 ? N : 1, out = far > 0 ? N + 1 : 0;
-			uint32_t who = tern_grid_neighbor(&grid, tern_rank(t), d / 2, far);
-			side[d].to = side[d].from = who;
-			side[d].in = d < 2 ? edge(&now[in][1], NULL) : edge(&now[1][in], &apart);
-			side[d].out = d < 2 ? edge(&now[out][1], NULL) : edge(&now[1][out], &apart);
-		}
-		must(tern_team_exchange(team, side, 4));
+		must(tern_team_exchange(team, side[s % 2], 4));
 		for (int i = 1; i <= N; i++)
 			for (int j = 1; j <= N; j++)
 				next[i][j] = (now[i - 1][j] + now[i + 1][j] + now[i][j - 1] +
