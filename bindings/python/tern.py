@@ -75,6 +75,10 @@ class Match(Structure):
     _fields_ = [("rank", c_uint32), ("flags", c_uint32), ("id", c_uint64), ("any", c_uint64)]
 
 
+class _Change(Structure):
+    _fields_ = [("word", c_uint64), ("what", c_int), ("value", c_uint64)]
+
+
 class Envelope(Structure):
     """What a receive has got."""
     _fields_ = [("src", c_uint32), ("error", c_int32), ("id", c_uint64), ("len", c_size_t)]
@@ -107,7 +111,7 @@ tern_get_start i ppqzp  tern_put_request_array i pqupzup  tern_amo64_ i pqiqpp
 tern_amo_double_ i pqidpp  tern_cas64_ i pqqqpp  tern_send_start i puqpzup  tern_recv_start i pppzpp
 tern_machines u p  tern_machine u pu  tern_near_is i pu  tern_msg_is_reply i pp  tern_attach - p
 tern_detach i p  tern_end_on i ppp  tern_worker_open i pp  tern_worker_id u p
-tern_alloc_aligned i pzzp  tern_put_signal_start i pqpzqiqp  tern_wait_word i ppiq
+tern_alloc_aligned i pzzp  tern_put_signal_start i pqpzpp  tern_wait_word i ppiq
 tern_wait_word_for i ppiqq  tern_lock_take i pp  tern_lock_try i pp  tern_lock_release i pp"""
 
 
@@ -563,7 +567,7 @@ class Endpoint:
     def alloc_aligned(self, length: int, align: int) -> memoryview:
         """The same, aligned to a power of two; the length is a multiple of it."""
         p = c_void_p()
-        self._make(_tern.tern_alloc_aligned, align, length, byref(p))
+        self._make(_tern.tern_alloc_aligned, length, align, byref(p))
         return _view(p.value, length, True)
 
     def alloc_all(self, length: int) -> memoryview:
@@ -663,7 +667,7 @@ class Endpoint:
 
     @staticmethod
     def _signal(word: int, what: Amo, value: Word) -> Tuple[Any, ...]:
-        return word, what, _word(value)
+        return byref(_Change(word, what, _word(value))),
 
     def put_signal(self, dst: int, src: Buffer, word: int, what: Amo, value: Word) -> None:
         """Puts the data, then does `what` on the word, an address; that wakes wait_word() there."""
