@@ -83,7 +83,8 @@ int words_register(tern *t)
 
 enum words_manner { ONE_WAY, IN_TURN, ANSWERED }; /* IN_TURN: to ranks 1 and 2 */
 
-/* What tern_request() becomes with so many arguments; manner and words are constant in each loop.
+/*
+ * What tern_request() becomes with so many arguments; manner and words are constant in each loop.
  */
 static inline __attribute__((always_inline)) int words_loop(tern *t, enum words_manner manner,
 							    uint32_t to, unsigned id,

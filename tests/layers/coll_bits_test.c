@@ -15,8 +15,7 @@
 
 enum { MOST = 3001 };
 
-/* -- The reference ------------------------------------------------------------------------------
- */
+/* -- The reference ----------------------------------------------------------------------------- */
 
 /* Of float: rounded to one after each operation. Of located values, the second is the location. */
 struct value {
@@ -84,8 +83,7 @@ static struct value combined(struct value a, struct value b, enum tern_type type
 	}
 }
 
-/* -- What came ----------------------------------------------------------------------------------
- */
+/* -- What came --------------------------------------------------------------------------------- */
 
 static void element_set(unsigned char *at, size_t i, enum tern_type type, struct value v)
 {
@@ -149,8 +147,7 @@ static void all_agree(tern_team *team, size_t bytes, enum tern_type type, unsign
 			       (int)type, how, i);
 }
 
-/* -- The calls ----------------------------------------------------------------------------------
- */
+/* -- The calls --------------------------------------------------------------------------------- */
 
 /* In place, with parts of other lengths; what is not this member's is as it was. */
 static void try_parts(tern_team *team, enum tern_type type, unsigned how, size_t n)

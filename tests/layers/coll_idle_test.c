@@ -21,8 +21,7 @@ static double cpu_seconds(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* -- One member is late -------------------------------------------------------------------------
- */
+/* -- One member is late ------------------------------------------------------------------------ */
 
 /* Calls whose messages are short, long, and of a member that waits until others can receive. */
 static const struct {
@@ -83,8 +82,7 @@ TEST(members_that_wait_for_a_late_one_over_a_network_are_idle)
 	idle_over("udp", "poll");
 }
 
-/* -- More ranks than cores ----------------------------------------------------------------------
- */
+/* -- More ranks than cores --------------------------------------------------------------------- */
 
 /*
  * A rank that spins through its time slice takes milliseconds for each call, so all ranks together

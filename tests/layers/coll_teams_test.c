@@ -173,8 +173,7 @@ TEST(teams_at_once_over_libfabric)
 	try_grids("ofi/tcp", "poll");
 }
 
-/* -- What a team takes ---------------------------------------------------------------------------
- */
+/* -- What a team takes ------------------------------------------------------------------------- */
 
 static uint64_t heap_bytes(tern *t)
 {

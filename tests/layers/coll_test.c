@@ -197,8 +197,7 @@ static void reduce_all(tern *t, tern_team *team, bool quick)
 		}
 }
 
-/* -- Moving -------------------------------------------------------------------------------------
- */
+/* -- Moving ------------------------------------------------------------------------------------ */
 
 enum { MEMBERS_MOST = 8 };
 static _Thread_local unsigned char from[MEMBERS_MOST * MOST], to[MEMBERS_MOST * MOST];
@@ -277,8 +276,7 @@ static void move_all(tern *t, tern_team *team)
 			}
 }
 
-/* -- Lengths that differ, and matrices -----------------------------------------------------------
- */
+/* -- Lengths that differ, and matrices --------------------------------------------------------- */
 
 static size_t length_of(uint32_t src, uint32_t dst)
 {

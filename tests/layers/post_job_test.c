@@ -95,8 +95,7 @@ static uint64_t sum_of(tern_team *team, uint64_t mine)
 	return sum;
 }
 
-/* -- Everything that was posted is handled, and in order ----------------------------------------
- */
+/* -- Everything that was posted is handled, and in order --------------------------------------- */
 
 static void scatter(tern *t, tern_team *team)
 {
@@ -260,8 +259,7 @@ TEST(over_a_network_that_loses)
 		5000);
 }
 
-/* -- Ranks that are stopped and go on ------------------------------------------------------------
- */
+/* -- Ranks that are stopped and go on ---------------------------------------------------------- */
 
 enum { STOPS = 40, STOPPED = 4 };
 
@@ -282,8 +280,7 @@ TEST(ranks_that_are_stopped_and_go_on_lose_nothing)
 	unsetenv("TERN_DELIVERY");
 }
 
-/* -- A rank that dies ---------------------------------------------------------------------------
- */
+/* -- A rank that dies -------------------------------------------------------------------------- */
 
 enum { VICTIM = 2, CREW = 5 };
 

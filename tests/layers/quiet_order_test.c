@@ -22,8 +22,7 @@ struct board {
 static struct board *board;
 static uint64_t fault_seed;
 
-/* -- A late request that others cannot see ------------------------------------------------------
- */
+/* -- A late request that others cannot see ----------------------------------------------------- */
 
 /*
  * The sender gets its order while it waits for the answer to its marks, so that no mark of this
@@ -110,8 +109,7 @@ TEST(a_state_is_taken_when_the_marks_of_all_members_are_answered)
 	ranks_run(RANKS, order_rank);
 }
 
-/* -- Where it may be called ---------------------------------------------------------------------
- */
+/* -- Where it may be called -------------------------------------------------------------------- */
 
 static _Thread_local tern_team *alone;
 static _Thread_local int code;
@@ -171,8 +169,7 @@ TEST(it_is_refused_in_a_handler_and_under_a_hold)
 	places_close(t);
 }
 
-/* -- A deferred function that waits in one thread, and the call in another -----------------------
- */
+/* -- A deferred function that waits in one thread, and the call in another --------------------- */
 
 enum { THREAD, YIELDS = 50 };
 static _Thread_local _Atomic uint64_t flag;

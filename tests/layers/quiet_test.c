@@ -103,8 +103,7 @@ static void run_later(tern *t, uint64_t life)
 	atomic_fetch_add(&ran, 1);
 }
 
-/* -- Ways that a piece travels -------------------------------------------------------------------
- */
+/* -- Ways that a piece travels ----------------------------------------------------------------- */
 
 static void on_request(tern *t, const tern_msg *m)
 {
@@ -268,8 +267,7 @@ static void hand_over(tern *t, uint64_t life)
 		atomic_fetch_add(&handed, count);
 }
 
-/* -- The test ------------------------------------------------------------------------------------
- */
+/* -- The test ---------------------------------------------------------------------------------- */
 
 /* The sums over the team are those of now: what runs later is not in them. */
 static void check_sums(void)

@@ -20,8 +20,7 @@
 #include "core/wait.h"
 #include "mem/mem.h"
 
-/* -- Offering, and waiting for the answers ------------------------------------------------------
- */
+/* -- Offering, and waiting for the answers ----------------------------------------------------- */
 
 void on_offer_answer(tern *t, const tern_msg *m)
 {

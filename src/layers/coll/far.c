@@ -258,8 +258,7 @@ void far_scan(struct run *r, const struct members *p, const void *in, char *out,
 	step_wait(r);
 }
 
-/* -- Gathering ----------------------------------------------------------------------------------
- */
+/* -- Gathering --------------------------------------------------------------------------------- */
 
 void far_gather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {

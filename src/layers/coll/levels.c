@@ -51,8 +51,7 @@ static void level_near(struct run *r, enum near_kind kind, uint32_t root, const 
 		step_copy(r, out, in, len);
 }
 
-/* -- Gathering and scattering: one message for each machine --------------------------------------
- */
+/* -- Gathering and scattering: one message for each machine ------------------------------------ */
 
 static void groups_spread(struct run *r)
 {
@@ -119,8 +118,7 @@ void levels_scatter(struct run *r, uint32_t root, const void *in, void *out, siz
 		   here ? all + team->group_at[agents->me] * len : all, out, len);
 }
 
-/* -- Allgather ----------------------------------------------------------------------------------
- */
+/* -- Allgather --------------------------------------------------------------------------------- */
 
 /* Where a group begins in a head's memory: its own is the first, and the others follow around. */
 static size_t turned_at(const tern_team *team, uint32_t machine)
@@ -182,8 +180,7 @@ void levels_allgather(struct run *r, uint32_t root, const void *in, void *out, s
 	level_near(r, NEAR_BROADCAST, 0, out, out, team->all.n * len);
 }
 
-/* -- All-to-all of few bytes ---------------------------------------------------------------------
- */
+/* -- All-to-all of few bytes ------------------------------------------------------------------- */
 
 /*
  * At a head: from the rows of the near members, a part for each member of the team, to a block for
@@ -245,8 +242,7 @@ void levels_alltoall(struct run *r, uint32_t root, const void *in, void *out, si
 	level_near(r, NEAR_SCATTER, 0, rows, out, row);
 }
 
-/* -- Reduction to a root -------------------------------------------------------------------------
- */
+/* -- Reduction to a root ----------------------------------------------------------------------- */
 
 void levels_reduce(struct run *r, uint32_t root, const void *in, void *out, size_t n)
 {

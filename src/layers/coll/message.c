@@ -24,8 +24,7 @@ struct early {
 
 enum { NOTES = 256, EARLIES = 16 };
 
-/* -- What has come early ------------------------------------------------------------------------
- */
+/* -- What has come early ----------------------------------------------------------------------- */
 
 /* Handlers take them, which must not call malloc(); slabs are given back when the rank closes. */
 struct slab {

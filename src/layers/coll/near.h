@@ -77,7 +77,8 @@ bool near_turn(struct run *r, struct near_step *s);
  * within a moment. False: a run goes on from where the step is.
  */
 bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
-/* Makes the places of this member's outbox if the step needs them: 0, or -ENOMEM with a sentence.
+/*
+ * Makes the places of this member's outbox if the step needs them: 0, or -ENOMEM with a sentence.
  */
 int near_places(tern_team *team, const struct near_step *s);
 /* Whether near_turn() would get further; no effects. */

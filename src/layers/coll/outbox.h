@@ -15,7 +15,8 @@ struct coll;
 
 enum { OUTBOX_CELLS = 32, OUTBOX_PLACES = 8 };
 
-/* What a member says in a round, and to whom it does not matter. CELL_LINE bytes are in one line.
+/*
+ * What a member says in a round, and to whom it does not matter. CELL_LINE bytes are in one line.
  */
 struct outbox_cell {
 	_Alignas(64) _Atomic uint64_t ready; /* the round whose data is here, plus 1 */

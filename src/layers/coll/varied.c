@@ -38,7 +38,8 @@ static const tern_part *part_of(const struct parts *p, uint32_t k)
 
 /* -- Steps ------------------------------------------------------------------------------------- */
 
-/* Messages that are yet to be sent and received get the lengths that are agreed; 0: there is none.
+/*
+ * Messages that are yet to be sent and received get the lengths that are agreed; 0: there is none.
  */
 static void steps_shorten(struct run *r, uint32_t rank, size_t in, size_t out)
 {
@@ -138,8 +139,7 @@ static void far_data(struct run *r)
 	step_wait(r);
 }
 
-/* -- Beginning ----------------------------------------------------------------------------------
- */
+/* -- Beginning --------------------------------------------------------------------------------- */
 
 /* Adds up what each member's parts have, and all of them. */
 static int lengths_read(const struct parts *p, size_t *len, size_t *total)
@@ -400,8 +400,7 @@ int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t 
 	return rc;
 }
 
-/* -- Transposition ------------------------------------------------------------------------------
- */
+/* -- Transposition ----------------------------------------------------------------------------- */
 
 /* The first row of member i. */
 static size_t row_of(size_t rows, uint32_t n, uint32_t i)

@@ -371,8 +371,7 @@ TEST(a_put_of_any_length_tells_both_handles_over_udp_too)
 	all_local();
 }
 
-/* -- Mapped: both at once, in handlers and under a hold too --------------------------------------
- */
+/* -- Mapped: both at once, in handlers and under a hold too ------------------------------------ */
 
 TEST(on_mapped_memory_values_and_both_completions_are_there_on_return)
 {

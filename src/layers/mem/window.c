@@ -162,7 +162,8 @@ static void on_window_query(tern *t, const tern_msg *msg)
 	const struct half *h = none;
 	if (net->rma && windows_made(m)) {
 		h = m->windows->mine;
-		/* The default order: only this rank writes what is committed, and a peer asks once.
+		/*
+		 * The default order: only this rank writes what is committed, and a peer asks once.
 		 */
 		half_expose(m, net, &m->windows->mine[HALF_OWN], 0, atomic_load(&r->heap));
 		half_expose(m, net, &m->windows->mine[HALF_COMMON], m->job->heap_bytes / 2,

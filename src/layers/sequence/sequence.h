@@ -107,7 +107,8 @@ struct tern_stream;
 struct sequence {
 	struct endpoint *e;
 	struct kind kind[TERN_SEQUENCES_MAX];
-	/* Ends of streams, each an array with one a rank: NULL until one is registered, or opened.
+	/*
+	 * Ends of streams, each an array with one a rank: NULL until one is registered, or opened.
 	 */
 	struct stream_in *stream_in[TERN_SEQUENCES_MAX];
 	struct tern_stream **stream_out[TERN_SEQUENCES_MAX];

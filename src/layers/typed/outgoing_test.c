@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long messages: moved in pieces, waited for, overtaken, and noticed when they change on their way.
+/*
+ * Long messages: moved in pieces, waited for, overtaken, and noticed when they change on their way.
  */
 #include <errno.h>
 

@@ -243,8 +243,7 @@ static void refused_far(void)
 	end(t);
 }
 
-/* -- Floods: everybody asks everybody, with requests in between ----------------------------------
- */
+/* -- Floods: everybody asks everybody, with requests in between -------------------------------- */
 
 enum { RANKS = 4, TURNS = 150, SLOTS_EACH = 8, SLOT = AREA / SLOTS_EACH };
 
@@ -303,8 +302,7 @@ static void flood(void)
 	end(t);
 }
 
-/* -- Deaths ---------------------------------------------------------------------------------------
- */
+/* -- Deaths ------------------------------------------------------------------------------------ */
 
 static void on_ask_dying(tern *t, const tern_msg *m)
 {
@@ -365,8 +363,7 @@ static void replier_closes(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* -- On every way there is ------------------------------------------------------------------------
- */
+/* -- On every way there is --------------------------------------------------------------------- */
 
 static void dying(void)
 {

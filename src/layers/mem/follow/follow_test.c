@@ -88,8 +88,7 @@ static void job(uint32_t ranks, void (*rank_main)(void))
 	munmap(board, sizeof *board);
 }
 
-/* -- Puts with a request ------------------------------------------------------------------------
- */
+/* -- Puts with a request ----------------------------------------------------------------------- */
 
 static void put(tern *t, int k, size_t offset, size_t len, unsigned n, tern_op *local, tern_op *op)
 {
@@ -368,8 +367,7 @@ TEST(the_same_over_a_network_that_loses)
 	job(2, many);
 }
 
-/* -- Messages of the reply class from the program ------------------------------------------------
- */
+/* -- Messages of the reply class from the program ---------------------------------------------- */
 
 static uint64_t heard[RANKS];
 

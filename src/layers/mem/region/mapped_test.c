@@ -178,8 +178,7 @@ TEST(it_is_used_over_libfabric)
 		printf("    no libfabric: %s\n", why);
 }
 
-/* -- Without its owner --------------------------------------------------------------------------
- */
+/* -- Without its owner ------------------------------------------------------------------------- */
 
 static void owner_is_away(void)
 {
@@ -249,8 +248,7 @@ TEST(a_rank_that_dies_takes_its_memory_out_of_reach)
 	munmap(board, sizeof *board);
 }
 
-/* -- Unregistering ------------------------------------------------------------------------------
- */
+/* -- Unregistering ----------------------------------------------------------------------------- */
 
 static void it_ends(void)
 {
@@ -344,8 +342,7 @@ TEST(what_was_unregistered_is_unmapped_when_something_else_is_mapped)
 	job_run("shm", "1", many_end);
 }
 
-/* -- Where it cannot be mapped --------------------------------------------------------------------
- */
+/* -- Where it cannot be mapped ----------------------------------------------------------------- */
 
 static bool wrong_file, no_descriptors;
 
@@ -450,8 +447,7 @@ TEST(workers_map_it_and_children_of_a_fork_do_not_use_it)
 	job_run("shm", "1", worker_and_child);
 }
 
-/* -- Many -----------------------------------------------------------------------------------------
- */
+/* -- Many -------------------------------------------------------------------------------------- */
 
 static void many_at_once(void)
 {
@@ -491,8 +487,7 @@ TEST(many_files_are_mapped_and_none_is_taken_for_another)
 	job_run("shm", "1", many_at_once);
 }
 
-/* -- Grants ---------------------------------------------------------------------------------------
- */
+/* -- Grants ------------------------------------------------------------------------------------ */
 
 static void granted(void)
 {
@@ -542,8 +537,7 @@ TEST(memory_of_a_file_is_mapped_to_be_read_where_nothing_is_granted)
 	unsetenv("TERN_GRANT");
 }
 
-/* -- Misuse ---------------------------------------------------------------------------------------
- */
+/* -- Misuse ------------------------------------------------------------------------------------ */
 
 TEST(what_cannot_be_registered_with_a_file_is_refused_with_a_sentence)
 {

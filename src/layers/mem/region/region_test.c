@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Thousands of regions, compared with a model. Between processes: tests/layers/mem_region_test.c.
+/*
+ * Thousands of regions, compared with a model. Between processes: tests/layers/mem_region_test.c.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -125,7 +125,8 @@ bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, b
 	return true;
 }
 
-/* How many runs of `len` bytes a side has from here on, and how far apart; one run is a row, too.
+/*
+ * How many runs of `len` bytes a side has from here on, and how far apart; one run is a row, too.
  */
 static size_t side_row(const struct run_walk *w, size_t len, size_t most, ptrdiff_t *stride)
 {

@@ -490,8 +490,7 @@ static bool mesh_stands(const struct machine *m)
 	return mesh->refused && !mesh->tick;
 }
 
-/* -- The network ---------------------------------------------------------------------------------
- */
+/* -- The network ------------------------------------------------------------------------------- */
 
 static void step_print(uint32_t step, FILE *to)
 {
