@@ -22,32 +22,30 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_JOB_FD] = { "TERN_JOB_FD", "",
 			     "the descriptor of the job's memory; set by the launcher" },
 	[SETTING_MEMORY] = { "TERN_MEMORY", "0",
-			     "bytes of shared memory the job may commit (K, M, G); 0: half of "
-			     "what is free" },
+			     "bytes of shared memory the job may commit (K, M, G); "
+			     "0: half of what is free" },
 	[SETTING_HEAP] = { "TERN_HEAP", "1G", "bytes that each rank's heap may grow to (K, M, G)" },
 	[SETTING_CORE] = { "TERN_CORE", "own",
-			   "what of the job's shared memory a core dump has: own, what the rank "
-			   "itself uses, "
-			   "up to 32 MiB; or all" },
+			   "what of the job's shared memory a core dump has: own, "
+			   "what the rank itself uses, up to 32 MiB; or all" },
 	[SETTING_SPIN] = { "TERN_SPIN", "20000",
 			   "looks at the rings before a wait yields its core; "
 			   "not used when there are more ranks than cores" },
 	[SETTING_GRACE] = { "TERN_GRACE", "500",
 			    "milliseconds of silence after which a wait blames a dead rank" },
 	[SETTING_STUCK] = { "TERN_STUCK", "0",
-			    "seconds before a stuck wait prints its call, the rank it waits for "
-			    "and pending "
-			    "operations to stderr; 0: never" },
+			    "seconds before a stuck wait prints its call, "
+			    "the rank it waits for and pending operations to stderr; 0: never" },
 	[SETTING_DELIVERY] = { "TERN_DELIVERY", "poll",
 			       "who runs handlers while the program computes: poll (nobody), "
 			       "thread, interrupt" },
 	[SETTING_SERVE] = { "TERN_SERVE", "1",
 			    "0: puts, gets and atomic operations over a network wait until their "
-			    "target polls; 1: a thread of the target serves them while it "
-			    "computes" },
+			    "target polls; "
+			    "1: a thread of the target serves them while it computes" },
 	[SETTING_SIGNAL] = { "TERN_SIGNAL", "0",
-			     "the number of a signal for interrupts, which nothing else uses; 0: "
-			     "none" },
+			     "the number of a signal for interrupts, which nothing else uses; "
+			     "0: none" },
 	[SETTING_AGENT_CORE] = { "TERN_AGENT_CORE", "",
 				 "the core that progress threads are bound to; unset: any" },
 	[SETTING_SHARED] = { "TERN_SHARED", "0",
@@ -55,47 +53,45 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_WORKERS] = { "TERN_WORKERS", "64",
 			      "workers that all ranks of a machine may open, 0 to 1024" },
 	[SETTING_WATCHDOG] = { "TERN_WATCHDOG", "0",
-			       "milliseconds that a handler or a hold may last, without time "
-			       "that it waits for a core; then the job ends with status 70; 0: "
-			       "for ever" },
+			       "milliseconds that a handler or a hold may last, "
+			       "without time that it waits for a core; "
+			       "then the job ends with status 70; 0: for ever" },
 	[SETTING_WATCHDOG_END] = { "TERN_WATCHDOG_END", "1",
 				   "0: what TERN_WATCHDOG or TERN_HANDLER_LIMIT finds is only "
 				   "reported" },
 	[SETTING_OVERDUE] = { "TERN_HANDLER_LIMIT", "300",
-			      "seconds that a handler may last; then tern run ends the job "
-			      "with status 70; 0: for ever" },
+			      "seconds that a handler may last; "
+			      "then tern run ends the job with status 70; 0: for ever" },
 	[SETTING_STATS] = { "TERN_STATS", "0",
-			    "1: count messages, bytes and time, and print them when the rank "
-			    "closes; "
-			    "2: print them as JSON" },
+			    "1: count messages, bytes and time, "
+			    "and print them when the rank closes; 2: print them as JSON" },
 	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
 				 "0: do not use membarrier; ranks then nap instead of sleeping" },
 	[SETTING_GROW] = { "TERN_GROW", "16",
 			   "leaves that a ring goes through before it gets the memory of a large "
 			   "one" },
 	[SETTING_GRANT] = { "TERN_GRANT", "0",
-			    "1: heaps of other ranks are mapped read-only, but for what "
-			    "tern_grant() opens" },
+			    "1: heaps of other ranks are mapped read-only, "
+			    "but for what tern_grant() opens" },
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",
 				  "0: copy through messages, without process_vm_readv or RMA" },
 	[SETTING_SPILL] = { "TERN_SPILL", "256K",
-			    "bytes of each rank's heap for typed messages that found no buffer "
-			    "(K, M, G)" },
+			    "bytes of each rank's heap for typed messages that found no buffer (K, "
+			    "M, G)" },
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
 			    "1: notice when data under way or a free buffer is written to, "
 			    "when members of a team do not make the same call, "
 			    "when a second thread uses an endpoint, and when NULL is used" },
 	[SETTING_WRAP] = { "TERN_WRAP", "0",
-			   "for tests of a debug build, the same at every rank: numbers that wrap "
-			   "(of laps, packets, "
-			   "messages, names) start so many before their wrap; 0: where they "
-			   "always start" },
+			   "for tests of a debug build, the same at every rank: "
+			   "numbers that wrap (of laps, packets, messages, names) "
+			   "start so many before their wrap; 0: where they always start" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
 			    "record what each rank does in the file of this name and its rank; "
 			    "for tern trace" },
 	[SETTING_CONTEXTS] = { "TERN_CONTEXTS", "16",
-			       "threads of each rank that can have started and not ended; further "
-			       "ones wait" },
+			       "threads of each rank that can have started and not ended; "
+			       "further ones wait" },
 	[SETTING_STACK] = { "TERN_STACK", "64K", "bytes of each thread's stack (K, M, G)" },
 	[SETTING_SLICE] = { "TERN_SLICE", "0",
 			    "milliseconds of computing after which another thread of the rank has "
@@ -103,61 +99,54 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_SSH] = { "TERN_SSH", "ssh -o BatchMode=yes",
 			  "the command by which tern run --hosts reaches a host" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
-			    "1: be a job of one rank although another launcher started this "
-			    "process" },
+			    "1: "
+			    "be a job of one rank although another launcher started this process" },
 	[SETTING_NET] = { "TERN_NET", "auto",
-			  "the network between ranks: shm, udp, ofi, ofi/PROVIDER; two, as in "
-			  "shm,udp: within machines and between "
-			  "them; or auto" },
+			  "the network between ranks: shm, udp, ofi, ofi/PROVIDER; "
+			  "two, as in shm,udp: within machines and between them; or auto" },
 	[SETTING_SIM] = { "TERN_SIM", "cluster",
-			  "the simulated machine of TERN_NET=sim: a profile that is built in "
-			  "(tern sim --profiles), or a file" },
+			  "the simulated machine of TERN_NET=sim: "
+			  "a profile that is built in (tern sim --profiles), or a file" },
 	[SETTING_SIM_USE] = { "TERN_SIM_USE", "",
 			      "the file that gets what the parts of the simulated machine were "
 			      "used for, when the last rank closes; see tern-sim(7)" },
 	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "auto",
-			       "the address that UDP is to use, in numbers, or a network such as "
-			       "10.1.0.0/16" },
+			       "the address that UDP is to use, in numbers, "
+			       "or a network such as 10.1.0.0/16" },
 	[SETTING_OFI_WAIT] = { "TERN_OFI_WAIT", "1",
 			       "0: do not ask a provider of libfabric for a descriptor to sleep "
-			       "on; ranks look every half "
-			       "millisecond instead, and some providers are quicker then" },
+			       "on; ranks look every half millisecond instead, "
+			       "and some providers are quicker then" },
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
-			      "services added to a network: of order, flow, retry, with commas "
-			      "between them; "
-			      "none; or auto, those that it lacks" },
+			      "services added to a network: of order, flow, retry, "
+			      "with commas between them; none; or auto, those that it lacks" },
 	[SETTING_FLOW] = { "TERN_FLOW", "credit",
-			   "what the flow service does: credit, return, drop, nack, token, permit "
-			   "or reserve; "
-			   "see tern-net(7)" },
+			   "what the flow service does: credit, return, drop, nack, token, "
+			   "permit or reserve; see tern-net(7)" },
 	[SETTING_FAULT] = { "TERN_FAULT", "",
 			    "what goes wrong with packets, as in drop=0.01,reorder=0.05,seed=42; "
 			    "see tern-net(7)" },
 	[SETTING_PROTECT] = { "TERN_PROTECT", "auto",
-			      "datagrams are authenticated (auth), encrypted too (encrypt), or "
-			      "neither (none); "
-			      "auto is auth over udp, and none over ofi" },
+			      "datagrams are authenticated (auth), encrypted too (encrypt), "
+			      "or neither (none); auto is auth over udp, and none over ofi" },
 	[SETTING_MACHINE] = { "TERN_MACHINE", "",
 			      "under another launcher: ranks with different values share no "
-			      "memory, as if on "
-			      "different machines" },
+			      "memory, as if on different machines" },
 	[SETTING_JOIN] = { "TERN_JOIN", "300",
 			   "under another launcher: seconds that tern_open() waits for the other "
-			   "ranks to call it, and for the "
-			   "launcher to answer; 0: for ever" },
+			   "ranks to call it, and for the launcher to answer; 0: for ever" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
-				"seconds of silence after which another machine is taken for "
-				"lost; 0: never" },
+				"seconds of silence after which another machine is taken for lost; "
+				"0: never" },
 	[SETTING_UNREACHABLE] = { "TERN_UNREACHABLE", "wait",
 				  "when a rank that lives has not answered for TERN_KEEPALIVE "
-				  "seconds: wait for it, or fail "
-				  "the calls that need it" },
+				  "seconds: wait for it, or fail the calls that need it" },
 	[SETTING_LINK] = { "TERN_LINK", "",
 			   "under another launcher: the path of the program tern-link, which "
 			   "watches the ranks of a machine; unset: the library looks for it" },
 	[SETTING_LIBRARY] = { "TERN_LIBRARY", "",
-			      "the path of libtern.so for bindings of other languages; unset: "
-			      "they look for it" },
+			      "the path of libtern.so for bindings of other languages; "
+			      "unset: they look for it" },
 };
 
 int setting_is_text(enum setting s)
