@@ -20,7 +20,7 @@ from tern import Buffer, Op, _Bytes, _tern
 tern._declare("""tern_team_all i pp  tern_team_split i piip  tern_team_list i ppup
 tern_team_machine i pp  tern_team_survivors i pp  tern_team_free i p  tern_team_rank u p
 tern_team_size u p  tern_team_member u pu  tern_team_id q pu  tern_team_quiet i p
-tern_team_barrier i p  tern_team_barrier_start i pp  tern_team_broadcast_start i pupzp
+tern_team_barrier_start i pp  tern_team_broadcast_start i pupzp
 tern_team_reduce_start i puppzizp  tern_team_allreduce_start i pppzizp
 tern_team_scan_start i pppzizp  tern_team_exscan_start i pppzizp  tern_team_gather_start i puppzp
 tern_team_allgather_start i pppzp  tern_team_scatter_start i puppzp
@@ -193,7 +193,7 @@ class Team:
         self._do(_tern.tern_team_quiet)
 
     def barrier(self) -> None:
-        self._do(_tern.tern_team_barrier)
+        self._do(_tern.tern_team_barrier_start, None)
 
     def barrier_start(self, op: Optional[Op] = None) -> Op:
         return self._endpoint._begin(op, [], _tern.tern_team_barrier_start, self._handle())

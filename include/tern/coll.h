@@ -147,19 +147,31 @@ typedef struct tern_reduce_op {
  * In place: where both have the same length `in` may be `out`; where one has a part for each
  * member, the other may be this member's part of it. Otherwise they do not overlap.
  */
-int tern_team_barrier(tern_team *team);
 int tern_team_barrier_start(tern_team *team, tern_op *op);
-int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len);
+static inline int tern_team_barrier(tern_team *team)
+{
+	return tern_team_barrier_start(team, NULL);
+}
 int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op);
+static inline int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len)
+{
+	return tern_team_broadcast_start(team, root, data, len, NULL);
+}
 /* `out` matters at the root only. */
-int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
-		     enum tern_type type, uintptr_t how);
 int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
 			   enum tern_type type, uintptr_t how, tern_op *op);
-int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-			uintptr_t how);
+static inline int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out,
+				   size_t n, enum tern_type type, uintptr_t how)
+{
+	return tern_team_reduce_start(team, root, in, out, n, type, how, NULL);
+}
 int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
 			      enum tern_type type, uintptr_t how, tern_op *op);
+static inline int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n,
+				      enum tern_type type, uintptr_t how)
+{
+	return tern_team_allreduce_start(team, in, out, n, type, how, NULL);
+}
 /* Member i gets the combination of members 0 to i. */
 int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
 			 uintptr_t how, tern_op *op);

@@ -13,8 +13,7 @@
 
 enum { AHEAD_MOST = 64 }; /* calls in which a member may be ahead of another */
 
-/* -- Beginning and ending -----------------------------------------------------------------------
- */
+/* -- Beginning and ending ---------------------------------------------------------------------- */
 
 static void barrier_steps(struct run *r);
 
@@ -78,16 +77,11 @@ int call_barrier(tern_team *team, tern_op *op, const char *name)
 	return run_go(r, op);
 }
 
-int tern_team_barrier(tern_team *team)
-{
-	INSIDE struct scope scope = team_scope(&team, __func__);
-	return call_barrier(team, NULL, "tern_team_barrier()");
-}
-
 int tern_team_barrier_start(tern_team *team, tern_op *op)
 {
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
-	return call_barrier(team, op, "tern_team_barrier_start()");
+	const char *name = CALLED(barrier, op);
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	return call_barrier(team, op, name);
 }
 
 /* -- Broadcast --------------------------------------------------------------------------------- */
@@ -109,9 +103,9 @@ static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len
 	}
 }
 
-static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op,
-		     const char *name)
+int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
 {
+	const char *name = CALLED(broadcast, op);
 	INSIDE struct scope scope = team_scope_op(&team, op, name);
 	struct run *r;
 	int rc = root_check(team, root, name);
@@ -134,18 +128,7 @@ static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, ter
 	return run_go(r, op);
 }
 
-int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len)
-{
-	return broadcast(team, root, data, len, NULL, "tern_team_broadcast()");
-}
-
-int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
-{
-	return broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
-}
-
-/* -- Gathering and scattering -------------------------------------------------------------------
- */
+/* -- Gathering and scattering ------------------------------------------------------------------ */
 
 enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
 

@@ -104,20 +104,12 @@ static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, co
 	return run_go(r, op);
 }
 
-int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
-			uintptr_t how)
-{
-	INSIDE struct scope scope = team_scope(&team, __func__);
-	return allreduce(team, &(struct reduction){ in, out, n, type, how }, NULL,
-			 "tern_team_allreduce()");
-}
-
 int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
 			      enum tern_type type, uintptr_t how, tern_op *op)
 {
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
-	return allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
-			 "tern_team_allreduce_start()");
+	const char *name = CALLED(allreduce, op);
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	return allreduce(team, &(struct reduction){ in, out, n, type, how }, op, name);
 }
 
 int call_max(tern_team *team, const uint64_t *in, uint64_t *out, const char *name)
@@ -141,9 +133,12 @@ static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x
 	}
 }
 
-static int reduce(tern_team *team, uint32_t root, const struct reduction *x, tern_op *op,
-		  const char *name)
+int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
+			   enum tern_type type, uintptr_t how, tern_op *op)
 {
+	const char *name = CALLED(reduce, op);
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	const struct reduction *x = &(struct reduction){ in, out, n, type, how };
 	struct run *r;
 	struct combine k;
 	int rc = root_check(team, root, name);
@@ -164,22 +159,6 @@ static int reduce(tern_team *team, uint32_t root, const struct reduction *x, ter
 	reduction_agree(r, x, to);
 	reduce_steps(r, root, x);
 	return run_go(r, op);
-}
-
-int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
-		     enum tern_type type, uintptr_t how)
-{
-	INSIDE struct scope scope = team_scope(&team, __func__);
-	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, NULL,
-		      "tern_team_reduce()");
-}
-
-int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
-			   enum tern_type type, uintptr_t how, tern_op *op)
-{
-	INSIDE struct scope scope = team_scope_op(&team, op, __func__);
-	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
-		      "tern_team_reduce_start()");
 }
 
 static int scan(tern_team *team, const struct reduction *x, bool inclusive, tern_op *op,
