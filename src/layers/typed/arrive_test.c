@@ -217,7 +217,7 @@ TEST(an_answer_that_nobody_waits_for_changes_nothing)
 {
 	open_three();
 	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5), 0);
-	const struct target *known = typed_of(local[0])->target[1][TYPE];
+	const struct target *known = &typed_of(local[0])->target[1][TYPE];
 	const struct target before = *known;
 	uint64_t words[6] = { TYPE,
 			      handed_addr(local[1], queue->words),

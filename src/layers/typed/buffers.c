@@ -32,9 +32,6 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct typed *y = typed_here(t);
 	int rc = rules_rank(t->own, "tern_buf_alloc()");
 	if (!rc)
@@ -53,8 +50,18 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
 
 /* -- Closing ---------------------------------------------------------------------------------- */
 
-static int close_queue(struct typed *y, struct type_queue *s)
+int tern_buf_close(tern *t, unsigned type)
 {
+	INSIDE struct scope scope = scope_given(t);
+	if (t->own->forked)
+		return rules_forked(t->own);
+	struct typed *y = typed_here(t);
+	struct type_queue *s = type < TERN_BUF_TYPES_MAX ? y->queue[type] : NULL;
+	if (!s)
+		return error_set(-ENXIO,
+				 "tern_buf_close() was given type %u, "
+				 "for which rank %u has no buffers",
+				 type, t->rank);
 	const char *why = s->held ? "the program has one of its buffers: tern_buf_free() it first"
 			  : !type_queue_shut(s) ? "a message is just landing: poll, and try again"
 						: NULL;
@@ -74,30 +81,13 @@ static int close_queue(struct typed *y, struct type_queue *s)
 	return 0;
 }
 
-int tern_buf_close(tern *t, unsigned type)
-{
-	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	struct typed *y = typed_here(t);
-	struct type_queue *s = type < TERN_BUF_TYPES_MAX ? y->queue[type] : NULL;
-	if (!s)
-		return error_set(-ENXIO,
-				 "tern_buf_close() was given type %u, "
-				 "for which rank %u has no buffers",
-				 type, t->rank);
-	return close_queue(y, s);
-}
-
 /* -- Giving back ------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) int free_any(tern *t, void *buffer)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = t->reach ? 0 : rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct typed *y = typed_here(t);
 	struct buf_slot *l = buf_slot_at(y, buffer);
 	if (!l || l->state != BUF_SLOT_HELD)

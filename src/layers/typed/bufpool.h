@@ -105,12 +105,6 @@ static inline void bufpool_see(struct bufpool *k, void *words, char *buffer)
 	k->buffer = buffer;
 }
 
-/* The key of the pool that the type has besides; 0 if there is none. */
-static inline uint32_t bufpool_more(const struct bufpool *k)
-{
-	return atomic_load_explicit(k->now + 1, memory_order_relaxed);
-}
-
 static inline bool bufpool_open(const struct bufpool *k)
 {
 	return atomic_load_explicit(k->now, memory_order_relaxed) == k->generation;

@@ -344,8 +344,7 @@ TEST(near_and_far_ranks_send_at_once_and_everything_arrives_in_order)
 	for (unsigned type = 0; type < TYPES; type++) {
 		int rc;
 		while ((rc = tern_buf_close(local[OWNER], type)) == -EBUSY)
-			local_settle(); /* a buffer for a long message that was not sent comes back
-					 */
+			local_settle(); /* the buffer of a long message that was not sent is back */
 		CHECK_IS(rc, 0);        /* no buffer has got lost */
 	}
 	local_close();

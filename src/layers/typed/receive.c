@@ -7,8 +7,7 @@
 #include "core/wait.h"
 #include "typed/typed.h"
 
-/* -- Notices: what a sender says of a message that has landed ------------------------------------
- */
+/* -- Notices: what a sender says of a message that has landed ---------------------------------- */
 
 _Static_assert(TERN_BUF_TYPES_MAX <= 256 && KEYS <= 1 << 16, "a notice's parts fit");
 
@@ -126,9 +125,7 @@ static __attribute__((noinline)) int receive_any(tern *t, unsigned type, unsigne
 	struct wait w = { .call = "tern_buf_recv",
 			  .rule = "a waiting tern_buf_recv()",
 			  .stop = wait_blame };
-	int rc = rules_forked(e);
-	if (!rc)
-		rc = rules_rank(e, "tern_buf_recv()");
+	int rc = rules_rank(e, "tern_buf_recv()");
 	if (!rc && flags & ~(unsigned)TERN_BUF_NOWAIT)
 		rc = error_set(-EINVAL,
 			       "tern_buf_recv() was given flags %#x; it takes TERN_BUF_NOWAIT",

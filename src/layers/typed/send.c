@@ -77,7 +77,7 @@ static int send_place(struct typed *y, struct sending *s)
 						     .len = s->len };
 			return 0;
 		}
-		key = bufpool_more(&to->pool);
+		key = atomic_load_explicit(to->pool.now + 1, memory_order_relaxed); /* the next */
 		if (key < KEY_SPILL || key >= KEYS || (key < KEY_MORE && s->len > most))
 			break;
 		int rc = target_find(y, s->rank, key, &to);
@@ -128,19 +128,9 @@ static bool send_waits(const struct sending *s)
 	return !s->op || (s->outgoing && s->target && s->target->flags & TERN_BUF_ORDER);
 }
 
-static int send_long(struct typed *y, struct sending *s, char *buffer)
-{
-	send_record(y, s, send_waits(s) ? &s->own : s->op);
-	s->outgoing->landed = buffer;
-	outgoing_begin(y, s->outgoing,
-		       s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer));
-	return 0;
-}
-
 static int send_near(struct typed *y, struct sending *s)
 {
-	int rc = s->type < TERN_BUF_TYPES_MAX ? target_find(y, s->rank, s->type, &s->target)
-					      : -ENXIO;
+	int rc = target_find(y, s->rank, s->type, &s->target);
 	if (rc == -EAGAIN)
 		return sending_later(s, "it is being asked for its buffers");
 	if (rc)
@@ -155,9 +145,15 @@ static int send_near(struct typed *y, struct sending *s)
 	if (rc)
 		return rc;
 	char *buffer = bufpool_buffer(&s->where->pool, s->notice.index);
-	if (s->where->checks && !check_filled(buffer, s->where->pool.bytes))
+	if (s->where->flags & POOL_CHECKED && !check_filled(buffer, s->where->pool.bytes))
 		s->notice.flags = NOTICE_SPOILED;
-	return is_long ? send_long(y, s, buffer) : send_short(y, s, buffer);
+	if (!is_long)
+		return send_short(y, s, buffer);
+	send_record(y, s, send_waits(s) ? &s->own : s->op);
+	s->outgoing->landed = buffer;
+	outgoing_begin(y, s->outgoing,
+		       s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer));
+	return 0;
 }
 
 /* -- To a far rank ----------------------------------------------------------------------------- */
@@ -169,8 +165,6 @@ static int send_far(struct typed *y, struct sending *s)
 	tern_op *told = s->op ? s->op : &s->own;
 	uint32_t before = told->pending;
 	uint64_t words[OFFER_WORDS];
-	if (s->type >= TERN_BUF_TYPES_MAX)
-		return sending_refused(s, -ENXIO);
 	if (!s->op && held(y->e))
 		return sending_later(s, "under a hold its answer would not be heard");
 	s->outgoing = outgoing_new(y);
@@ -202,6 +196,8 @@ static bool accept_over(struct endpoint *e, void *arg)
 	struct sending *s = arg;
 	struct typed *y = typed_of(e->t);
 	s->rc = send_reachable(e, s->rank);
+	if (!s->rc && s->type >= TERN_BUF_TYPES_MAX)
+		s->rc = sending_refused(s, -ENXIO);
 	if (!s->rc)
 		s->rc = layer_maps(e, s->rank) ? send_near(y, s) : send_far(y, s);
 	return s->rc != -EAGAIN;
@@ -280,15 +276,16 @@ static inline bool send_quick(tern *t, uint32_t rank, unsigned type, const void 
 	struct tern_lane *lane = &t->lane[rank];
 	uint32_t index;
 	if (TERN_LIKELY(rank < t->reach && type < TERN_BUF_TYPES_MAX && y->target[rank]))
-		to = y->target[rank][type];
+		to = &y->target[rank][type];
 	if (TERN_UNLIKELY(!to || len - 1 >= to->quick || y->e->site.peer[rank].lost ||
 			  lane->tail >= lane->limit ||
 			  !bufpool_take_next(&to->pool, t->rank, &index)))
 		return false;
 	memcpy(bufpool_buffer(&to->pool, index), data, len);
+	/* The words of a notice whose key is its type. */
 	tern_lane_write_(lane, TERN_HANDLER_MAX + TYPED_ARRIVED, NOTICE_WORDS,
-			 (uint64_t)index << 32 | notice_head(type, type), to->pool.generation, len,
-			 0, 0, 0);
+			 (uint64_t)index << 32 | type << 16 | type, to->pool.generation, len, 0, 0,
+			 0);
 	if (TERN_UNLIKELY(tern_unheeded_(lane)))
 		tern_knock_(t, lane);
 	tern_look_(t);
@@ -313,18 +310,12 @@ int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_
 {
 	if (TERN_LIKELY(send_quick(t, rank, type, data, len)))
 		return 0;
-	return send_any(t,
-			(struct sending){ .rank = rank, .type = type, .data = data, .len = len });
+	return send_any(t, (struct sending){ rank, type, data, len, .op = NULL });
 }
 
 int tern_buf_send_start(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
 			unsigned flags, tern_op *op)
 {
 	t = given(t);
-	return send_any(t, (struct sending){ .rank = rank,
-					     .type = type,
-					     .data = data,
-					     .len = len,
-					     .flags = flags,
-					     .op = op });
+	return send_any(t, (struct sending){ rank, type, data, len, flags, op, .rc = 0 });
 }

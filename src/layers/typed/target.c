@@ -9,7 +9,7 @@
 #include "mem/mem.h"
 #include "typed/typed.h"
 
-enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30 };
+enum { FOUND_WORDS = 6 };
 
 /* -- At the owner ------------------------------------------------------------------------------ */
 
@@ -24,7 +24,7 @@ void on_pool_lookup(tern *t, const tern_msg *m)
 		words[2] = mem_addr(mem_of(t), s->pool.buffer);
 		words[3] = (uint64_t)s->pool.generation << 32 | s->pool.count;
 		words[4] = s->pool.bytes;
-		words[5] = s->flags | (y->check ? FOUND_CHECKS : 0);
+		words[5] = s->flags | (y->check ? POOL_CHECKED : 0);
 	}
 	layer_reply(y->e, TYPED_FOUND, NULL, 0, s ? FOUND_WORDS : 1, words);
 }
@@ -34,13 +34,10 @@ void on_pool_lookup(tern *t, const tern_msg *m)
 /* What is known of a pool, or the place for it; NULL if there is no memory. */
 static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 {
-	struct target ***of = &y->target[rank];
-	if (!*of && !(*of = memory_new(KEYS, sizeof **of)))
-		return NULL;
-	struct target **to = &(*of)[key];
-	if (!*to)
-		*to = memory_new(1, sizeof **to);
-	return *to;
+	struct target **of = &y->target[rank];
+	if (!*of)
+		*of = memory_new(KEYS, sizeof **of);
+	return *of ? &(*of)[key] : NULL;
 }
 
 /* A place of the rank's heap that its own answer names. */
@@ -69,12 +66,9 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 			    (k.words ? k.words : 1)); /* not all at one end */
 	to->pool = k;
 	to->buffers = words[2];
-	to->flags = words[5] & 0xffff;
-	to->checks = words[5] & FOUND_CHECKS;
-	if (!to->checks && k.count)
-		to->quick = k.bytes < LONG_BYTES ? k.bytes : LONG_BYTES;
-	else
-		to->quick = 0;
+	to->flags = (uint32_t)words[5];
+	size_t most = k.bytes < LONG_BYTES ? k.bytes : LONG_BYTES;
+	to->quick = !(to->flags & POOL_CHECKED) && k.count ? most : 0;
 	return true;
 }
 
@@ -83,7 +77,7 @@ void on_pool_found(tern *t, const tern_msg *m)
 	struct typed *y = typed_of(t);
 	uint32_t rank = tern_msg_src(m);
 	uint64_t key = tern_msg_count(m) ? tern_msg_word(m, 0) : KEYS;
-	struct target *to = key < KEYS && y->target[rank] ? y->target[rank][key] : NULL;
+	struct target *to = key < KEYS && y->target[rank] ? &y->target[rank][key] : NULL;
 	if (!to || !to->asked) {
 		typed_refuse(y, rank, "that answers what was not asked");
 		return;

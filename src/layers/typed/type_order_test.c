@@ -108,7 +108,7 @@ TEST(of_a_sender_that_leaves_a_beginning_of_what_it_sent_is_received)
 	known(ONE);
 	CHECK_IS(send_len(0, ONE, 1), 0);
 	CHECK_IS(send_len(0, ONE, 2), 0);
-	CHECK(bufpool_take(&typed_of(local[0])->target[1][ONE]->pool, 0, &taken)); /* unannounced */
+	CHECK(bufpool_take(&typed_of(local[0])->target[1][ONE].pool, 0, &taken)); /* unannounced */
 	CHECK_IS(send_len(2, ONE, 9), 0);
 	CHECK(tern_poll(local[1]) >= 0);
 	local_close_one(0);

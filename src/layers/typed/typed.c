@@ -9,23 +9,15 @@
 #include "base/setting.h"
 #include "base/wrap.h"
 
-static void targets_free(struct typed *y)
-{
-	for (uint32_t r = 0; y->target && r < y->e->t->size; r++) {
-		for (unsigned i = 0; y->target[r] && i < KEYS; i++)
-			memory_free(y->target[r][i]);
-		memory_free(y->target[r]);
-	}
-	memory_free(y->target);
-}
-
 /* Buffers go with the heap; what this rank had claimed elsewhere is taken back by its owners. */
 static void typed_close(void *state)
 {
 	struct typed *y = state;
 	offer_lost(y, UINT32_MAX);
 	type_queues_free(y);
-	targets_free(y);
+	for (uint32_t r = 0; y->target && r < y->e->t->size; r++)
+		memory_free(y->target[r]);
+	memory_free(y->target);
 	memory_free(y->outgoing);
 	memory_free(y);
 }

@@ -37,8 +37,7 @@ enum {
 	KEYS = KEY_MORE + TERN_BUF_MORE_MAX
 };
 
-/* -- Messages: they travel as their words, since all machines have the same order of bytes ------
- */
+/* -- Messages: they travel as their words, since all machines have the same order of bytes ----- */
 
 /* A message has landed in a buffer, which nothing in here but its number names. */
 struct notice {
@@ -79,12 +78,6 @@ _Static_assert(sizeof(struct notice) == NOTICE_WORDS * sizeof(uint64_t) &&
 		       sizeof(struct offer_msg) == OFFER_WORDS * sizeof(uint64_t) &&
 		       sizeof(struct answer_msg) == ANSWER_WORDS * sizeof(uint64_t),
 	       "they are whole words");
-
-/* The lower half of a notice's first word; the upper one is the index. */
-static inline uint32_t notice_head(unsigned type, unsigned key)
-{
-	return key << 16 | type;
-}
 
 /* -- At the receiver --------------------------------------------------------------------------- */
 
@@ -130,13 +123,15 @@ struct type_queue {
 
 /* -- At the sender ----------------------------------------------------------------------------- */
 
+/* In flags that a pool's owner tells: it wants free buffers compared with the pattern. */
+enum { POOL_CHECKED = 1 << 30 };
+
 /* What this rank knows of a pool of another whose memory it maps. */
 struct target {
 	uint64_t quick;      /* bytes that tern_buf_send() may copy there without a question */
 	struct bufpool pool; /* generation 0: not known */
 	bool asked, none;    /* for it; and there was none */
-	uint16_t flags;
-	bool checks; /* its owner wants free buffers compared with the pattern */
+	uint32_t flags;
 	tern_addr buffers;
 };
 
@@ -172,7 +167,7 @@ struct typed {
 	struct type_queue *spill;       /* its pool of the smallest cells; they are linked */
 	struct buf_offer *offers;       /* of far senders, in the order in which they came */
 	uint32_t waiting;               /* of those that have not been answered */
-	struct target ***target;        /* by rank and key, made when they are first sent to */
+	struct target **target;         /* by rank and key, made when one is first sent to */
 	struct outgoing *outgoing;      /* TERN_BUF_SENDS_MAX */
 	unsigned moving;                /* of those, what this rank's polls carry on */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
