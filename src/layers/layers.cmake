@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A line for each layer; cmake/Layers.cmake says what is in it. Numbers follow the order of the lines.
-tern_layer(mem HANDLERS 25 HEADERS mem lock)
+tern_layer(mem HANDLERS 24 HEADERS mem lock)
 tern_layer(msg HANDLERS 9 USES mem HEADERS send)
 tern_layer(typed HANDLERS 5 USES mem HEADERS buf)
 tern_layer(chan HANDLERS 6 USES mem)

@@ -64,7 +64,6 @@ static int mem_open(struct endpoint *e, void **state)
 	name_register(e);
 	segment_register(e);
 	agree_register(e);
-	store_register(e);
 	window_register(e);
 	follow_register(e);
 	answer_register(e);
@@ -170,8 +169,7 @@ int tern_flush(tern *t)
 	return rc;
 }
 
-/* -- Addresses: what they name, who can touch it, and why not -----------------------------------
- */
+/* -- Addresses: what they name, who can touch it, and why not ---------------------------------- */
 
 /* Where so many bytes may begin; what is committed are whole pages, or nothing. */
 static uint64_t span_places(uint64_t committed, uint64_t bytes)

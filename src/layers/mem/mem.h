@@ -38,7 +38,6 @@ enum mem_handler {
 	MEM_REPLY_XFER,
 	MEM_REPLY_XFER4,
 	MEM_DONE, /* the reply to whatever was asked: slot, error, a word; or data */
-	MEM_STORED,
 	MEM_AGREE,
 	MEM_WINDOW, /* which part of a heap a network may move by itself */
 	MEM_WINDOW_IS,
@@ -48,7 +47,7 @@ enum mem_handler {
 	MEM_INVITE,  /* asks for a first request, */
 	MEM_INVITED, /* which is this */
 	MEM_GRANT,   /* memory of the one who asks may be stored to, or may not any more */
-	MEM_SIGNAL,  /* a put, or none, and then an operation on a word */
+	MEM_SIGNAL,  /* a put, or none, and then an operation on a word; a store */
 };
 
 /* How an atomic operation travels: what to do, on what. */
@@ -294,7 +293,6 @@ char *name_reach(const struct mem *m, const tern_block *c);
 /* -- agree.c: what collective calls compare -- */
 int all_agree(struct mem *m, uint64_t mine, bool *same);
 void agree_register(struct endpoint *e);
-void store_register(struct endpoint *e);
 void segment_register(struct endpoint *e);
 void copy_register(struct endpoint *e);
 void copy_done(struct mem *m, const struct transfer *x); /* tells the rank that asked for it */
@@ -304,6 +302,9 @@ void signal_register(struct endpoint *e);
 struct wait;
 /* Waits for a word of this rank's heap, as `how` says: UINT64_MAX ns are no limit. */
 int word_await(struct mem *m, const uint64_t *word, enum tern_word what, uint64_t value,
+	       const struct wait *how, uint64_t ns);
+/* The same of any word, where it is known that the caller may wait. */
+int word_reach(struct mem *m, const _Atomic uint64_t *word, enum tern_word what, uint64_t value,
 	       const struct wait *how, uint64_t ns);
 
 /* Tells polls whether there is anything to carry on. */

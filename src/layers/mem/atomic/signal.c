@@ -78,6 +78,8 @@ static int signal_error(struct mem *m, const tern_msg *msg, char **at)
 	unsigned what = (unsigned)tern_msg_word(msg, 2);
 	tern_addr word = tern_msg_word(msg, 1);
 	*at = tern_addr_rank(word) == m->rank ? heap_reach(m, word, sizeof(uint64_t)) : NULL;
+	if (word == TERN_ADDR_NONE) /* a store */
+		*at = (char *)&m->job->rank[m->rank].stored;
 	if (!*at)
 		return EFAULT;
 	return what <= TERN_AMO_SMAX_ && signal_aligned(*at) ? 0 : EINVAL;
@@ -95,7 +97,14 @@ static void on_signal(tern *t, const tern_msg *msg)
 	if (!error)
 		signal_apply(m, m->rank, at, (unsigned)tern_msg_word(msg, 2),
 			     tern_msg_word(msg, 3));
-	message_answer(t, tern_msg_word(msg, 4), error, 0);
+	if (tern_msg_count(msg) > 4)
+		message_answer(t, tern_msg_word(msg, 4), error, 0);
+	else if (error)
+		poll_trouble_warn(t->own,
+				  error_set(-EFAULT,
+					    "rank %u refused a store of %zu bytes from rank %u: "
+					    "the memory is not there (any more), or not that long",
+					    m->rank, len, tern_msg_src(msg)));
 }
 
 void signal_register(struct endpoint *e)
@@ -281,20 +290,23 @@ static int word_check(struct mem *m, const uint64_t *word, enum tern_word what, 
 int word_await(struct mem *m, const uint64_t *word, enum tern_word what, uint64_t value,
 	       const struct wait *how, uint64_t ns)
 {
-	struct word_wait ww = { .word = (const _Atomic uint64_t *)(const void *)word,
-				.what = what,
-				.value = value,
-				.w = *how };
-	ww.w.rest_ns = WORD_REST_NS;
-	if (m->e->main)
-		ww.waits = &m->job->rank[m->rank].workers_wait;
 	int rc = rules_wait(m->e, how->rule);
 	if (!rc)
 		rc = word_check(m, word, what, how->rule);
-	if (rc)
-		return rc;
-	rc = ns == UINT64_MAX ? wait_until(m->e, word_over, &ww, &ww.w)
-			      : wait_until_limit(m->e, word_over, &ww, &ww.w, ns);
+	return rc ? rc
+		  : word_reach(m, (const _Atomic uint64_t *)(const void *)word, what, value, how,
+			       ns);
+}
+
+int word_reach(struct mem *m, const _Atomic uint64_t *word, enum tern_word what, uint64_t value,
+	       const struct wait *how, uint64_t ns)
+{
+	struct word_wait ww = { .word = word, .what = what, .value = value, .w = *how };
+	ww.w.rest_ns = WORD_REST_NS;
+	if (m->e->main)
+		ww.waits = &m->job->rank[m->rank].workers_wait;
+	int rc = ns == UINT64_MAX ? wait_until(m->e, word_over, &ww, &ww.w)
+				  : wait_until_limit(m->e, word_over, &ww, &ww.w, ns);
 	if (ww.counted)
 		atomic_fetch_sub(ww.waits, 1);
 	return rc;

@@ -12,12 +12,15 @@ static _Atomic uint64_t *stored_at(struct mem *m, uint32_t rank)
 	return &m->job->rank[rank].stored;
 }
 
-/* Over a network: one message with the bytes, or, of more than it carries, with their number. */
+/*
+ * Over a network: a signal that adds to the count, with the bytes if a message carries them. It has
+ * no word for an answer, because nobody waits for one.
+ */
 static __attribute__((noinline)) int store_far(struct mem *m, tern_addr dst, const void *src,
 					       size_t len)
 {
 	union word value;
-	uint64_t words[] = { dst, len };
+	uint64_t words[] = { dst, TERN_ADDR_NONE, TERN_AMO_ADD, len };
 	bool whole = len <= TERN_PAYLOAD_MAX;
 	int rc = rules_program(m->e, "a store to memory of another process");
 	if (!rc && whole)
@@ -26,8 +29,8 @@ static __attribute__((noinline)) int store_far(struct mem *m, tern_addr dst, con
 		rc = tern_put(m->e->t, dst, src, len);
 	if (rc)
 		return rc;
-	return layer_request(m->e, tern_addr_rank(dst), MEM_STORED,
-			     whole ? word_value(&value, src, len) : NULL, whole ? len : 0, 2,
+	return layer_request(m->e, tern_addr_rank(dst), MEM_SIGNAL,
+			     whole ? word_value(&value, src, len) : NULL, whole ? len : 0, 4,
 			     words);
 }
 
@@ -52,32 +55,18 @@ int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
 	return 0;
 }
 
-struct stored {
-	_Atomic uint64_t *count;
-	uint64_t bytes;
-};
-
-static bool stored_enough(struct endpoint *e, void *arg)
-{
-	(void)e;
-	struct stored *s = arg;
-	return atomic_load(s->count) >= s->bytes;
-}
-
 /* UINT64_MAX ns are no limit. */
 static int store_await(tern *t, uint64_t bytes, uint64_t ns, const char *call, const char *rule)
 {
 	INSIDE struct scope scope = scope_of(&t, call);
-	struct stored s = { .bytes = bytes };
-	struct wait w = { .call = call, .stop = wait_blame };
+	const struct wait how = { .call = call, .stop = wait_blame };
 	int rc = rules_rank_waits(t->own, rule); /* cost: protection control */
 	if (rc)
 		return rc;
-	s.count = stored_at(mem_of(t), t->rank);
-	rc = ns == UINT64_MAX ? wait_until(t->own, stored_enough, &s, &w)
-			      : wait_until_limit(t->own, stored_enough, &s, &w, ns);
+	_Atomic uint64_t *count = stored_at(mem_of(t), t->rank);
+	rc = word_reach(mem_of(t), count, TERN_WORD_GE, bytes, &how, ns);
 	if (!rc)
-		atomic_fetch_sub(s.count, bytes);
+		atomic_fetch_sub(count, bytes);
 	return rc;
 }
 
@@ -89,30 +78,6 @@ int tern_store_sync(tern *t, uint64_t bytes)
 int tern_store_sync_for(tern *t, uint64_t bytes, uint64_t ns)
 {
 	return store_await(t, bytes, ns, __func__, "tern_store_sync_for()");
-}
-
-/* The bytes are there before they are counted. Nobody waits for an answer: an error is told here.
- */
-static void on_stored(tern *t, const tern_msg *msg)
-{
-	struct mem *m = mem_of(t);
-	size_t len;
-	const char *data = tern_msg_data(msg, &len);
-	if (data && message_write(m, tern_msg_word(msg, 0), data, len)) {
-		poll_trouble_warn(
-			t->own, error_set(-EFAULT,
-					  "rank %u refused a store of %zu bytes from rank %u: the "
-					  "memory is not there (any more), or not that long",
-					  m->rank, len, tern_msg_src(msg)));
-		return;
-	}
-	atomic_fetch_add(stored_at(m, m->rank), data ? len : tern_msg_word(msg, 1));
-}
-
-void store_register(struct endpoint *e)
-{
-	layer_on(e, MEM_STORED, on_stored);
-	layer_serve(e, MEM_STORED, NULL);
 }
 
 int tern_store_sync_all(tern *t)
