@@ -98,8 +98,7 @@ struct tern_inlet {
 	uint32_t peer;
 	char *seen;       /* where the cursor stood at the last look for silent peers */
 	uint64_t handled; /* messages */
-	uint64_t due; /* what `handled` is when all that lay here when a barrier was passed has been
-		       */
+	uint64_t due; /* what `handled` is when all that lay here at a barrier has been */
 	/* Where the ring goes on when it grows; NULL if it does not. */
 	char *larger;
 	TERN_ATOMIC_(uint64_t) * larger_freed;
@@ -125,7 +124,7 @@ struct tern {
 	TERN_ATOMIC_(uint32_t) alert; /* 0 unless holding and releasing need the library's care */
 	TERN_ATOMIC_(uint64_t) *
 		guard;     /* holds in force, and calls that the program is inside of */
-	const void *heaps; /* what the memory layer knows of them, one entry a rank */
+	const void *heaps; /* those that can be written from here, one entry a rank */
 	uint8_t known[TERN_HANDLER_SLOTS]; /* 1 where a handler is registered */
 	tern_handler *handler[TERN_HANDLER_SLOTS];
 	struct tern_lane lane[]; /* request lanes: one a rank, then one a worker */
@@ -136,7 +135,7 @@ struct tern {
 
 TERN_ASSERT_(sizeof(struct tern_msg) == TERN_LINE, "a message is one line");
 TERN_ASSERT_(offsetof(struct tern_lane, end) < 64, "a send touches one line of its lane");
-TERN_ASSERT_(sizeof(struct tern_lane) == 128, "lanes do not share lines");
+TERN_ASSERT_(sizeof(struct tern_lane) % TERN_LINE == 0, "lanes do not share lines");
 TERN_ASSERT_(offsetof(struct tern, known) == 64, "a send touches one line of the endpoint's head");
 TERN_ASSERT_(sizeof(struct tern_inlet) == 128, "inlets do not share lines");
 TERN_ASSERT_(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low half of a word");

@@ -90,7 +90,7 @@ static int barrier_pass(struct endpoint *e)
 	return rc;
 }
 
-/* Between two looks at it: not as other waits do, because nobody else may have a turn meanwhile. */
+/* Between two looks at it: not as other waits do, because nobody else may run meanwhile. */
 static void silent_rest(struct endpoint *e, uint32_t looks)
 {
 	if (looks < e->waiting.spin)

@@ -48,7 +48,8 @@ void attach_release(struct endpoint *e);
  */
 bool attach_rests(struct endpoint *e);
 void attach_rested(struct endpoint *e);
-/* In a wait of a worker: calls `fn` with the endpoint of its rank if that rests; its result or 0.
+/*
+ * In a wait of a worker: calls `fn` with the endpoint of its rank if that rests; its result or 0.
  */
 unsigned attach_main(const struct endpoint *worker, unsigned (*fn)(struct endpoint *main));
 /* Workers of a rank: a new one is listed; one that is parked is taken; how many are not. */
@@ -126,7 +127,7 @@ static inline void lost_look(struct endpoint *e)
 /* -- end.c: the program's last function when its process is ended from outside -- */
 extern _Atomic int end_raised;
 void end_look(struct endpoint *e);           /* the signal has come: defers the function */
-bool end_deferred(const struct endpoint *e); /* and it waits for its turn */
+bool end_deferred(const struct endpoint *e); /* and it has not been called */
 void end_close(struct endpoint *e);
 
 /* -- payload.c: an uncommitted reply claim is forgotten when its handler is over -- */

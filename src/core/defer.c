@@ -35,9 +35,8 @@ void defer_add(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
 int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct endpoint *e = t->own;
 	if (!fn)
 		return error_set(-EINVAL, "tern_defer() was given no function");

@@ -74,9 +74,8 @@ int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **out)
 int tern_msg_drop(tern *t, const tern_msg *kept)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct endpoint *e = t->own;
 	size_t at = (size_t)((const char *)kept - (const char *)e->keeps.kept);
 	if (!e->keeps.kept || at >= TERN_KEEP_MAX * sizeof *e->keeps.kept ||

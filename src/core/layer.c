@@ -16,7 +16,7 @@ static unsigned layer_from(unsigned i)
 
 static void on_served(tern *t, const tern_msg *m)
 {
-	(void)t, (void)m; /* what it asked for was done before its turn; see served_poll() */
+	(void)t, (void)m; /* what it asked for was done early; see served_poll() */
 }
 
 static void on_ask(tern *t, const tern_msg *m)

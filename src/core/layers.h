@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layers of an endpoint, as the core calls them: each in turn, as core/layer.h says. */
+/* The layers of an endpoint, as the core calls them: one after the other, as core/layer.h says. */
 #ifndef TERN_CORE_LAYERS_H
 #define TERN_CORE_LAYERS_H
 
@@ -7,7 +7,7 @@
 
 /* The core's own handlers, before those of layers. */
 enum core_handler {
-	CORE_SERVED, /* stands for a message that was served before its turn */
+	CORE_SERVED, /* stands for a message that was served early */
 	CORE_ASK,    /* to be answered: what was sent before has been handled */
 	CORE_TOLD,   /* the answer */
 	CORE_PIECE,  /* of a long reply */

@@ -35,8 +35,7 @@ struct long_reply {
 	_Alignas(TERN_LINE) struct large_block bytes;
 };
 
-/* -- Memory: kept until the endpoint closes -----------------------------------------------------
- */
+/* -- Memory: kept until the endpoint closes ---------------------------------------------------- */
 
 static struct long_reply *long_of(struct block *b)
 {
@@ -84,8 +83,7 @@ void long_close(struct endpoint *e)
 	e->longs = NULL;
 }
 
-/* -- Sending ------------------------------------------------------------------------------------
- */
+/* -- Sending ----------------------------------------------------------------------------------- */
 
 /*
  * The first piece has the first 7 words. The last one has the eighth, and as many lines as the
@@ -199,8 +197,7 @@ int long_flush(struct endpoint *e, bool leaves)
 	return e->work & 1u << LAYERS_LONG ? wait_until(e, sending_over, NULL, &w) : 0;
 }
 
-/* -- Arrival ------------------------------------------------------------------------------------
- */
+/* -- Arrival ----------------------------------------------------------------------------------- */
 
 /* BLOCK_SENT: of this peer, not whole yet. */
 static struct long_reply *long_coming(struct endpoint *e, uint32_t peer)

@@ -43,9 +43,8 @@ static bool lost_untold(const struct endpoint *e)
 int tern_lost_on(tern *t, tern_lost_handler *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct endpoint *e = t->own;
 	e->lost.fn = fn;
 	e->lost.arg = arg;

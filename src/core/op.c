@@ -188,17 +188,15 @@ static int ops_check(tern_op *const *ops, size_t n, const char *call)
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct ops any = { ops, n, n };
 	struct wait w = OPS_WAIT("tern_op_wait_any");
 	if (!n || !ops)
 		return error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
-	forked = ops_check(ops, n, "tern_op_wait_any()");
-	if (forked)
-		return forked;
-	int rc = wait_until(t->own, ops_over, &any, &w);
+	int rc = ops_check(ops, n, "tern_op_wait_any()");
+	if (!rc)
+		rc = wait_until(t->own, ops_over, &any, &w);
 	if (rc)
 		return rc;
 	*which = any.over;

@@ -118,8 +118,8 @@ static int block_copy(struct endpoint *e, uint32_t dst, struct parcel *p, const 
 enum { BLOCKS_AHEAD = 4 }; /* are on their way here: their receiver had them last */
 
 /*
- * The common case of a request with a payload: its lane has room, and the block whose turn it is is
- * free. False if this is not it. The words are written all six, because counting them takes longer.
+ * The common case of a request with a payload: its lane has room, and the next block is free.
+ * False if this is not it. The words are written all six, because counting them takes longer.
  */
 static inline __attribute__((always_inline)) bool
 payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len, TERN_SIX_)
@@ -226,9 +226,8 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct endpoint *e = t->own;
 	struct block *b;
 	int rc = claim_find(e, claimed, &b);
@@ -261,9 +260,8 @@ static bool reply_claimed(const struct endpoint *e, const struct block *b)
 int tern_abandon(tern *t, void *claimed)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct endpoint *e = t->own;
 	struct block *b = block_of(claimed);
 	if (reply_claimed(e, b)) { /* in the request's block there is nothing to give back */

@@ -5,9 +5,9 @@
  * the program then serves itself; it sleeps until a bell rings while nothing happens.
  *
  * In an endpoint that is polled the same thread may serve (endpoint.serves): it claims ownership as
- * it does elsewhere, but handles the requests of the memory layer that came over the network, and
- * leaves everything else where it lies. It runs none of the program's handlers, so neither holds
- * nor messages of shared memory are its business.
+ * it does elsewhere, but handles those requests that came over the network and may be served
+ * (layer_serve()), and leaves everything else where it lies. It runs none of the program's
+ * handlers, so neither holds nor messages of shared memory are its business.
  */
 #include "core/delivery.h"
 
@@ -269,56 +269,43 @@ static bool progress_sleep(struct endpoint *e)
 	return tern_alerted_(e->t) & ALERT_ASLEEP && progress_claim(e);
 }
 
+/* Takes in what has arrived; true if more may have by now. */
+static bool progress_look(struct endpoint *e)
+{
+	unsigned handled = e->owner.serves ? served_poll(e, true) : poll_once(e, KINDS_BOTH);
+	progress_end_holds(e);
+	if (handled) {
+		e->owner.progress->nap = NAP_LEAST_NS;
+		e->owner.progress->heard = e->world->now();
+	}
+	return handled || (!e->owner.serves && (e->deferred_count || progress_linger(e)));
+}
+
 /*
  * Serves from a claim until somebody else wants ownership, sleeping while there is nothing to do.
  */
 static void progress_serve(struct endpoint *e)
 {
+	bool serves = e->owner.serves;
 	while (!ownership_wanted(e)) {
-		unsigned handled = poll_once(e, KINDS_BOTH);
-		progress_end_holds(e);
-		if (handled) {
-			e->owner.progress->nap = NAP_LEAST_NS;
-			e->owner.progress->heard = e->world->now();
-		}
-		if (handled || e->deferred_count || progress_linger(e))
+		if (progress_look(e))
 			continue;
-		/* A layer waits for room, or this machine has no such sleep. */
-		if (e->work || !progress_arm(e)) {
-			if (pollset_waits(&e->site))
-				continue;
-			progress_nap_longer(e);
-			break;
-		}
-		if (!progress_sleep(e))
-			return;
-	}
-	ownership_drop(e, 0);
-}
-
-/* -- Serving memory messages alone ---------------------------------------------------------- */
-
-/* As progress_serve(). Arming looks at the network once more: what that brought is served first. */
-static void serve_memory(struct endpoint *e)
-{
-	while (!ownership_wanted(e)) {
-		if (served_poll(e, true)) {
-			e->owner.progress->nap = NAP_LEAST_NS;
-			continue;
-		}
-		bool armed = progress_arm(e);
-		if (served_poll(e, false)) {
+		/* Not if a layer waits for room; nor has every machine such a sleep. */
+		bool armed = (serves || !e->work) && progress_arm(e);
+		/* Arming looks at the network once more: what that brought is served first. */
+		if (serves && served_poll(e, false)) {
 			progress_disarm(e);
 			continue;
 		}
-		if (!armed) {
+		if (!armed && !serves && pollset_waits(&e->site))
+			continue;
+		if (armed && progress_sleep(e))
+			continue;
+		if (serves || !armed) /* the program may come often, though not for the network */
 			progress_nap_longer(e);
-			break;
-		}
-		if (!progress_sleep(e)) {
-			progress_nap_longer(e); /* it may come often, though not for the network */
+		if (armed) /* somebody else has ownership */
 			return;
-		}
+		break;
 	}
 	ownership_drop(e, 0);
 }
@@ -338,10 +325,7 @@ static void *progress_main(void *arg)
 		progress_watch(e);
 		if (progress_ends(e) || !progress_claim(e))
 			continue;
-		if (e->owner.serves)
-			serve_memory(e);
-		else
-			progress_serve(e);
+		progress_serve(e);
 	}
 	if (e->watched)
 		watched_leave();

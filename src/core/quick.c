@@ -126,7 +126,7 @@ static inline __attribute__((always_inline)) int quick_poll(tern *t)
 	}
 }
 
-/* A poll gives other light threads a turn, as a wait does. */
+/* A poll lets other light threads run, as a wait does. */
 static __attribute__((noinline)) int quick_pass(tern *t, int handled)
 {
 	if (handled < 0 || held(t->own))

@@ -21,9 +21,8 @@ static struct scope register_open(tern *t)
 
 static int register_check(tern *t, unsigned id, tern_handler *fn)
 {
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	if (id >= TERN_HANDLER_MAX)
 		return error_set(-ERANGE,
 				 "handler %u was registered; handlers are numbered 0 to %d", id,

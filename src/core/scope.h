@@ -91,10 +91,9 @@ static inline void scope_close(struct scope *scope)
 }
 
 /*
- * Light threads (layers/spawn) take turns inside the library. A guard counts the scopes of the one
- * that runs: whoever gives the core to another takes its own out, and puts them back when it has
- * its turn. False: it is inside of other endpoints too, or is the handler of a signal, and must
- * stay.
+ * Several light threads may be inside the library, of which one runs. A guard counts its scopes:
+ * whoever gives the core to another takes its own out, and puts them back when it runs again.
+ * False: it is inside of other endpoints too, or is the handler of a signal, and must stay.
  */
 bool scope_pass(struct endpoint *e, uint32_t *scopes);
 bool scope_can_pass(const struct endpoint *e); /* whether it could pass */

@@ -35,9 +35,9 @@ static void check_kept(uint64_t updates)
 	tern_release(local[0]);
 }
 
-static void compute(unsigned turns)
+static void compute(unsigned rounds)
 {
-	for (; turns; turns--)
+	for (; rounds; rounds--)
 		atomic_signal_fence(memory_order_seq_cst);
 }
 

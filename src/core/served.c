@@ -27,8 +27,8 @@ static bool served_may(const struct endpoint *e, uint64_t difference, const tern
 
 /*
  * Handles the message where `look` stands, as if it were the next one of `in`. Then it is one that
- * says nothing, which a drain passes in its turn; the ring is this process's own, and nobody else
- * has the endpoint. False if its reply has no room now.
+ * says nothing, over which a drain passes; the ring is this process's own, and nobody else has the
+ * endpoint. False if its reply has no room now.
  */
 static bool served_message(struct endpoint *e, struct tern_inlet *in, const struct tern_inlet *look)
 {

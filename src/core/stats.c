@@ -47,7 +47,7 @@ int stats_open(struct endpoint *e)
 	atomic_store_explicit(&e->pulse->version, (uint32_t)wrap_first(32, 0) & ~1u,
 			      memory_order_relaxed);
 	e->owner.guard = e->t->guard = &e->pulse->guard;
-	if (e->world->ticks) { /* a simulated rank is in a handler while it waits for its turn */
+	if (e->world->ticks) { /* a simulated rank is in a handler while it waits to run */
 		stats_set(&e->pulse->current_at, (uintptr_t)&e->t->current);
 		stats_set(&e->pulse->inlet_at, (uintptr_t)&e->inlet);
 	}
@@ -162,9 +162,8 @@ static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
 int tern_stats(tern *t, tern_stats_data *out)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct endpoint *e = t->own;
 	*out = (tern_stats_data){ .handled = endpoint_served(e), .counting = e->stats != NULL };
 	for (uint32_t r = 0; r < t->size; r++)
@@ -178,9 +177,8 @@ int tern_stats(tern *t, tern_stats_data *out)
 int tern_stats_net(tern *t, tern_stats_net_data *out)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	tern_stats_net_data d = { .size = out->size };
 	pulse_figures(t->own, packets, COUNT(packets), &d);
 	if (d.size < NET_SIZE_LEAST || d.size > NET_SIZE_MOST)

@@ -66,9 +66,9 @@ struct wait {
 };
 
 /*
- * Light threads that share this kernel thread (layers/spawn). After each step a wait gives the core
- * to the next of them, and looks again at what it waits for when its turn comes: so whatever waits
- * in the library can be waited for by a thread, and neither knows of the other.
+ * Light threads that share this kernel thread. After each step a wait gives the core to the next of
+ * them, and looks again at what it waits for when its own thread runs again: so whatever waits in
+ * the library can be waited for by a thread, and neither knows of the other.
  */
 struct scheduler {
 	/*

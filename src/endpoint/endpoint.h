@@ -60,11 +60,11 @@ struct endpoint {
 	struct reply_claim reply;
 	struct long_reply *longs; /* see core/long.c */
 	uint64_t long_pieces;     /* sent so far */
-	bool turn; /* of work that was handed over, in which nothing waits; see async/queue.c */
+	bool turn; /* of work that was handed over, in which nothing waits */
 	struct barrier_call barrier;
 	uint32_t inner;   /* turns of layers under way */
 	bool threaded;    /* messages may start light threads here */
-	uint32_t threads; /* light threads that run here (src/layers/spawn) */
+	uint32_t threads; /* light threads that run here */
 	/* Set by the owner: the kernel thread that has it is to call it when it next waits. */
 	void (*_Atomic wanted)(struct endpoint *e);
 	union {

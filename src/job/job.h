@@ -81,7 +81,7 @@ struct job_head {
 
 /*
  * Private memory that a rank has registered. Written by that rank, except for `users`. Which one an
- * address is of follows from the address: see mem/region/region.c.
+ * address is of follows from the address.
  */
 struct job_region {
 	_Alignas(64) _Atomic uint64_t first; /* what the first byte's address has as its offset */
@@ -89,7 +89,8 @@ struct job_region {
 	_Atomic uint64_t bytes;
 	_Atomic uint32_t users; /* transfers under way by ranks that move the bytes themselves */
 	_Atomic uint32_t lent;  /* by a layer, for a while: not the program's */
-	/* What it is mapped from, for others to map, too: a descriptor of its owner, plus 1, or 0.
+	/*
+	 * What it is mapped from, for others to map, too: a descriptor of its owner, plus 1, or 0.
 	 */
 	_Atomic uint32_t fd;
 	_Atomic uint64_t file_at; /* where the region begins in the file; a multiple of a page */
@@ -100,7 +101,7 @@ struct job_region {
 enum { JOB_REGION_CLASSES = 3, JOB_REGIONS_OWN = 16384, JOB_REGIONS = 16384 + 1024 + 32 };
 enum { JOB_REGION_BYTES = (JOB_REGIONS * sizeof(struct job_region) + 4095) / 4096 * 4096 };
 
-/* What a rank says to all others of its machine in a call: see coll/board.c. */
+/* What a rank says to all others of its machine in a call that all of them make. */
 struct job_offer {
 	_Alignas(64) _Atomic uint64_t ready; /* the call, plus 1 */
 	uint64_t words[7];
@@ -108,14 +109,14 @@ struct job_offer {
 
 struct job_rank {
 	_Alignas(64) _Atomic uint64_t bell;  /* enum bell; looks like a line's header to the poll */
-	_Atomic uint32_t workers_wait;       /* that may sleep until a word changes: mem/signal.c */
+	_Atomic uint32_t workers_wait;       /* that may sleep until a word of it changes */
 	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
 	_Atomic int32_t pid;
 	_Atomic int32_t thread, signal; /* whom to call, and how, when the bell says so */
 	/* When that process began, if others watch it: pids are used again. */
 	_Atomic uint64_t born;
 	_Atomic uint64_t heap;          /* bytes committed from the beginning of its heap */
-	_Atomic uint64_t word;          /* what collective calls compare */
+	_Atomic uint64_t word;          /* what ranks that make a call together compare */
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
 	_Atomic uint64_t passed;        /* barriers that go by messages, in its session, */
 	_Atomic uint64_t passed_before; /* and in the one before that */
@@ -141,7 +142,7 @@ struct job_rank {
 };
 
 /*
- * Bytes for the first outbox of a rank (coll/near.c), committed with its first team. Those of all
+ * Bytes for the first outbox of a rank, committed with its first team. Those of all
  * ranks lie side by side, so that a rank that looks at all of them needs few page tables.
  */
 enum { JOB_OUTBOX = 24 << 10 };

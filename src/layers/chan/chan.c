@@ -205,9 +205,8 @@ int tern_chan_close(tern_chan *c)
 {
 	INSIDE struct scope scope = chan_scope(&c, __func__);
 	struct chans *s = c->chans;
-	int forked = rules_forked(s->e);
-	if (forked)
-		return forked;
+	if (s->e->forked)
+		return rules_forked(s->e);
 	if (c->closed)
 		return error_set(-EINVAL, "tern_chan_close() was given a channel that is closed");
 	if (c->fixed)

@@ -266,9 +266,8 @@ struct tern_chan_place tern_chan_more_(tern_chan *c, struct tern_chan_line *line
 int(tern_chan_ready)(tern_in *i, size_t bytes)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
-	int forked = rules_forked(chan_home(i->chan)->own);
-	if (forked)
-		return forked;
+	if (i->chan->chans->e->forked)
+		return rules_forked(i->chan->chans->e);
 	struct tern_chan *c = i->chan;
 	struct cursor k = in_cursor(i);
 	size_t words = words_of(bytes), has = 0;
@@ -341,9 +340,8 @@ int(tern_chan_get)(tern_in *i, void *data, size_t len)
 int(tern_chan_get_some)(tern_in *i, void *data, size_t len, size_t *done)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
-	int forked = rules_forked(chan_home(i->chan)->own);
-	if (forked)
-		return forked;
+	if (i->chan->chans->e->forked)
+		return rules_forked(i->chan->chans->e);
 	char *to = data;
 	size_t most = *done + PIPE_WORDS * 8;
 	while (*done < len && *done < most) {
@@ -363,9 +361,8 @@ int(tern_chan_get_some)(tern_in *i, void *data, size_t len, size_t *done)
 int(tern_chan_next)(tern_in *i)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
-	int forked = rules_forked(chan_home(i->chan)->own);
-	if (forked)
-		return forked;
+	if (i->chan->chans->e->forked)
+		return rules_forked(i->chan->chans->e);
 	for (;;) {
 		struct cursor k = in_cursor(i);
 		uint64_t item = 0;

@@ -324,9 +324,8 @@ int(tern_chan_end)(tern_out *o)
 int(tern_chan_call)(tern_out *o, unsigned id)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
-	int forked = rules_forked(chan_home(o->chan)->own);
-	if (forked)
-		return forked;
+	if (o->chan->chans->e->forked)
+		return rules_forked(o->chan->chans->e);
 	struct chans *s = o->chan->chans;
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d",
@@ -355,9 +354,8 @@ static size_t leaf_room(const tern_out *o)
 int(tern_chan_room)(tern_out *o, size_t bytes)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
-	int forked = rules_forked(chan_home(o->chan)->own);
-	if (forked)
-		return forked;
+	if (o->chan->chans->e->forked)
+		return rules_forked(o->chan->chans->e);
 	struct tern_chan *c = o->chan;
 	size_t words = words_of(bytes);
 	o = out_real(o);

@@ -59,9 +59,8 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 int(tern_chan_run)(tern_in *i)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
-	int forked = rules_forked(chan_home(i->chan)->own);
-	if (forked)
-		return forked;
+	if (i->chan->chans->e->forked)
+		return rules_forked(i->chan->chans->e);
 	struct tern_chan *c = i->chan;
 	struct cursor k;
 	uint64_t id = 0;

@@ -90,9 +90,8 @@ static void segment_end(struct mem *m, struct segment *g)
 
 static int segment_own(struct mem *m, tern_segment s, const char *call, struct segment **out)
 {
-	int forked = rules_forked(m->e);
-	if (forked)
-		return forked;
+	if (m->e->forked)
+		return rules_forked(m->e);
 	*out = segment_find(m, s);
 	return *out ? 0
 		    : error_set(-EINVAL, "%s was given a segment that rank %u has not open", call,

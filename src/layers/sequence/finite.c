@@ -444,9 +444,8 @@ int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_se
 		     void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	if (id >= TERN_SEQUENCES_MAX)
 		return error_set(-ERANGE, "tern_sequence_on() was given kind %u; there are %d", id,
 				 TERN_SEQUENCES_MAX);

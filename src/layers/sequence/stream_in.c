@@ -217,9 +217,8 @@ void on_stream_plain(tern *t, const tern_msg *m)
 int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	int rc = stream_id_check(id, "tern_stream_on()");
 	if (rc)
 		return rc;

@@ -423,9 +423,8 @@ static bool thread_over(struct endpoint *e, void *arg)
 int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct wait w = { .call = "tern_thread_join",
 			  .way = "a thread at",
 			  .whom = thread->rank + 1,

@@ -175,9 +175,8 @@ static int spawn_begin(struct spawn *s)
 int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	if (t->own->forked)
+		return rules_forked(t->own);
 	struct spawn *s = spawn_of(t);
 	if (id >= TERN_THREAD_IDS_MAX)
 		return error_set(-ERANGE,
