@@ -50,8 +50,7 @@ struct operation {
 	void (*receive)(struct bench *b, unsigned n);
 	void (*finish)(struct bench *b, unsigned n);
 	bool each;
-	bool apart; /* not to be chosen as the best of its form: it leaves something to the program
-		     */
+	bool apart; /* never chosen as the best of its form: it leaves work to the program */
 	/* Instead of the three: the steps of a protocol, each announced with bench_step(). */
 	void (*steps)(struct bench *b);
 };

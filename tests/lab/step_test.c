@@ -174,8 +174,7 @@ static bool round_steps(unsigned n)
 /* To the second mark; by then everything is handled, once. */
 static void round_end(void)
 {
-	while (!at_mark()) /* a step at a time, since a mark that was stepped to has not been passed
-			    */
+	while (!at_mark()) /* a step at a time: a mark that was stepped to has not been passed */
 		step();
 	CHECK_IS(board->handled, MESSAGES);
 	CHECK_IS(board->deepest, 1);
