@@ -318,20 +318,36 @@ struct table {
 	size_t figures;
 };
 
-static void text_table(FILE *to, tern *t, const struct table *k)
+/* JSON with a name in front of which is `before`; a column of text if that is NULL. */
+static void print_figures(FILE *to, const char *before, const void *data, const struct figure *f,
+			  size_t n)
+{
+	for (; n--; f++)
+		if (before)
+			fprintf(to, ", \"%s%s\": %" PRIu64, before, f->name, *figure_in(data, f));
+		else
+			fprintf(to, " %14" PRIu64, *figure_in(data, f));
+}
+
+static void print_table(FILE *to, tern *t, const struct table *k, bool json)
 {
 	union row r;
 	char label[LABEL_ROOM];
-	fprintf(to, "tern:   %-28s", k->name);
-	for (size_t i = 0; i < k->figures; i++)
+	const char *comma = "";
+	fprintf(to, json ? ", \"%ss\": [" : "tern:   %-28s", k->name);
+	for (size_t i = 0; !json && i < k->figures; i++)
 		fprintf(to, " %14s", k->figure[i].name);
 	for (unsigned n = 0; n < k->rows; n++)
 		if (k->row(t, n, &r, label)) {
-			fprintf(to, "\ntern:   %-28s", label);
-			for (size_t i = 0; i < k->figures; i++)
-				fprintf(to, " %14" PRIu64, *figure_in(&r, &k->figure[i]));
+			if (json)
+				fprintf(to, "%s{\"id\": %u, \"name\": \"%s\"", comma, n, label);
+			else
+				fprintf(to, "\ntern:   %-28s", label);
+			print_figures(to, json ? "" : NULL, &r, k->figure, k->figures);
+			fputs(json ? "}" : "", to);
+			comma = ", ";
 		}
-	fputc('\n', to);
+	fputs(json ? "]" : "\n", to);
 }
 
 static void text_rank(FILE *to, tern *t, const tern_stats_data *d, const tern_stats_net_data *net)
@@ -353,34 +369,11 @@ static void text_rank(FILE *to, tern *t, const tern_stats_data *d, const tern_st
 		fputc('\n', to);
 }
 
-static void json_figures(FILE *to, const char *before, const void *data, const struct figure *f,
-			 size_t n)
-{
-	for (; n--; f++)
-		fprintf(to, ", \"%s%s\": %" PRIu64, before, f->name, *figure_in(data, f));
-}
-
-static void json_table(FILE *to, tern *t, const struct table *k)
-{
-	union row r;
-	char label[LABEL_ROOM];
-	const char *comma = "";
-	fprintf(to, ", \"%ss\": [", k->name);
-	for (unsigned n = 0; n < k->rows; n++)
-		if (k->row(t, n, &r, label)) {
-			fprintf(to, "%s{\"id\": %u, \"name\": \"%s\"", comma, n, label);
-			json_figures(to, "", &r, k->figure, k->figures);
-			fputc('}', to);
-			comma = ", ";
-		}
-	fputc(']', to);
-}
-
 static void json_rank(FILE *to, tern *t, const tern_stats_data *d, const tern_stats_net_data *net)
 {
 	fprintf(to, "{\"rank\": %u, \"size\": %u", tern_rank(t), tern_size(t));
-	json_figures(to, "", d, figures, COUNT(figures));
-	json_figures(to, "packets_", net, packets, COUNT(packets));
+	print_figures(to, "", d, figures, COUNT(figures));
+	print_figures(to, "packets_", net, packets, COUNT(packets));
 }
 
 /*
@@ -405,7 +398,7 @@ static void stats_print(tern *t, bool json)
 	tern_stats_net(t, &net);
 	(json ? json_rank : text_rank)(to, t, &d, &net);
 	for (size_t i = 0; i < COUNT(tables); i++)
-		(json ? json_table : text_table)(to, t, &tables[i]);
+		print_table(to, t, &tables[i], json);
 	if (json)
 		fputs("}\n", to);
 	if (fclose(to) == 0)

@@ -43,8 +43,9 @@ void job_exit(tern *t, int status)
 
 int tern_exit(tern *t, int status)
 {
-	if (given(t)->own->forked)
-		return rules_forked(given(t)->own);
+	int forked = rules_forked(given(t)->own);
+	if (forked)
+		return forked;
 	if (status < 0 || status > STATUS_MOST)
 		return error_set(-EINVAL,
 				 "tern_exit() was called with status %d; a process ends with 0 to "
@@ -57,8 +58,9 @@ int tern_exit(tern *t, int status)
 
 int tern_abort(tern *t, const char *sentence)
 {
-	if (given(t)->own->forked)
-		return rules_forked(given(t)->own);
+	int forked = rules_forked(given(t)->own);
+	if (forked)
+		return forked;
 	error_warn("rank %u ends the job: %s", t->rank,
 		   sentence ? sentence : "it does not say why");
 	job_exit(t, ABORTED);

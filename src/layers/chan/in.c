@@ -266,9 +266,9 @@ struct tern_chan_place tern_chan_more_(tern_chan *c, struct tern_chan_line *line
 int(tern_chan_ready)(tern_in *i, size_t bytes)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
-	if (i->chan->chans->e->forked)
-		return rules_forked(i->chan->chans->e);
 	struct tern_chan *c = i->chan;
+	if (c->chans->e->forked)
+		return rules_forked(c->chans->e);
 	struct cursor k = in_cursor(i);
 	size_t words = words_of(bytes), has = 0;
 	uint64_t item = 0;

@@ -324,9 +324,9 @@ int(tern_chan_end)(tern_out *o)
 int(tern_chan_call)(tern_out *o, unsigned id)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
-	if (o->chan->chans->e->forked)
-		return rules_forked(o->chan->chans->e);
 	struct chans *s = o->chan->chans;
+	if (s->e->forked)
+		return rules_forked(s->e);
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d",
 				 id, TERN_PROCS_MAX - 1);
@@ -354,9 +354,9 @@ static size_t leaf_room(const tern_out *o)
 int(tern_chan_room)(tern_out *o, size_t bytes)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
-	if (o->chan->chans->e->forked)
-		return rules_forked(o->chan->chans->e);
 	struct tern_chan *c = o->chan;
+	if (c->chans->e->forked)
+		return rules_forked(c->chans->e);
 	size_t words = words_of(bytes);
 	o = out_real(o);
 	if (words > PIPE_WORDS)

@@ -59,9 +59,9 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 int(tern_chan_run)(tern_in *i)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
-	if (i->chan->chans->e->forked)
-		return rules_forked(i->chan->chans->e);
 	struct tern_chan *c = i->chan;
+	if (c->chans->e->forked)
+		return rules_forked(c->chans->e);
 	struct cursor k;
 	uint64_t id = 0;
 	int rc = proc_waits(i, &k, &id);
