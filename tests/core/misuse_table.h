@@ -207,15 +207,11 @@ ROW(tern_team_allgather_start, CODE | HANDLE,
     tern_team_allgather_start(g.team, &word, words, 8, &op))
 ROW(tern_team_allgatherv_start, CODE | HANDLE,
     tern_team_allgatherv_start(g.team, &part, &part, &op))
-ROW(tern_team_allreduce, CODE,
-    tern_team_allreduce(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
 ROW(tern_team_allreduce_start, CODE | HANDLE,
     tern_team_allreduce_start(g.team, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM, &op))
 ROW(tern_team_alltoall_start, CODE | HANDLE, tern_team_alltoall_start(g.team, &word, words, 8, &op))
 ROW(tern_team_alltoallv_start, CODE | HANDLE, tern_team_alltoallv_start(g.team, &part, &part, &op))
-ROW(tern_team_barrier, CODE, tern_team_barrier(g.team))
 ROW(tern_team_barrier_start, CODE | HANDLE, tern_team_barrier_start(g.team, &op))
-ROW(tern_team_broadcast, CODE, tern_team_broadcast(g.team, 0, bytes, 8))
 ROW(tern_team_broadcast_start, CODE | HANDLE, tern_team_broadcast_start(g.team, 0, bytes, 8, &op))
 ROW(tern_team_exchange_start, CODE | HANDLE, tern_team_exchange_start(g.team, &neighbor, 1, &op))
 ROW(tern_team_exscan_start, CODE | HANDLE,
@@ -229,8 +225,6 @@ ROW(tern_team_id, VALUE, (int64_t)tern_team_id(g.team, 0))
 ROW(tern_team_member, VALUE, tern_team_member(g.team, 0))
 ROW(tern_team_quiet, CODE, tern_team_quiet(g.team))
 ROW(tern_team_rank, VALUE, tern_team_rank(g.team))
-ROW(tern_team_reduce, CODE,
-    tern_team_reduce(g.team, 0, &word, words, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))
 ROW(tern_team_reduce_scatter_start, CODE | HANDLE,
     tern_team_reduce_scatter_start(g.team, &word, words, counts, TERN_TYPE_UINT64, TERN_REDUCE_SUM,
 				   &op))
