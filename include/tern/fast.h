@@ -98,7 +98,7 @@ struct tern_inlet {
 	uint32_t peer;
 	char *seen;       /* where the cursor stood at the last look for silent peers */
 	uint64_t handled; /* messages */
-	uint64_t due; /* what `handled` is when all that lay here at a barrier has been */
+	uint64_t due;     /* what `handled` is when all that lay here at a barrier has been */
 	/* Where the ring goes on when it grows; NULL if it does not. */
 	char *larger;
 	TERN_ATOMIC_(uint64_t) * larger_freed;

@@ -60,7 +60,7 @@ struct endpoint {
 	struct reply_claim reply;
 	struct long_reply *longs; /* see core/long.c */
 	uint64_t long_pieces;     /* sent so far */
-	bool turn; /* of work that was handed over, in which nothing waits */
+	bool turn;                /* of work that was handed over, in which nothing waits */
 	struct barrier_call barrier;
 	uint32_t inner;   /* turns of layers under way */
 	bool threaded;    /* messages may start light threads here */
