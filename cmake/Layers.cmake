@@ -10,6 +10,8 @@
 # outside of the tree, which has a line in a layers.cmake of its own, is named by its path.
 set(TERN_LAYERS "all" CACHE STRING "Layers to build, with those that they use: all, none, or names and folders")
 
+file(STRINGS include/tern/fast.h layer_lanes REGEX "TERN_LANE_LAYERS = [0-9]+")
+string(REGEX REPLACE ".*TERN_LANE_LAYERS = ([0-9]+).*" "\\1" layer_lanes "${layer_lanes}")
 set(layer_names "")
 set(layer_next 4) # numbers before this are the core's: enum core_handler
 set(layer_lane 0)
@@ -20,7 +22,7 @@ function(tern_layer name)
 	endif()
 	math(EXPR next "${layer_next} + ${layer_HANDLERS}")
 	math(EXPR lane "${layer_lane} + 0${layer_LANE}")
-	if(next GREATER 256 OR lane GREATER 16) # TERN_HANDLER_SLOTS, TERN_LANE_LAYERS
+	if(next GREATER 256 OR lane GREATER layer_lanes) # TERN_HANDLER_SLOTS
 		message(FATAL_ERROR "The layer ${name} needs more handlers or more of a lane than there are left.")
 	endif()
 	set(layer_${name}_handlers ${layer_HANDLERS} PARENT_SCOPE)
@@ -73,8 +75,10 @@ foreach(layer ${TERN_LAYERS})
 	endforeach()
 endforeach()
 
-# Leaves in the list `files` the sources of the chosen layers, and adds the table of them.
+# Leaves in the list `files` the sources of the chosen layers, and adds the table of them. Sets
+# layer_files: what the stamp of the build has of layers besides.
 macro(tern_layer_sources files)
+	set(layer_files ${PROJECT_BINARY_DIR}/generated/layers.h ${PROJECT_BINARY_DIR}/generated/layers.c)
 	set(layer_enum "")
 	set(layer_extern "")
 	set(layer_functions "")
@@ -91,7 +95,9 @@ macro(tern_layer_sources files)
 			set(place &${name}_layer)
 			if(NOT layer_${name}_folder MATCHES "^${PROJECT_SOURCE_DIR}/src/layers/")
 				file(GLOB outside CONFIGURE_DEPENDS ${layer_${name}_folder}/*.c)
+				file(GLOB headers CONFIGURE_DEPENDS ${layer_${name}_folder}/*.h)
 				list(APPEND ${files} ${outside})
+				list(APPEND layer_files ${outside} ${headers})
 			endif()
 		else()
 			list(FILTER ${files} EXCLUDE REGEX "^src/layers/${name}/")
