@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # scripts/size.sh [--tsv] [FOLDER...]: how much code a folder has, without tests: files, lines that
 # are neither blank nor comment, and preprocessor tokens. Without a FOLDER: the public headers,
-# every folder of src, the laboratory; the core, which is the library without layers, checks and the
-# simulated machine; the library, which is all of src but tools. --tsv: with tabs, for programs.
+# every folder of src, the laboratory; the core, which is src without tools, layers, checks and the
+# simulated machine; the library, which is src without tools, and the public headers. --tsv: with
+# tabs, for programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,10 +24,10 @@ token+='|[-+*/%&|^<>=!]=|<<|>>|->|\+\+|--|&&|\|\||##|[^[:space:]]'
 # shellcheck disable=SC2059
 row() { printf "$format" "$@"; }
 sums() { # of the rows on stdin
-	awk '/^src\/[a-z]+ / && !/^src\/tools / {
+	awk '/^(include|src\/[a-z]+) / && !/^src\/tools / {
 			for (i = 2; i <= 4; i++) {
 				library[i] += $i
-				core[i] += /^src\/(layers|check) / ? 0 : $i
+				core[i] += /^(include|src\/(layers|check)) / ? 0 : $i
 			}
 		}
 		/^src\/net\/sim / { for (i = 2; i <= 4; i++) core[i] -= $i }
