@@ -322,6 +322,41 @@ TEST(lengths_of_each_member_by_messages)
 	unsetenv("TERN_NET");
 }
 
+/* -- Lengths that differ -------------------------------------------------------------------------
+ */
+
+/*
+ * The root and the last member are told which lengths, though blocks for the data run out behind
+ * that, and the call is tried again.
+ */
+static void rank_unlike(void)
+{
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all;
+	tern_part in[RANKS], out = { .base = got, .run = 100000 };
+	REQUIRE(tern_team_all(t, &all) == 0);
+	me = tern_rank(t);
+	n = tern_size(t);
+	for (uint32_t i = 0; i < n; i++)
+		in[i] = (tern_part){ .base = mine, .run = i == n - 1 ? 90000 : 100000 };
+	for (int again = 0; again < 20; again++) {
+		int rc = tern_team_scatterv(all, 0, in, &out);
+		CHECK_IS(rc, me == 0 || me == n - 1 ? -EMSGSIZE : 0);
+		CHECK(!rc || strstr(tern_strerror(rc), "tern_team_scatterv(): rank "));
+	}
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(the_sentence_about_lengths_that_differ_is_kept)
+{
+	ranks_run(4, rank_unlike);
+	setenv("TERN_GRANT", "1", 1); /* by messages, and with few blocks */
+	ranks_run(4, rank_unlike);
+	unsetenv("TERN_GRANT");
+}
+
 /* -- Grids ------------------------------------------------------------------------------------- */
 
 static void fit_is(uint32_t members, unsigned dims, uint32_t a, uint32_t b, uint32_t c)

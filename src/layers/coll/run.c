@@ -46,7 +46,7 @@ int run_begin(tern_team *team, const char *name, struct run **out)
 	if (!r)
 		return error_set(-ENOMEM, "%s: no memory", name);
 	c->spare = NULL;
-	memset(r, 0, offsetof(struct run, room));
+	memset(r, 0, offsetof(struct run, why));
 	r->team = team;
 	r->ahead = team->ahead;
 	r->name = name;
@@ -165,6 +165,14 @@ static unsigned run_turn(struct run *r)
 	return r->at - before;
 }
 
+/* The code that its caller gets, with the sentence. */
+static int run_code(const struct run *r)
+{
+	if (!r->error && r->result)
+		error_restore(&r->why);
+	return r->error ? r->error : r->result;
+}
+
 /* Takes the first run of the team out, and tells whoever waits for it. */
 static void run_end(struct run *r)
 {
@@ -182,7 +190,7 @@ static void run_end(struct run *r)
 	coll_work(c);
 	r->next = c->spent;
 	c->spent = r;
-	op_end(c->e, r->op, r->error ? r->error : r->result);
+	op_end(c->e, r->op, run_code(r));
 }
 
 void run_fail(struct run *r, uint32_t rank, int code)
@@ -433,7 +441,7 @@ static int run_start(struct run *r, tern_op *op)
 		return 0;
 	}
 	run_wait(r);
-	rc = r->error ? r->error : r->result;
+	rc = run_code(r);
 	run_free(c, r);
 	return rc;
 }

@@ -3,6 +3,7 @@
 #ifndef TERN_COLL_RUN_H
 #define TERN_COLL_RUN_H
 
+#include "base/error.h"
 #include "coll/combine.h"
 #include "coll/near.h"
 #include "coll/team.h"
@@ -49,6 +50,7 @@ struct run {
 	struct combine combine;
 	struct varied varied;
 	/* From here on, what a new run finds need not be 0. */
+	struct error_kept why; /* of the result, while others are written over it */
 	unsigned room;
 	struct step *step;
 	struct near_step near[RUN_NEARS];

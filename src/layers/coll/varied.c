@@ -70,6 +70,8 @@ static void lengths_agree(struct run *r)
 		steps_shorten(r, r->team->all.rank[i], in, out);
 		v->mine[i] = (struct lengths){ in, out };
 	}
+	if (r->result) /* sending what is left may find no room, which has another sentence */
+		error_keep(&r->why);
 }
 
 /* Parts from one member follow each other, in the order of the list. */
