@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include <tern/coll.h>
+#include <tern/mem.h>
 
 #include "lib/coll_calls.h"
 #include "lib/ranks.h"
@@ -71,6 +72,79 @@ static void try_arguments(void)
 	     "(double, SUM | EXACT) to member 0", "(double, MAX) to member 0");
 }
 
+/* -- Lengths that differ from member to member ------------------------------------------------- */
+
+/* At every member, and the data is untouched. */
+static void told_lengths(int rc, const char *words)
+{
+	CHECK_IS(rc, -EINVAL);
+	if (!CHECK(strncmp(tern_strerror(rc), words, strlen(words)) == 0))
+		printf("    '%s'\n    should begin '%s'\n", tern_strerror(rc), words);
+	for (size_t i = 0; i < 64; i++)
+		CHECK_IS(call_out[i], 0xee);
+	CHECK_IS(tern_team_barrier(all), 0);
+}
+
+static void try_lengths(void)
+{
+	tern_part in[MEMBERS], out[MEMBERS], *from_last = &out[MEMBERS - 1];
+	for (uint32_t i = 0; i < MEMBERS; i++) {
+		in[i] = (tern_part){ .base = call_in, .run = 8 };
+		out[i] = (tern_part){ .base = call_out + 16 * i, .run = 8 };
+	}
+	memset(call_out, 0xee, sizeof call_out);
+	from_last->run = odd() ? 16 : 8;
+	told_lengths(tern_team_alltoallv(all, in, out),
+		     "rank 3 calls tern_team_alltoallv with 8 bytes for rank 2, "
+		     "rank 2 tern_team_alltoallv with 16 bytes from rank 3: ");
+	told_lengths(tern_team_allgatherv(all, in, out),
+		     "rank 3 calls tern_team_allgatherv with 8 bytes for rank 2, "
+		     "rank 2 tern_team_allgatherv with 16 bytes from rank 3: ");
+	told_lengths(tern_team_gatherv(all, ODD, in, out),
+		     "rank 3 calls tern_team_gatherv with 8 bytes for rank 2, "
+		     "rank 2 tern_team_gatherv with 16 bytes from rank 3: ");
+	told_lengths(tern_team_scatterv(all, MEMBERS - 1, in, from_last),
+		     "rank 3 calls tern_team_scatterv with 8 bytes for rank 2, "
+		     "rank 2 tern_team_scatterv with 16 bytes from rank 3: ");
+}
+
+/* A member names another one, which does not name it. */
+static void try_one_sided(void)
+{
+	const tern_part in = { .base = call_in, .run = 8 }, out = { .base = call_out, .run = 8 };
+	tern_neighbor to = { .to = ODD, .from = TERN_RANK_NONE, .in = in, .out = out };
+	tern_neighbor from = { .to = TERN_RANK_NONE, .from = ODD, .in = in, .out = out };
+	tern_neighbor nothing = { .to = ODD, .from = ODD };
+	size_t n = tern_rank(t) == 0;
+	told_lengths(tern_team_exchange(all, &to, n),
+		     "rank 0 calls tern_team_exchange with 8 bytes for rank 2, "
+		     "rank 2 tern_team_exchange with no part from rank 0: ");
+	told_lengths(tern_team_exchange(all, &from, n),
+		     "rank 2 calls tern_team_exchange with no part for rank 0, "
+		     "rank 0 tern_team_exchange with 8 bytes from rank 2: ");
+	told_lengths(tern_team_exchange(all, &nothing, n),
+		     "rank 0 calls tern_team_exchange with 0 bytes for rank 2, "
+		     "rank 2 tern_team_exchange with no part from rank 0: ");
+}
+
+/* -- Memory of all ----------------------------------------------------------------------------- */
+
+static void try_memory(void)
+{
+	void *p = NULL, *q = NULL;
+	int rc = tern_alloc_all(t, odd() ? 64 : 128, &p);
+	CHECK_IS(rc, -EINVAL);
+	CHECK(strstr(tern_strerror(rc), "for 64 bytes at rank 2"));
+	CHECK(strstr(tern_strerror(rc), "for 128 bytes at rank "));
+	CHECK_IS(tern_alloc_all(t, 64, &p), 0);
+	CHECK_IS(tern_alloc_all(t, 64, &q), 0);
+	rc = tern_free_all(t, odd() ? p : q);
+	CHECK_IS(rc, -EINVAL);
+	CHECK(strstr(tern_strerror(rc), odd() ? " and here" : "not at rank 2 and here"));
+	CHECK_IS(tern_free_all(t, p), 0);
+	CHECK_IS(tern_free_all(t, q), 0);
+}
+
 /* -- Teams ------------------------------------------------------------------------------------- */
 
 static void try_teams(void)
@@ -80,7 +154,9 @@ static void try_teams(void)
 	told(odd() ? tern_team_split(all, 0, 0, &team) : tern_team_machine(all, &team),
 	     "tern_team_machine", "tern_team_split");
 	CHECK_IS(tern_team_list(all, odd() ? there : here, 2, &team), -EINVAL);
-	CHECK(strstr(tern_strerror(-EINVAL), "rank 2 gave tern_team_list() a list of 2 ranks"));
+	CHECK(strstr(tern_strerror(-EINVAL),
+		     "rank 2 calls tern_team_list with 2 ranks, and rank 0, "
+		     "which is one of them, with another list"));
 	told(odd() ? tern_team_quiet(all) : tern_team_barrier(all), "tern_team_barrier",
 	     "tern_team_quiet");
 	CHECK(team == NULL);
@@ -114,6 +190,9 @@ static void rank_main(void)
 	split = true;
 	try_calls();
 	try_arguments();
+	try_lengths();
+	try_one_sided();
+	try_memory();
 	try_teams();
 	try_order();
 	CHECK_IS(tern_team_free(all), 0);

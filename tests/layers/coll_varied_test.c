@@ -279,6 +279,8 @@ static void try_lists(tern_team *team)
 
 static void rank_main(void)
 {
+	setenv("TERN_CHECK", "0",
+	       1); /* which fails calls with lengths that differ at all members */
 	atomic_store(&check_failures, 0);
 	tern *t = ranks_open();
 	tern_team *all;
@@ -331,6 +333,7 @@ TEST(lengths_of_each_member_by_messages)
  */
 static void rank_unlike(void)
 {
+	setenv("TERN_CHECK", "0", 1);
 	atomic_store(&check_failures, 0);
 	tern *t = ranks_open();
 	tern_team *all;

@@ -14,6 +14,9 @@
 
 enum { WORDS = 128 };
 
+#define SAME_CALLS \
+	"all members of a team make the same calls in the same order, with arguments that agree"
+
 /* The call without "()", and without "_start": a handle makes no difference to the others. */
 static int name_length(const char *name)
 {
@@ -30,9 +33,7 @@ static void words_compare(struct run *r)
 		const char *other = first + i * WORDS;
 		if (strncmp(first, other, WORDS) == 0)
 			continue;
-		r->error = error_set(-EINVAL,
-				     "rank %u calls %.*s, rank %u %.*s: all members of a team make "
-				     "the same calls in the same order, with arguments that agree",
+		r->error = error_set(-EINVAL, "rank %u calls %.*s, rank %u %.*s: " SAME_CALLS,
 				     rank[0], WORDS - 1, first, rank[i], WORDS - 1, other);
 		return;
 	}
@@ -56,4 +57,77 @@ void run_agree(struct run *r, const char *format, ...)
 	steps_allgather(r, mine, all, WORDS);
 	step_call(r, words_compare, NULL, all, 0);
 	team->ahead = 0; /* all have met, also where the calls before did not match */
+}
+
+/* -- Lengths that differ from member to member ------------------------------------------------- */
+
+#define NO_PART UINT64_MAX
+
+/* Between two ranks; what all members are told of it. */
+struct difference {
+	uint32_t found, from, to;
+	uint64_t sends, expects; /* bytes, or NO_PART */
+};
+
+static uint64_t bytes_of(uint64_t length)
+{
+	return length == NO_PART ? 0 : length;
+}
+
+/* The first one between this member and another. A part without bytes must be expected, too. */
+static void difference_find(struct run *r)
+{
+	const struct varied *v = &r->varied;
+	const uint32_t *rank = r->team->all.rank, me = rank[r->team->all.me];
+	struct difference *d = (struct difference *)(void *)r->step[r->at].to;
+	*d = (struct difference){ .found = 0 };
+	for (uint32_t i = 0; i < r->team->all.n && !d->found; i++) {
+		struct lengths mine = v->mine[i], said = v->said[i];
+		bool one_sided = (mine.sends == NO_PART) != (said.sends == NO_PART);
+		if (bytes_of(said.sends) != bytes_of(mine.expects))
+			*d = (struct difference){ 1, rank[i], me, said.sends, mine.expects };
+		else if (bytes_of(mine.sends) != bytes_of(said.expects) || one_sided)
+			*d = (struct difference){ 1, me, rank[i], mine.sends, said.expects };
+	}
+}
+
+static const char *length_words(uint64_t length, char words[32])
+{
+	snprintf(words, 32, "%llu bytes", (unsigned long long)length);
+	return length == NO_PART ? "no part" : words;
+}
+
+/* The first one that a member has found fails the call at all. */
+static void differences_read(struct run *r)
+{
+	const struct difference *d = (const void *)r->step[r->at].from;
+	char out[32], in[32];
+	uint32_t i = 0;
+	while (i < r->team->all.n && !d[i].found)
+		i++;
+	if (i == r->team->all.n)
+		return;
+	int length = name_length(r->name);
+	r->error = error_set(-EINVAL,
+			     "rank %u calls %.*s with %s for rank %u, rank %u %.*s with %s from "
+			     "rank %u: " SAME_CALLS,
+			     d[i].from, length, r->name, length_words(d[i].sends, out), d[i].to,
+			     d[i].to, length, r->name, length_words(d[i].expects, in), d[i].from);
+}
+
+void run_agree_lengths(struct run *r)
+{
+	struct varied *v = &r->varied;
+	uint32_t n = r->team->all.n;
+	struct difference *mine = (void *)run_scratch(r, (n + 1) * sizeof *mine);
+	if (!mine)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		if (!v->named[i])
+			v->mine[i] = (struct lengths){ NO_PART, NO_PART };
+	steps_alltoall(r, v->mine, v->said, sizeof *v->mine);
+	step_wait(r);
+	step_call(r, difference_find, mine, NULL, 0);
+	steps_allgather(r, mine, mine + 1, sizeof *mine);
+	step_call(r, differences_read, NULL, mine + 1, 0);
 }

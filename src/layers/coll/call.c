@@ -160,6 +160,11 @@ void steps_allgather(struct run *r, const void *in, void *out, size_t len)
 	moving_steps(r, ALLGATHER, 0, in, out, len);
 }
 
+void steps_alltoall(struct run *r, const void *in, void *out, size_t len)
+{
+	moving_steps(r, ALLTOALL, 0, in, out, len);
+}
+
 static void moving_agree(struct run *r, enum moving what, uint32_t root, size_t len)
 {
 	if (what == ALLGATHER || what == ALLTOALL)

@@ -32,7 +32,7 @@ struct step {
 	void (*call)(struct run *r);
 };
 
-enum { RUN_STEPS = 8, RUN_NEARS = 4 };
+enum { RUN_STEPS = 8, RUN_NEARS = 6 };
 
 struct run {
 	struct run *next; /* of its team; then of those that are to be freed */
@@ -148,10 +148,14 @@ int call_barrier(tern_team *team, tern_op *op, const char *name);
 int call_max(tern_team *team, const uint64_t *in, uint64_t *out, const char *name);
 /* `len` bytes of each member, at every member. */
 void steps_allgather(struct run *r, const void *in, void *out, size_t len);
+/* A block of each member for each. */
+void steps_alltoall(struct run *r, const void *in, void *out, size_t len);
 
 /* -- agree.c -- */
 /* In a checked team: the run fails unless all members make its call, with the same words behind. */
 __attribute__((format(printf, 2, 3))) void run_agree(struct run *r, const char *format, ...);
+/* Behind that: it fails unless each sends what the other expects. `varied` has the lengths. */
+void run_agree_lengths(struct run *r);
 
 /* -- board.c: what each rank of one machine offers, `len` bytes of it, to all -- */
 bool board_turn(struct run *r, struct step *s);

@@ -286,12 +286,16 @@ static void team_unlink(tern_team *team)
 	*at = team->next;
 }
 
-/* The list of tern_team_list(), as a number and a hash of its ranks; 0: there is none. */
+/*
+ * The list of tern_team_list(), as a number and a hash of its ranks, 0: there is none; and the
+ * member behind this one in it, the first one behind the last.
+ */
 struct list {
-	uint64_t n, hash;
+	uint64_t hash;
+	uint32_t n, next;
 };
 
-#define NO_LIST ((struct list){ 0, 0 })
+#define NO_LIST ((struct list){ .n = 0 })
 
 /* What a member says when a team is made. */
 struct offer {
@@ -363,24 +367,21 @@ static void offers_exchange(struct run *r, const struct offer *mine, struct offe
 }
 
 /*
- * Whether each list has been given by as many members as it has, each of which is in it. All
- * members see the same offers, so they come to the same.
+ * Whether each list has been given by all that are in it: then the member behind each has given the
+ * same one, all around. All members see the same offers, so they come to the same.
  */
 static int offers_check(tern_team *parent, uint64_t call, const struct offer *offers)
 {
-	uint32_t n = parent->all.n;
+	const uint32_t *rank = parent->all.rank;
 	if (team_fails(parent, call)) /* somebody has no team */
 		return team_failure(parent);
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t given = 0;
-		const struct list *list = &offers[i].list;
-		for (uint32_t j = 0; j < n && list->n; j++)
-			given += offers[j].list.n == list->n && offers[j].list.hash == list->hash;
-		if (given != list->n)
+	for (uint32_t i = 0; i < parent->all.n; i++) {
+		const struct list *list = &offers[i].list, *other = &offers[list->next].list;
+		if (list->n && (other->n != list->n || other->hash != list->hash))
 			return error_set(-EINVAL,
-					 "rank %u gave tern_team_list() a list of %u ranks, and %u "
-					 "of these have given the same one",
-					 parent->all.rank[i], (unsigned)list->n, given);
+					 "rank %u calls tern_team_list with %u ranks, and rank %u, "
+					 "which is one of them, with another list",
+					 rank[i], list->n, rank[list->next]);
 	}
 	return 0;
 }
@@ -476,7 +477,7 @@ int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team
 	int key = -1, rc = rules_forked(team->coll->e);
 	if (rc)
 		return rc;
-	struct list list = { n, 0 };
+	struct list list = { .n = n };
 	if (!ranks && n)
 		return error_set(-EINVAL, "tern_team_list() was given no list of %u ranks", n);
 	for (uint32_t i = 0; i < n; i++) {
@@ -489,6 +490,8 @@ int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team
 					 twice < i ? "in the list twice" : "not in the team");
 		if (ranks[i] == team->coll->e->t->rank)
 			key = (int)i;
+		if (ranks[i ? i - 1 : n - 1] == team->coll->e->t->rank)
+			list.next = team_member(team, ranks[i]);
 		list.hash = (list.hash ^ ranks[i]) * UINT64_C(0x100000001b3) + i;
 	}
 	if (key < 0)

@@ -3,7 +3,8 @@
  * Calls whose lengths differ from member to member: gathering, scattering, all-to-all, the exchange
  * with neighbours, and the transposition of a matrix. All are lists of parts, each of which goes to
  * a member or comes from one. Members that name each other first tell each other the lengths. Where
- * two do not agree, the shorter one goes, and the call returns an error at both.
+ * two do not agree, the shorter one goes, and the call returns an error at both; in a checked team
+ * nothing goes, and it fails at all: see agree.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -294,7 +295,7 @@ static int varied_go(tern_team *team, const struct varied_call *x, tern_op *op, 
 	if (team->is_near) {
 		near_steps(r);
 	} else {
-		far_lengths(r);
+		(team->checked ? run_agree_lengths : far_lengths)(r);
 		far_data(r);
 	}
 	step_call(r, parts_unpack, NULL, NULL, 0);

@@ -291,7 +291,12 @@ void name_register(struct endpoint *e);
 /* Where the runs of a named block begin in this rank's memory; NULL if it has not all of them. */
 char *name_reach(const struct mem *m, const tern_block *c);
 /* -- agree.c: what collective calls compare -- */
-int all_agree(struct mem *m, uint64_t mine, bool *same);
+struct odd {
+	bool is; /* a rank has said another word than this one */
+	uint32_t rank;
+	uint64_t word;
+};
+int all_agree(struct mem *m, uint64_t mine, struct odd *odd);
 void agree_register(struct endpoint *e);
 void segment_register(struct endpoint *e);
 void copy_register(struct endpoint *e);

@@ -17,9 +17,9 @@ enum { AGREE_ROUNDS = 2 };
 struct agreement {
 	uint64_t round;
 	struct {
-		uint32_t heard;
-		bool differ; /* not all that were heard are the first */
+		uint32_t heard, from;
 		uint64_t first;
+		struct odd odd; /* of those that were heard, not the first */
 	} of[AGREE_ROUNDS];
 };
 
@@ -30,18 +30,34 @@ static struct agreement *agreement_of(struct mem *m)
 	return m->agreement;
 }
 
-static void agree_note(struct agreement *a, unsigned round, uint64_t word)
+static void agree_note(struct agreement *a, uint64_t round, uint32_t src, uint64_t word)
 {
-	a->of[round].differ |= a->of[round].heard && a->of[round].first != word;
-	a->of[round].first = word;
-	a->of[round].heard++;
+	unsigned k = round % AGREE_ROUNDS;
+	if (!a->of[k].heard++) {
+		a->of[k].from = src;
+		a->of[k].first = word;
+	} else if (a->of[k].first != word) {
+		a->of[k].odd = (struct odd){ true, src, word };
+	}
+}
+
+/* Another word than `mine`, if one was heard; the next round but one begins anew. */
+static struct odd agree_end(struct agreement *a, uint64_t mine)
+{
+	unsigned k = a->round++ % AGREE_ROUNDS;
+	struct odd odd = a->of[k].odd;
+	if (a->of[k].first != mine)
+		odd = (struct odd){ true, a->of[k].from, a->of[k].first };
+	a->of[k].heard = 0;
+	a->of[k].odd.is = false;
+	return odd;
 }
 
 static void on_agree(tern *t, const tern_msg *msg)
 {
 	struct agreement *a = agreement_of(mem_of(t));
 	if (a)
-		agree_note(a, tern_msg_word(msg, 0) % AGREE_ROUNDS, tern_msg_word(msg, 1));
+		agree_note(a, tern_msg_word(msg, 0), tern_msg_src(msg), tern_msg_word(msg, 1));
 }
 
 static bool agree_heard(struct endpoint *e, void *arg)
@@ -54,14 +70,14 @@ static int agree_tell(struct mem *m, struct agreement *a, uint64_t mine)
 {
 	uint64_t words[] = { a->round, mine };
 	int rc = 0;
-	agree_note(a, a->round % AGREE_ROUNDS, mine);
+	agree_note(a, a->round, m->rank, mine);
 	for (uint32_t r = 0; r < m->size && !rc; r++)
 		if (r != m->rank)
 			rc = layer_request(m->e, r, MEM_AGREE, NULL, 0, 2, words);
 	return rc;
 }
 
-static int agree_by_messages(struct mem *m, uint64_t mine, bool *same)
+static int agree_by_messages(struct mem *m, uint64_t mine, struct odd *odd)
 {
 	struct agreement *a = agreement_of(m);
 	if (!a)
@@ -70,38 +86,36 @@ static int agree_by_messages(struct mem *m, uint64_t mine, bool *same)
 	int rc = agree_tell(m, a, mine);
 	if (!rc)
 		rc = wait_until(m->e, agree_heard, a, &w);
-	if (rc)
-		return rc;
-	*same = !a->of[a->round % AGREE_ROUNDS].differ;
-	a->of[a->round % AGREE_ROUNDS].heard = 0;
-	a->of[a->round % AGREE_ROUNDS].differ = false;
-	a->round++;
-	return 0;
+	if (!rc)
+		*odd = agree_end(a, mine);
+	return rc;
 }
 
 /*
  * The last barrier keeps the words until all have read them. The barriers order them; the default
  * order of the words themselves costs one store in a collective call.
  */
-static int agree_in_memory(struct mem *m, uint64_t mine, bool *same)
+static int agree_in_memory(struct mem *m, uint64_t mine, struct odd *odd)
 {
 	tern *t = m->e->t;
 	atomic_store(&m->job->rank[m->rank].word, mine);
 	int rc = tern_barrier(t);
 	if (rc)
 		return rc;
-	*same = true;
-	for (uint32_t r = 0; r < m->size; r++)
-		*same &= atomic_load(&m->job->rank[r].word) == mine;
+	*odd = (struct odd){ .is = false };
+	for (uint32_t r = 0; r < m->size && !odd->is; r++) {
+		uint64_t word = atomic_load(&m->job->rank[r].word);
+		*odd = (struct odd){ word != mine, r, word };
+	}
 	return tern_barrier(t);
 }
 
-int all_agree(struct mem *m, uint64_t mine, bool *same)
+int all_agree(struct mem *m, uint64_t mine, struct odd *odd)
 {
 	for (uint32_t r = 0; r < m->size; r++)
 		if (!layer_maps(m->e, r))
-			return agree_by_messages(m, mine, same);
-	return agree_in_memory(m, mine, same);
+			return agree_by_messages(m, mine, odd);
+	return agree_in_memory(m, mine, odd);
 }
 
 void agree_register(struct endpoint *e)

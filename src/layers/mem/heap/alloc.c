@@ -104,23 +104,23 @@ int tern_free(tern *t, void *p)
 
 static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 {
-	bool same_size, all_got = false;
+	struct odd odd;
 	struct error_kept why;
-	int rc = all_agree(m, bytes, &same_size);
-	if (!rc && !same_size)
+	int rc = all_agree(m, bytes, &odd);
+	if (!rc && odd.is)
 		rc = error_set(-EINVAL,
 			       "tern_alloc_all() was called for %zu bytes at rank %u, "
-			       "and for another size elsewhere",
-			       bytes, m->rank);
+			       "and for %llu bytes at rank %u",
+			       bytes, m->rank, (unsigned long long)odd.word, odd.rank);
 	if (rc)
 		return rc;
 	quiesce_begin(m->e);
 	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, HEAP_ALIGN, bytes, at);
 	error_keep(&why); /* the wait for the others may write over it */
-	rc = all_agree(m, got ? UINT64_MAX : *at, &all_got);
-	if (!rc && !got && !all_got)
-		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at another rank",
-			       bytes);
+	rc = all_agree(m, got ? UINT64_MAX : *at, &odd);
+	if (!rc && !got && odd.is)
+		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at rank %u", bytes,
+			       odd.rank);
 	bool here = !rc && got;
 	rc = quiesce_end(m->e, rc ? rc : got);
 	if (here)
@@ -150,16 +150,18 @@ int tern_free_all(tern *t, void *p)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
-	bool same = false;
+	struct odd odd;
 	int rc = rules_rank_waits(t->own, "tern_free_all()");
 	if (!rc)
 		rc = barrier_busy(t->own, "tern_free_all()");
 	if (!rc && !heap_size(&m->common, heap_offset(m, p)))
 		p = NULL;
 	if (!rc)
-		rc = all_agree(m, p ? heap_offset(m, p) : UINT64_MAX, &same);
-	if (!rc && (!same || !p))
-		rc = error_set(-EINVAL, "tern_free_all() was not given the same "
-					"memory of tern_alloc_all() at every rank");
+		rc = all_agree(m, p ? heap_offset(m, p) : UINT64_MAX, &odd);
+	if (!rc && (odd.is || !p))
+		rc = error_set(-EINVAL,
+			       "tern_free_all() was not given the same memory of tern_alloc_all() "
+			       "at every rank: not at rank %u%s",
+			       odd.is ? odd.rank : m->rank, odd.is ? " and here" : "");
 	return rc ? rc : heap_free(m, &m->common, p, "tern_free_all()");
 }
