@@ -90,6 +90,21 @@ TEST(a_rank_that_leaves_on_one_machine_has_left_on_the_other)
 	machines_close();
 }
 
+TEST(a_rank_that_ends_with_status_0_without_having_closed_is_dead_on_the_other_machine_too)
+{
+	machines_open();
+	carried(FAR);
+	job_rank_ended(&job[1], FAR, 0);
+	carried(FAR);
+	CHECK_IS(job_rank_check(&job[0], FAR), -EOWNERDEAD);
+	CHECK(strstr(tern_strerror(-EOWNERDEAD), "without tern_close() (exit status 0)"));
+	closed(FAR + 1);
+	job_rank_ended(&job[1], FAR + 1, 0);
+	carried(FAR + 1);
+	CHECK_IS(job_rank_check(&job[0], FAR + 1), -ESHUTDOWN);
+	machines_close();
+}
+
 /* From a session on, and a serial before which nothing was told. */
 static void sessions_end(uint64_t first, uint64_t serial)
 {

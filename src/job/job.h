@@ -40,8 +40,8 @@ enum rank_state {
 	RANK_EXPECTED, /* not opened yet in this session; messages to it wait in their rings */
 	RANK_OPEN,
 	RANK_CLOSED, /* has left this session */
-	RANK_GONE,   /* its process ended, and ended well */
-	RANK_DEAD,   /* its process failed */
+	RANK_GONE,   /* its process ended with status 0, and was not open */
+	RANK_DEAD,   /* its process failed, or ended while it was open */
 };
 
 /* What every rank of a job shares. Each hot word has a line of its own. */
@@ -286,8 +286,9 @@ void job_needs(uint32_t size, struct job_needs *needs);
 
 /*
  * Told by whoever saw a rank's process end (the launcher): `status` as from
- * waitpid. Marks it gone (exit status 0) or dead and wakes every rank. A rank that
- * ends well after tern_close() is gone, and counted as left once. May be called from any process.
+ * waitpid. Marks it gone or dead and wakes every rank. A rank that
+ * ends well after tern_close() is gone, and counted as left once; without it, it is dead. May be
+ * called from any process.
  */
 void job_rank_ended(struct job *j, uint32_t rank, int status);
 

@@ -249,6 +249,7 @@ TEST(a_rank_that_ended_is_gone_or_dead_and_everybody_is_woken)
 	REQUIRE(job_create(&job, 3, 0) == 0);
 	for (uint32_t r = 0; r < 3; r++)
 		CHECK(job_rank_opens(&job, r));
+	job_rank_leaves(&job, 1, RANK_CLOSED);
 	job_rank_ended(&job, 1, 0);
 	CHECK_IS(job_rank_state(&job, 1), RANK_GONE);
 	CHECK_IS(job_left(&job), 1);
@@ -261,6 +262,18 @@ TEST(a_rank_that_ended_is_gone_or_dead_and_everybody_is_woken)
 	CHECK(job_rank_opens(&job, 0));
 	CHECK(!job_rank_opens(&job, 2));
 	CHECK_IS(job_left(&job), 2);
+	job_end();
+}
+
+TEST(a_rank_that_ends_without_having_closed_is_dead_whatever_its_status)
+{
+	REQUIRE(job_create(&job, 3, 0) == 0);
+	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
+	job_rank_ended(&job, 1, 0);
+	CHECK_IS(job_rank_check(&job, 1), -EOWNERDEAD);
+	CHECK(strstr(tern_strerror(-EOWNERDEAD), "without tern_close() (exit status 0)"));
+	job_rank_ended(&job, 2, 0); /* it has never been in the job */
+	CHECK_IS(job_rank_check(&job, 2), -ESHUTDOWN);
 	job_end();
 }
 

@@ -209,7 +209,8 @@ void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_sta
 
 void job_rank_ended(struct job *j, uint32_t rank, int status)
 {
-	bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+		    job_rank_state(j, rank) != RANK_OPEN;
 	atomic_store(&j->rank[rank].status, status);
 	job_rank_leaves(j, rank, well ? RANK_GONE : RANK_DEAD);
 	if (job_renewer(j) == rank + 1)

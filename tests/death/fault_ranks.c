@@ -143,7 +143,7 @@ static void learn(tern *t)
 	uint64_t word;
 	say(t, "barrier", tern_barrier(t));
 	say(t, "request", tern_request(t, VICTIM, ASK));
-	if (!is("end") && !is("close")) { /* of one that left well a wait is not told */
+	if (!is("close")) { /* of one that left well a wait is not told */
 		say(t, "wait", tern_wait(t, &never, 1));
 		tern_recv_start(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, &word,
 				sizeof word, NULL, &op);

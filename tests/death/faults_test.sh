@@ -33,8 +33,6 @@ dead() { # EVENT [MICROSECONDS]
 }
 left() { # EVENT
 	event=$* word=left
-	# The launcher may have collected a rank before anybody else could read how it ended.
-	[[ $where == mpirun* && $1 == end ]] && word='(left|dead)'
 	launch $n "$ranks" "$@"
 	for call in barrier request; do told $call 3; done
 	others_go_on 3
@@ -89,7 +87,7 @@ column() { # WHERE
 	sentence "$where: a rank that dies, fails, ends, closes, dies in its close, or is stopped"
 	dead die
 	dead fail
-	left end
+	dead end
 	left close
 	for delay in 0 100 1000; do
 		dead leave $delay
