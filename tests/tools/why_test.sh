@@ -186,6 +186,27 @@ never_wrong() { # ask until the job is over, at most 15 times; a number of seven
 	job_end
 }
 
+if [[ $("$tern" info) == *"udp            usable"* ]]; then
+	sentence "on two machines, a rank of the other one is said to be there, and not to be missing"
+	printf '#!/bin/sh\nshift; exec sh -c "$*"\n' >"$folder/shell" # both are this one
+	chmod +x "$folder/shell"
+	job_run --hosts a,b --ssh "$folder/shell" -n 2 sh -c \
+		'echo "rank $TERN_RANK is $$"; exec "$0" circle' "$TERN_BIN/stuck_ranks"
+	said_until '^rank 0 is' && said_until '^rank 1 is'
+	for rank in 0 1; do
+		ask_until "^in short: rank $rank waits for rank $((1 - rank)), which is on another machine: " \
+			why "$(sed -n "s/^rank $rank is //p" "$folder/job")"
+		check_out "^  rank $((1 - rank)) .* on another machine$"
+	done
+	job_end
+	job_run --hosts a,b --ssh "$folder/shell" --survive -n 3 sh -c \
+		'echo "rank $TERN_RANK is $$"; exec "$0" lost' "$TERN_BIN/stuck_ranks"
+	said_until '^rank 0 is'
+	ask_until '^in short: every open rank waits, .*; rank 2 is dead; rank 1 is on another machine\.' \
+		why "$(sed -n "s/^rank 0 is //p" "$folder/job")"
+	job_end
+fi
+
 sentence "sessions that end and begin again are counted as they are, by tern top too"
 TERN_STATS=1 job_run -n 2 "$TERN_BIN/reopen_ranks"
 never_wrong
