@@ -126,8 +126,8 @@ static void cost_show(const struct cost_study *s, const struct cost_options *o)
 
 static int plot_refused(const char *path)
 {
-	fprintf(stderr, "tern cost: --plot %s: the file cannot be written: %s; name another\n",
-		path, strerror(errno));
+	fprintf(stderr, "tern cost: --plot %s: the file cannot be written: %s\n", path,
+		file_why(errno));
 	return 1;
 }
 
@@ -169,8 +169,8 @@ int cost_main(int argc, char **argv)
 	const char *net = setting_text(SETTING_NET);
 	if (strcmp(net, "auto") != 0 && strcmp(net, "shm") != 0)
 		return net_refused(net);
-	if (o.plot &&
-	    !(picture = file_named_empty(o.plot))) /* before the work, which takes some seconds */
+	if (o.plot && !(picture = file_private_stream(
+				o.plot))) /* before the work, which takes some seconds */
 		return plot_refused(o.plot);
 	status = cost_count(&o, picture);
 	if (picture && fclose(picture))

@@ -360,9 +360,9 @@ static bool job_keep(struct job *j, FILE *output)
 	size_t n;
 	struct data read = { 0 };
 	snprintf(part, sizeof part, "%s.part", j->file);
-	FILE *to = file_named_empty(part);
+	FILE *to = file_private_stream(part);
 	if (!to) {
-		snprintf(j->why, sizeof j->why, "%s: %s", part, strerror(errno));
+		snprintf(j->why, sizeof j->why, "%s: %s", part, file_why(errno));
 		return false;
 	}
 	struct json json = { .to = to };

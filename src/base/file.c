@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ static int file_refuse(int fd, int why)
 }
 
 /* Nothing is emptied before it is known to be ours. A pipe or a device is as good as a file. */
-static int private_check(int fd)
+static int private_check(int fd, bool empty)
 {
 	struct stat st;
 	if (fstat(fd, &st) != 0)
@@ -26,35 +27,38 @@ static int private_check(int fd)
 		return fd;
 	if (st.st_uid != geteuid() || st.st_nlink != 1)
 		return file_refuse(fd, EPERM);
-	return fchmod(fd, 0600) || ftruncate(fd, 0) ? file_refuse(fd, errno) : fd;
+	if (fchmod(fd, 0600) || (empty && ftruncate(fd, 0)))
+		return file_refuse(fd, errno);
+	return fd;
+}
+
+static int private_open(const char *path, int flags, bool empty)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+	return fd < 0 ? fd : private_check(fd, empty);
 }
 
 int file_private(const char *path, int flags)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
-	return fd < 0 ? fd : private_check(fd);
+	return private_open(path, flags, true);
 }
 
-int file_named(const char *path)
+int file_private_kept(const char *path)
 {
-	const int how = O_WRONLY | O_CREAT | O_CLOEXEC;
-	struct stat st;
-	int fd = open(path, how | O_NOFOLLOW, 0666);
-	if (fd >= 0 || errno != ELOOP || lstat(path, &st) != 0)
-		return fd;
-	if (st.st_uid == geteuid() || st.st_uid == 0) /* /dev/stdout is such a link */
-		return open(path, how, 0666);
-	errno = ELOOP;
-	return -1;
+	return private_open(path, 0, false);
 }
 
-FILE *file_named_empty(const char *path)
+FILE *file_private_stream(const char *path)
 {
-	struct stat st;
-	int fd = file_named(path);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) != 0)
-		fd = file_refuse(fd, errno);
+	int fd = file_private(path, 0);
 	return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
+const char *file_why(int error)
+{
+	return error == ELOOP   ? "it is a symbolic link; remove it"
+	       : error == EPERM ? "it belongs to another user, or has other names; remove it"
+				: strerror(error);
 }
 
 ssize_t file_append(int fd, const void *bytes, size_t len)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,30 +81,31 @@ TEST(a_file_that_another_user_has_put_there_is_refused)
 	REQUIRE(chown(other, 65534, 65534) == 0);
 	CHECK(file_private(other, 0) < 0 && errno == EPERM && kept());
 	REQUIRE(symlink(other, path) == 0 && lchown(path, 65534, 65534) == 0);
-	CHECK(file_named(path) < 0 && errno == ELOOP && kept());
-	CHECK(!file_named_empty(path) && errno == ELOOP && kept());
+	CHECK(file_private_kept(path) < 0 && errno == ELOOP && kept());
+	CHECK(!file_private_stream(path) && errno == ELOOP && kept());
 	folder_remove();
 }
 
-TEST(a_file_that_is_named_to_a_tool_has_the_umasks_mode_and_may_be_a_link_of_its_user)
+TEST(a_file_that_a_tool_makes_is_its_users_alone_and_no_link_either)
 {
 	folder_make();
-	umask(022);
-	int fd = file_named(path);
-	CHECK(fd >= 0 && mode_of(path) == 0644);
+	umask(0);
+	FILE *f = file_private_stream(path);
+	CHECK(f && mode_of(path) == 0600);
+	if (f)
+		fclose(f);
+	int fd = file_private_kept(other);
+	CHECK(fd >= 0 && mode_of(other) == 0600 && kept());
 	close(fd);
 	unlink(path);
 	REQUIRE(symlink(other, path) == 0);
-	fd = file_named(path);
-	CHECK(fd >= 0 && kept());
-	close(fd);
-	FILE *f = file_named_empty(path);
-	CHECK(f && !kept());
+	CHECK(file_private_kept(path) < 0 && errno == ELOOP && kept());
+	CHECK(!file_private_stream(path) && errno == ELOOP && kept());
+	CHECK(strcmp(file_why(ELOOP), "it is a symbolic link; remove it") == 0);
+	f = file_private_stream("/dev/null");
+	CHECK(f);
 	if (f)
 		fclose(f);
-	fd = file_named("/dev/stdout");
-	CHECK(fd >= 0);
-	close(fd);
 	folder_remove();
 }
 

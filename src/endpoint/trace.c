@@ -335,13 +335,6 @@ void trace_name(struct endpoint *e, unsigned id, const char *name)
 
 /* -- Opening and closing ----------------------------------------------------------------- */
 
-static const char *file_why(int error)
-{
-	return error == ELOOP   ? "it is a symbolic link; remove it"
-	       : error == EPERM ? "it belongs to another user, or has other names; remove it"
-				: strerror(error);
-}
-
 static int trace_file_open(struct endpoint *e, struct trace *r, const char *prefix)
 {
 	struct trace_head h = {

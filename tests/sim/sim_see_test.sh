@@ -28,7 +28,17 @@ sentence "the table of a program is its user's alone, and is written through no 
 echo kept >"$folder/kept"
 ln -s "$folder/kept" "$folder/link"
 run -n 2 "${bare[@]}" --csv "$folder/link" "$ranks" trip
-check_err 'TERN_SIM_USE: writing .*/link: '
+check_status 1
+check_err 'figures, .*/link: it is a symbolic link; remove it$'
+[[ $(<"$folder/kept") == kept ]] || fail "the file behind the link was written"
+
+for way in --csv --heat; do
+	run -n 16 --pattern random --set network=mesh $way "$folder/link"
+	check_status 1
+	check_err '/link: it is a symbolic link; remove it$'
+	run -n 16 --pattern random --set network=mesh $way "$folder/new$way"
+	[[ $(stat -c %a "$folder/new$way") == 600 ]] || fail "others may read the file of $way"
+done
 [[ $(<"$folder/kept") == kept ]] || fail "the file behind the link was written"
 
 sentence "the table of a pattern is that of the packets that it has"

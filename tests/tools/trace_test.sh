@@ -132,13 +132,15 @@ cp "$folder/t.0" "$folder/old"
 traced 2 "$TERN_BIN/hello"
 broken "is of another job" "$folder/old" "$folder/t.1"
 broken "cannot be written" -o "$folder/no/such/folder" "$folder/t"
-if ((EUID == 0)); then # only root can make a link of another user
-	echo kept >"$folder/kept"
-	ln -s "$folder/kept" "$folder/link"
-	chown -h 65534 "$folder/link"
-	broken "$folder/link cannot be written: .*symbolic link" -o "$folder/link" "$folder/t"
-	[[ $(<"$folder/kept") == kept ]] || fail "the file behind the link was written"
-fi
+echo kept >"$folder/kept"
+ln -s "$folder/kept" "$folder/link"
+for way in -o --html; do
+	broken "$folder/link cannot be written: it is a symbolic link; remove it" $way "$folder/link" \
+		"$folder/t"
+	run $way "$folder/made$way" "$folder/t"
+	[[ $(stat -c %a "$folder/made$way") == 600 ]] || fail "others may read the file of $way"
+done
+[[ $(<"$folder/kept") == kept ]] || fail "the file behind the link was written"
 refused "no file was named"
 refused "'--jsn'.*--json" --jsn "$folder/t"
 refused "one at a time" --json --summary "$folder/t"

@@ -111,9 +111,9 @@ int file_write(const char *name, int (*write)(const void *what, FILE *to), const
 {
 	if (!name)
 		return 0;
-	FILE *to = file_named_empty(name);
+	FILE *to = file_private_stream(name);
 	if (!to)
-		return error_set(-errno, "writing %s: %s", name, strerror(errno));
+		return error_set(-errno, "writing %s: %s", name, file_why(errno));
 	int rc = write(what, to);
 	if (fclose(to) || rc)
 		return error_set(-EIO, "writing %s: %s", name, strerror(errno));

@@ -11,6 +11,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/setting.h"
 #include "net/sim/machine/mesh.h"
 #include "tools/common/svg.h"
@@ -114,18 +115,18 @@ static int program_once(const struct sim_options *o, const struct sim_run *run, 
 {
 	char name[] = "/tmp/tern-sim-XXXXXX";
 	const char *use = o->sweeps ? NULL : o->csv;
-	int rc = run_judge(run), fd = rc || use ? -1 : mkstemp(name);
+	int rc = run_judge(run), fd = rc ? -1 : use ? file_private(use, 0) : mkstemp(name);
 	if (rc)
 		return rc;
-	if (!use && fd < 0)
-		return error_set(-errno, "making a file for the figures: %s", strerror(errno));
+	if (fd < 0)
+		return error_set(-errno, "making a file for the figures, %s: %s", use ? use : name,
+				 file_why(errno));
+	close(fd);
 	rc = program_run(o, run, quiet, use ? use : name);
 	if (!rc)
 		rc = figures_read(f, use ? use : name);
-	if (!use) {
-		close(fd);
+	if (!use)
 		unlink(name);
-	}
 	return rc;
 }
 

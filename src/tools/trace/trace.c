@@ -115,12 +115,12 @@ static void tracks_free(struct tracks *s)
 static int write_to(const struct merged *m, const char *path,
 		    void (*show)(const struct merged *m, FILE *to))
 {
-	FILE *to = path ? file_named_empty(path) : stdout;
+	FILE *to = path ? file_private_stream(path) : stdout;
 	if (to)
 		show(m, to);
 	if (!to || ferror(to) || fflush(to) != 0 || (path && fclose(to) != 0))
 		return error_set(-EIO, "%s cannot be written: %s", path ? path : "standard output",
-				 strerror(errno));
+				 file_why(errno));
 	return 0;
 }
 

@@ -96,6 +96,6 @@ void use_end(struct machine *m)
 		use_write(m, to);
 	int fd = !to || fclose(to) ? -1 : file_private(name, 0);
 	if (fd < 0 || file_append(fd, text, len) != (ssize_t)len || close(fd))
-		error_warn("TERN_SIM_USE: writing %s: %s", name, strerror(errno));
+		error_warn("TERN_SIM_USE: writing %s: %s", name, file_why(errno));
 	free(text);
 }
