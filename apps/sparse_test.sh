@@ -13,6 +13,7 @@ shared sparse 6 2 --rows 60 --span 1 --degree 0,1
 sentence "so it is over UDP with faults, and on simulated machines"
 faults sparse 3 3 --rows 40 --span 9
 simulated sparse 3 5 --rows 40 --span 9
+profile=ipsc860 simulated sparse 3 4 --rows 500 # with sends of 33 to 64 bytes
 
 sentence "a Matrix Market file is read, whichever triangle of a symmetric matrix it has"
 file=$folder/matrix
