@@ -148,7 +148,7 @@ static bool report_check(const struct report_options *o, const struct jobs *s)
 		return false;
 	if (strlen(o->data) > FOLDER_MOST || strlen(o->apps) > FOLDER_MOST)
 		return option_refuse("--data and --apps take names of up to %d bytes", FOLDER_MOST);
-	int page = file_private_kept(o->output);
+	int page = file_private(o->output, 0);
 	if (page < 0)
 		return option_refuse("--output %s: %s", o->output, file_why(errno));
 	close(page);

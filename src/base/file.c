@@ -2,7 +2,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -32,25 +31,16 @@ static int private_check(int fd, bool empty)
 	return fd;
 }
 
-static int private_open(const char *path, int flags, bool empty)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
-	return fd < 0 ? fd : private_check(fd, empty);
-}
-
 int file_private(const char *path, int flags)
 {
-	return private_open(path, flags, true);
-}
-
-int file_private_kept(const char *path)
-{
-	return private_open(path, 0, false);
+	const int how = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+	int fd = open(path, how | (flags & ~O_TRUNC), 0600);
+	return fd < 0 ? fd : private_check(fd, flags & O_TRUNC);
 }
 
 FILE *file_private_stream(const char *path)
 {
-	int fd = file_private(path, 0);
+	int fd = file_private(path, O_TRUNC);
 	return fd < 0 ? NULL : fdopen(fd, "w");
 }
 

@@ -3,17 +3,16 @@
 #ifndef TERN_BASE_FILE_H
 #define TERN_BASE_FILE_H
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/types.h>
 
 /*
- * A file that the library or a tool makes, empty, for writing: no symbolic link is followed, and a
- * regular file is this user's, has no other name, and gets mode 0600. `flags` are more of
- * open(2)'s. A descriptor, or -1 with errno.
+ * A file that the library or a tool makes, for writing: no symbolic link is followed, and a regular
+ * file is this user's, has no other name, and gets mode 0600. `flags` are more of open(2)'s, of
+ * which O_TRUNC empties it. A descriptor, or -1 with errno.
  */
 int file_private(const char *path, int flags);
-/* The same, but what it has stays. */
-int file_private_kept(const char *path);
 /* Empty, as a stream; NULL with errno. */
 FILE *file_private_stream(const char *path);
 /* What errno of these means, in words. */

@@ -2,7 +2,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +51,10 @@ TEST(a_private_file_is_new_or_emptied_and_its_users_alone)
 {
 	folder_make();
 	umask(0);
-	int fd = file_private(path, 0);
+	int fd = file_private(path, O_TRUNC);
 	CHECK(fd >= 0 && mode_of(path) == 0600);
 	close(fd);
-	fd = file_private(other, 0);
+	fd = file_private(other, O_TRUNC);
 	CHECK(fd >= 0 && mode_of(other) == 0600 && !kept());
 	close(fd);
 	folder_remove();
@@ -65,10 +64,10 @@ TEST(a_private_file_follows_no_link_and_has_no_other_name)
 {
 	folder_make();
 	REQUIRE(symlink(other, path) == 0);
-	CHECK(file_private(path, 0) < 0 && errno == ELOOP && kept());
+	CHECK(file_private(path, O_TRUNC) < 0 && errno == ELOOP && kept());
 	unlink(path);
 	REQUIRE(link(other, path) == 0);
-	CHECK(file_private(path, 0) < 0 && errno == EPERM && kept());
+	CHECK(file_private(path, O_TRUNC) < 0 && errno == EPERM && kept());
 	CHECK_IS(mode_of(other), 0644);
 	folder_remove();
 }
@@ -79,9 +78,9 @@ TEST(a_file_that_another_user_has_put_there_is_refused)
 		check_skip("only root can give a file to another user");
 	folder_make();
 	REQUIRE(chown(other, 65534, 65534) == 0);
-	CHECK(file_private(other, 0) < 0 && errno == EPERM && kept());
+	CHECK(file_private(other, O_TRUNC) < 0 && errno == EPERM && kept());
 	REQUIRE(symlink(other, path) == 0 && lchown(path, 65534, 65534) == 0);
-	CHECK(file_private_kept(path) < 0 && errno == ELOOP && kept());
+	CHECK(file_private(path, 0) < 0 && errno == ELOOP && kept());
 	CHECK(!file_private_stream(path) && errno == ELOOP && kept());
 	folder_remove();
 }
@@ -94,12 +93,12 @@ TEST(a_file_that_a_tool_makes_is_its_users_alone_and_no_link_either)
 	CHECK(f && mode_of(path) == 0600);
 	if (f)
 		fclose(f);
-	int fd = file_private_kept(other);
+	int fd = file_private(other, 0);
 	CHECK(fd >= 0 && mode_of(other) == 0600 && kept());
 	close(fd);
 	unlink(path);
 	REQUIRE(symlink(other, path) == 0);
-	CHECK(file_private_kept(path) < 0 && errno == ELOOP && kept());
+	CHECK(file_private(path, 0) < 0 && errno == ELOOP && kept());
 	CHECK(!file_private_stream(path) && errno == ELOOP && kept());
 	CHECK(strcmp(file_why(ELOOP), "it is a symbolic link; remove it") == 0);
 	f = file_private_stream("/dev/null");
@@ -120,7 +119,7 @@ static void on_limit(int number)
 /* Its default would end this process. */
 static void append_beyond(const char *name)
 {
-	int fd = file_private(name, 0);
+	int fd = file_private(name, O_TRUNC);
 	sigset_t now;
 	CHECK_IS(file_append(fd, "0123456789", 10), 8); /* as much as there is room for */
 	CHECK_IS(file_append(fd, "0", 1), -1);
@@ -155,7 +154,7 @@ TEST(a_signal_that_the_program_holds_back_stays)
 	sigaddset(&limit, SIGXFSZ);
 	REQUIRE(setrlimit(RLIMIT_FSIZE, &few) == 0 && sigprocmask(SIG_BLOCK, &limit, NULL) == 0);
 	raise(SIGXFSZ);
-	int fd = file_private(path, 0);
+	int fd = file_private(path, O_TRUNC);
 	CHECK_IS(file_append(fd, "012345678", 9), 8);
 	CHECK_IS(file_append(fd, "0", 1), -1);
 	REQUIRE(sigpending(&now) == 0);

@@ -350,7 +350,7 @@ static int trace_file_open(struct endpoint *e, struct trace *r, const char *pref
 	snprintf(r->path, sizeof r->path, "%s.%u", prefix, e->t->rank);
 	errno = 0;
 	/* Nonblocking: a pipe that nobody empties shall not stop the program. */
-	r->fd = file_private(r->path, O_NONBLOCK);
+	r->fd = file_private(r->path, O_TRUNC | O_NONBLOCK);
 	if (r->fd < 0 || file_append(r->fd, &h, sizeof h) != sizeof h)
 		return error_set(errno ? -errno : -EIO, "TERN_TRACE: %s cannot be written: %s",
 				 r->path, file_why(errno));

@@ -495,8 +495,7 @@ int job_rank_check(const struct job *j, uint32_t rank)
 				 WTERMSIG(status), signal_text(WTERMSIG(status)));
 	if (status == STATUS_UNKNOWN || status == 0)
 		return error_set(-EOWNERDEAD,
-				 "rank %u is dead: its process ended without tern_close()%s", rank,
-				 status ? "" : " (exit status 0)");
+				 "rank %u is dead: its process ended without tern_close()", rank);
 	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
 			 WEXITSTATUS(status));
 }

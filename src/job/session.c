@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/world.h"
 #include "job/job.h"
@@ -209,8 +208,7 @@ void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_sta
 
 void job_rank_ended(struct job *j, uint32_t rank, int status)
 {
-	bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
-		    job_rank_state(j, rank) != RANK_OPEN;
+	bool well = status == 0 && job_rank_state(j, rank) != RANK_OPEN;
 	atomic_store(&j->rank[rank].status, status);
 	job_rank_leaves(j, rank, well ? RANK_GONE : RANK_DEAD);
 	if (job_renewer(j) == rank + 1)

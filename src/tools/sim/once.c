@@ -115,7 +115,7 @@ static int program_once(const struct sim_options *o, const struct sim_run *run, 
 {
 	char name[] = "/tmp/tern-sim-XXXXXX";
 	const char *use = o->sweeps ? NULL : o->csv;
-	int rc = run_judge(run), fd = rc ? -1 : use ? file_private(use, 0) : mkstemp(name);
+	int rc = run_judge(run), fd = rc ? -1 : use ? file_private(use, O_TRUNC) : mkstemp(name);
 	if (rc)
 		return rc;
 	if (fd < 0)

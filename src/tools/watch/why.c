@@ -73,16 +73,16 @@ static bool is_waiting_for(const struct why *w, uint32_t rank, uint32_t about)
 	return graph_waits(&w->graph, rank, about);
 }
 
-/* It has to be asked there what it does. */
-static bool is_elsewhere(const struct why *w, uint32_t rank, uint32_t about)
+enum { RANK_ELSEWHERE = RANK_DEAD + 1 }; /* it has to be asked on its machine what it does */
+
+static uint32_t rank_state(const struct rank_view *s)
 {
-	(void)about;
-	return w->now[rank].elsewhere && w->now[rank].state == RANK_EXPECTED;
+	return s->elsewhere && s->state == RANK_EXPECTED ? RANK_ELSEWHERE : s->state;
 }
 
 static bool is_in_state(const struct why *w, uint32_t rank, uint32_t about)
 {
-	return w->now[rank].state == about && !is_elsewhere(w, rank, about);
+	return rank_state(&w->now[rank]) == about;
 }
 
 static uint32_t ranks_count(const struct why *w, choose *chosen, uint32_t about)
@@ -254,11 +254,11 @@ static const char *culprit_does(const struct why *w, uint32_t r)
 	static const char *const absent[] = { [RANK_EXPECTED] = "has not opened its endpoint",
 					      [RANK_CLOSED] = "has closed its endpoint",
 					      [RANK_GONE] = "has ended",
-					      [RANK_DEAD] = "is dead" };
-	if (is_elsewhere(w, r, 0))
-		return "is on another machine: `tern why` there says what it does";
+					      [RANK_DEAD] = "is dead",
+					      [RANK_ELSEWHERE] = "is on another machine: `tern "
+								 "why` there says what it does" };
 	if (w->now[r].state != RANK_OPEN)
-		return absent[w->now[r].state];
+		return absent[rank_state(&w->now[r])];
 	return w->now[r].hold ? "holds its handlers back (tern_hold)"
 			      : "computes and does not poll";
 }
@@ -282,31 +282,25 @@ static bool all_wait(const struct why *w)
 	return true;
 }
 
-static void ranks_are(FILE *to, const struct why *w, choose *chosen, uint32_t about,
-		      const char *const does[2], const char **between)
-{
-	uint32_t count = ranks_count(w, chosen, about);
-	if (!count)
-		return;
-	fputs(*between, to);
-	ranks_print(to, w, chosen, about);
-	fprintf(to, " %s", does[count > 1]);
-	*between = "; ";
-}
-
 /* "ranks 0, 2 have closed; rank 1 is dead": who takes no part in the job, in each way there is. */
 static void say_absent(FILE *to, const struct why *w)
 {
 	static const char *const does[][2] = { [RANK_EXPECTED] = { "is not open", "are not open" },
 					       [RANK_CLOSED] = { "has closed", "have closed" },
 					       [RANK_GONE] = { "has ended", "have ended" },
-					       [RANK_DEAD] = { "is dead", "are dead" } };
-	static const char *const far[] = { "is on another machine", "are on another machine" };
+					       [RANK_DEAD] = { "is dead", "are dead" },
+					       [RANK_ELSEWHERE] = { "is on another machine",
+								    "are on another machine" } };
 	const char *between = "";
-	for (uint32_t state = RANK_EXPECTED; state <= RANK_DEAD; state++)
-		if (state != RANK_OPEN)
-			ranks_are(to, w, is_in_state, state, does[state], &between);
-	ranks_are(to, w, is_elsewhere, 0, far, &between);
+	for (uint32_t state = RANK_EXPECTED; state <= RANK_ELSEWHERE; state++) {
+		uint32_t count = state == RANK_OPEN ? 0 : ranks_count(w, is_in_state, state);
+		if (!count)
+			continue;
+		fputs(between, to);
+		ranks_print(to, w, is_in_state, state);
+		fprintf(to, " %s", does[state][count > 1]);
+		between = "; ";
+	}
 }
 
 static void say_all_wait(FILE *to, const struct why *w)

@@ -16,10 +16,9 @@ enum { AGREE_ROUNDS = 2 };
 
 struct agreement {
 	uint64_t round;
-	struct {
-		uint32_t heard, from;
-		uint64_t first;
-		struct odd odd; /* of those that were heard, not the first */
+	struct heard {
+		uint32_t n;
+		struct odd first, odd; /* odd: a word that is not the first */
 	} of[AGREE_ROUNDS];
 };
 
@@ -32,25 +31,12 @@ static struct agreement *agreement_of(struct mem *m)
 
 static void agree_note(struct agreement *a, uint64_t round, uint32_t src, uint64_t word)
 {
-	unsigned k = round % AGREE_ROUNDS;
-	if (!a->of[k].heard++) {
-		a->of[k].from = src;
-		a->of[k].first = word;
-	} else if (a->of[k].first != word) {
-		a->of[k].odd = (struct odd){ true, src, word };
-	}
-}
-
-/* Another word than `mine`, if one was heard; the next round but one begins anew. */
-static struct odd agree_end(struct agreement *a, uint64_t mine)
-{
-	unsigned k = a->round++ % AGREE_ROUNDS;
-	struct odd odd = a->of[k].odd;
-	if (a->of[k].first != mine)
-		odd = (struct odd){ true, a->of[k].from, a->of[k].first };
-	a->of[k].heard = 0;
-	a->of[k].odd.is = false;
-	return odd;
+	struct heard *h = &a->of[round % AGREE_ROUNDS];
+	struct odd one = { true, src, word };
+	if (!h->n++)
+		*h = (struct heard){ .n = 1, .first = one };
+	else if (word != h->first.word)
+		h->odd = one;
 }
 
 static void on_agree(tern *t, const tern_msg *msg)
@@ -63,7 +49,7 @@ static void on_agree(tern *t, const tern_msg *msg)
 static bool agree_heard(struct endpoint *e, void *arg)
 {
 	struct agreement *a = arg;
-	return a->of[a->round % AGREE_ROUNDS].heard == e->t->size;
+	return a->of[a->round % AGREE_ROUNDS].n == e->t->size;
 }
 
 static int agree_tell(struct mem *m, struct agreement *a, uint64_t mine)
@@ -86,9 +72,12 @@ static int agree_by_messages(struct mem *m, uint64_t mine, struct odd *odd)
 	int rc = agree_tell(m, a, mine);
 	if (!rc)
 		rc = wait_until(m->e, agree_heard, a, &w);
-	if (!rc)
-		*odd = agree_end(a, mine);
-	return rc;
+	if (rc)
+		return rc;
+	struct heard *h = &a->of[a->round++ % AGREE_ROUNDS];
+	*odd = h->first.word != mine ? h->first : h->odd;
+	h->n = 0;
+	return 0;
 }
 
 /*

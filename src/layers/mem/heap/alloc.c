@@ -150,18 +150,16 @@ int tern_free_all(tern *t, void *p)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
+	uint64_t at = heap_offset(m, p);
 	struct odd odd;
 	int rc = rules_rank_waits(t->own, "tern_free_all()");
 	if (!rc)
 		rc = barrier_busy(t->own, "tern_free_all()");
-	if (!rc && !heap_size(&m->common, heap_offset(m, p)))
-		p = NULL;
 	if (!rc)
-		rc = all_agree(m, p ? heap_offset(m, p) : UINT64_MAX, &odd);
-	if (!rc && (odd.is || !p))
+		rc = all_agree(m, heap_size(&m->common, at) ? at : UINT64_MAX, &odd);
+	if (!rc && odd.is)
 		rc = error_set(-EINVAL,
-			       "tern_free_all() was not given the same memory of tern_alloc_all() "
-			       "at every rank: not at rank %u%s",
-			       odd.is ? odd.rank : m->rank, odd.is ? " and here" : "");
+			       "tern_free_all() was not given the same memory at ranks %u and %u",
+			       m->rank, odd.rank);
 	return rc ? rc : heap_free(m, &m->common, p, "tern_free_all()");
 }

@@ -94,7 +94,7 @@ void use_end(struct machine *m)
 	FILE *to = open_memstream(&text, &len);
 	if (to)
 		use_write(m, to);
-	int fd = !to || fclose(to) ? -1 : file_private(name, 0);
+	int fd = !to || fclose(to) ? -1 : file_private(name, O_TRUNC);
 	if (fd < 0 || file_append(fd, text, len) != (ssize_t)len || close(fd))
 		error_warn("TERN_SIM_USE: writing %s: %s", name, file_why(errno));
 	free(text);
