@@ -34,11 +34,12 @@ struct process {
  * Words 14 and 15 are the time on a core, the 22nd is the start, the 52nd and last the status; the
  * second is the name, and may hold anything.
  */
-static bool stat_read(const char *path, struct process *p)
+static bool stat_read(const char *folder, pid_t pid, struct process *p)
 {
 	char text[1024];
 	unsigned long long born, user, kernel;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(text, sizeof text, "/proc/%s%d/stat", folder, (int)pid);
+	int fd = open(text, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	ssize_t n = read(fd, text, sizeof text - 1);
@@ -58,23 +59,22 @@ static bool stat_read(const char *path, struct process *p)
 	return sscanf(last, "%d", &p->status) == 1;
 }
 
-static bool process_look(pid_t pid, struct process *p)
-{
-	char path[32];
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	return stat_read(path, p);
-}
-
 uint64_t process_born(pid_t pid)
 {
 	struct process p;
-	return process_look(pid, &p) ? p.born : 0;
+	return stat_read("", pid, &p) ? p.born : 0;
+}
+
+pid_t process_parent(pid_t pid)
+{
+	struct process p;
+	return stat_read("", pid, &p) ? p.parent : 0;
 }
 
 char process_state(pid_t pid, uint64_t *used)
 {
 	struct process p;
-	if (!process_look(pid, &p))
+	if (!stat_read("", pid, &p))
 		return 0;
 	*used = p.used;
 	return p.state;
@@ -82,16 +82,14 @@ char process_state(pid_t pid, uint64_t *used)
 
 char thread_state(pid_t thread)
 {
-	char path[48];
 	struct process p;
-	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
-	return stat_read(path, &p) ? p.state : 0;
+	return stat_read("self/task/", thread, &p) ? p.state : 0;
 }
 
 bool process_ended(const struct process_name *name)
 {
 	struct process p;
-	if (process_look(name->pid, &p))
+	if (stat_read("", name->pid, &p))
 		return p.born != name->born || p.state == 'Z' || p.state == 'X';
 	return kill(name->pid, 0) != 0 && errno == ESRCH;
 }
@@ -133,7 +131,7 @@ bool process_status(int fd, pid_t pid, uint64_t born, int *status)
 {
 	struct process p;
 	struct ending e = { .mask = ENDING_STATUS };
-	if (process_look(pid, &p) && p.born == born && p.state == 'Z') {
+	if (stat_read("", pid, &p) && p.born == born && p.state == 'Z') {
 		*status = p.status; /* its parent has not asked yet */
 		return true;
 	}
@@ -167,11 +165,10 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t len)
 
 struct process_name process_launcher(const char *sign)
 {
-	struct process p;
 	char value[8];
 	pid_t pid = getppid();
 	while (pid > 1 && process_variable(pid, sign, value, sizeof value))
-		pid = process_look(pid, &p) ? p.parent : 0;
+		pid = process_parent(pid);
 	return (struct process_name){ .pid = pid > 0 && process_born(pid) ? pid : 0,
 				      .born = process_born(pid) };
 }

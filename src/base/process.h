@@ -21,6 +21,9 @@ struct process_name {
 /* When the process began, in the kernel's ticks since it started; 0 if there is none. */
 uint64_t process_born(pid_t pid);
 
+/* Which process started it, or has inherited it; 0 if there is none. */
+pid_t process_parent(pid_t pid);
+
 /*
  * What it does, as /proc says it: R runs or waits for a core, S and D sleep, T and t are stopped;
  * and what time on a core it has used, in the kernel's ticks. 0, and *used as it was, if there is

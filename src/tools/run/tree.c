@@ -14,16 +14,15 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/process.h"
 
 struct process {
 	pid_t pid, parent;
@@ -38,23 +37,6 @@ struct family {
 void tree_adopt(void)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-}
-
-/* The parent stands behind the name, which is in parentheses and may hold any character. */
-static bool process_parent(int proc, const char *pid, pid_t *parent)
-{
-	char path[280], text[512];
-	snprintf(path, sizeof path, "%s/stat", pid);
-	int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	const char *behind = strrchr(text, ')');
-	return behind && sscanf(behind, ") %*c %d", parent) == 1;
 }
 
 static bool family_add(struct family *f, pid_t pid, pid_t parent)
@@ -77,9 +59,8 @@ static void family_look(struct family *f)
 	if (!proc)
 		return;
 	for (struct dirent *d; (d = readdir(proc));) {
-		pid_t pid = atoi(d->d_name), parent;
-		if (pid > 0 && process_parent(dirfd(proc), d->d_name, &parent) &&
-		    !family_add(f, pid, parent))
+		pid_t pid = atoi(d->d_name), parent = pid > 0 ? process_parent(pid) : 0;
+		if (parent && !family_add(f, pid, parent))
 			break;
 	}
 	closedir(proc);

@@ -13,6 +13,7 @@
 
 #include <tern/tern.h>
 
+#include "base/process.h"
 #include "tools/common/option.h"
 #include "tools/watch/watch.h"
 
@@ -33,23 +34,7 @@ struct finds {
 	pid_t wanted;
 };
 
-/* The parent stands behind the name, which is in parentheses. */
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], text[512];
-	int parent = 0;
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return 0;
-	const char *behind = fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
-	if (!behind || sscanf(behind, ") %*c %d", &parent) != 1)
-		parent = 0;
-	fclose(f);
-	return parent;
-}
-
-static bool process_name(pid_t pid, char name[32])
+static bool program_name(pid_t pid, char name[32])
 {
 	char path[64];
 	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
@@ -65,7 +50,7 @@ static bool process_name(pid_t pid, char name[32])
 static bool is_command(pid_t pid)
 {
 	char name[32];
-	return process_name(pid, name) && strcmp(name, "tern") == 0;
+	return program_name(pid, name) && strcmp(name, "tern") == 0;
 }
 
 static struct find *finds_at(struct finds *all, ino_t inode)
@@ -90,7 +75,7 @@ static void finds_add(struct finds *all, pid_t pid, const char *path)
 		return;
 	}
 	struct find *f = finds_at(all, st.st_ino);
-	pid_t parent = parent_of(pid);
+	pid_t parent = process_parent(pid);
 	if (f || all->count == JOBS_MOST)
 		close(fd);
 	else
@@ -150,7 +135,7 @@ static void find_print(const struct find *f, const char *before)
 		return;
 	for (uint32_t r = 0; r < job.size; r++) {
 		pid_t pid = atomic_load(&job.rank[r].pid);
-		if (pid <= 0 || !job_here(&job, r) || !process_name(pid, name))
+		if (pid <= 0 || !job_here(&job, r) || !program_name(pid, name))
 			continue;
 		fprintf(stderr, " (%s)", name);
 		break;
