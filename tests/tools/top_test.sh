@@ -48,7 +48,7 @@ job_start 2 worker
 ask_until '^ +0\.1 +worker .* (asleep|waiting) .* in a request to rank 1: ring full' top --once \
 	--interval 0.2 "$job"
 ask top --once --json --interval 0.2 "$job"
-check_out '"workers": \[\{"state": "[a-z]+", "waits_in": "a request to rank 1: ring full", "waits_for": 1'
+check_out '"workers": \[\{"state": "[a-z]+", "waits_in": "a request to rank 1: ring full", "waits_for": \[1\]'
 job_end
 
 sentence "mistakes are refused with a sentence"

@@ -2,7 +2,6 @@
 /* `tern top` as lines of text, and as JSON. */
 #include <stdio.h>
 
-#include "tools/common/json.h"
 #include "tools/common/table.h"
 #include "tools/watch/top.h"
 
@@ -130,48 +129,22 @@ void top_print(const struct top *t)
 
 /* -- JSON --------------------------------------------------------------------------------- */
 
-static void json_wait(struct json *j, const struct rank_view *s)
-{
-	json_text(j, "waits_in", s->waits ? s->wait.text : NULL);
-	if (s->waits && s->wait.known)
-		json_whole(j, "waits_for", s->wait.whom);
-	if (s->waits)
-		json_whole(j, "since_ns", s->wait.since);
-}
-
-static void json_worker(struct json *j, const struct top_row *r)
-{
-	json_begin(j, NULL, '{');
-	json_text(j, "state", watch_state(&r->now));
-	json_wait(j, &r->now);
-	json_real(j, "handled_per_s", r->figure[TOP_HANDLED]);
-	json_whole(j, "holds", r->now.hold);
-	json_whole(j, "handled", r->now.served);
-	json_end(j, '}');
-}
-
 static void json_row(struct json *j, const struct top *t, const struct top_row *r)
 {
-	json_begin(j, NULL, '{');
-	json_whole(j, "rank", r->rank);
-	json_whole(j, "pid", (uint64_t)r->now.pid);
-	json_text(j, "state", watch_state(&r->now));
-	json_wait(j, &r->now);
+	view_json(j, &t->watch, &r->now, r->worker, NULL);
 	json_real(j, "handled_per_s", r->figure[TOP_HANDLED]);
-	if (t->counting)
+	if (t->counting && !r->worker)
 		json_real(j, "sent_per_s", r->figure[TOP_SENT]);
-	if (r->now.counting)
+	if (r->now.counting && !r->worker)
 		json_real(j, "bytes_per_s", r->figure[TOP_BYTES]);
-	json_whole(j, "queue", r->now.queue);
-	json_truth(j, "queue_exact", r->now.queue_exact);
-	json_whole(j, "holds", r->now.hold);
-	json_whole(j, "handled", r->now.served);
-	for (int i = 0; i < PULSE_COUNTS; i++)
-		if (i != PULSE_ROOM_TICKS && i != PULSE_BLOCK_TICKS)
-			json_whole(j, pulse_names[i], r->now.count[i]);
+}
+
+static void json_rank(struct json *j, const struct top *t, const struct top_row *r)
+{
+	json_row(j, t, r);
 	json_begin(j, "workers", '[');
-	for (const struct top_row *w = NULL; (w = top_worker(t, r, w));)
-		json_worker(j, w);
+	for (const struct top_row *w = NULL; (w = top_worker(t, r, w)); json_end(j, '}'))
+		json_row(j, t, w);
 	json_end(j, ']');
 	json_end(j, '}');
 }
@@ -197,7 +170,7 @@ void top_json(const struct top *t)
 	json_real(&j, "seconds", t->seconds);
 	json_begin(&j, "ranks", '[');
 	for (uint32_t r = 0; r < t->watch.job.size; r++)
-		json_row(&j, t, &t->row[r]);
+		json_rank(&j, t, &t->row[r]);
 	json_end(&j, ']');
 	json_begin(&j, "handlers", '[');
 	for (unsigned i = 0; i < t->handlers; i++)

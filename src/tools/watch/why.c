@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "tools/common/json.h"
 #include "tools/tools.h"
 #include "tools/watch/graph.h"
 
@@ -351,52 +350,15 @@ static void why_print(const struct why *w)
 
 /* -- JSON ------------------------------------------------------------------------------------- */
 
-static void json_wait(struct json *j, const struct rank_view *s)
-{
-	json_text(j, "state", watch_state(s));
-	json_text(j, "waits_in", s->waits ? s->wait.text : NULL);
-	if (s->waits)
-		json_real(j, "seconds", (double)(clock_ns() - s->wait.since) / 1e9);
-}
-
-static void json_worker(struct json *j, const struct rank_view *s)
-{
-	json_begin(j, NULL, '{');
-	json_wait(j, s);
-	if (s->waits && s->wait.known)
-		json_whole(j, "waits_for", s->wait.whom);
-	json_whole(j, "holds", s->hold);
-	json_whole(j, "handled", s->served);
-	json_end(j, '}');
-}
-
 static void json_rank(struct json *j, const struct why *w, uint32_t r)
 {
-	const struct rank_view *s = &w->now[r];
-	json_begin(j, NULL, '{');
-	json_whole(j, "rank", r);
-	json_whole(j, "pid", (uint64_t)s->pid);
-	json_wait(j, s);
-	json_begin(j, "waits_for", '[');
-	for (uint32_t other = 0; other < w->size; other++)
-		if (graph_waits(&w->graph, r, other))
-			json_whole(j, NULL, other);
-	json_end(j, ']');
-	json_whole(j, "holds", s->hold);
-	json_whole(j, "queue", s->queue);
-	json_truth(j, "queue_exact", s->queue_exact);
-	if (s->queue) {
-		char handler[HANDLER_TEXT];
-		watch_handler(w->watch, s->queue_last, handler);
-		json_text(j, "queue_last", handler);
-	}
-	json_whole(j, "handled", s->served);
-	for (int i = PULSE_PACKETS; i < PULSE_COUNTS; i++)
-		json_whole(j, pulse_names[i], s->count[i]);
+	view_json(j, w->watch, &w->now[r], false, &w->graph);
 	json_begin(j, "workers", '[');
 	for (uint32_t m = w->size; m < w->graph.most; m++)
-		if (w->now[m].rank == r && w->now[m].state == RANK_OPEN)
-			json_worker(j, &w->now[m]);
+		if (w->now[m].rank == r && w->now[m].state == RANK_OPEN) {
+			view_json(j, w->watch, &w->now[m], true, NULL);
+			json_end(j, '}');
+		}
 	json_end(j, ']');
 	json_end(j, '}');
 }
