@@ -22,11 +22,11 @@ static const struct command {
 	const char *purpose;
 } commands[] = {
 	{ "run", run_main, "start a program as the ranks of a job" },
-	{ "info", info_main, "show networks, limits and settings, and what is wrong with them" },
+	{ "info", NULL, "show networks, limits and settings, and what is wrong with them" },
 	{ "top", NULL, "show what the ranks of a running job do" },
 	{ "why", why_main, "explain why a job makes no progress" },
 	{ "trace", trace_main, "show what the ranks of a job did, from the files of TERN_TRACE" },
-	{ "sim", sim_main, "run a program on a simulated machine" },
+	{ "sim", NULL, "run a program on a simulated machine" },
 	{ "machines", NULL, "let this machine play several, for `tern run --hosts`" },
 	{ "perf", NULL, "measure messages, and the hardware's limit beside each figure" },
 	{ "logp", NULL, "measure the LogP parameters of this machine, and predict with them" },

@@ -49,7 +49,7 @@ _tern
 
 echo "an unknown name says what there is, and where it was looked for"
 says "no command 'onw'; did you mean 'tern own'?" onw
-says "There are run, info, why, trace, sim, own" onw
+says "There are run, why, trace, own" onw
 says "tern-perf was looked for in $folder/bin, $folder/bin/../libexec/tern, " perf
 says ", and on PATH" perf
 says "no command '../bin/tern-own'" ../bin/tern-own
@@ -62,12 +62,15 @@ chmod +x "$folder/bin/tern-broken"
 says "executing $folder/bin/tern-broken: No such file" broken
 
 if command -v readelf >/dev/null; then
-	echo "only top needs ncurses, only cost libdw and Capstone; the command needs neither"
+	echo "the command needs libc alone, only top ncurses, only cost libdw and Capstone"
 	for file in "$TERN_BIN"/tern "$TERN_BIN"/tern-*; do
-		allowed='lib(c|m|sodium|gcc_s|asan|ubsan|tsan|clang_rt.*|tern_internal)|ld-linux.*'
+		allowed='lib(c|gcc_s|asan|ubsan|tsan|clang_rt.*|tern_internal)|ld-linux.*'
+		grep -q __sanitizer_ "$file" && allowed+='|libm' # the runtime's
 		case $file in
-		*-top) allowed+='|lib(ncurses|tinfo)' ;;
-		*-cost) allowed+='|lib(dw|capstone|elf)' ;;
+		*/tern) ;;
+		*-top) allowed+='|lib(m|ncurses|tinfo)' ;;
+		*-cost) allowed+='|lib(m|sodium|dw|capstone|elf)' ;;
+		*) allowed+='|lib(m|sodium)' ;;
 		esac
 		needs=$(readelf -d "$file" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
 			grep -vE "^($allowed)(-[0-9.]+)?\.so")

@@ -28,13 +28,6 @@ static void hash_two(const struct seal *s, const void *a, size_t a_len, const vo
 	crypto_generichash_final(&state, out, out_len);
 }
 
-void seal_begin(struct seal *s, bool caller, const void *callers, const void *called, size_t len)
-{
-	hash_two(s, callers, len, called, len, s->key, sizeof s->key);
-	s->caller = caller;
-	s->on = true;
-}
-
 static void tag_make(const struct seal *s, uint64_t number, bool by_caller, const void *frame,
 		     size_t len, uint8_t tag[SEAL_TAG])
 {
@@ -42,12 +35,12 @@ static void tag_make(const struct seal *s, uint64_t number, bool by_caller, cons
 	hash_two(s, &head, sizeof head, frame, len, tag, SEAL_TAG);
 }
 
-void seal_tag(struct seal *s, const void *frame, size_t len, uint8_t tag[SEAL_TAG])
+static void seal_tag(struct seal *s, const void *frame, size_t len, uint8_t tag[SEAL_TAG])
 {
 	tag_make(s, s->sent++, s->caller, frame, len, tag);
 }
 
-bool seal_believes(struct seal *s, const void *frame, size_t len, const uint8_t *tag)
+static bool seal_believes(struct seal *s, const void *frame, size_t len, const uint8_t *tag)
 {
 	uint8_t right[SEAL_TAG];
 	tag_make(s, s->received, !s->caller, frame, len, right);
@@ -57,7 +50,10 @@ bool seal_believes(struct seal *s, const void *frame, size_t len, const uint8_t 
 	return true;
 }
 
-void seal_end(struct seal *s)
+void seal_begin(struct seal *s, bool caller, const void *callers, const void *called, size_t len)
 {
-	sodium_memzero(s->key, sizeof s->key);
+	hash_two(s, callers, len, called, len, s->key, sizeof s->key);
+	s->caller = caller;
+	s->tag = seal_tag;
+	s->believes = seal_believes;
 }

@@ -34,14 +34,14 @@ void wire_close(struct wire *w)
 		close(w->to);
 	free(w->in.bytes);
 	free(w->out.bytes);
-	seal_end(&w->seal);
+	explicit_bzero(w->seal.key, sizeof w->seal.key);
 	*w = (struct wire){ .from = -1, .to = -1 };
 }
 
 /* How many bytes follow a frame. */
 static size_t wire_tag(const struct wire *w)
 {
-	return w->seal.on ? SEAL_TAG : 0;
+	return w->seal.tag ? SEAL_TAG : 0;
 }
 
 void wire_send(struct wire *w, enum frame_type type, const void *data, size_t len)
@@ -59,8 +59,8 @@ void wire_send(struct wire *w, enum frame_type type, const void *data, size_t le
 	if (len)
 		memcpy(frame + sizeof h, data, len);
 	b->len += sizeof h + len;
-	if (w->seal.on)
-		seal_tag(&w->seal, frame, sizeof h + len, (uint8_t *)b->bytes + b->len);
+	if (w->seal.tag)
+		w->seal.tag(&w->seal, frame, sizeof h + len, (uint8_t *)b->bytes + b->len);
 	b->len += wire_tag(w);
 	wire_flush(w);
 }
@@ -135,7 +135,7 @@ bool wire_next(struct wire *w, struct frame *f)
 	size_t len = sizeof h + h.len;
 	if (b->len - b->at < len + wire_tag(w))
 		return false;
-	if (w->seal.on && !seal_believes(&w->seal, frame, len, (const uint8_t *)frame + len)) {
+	if (w->seal.tag && !w->seal.believes(&w->seal, frame, len, (const uint8_t *)frame + len)) {
 		w->error = EPROTO;
 		return false;
 	}

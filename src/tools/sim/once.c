@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/setting.h"
 #include "net/sim/machine/mesh.h"
+#include "tools/common/program.h"
 #include "tools/common/svg.h"
 #include "tools/sim/sim.h"
 
@@ -64,7 +65,7 @@ static int program_exec(const struct sim_options *o, const struct sim_run *run)
 {
 	static char name[] = "tern", verb[] = "run", n[] = "-n", bind[] = "--bind", none[] = "none",
 		    end[] = "--", survive[] = "--survive=survivors";
-	char ranks[16];
+	char ranks[16], path[PATH_MAX];
 	int words = 0;
 	while (o->program[words])
 		words++;
@@ -77,7 +78,8 @@ static int program_exec(const struct sim_options *o, const struct sim_run *run)
 	memcpy(argv, front, (size_t)used * sizeof *argv);
 	memcpy(argv + used, o->program, (size_t)words * sizeof *argv);
 	environment_set(o, run);
-	execv("/proc/self/exe", argv);
+	if (program_locate("tern", path))
+		execv(path, argv);
 	fprintf(stderr, "tern sim: starting `tern run`: %s\n", strerror(errno));
 	return 1;
 }
