@@ -14,7 +14,7 @@
 
 enum { WORDS = 40 };
 
-static void hosts_take(struct run_options *o)
+static void hosts_try(struct run_options *o)
 {
 	struct hosts h;
 	uint32_t next = 0;
@@ -43,21 +43,18 @@ static void line_take(char *text, size_t len)
 	if (!run_options_read(&o, argc, argv, &status))
 		REQUIRE(status == 0 || status == 2);
 	else if (o.hosts) /* and no file, which may be anything */
-		hosts_take(&o);
+		hosts_try(&o);
 	run_options_close(&o);
 }
 
-/* What a file of hosts gives is taken as the list that it stands for. */
-static void hostfile_text(char *text, size_t len)
+static void hostfile_text(const char *text)
 {
-	struct run_options o = { .shell = "ssh" };
-	char *list = NULL;
-	int rc = hostfile_take("file", text, len, &list);
+	struct hosts h = { 0 };
+	int rc = hosts_take(&h, "file", strdup(text));
 	REQUIRE(rc <= 0 && (rc == 0 || *tern_strerror(rc)));
-	o.hosts = list;
-	if (!rc)
-		hosts_take(&o);
-	free(list);
+	for (uint32_t i = 0; !rc && i < h.count; i++)
+		REQUIRE(*h.host[i].name && h.host[i].name[0] != '-');
+	hosts_close(&h);
 }
 
 static void setting_take(unsigned which, const char *text)
@@ -79,7 +76,7 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	if (which < 64)
 		line_take(text, len);
 	else if (which < 128)
-		hostfile_text(text, len);
+		hostfile_text(text);
 	else
 		setting_take(which, text);
 	free(text);

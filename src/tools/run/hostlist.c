@@ -16,58 +16,42 @@
 #include "boot/link/program.h"
 #include "tools/run/hosts.h"
 
+enum { FILE_MOST = 1 << 20 }; /* bytes: a thousand hosts take a tenth of it */
+
 /* -- The list --------------------------------------------------------------------------- */
 
 /*
- * Cuts a copy of `text` at `between` into words; how many there are. The first one is the copy's
- * memory.
+ * Cuts the number off `name:4` and `[name]:4`, unless `slots` is it already. An address with
+ * several colons and no brackets is a name. False if there is no number of ranks where one should
+ * be.
  */
-static uint32_t split(const char *text, const char *between, char ***words)
+static bool host_slots(struct host *h, const char *slots)
 {
-	uint32_t n = 0;
-	char *copy = strdup(text);
-	*words = copy ? calloc(strlen(text) + 2, sizeof **words) : NULL;
-	for (char *word; *words && (word = strsep(&copy, between));)
-		(*words)[n++] = word;
-	return n;
-}
-
-/*
- * Cuts the number off `name:4` and `[name]:4`. An address with several colons and no brackets is
- * a name. False if what follows the colon is no number of ranks.
- */
-static bool host_slots(struct host *h)
-{
-	char *end, *sign = strchr(h->name, ':');
+	char *end, *sign = slots ? NULL : strchr(h->name, ':');
 	if (*h->name == '[' && (end = strchr(h->name, ']'))) {
 		sign = end[1] ? end + 1 : NULL;
 		*end = '\0';
-		memmove(h->name, h->name + 1,
-			(size_t)(end - h->name)); /* the start is what is freed */
+		h->name++;
 	} else if (sign && strchr(sign + 1, ':')) {
 		sign = NULL;
 	}
-	if (!sign)
+	if (sign)
+		slots = *sign == ':' ? sign + 1 : "";
+	if (!slots)
 		return true;
-	bool digits = *sign == ':' && sign[1] >= '0' && sign[1] <= '9';
-	unsigned long slots = digits ? strtoul(sign + 1, &end, 10) : 0;
-	if (!slots || *end || slots > TERN_RANKS_MAX)
+	unsigned long n = *slots >= '0' && *slots <= '9' ? strtoul(slots, &end, 10) : 0;
+	if (!n || *end || n > TERN_RANKS_MAX)
 		return false;
-	*sign = '\0';
-	h->slots = (uint32_t)slots;
+	if (sign)
+		*sign = '\0';
+	h->slots = (uint32_t)n;
 	return true;
 }
 
 /* A name that begins like an option would be one to the remote shell. */
-static int host_check(const struct hosts *h, uint32_t i)
+static int host_check(const struct hosts *h, const struct host *new)
 {
-	const char *name = h->host[i].name;
-	if (!host_slots(&h->host[i]))
-		return error_set(
-			-EINVAL,
-			"--hosts: '%s' has no number of ranks behind its colon, 1 to %d, as in "
-			"--hosts a:4,b:8",
-			name, TERN_RANKS_MAX);
+	const char *name = new->name;
 	if (!*name || *name == '-' || strpbrk(name, " \t\n"))
 		return error_set(
 			-EINVAL,
@@ -75,17 +59,82 @@ static int host_check(const struct hosts *h, uint32_t i)
 			"between, "
 			"as in --hosts a,b,c",
 			name);
-	for (uint32_t before = 0; before < i; before++)
-		if (strcmp(name, h->host[before].name) == 0)
+	for (const struct host *old = h->host; old < new; old++)
+		if (strcmp(name, old->name) == 0)
 			return error_set(-EINVAL, "--hosts: %s is named twice", name);
-	if (!h->host[i].slots != !h->host[0].slots)
+	if (!new->slots != !h->host[0].slots)
 		return error_set(
 			-EINVAL,
 			"--hosts: %s has a number of ranks and %s has none; give one to each, or "
 			"to none",
-			h->host[h->host[i].slots ? i : 0].name,
-			h->host[h->host[i].slots ? 0 : i].name);
+			h->host[new->slots ? h->count - 1 : 0].name,
+			h->host[new->slots ? 0 : h->count - 1].name);
 	return 0;
+}
+
+/* `slots` is the number of its ranks, or NULL: the name may have it. */
+static int host_add(struct hosts *h, char *name, const char *slots)
+{
+	struct host *more = realloc(h->host, (h->count + 1) * sizeof *more);
+	if (!more)
+		return error_set(-ENOMEM, "--hosts: no memory");
+	h->host = more;
+	struct host *new = &more[h->count++];
+	*new = (struct host){ .name = name, .wire = { .from = -1, .to = -1 } };
+	if (host_slots(new, slots))
+		return host_check(h, new);
+	return error_set(-EINVAL,
+			 "--hosts: '%s' has no number of ranks behind its colon, 1 to %d, as in "
+			 "--hosts a:4,b:8",
+			 name, TERN_RANKS_MAX);
+}
+
+/* One line of a file: a name and, if there is one, `slots=N`. */
+static int line_take(struct hosts *h, const char *file, unsigned line, char *text)
+{
+	static const char space[] = " \t\r";
+	text[strcspn(text, "#")] = '\0';
+	char *rest, *name = strtok_r(text, space, &rest),
+		    *slots = name ? strtok_r(NULL, space, &rest) : NULL;
+	if (!name)
+		return 0;
+	if (strchr(name, ',') || (slots && strncmp(slots, "slots=", 6) != 0) ||
+	    (slots && strtok_r(NULL, space, &rest)))
+		return error_set(
+			-EINVAL,
+			"%s, line %u: a host stands here by itself, as NAME, NAME:4 or NAME "
+			"slots=4",
+			file, line);
+	return host_add(h, name, slots ? slots + 6 : NULL);
+}
+
+int hosts_take(struct hosts *h, const char *file, char *text)
+{
+	unsigned line = 1;
+	int rc = 0;
+	h->text = text;
+	for (char *at; !rc && (at = strsep(&text, file ? "\n" : ",")); line++)
+		rc = file ? line_take(h, file, line, at) : host_add(h, at, NULL);
+	return rc || h->count ? rc : error_set(-EINVAL, "%s: no host is in it", file);
+}
+
+static int file_text(const char *path, char **text)
+{
+	FILE *f = fopen(path, "re");
+	const char *wrong = f ? NULL : strerror(errno);
+	*text = calloc(1, FILE_MOST + 1);
+	size_t len = f && *text ? fread(*text, 1, FILE_MOST, f) : 0;
+	if (!*text)
+		wrong = "no memory";
+	else if (f && ferror(f))
+		wrong = "it cannot be read";
+	else if (len == FILE_MOST)
+		wrong = "it is too long for a list of hosts";
+	else if (strlen(*text) != len)
+		wrong = "this is no text";
+	if (f)
+		fclose(f);
+	return wrong ? error_set(-EINVAL, "--hostfile %s: %s", path, wrong) : 0;
 }
 
 /* How many ranks the job has: as was asked for, or as there are places. */
@@ -151,31 +200,15 @@ static char *quoted(const char *text)
 	return copy;
 }
 
-static int hosts_cut(struct hosts *h, const char *list)
-{
-	char **names;
-	h->count = split(list, ",", &names);
-	h->host = names ? calloc(h->count, sizeof *h->host) : NULL;
-	for (uint32_t i = 0; h->host && i < h->count; i++)
-		h->host[i] = (struct host){ .name = names[i], .wire = { .from = -1, .to = -1 } };
-	free(names);
-	if (!h->host)
-		return error_set(-ENOMEM, "--hosts: no memory");
-	for (uint32_t i = 0; i < h->count; i++) {
-		int rc = host_check(h, i);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
 static int hosts_read(struct hosts *h, struct run_options *o)
 {
-	char *list = NULL;
-	int rc = o->hostfile ? hostfile_read(o->hostfile, &list) : 0;
+	char *text = NULL;
+	int rc = o->hostfile ? file_text(o->hostfile, &text) : 0;
+	if (!o->hostfile && !(text = strdup(o->hosts)))
+		rc = error_set(-ENOMEM, "--hosts: no memory");
+	h->text = text;
 	if (!rc)
-		rc = hosts_cut(h, list ? list : o->hosts);
-	free(list);
+		rc = hosts_take(h, o->hostfile, text);
 	return rc ? rc : hosts_total(h, o);
 }
 
@@ -206,11 +239,25 @@ static int shell_check(const struct hosts *h)
 			 "'ssh -p 2222', and ssh if neither --ssh nor TERN_SSH is given");
 }
 
+/*
+ * Cuts a copy of the command `text` into words; how many there are. The first one is the copy's
+ * memory.
+ */
+static uint32_t split(const char *text, char ***words)
+{
+	uint32_t n = 0;
+	char *copy = strdup(text);
+	*words = copy ? calloc(strlen(text) + 2, sizeof **words) : NULL;
+	for (char *word; *words && (word = strsep(&copy, " "));)
+		(*words)[n++] = word;
+	return n;
+}
+
 int hosts_open(struct hosts *h, struct run_options *o, struct output *output)
 {
 	char path[PATH_MAX];
 	*h = (struct hosts){ .output = output };
-	h->shell_words = split(o->shell, " ", &h->shell);
+	h->shell_words = split(o->shell, &h->shell);
 	int rc = hosts_read(h, o);
 	if (!rc)
 		rc = program_find(path);
@@ -234,10 +281,9 @@ void hosts_close(struct hosts *h)
 {
 	for (uint32_t i = 0; h->host && i < h->count; i++)
 		wire_close(&h->host[i].wire);
-	if (h->host)
-		free(h->host[0].name);
 	if (h->shell)
 		free(h->shell[0]);
+	free(h->text);
 	free(h->host);
 	free(h->shell);
 	free(h->quoted);
@@ -256,84 +302,4 @@ char **hosts_command(const struct hosts *h, uint32_t i)
 	*next++ = h->host[i].name;
 	*next++ = h->quoted;
 	return words;
-}
-
-/* -- A file of hosts -------------------------------------------------------------------- */
-
-enum { FILE_MOST = 1 << 20 }; /* bytes: a thousand hosts take a tenth of it */
-
-/*
- * One line, cut apart: `name` and, if there is one, `slots=N`, which is written behind the name
- * as --hosts has it.
- */
-static int line_take(FILE *to, const char *path, unsigned line, char *text)
-{
-	static const char space[] = " \t\r";
-	text[strcspn(text, "#")] = '\0';
-	char *rest, *name = strtok_r(text, space, &rest),
-		    *slots = name ? strtok_r(NULL, space, &rest) : NULL;
-	if (!name)
-		return 0;
-	if (strchr(name, ',') || (slots && strncmp(slots, "slots=", 6) != 0) ||
-	    (slots && strtok_r(NULL, space, &rest)))
-		return error_set(
-			-EINVAL,
-			"%s, line %u: a host stands here by itself, as NAME, NAME:4 or NAME "
-			"slots=4",
-			path, line);
-	if (ftell(to) > 0)
-		fputc(',', to);
-	if (slots && strchr(name, ':') && *name != '[')
-		fprintf(to, "[%s]:%s", name, slots + 6);
-	else
-		fprintf(to, "%s%s%s", name, slots ? ":" : "", slots ? slots + 6 : "");
-	return 0;
-}
-
-int hostfile_take(const char *path, char *text, size_t len, char **list)
-{
-	size_t room;
-	unsigned line = 1;
-	int rc = 0;
-	char *made = NULL;
-	FILE *to = open_memstream(&made, &room);
-	if (!to)
-		return error_set(-ENOMEM, "%s: no memory", path);
-	if (strlen(text) != len)
-		rc = error_set(-EINVAL, "%s: this is no text", path);
-	for (char *at; !rc && (at = strsep(&text, "\n")); line++)
-		rc = line_take(to, path, line, at);
-	if (!rc && ftell(to) <= 0)
-		rc = error_set(-EINVAL, "%s: no host is in it", path);
-	if (fclose(to) != 0 && !rc)
-		rc = error_set(-ENOMEM, "%s: no memory", path);
-	if (rc)
-		free(made);
-	else
-		*list = made;
-	return rc;
-}
-
-int hostfile_read(const char *path, char **list)
-{
-	FILE *f = fopen(path, "r");
-	char *text = f ? malloc(FILE_MOST + 1) : NULL;
-	size_t len = text ? fread(text, 1, FILE_MOST, f) : 0;
-	int rc = 0;
-	if (!f)
-		rc = error_set(-EINVAL, "--hostfile %s: %s", path, strerror(errno));
-	else if (!text)
-		rc = error_set(-ENOMEM, "--hostfile %s: no memory", path);
-	else if (ferror(f))
-		rc = error_set(-EINVAL, "--hostfile %s: it cannot be read", path);
-	else if (len == FILE_MOST)
-		rc = error_set(-EINVAL, "--hostfile %s: it is too long for a list of hosts", path);
-	if (!rc) {
-		text[len] = '\0';
-		rc = hostfile_take(path, text, len, list);
-	}
-	free(text);
-	if (f)
-		fclose(f);
-	return rc;
 }

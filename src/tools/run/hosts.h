@@ -34,6 +34,7 @@ struct host {
 };
 
 struct hosts {
+	char *text; /* that names them */
 	struct host *host;
 	uint32_t count;
 	uint32_t said;      /* hosts that have */
@@ -53,6 +54,12 @@ struct hosts {
  * or has too few places.
  */
 int hosts_open(struct hosts *h, struct run_options *o, struct output *output);
+
+/*
+ * The first step of it: `text`, which is malloced and kept, is what the file has, or, without a
+ * file, the list of --hosts. -EINVAL with a sentence that names file and line.
+ */
+int hosts_take(struct hosts *h, const char *file, char *text);
 void hosts_close(struct hosts *h); /* also if it could not be opened */
 
 /* The words that reach the i-th host and start tern-link there: an array to be freed. */
@@ -85,14 +92,5 @@ void hosts_serve(struct hosts *h);
 void hosts_left(struct hosts *h, uint32_t i, int status);
 /* Once, when its shell has ended and all that came was taken: the status of its part of the job. */
 bool hosts_ended(struct hosts *h, uint32_t i, int *code);
-
-/*
- * *list is the same as one would write after --hosts, malloced; -EINVAL with a sentence that
- * names file and line.
- */
-int hostfile_read(const char *path, char **list);
-
-/* The same of the `len` bytes of a file, which end with a 0 behind them and are cut apart. */
-int hostfile_take(const char *path, char *text, size_t len, char **list);
 
 #endif
