@@ -107,7 +107,7 @@ if [[ $("$tern" info) == *"udp            usable"* ]]; then
 fi
 
 sentence "what needs the kernel's copy between processes is left out without it, and it says why"
-if [[ $("$tern" info --json) == *'"single_copy": true'* ]]; then
+if [[ $("$tern" info --json) == *'"single-copy", "value": true'* ]]; then
 	run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${kernel[*]}")"
 	check_status 0
 	check_quiet

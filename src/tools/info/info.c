@@ -2,6 +2,7 @@
 /* `tern info`: what there is on this machine, and what stands in the way of the rest. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <tern/mem.h>
 #include <tern/tern.h>
@@ -22,8 +23,8 @@
 #include "open/nets.h"
 #include "ring/ring.h"
 #include "service/service.h"
-#include "tools/common/json.h"
 #include "tools/common/option.h"
+#include "tools/common/rows.h"
 #include "tools/common/single_copy.h"
 #include "tools/tools.h"
 
@@ -99,62 +100,70 @@ static const struct limit mem_limits[] = {
 	{ "dims", TERN_DIMS_MAX, "dimensions of a part" },
 };
 
-enum { MEM_LIMITS = sizeof mem_limits / sizeof *mem_limits };
+enum { MEM_LIMITS = sizeof mem_limits / sizeof *mem_limits, NAME = 14, SETTING_NAME = 17 };
 
-/* -- One writer for both forms: JSON, or lines for people ------------------------------- */
+/* -- Rows: JSON, or lines for people ------------------------------------------------------ */
 
-static struct json json;
-static bool as_json;
+static struct rows rows;
 
-/* The line is what people see instead. */
-static void begin(const char *key, char bracket, const char *line)
+static void section(const char *key, const char *title)
 {
-	if (as_json)
-		json_begin(&json, key, bracket);
-	else if (line)
-		puts(line);
+	rows.headed = true; /* by the title */
+	if (rows.as == ROWS_JSON)
+		json_begin(&rows.json, key, '[');
+	else
+		printf("\n%s\n", title);
 }
 
-static void end(char bracket)
+static void section_end(void)
 {
-	if (as_json)
-		json_end(&json, bracket);
+	if (rows.as == ROWS_JSON)
+		json_end(&rows.json, ']');
 }
 
-/* Something that can be used here, or why not; to be ended. */
-static void usable_show(const char *name, const char *key, const char *what, bool usable,
-			const char *why)
+static void row_begin(const char *name, int width)
 {
-	begin(NULL, '{', NULL);
-	if (!as_json) {
-		printf("  %-14s %s: %s\n", name, usable ? "usable" : "not usable here",
-		       usable ? what : why);
-		return;
-	}
-	json_text(&json, "name", name);
-	json_text(&json, key, what);
-	json_truth(&json, "usable", usable);
-	json_text(&json, "why", usable ? NULL : why);
+	rows_text(&rows, NULL, "", 0, "");
+	rows_text(&rows, "name", "", -width, name);
+}
+
+/* What people read below a row. */
+static void row_remark(int width, const char *what, const char *text)
+{
+	if (rows.as == ROWS_TABLE && text && *text)
+		printf("  %-*s  %s%s\n", width, "", what, text);
+}
+
+/* Something that can be used here, or why not. */
+static void usable_show(const char *name, const char *what, bool usable, const char *why)
+{
+	char text[PATH_MAX + 32];
+	snprintf(text, sizeof text, "%s: %s", usable ? "usable" : "not usable here",
+		 usable ? what : why);
+	row_begin(name, NAME);
+	rows_truth(&rows, "usable", NULL, 0, usable);
+	rows_text(&rows, "what", NULL, 0, what);
+	rows_text(&rows, "why", NULL, 0, usable ? NULL : why);
+	rows_text(&rows, NULL, "", 0, text);
 }
 
 static void limits_show(const struct limit *limit, int n)
 {
-	for (int i = 0; i < n; i++)
-		if (as_json)
-			json_whole(&json, limit[i].name, limit[i].value);
-		else
-			printf("  %-14s %7llu  %s\n", limit[i].name,
-			       (unsigned long long)limit[i].value, limit[i].meaning);
+	for (int i = 0; i < n; i++) {
+		row_begin(limit[i].name, NAME);
+		rows_whole(&rows, "value", "", 7, limit[i].value, NULL);
+		rows_text(&rows, "meaning", "", 0, limit[i].meaning);
+		rows_end_row(&rows);
+	}
 }
 
 /* A question that the kernel has answered. */
-static void answer_show(const char *key, const char *name, bool answer, const char *yes,
-			const char *no)
+static void answer_show(const char *name, bool answer, const char *yes, const char *no)
 {
-	if (as_json)
-		json_truth(&json, key, answer);
-	else
-		printf("  %-14s %s\n", name, answer ? yes : no);
+	row_begin(name, NAME);
+	rows_truth(&rows, "value", NULL, 0, answer);
+	rows_text(&rows, "meaning", "", 0, answer ? yes : no);
+	rows_end_row(&rows);
 }
 
 /* The heap's bytes; 0 for a setting that is wrong, which the settings' section explains. */
@@ -168,33 +177,31 @@ static void mem_show(void)
 {
 	char why[400] = "", no[500];
 	bool usable = single_copy_usable(why, sizeof why);
-	begin("mem", '{', "\nmemory");
-	if (as_json)
-		json_whole(&json, "heap", heap_bytes());
-	else
-		printf("  %-14s %.0f MiB of addresses for each rank, half of it for "
-		       "tern_alloc_all(); TERN_HEAP sets it\n",
-		       "heap", (double)heap_bytes() / (1 << 20));
+	section("mem", "memory");
+	row_begin("heap", NAME);
+	rows_whole(&rows, "value", "", 0, heap_bytes(), "%.0f MiB",
+		   (double)heap_bytes() / (1 << 20));
+	rows_text(&rows, "meaning", "", 0,
+		  "of addresses for each rank, half of it for tern_alloc_all(); TERN_HEAP sets it");
+	rows_end_row(&rows);
 	snprintf(no, sizeof no,
 		 "no, registered memory of two ranks is copied through messages, twice: %s", why);
-	answer_show("single_copy", "single-copy", usable,
+	answer_show("single-copy", usable,
 		    "yes: the kernel copies between registered memory of two ranks "
 		    "(process_vm_readv)",
 		    no);
-	if (as_json)
-		json_text(&json, "single_copy_why", usable ? NULL : why);
 	limits_show(mem_limits, MEM_LIMITS);
-	end('}');
+	section_end();
 }
 
 static const struct {
 	unsigned bit;
-	const char *name, *phrase;
+	const char *phrase;
 } capabilities[] = {
-	{ PROVIDES_ORDER, "order", "keeps order" },
-	{ PROVIDES_ROOM, "room", "never overflows" },
-	{ PROVIDES_RELIABLE, "reliable", "loses nothing" },
-	{ PROVIDES_SHARED, "shared", "maps the memory of peers" },
+	{ PROVIDES_ORDER, "keeps order" },
+	{ PROVIDES_ROOM, "never overflows" },
+	{ PROVIDES_RELIABLE, "loses nothing" },
+	{ PROVIDES_SHARED, "maps the memory of peers" },
 };
 
 static const struct limit limits[] = {
@@ -220,56 +227,49 @@ enum {
 	JOB_SIZES = sizeof job_sizes / sizeof *job_sizes,
 };
 
-static void provides_show(unsigned provides)
+static void provides_text(unsigned provides, char *text, size_t room)
 {
-	const char *between = "";
-	begin("provides", '[', NULL);
-	if (!as_json)
-		printf("  %-14s ", "");
+	snprintf(text, room, "%s", provides ? "" : "promises nothing by itself");
 	for (int c = 0; c < CAPABILITIES; c++)
-		if (provides & capabilities[c].bit && as_json) {
-			json_text(&json, NULL, capabilities[c].name);
-		} else if (provides & capabilities[c].bit) {
-			printf("%s%s", between, capabilities[c].phrase);
-			between = ", ";
+		if (provides & capabilities[c].bit) {
+			size_t used = strlen(text);
+			snprintf(text + used, room - used, "%s%s", used ? ", " : "",
+				 capabilities[c].phrase);
 		}
-	if (!as_json)
-		puts(provides ? "" : "promises nothing by itself");
-	end(']');
 }
 
 static void networks_show(void)
 {
-	begin("networks", '[', "networks");
+	section("networks", "networks");
 	for (int i = 0; net_table[i]; i++) {
-		char why[400] = "";
+		char why[400] = "", provides[128];
 		bool usable = net_table[i]->usable(why, sizeof why);
-		usable_show(net_table[i]->name, "reach", net_table[i]->reach, usable, why);
-		if (usable && *why && !as_json)
-			printf("  %-14s %s\n", "", why);
-		provides_show(net_table[i]->provides);
-		end('}');
+		provides_text(net_table[i]->provides, provides, sizeof provides);
+		usable_show(net_table[i]->name, net_table[i]->reach, usable, why);
+		rows_text(&rows, "provides", NULL, 0, provides);
+		rows_end_row(&rows);
+		row_remark(NAME, "", usable ? why : "");
+		row_remark(NAME, "", provides);
 	}
-	end(']');
+	section_end();
 }
 
 static void launchers_show(void)
 {
 	char path[PATH_MAX];
-	begin("launchers", '[', "\nlaunchers");
-	if (!as_json)
-		printf("  %-14s usable: needs nothing\n", "tern run");
+	section("launchers", "launchers");
+	usable_show("tern run", "needs nothing", true, NULL);
+	rows_end_row(&rows);
 	for (int i = 0; i < PMI_PROTOCOLS; i++) {
 		char why[400] = "";
 		bool usable = pmi_usable(pmi_table[i], why, sizeof why);
-		usable_show(pmi_table[i]->name, "starters", pmi_table[i]->starters, usable, why);
-		end('}');
+		usable_show(pmi_table[i]->name, pmi_table[i]->starters, usable, why);
+		rows_end_row(&rows);
 	}
-	end(']');
-	if (as_json)
-		return;
 	int rc = program_find(path);
-	usable_show("tern-link", NULL, path, !rc, rc ? tern_strerror(rc) : NULL);
+	usable_show("tern-link", path, !rc, rc ? tern_strerror(rc) : NULL);
+	rows_end_row(&rows);
+	section_end();
 }
 
 /* Where the memory of a job goes, in bytes. */
@@ -285,101 +285,92 @@ static const struct limit memory_parts[] = {
 	  "of a rank, for one more request above 8 KiB under way than before" },
 };
 
+static void mebibytes(const char *key, const char *head, int width, uint64_t bytes)
+{
+	rows_whole(&rows, key, head, width, bytes, "%.2f", (double)bytes / (1 << 20));
+}
+
 static void memory_show(void)
 {
-	begin("memory_parts", '{', "\nshared memory by part, bytes");
+	section("memory_parts", "shared memory by part, bytes");
 	limits_show(memory_parts, sizeof memory_parts / sizeof *memory_parts);
-	end('}');
-	begin("memory", '[', "\nshared memory of a job, MiB");
-	if (!as_json)
-		printf("  %-14s %10s %16s %16s %16s\n", "ranks", "at start", "neighbours talk",
-		       "all say a word", "all pairs talk");
+	section_end();
+	section("memory", "shared memory of a job, MiB");
+	rows.headed = false;
 	for (int i = 0; i < JOB_SIZES; i++) {
 		struct job_needs n;
 		job_needs(job_sizes[i], &n);
-		if (!as_json) {
-			printf("  %-14u %10.2f %16.2f %16.2f %16.2f\n", job_sizes[i],
-			       (double)n.start / (1 << 20), (double)n.neighbours / (1 << 20),
-			       (double)n.few_words / (1 << 20), (double)n.all_pairs / (1 << 20));
-			continue;
-		}
-		const struct limit needs[] = { { "ranks", job_sizes[i], NULL },
-					       { "start", n.start, NULL },
-					       { "neighbours", n.neighbours, NULL },
-					       { "few_words", n.few_words, NULL },
-					       { "all_pairs", n.all_pairs, NULL } };
-		begin(NULL, '{', NULL);
-		limits_show(needs, sizeof needs / sizeof *needs);
-		end('}');
+		rows_text(&rows, NULL, "", 0, "");
+		rows_whole(&rows, "ranks", "ranks", -NAME, job_sizes[i], NULL);
+		mebibytes("start", "at start", 10, n.start);
+		mebibytes("neighbours", "neighbours talk", 15, n.neighbours);
+		mebibytes("few_words", "all say a word", 15, n.few_words);
+		mebibytes("all_pairs", "all pairs talk", 15, n.all_pairs);
+		rows_end_row(&rows);
 	}
-	end(']');
+	section_end();
 }
 
 static void waiting_show(void)
 {
 	_Atomic uint64_t word[2] = { 1, 1 };
 	_Atomic uint64_t *const words[2] = { &word[0], &word[1] };
-	begin("waiting", '{', "\nwaiting");
+	section("waiting", "waiting");
 	const struct limit cores = { "cores", cpu_count(), "that this process may use" };
 	limits_show(&cores, 1);
-	answer_show("membarrier", "membarrier", barrier_register(),
+	answer_show("membarrier", barrier_register(),
 		    "yes: a rank that waits sleeps until it is woken",
 		    "refused (Linux 4.16 has it; a container's seccomp rules must allow it): "
 		    "a rank that waits takes naps instead");
-	answer_show("futex_waitv", "futex_waitv",
+	answer_show("futex_waitv",
 		    futex_wait_many(words, 2, 0, 0) != -ENOSYS, /* another value: returns at once */
 		    "yes: a thread with several endpoints sleeps on all of them",
 		    "not in this kernel (Linux 5.16 has it): a thread with several endpoints "
 		    "takes naps");
-	end('}');
+	section_end();
 }
 
 static void setting_show(enum setting s)
 {
 	const char *value = setting_text(s), *problem = setting_problem(s),
 		   *from = setting_given(s) ? "environment" : "default";
-	if (!as_json) {
-		printf("  %-17s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-", from,
-		       setting_table[s].meaning);
-		if (problem)
-			printf("  %-17s wrong: %s\n", "", problem);
-		return;
-	}
-	json_begin(&json, NULL, '{');
-	json_text(&json, "name", setting_table[s].name);
-	json_text(&json, "value", value);
-	json_text(&json, "from", from);
-	json_text(&json, "meaning", setting_table[s].meaning);
-	json_truth(&json, "developer", s >= SETTING_DEVELOPERS);
-	json_text(&json, "problem", problem);
-	json_end(&json, '}');
+	row_begin(setting_table[s].name, SETTING_NAME);
+	rows_text(&rows, "value", NULL, 0, value);
+	rows_text(&rows, NULL, "", -8, *value ? value : "-");
+	rows_text(&rows, "from", "", -12, from);
+	rows_text(&rows, "meaning", "", 0, setting_table[s].meaning);
+	rows_truth(&rows, "developer", NULL, 0, s >= SETTING_DEVELOPERS);
+	rows_text(&rows, "problem", NULL, 0, problem);
+	rows_end_row(&rows);
+	row_remark(SETTING_NAME, "wrong: ", problem);
 }
 
 static void info_show(void)
 {
-	begin(NULL, '{', NULL);
-	if (as_json) {
-		json_text(&json, "version", TERN_VERSION);
-		json_whole(&json, "layout", TERN_LAYOUT);
+	if (rows.as == ROWS_JSON) {
+		json_begin(&rows.json, NULL, '{');
+		json_text(&rows.json, "version", TERN_VERSION);
+		json_whole(&rows.json, "layout", TERN_LAYOUT);
 	} else {
-		printf("tern %s, layout %u\n\n", TERN_VERSION, TERN_LAYOUT);
+		printf("tern %s, layout %u\n", TERN_VERSION, TERN_LAYOUT);
 	}
 	networks_show();
 	launchers_show();
-	begin("limits", '{', "\nlimits");
+	section("limits", "limits");
 	limits_show(limits, LIMITS);
-	end('}');
+	section_end();
 	memory_show();
 	mem_show();
 	waiting_show();
-	begin("settings", '[', "\nsettings");
+	section("settings", "settings");
 	for (int s = 0; s < SETTING_COUNT; s++) {
-		if (s == SETTING_DEVELOPERS && !as_json)
+		if (s == SETTING_DEVELOPERS && rows.as == ROWS_TABLE)
 			puts("\nsettings for developers, see tern-developer(7)");
 		setting_show((enum setting)s);
 	}
-	end(']');
-	end('}');
+	section_end();
+	if (rows.as == ROWS_JSON)
+		json_end(&rows.json, '}');
 }
 
 /* -- The command ------------------------------------------------------------------------ */
@@ -387,6 +378,7 @@ static void info_show(void)
 int info_main(int argc, char **argv)
 {
 	int status;
+	bool as_json = false;
 	const struct choice choices[] = { { .name = "--json", .flag = &as_json },
 					  { .name = "--help" },
 					  { 0 } };
@@ -399,7 +391,7 @@ int info_main(int argc, char **argv)
 	    (optind < argc && !option_unknown(&options, argv[optind])))
 		return status;
 	setting_warn_unknown();
-	json.to = stdout;
+	rows = (struct rows){ .as = as_json ? ROWS_JSON : ROWS_TABLE, .json.to = stdout };
 	info_show();
 	return 0;
 }
