@@ -61,12 +61,15 @@ static void track_names(struct json *j, const struct merged *m, uint32_t track)
 	name_event(j, "process_name", h->rank, 0, name);
 }
 
+/* `message` is the number that the flow has, too. */
 static void message_arguments(struct json *j, const char *side, uint32_t peer, uint32_t bytes,
-			      uint32_t sequence)
+			      uint32_t sequence, size_t message)
 {
 	json_whole(j, side, peer);
 	json_whole(j, "bytes", bytes);
 	json_whole(j, "sequence", sequence);
+	if (message != NO_MESSAGE)
+		json_whole(j, "message", message);
 }
 
 static void span_event(struct json *j, const struct merged *m, const struct span *s)
@@ -78,7 +81,8 @@ static void span_event(struct json *j, const struct merged *m, const struct span
 	json_micros(j, "dur", s->end - s->begin);
 	json_begin(j, "args", '{');
 	if (s->kind <= SPAN_REPLY)
-		message_arguments(j, "from", s->peer, s->bytes, s->sequence);
+		message_arguments(j, "from", s->peer, s->bytes, s->sequence, s->message);
+	json_whole(j, "row", s->row);
 	if (s->unended)
 		json_truth(j, "unended", true);
 	json_end(j, '}');
@@ -105,7 +109,7 @@ static void message_event(struct json *j, const struct merged *m, size_t i)
 	event_begin(j, "X", name, x->reply ? "send reply" : "send request", x->source, 0, x->sent);
 	json_micros(j, "dur", SEND_NS);
 	json_begin(j, "args", '{');
-	message_arguments(j, "to", x->target, x->bytes, x->sequence);
+	message_arguments(j, "to", x->target, x->bytes, x->sequence, i);
 	json_end(j, '}');
 	json_end(j, '}');
 	if (x->span == NO_SPAN)
@@ -114,12 +118,14 @@ static void message_event(struct json *j, const struct merged *m, size_t i)
 	flow_event(j, "f", i, x->target, m->span[x->span].begin);
 }
 
-static void clock_records(struct json *j, const struct merged *m)
+static void rank_records(struct json *j, const struct merged *m)
 {
-	json_begin(j, "clocks", '[');
+	json_begin(j, "ranks", '[');
 	for (uint32_t i = 0; i < m->tracks; i++) {
 		json_begin(j, NULL, '{');
 		json_whole(j, "rank", m->track[i].head.rank);
+		json_text(j, "program", m->track[i].head.program);
+		json_truth(j, "closed", track_closed(&m->track[i]));
 		json_micros(j, "correction_us", m->offset[i].correction);
 		json_micros(j, "estimate_us", m->offset[i].estimate);
 		json_end(j, '}');
@@ -145,9 +151,10 @@ void show_json(const struct merged *m, FILE *to)
 	fputs("{\"displayTimeUnit\": \"ns\",", to);
 	json_begin(&other, "otherData", '{');
 	json_whole(&other, "dropped", m->dropped);
+	json_micros(&other, "length_us", m->length);
 	json_whole(&other, "undelivered", m->undelivered);
 	json_whole(&other, "unsent", m->unsent);
-	clock_records(&other, m);
+	rank_records(&other, m);
 	json_end(&other, '}');
 	fputs(",\n\"traceEvents\": ", to);
 	events(&list, m); /* an array of its own: one event, one line */
