@@ -1,29 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gathered messages: items of 16 bytes to ranks at random, beside gathering by hand; and random
- * updates of a table that all ranks share, beside buckets that all ranks exchange. Rates are those
- * of all ranks together, until everything was handled.
+ * Gathered messages: items of 16 bytes to ranks at random, beside gathering by hand. Rates are
+ * those of all ranks together, until everything was handled. apps/gups.c updates a table so.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <tern/coll.h>
 #include <tern/post.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "lab/bench/rings.h"
 #include "lab/perf/perf.h"
 
-enum { HANDLER_TAKE, HANDLER_UPDATE };
-enum {
-	AHEAD = 1024,          /* updates that a rank may have made and not sent */
-	TABLE_WORDS = 1 << 20, /* of a rank */
-};
+enum { HANDLER_TAKE };
 
 static uint64_t taken, sum;
-static uint64_t *table;
-static tern_team *team;
 
 static inline uint64_t random_next(uint64_t x)
 {
@@ -112,108 +100,4 @@ static const struct test test_gathered = {
 	.bar = { { 16, "at least 0.80" } },
 };
 
-/* -- Updates of a table ------------------------------------------------------------------------ */
-
-/* What one rank has for the others: words, by rank. */
-static struct {
-	uint64_t word[GATHER_RANKS][AHEAD];
-	uint64_t fill[GATHER_RANKS];
-	tern_part part[GATHER_RANKS];
-} going;
-
-/* What it has got from them. */
-static struct {
-	uint64_t *word; /* AHEAD for each rank */
-	uint64_t fill[GATHER_RANKS];
-	tern_part part[GATHER_RANKS];
-} coming;
-
-static inline void update(uint64_t x)
-{
-	table[x & (TABLE_WORDS - 1)] ^= x;
-}
-
-static void on_updates(tern *t, const tern_msg *m, const uint64_t *words, size_t count)
-{
-	(void)t, (void)m;
-	for (size_t i = 0; i < count; i++)
-		update(words[i]);
-}
-
-static int updates_open(struct bench_rank *p)
-{
-	tern_post_on(p->t, HANDLER_UPDATE, on_updates, NULL);
-	tern_post_limit(p->t, AHEAD);
-	table = calloc(TABLE_WORDS, sizeof *table);
-	coming.word = calloc((size_t)AHEAD * p->ranks, sizeof *coming.word);
-	if (!table || !coming.word)
-		return error_set(-ENOMEM, "no memory for a table of %d words", TABLE_WORDS);
-	return tern_team_all(p->t, &team);
-}
-
-static int updates_post(struct bench_rank *p)
-{
-	uint64_t x = random_seed(p);
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		x = random_next(x);
-		p->rc = tern_post(p->t, random_below(x, p->ranks), HANDLER_UPDATE, x);
-	}
-	return p->rc ? p->rc : tern_barrier(p->t);
-}
-
-/* Sorts the next updates of this rank by the rank that has their word. */
-static uint64_t buckets_fill(const struct bench_rank *p, uint64_t x, uint64_t n)
-{
-	memset(going.fill, 0, sizeof going.fill);
-	for (uint64_t i = 0; i < n; i++) {
-		x = random_next(x);
-		uint32_t to = random_below(x, p->ranks);
-		going.word[to][going.fill[to]++] = x;
-	}
-	for (uint32_t r = 0; r < p->ranks; r++)
-		going.part[r] = (tern_part){ .base = going.word[r],
-					     .run = going.fill[r] * sizeof going.word[0][0] };
-	return x;
-}
-
-static int buckets_exchange(const struct bench_rank *p)
-{
-	int rc = tern_team_alltoall(team, going.fill, coming.fill, sizeof going.fill[0]);
-	uint64_t *at = coming.word;
-	for (uint32_t r = 0; r < p->ranks; r++) {
-		coming.part[r] =
-			(tern_part){ .base = at, .run = coming.fill[r] * sizeof coming.word[0] };
-		at += coming.fill[r];
-	}
-	if (!rc)
-		rc = tern_team_alltoallv(team, going.part, coming.part);
-	for (const uint64_t *w = coming.word; w < at && !rc; w++)
-		update(*w);
-	return rc;
-}
-
-static int updates_by_hand(struct bench_rank *p)
-{
-	uint64_t x = random_seed(p);
-	for (uint64_t left = p->count; left && !p->rc;) {
-		uint64_t n = left < AHEAD ? left : AHEAD;
-		x = buckets_fill(p, x, n);
-		p->rc = buckets_exchange(p);
-		left -= n;
-	}
-	return p->rc ? p->rc : tern_barrier(p->t);
-}
-
-static const struct test test_updates = {
-	{ "updates", "posted updates of random words of all ranks, 1,024 ahead, all together",
-	  "M/s" },
-	.like = &test_gathered,
-	.play = { .open = updates_open,
-		  .measure = { .figure = gathered_rate, .act = updates_post },
-		  .limit = { { .figure = gathered_rate, .act = updates_by_hand } } },
-	.limit_name = "the same updates in buckets, 1,024 of each rank at a time, exchanged with "
-		      "tern_team_alltoallv()",
-	.bar = { { 16, "at least 2.00" } },
-};
-
-test_rows gathered_tests = { &test_gathered, &test_updates, NULL };
+test_rows gathered_tests = { &test_gathered, NULL };
