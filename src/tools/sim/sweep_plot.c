@@ -47,6 +47,15 @@ static void lines_make(struct lines *l, const struct sweeps *s)
 		};
 }
 
+/* What a key's numbers count; NULL for other keys than the machine's. */
+static const char *key_meaning(const char *key)
+{
+	const struct profile_key *k = profile_key;
+	while (k->name && strcmp(k->name, key) != 0)
+		k++;
+	return k->meaning;
+}
+
 int sim_sweep_plot(const void *sweeps, FILE *to)
 {
 	const struct sweeps *s = sweeps;
@@ -63,7 +72,8 @@ int sim_sweep_plot(const void *sweeps, FILE *to)
 		 o->pattern ? o->pattern->name : o->program[0]);
 	const struct chart chart = {
 		.title = title,
-		.x = { .name = s->nodes ? "nodes" : o->sweep[0].key },
+		.x = { .name = s->nodes ? "nodes" : o->sweep[0].key,
+		       .unit = s->nodes ? NULL : key_meaning(o->sweep[0].key) },
 		.y = { .unit = s->nodes ? "speed-up" : "us", .log = s->nodes },
 		.place = place,
 		.places = s->across,
