@@ -67,8 +67,6 @@ static void run_atomic(struct app_job *j)
 
 static void run_messages(struct app_job *j)
 {
-	if (j->variant == GATHERED) /* an update is two words */
-		app_must(j, tern_post_limit(j->t, (uint32_t)(ahead < 4 ? 8 : 2 * ahead)));
 	for (uint64_t k = 0; k < updates; k++) {
 		struct app_update u = update_make(j->rank, k);
 		uint32_t to = app_owner(j, table_size, u.index);
@@ -76,6 +74,8 @@ static void run_messages(struct app_job *j)
 		int rc = j->variant == MESSAGE ? tern_request(j->t, to, ON_UPDATE, at, u.value)
 					       : tern_post(j->t, to, ON_UPDATE, at, u.value);
 		app_must(j, rc);
+		if (j->variant == GATHERED && (k + 1) % ahead == 0)
+			app_must(j, tern_post_flush(j->t));
 	}
 }
 
