@@ -98,6 +98,7 @@ int main(void)
 	tern_team *all;
 	must(tern_open(&t, NULL));
 	must(tern_post_on(t, ADD_ONE, add_one, table));
+	must(tern_post_limit(t, 4096)); /* so many words may wait here to be sent */
 	must(tern_on(t, ADD, add));
 	must(tern_on(t, ASK, ask));
 	must(tern_on(t, ANSWER, on_answer));
