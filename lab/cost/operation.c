@@ -340,6 +340,28 @@ static void finish_poll(struct bench *b, unsigned n)
 		FINITE(#n "-send", "tern_send, tern_recv", n, 1, setup_nothing, finite_send,     \
 		       receive_recv, NULL, true, false)
 
+/* The same in a stream, in so many requests of 2, of 4 and of 6 words. */
+#define STREAMS(n, by_2, by_4, by_6)                                                             \
+	POLLED("stream-" #n "-by-4", "tern_request, 2 words at a time", COST_STREAM, n, by_2,    \
+	       setup_nothing, stream_2),                                                         \
+		POLLED("stream-" #n "-by-8", "tern_request, 4 words at a time", COST_STREAM, n,  \
+		       by_4, setup_nothing, stream_4),                                           \
+		POLLED("stream-" #n "-by-12", "tern_request, 6 words at a time", COST_STREAM, n, \
+		       by_6, setup_nothing, stream_6)
+
+/* The study's protocols, in so many packets of 4 and of 8 words. */
+#define SEQUENCES(n, by_4, by_8)                                                                   \
+	STEPS("block-" #n "-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, n,      \
+	      by_4, setup_block, block_steps),                                                     \
+		STEPS("block-" #n "-by-8", "the same, 8 words in a packet", COST_FINITE, n, by_8,  \
+		      setup_block, block_steps),                                                   \
+		STEPS("ordered-" #n "-by-4", "tern_stream_put, half of the packets out of order",  \
+		      COST_STREAM, n, by_4, setup_ordered, ordered_steps),                         \
+		STEPS("ordered-" #n "-by-8", "the same, 8 words in a packet", COST_STREAM, n,      \
+		      by_8, setup_ordered, ordered_steps),                                         \
+		STEPS("grouped-" #n "-by-4", "the same by 4, acknowledged in groups", COST_STREAM, \
+		      n, by_4, setup_grouped, ordered_steps)
+
 const struct operation operation_table[] = {
 	POLLED("request-2", "tern_request, 2 words", COST_PACKET, 4, 1, setup_nothing, send_2),
 	POLLED("request-4", "tern_request, 4 words", COST_PACKET, 8, 1, setup_nothing, send_4),
@@ -357,39 +379,11 @@ const struct operation operation_table[] = {
 	FINITES(16, 2),
 	FINITES(1024, 128),
 
-	POLLED("stream-16-by-4", "tern_request, 2 words at a time", COST_STREAM, 16, 4,
-	       setup_nothing, stream_2),
-	POLLED("stream-16-by-8", "tern_request, 4 words at a time", COST_STREAM, 16, 2,
-	       setup_nothing, stream_4),
-	POLLED("stream-16-by-12", "tern_request, 6 words at a time", COST_STREAM, 16, 2,
-	       setup_nothing, stream_6),
-	POLLED("stream-1024-by-4", "tern_request, 2 words at a time", COST_STREAM, 1024, 256,
-	       setup_nothing, stream_2),
-	POLLED("stream-1024-by-8", "tern_request, 4 words at a time", COST_STREAM, 1024, 128,
-	       setup_nothing, stream_4),
-	POLLED("stream-1024-by-12", "tern_request, 6 words at a time", COST_STREAM, 1024, 86,
-	       setup_nothing, stream_6),
+	STREAMS(16, 4, 2, 2),
+	STREAMS(1024, 256, 128, 86),
 
-	STEPS("block-16-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, 16, 4,
-	      setup_block, block_steps),
-	STEPS("block-16-by-8", "the same, 8 words in a packet", COST_FINITE, 16, 2, setup_block,
-	      block_steps),
-	STEPS("block-1024-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, 1024, 256,
-	      setup_block, block_steps),
-	STEPS("block-1024-by-8", "the same, 8 words in a packet", COST_FINITE, 1024, 128,
-	      setup_block, block_steps),
-	STEPS("ordered-16-by-4", "tern_stream_put, half of the packets out of order", COST_STREAM,
-	      16, 4, setup_ordered, ordered_steps),
-	STEPS("ordered-16-by-8", "the same, 8 words in a packet", COST_STREAM, 16, 2, setup_ordered,
-	      ordered_steps),
-	STEPS("ordered-1024-by-4", "tern_stream_put, half of the packets out of order", COST_STREAM,
-	      1024, 256, setup_ordered, ordered_steps),
-	STEPS("ordered-1024-by-8", "the same, 8 words in a packet", COST_STREAM, 1024, 128,
-	      setup_ordered, ordered_steps),
-	STEPS("grouped-16-by-4", "the same by 4, acknowledged in groups", COST_STREAM, 16, 4,
-	      setup_grouped, ordered_steps),
-	STEPS("grouped-1024-by-4", "the same by 4, acknowledged in groups", COST_STREAM, 1024, 256,
-	      setup_grouped, ordered_steps),
+	SEQUENCES(16, 4, 2),
+	SEQUENCES(1024, 256, 128),
 	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send, plain)", COST_FINITE,
 	  16, 2, setup_block, block_plain, receive_poll, finish_poll, true, true, NULL },
 	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2, setup_block,
