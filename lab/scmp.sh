@@ -38,7 +38,7 @@ done
 [[ $nodes ]] || nodes=1,2,4,8,16$([[ $quick ]] || echo ,32,64)
 ((${#tables[@]})) || tables=(speedup improvement)
 kept=$(mktemp)
-trap 'rm -f "$kept" "$kept.err"' EXIT
+trap 'rm -f "$kept" "$kept.err" "$kept.points"' EXIT
 [[ $data ]] || data=$kept
 touch "$data"
 
@@ -252,79 +252,23 @@ depth() {
 
 # -- The plot --------------------------------------------------------------------------------------
 
-# Lines "panel;line;nodes;speed-up".
+# What `tern report --points` draws.
 points() {
 	local m n style one
+	echo "chart,line,nodes,speed-up"
 	for m in "${marks[@]}"; do
 		mark "$m"
 		one=$(seconds scmp-original "${nodes%%,*}" "$program" active)
 		for n in ${nodes//,/ }; do
-			echo "$name;ideal;$n;$(ratio "$n" "${nodes%%,*}")"
-			echo "$name;active, original;$n;$(ratio "$one" "$(seconds \
+			echo "$name,ideal,$n,$(ratio "$n" "${nodes%%,*}")"
+			echo "$name,active original,$n,$(ratio "$one" "$(seconds \
 				scmp-original "$n" "$program" active)")"
 			for style in ${styles//,/ }; do
-				echo "$name;$style, new;$n;$(ratio "$one" "$(seconds scmp "$n" \
+				echo "$name,$style new,$n,$(ratio "$one" "$(seconds scmp "$n" \
 					"$program" "$style")")"
 			done
 		done
 	done
-}
-# Both axes are logarithmic. Below its title a panel has a rule for each doubling, from 1 to 64.
-draw() {
-	points | awk -F';' '
-		function x(n) { return left + log(n) / log(2) * 36 }
-		function y(s) { return top + 206 - log(s) / log(2) * 33 }
-		BEGIN {
-			print "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 600\" role=\"img\">"
-			print "<title>Speed-up of the stressmarks by nodes</title>"
-			print "<style>"
-			print "text { font: 12px sans-serif; fill: #1f2328; }"
-			print ".title { font-weight: 600; } .end { text-anchor: end; } .mid { text-anchor: middle; }"
-			print ".ground { fill: #ffffff; } .rule { stroke: #d8dee4; } .line { fill: none; stroke-width: 2; }"
-			print ".name { paint-order: stroke; stroke: #ffffff; stroke-width: 4px; }"
-			print ".c1 { stroke: #6e7781; stroke-dasharray: 4 3; } .c2 { stroke: #cf222e; }"
-			print ".c3 { stroke: #0969da; } .c4 { stroke: #1a7f37; }"
-			print ".n1 { fill: #57606a; } .n2 { fill: #cf222e; } .n3 { fill: #0969da; } .n4 { fill: #1a7f37; }"
-			print "@media (prefers-color-scheme: dark) {"
-			print "text { fill: #e6edf3; } .ground { fill: #0d1117; } .rule { stroke: #30363d; }"
-			print ".name { stroke: #0d1117; }"
-			print ".c1 { stroke: #8b949e; } .c2 { stroke: #ff7b72; } .c3 { stroke: #58a6ff; } .c4 { stroke: #3fb950; }"
-			print ".n1 { fill: #b1bac4; } .n2 { fill: #ff7b72; } .n3 { fill: #58a6ff; } .n4 { fill: #3fb950; }"
-			print "}"
-			print "</style>"
-			print "<rect class=\"ground\" width=\"960\" height=\"600\"/>"
-		}
-		$1 != panel {
-			panel = $1; lines = 0
-			left = 64 + at % 3 * 308; top = 44 + int(at / 3) * 290; at++
-			printf "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n", left, top - 16, panel
-			for (i = 1; i <= 64; i *= 2) {
-				printf "<path class=\"rule\" d=\"M%d %dh216\"/>\n", left, y(i)
-				printf "<text class=\"end\" x=\"%d\" y=\"%d\">%d</text>\n", left - 6, y(i) + 4, i
-				printf "<text class=\"mid\" x=\"%d\" y=\"%d\">%d</text>\n", x(i), top + 224, i
-			}
-			printf "<text class=\"mid\" x=\"%d\" y=\"%d\">nodes</text>\n", left + 108, top + 240
-			printf "<text class=\"mid\" transform=\"translate(%d %d) rotate(-90)\">speed-up</text>\n", \
-				left - 34, top + 107
-		}
-		{
-			key = $1 ";" $2
-			if ($4 == "-") next
-			if (!(key in path)) { path[key] = "M"; order[++count] = key; nth[key] = ++lines
-				px[key] = left + 8; py[key] = top + 9 + lines * 16 }
-			else path[key] = path[key] "L"
-			path[key] = path[key] sprintf("%.1f %.1f", x($3), y($4))
-		}
-		END {
-			for (i = 1; i <= count; i++)
-				printf "<path class=\"line c%d\" d=\"%s\"/>\n", nth[order[i]], path[order[i]]
-			for (i = 1; i <= count; i++) {
-				key = order[i]
-				name = key; sub(/^[^;]*;/, "", name)
-				printf "<text class=\"name n%d\" x=\"%d\" y=\"%d\">%s</text>\n", nth[key], px[key], py[key], name
-			}
-			print "</svg>"
-		}'
 }
 
 for t in "${tables[@]}"; do
@@ -333,5 +277,6 @@ for t in "${tables[@]}"; do
 done
 if [[ $plot ]]; then
 	all
-	draw >"$plot"
+	points >"$kept.points"
+	"$bin/tern" report --points "$kept.points" >"$plot"
 fi

@@ -68,6 +68,11 @@ static double number_of(const char *text)
 	return text && end != text && !*end && isfinite(v) ? v : NAN;
 }
 
+double data_value(const struct field *f)
+{
+	return number_of(f->value);
+}
+
 double data_number(const struct data *d, const struct record *r, const char *key)
 {
 	double sum = 0;

@@ -35,6 +35,8 @@ int data_add_json(struct data *d, const char *path);
 int data_add_csv(struct data *d, const char *path); /* the first line has the keys */
 void data_free(struct data *d);
 
+/* A field's number, NaN if it is none. */
+double data_value(const struct field *f);
 /* A value's text, NULL if there is none; and its number, NaN if there is none. */
 const char *data_text(const struct data *d, const struct record *r, const char *key);
 /* "*.base" adds up the fields `base` of all inner objects. */

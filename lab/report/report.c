@@ -102,6 +102,7 @@ static bool report_options_read(struct report_options *o, int argc, char **argv,
 		{ .name = "--data", .text = &o->data },
 		{ .name = "--fresh", .flag = &o->fresh },
 		{ .name = "--peers", .text = &o->peers },
+		{ .name = "--points", .text = &o->points },
 		{ .name = "--apps", .text = &o->apps },
 		{ .name = "--patience", .small = &o->patience, .least = 1, .most = 86400 },
 		{ .name = "--plain", .flag = &o->plain },
@@ -166,11 +167,16 @@ int report_main(int argc, char **argv)
 		return status;
 	if (o.list)
 		return report_list();
+	int rc = o.points ? points_plot(o.points) : 0;
+	if (rc)
+		option_refuse("--points: %s", tern_strerror(rc));
+	if (o.points)
+		return rc ? 2 : 0;
 	jobs_plan(&s, &o);
 	if (!report_check(&o, &s))
 		return 2;
 	jobs_play(&s);
-	int rc = file_write(o.output, page_write, &s);
+	rc = file_write(o.output, page_write, &s);
 	if (rc) {
 		option_refuse("%s", tern_strerror(rc));
 		return 1;

@@ -22,7 +22,7 @@ struct counts {
 struct report_options {
 	struct counts ranks, sim;
 	bool quick, fresh, plain, list;
-	const char *output, *data, *apps, *peers;
+	const char *output, *data, *apps, *peers, *points;
 	uint32_t patience; /* seconds */
 	bool chosen[FIGURES_MOST];
 	bool some; /* of the figures were chosen, by --only */
@@ -49,6 +49,10 @@ struct jobs {
 	struct job job[JOBS_MOST];
 	unsigned n, failed;
 };
+
+/* points.c: draws the points of a file on standard output; 0, or a negative code with its sentence.
+ */
+int points_plot(const char *path);
 
 /* -- The runs: play.c ------------------------------------------------------------------------- */
 

@@ -173,6 +173,8 @@ refused '--only lux: there is no such figure; did you mean lu\?' --only lux
 refused "'lu' is not an option" lu
 refused 'patience' --patience 0
 refused "no program $folder/apps/fft: .make apps. builds" --apps "$folder/apps" --only fft-time
+printf 'chart,line,x,y\na,b,1,2\na,b,2\n' >"$folder/points.csv"
+refused '--points: .*row 2 is no chart' --points "$folder/points.csv"
 refused '--peers: .*No such file' --only peers --peers "$folder/nothing.csv"
 refused "--output $folder/no/page: " --only peers --output "$folder/no/page"
 refused "--data $folder/no/data: " --only peers --output "$page" --data "$folder/no/data"
