@@ -98,7 +98,7 @@ static void flow_event(struct json *j, const char *phase, size_t id, uint32_t ra
 	json_end(j, '}');
 }
 
-static void message_event(struct json *j, const struct merged *m, size_t i)
+static void message_event(struct json *j, const struct merged *m, size_t i, bool flows)
 {
 	const struct message *x = &m->message[i];
 	char handler[HANDLER_TEXT], name[HANDLER_TEXT + 8];
@@ -112,7 +112,7 @@ static void message_event(struct json *j, const struct merged *m, size_t i)
 	message_arguments(j, "to", x->target, x->bytes, x->sequence, i);
 	json_end(j, '}');
 	json_end(j, '}');
-	if (x->span == NO_SPAN)
+	if (x->span == NO_SPAN || !flows)
 		return;
 	flow_event(j, "s", i, x->source, x->sent);
 	flow_event(j, "f", i, x->target, m->span[x->span].begin);
@@ -133,7 +133,7 @@ static void rank_records(struct json *j, const struct merged *m)
 	json_end(j, ']');
 }
 
-static void events(struct json *j, const struct merged *m)
+static void events(struct json *j, const struct merged *m, bool flows)
 {
 	json_begin(j, NULL, '[');
 	for (uint32_t i = 0; i < m->tracks; i++)
@@ -141,11 +141,11 @@ static void events(struct json *j, const struct merged *m)
 	for (size_t i = 0; i < m->spans; i++)
 		span_event(j, m, &m->span[i]);
 	for (size_t i = 0; i < m->messages; i++)
-		message_event(j, m, i);
+		message_event(j, m, i, flows);
 	json_end(j, ']');
 }
 
-void show_json(const struct merged *m, FILE *to)
+void show_events(const struct merged *m, bool flows, FILE *to)
 {
 	struct json other = { .to = to, .depth = 1 }, list = { .to = to };
 	fputs("{\"displayTimeUnit\": \"ns\",", to);
@@ -157,6 +157,11 @@ void show_json(const struct merged *m, FILE *to)
 	rank_records(&other, m);
 	json_end(&other, '}');
 	fputs(",\n\"traceEvents\": ", to);
-	events(&list, m); /* an array of its own: one event, one line */
+	events(&list, m, flows); /* an array of its own: one event, one line */
 	fputs("}\n", to);
+}
+
+void show_json(const struct merged *m, FILE *to)
+{
+	show_events(m, true, to);
 }

@@ -7,7 +7,9 @@
 
 #include "tools/trace/merge.h"
 
-void show_json(const struct merged *m, FILE *to);    /* what Perfetto and chrome://tracing open */
+void show_json(const struct merged *m, FILE *to); /* what Perfetto and chrome://tracing open */
+/* The same; the page needs no arrows from sends to handlers, which the numbers of messages tell. */
+void show_events(const struct merged *m, bool flows, FILE *to);
 void show_html(const struct merged *m, FILE *to);    /* one page that needs nothing else */
 void show_summary(const struct merged *m, FILE *to); /* text */
 
