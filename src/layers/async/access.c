@@ -105,7 +105,7 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 	if (rc)
 		return rc;
 	void *from = (void *)(uintptr_t)src;
-	if (len && len <= sizeof w->value) {
+	if (len && len <= WORD_MOST) {
 		from = &w->value;
 		word_copy(from, src, len);
 	}
@@ -128,7 +128,7 @@ int tern_async_put_start(tern *t, tern_addr dst, const void *src, size_t len, te
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	tern_op own = TERN_OP, *told = op ? op : &own;
-	bool plain = flag == TERN_ADDR_NONE && len > sizeof(uint64_t);
+	bool plain = flag == TERN_ADDR_NONE && len > WORD_MOST;
 	int rc = async_enter(t->own, op, "tern_async_put_start() without a handle");
 	if (!rc)
 		rc = flag_check(mem_of(t), dst, flag);

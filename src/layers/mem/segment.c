@@ -185,9 +185,7 @@ static void on_reply_xfer4(tern *t, const tern_msg *msg)
 
 /* -- Sending --------------------------------------------------------------------------- */
 
-/* Bytes that travel as words: the message is one line, and needs no room for data. */
-enum { FOUR = 4 * sizeof(uint64_t) };
-
+/* SEGMENT_WORDS travel as words: the message is one line, and needs no room for data. */
 static int xfer_send(struct mem *m, tern_segment s, const void *data, size_t len, tern_op *op)
 {
 	struct slot *slot;
@@ -197,10 +195,10 @@ static int xfer_send(struct mem *m, tern_segment s, const void *data, size_t len
 	if (rc)
 		return rc;
 	words[1] = slot_name(m, slot);
-	if (len != FOUR)
+	if (len != SEGMENT_WORDS)
 		return slot_request(m, slot, op, MEM_XFER, word_value(&value, data, len), len, 2,
 				    words);
-	memcpy(&words[2], data, FOUR);
+	memcpy(&words[2], data, SEGMENT_WORDS);
 	return slot_request(m, slot, op, MEM_XFER4, NULL, 0, 6, words);
 }
 
@@ -252,10 +250,10 @@ int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *d
 	int rc = reply_check(given(t), m, s, len);
 	if (rc)
 		return rc;
-	if (len != FOUR)
+	if (len != SEGMENT_WORDS)
 		return layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1,
 				   words);
-	memcpy(&words[1], data, FOUR);
+	memcpy(&words[1], data, SEGMENT_WORDS);
 	return layer_reply(t->own, MEM_REPLY_XFER4, NULL, 0, 5, words);
 }
 

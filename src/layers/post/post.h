@@ -16,6 +16,7 @@
 
 #include "core/layer.h"
 #include "layers.h"
+#include "post/threshold.h"
 
 _Static_assert((int)POST_LANE == 0 && sizeof(struct tern_post_lane) <= TERN_LANE_LAYERS,
 	       "the inline path knows where in a lane it has its place");
@@ -27,20 +28,21 @@ enum post_handler {
 };
 
 enum {
-	GATHER_WORDS = 256,      /* of a buffer, */
-	GATHER_WORDS_MANY = 128, /* and in a job of more than so many ranks, so that all of them */
-	GATHER_MANY = 512,       /* take at most 1 MiB */
-	GATHERS_OPEN = 1024,     /* of a rank; the oldest leaves when another one is opened */
-	CHUNK_BYTES = 64 << 10,  /* in which buffers are made */
-	QUEUED_LONG = 512,       /* buffers in queues when programs that post here must wait, */
-	QUEUED_SHORT = 256,      /* and when they may go on */
-	QUEUED_MOST = 1 << 15,   /* 64 MiB: a handler's post is refused */
-	SLOTS_EACH = 8,          /* batches that one rank has not handled, of those in slots, */
-	SLOTS_MOST = 512,        /* and all ranks together: 1 MiB */
-	SLOTS_TOGETHER = 16,     /* are made */
-	FLUSH_EVERY = 16,        /* polls that handled something, after which everything leaves */
-	LOOK_EVERY = 4, /* full buffers of the program, after which it looks for arrivals */
-	ROOM_LEAST = 8, /* words of a buffer that tern_post_limit() leaves */
+	GATHER_WORDS = GATHER_BYTES / 8, /* of a buffer, */
+	/* and in a job of more than so many ranks, so that all of them */
+	GATHER_WORDS_MANY = GATHER_BYTES_MANY / 8,
+	GATHER_MANY = 512,      /* take at most 1 MiB */
+	GATHERS_OPEN = 1024,    /* of a rank; the oldest leaves when another one is opened */
+	CHUNK_BYTES = 64 << 10, /* in which buffers are made */
+	QUEUED_LONG = 512,      /* buffers in queues when programs that post here must wait, */
+	QUEUED_SHORT = 256,     /* and when they may go on */
+	QUEUED_MOST = 1 << 15,  /* 64 MiB: a handler's post is refused */
+	SLOTS_EACH = 8,         /* batches that one rank has not handled, of those in slots, */
+	SLOTS_MOST = 512,       /* and all ranks together: 1 MiB */
+	SLOTS_TOGETHER = 16,    /* are made */
+	FLUSH_EVERY = 16,       /* polls that handled something, after which everything leaves */
+	LOOK_EVERY = 4,         /* full buffers of the program, after which it looks for arrivals */
+	ROOM_LEAST = 8,         /* words of a buffer that tern_post_limit() leaves */
 };
 
 /* The header of a run: items, handler, words. */

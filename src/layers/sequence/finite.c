@@ -15,12 +15,8 @@
 #include "core/wait.h"
 #include "sequence/sequence.h"
 
-enum {
-	PACKET = TERN_PAYLOAD_MAX,
-	LINES_MOST = 128, /* bytes: as lines they cost less than one payload */
-	/* Packets sent at once where nobody counts them: fewer than a receiver has blocks. */
-	BURST = 8,
-};
+/* Packets sent at once where nobody counts them: fewer than a receiver has blocks. */
+enum { BURST = BURST_BYTES / PACKET };
 
 /* -- The sender -------------------------------------------------------------------------------- */
 

@@ -23,6 +23,7 @@
 
 #include "core/layer.h"
 #include "layers.h"
+#include "sequence/threshold.h"
 
 extern const struct layer sequence_layer;
 
@@ -68,8 +69,10 @@ struct kind {
 };
 
 /* Packets have 1 << shift bytes: those of a line, or those of a payload. */
-enum { SHIFT_LINE2 = 4, SHIFT_LINE4 = 5, SHIFT_PAYLOAD = 13, CAME_FEW = 64 };
-_Static_assert(1 << SHIFT_PAYLOAD == TERN_PAYLOAD_MAX, "a packet is as long as a payload can be");
+enum { SHIFT_LINE2 = 4, SHIFT_LINE4 = 5, SHIFT_PAYLOAD = 13, CAME_FEW = FEW_BYTES / PACKET };
+_Static_assert(1 << SHIFT_LINE2 == (int)LINE2_BYTES && 1 << SHIFT_LINE4 == (int)LINE4_BYTES &&
+		       1 << SHIFT_PAYLOAD == (int)PACKET,
+	       "shifts are those of the lengths");
 
 /*
  * The block that comes from a rank. While its lines come whole and in order, `key` says which is

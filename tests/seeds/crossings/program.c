@@ -10,6 +10,8 @@
 #include "coll/threshold.h"
 #include "mem/threshold.h"
 #include "msg/threshold.h"
+#include "post/threshold.h"
+#include "sequence/threshold.h"
 #include "spawn/threshold.h"
 #include "typed/threshold.h"
 
@@ -27,11 +29,17 @@ const char *const lost_names[LOST_WAYS] = { "leaves", "dies before", "dies in", 
 
 /* The lengths of the library's own table. */
 #define BYTES(name, bytes, what) bytes,
-static const size_t thresholds[] = { CORE_THRESHOLDS(BYTES) MSG_THRESHOLDS(BYTES)
-					     MEM_THRESHOLDS(BYTES) COLL_THRESHOLDS(BYTES)
-						     TYPED_THRESHOLDS(BYTES) CHAN_THRESHOLDS(BYTES)
-							     SPAWN_THRESHOLDS(BYTES) };
+#define LAYERS(X)           \
+	CORE_THRESHOLDS(X)  \
+	MSG_THRESHOLDS(X)   \
+	MEM_THRESHOLDS(X)   \
+	COLL_THRESHOLDS(X)  \
+	TYPED_THRESHOLDS(X) \
+	CHAN_THRESHOLDS(X)  \
+	SPAWN_THRESHOLDS(X) POST_THRESHOLDS(X) SEQUENCE_THRESHOLDS(X)
+static const size_t thresholds[] = { LAYERS(BYTES) };
 #undef BYTES
+#undef LAYERS
 enum { LENGTHS = sizeof thresholds / sizeof *thresholds };
 
 /* A length of the table, or one byte less or more; now and then any other. */

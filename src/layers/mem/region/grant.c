@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "mem/mem.h"
 
-enum { GRANT_PAGE = 4096, GRANTS_MOST = 1024 };
+enum { GRANTS_MOST = 1024 };
 
 struct grant {
 	tern_addr first;
