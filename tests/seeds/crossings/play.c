@@ -185,6 +185,18 @@ bool waits_here(const struct step *s)
 	return calm || !step_has(s->started, me);
 }
 
+uint64_t word_pass(const struct step *s, uint32_t from, uint32_t to, unsigned n, uint64_t word)
+{
+	const tern_id id = (tern_id)(1000 + s->number) << 16 | n;
+	if (from == to)
+		return word;
+	if (me == from)
+		code_is(s, "tern_send()", tern_send(t, to, id, &word, sizeof word), 0);
+	if (me == to)
+		code_is(s, "tern_recv()", tern_recv(t, from, id, &word, sizeof word, NULL), 0);
+	return word;
+}
+
 static void barrier_play(const struct step *s)
 {
 	pending_wait_all();
@@ -196,18 +208,21 @@ static void barrier_play(const struct step *s)
 	shared_check(s);
 	locked_check(s);
 	async_check(s);
+	sequence_check(s);
 	/* What is compared here must not change until all have compared it. */
 	code_is(s, "tern_barrier()", tern_barrier(t), 0);
 }
 
 static void (*const players[KINDS])(const struct step *s) = {
-	[SEND] = send_play,   [PUT] = put_play,     [GET] = get_play,
-	[AMO] = amo_play,     [STORE] = store_play, [REQUEST] = request_play,
-	[POST] = post_play,   [TYPED] = typed_play, [CHAN] = chan_play,
-	[ASYNC] = async_play, [SPAWN] = spawn_play, [CALL] = call_play,
-	[MAKE] = make_play,   [FREE] = free_play,   [BARRIER] = barrier_play,
-	[QUIET] = quiet_play, [LOSE] = lose_play,   [SIGNAL] = signal_play,
-	[LOCK] = lock_play,
+	[SEND] = send_play,       [PUT] = put_play,        [GET] = get_play,
+	[AMO] = amo_play,         [STORE] = store_play,    [REQUEST] = request_play,
+	[POST] = post_play,       [TYPED] = typed_play,    [CHAN] = chan_play,
+	[ASYNC] = async_play,     [SPAWN] = spawn_play,    [CALL] = call_play,
+	[MAKE] = make_play,       [FREE] = free_play,      [BARRIER] = barrier_play,
+	[QUIET] = quiet_play,     [LOSE] = lose_play,      [SIGNAL] = signal_play,
+	[LOCK] = lock_play,       [BLOCK] = sequence_play, [STREAM] = sequence_play,
+	[SEGMENT] = segment_play, [REGION] = region_play,  [WORKER] = worker_play,
+	[KEEP] = keep_play,       [CANCEL] = cancel_play,
 };
 
 /* Of a job that hangs, and is ended by its launcher: where each rank is. */
@@ -264,6 +279,9 @@ static int play(void)
 	signal(SIGTERM, on_end);
 	requests_open();
 	more_open();
+	sequence_open();
+	regions_open();
+	workers_open();
 	teams_open();
 	memory_open();
 	for (unsigned i = 0; i < program.steps; i++)

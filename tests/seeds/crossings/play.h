@@ -60,6 +60,9 @@ void pending_wait_all(void);
 void pending_drop(struct pending *w); /* nothing was begun */
 bool untouched(const struct pending *w, size_t from);
 
+/* A word from one of two ranks to the other, which may be the same one: the n-th of the step. */
+uint64_t word_pass(const struct step *s, uint32_t from, uint32_t to, unsigned n, uint64_t word);
+bool plays(enum kind kind); /* whether the program has such steps */
 int failed(void); /* the status to exit with */
 void come_late(const struct step *s);
 bool waits_here(const struct step *s); /* whether this rank makes the call without a handle */
@@ -104,6 +107,16 @@ void chan_play(const struct step *s);
 void async_play(const struct step *s);
 void spawn_play(const struct step *s);
 void async_check(const struct step *s);
+void sequence_open(void);
+void sequence_play(const struct step *s); /* blocks and streams */
+void sequence_check(const struct step *s);
+void regions_open(void);
+void segment_play(const struct step *s);
+void region_play(const struct step *s);
+void workers_open(void);
+void worker_play(const struct step *s);
+void keep_play(const struct step *s);
+void cancel_play(const struct step *s);
 
 /* -- Teams -- */
 

@@ -11,7 +11,7 @@
 
 enum { BUFFER_BYTES = 70000, BUFFERS = 4, DRAIN = 5, THREAD = 6, NAMES = 1000, TURNS = 1000 };
 
-static bool plays(enum kind kind)
+bool plays(enum kind kind)
 {
 	for (unsigned i = 0; i < program.steps; i++)
 		if (program.step[i].kind == kind)

@@ -12,7 +12,7 @@
 
 #include "memory.h"
 
-enum { ON_PUT = 9, ON_PUT_SEEN, REGION = RANKS_MOST * (REGISTERED + WORDS * 8) };
+enum { ON_PUT = 9, ON_PUT_SEEN, REGION_BYTES = RANKS_MOST * (REGISTERED + WORDS * 8) };
 enum put_form {
 	PLAIN,
 	STARTED,
@@ -459,11 +459,11 @@ static void region_open(const struct step *s, bool file)
 	int flags = file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
 	tern_addr own = 0;
 	if (file)
-		code_is(s, "ftruncate()", ftruncate(fd, REGION), 0);
-	void *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE, flags, fd, 0);
+		code_is(s, "ftruncate()", ftruncate(fd, REGION_BYTES), 0);
+	void *p = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE, flags, fd, 0);
 	code_is(s, "tern_register()",
-		file ? tern_register_fd(t, p, REGION, fd, 0, &own)
-		     : tern_register(t, p, REGION, &own),
+		file ? tern_register_fd(t, p, REGION_BYTES, fd, 0, &own)
+		     : tern_register(t, p, REGION_BYTES, &own),
 		0);
 	code_is(s, "tern_team_allgather()",
 		tern_team_allgather(place[0].team, &own, registered[file], sizeof own), 0);

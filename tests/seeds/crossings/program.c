@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <tern/sequence.h>
+
 #include "base/chance.h"
 #include "base/threshold.h"
 #include "chan/threshold.h"
@@ -15,10 +17,11 @@
 #include "spawn/threshold.h"
 #include "typed/threshold.h"
 
-const char *const kind_names[KINDS] = { "send",    "put",     "get",  "amo",   "store",
-					"signal",  "request", "post", "typed", "chan",
-					"async",   "spawn",   "call", "make",  "free",
-					"barrier", "quiet",   "lock", "lose" };
+const char *const kind_names[KINDS] = {
+	"send",   "put",   "get",   "amo",   "store",   "signal",  "request", "post",   "typed",
+	"chan",   "async", "spawn", "block", "stream",  "segment", "region",  "worker", "keep",
+	"cancel", "call",  "make",  "free",  "barrier", "quiet",   "lock",    "lose"
+};
 const char *const call_names[CALLS] = { "barrier",    "broadcast", "reduce",         "allreduce",
 					"scan",       "exscan",    "reduce_scatter", "gather",
 					"allgather",  "scatter",   "alltoall",       "alltoallv",
@@ -71,6 +74,13 @@ static const struct {
 	[CHAN] = { 2, 70000, 8, 3, 1 },
 	[ASYNC] = { 2, 70000, 4, 2, 1 },
 	[SPAWN] = { 2, TERN_SPAWN_DATA_MAX, 8, 2, 1 },
+	[BLOCK] = { 3, LONGEST_BLOCK, 3, 2, 2 },
+	[STREAM] = { 2, 0, 3 * TERN_STREAM_WINDOW, 2, 5 },
+	[SEGMENT] = { 3, 70000, 6, 5, 1 },
+	[REGION] = { 3, 70000, 4, 5, 1 },
+	[WORKER] = { 2, TERN_REQUEST_MAX, 12, 2, 2 },
+	[KEEP] = { 2, TERN_REQUEST_MAX, 6, 2, 1 },
+	[CANCEL] = { 2, 140000, 1, 3, 2 },
 	[CALL] = { 14, LONGEST, 1, 2, 1 },
 	[MAKE] = { 3, 0, 1, 5, 1 },
 	[FREE] = { 1, 0, 1, 1, 1 },
@@ -143,6 +153,17 @@ static void call_draw(struct chance *c, struct step *s, unsigned calls)
 		s->len = length(c, chance_one_in(c, 8) ? LONGEST : 70000);
 }
 
+/* As many as fill a buffer of posts, or may be under way in a stream; one less, or more. */
+static unsigned count_draw(struct chance *c, const struct step *s)
+{
+	unsigned words = s->words % 7 ? s->words % 7 : 1;
+	unsigned buffer = (unsigned)GATHER_BYTES / 8;
+	unsigned many = s->kind == STREAM    ? (unsigned)TERN_STREAM_WINDOW << chance_below(c, 2)
+			: chance_below(c, 2) ? buffer / words
+					     : (buffer - 1) / words;
+	return many - 1 + chance_below(c, 3);
+}
+
 static void step_draw(struct chance *c, struct program *p, struct step *s, enum kind kind)
 {
 	*s = (struct step){ .kind = kind, .number = p->steps };
@@ -157,6 +178,8 @@ static void step_draw(struct chance *c, struct program *p, struct step *s, enum 
 	if (s->len > 4096 && s->count > 3)
 		s->count = 3;
 	s->words = chance_below(c, TERN_WORDS_MAX + 1);
+	if ((kind == POST || kind == STREAM) && chance_one_in(c, 2))
+		s->count = count_draw(c, s);
 	s->form = chance_below(c, kinds[kind].forms);
 	s->other = chance_below(c, kinds[kind].others);
 	s->started = some(c, 3);

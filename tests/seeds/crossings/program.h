@@ -16,6 +16,7 @@
 #include <tern/coll.h>
 
 enum { RANKS_MOST = 8, STEPS_MOST = 256, FAMILIES = 6, LONGEST = (256 << 10) + 2 };
+enum { LONGEST_BLOCK = (512 << 10) + 2 };
 
 enum kind {
 	SEND, /* tern_send() and tern_recv(), in their forms */
@@ -30,6 +31,13 @@ enum kind {
 	CHAN,
 	ASYNC,
 	SPAWN,
+	BLOCK,   /* of any length, in packets */
+	STREAM,  /* of packets */
+	SEGMENT, /* a transfer into one */
+	REGION,  /* memory that there is for this step: allocated, granted, registered */
+	WORKER,  /* requests to a worker, and their replies */
+	KEEP,    /* messages that are kept, behind a hold, and dealt with when that is allowed */
+	CANCEL,  /* a send that is taken back, unless it is too late */
 	CALL,    /* a collective on a team of a family */
 	MAKE,    /* a family of teams: split, list or machines of another */
 	FREE,    /* it */
