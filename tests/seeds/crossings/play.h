@@ -63,7 +63,7 @@ bool untouched(const struct pending *w, size_t from);
 /* A word from one of two ranks to the other, which may be the same one: the n-th of the step. */
 uint64_t word_pass(const struct step *s, uint32_t from, uint32_t to, unsigned n, uint64_t word);
 bool plays(enum kind kind); /* whether the program has such steps */
-int failed(void); /* the status to exit with */
+int failed(void);           /* the status to exit with */
 void come_late(const struct step *s);
 bool waits_here(const struct step *s); /* whether this rank makes the call without a handle */
 

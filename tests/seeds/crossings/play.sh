@@ -28,7 +28,9 @@ faults) settings+=(TERN_NET=udp TERN_FAULT=$faults) ;;
 ofi) settings+=(TERN_NET=ofi/tcp) ;;
 sim:* | queues:*)
 	# That a crash is planned, though it never comes, lets no rank look ahead of the clock.
-	settings=(TERN_STUCK=0)
+	# Ranks poll: a thread that serves would wait in real time for a clock that stands.
+	delivery=poll settings=(TERN_DELIVERY=poll TERN_STUCK=0)
+	((seed % 2)) || settings+=(TERN_CHECK=1)
 	ranks=${RANKS:-$((2 << seed % 2))}
 	start=("$tern" sim --survive --profile "${network#*:}" \
 		--set crash_at=1000000s)
