@@ -123,6 +123,8 @@ void cancel_play(const struct step *s);
 void teams_open(void);
 void call_play(const struct step *s);
 void make_play(const struct step *s);
+/* The members of a group that share memory with this rank. */
+void machine_group(const struct group *of, struct group *out);
 void free_play(const struct step *s);
 void quiet_play(const struct step *s);
 /*

@@ -74,6 +74,8 @@ static int any_call(const struct step *s, const struct place *p, int may, tern_t
 	case C_SPLIT:
 	case C_LIST:
 		return split_or_list(s, p, out);
+	case C_MACHINE:
+		return tern_team_machine(p->team, out);
 	case C_FREE:
 		return tern_team_free(p->team);
 	case C_SURVIVORS:
@@ -129,8 +131,10 @@ static bool group_loses(const struct group *g, const struct step *s)
 /* A team that came of the call, though others may have failed to make it. */
 static void new_team_check(const struct step *s, const struct place *p, tern_team *team)
 {
-	struct group g;
-	if (!model_family(s, &p->group, &g) || !team)
+	struct group g = { 0 };
+	if (s->call == C_MACHINE)
+		machine_group(&p->group, &g);
+	if (!team || (s->call != C_MACHINE && !model_family(s, &p->group, &g)))
 		return;
 	bool with = group_loses(&g, s);
 	int rc = tern_team_barrier(team);

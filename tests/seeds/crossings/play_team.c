@@ -275,7 +275,7 @@ static void members_check(const struct step *s, tern_team *team, const struct gr
 		number_is(s, "a member", tern_team_member(team, i), g->rank[i]);
 }
 
-static void machine_group(const struct group *of, struct group *out)
+void machine_group(const struct group *of, struct group *out)
 {
 	for (uint32_t i = 0; i < of->n; i++) {
 		if (!tern_near_is(t, of->rank[i]))

@@ -27,7 +27,8 @@ const char *const call_names[CALLS] = { "barrier",    "broadcast", "reduce",    
 					"allgather",  "scatter",   "alltoall",       "alltoallv",
 					"allgatherv", "gatherv",   "scatterv",       "exchange",
 					"transpose",  "quiet",     "split",          "list",
-					"free",       "survivors", "memory",         "traffic" };
+					"machine",    "free",      "survivors",      "memory",
+					"traffic" };
 const char *const lost_names[LOST_WAYS] = { "leaves", "dies before", "dies in", "dies after" };
 
 /* The lengths of the library's own table. */

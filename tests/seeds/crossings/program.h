@@ -69,6 +69,7 @@ enum call {
 	C_QUIET, /* these only where a rank is lost */
 	C_SPLIT,
 	C_LIST,
+	C_MACHINE,
 	C_FREE,
 	C_SURVIVORS,
 	C_MEMORY, /* nobody calls: the others use the memory of the lost rank until they are told */
