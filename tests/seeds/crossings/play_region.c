@@ -84,12 +84,25 @@ static void part_put(struct pending *w, int rc)
 	code_is(w->s, "tern_segment_put()", rc, 0);
 }
 
+/* One byte more than is still to come is refused, and none of it is written. */
+static void segment_overfill(const struct step *s, tern_segment segment, size_t left)
+{
+	char data[TERN_PAYLOAD_MAX];
+	if (s->form != FILLED || s->count == 1 || left + 1 > sizeof data)
+		return;
+	memset(data, fill, left + 1);
+	code_is(s, "a put of more than is still to come",
+		tern_segment_put(t, segment, data, left + 1), -EOVERFLOW);
+}
+
 static void segment_fill(const struct step *s, tern_segment segment)
 {
 	for (unsigned k = 0; k < s->count; k++) {
 		unsigned i = s->value >> 21 & 1 ? k : s->count - 1 - k;
 		size_t at = part_at(s, i), len = part_at(s, i + 1) - at;
 		struct pending *w = pending_new(s, i, len, part_put);
+		if (k + 1 == s->count && len < segment_len(s))
+			segment_overfill(s, segment, len);
 		tern_op *op = s->form == STARTED && !waits_here(s) ? &w->op : NULL;
 		content_fill(w->bytes, at, len, message_number(s, 0));
 		pending_begun(w, tern_segment_put_start(t, segment + at, w->bytes, len, op),

@@ -8,7 +8,7 @@
 
 #include "play.h"
 
-enum { ON_WORK = 12, ON_WORKED, ON_KEEP, ON_KEPT, KEPT_MOST = 8 };
+enum { ON_WORK = 12, ON_WORKED, ON_KEEP, ON_KEPT, ON_SPARE, KEPT_MOST = 8, SPARES = 24 };
 enum worker_form { FROM_RANK, FROM_WORKER };
 enum keep_form { DEFERRED, IN_STEP };
 enum cancel_other { RECEIVES, LOOKS };
@@ -196,6 +196,21 @@ static void on_keep(tern *own, const tern_msg *m)
 	atomic_fetch_add(&kept_come, 1);
 }
 
+static void on_spare(tern *own, const tern_msg *m)
+{
+	(void)own, (void)m;
+	atomic_fetch_add(&kept_come, 1);
+}
+
+/* Others behind them: each needs room, and none takes that of what is kept. */
+static void spares_send(const struct step *s)
+{
+	char *data = calloc(1, s->len + 1);
+	for (unsigned i = 0; i < SPARES; i++)
+		code_is(s, "a request", tern_request_data(t, s->to, ON_SPARE, data, s->len), 0);
+	free(data);
+}
+
 static void on_kept(tern *own, const tern_msg *m)
 {
 	const struct step *s = &program.step[tern_msg_word(m, 0) % program.steps];
@@ -230,12 +245,14 @@ void keep_play(const struct step *s)
 	word_pass(s, s->to, s->from, 1, 0); /* another sender's step is over */
 	for (unsigned i = 0; i < s->count && s->from == me; i++)
 		code_is(s, "a request", message_send(s, t, s->to, ON_KEEP, i, s->len), 0);
+	if (s->from == me && s->form == IN_STEP)
+		spares_send(s);
 	if (s->from == me)
 		wait_due(s, t, &kept_answers, s->count);
 	if (s->to != me)
 		return;
 	hold_play(s);
-	wait_due(s, t, &kept_come, s->count);
+	wait_due(s, t, &kept_come, s->count + (s->form == IN_STEP ? SPARES : 0));
 	for (unsigned i = 0; i < s->count && s->form == IN_STEP; i++)
 		kept_end(t, (void *)(uintptr_t)atomic_load(&kept[i]));
 }
@@ -309,4 +326,5 @@ void workers_open(void)
 	code_is(&s, "tern_on()", tern_on(t, ON_WORKED, on_worked), 0);
 	code_is(&s, "tern_on()", tern_on(t, ON_KEEP, on_keep), 0);
 	code_is(&s, "tern_on()", tern_on(t, ON_KEPT, on_kept), 0);
+	code_is(&s, "tern_on()", tern_on(t, ON_SPARE, on_spare), 0);
 }
