@@ -249,17 +249,19 @@ static struct {
 	bool worker; /* by a worker */
 	bool again;  /* in the next session */
 	bool grows;  /* the victim enlarges its heap until it dies */
+	bool leaves; /* it closes instead of dying */
 } now;
 
 static void victim_main(tern *t)
 {
 	atomic_store(&board->ready, 1);
-	for (;;) {
+	while (!now.leaves || !atomic_load(&board->under_way)) {
 		void *p;
 		if (now.grows && tern_alloc(t, 64 << 10, &p) == 0)
 			board->own = handed_addr(t, p);
 		tern_poll(t);
 	}
+	CHECK_IS(tern_close(t), 0);
 }
 
 static tern_addr place(void)
@@ -283,6 +285,20 @@ static void living_main(tern *t)
 	CHECK_IS(tern_put(t, handed_at(board->common, LIVING), bytes, 8), 0);
 }
 
+/* It uses that memory until it is told, and makes no other call. */
+static void left_main(tern *t)
+{
+	int rc;
+	while (!atomic_load(&board->ready))
+		tern_poll(t);
+	atomic_store(&board->under_way, 1);
+	while ((rc = now.use->fn(t, place())) == 0)
+		;
+	if (!CHECK_IS(rc, -ESHUTDOWN))
+		printf("    %s: %s\n", now.use->name, tern_strerror(rc));
+	CHECK_IS(tern_close(t), 0);
+}
+
 static void next_session(tern *t)
 {
 	CHECK_IS(tern_close(t), 0);
@@ -304,8 +320,14 @@ static void rank_main(void)
 		CHECK_IS(tern_grant(t, LIVING, p, 2 * AREA), 0);
 	}
 	CHECK_IS(tern_barrier(t), 0);
-	if (me == VICTIM)
+	if (me == VICTIM) {
 		victim_main(t);
+		return;
+	}
+	if (now.leaves) {
+		left_main(t);
+		return;
+	}
 	if (now.worker)
 		REQUIRE(tern_worker_open(t, &w) == 0);
 	living_main(now.worker ? w : t);
@@ -331,6 +353,17 @@ static void job_run(const struct use *use)
 	atomic_store(&board->dead, 1);
 	if (!CHECK_IS(ranks_reap(1, 0), 0))
 		printf("    %s\n", use->name);
+	ranks_end();
+	munmap(board, sizeof *board);
+}
+
+static void leave_run(const struct use *use)
+{
+	now.use = use;
+	now.leaves = true;
+	board = ranks_shared(sizeof *board);
+	ranks_start(RANKS, 0, rank_main);
+	CHECK_IS(ranks_reap(2, 0), 0);
 	ranks_end();
 	munmap(board, sizeof *board);
 }
@@ -389,4 +422,12 @@ TEST(nor_in_what_it_allocated_while_it_died)
 	now.grows = true;
 	for (unsigned n = check_scaled(40); n; n--)
 		job_run(&uses[n % 2 ? 0 : 1]);
+}
+
+TEST(memory_of_a_rank_that_has_left_is_not_that_of_a_dead_one)
+{
+	for (int i = 0; i < USES; i++)
+		if (uses[i].fn == region_put || uses[i].fn == region_get)
+			for (unsigned n = check_scaled(20); n; n--)
+				leave_run(&uses[i]);
 }

@@ -89,9 +89,12 @@ static void stream_copy(void *to, const void *from, size_t len)
 
 /* -- Single copy: the kernel moves bytes between this process and another --------------------- */
 
-static ptrdiff_t vm_refused(tern_addr remote, size_t len, bool put, int why)
+static ptrdiff_t vm_refused(struct mem *m, tern_addr remote, size_t len, bool put, int why)
 {
 	uint32_t rank = tern_addr_rank(remote);
+	int gone = why == ESRCH ? job_rank_check(m->job, rank) : 0; /* it may have left in order */
+	if (gone)
+		return gone;
 	if (why == ESRCH)
 		return error_set(-EOWNERDEAD, "rank %u is dead: its memory is gone", rank);
 	return error_set(-why, "%s %zu bytes of rank %u's registered memory: %s",
@@ -125,7 +128,7 @@ static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t le
 		m->single_copy = false;
 		return -EAGAIN;
 	}
-	return vm_refused(remote, len, put, moved < 0 ? why : EFAULT);
+	return vm_refused(m, remote, len, put, moved < 0 ? why : EFAULT);
 }
 
 bool transfer_read(struct mem *m, void *to, tern_addr from, size_t len)
