@@ -439,9 +439,10 @@ void traffic_lock(const struct step *s, bool stay)
 {
 	tern_lock *lock = &mine->left.lock;
 	int rc = tern_lock_take(t, lock);
-	if (rc && (stay || rc != -EOWNERDEAD))
+	if (rc && (stay || (rc != -EOWNERDEAD && rc != gone_code)))
 		wrong(s, "a lock that the lost rank may have: %s", tern_strerror(rc));
-	if (!rc && !stay && (rc = tern_lock_release(t, lock)) && rc != -EOWNERDEAD)
+	if (!rc && !stay && (rc = tern_lock_release(t, lock)) && rc != -EOWNERDEAD &&
+	    rc != gone_code)
 		wrong(s, "a lock whose home may be gone: %s", tern_strerror(rc));
 }
 

@@ -97,13 +97,19 @@ static void probe(const struct step *s, tern_match match)
 	number_is(s, "the length of what waits", env.len, s->len);
 }
 
+/* Nobody else is there: then a receive from any rank has nobody to wait for. */
+static bool alone(void)
+{
+	return (gone | UINT64_C(1) << me) == (UINT64_C(1) << program.ranks) - 1;
+}
+
 static void recv_one(const struct step *s, unsigned i, bool may_wait)
 {
 	size_t spare = s->other == IN_PARTS ? 24 : s->value % 3 * 40;
 	struct pending *w = pending_new(s, i, too_short(s) ? s->len - 1 : s->len + spare, received);
 	tern_envelope *env = &w->env;
 	tern_op *op = may_wait && (s->other == EXACT || waits_here(s)) ? NULL : &w->op;
-	tern_match match = { .rank = s->other == ANY_RANK ? TERN_RANK_ANY : s->from,
+	tern_match match = { .rank = s->other == ANY_RANK && !alone() ? TERN_RANK_ANY : s->from,
 			     .id = id_of(s, 0),
 			     .any = s->other == ANY_ID ? 0xffff : 0 };
 	int rc;
