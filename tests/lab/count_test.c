@@ -391,8 +391,7 @@ static int verdict_moves(double put, const double count[MOVES])
 {
 #if BUDGETS_HOLD
 	return over("a started put", count[PUT_START], put, STARTED * put) |
-	       over("a started get", count[GET_START], count[GET],
-		    STARTED * count[GET] + PADDING) |
+	       over("a started get", count[GET_START], count[GET], STARTED * count[GET] + PADDING) |
 	       over("a started put of 64 bytes", count[PUT_LINE_START], count[PUT_LINE],
 		    STARTED * count[PUT_LINE]) |
 	       over("an 8-byte get", count[GET], 10, PUT_BUDGET) |
