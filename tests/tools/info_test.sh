@@ -28,6 +28,10 @@ for word in ops regions segments names when dims; do
 	check_out "^  $word +[0-9]+  "
 done
 check_out '^  tern run +usable'
+# Tests look for these words, and skip a network that they do not find.
+for word in udp ofi; do
+	check_out "^  $word            (not )?usable"
+done
 for word in PMIx PMI-1 "Slurm's PMI-1"; do
 	check_out "^  $word +(usable: |not usable here: .*(install|build))"
 done

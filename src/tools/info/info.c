@@ -100,7 +100,7 @@ static const struct limit mem_limits[] = {
 	{ "dims", TERN_DIMS_MAX, "dimensions of a part" },
 };
 
-enum { MEM_LIMITS = sizeof mem_limits / sizeof *mem_limits, NAME = 14, SETTING_NAME = 17 };
+enum { MEM_LIMITS = sizeof mem_limits / sizeof *mem_limits, NAME = 13, SETTING_NAME = 17 };
 
 /* -- Rows: JSON, or lines for people ------------------------------------------------------ */
 

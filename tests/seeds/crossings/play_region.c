@@ -177,8 +177,9 @@ static bool heap_form(const struct step *s)
 static bool region_in_heap(const struct step *s, struct region *r)
 {
 	size_t align = s->form == ALIGNED ? (size_t)64 << s->value % 8 : 64;
+	size_t whole = (r->bytes + align - 1) / align * align;
 	void *p = NULL;
-	int rc = s->form == ALIGNED ? tern_alloc_aligned(t, align, r->bytes, &p)
+	int rc = s->form == ALIGNED ? tern_alloc_aligned(t, whole, align, &p)
 				    : tern_alloc(t, r->bytes, &p);
 	if (!code_is(s, "tern_alloc()", rc, 0))
 		return false;

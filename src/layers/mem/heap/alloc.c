@@ -150,11 +150,11 @@ int tern_free_all(tern *t, void *p)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct mem *m = mem_of(t);
-	uint64_t at = heap_offset(m, p);
 	struct odd odd;
 	int rc = rules_rank_waits(t->own, "tern_free_all()");
 	if (!rc)
 		rc = barrier_busy(t->own, "tern_free_all()");
+	uint64_t at = rc ? 0 : heap_offset(m, p);
 	if (!rc)
 		rc = all_agree(m, heap_size(&m->common, at) ? at : UINT64_MAX, &odd);
 	if (!rc && odd.is)
