@@ -211,8 +211,7 @@ static inline bool chaos_may_die(const struct chaos *d, uint32_t rank)
 	const struct chaos_death *death = chaos_death_of(d, rank);
 	if (!death || chaos_ends_all(d))
 		return chaos_ends_all(d);
-	/* Other launchers than tern run do not say how a process ended. */
-	return death->how != LEAVES && (death->how != RETURNS || d->launcher >= BY_MPIRUN);
+	return death->how != LEAVES;
 }
 
 static inline bool chaos_may_leave(const struct chaos *d, uint32_t rank)

@@ -64,7 +64,8 @@ static int store_await(tern *t, uint64_t bytes, uint64_t ns, const char *call, c
 	if (rc)
 		return rc;
 	_Atomic uint64_t *count = stored_at(mem_of(t), t->rank);
-	rc = word_reach(mem_of(t), count, TERN_WORD_GE, bytes, &how, ns);
+	if (atomic_load(count) < bytes)
+		rc = word_reach(mem_of(t), count, TERN_WORD_GE, bytes, &how, ns);
 	if (!rc)
 		atomic_fetch_sub(count, bytes);
 	return rc;
