@@ -128,7 +128,8 @@ static bool may_refuse(void)
 static bool worker_begin(const struct step *s, tern **worker)
 {
 	int rc = tern_worker_open(t, worker);
-	if (rc == -ENOTSUP && may_refuse())
+	bool busy = rc == -EBUSY; /* a light thread has not ended */
+	if ((rc == -ENOTSUP || busy) && may_refuse())
 		return false;
 	return code_is(s, "tern_worker_open()", rc, 0);
 }
