@@ -101,9 +101,8 @@ int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, te
 
 /*
  * The same with parts: disjoint memory on either side in one message. The parts of the two sides
- * need not agree, only their totals (-EMSGSIZE at both sides if they do not). As the data, the
- * list, its counts and its strides belong to the operation until it is complete: a copy would cost
- * more than a short message.
+ * need not agree, only their totals (-EMSGSIZE at both sides if they do not). The list, its counts
+ * and its strides may be changed on return.
  */
 int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
 			  unsigned flags, tern_op *op);
@@ -111,9 +110,9 @@ int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *par
 			  tern_envelope *env, tern_op *op);
 
 /*
- * One message whose parts have an id each and match a receive each. The lists are free on return,
- * the counts and strides that parts point to when it is complete; after an error from a part that
- * had to be sent by itself, the parts before it are under way.
+ * One message whose parts have an id each and match a receive each. The lists, counts and strides
+ * may be changed on return; after an error from a part that had to be sent by itself, the parts
+ * before it are under way.
  */
 int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
 			 size_t n, unsigned flags, tern_op *op);

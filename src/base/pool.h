@@ -20,7 +20,7 @@ struct record {
 	bool used;
 };
 
-enum { POOL_BATCH = 64, POOL_BATCHES = 321 };
+enum { POOL_BATCH = 64, POOL_BATCHES = 512 };
 
 struct pool_of {
 	size_t bytes; /* of a record */

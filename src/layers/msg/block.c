@@ -7,16 +7,19 @@
 #include "mem/mem.h"
 #include "msg/msg.h"
 
-/* Found at its owner: how the memory is sent, or a code without a sentence. */
-static int block_layout(struct msg *m, const tern_msg *msg, struct layout *l)
+/* At its owner: has it sent; the code goes to the asker. */
+static int block_send(struct msg *m, const tern_msg *msg)
 {
 	tern_block c = { (unsigned)tern_msg_word(msg, 0), tern_msg_word(msg, 1),
 			 tern_msg_word(msg, 2), tern_msg_word(msg, 3), tern_msg_word(msg, 4) };
-	char *base = name_reach(mem_of(m->e->t), &c);
-	if (!base)
+	const ptrdiff_t stride = (ptrdiff_t)c.stride;
+	tern_part rows = { .run = c.run, .dims = 1, .count = &c.count, .stride = &stride };
+	struct layout l;
+	rows.base = name_reach(mem_of(m->e->t), &c);
+	if (!rows.base)
 		return -ENOENT;
-	layout_rows(l, base, c.run, c.count, (ptrdiff_t)c.stride);
-	return 0;
+	int rc = layout_parts(&l, &rows, 1, true);
+	return rc ? rc : send_for(m, tern_msg_src(msg), tern_msg_word(msg, 5), &l);
 }
 
 static void on_ask_block(tern *t, const tern_msg *msg)
@@ -24,10 +27,7 @@ static void on_ask_block(tern *t, const tern_msg *msg)
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg);
 	uint64_t words[TELL_WORDS];
-	struct layout l;
-	int rc = block_layout(m, msg, &l);
-	if (!rc)
-		rc = send_for(m, from, tern_msg_word(msg, 5), &l);
+	int rc = block_send(m, msg);
 	tell_words(m, words, from, TELL_AGREED, 0, rc, tern_msg_word(msg, 5));
 	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
 }

@@ -249,8 +249,8 @@ static int put_parts(struct msg *m, struct sending *s)
 	char *whole = layout_whole(&s->layout);
 	if (whole)
 		return tern_put_start(m->e->t, s->to, whole, s->share, &s->moving);
-	s->target = (tern_part){ .addr = s->to, .run = s->layout.total };
-	return tern_put_parts_start(m->e->t, &s->target, 1, from, s->layout.parts, &s->moving);
+	const tern_part target = { .addr = s->to, .run = s->layout.total };
+	return tern_put_parts_start(m->e->t, &target, 1, from, s->layout.parts, &s->moving);
 }
 
 /* The next bytes in a message: 0, 1 if there are more, or an error. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 struct layout layout_block(const void *base, size_t len)
 {
@@ -14,34 +15,14 @@ struct layout layout_block(const void *base, size_t len)
 				.total = len };
 }
 
-void layout_rows(struct layout *l, const void *base, size_t run, size_t count, ptrdiff_t stride)
-{
-	*l = layout_block(base, run);
-	l->rows = count;
-	l->stride = stride;
-	l->one.dims = 1;
-	l->one.count = &l->rows;
-	l->one.stride = &l->stride;
-	l->total = run * count;
-}
-
-void layout_copy(struct layout *to, const struct layout *from)
-{
-	*to = *from;
-	if (from->one.count != &from->rows)
-		return;
-	to->one.count = &to->rows;
-	to->one.stride = &to->stride;
-}
-
 const tern_part *layout_list(const struct layout *l)
 {
 	return l->list ? l->list : &l->one;
 }
 
-int layout_parts(struct layout *l, const tern_part *parts, size_t n)
+int layout_parts(struct layout *l, const tern_part *parts, size_t n, bool temporary)
 {
-	*l = (struct layout){ .list = parts, .parts = n };
+	*l = (struct layout){ .list = parts, .parts = n, .temporary = temporary };
 	if (n > TERN_PARTS_MAX)
 		return error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
 				 TERN_PARTS_MAX);
@@ -51,6 +32,48 @@ int layout_parts(struct layout *l, const tern_part *parts, size_t n)
 		l->list = NULL;
 	}
 	return rc;
+}
+
+int layout_keep(struct layout *l, struct pool_of *copies)
+{
+	struct run_walk w;
+	if (!l->temporary || (!l->list && !l->one.dims))
+		return 0;
+	layout_walk(l, &w);
+	size_t need = parts_copy_bytes(&w);
+	struct list_copy *k = record_take(copies);
+	if (k && need > sizeof k->near)
+		k->far = memory_new(1, need);
+	if (k && need > sizeof k->near && !k->far) {
+		record_give(copies, k);
+		k = NULL;
+	}
+	if (!k)
+		return error_set(-ENOMEM, "a message has no memory for its list of parts");
+	parts_copy_list(&w, k->far ? k->far : k->near);
+	l->list = w.part;
+	l->parts = w.parts;
+	l->kept = k;
+	return 0;
+}
+
+void layout_release(struct layout *l, struct pool_of *copies)
+{
+	if (!l->kept)
+		return;
+	memory_free(l->kept->far);
+	record_give(copies, l->kept);
+	l->kept = NULL;
+}
+
+void layout_free_copies(struct pool_of *copies)
+{
+	for (uint32_t i = 0; i < copies->made; i++) {
+		struct list_copy *k = record_at(copies, i);
+		if (k)
+			memory_free(k->far);
+	}
+	pool_free(copies);
 }
 
 static bool part_dense(const tern_part *p)

@@ -6,25 +6,34 @@
 #include <stdbool.h>
 #include <tern/send.h>
 
+#include "base/pool.h"
 #include "mem/scatter/parts.h"
 
+/* A copy of a list of parts with its counts and strides. */
+struct list_copy {
+	struct record record;
+	char *far; /* where a long one is */
+	char near[232];
+};
+
 struct layout {
-	const tern_part *list; /* the program's; NULL when `one` is all there is */
+	const tern_part *list; /* NULL when `one` is all there is */
 	size_t parts;
 	tern_part one;
-	size_t rows;      /* of a part that has no program's arrays: its count */
-	ptrdiff_t stride; /* and stride */
-	size_t total;     /* bytes */
+	size_t total;           /* bytes */
+	bool temporary;         /* the caller may change the list, counts and strides on return */
+	struct list_copy *kept; /* the copy, if there is one */
 };
 
 struct layout layout_block(const void *base, size_t len);
-/* Runs with a stride, which it notes itself: layout_copy() copies such a layout. */
-void layout_rows(struct layout *l, const void *base, size_t run, size_t count, ptrdiff_t stride);
-void layout_copy(struct layout *to, const struct layout *from);
 /*
  * -EINVAL with a sentence if there are too many parts, or they have more bytes than can be counted.
  */
-int layout_parts(struct layout *l, const tern_part *parts, size_t n);
+int layout_parts(struct layout *l, const tern_part *parts, size_t n, bool temporary);
+/* Copies what is temporary, for an operation that outlives its call; -ENOMEM with a sentence. */
+int layout_keep(struct layout *l, struct pool_of *copies);
+void layout_release(struct layout *l, struct pool_of *copies);
+void layout_free_copies(struct pool_of *copies); /* the pool, with all that are in use */
 const tern_part *layout_list(const struct layout *l);
 /* The memory, if it is one piece; else NULL. */
 char *layout_whole(const struct layout *l);

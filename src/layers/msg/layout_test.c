@@ -89,6 +89,42 @@ static void image_apply(const tern_part *from, size_t n, const tern_part *to, si
 		image[dst[i] - target] = *src[i];
 }
 
+/*
+ * Sends and receives of lists that are overwritten as soon as the call returns, with their counts
+ * and strides.
+ */
+static tern_part scratch[TERN_PARTS_MAX];
+static struct rows scratch_rows[TERN_PARTS_MAX];
+
+static const tern_part *in_brief(const tern_part *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		scratch[i] = parts[i].dims
+				     ? rows_part(&scratch_rows[i], parts[i].base, parts[i].run,
+						 parts[i].count[0], parts[i].stride[0])
+				     : parts[i];
+	return scratch;
+}
+
+static void overwrite(void)
+{
+	memset(scratch, 0xff, sizeof scratch);
+	memset(scratch_rows, 0xff, sizeof scratch_rows);
+}
+
+static void send_in_brief(const tern_part *parts, size_t n, unsigned flags, tern_op *op)
+{
+	CHECK_IS(tern_send_parts_start(local[0], 1, ID, in_brief(parts, n), n, flags, op), 0);
+	overwrite();
+}
+
+static void recv_in_brief(const tern_part *parts, size_t n, tern_envelope *env, tern_op *op)
+{
+	const tern_match match = { .rank = 0, .id = ID };
+	CHECK_IS(tern_recv_parts_start(local[1], &match, in_brief(parts, n), n, env, op), 0);
+	overwrite();
+}
+
 /* One message of `total` bytes between two layouts. */
 static void carry(size_t total, unsigned flags, bool recv_first, bool whole_from, bool whole_to)
 {
@@ -106,15 +142,11 @@ static void carry(size_t total, unsigned flags, bool recv_first, bool whole_from
 	else
 		k = parts_of(to, to_rows, target, total);
 	if (recv_first)
-		CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = ID }, to,
-					       k, &env, &ro),
-			 0);
-	CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, n, flags, &so), 0);
+		recv_in_brief(to, k, &env, &ro);
+	send_in_brief(from, n, flags, &so);
 	if (!recv_first) {
 		tern_poll(local[1]);
-		CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = ID }, to,
-					       k, &env, &ro),
-			 0);
+		recv_in_brief(to, k, &env, &ro);
 	}
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -159,6 +191,33 @@ TEST(what_goes_in_a_payload_lands_where_the_receivers_layout_says_and_gaps_are_l
 TEST(what_goes_by_rendezvous_lands_where_the_receivers_layout_says_and_gaps_are_left_alone)
 {
 	carry_all(TERN_PAYLOAD_MAX, 70000, 150);
+}
+
+TEST(lists_of_parts_may_be_overwritten_when_the_call_returns_over_udp_too)
+{
+	far_use(NULL);
+	carry_all(0, TERN_PAYLOAD_MAX, 30);
+	carry_all(TERN_PAYLOAD_MAX, 70000, 30);
+}
+
+/* Taken back, and never ended: what the layer keeps of their lists is given back. */
+TEST(lists_of_operations_that_do_not_end_are_freed_at_the_end)
+{
+	tern_op so = TERN_OP, ro = TERN_OP, back = TERN_OP;
+	static tern_part many[TERN_PARTS_MAX];
+	local_open(2);
+	for (size_t i = 0; i < TERN_PARTS_MAX; i++)
+		many[i] = (tern_part){ .base = source + i * 100, .run = 50 };
+	send_in_brief(many, TERN_PARTS_MAX, 0, &so);
+	recv_in_brief(many, 3, NULL, &back);
+	CHECK_IS(tern_op_cancel(local[1], &back), 0);
+	CHECK_IS(msg_of(local[1])->copies.used, 0);
+	CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = ID + 1 }, many,
+				       TERN_PARTS_MAX, NULL, &ro),
+		 0);
+	CHECK_IS(msg_of(local[0])->copies.used, 1);
+	CHECK_IS(msg_of(local[1])->copies.used, 1);
+	local_close();
 }
 
 /* -- Particular ones --------------------------------------------------------------------------- */
@@ -225,7 +284,7 @@ TEST(no_parts_and_parts_of_nothing_make_a_message_of_no_bytes)
 	local_close();
 }
 
-TEST(as_many_parts_as_there_may_be_arrive)
+static void full_lists(void)
 {
 	static tern_part from[TERN_PARTS_MAX], to[TERN_PARTS_MAX];
 	local_open(2);
@@ -243,13 +302,8 @@ TEST(as_many_parts_as_there_may_be_arrive)
 			const tern_part one = { .base = target, .run = size * TERN_PARTS_MAX };
 			memset(target, 0x55, ARENA);
 			memset(image, 0x55, ARENA);
-			CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, TERN_PARTS_MAX, 0,
-						       &so),
-				 0);
-			CHECK_IS(tern_recv_parts_start(
-					 local[1], &(tern_match){ .rank = 0, .id = ID },
-					 whole ? &one : to, whole ? 1 : TERN_PARTS_MAX, NULL, &ro),
-				 0);
+			send_in_brief(from, TERN_PARTS_MAX, 0, &so);
+			recv_in_brief(whole ? &one : to, whole ? 1 : TERN_PARTS_MAX, NULL, &ro);
 			CHECK_IS(tern_op_wait(local[1], &ro), 0);
 			CHECK_IS(tern_op_wait(local[0], &so), 0);
 			image_apply(from, TERN_PARTS_MAX, whole ? &one : to,
@@ -258,6 +312,17 @@ TEST(as_many_parts_as_there_may_be_arrive)
 		}
 	}
 	local_close();
+}
+
+TEST(as_many_parts_as_there_may_be_arrive)
+{
+	full_lists();
+}
+
+TEST(as_many_parts_as_there_may_be_arrive_over_udp)
+{
+	far_use(NULL);
+	full_lists();
 }
 
 TEST(one_message_is_put_together_from_memory_of_several_kinds)
@@ -366,13 +431,19 @@ TEST(the_lists_of_parts_with_an_id_each_are_free_on_return)
 	for (unsigned i = 0; i < 6; i++) {
 		size_t size = sizes[i % 2];
 		tern_id ids[] = { 1, 2, 3 };
-		tern_part parts[] = { { .base = source, .run = size },
-				      ROWS(source + size, 1, size, 1),
-				      ROWS(source + 2 * size, size / 4, 4, size / 4) };
+		size_t count[] = { size, 4 };
+		ptrdiff_t stride[] = { 1, (ptrdiff_t)size / 4 };
+		tern_part parts[] = {
+			{ .base = source, .run = size },
+			{ { source + size }, 1, 1, &count[0], &stride[0] },
+			{ { source + 2 * size }, size / 4, 1, &count[1], &stride[1] }
+		};
 		tern_op so = TERN_OP;
 		CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, modes[i / 2], &so), 0);
 		memset(ids, 0xff, sizeof ids);
 		memset(parts, 0xff, sizeof parts);
+		memset(count, 0xff, sizeof count);
+		memset(stride, 0xff, sizeof stride);
 		for (tern_id id = 1; id < 4; id++) {
 			CHECK_IS(tern_recv(local[1], 0, id, target, size, NULL), 0);
 			CHECK(memcmp(target, source + (id - 1) * size, size) == 0);

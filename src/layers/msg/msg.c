@@ -30,6 +30,8 @@ static int msg_open(struct endpoint *e, void **state)
 	m->recvs = (struct pool_of){ .bytes = sizeof(struct receiving), .most = TERN_RECVS_MAX };
 	m->arrivals = (struct pool_of){ .bytes = sizeof(struct arrival),
 					.most = RTS_ALL + CELLS + CELLS_HELD };
+	m->copies = (struct pool_of){ .bytes = sizeof(struct list_copy),
+				      .most = TERN_SENDS_MAX + TERN_RECVS_MAX };
 	cancel_register(e);
 	arrival_register(e);
 	flow_register(e);
@@ -42,6 +44,7 @@ static int msg_open(struct endpoint *e, void **state)
 static void msg_close(void *state)
 {
 	struct msg *m = state;
+	layout_free_copies(&m->copies);
 	pool_free(&m->sends);
 	pool_free(&m->recvs);
 	pool_free(&m->arrivals);

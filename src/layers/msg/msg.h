@@ -103,7 +103,6 @@ struct sending {
 	tern_addr to;       /* where that is; TERN_ADDR_NONE: in messages */
 	size_t share;       /* bytes that go there: the receiver takes the others by itself */
 	tern_addr lent;     /* the source, if it was lent for that */
-	tern_part target;   /* and as a part, when the data are scattered */
 	uint32_t recv_name; /* the receive that takes it */
 	int *asked;         /* who waits for its being taken back, and for how that went */
 };
@@ -165,6 +164,7 @@ struct msg {
 	uint32_t window; /* cells that each rank may fill of another's */
 	uint64_t seq;
 	struct pool_of sends, recvs, arrivals;
+	struct pool_of copies; /* of the lists of parts of sends and receives */
 	struct table recv_table, by_key, by_id;
 	struct list masked;                         /* receives with a mask */
 	struct list ordered;                        /* arrivals */

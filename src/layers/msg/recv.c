@@ -34,6 +34,7 @@ static void recv_remove(struct msg *m, struct receiving *r)
 		m->anys -= r->node.rank == TERN_RANK_ANY;
 		table_remove(&m->recv_table, &r->node);
 	}
+	layout_release(&r->layout, &m->copies);
 	record_give(&m->recvs, r);
 }
 
@@ -155,12 +156,15 @@ static int recv_new(struct msg *m, const struct recv_args *w, struct receiving *
 	r->layout = w->layout;
 	r->env = w->env;
 	r->op = w->op;
-	if (recv_add(m, r)) {
+	int rc = layout_keep(&r->layout, &m->copies);
+	if (!rc && recv_add(m, r))
+		rc = error_set(-ENOMEM, "starting a receive: no memory for the table");
+	if (rc) {
+		layout_release(&r->layout, &m->copies);
 		record_give(&m->recvs, r);
-		return error_set(-ENOMEM, "starting a receive: no memory for the table");
 	}
 	*out = r;
-	return 0;
+	return rc;
 }
 
 /*
@@ -192,13 +196,14 @@ static int recv_nothing(struct msg *m, const struct recv_args *w)
 	return 0;
 }
 
-static int recv_begin(struct msg *m, const struct recv_args *w)
+static int recv_begin(struct msg *m, struct recv_args *w)
 {
 	struct receiving *r = NULL;
 	int rc = recv_check(m, w);
 	struct arrival *a = rc ? NULL : arrival_find(m, w->src, w->id, w->mask);
 	if (a)
 		rc = recv_can_tell(m, a);
+	w->layout.temporary &= !a || !a->whole; /* what is here is copied in this call */
 	if (!rc)
 		rc = recv_new(m, w, &r);
 	if (rc)
@@ -300,7 +305,7 @@ int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *par
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct recv_args w = recv_args_of(match, env, op);
-	int rc = layout_parts(&w.layout, parts, n);
+	int rc = layout_parts(&w.layout, parts, n, op != NULL);
 	return rc ? rc : recv_start(msg_of(t), &w);
 }
 

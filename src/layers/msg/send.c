@@ -89,10 +89,19 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 	s->id = id;
 	s->state = TERN_STATE_IN_USE;
 	s->flags = (uint8_t)flags;
-	layout_copy(&s->layout, l);
+	s->layout = *l;
 	s->op = op;
 	*out = s;
-	return 0;
+	int rc = layout_keep(&s->layout, &m->copies);
+	if (rc)
+		record_give(&m->sends, s);
+	return rc;
+}
+
+static void send_give(struct msg *m, struct sending *s)
+{
+	layout_release(&s->layout, &m->copies);
+	record_give(&m->sends, s);
 }
 
 static void queue_append(struct msg *m, struct sending *s)
@@ -146,7 +155,7 @@ void send_over(struct msg *m, struct sending *s, int error)
 		queue_remove(&m->moving_first, &m->moving_last, s);
 	flow_withdraw(m, s);
 	p->blocks -= s->block;
-	record_give(&m->sends, s);
+	send_give(m, s);
 	if (op)
 		op_end(m->e, op, error);
 }
@@ -286,7 +295,7 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	rc = eager_send(m, dst, id, l, s->flags, name);
 	send_sent(m, s, name);
 	if (rc) {
-		record_give(&m->sends, s);
+		send_give(m, s);
 		op_withdraw(m->e, op, before);
 	}
 	return rc;
@@ -384,7 +393,7 @@ int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *pa
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct layout l;
-	int rc = layout_parts(&l, parts, n);
+	int rc = layout_parts(&l, parts, n, op != NULL);
 	return rc ? rc : send_start(msg_of(t), dst, id, &l, flags, op);
 }
 
@@ -425,7 +434,7 @@ static size_t each_pack(char *bytes, const tern_id *ids, const tern_part *parts,
 	*cells = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct layout l;
-		if (layout_parts(&l, &parts[i], 1) || l.total > TERN_PAYLOAD_MAX ||
+		if (layout_parts(&l, &parts[i], 1, true) || l.total > TERN_PAYLOAD_MAX ||
 		    used + 2 * sizeof(uint64_t) + l.total > TERN_PAYLOAD_MAX)
 			return 0;
 		uint64_t head[2] = { ids[i], l.total };
@@ -464,7 +473,7 @@ static int each_check(struct msg *m, uint32_t dst, const tern_part *parts, size_
 				     TERN_PARTS_MAX);
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct layout l;
-		rc = layout_parts(&l, &parts[i], 1);
+		rc = layout_parts(&l, &parts[i], 1, true);
 	}
 	if (!rc && m->sends.used + n > TERN_SENDS_MAX)
 		rc = error_set(-EAGAIN, "rank %u has %u sends, and %zu more would be too many",
@@ -483,7 +492,7 @@ static int each_begin(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
-		int failed = layout_parts(&l, &parts[i], 1);
+		int failed = layout_parts(&l, &parts[i], 1, true);
 		if (!failed && rc)
 			eager_done(m, op);
 		else if (!failed)
