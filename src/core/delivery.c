@@ -96,12 +96,19 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 	int rc = serve_wanted(e, d, &e->owner.serves);
 	if (rc)
 		return rc;
-	if (d == TERN_DELIVERY_INTERRUPT && e->site.mute)
+	if (d == TERN_DELIVERY_THREAD && !e->world->ticks)
 		return error_set(
 			-ENOTSUP,
-			"delivery by interrupt was asked for at rank %u, "
-			"whose network %s raises no signal; use TERN_DELIVERY=thread or poll",
-			e->t->rank, e->net[e->nets - 1]->ops->name);
+			"delivery by thread was asked for at rank %u, which is simulated: its "
+			"machine runs one thread at a time; use TERN_DELIVERY=poll (a "
+			"controller of the profile handles messages while the program computes)",
+			e->t->rank);
+	if (d == TERN_DELIVERY_INTERRUPT && e->site.mute)
+		return error_set(-ENOTSUP,
+				 "delivery by interrupt was asked for at rank %u, "
+				 "whose network %s raises no signal; use TERN_DELIVERY=%s",
+				 e->t->rank, e->net[e->nets - 1]->ops->name,
+				 e->world->ticks ? "thread or poll" : "poll");
 	if (d == TERN_DELIVERY_INTERRUPT && e->owner.shared)
 		return error_set(
 			-EINVAL,

@@ -15,6 +15,8 @@
  *                    for theirs; of these three, rank 0 prints what every rank of `traffic` does
  *     fan            all others send to rank 0, which does not answer
  *     stuck          every rank waits for what nobody sends
+ *     thread         every rank opens with delivery by thread in its options
+ *     change         every rank asks for delivery by thread later
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,7 +197,8 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 	unsigned n = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	tern *t;
-	must(tern_open(&t, NULL));
+	bool threaded = strcmp(what, "thread") == 0;
+	must(tern_open(&t, threaded ? &(tern_options){ .delivery = TERN_DELIVERY_THREAD } : NULL));
 	must(tern_on(t, ASK, on_ask));
 	must(tern_on(t, ANSWER, on_answer));
 	must(tern_on(t, TELL, on_tell));
@@ -220,6 +223,8 @@ int main(int argc, char **argv)
 		trip(t, n);
 	else if (strcmp(what, "stuck") == 0)
 		must(tern_wait(t, &never, 1));
+	else if (strcmp(what, "change") == 0)
+		must(tern_delivery_set(t, TERN_DELIVERY_THREAD));
 	must(tern_barrier(t));
 	must(tern_close(t));
 	return 0;

@@ -150,6 +150,17 @@ run -n 2 "$ranks" stuck
 [[ $status != 0 ]] || fail "it ended well"
 check_err 'the simulated machine stands still at [0-9.]* us: every rank waits for a message'
 
+sentence "delivery by thread, and by interrupt, is refused"
+for how in "env TERN_DELIVERY=thread $ranks fan" "$ranks thread" "$ranks change"; do
+	read -ra words <<<"$how"
+	patience=20 run -n 2 -- "${words[@]}"
+	check_status 1
+	check_err 'sim_ranks: delivery by thread was asked for at rank [01], which is simulated: .*use TERN_DELIVERY=poll'
+done
+run -n 2 -- env TERN_DELIVERY=interrupt "$ranks" fan
+check_status 1
+check_err 'network sim raises no signal; use TERN_DELIVERY=poll$'
+
 sentence "packets that block each other are told so, with what each holds and waits for"
 ring=(--set network=mesh --set width=8 --set wrap=1 --set flit=100ns)
 run -n 8 "${ring[@]}" --set channels=1 "$ranks" traffic 1
