@@ -9,60 +9,56 @@
 
 #include "base/error.h"
 
-int place_open(struct bench_rank *p, struct place *l, size_t bytes)
+struct place place;
+struct private_place private;
+
+int place_make(struct bench_rank *p, size_t bytes)
 {
 	void *own, *there;
 	int rc = tern_alloc_all(p->t, bytes, &own);
 	if (rc)
 		return rc;
-	l->own = own;
-	l->addr = tern_addr_at(p->t, 1 - p->rank, own);
-	rc = tern_addr_local(p->t, l->addr, bytes, &there);
+	place.own = own;
+	place.addr = tern_addr_at(p->t, 1 - p->rank, own);
+	rc = tern_addr_local(p->t, place.addr, bytes, &there);
 	if (rc)
 		return rc;
-	l->there = there;
-	memset(l->own, 1, bytes);
+	place.there = there;
+	memset(own, 1, bytes);
 	rc = tern_barrier(p->t);
 	if (rc)
 		return rc;
-	raw_sink += raw_sum(l->there, bytes);
+	raw_sink += raw_sum(there, bytes);
 	return tern_barrier(p->t);
 }
 
-/* What the ranks tell each other about their private memory, in the heap. */
-struct private_note {
-	uint64_t there;
-	tern_addr addr;
-	int32_t pid;
-};
-
-static int private_exchange(struct bench_rank *p, struct private_place *l, tern_addr own)
+int place_open(struct bench_rank *p)
 {
-	struct place notes;
-	int rc = place_open(p, &notes, sizeof(struct private_note));
-	if (rc)
-		return rc;
-	const struct private_note mine = { (uint64_t)(uintptr_t)l->own, own, getpid() };
-	struct private_note other;
-	memcpy(notes.own, &mine, sizeof mine);
-	rc = tern_barrier(p->t);
-	memcpy(&other, notes.there, sizeof other);
-	l->there = other.there;
-	l->there_pid = other.pid;
-	l->addr = other.addr;
-	return rc;
+	return place_make(p, p->size);
 }
 
-int private_open(struct bench_rank *p, struct private_place *l, size_t bytes)
+/* The ranks tell each other about their private memory in the heap. */
+int private_open(struct bench_rank *p)
 {
 	enum { PAGE = 4096 };
-	tern_addr own;
-	l->own = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
-	if (!l->own)
+	size_t bytes = p->size;
+	private.own = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+	if (!private.own)
 		return error_set(-ENOMEM, "no memory for %zu bytes to copy", bytes);
-	memset(l->own, 1, bytes);
-	int rc = tern_register(p->t, l->own, bytes, &own);
-	return rc ? rc : private_exchange(p, l, own);
+	memset(private.own, 1, bytes);
+	private.there = (uint64_t)(uintptr_t) private.own;
+	private.there_pid = getpid();
+	int rc = tern_register(p->t, private.own, bytes, &private.addr);
+	if (!rc)
+		rc = place_make(p, sizeof private);
+	if (rc)
+		return rc;
+	char *own = private.own;
+	memcpy(place.own, &private, sizeof private);
+	rc = tern_barrier(p->t);
+	memcpy(&private, place.there, sizeof private);
+	private.own = own;
+	return rc;
 }
 
 __attribute__((noinline)) void place_copy(char *to, const char *from, size_t len)

@@ -226,6 +226,8 @@ static int rank_play(struct ranks *c, struct bench_rank *p)
 	int rc = 0;
 	if (c->ranks > 1)
 		rc = tern_open(&p->t, NULL);
+	if (!rc && p->t)
+		rc = words_register(p->t);
 	if (!rc && c->test->play.open)
 		rc = c->test->play.open(p);
 	if (!rc)

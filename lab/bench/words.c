@@ -246,11 +246,6 @@ int words_sends_of(struct bench_rank *p)
 	return words_send(p->t, 1, p->size, p->count);
 }
 
-int words_open(struct bench_rank *p)
-{
-	return words_register(p->t);
-}
-
 /* -- The papers' phases of three ranks -------------------------------------------------- */
 
 static int sends_in_turn(struct bench_rank *p)

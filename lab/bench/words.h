@@ -20,7 +20,7 @@ enum {
 	WORDS_FREE,        /* the first handler number that is not used here */
 };
 
-int words_register(tern *t);
+int words_register(tern *t); /* every rank of a test has done so */
 /* Registers `n` handlers, the first with the number `first`. */
 int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n);
 
@@ -71,7 +71,6 @@ perf_phase words_two_receivers, words_two_senders;
 /* A round trip of one word with rank 1, whose time is added. */
 void times_trip(struct times *s, struct bench_rank *p);
 
-phase_act words_open;     /* registers the handlers */
 phase_act words_trips_of; /* round trips with rank 1, of as many words as the size */
 phase_act words_sends_of; /* requests to rank 1, likewise */
 

@@ -17,8 +17,7 @@ static char got[TERN_PAYLOAD_MAX];
 
 int overhead_open(struct bench_rank *p)
 {
-	int rc = words_register(p->t);
-	return rc ? rc : logp_take_open(p->t);
+	return logp_take_open(p->t);
 }
 
 /* -- Payloads -------------------------------------------------------------------------------- */

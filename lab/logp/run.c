@@ -169,9 +169,7 @@ static void model_fill(struct logp_model *m, const struct plan *plan, const stru
 
 static int outcome_open(struct bench_rank *p)
 {
-	int rc = words_register(p->t);
-	if (!rc)
-		rc = logp_bytes_open(p);
+	int rc = logp_bytes_open(p);
 	return rc ? rc : logp_pattern_open(p);
 }
 

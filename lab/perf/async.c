@@ -47,13 +47,6 @@ static const struct test test_turn = {
 
 /* -- A transfer behind a computation ----------------------------------------------------------- */
 
-static struct place place;
-
-static int overlap_open(struct bench_rank *p)
-{
-	return place_open(p, &place, p->size);
-}
-
 /* Rank 1, whose heap is read, need not take part. The computation takes longer than a read. */
 static int reads_overlap(struct bench_rank *p)
 {
@@ -74,7 +67,7 @@ static const struct test test_overlap = {
 	  "a computation with a read of remote memory handed over, and a progress thread", "us" },
 	{ "bytes", 1 << 10, 64 << 20, { 2, { 1 << 20, 8 << 20 } }, { 0 } },
 	.amount = { .count = 8, .bytes = 16 << 20, .rounds = 21 },
-	.play = { .open = overlap_open,
+	.play = { .open = place_open,
 		  .measure = { .time = PHASE_FIRST, .act = reads_overlap },
 		  .limit = { { .time = PHASE_FIRST, .act = compute_alone } } },
 	.limit_name = "the computation alone",

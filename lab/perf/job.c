@@ -47,7 +47,7 @@ static const struct test test_idle = {
 	{ "idle", "the part of a core that a rank uses while it waits, for --count ms", "%" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .cores = TEST_NONE, .count = 1000, .rounds = 3, .warm = TEST_NONE },
-	.play = { .open = words_open, .measure.figure = idle_measure },
+	.play.measure.figure = idle_measure,
 	.bar = { { 2, "less than 1 %" } },
 };
 

@@ -20,14 +20,6 @@ enum { MOST = 64 << 20 };
 enum { PUT, GET };   /* ways */
 enum { PEAK, HALF }; /* ways */
 
-static struct place place;
-
-static int heap_open(struct bench_rank *p)
-{
-	int rc = place_open(p, &place, p->size);
-	return rc ? rc : words_register(p->t);
-}
-
 /* -- By the initiator alone ------------------------------------------------------- */
 
 typedef int heap_move(struct bench_rank *p, size_t len);
@@ -81,7 +73,7 @@ static const struct test test_put = {
 	      16 << 20, MOST } },
 	  { 2, { 4 << 10, 1 << 20 } } },
 	.amount = { .bytes = 16 << 20 },
-	.play = { .open = heap_open,
+	.play = { .open = place_open,
 		  .measure = { .time = PHASE_FIRST, .act = heap_measure, .way = PUT },
 		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = PUT } } },
 	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
@@ -117,7 +109,7 @@ static int signal_open(struct bench_rank *p)
 	int rc = tern_alloc_all(p->t, SIGNAL_LINES * LINE_WORDS * sizeof *signal_line, &lines);
 	signal_line = lines;
 	signal_trips = 0;
-	return rc ? rc : words_register(p->t);
+	return rc;
 }
 
 static int signal_send(struct bench_rank *p, tern_addr there, uint64_t lap)
@@ -224,7 +216,7 @@ static const struct test test_r_infinity = {
 	{ "r-infinity", "the best rate of puts of 8 bytes, 16 and so on up to a size", "GB/s" },
 	{ "bytes", 1 << 10, MOST, { 1, { 1 << 20 } }, { 0 } },
 	.amount = { .count = 2000 },
-	.play = { .open = heap_open,
+	.play = { .open = place_open,
 		  .measure = { .figure = curve_measure, .way = PEAK },
 		  .limit = { { .figure = curve_limit, .way = PEAK } } },
 	.limit_name = "the best rate of memcpy, found in the same way",
@@ -241,14 +233,6 @@ static const struct test test_n_half = {
 };
 
 /* -- Private memory ------------------------------------------------------------------ */
-
-static struct private_place private;
-
-static int moves_open(struct bench_rank *p)
-{
-	int rc = words_register(p->t);
-	return rc ? rc : private_open(p, &private, p->size);
-}
 
 static REPEATS(moves_play, p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
 					 : tern_get(p->t, private.own, private.addr, p->size));
@@ -272,7 +256,7 @@ static const struct test test_private_put = {
 	  "puts between registered memory of two processes, copied once by the kernel", "GB/s" },
 	{ "bytes", 1, MOST, { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } }, { 0 } },
 	.amount = { .bytes = 16 << 20, .rounds = 31 },
-	.play = { .open = moves_open,
+	.play = { .open = private_open,
 		  .measure = { .time = PHASE_ACTED, .act = moves_play, .way = PUT },
 		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET },
 			     { .time = PHASE_FIRST, .act = vm_moves, .way = PUT } } },

@@ -37,7 +37,7 @@ static const struct test test_round_trip = {
 	{ "words", 0, TERN_WORDS_MAX, { 6, { 0, 1, 2, 4, 6, 8 } }, { 1, { 4 } } },
 	.like = &raw_trip,
 	.amount = { .count = 4000 },
-	.play = { .open = words_open, .measure = { .time = PHASE_ACTED, .act = words_trips_of } },
+	.play.measure = { .time = PHASE_ACTED, .act = words_trips_of },
 	.bar = { { 4, "at most 1.10" } },
 };
 
@@ -47,8 +47,7 @@ static const struct test test_rate = {
 	{ "rate", "requests one way, a handler called for each", "M/s" },
 	{ "words", 0, TERN_WORDS_MAX, { 6, { 0, 1, 2, 4, 6, 8 } }, { 2, { 1, 4 } } },
 	.amount = { .count = 200000 },
-	.play = { .open = words_open,
-		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
+	.play = { .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
 		  .limit = { { .time = PHASE_ALL, .act = raw_stream, .way = RAW_PAUSE },
 			     { .time = PHASE_ALL, .act = raw_stream, .way = RAW_BARE } } },
 	.limit_name =
@@ -83,8 +82,6 @@ static int payload_fill(struct bench_rank *p)
 static int payload_open(struct bench_rank *p)
 {
 	int rc = payload_fill(p);
-	if (!rc)
-		rc = words_register(p->t);
 	return rc ? rc : tern_on(p->t, HANDLER_READ, handler_read);
 }
 
@@ -125,9 +122,7 @@ static void handler_ask(tern *t, const tern_msg *m)
 static int payload_trip_open(struct bench_rank *p)
 {
 	int rc = payload_fill(p);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_ASK, handler_ask);
-	return rc ? rc : words_register(p->t);
+	return rc ? rc : tern_on(p->t, HANDLER_ASK, handler_ask);
 }
 
 static REPEATS(payload_trips,
@@ -270,7 +265,7 @@ static const struct test test_two_receivers = {
 	  "ns" },
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .ranks = 3, .count = 200000 },
-	.play = { .open = words_open, .measure.figure = words_two_receivers },
+	.play.measure.figure = words_two_receivers,
 };
 
 static const struct test test_two_senders = {

@@ -14,9 +14,7 @@
 enum { RUN = 64, APART = 2 * RUN };
 enum { PUT, GET }; /* ways */
 
-static char *here, *mapped;
-static tern_addr there;
-
+static char *here;
 static tern_part *far_list, *near_list;
 
 /* The same runs as a list, of a part each. */
@@ -27,7 +25,7 @@ static int lists_make(struct bench_rank *p)
 	if (!far_list || !near_list)
 		return error_set(-ENOMEM, "no memory for %u parts", p->size);
 	for (uint32_t i = 0; i < p->size; i++) {
-		far_list[i] = (tern_part){ .addr = there + i * APART, .run = RUN };
+		far_list[i] = (tern_part){ .addr = place.addr + i * APART, .run = RUN };
 		near_list[i] = (tern_part){ .base = here + i * APART, .run = RUN };
 	}
 	return 0;
@@ -35,17 +33,11 @@ static int lists_make(struct bench_rank *p)
 
 static int parts_open(struct bench_rank *p)
 {
-	void *own = NULL, *at = NULL;
 	size_t bytes = (size_t)p->size * APART;
 	here = calloc(1, bytes);
-	int rc = here ? words_register(p->t) : error_set(-ENOMEM, "no memory for %zu bytes", bytes);
-	if (!rc)
-		rc = tern_alloc_all(p->t, bytes, &own);
-	if (rc)
-		return rc;
-	there = tern_addr_at(p->t, 1 - p->rank, own);
-	rc = tern_addr_local(p->t, there, bytes, &at);
-	mapped = at;
+	if (!here)
+		return error_set(-ENOMEM, "no memory for %zu bytes", bytes);
+	int rc = place_make(p, bytes);
 	return rc ? rc : lists_make(p);
 }
 
@@ -53,7 +45,9 @@ static int parts_move(struct bench_rank *p)
 {
 	const size_t count[] = { p->size };
 	const ptrdiff_t stride[] = { APART };
-	tern_part far = { .addr = there, .run = RUN, .dims = 1, .count = count, .stride = stride };
+	tern_part far = {
+		.addr = place.addr, .run = RUN, .dims = 1, .count = count, .stride = stride
+	};
 	tern_part near = { .base = here, .run = RUN, .dims = 1, .count = count, .stride = stride };
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = p->way == GET ? tern_get_parts(p->t, &near, 1, &far, 1)
@@ -67,7 +61,7 @@ static int runs_copy(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count; i++)
 		for (size_t r = 0; r < p->size; r++)
-			place_copy(mapped + r * APART, here + r * APART, RUN);
+			place_copy(place.there + r * APART, here + r * APART, RUN);
 	return 0;
 }
 

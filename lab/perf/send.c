@@ -78,8 +78,7 @@ static const struct test test_ready_trip = {
 	  "ns" },
 	{ "bytes", 8, 48, { 3, { 8, 32, 48 } }, { 1, { 8 } } },
 	.amount = { .count = 4000 },
-	.play = { .open = words_open,
-		  .measure = { .time = PHASE_ALL, .act = trips_ready },
+	.play = { .measure = { .time = PHASE_ALL, .act = trips_ready },
 		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of_bytes } } },
 	.limit_name = "an active message with as many words and its reply, no matching",
 	.bar = { { 8, "at most 1.40" } },
@@ -95,22 +94,14 @@ static const struct test test_auto_trip = {
 
 /* -- Rendezvous ---------------------------------------------------------------------------- */
 
-static struct private_place place;
-
-static int rendezvous_open(struct bench_rank *p)
-{
-	int rc = words_register(p->t);
-	return rc ? rc : private_open(p, &place, p->size);
-}
-
 static int rendezvous(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		tern_op op = TERN_OP;
 		if (p->rank)
-			p->rc = tern_recv(p->t, 0, BULK, place.own, p->size, NULL);
+			p->rc = tern_recv(p->t, 0, BULK, private.own, p->size, NULL);
 		else
-			p->rc = tern_send_start(p->t, 1, BULK, place.own, p->size,
+			p->rc = tern_send_start(p->t, 1, BULK, private.own, p->size,
 						TERN_SEND_RENDEZVOUS, &op);
 		if (!p->rc && !p->rank)
 			p->rc = tern_op_wait(p->t, &op);
@@ -122,7 +113,7 @@ static int rendezvous(struct bench_rank *p)
  * The memory layer's put between the same bytes; its target serves messages meanwhile, as a
  * receiver does.
  */
-static REPEATS(put_all, tern_put(p->t, place.addr, place.own, p->size));
+static REPEATS(put_all, tern_put(p->t, private.addr, private.own, p->size));
 
 static const struct test test_rendezvous = {
 	{ "rendezvous",
@@ -134,7 +125,7 @@ static const struct test test_rendezvous = {
 	  { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } },
 	  { 1, { 1 << 20 } } },
 	.amount = { .bytes = 16 << 20, .rounds = 31 },
-	.play = { .open = rendezvous_open,
+	.play = { .open = private_open,
 		  .measure = { .time = PHASE_ALL, .act = rendezvous },
 		  .limit = { { .time = PHASE_ACTED, .act = put_all } } },
 	.limit_name = "puts of the memory layer between the same bytes, copied once by the kernel",

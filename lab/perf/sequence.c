@@ -33,9 +33,7 @@ static void stream_take(tern *t, uint32_t rank, unsigned id, unsigned n, const u
 
 static int sequence_open_test(struct bench_rank *p)
 {
-	int rc = words_register(p->t);
-	if (!rc)
-		rc = tern_sequence_on(p->t, KIND, block_accept, block_end, NULL);
+	int rc = tern_sequence_on(p->t, KIND, block_accept, block_end, NULL);
 	return rc ? rc : tern_stream_on(p->t, KIND, stream_take, NULL);
 }
 

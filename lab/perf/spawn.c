@@ -20,8 +20,7 @@ static uint64_t empty(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 
 static int spawn_open(struct bench_rank *p)
 {
-	int rc = words_register(p->t);
-	return rc ? rc : tern_thread_on(p->t, EMPTY, empty, NULL);
+	return tern_thread_on(p->t, EMPTY, empty, NULL);
 }
 
 /* -- One after another -------------------------------------------------------------------- */

@@ -10,7 +10,6 @@
 
 enum { HANDLER_PUT = WORDS_FREE, HANDLER_ASK };
 
-static struct place place;
 static tern_op op;
 static uint64_t value;
 
@@ -33,9 +32,7 @@ static void handler_ask(tern *t, const tern_msg *m)
 
 static int start_open(struct bench_rank *p)
 {
-	int rc = place_open(p, &place, BYTES);
-	if (!rc)
-		rc = words_register(p->t);
+	int rc = place_make(p, BYTES);
 	if (!rc)
 		rc = tern_on(p->t, HANDLER_PUT, handler_put);
 	return rc ? rc : tern_on(p->t, HANDLER_ASK, handler_ask);
@@ -171,8 +168,7 @@ static char block[8 << 10], *block_at = block;
 
 static int block_open(struct bench_rank *p)
 {
-	int rc = words_register(p->t);
-	return rc ? rc : tern_block_name(p->t, 0, (void *const *)(void *)&block_at, sizeof block);
+	return tern_block_name(p->t, 0, (void *const *)(void *)&block_at, sizeof block);
 }
 
 static char block_to[sizeof block];

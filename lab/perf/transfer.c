@@ -16,24 +16,9 @@
 
 enum { QUIET_TRIPS = 2000 };
 
-static struct place place;
-static struct private_place private;
-
 static struct times times;
 
 /* -- While a put is under way --------------------------------------------------------- */
-
-static int during_open(struct bench_rank *p)
-{
-	int rc = place_open(p, &place, p->size);
-	return rc ? rc : words_register(p->t);
-}
-
-static int during_private_open(struct bench_rank *p)
-{
-	int rc = private_open(p, &private, p->size);
-	return rc ? rc : words_register(p->t);
-}
 
 enum { HEAP, PRIVATE }; /* ways */
 
@@ -67,7 +52,7 @@ static const struct test test_during = {
 	{ "during", "a round trip of one word while a put to that rank's heap is under way", "ns" },
 	{ "bytes", 1 << 20, 256 << 20, { 1, { 256 << 20 } }, { 0 } },
 	.amount = { .count = TIMES_MOST, .rounds = 21, .warm = 1 },
-	.play = { .open = during_open,
+	.play = { .open = place_open,
 		  .measure = { .figure = trip_median, .act = during_trips },
 		  .limit = { { .figure = trip_median, .act = quiet_trips } } },
 	.limit_name =
@@ -81,7 +66,7 @@ static const struct test test_during_private = {
 	  "a round trip of one word while a put to that rank's private memory is under way", "ns" },
 	.like = &test_during,
 	.amount = { .rounds = 11 },
-	.play = { .open = during_private_open, .measure.way = PRIVATE },
+	.play = { .open = private_open, .measure.way = PRIVATE },
 };
 
 /* -- The size of a piece ---------------------------------------------------------------- */
@@ -104,7 +89,7 @@ static const struct test test_chunk_trip = {
 	  { 6, { 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10 } },
 	  { 0 } },
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
-	.play = { .open = during_open,
+	.play = { .open = place_open,
 		  .measure = { .time = PHASE_ACTED, .act = chunks_put },
 		  .limit = { { .figure = trip_median, .act = quiet_trips } } },
 	.limit_name = "the same round trip without the piece",
@@ -165,7 +150,7 @@ static const struct test test_copy_clean = {
 	  "GB/s" },
 	{ "bytes", 8, 64 << 20, { 5, { 1 << 10, 4 << 10, 8 << 10, 64 << 10, 1 << 20 } }, { 0 } },
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
-	.play = { .open = during_open,
+	.play = { .open = place_open,
 		  .measure = { .figure = copy_rate, .way = FAST },
 		  .limit[0].figure = copy_rate },
 	.limit_name = "plain loads and stores between the same bytes, a word at a time",
@@ -198,7 +183,7 @@ static uint64_t played;
 
 static int atomic_open(struct bench_rank *p)
 {
-	int rc = place_open(p, &place, sizeof(struct arena));
+	int rc = place_make(p, sizeof(struct arena));
 	if (rc)
 		return rc;
 	word = tern_addr_at(p->t, 1, place.own);

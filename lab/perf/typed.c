@@ -10,8 +10,6 @@
 
 enum { TYPE = 1, BUFFERS_LEAST = 16, BUFFERS_MOST = 1024, BUFFERS_BYTES = 64 << 10 };
 
-static struct place place;
-
 /* As many as a ring has lines, for the requests of memory copy, while they fit a near cache. */
 static unsigned typed_buffers(size_t bytes)
 {
@@ -21,9 +19,7 @@ static unsigned typed_buffers(size_t bytes)
 
 static int typed_open(struct bench_rank *p)
 {
-	int rc = place_open(p, &place, p->size);
-	if (!rc)
-		rc = words_register(p->t);
+	int rc = place_open(p);
 	if (!rc)
 		rc = tern_buf_alloc(p->t, TYPE, p->size, typed_buffers(p->size), TERN_BUF_WAIT);
 	return rc ? rc : tern_barrier(p->t);

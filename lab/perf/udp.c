@@ -53,12 +53,6 @@ static int bare_open(struct bench_rank *p)
 	return 0;
 }
 
-static int udp_open_test(struct bench_rank *p)
-{
-	int rc = words_register(p->t);
-	return rc ? rc : bare_open(p);
-}
-
 static ssize_t bare_receive(void)
 {
 	ssize_t n;
@@ -93,7 +87,7 @@ static const struct test test_udp_trip = {
 	{ "udp-trip", "a request and its reply over UDP, without protection", "ns" },
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
 	.amount = { .count = 500, .rounds = 31 },
-	.play = { .open = udp_open_test,
+	.play = { .open = bare_open,
 		  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
 		  .limit = { { .time = PHASE_ALL, .act = trip_bare } } },
 	.limit_name = "a bare UDP socket there and back, both sides polling",
@@ -140,7 +134,7 @@ static const struct test test_udp_rate = {
 	{ "udp-rate", "requests one way over UDP, a handler called for each", "M/s" },
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
 	.amount = { .count = 19200, .rounds = 31 },
-	.play = { .open = udp_open_test,
+	.play = { .open = bare_open,
 		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
 		  .limit[0].figure = rate_bare },
 	.limit_name = "a bare UDP socket, one message in a datagram",
@@ -177,7 +171,7 @@ static const struct test test_udp_bulk = {
 	{ "udp-bulk", "requests with payloads one way over UDP, without protection", "GB/s" },
 	{ "bytes", 1024, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
 	.amount = { .count = 2048, .rounds = 31 },
-	.play = { .open = udp_open_test,
+	.play = { .open = bare_open,
 		  .measure = { .time = PHASE_HANDLED, .act = bulk_send, .way = COPIED },
 		  .limit[0].figure = bulk_bare },
 	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
@@ -227,7 +221,7 @@ static int lossy_open(struct bench_rank *p)
 {
 	fault_rest(true); /* whoever is through a barrier does not serve those whose last token was
 			     lost */
-	return udp_open_test(p);
+	return bare_open(p);
 }
 
 static const struct test test_udp_lossy = {

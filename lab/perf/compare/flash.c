@@ -27,9 +27,7 @@ static tern_addr there; /* the other rank's heap */
 static int flash_open(struct bench_rank *p)
 {
 	void *own;
-	int rc = words_register(p->t);
-	if (!rc)
-		rc = tern_alloc_all(p->t, AREA, &own);
+	int rc = tern_alloc_all(p->t, AREA, &own);
 	if (rc)
 		return rc;
 	memset(own, 1, AREA);

@@ -125,7 +125,6 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 	static perf_phase *const plays[LOADS] = { short_play, bulk_play, incast_play };
 	const struct test test = { { .name = "flow" },
 				   .amount = { .ranks = RANKS, .warm = 1 },
-				   .play.open = words_open,
 				   .set = { { "TERN_NET", "udp" },
 					    { "TERN_FLOW", strategies[strategy] } } };
 	struct part parts[PARTS] = { 0 };

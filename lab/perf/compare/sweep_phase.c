@@ -187,7 +187,5 @@ int sweep_open(struct bench_rank *p)
 	int rc = tern_delivery_set(p->t, TERN_DELIVERY_POLL);
 	if (!rc)
 		rc = compute_spare_core(p);
-	if (!rc)
-		rc = words_register(p->t);
 	return rc ? rc : handlers_on(p->t, HANDLER_ASK, handlers, 3);
 }

@@ -80,9 +80,7 @@ static int paper_open(struct bench_rank *p)
 {
 	memset(room, 1, sizeof room);
 	memset(payload, 1, sizeof payload);
-	int rc = words_register(p->t);
-	if (!rc)
-		rc = pair_open(p);
+	int rc = pair_open(p);
 	if (!rc)
 		rc = handlers_register(p->t);
 	for (int i = 0; i < 2 && !rc; i++)

@@ -7,9 +7,10 @@
 
 #include "base/clock.h"
 #include "lab/bench/rings.h"
+#include "lab/bench/words.h"
 #include "lab/perf/perf.h"
 
-enum { HANDLER_TAKE };
+enum { HANDLER_TAKE = WORDS_FREE };
 
 static uint64_t taken, sum;
 

@@ -9,9 +9,10 @@
 #include "base/clock.h"
 #include "lab/bench/rings.h"
 #include "lab/bench/series.h"
+#include "lab/bench/words.h"
 #include "lab/perf/perf.h"
 
-enum { HANDLER_TAKE, HANDLER_ASK, HANDLER_BACK };
+enum { HANDLER_TAKE = WORDS_FREE, HANDLER_ASK, HANDLER_BACK };
 enum { BY_TERN, BY_HAND = 1, NINETY_NINE = 2 }; /* ways, of which both bits are used by trips */
 enum { HAND_TAKE, HAND_ASK, HAND_BACK };        /* the first word of a message by hand */
 enum { STOP_EVERY = 64 };                       /* sends, between two looks at whether to stop */
