@@ -340,6 +340,14 @@ void context_pass(struct endpoint *e, struct wait *l, unsigned handled)
 	}
 }
 
+void context_yield(struct endpoint *e)
+{
+	unsigned handled = poll_once(e, KINDS_BOTH);
+	wait_wanted(e);
+	if (wait_scheduler)
+		context_pass(e, NULL, handled);
+}
+
 static bool scheduler_idle(struct wait *l)
 {
 	if (rota.homes && rota.live == 1)

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/wrap.h"
 #include "core/direct.h"
 #include "core/scope.h"
 #include "core/wait.h"
@@ -20,91 +19,43 @@
 
 int create_open(struct spawn *s)
 {
-	s->ticket = calloc(TERN_THREADS_MAX, sizeof *s->ticket);
-	s->party = calloc(s->e->t->size, sizeof *s->party);
-	if (!s->ticket || !s->party)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < TERN_THREADS_MAX && wrap_distance(); i++)
-		s->ticket[i].label.generation = (uint32_t)wrap_first(32, 0);
-	for (uint32_t r = 0; r < s->e->t->size; r++)
-		s->party[r].credits = TERN_SPAWN_CREDITS;
-	return 0;
+	uint32_t size = s->e->t->size;
+	s->tickets = (struct pool_of){ .bytes = sizeof(struct ticket), .most = TERN_THREADS_MAX };
+	s->party = calloc(size, sizeof *s->party);
+	for (uint32_t r = 0; s->party && r < size; r++)
+		s->party[r] =
+			(struct party){ .credits = TERN_SPAWN_CREDITS, .end = &s->party[r].first };
+	return s->party ? 0 : -ENOMEM;
 }
 
 /* A payload is shared by the tickets of one call, and goes with the last of them. */
-static void payload_drop(struct payload **at)
+static void payload_drop(struct payload *p)
 {
-	struct payload *p = *at;
-	*at = NULL;
 	if (p && --p->users == 0)
 		memory_free(p);
 }
 
 void create_close(struct spawn *s)
 {
-	for (uint32_t i = 0; s->ticket && i < s->fresh; i++)
-		payload_drop(&s->ticket[i].payload);
-	free(s->ticket);
+	for (uint32_t i = 0; i < s->tickets.made; i++) {
+		const struct ticket *k = record_at(&s->tickets, i);
+		payload_drop(k ? k->payload : NULL);
+	}
+	pool_free(&s->tickets);
 	free(s->party);
-}
-
-/* -- Tickets ------------------------------------------------------------------------ */
-
-static bool tickets_left(const struct spawn *s, uint32_t n)
-{
-	return TERN_THREADS_MAX - s->under_way >= n;
-}
-
-/* The caller has seen that there is one. */
-static struct ticket *ticket_take(struct spawn *s)
-{
-	uint32_t i = s->unused;
-	if (i)
-		s->unused = s->ticket[i - 1].next;
-	else
-		i = ++s->fresh;
-	struct ticket *k = &s->ticket[i - 1];
-	k->used = true;
-	k->label.ticket = (uint16_t)(i - 1);
-	k->label.generation++;
-	s->under_way++;
-	return k;
 }
 
 /* Gives the ticket back first: the callback may create another thread. */
 static void ticket_end(struct spawn *s, struct ticket *k, int rc, uint64_t result)
 {
-	tern_thread_done *done = k->done;
-	void *arg = k->arg;
-	uint32_t rank = k->rank;
-	payload_drop(&k->payload);
-	k->used = false;
-	k->next = s->unused;
-	s->unused = (uint32_t)(k - s->ticket) + 1;
-	s->under_way--;
-	if (done)
-		done(s->e->t, rank, rc, result, arg);
+	const struct ticket ended = *k;
+	payload_drop(k->payload);
+	record_give(&s->tickets, k);
+	if (ended.done)
+		ended.done(s->e->t, ended.rank, rc, result, ended.arg);
 }
 
 /* -- Sending, and the queues that wait for it ---------------------------------------- */
-
-/* SPAWN_LINE words fit the message's line beside the label; the others are its payload. */
-static int ticket_send(struct spawn *s, const struct ticket *k, const struct payload *p)
-{
-	const uint64_t *w = k->word;
-	uint64_t label = label_word(k->label);
-	if (k->label.words <= SPAWN_LINE && !p)
-		return layer_words(s->e, k->rank, SPAWN_CREATE, label, w[0], w[1], w[2], w[3],
-				   w[4]);
-	const uint64_t words[] = { label, w[0], w[1], w[2], w[3], w[4] };
-	if (!p)
-		return layer_request(s->e, k->rank, SPAWN_CREATE, &w[SPAWN_LINE],
-				     label_more(k->label) * sizeof *w, 6, words);
-	library_hold(s->e); /* so that a poll does not wait for a block: -EAGAIN */
-	int rc = layer_request(s->e, k->rank, SPAWN_CREATE, p->bytes, p->len, 6, words);
-	library_release(s->e);
-	return rc;
-}
 
 /*
  * Spends a credit. False: it was sent; or its rank was lost while this waited for room, and its
@@ -114,72 +65,72 @@ static bool ticket_remains(struct spawn *s, struct ticket *k)
 {
 	struct party *to = &s->party[k->rank];
 	struct payload *p = k->payload;
-	uint32_t generation = k->label.generation;
+	const uint64_t *w = k->word;
+	const uint64_t words[] = { label_word(k->label), w[0], w[1], w[2], w[3], w[4] };
+	uint32_t name = k->label.ticket;
+	int rc;
 	k->payload = NULL;
 	to->credits--;
-	int rc = ticket_send(s, k, p);
+	if (!p) {
+		rc = layer_words(s->e, k->rank, SPAWN_CREATE, words[0], w[0], w[1], w[2], w[3],
+				 w[4]);
+	} else {
+		library_hold(s->e); /* so that a poll does not wait for a block: -EAGAIN */
+		rc = layer_request(s->e, k->rank, SPAWN_CREATE, p->bytes, p->len, 6, words);
+		library_release(s->e);
+	}
 	if (rc)
 		to->credits++;
-	if (rc && k->used && k->label.generation == generation) {
+	if (rc && record_named(&s->tickets, name) == k) {
 		k->payload = p;
 		return true;
 	}
-	payload_drop(&p);
+	payload_drop(p);
 	return false;
 }
 
-static void queue_push(struct spawn *s, struct ticket *k)
+static void queue_push(struct spawn *s, struct party *p, struct ticket *k)
 {
-	struct queue *q = &s->party[k->rank].queued;
-	uint32_t i = (uint32_t)(k - s->ticket) + 1;
 	k->queued = true;
-	k->next = 0;
-	if (q->last)
-		s->ticket[q->last - 1].next = i;
-	else
-		q->first = i;
-	q->last = i;
+	*p->end = k;
+	p->end = &k->next;
 	s->queued++;
 }
 
-static struct ticket *queue_pop(struct spawn *s, struct queue *q)
+static struct ticket *queue_pop(struct spawn *s, struct party *p)
 {
-	struct ticket *k = &s->ticket[q->first - 1];
-	q->first = k->next;
-	if (!q->first)
-		q->last = 0;
+	struct ticket *k = p->first;
+	p->first = k->next;
+	if (!p->first)
+		p->end = &p->first;
 	k->queued = false;
+	k->next = NULL;
 	s->queued--;
 	return k;
 }
 
-static void queue_return(struct spawn *s, struct queue *q, struct ticket *k)
+static void queue_return(struct spawn *s, struct party *p, struct ticket *k)
 {
 	k->queued = true;
-	k->next = q->first;
-	q->first = (uint32_t)(k - s->ticket) + 1;
-	if (!q->last)
-		q->last = q->first;
+	k->next = p->first;
+	if (!p->first)
+		p->end = &k->next;
+	p->first = k;
 	s->queued++;
 }
 
-/* Whether the first of a rank's queue can be sent without waiting for a place in the ring. */
-static bool party_ready(struct spawn *s, uint32_t rank)
-{
-	struct party *p = &s->party[rank];
-	return p->queued.first && p->credits && !s->e->site.peer[rank].lost &&
-	       lane_ready(&s->e->t->lane[rank]);
-}
-
+/* Sends the first of a rank's queue, as long as that needs no wait for a place in the ring. */
 static unsigned party_flush(struct spawn *s, uint32_t rank)
 {
 	struct party *p = &s->party[rank];
 	unsigned sent = 0;
-	for (; party_ready(s, rank); sent++) {
-		struct ticket *k = queue_pop(s, &p->queued);
+	for (; p->first && p->credits && !s->e->site.peer[rank].lost &&
+	       lane_ready(&s->e->t->lane[rank]);
+	     sent++) {
+		struct ticket *k = queue_pop(s, p);
 		if (!ticket_remains(s, k))
 			continue;
-		queue_return(s, &p->queued, k);
+		queue_return(s, p, k);
 		break;
 	}
 	return sent;
@@ -196,20 +147,20 @@ unsigned create_flush(struct spawn *s)
 bool create_waits(const struct spawn *s)
 {
 	for (uint32_t r = 0; s->queued && r < s->e->t->size; r++)
-		if (s->party[r].queued.first && s->party[r].credits)
+		if (s->party[r].first && s->party[r].credits)
 			return true;
 	return false;
 }
 
-/* Sends at once, or lets polls do it when it cannot be done now. */
+/* Behind those that wait for its rank; at once, or by polls where nothing may be sent now. */
 static void ticket_go(struct spawn *s, struct ticket *k)
 {
-	struct party *p = &s->party[k->rank];
-	if (p->credits && !p->queued.first && !in_handler(s->e) && !held(s->e) &&
-	    !ticket_remains(s, k))
-		return;
-	queue_push(s, k);
-	if (p->credits)
+	uint32_t rank = k->rank;
+	struct party *p = &s->party[rank];
+	queue_push(s, p, k);
+	if (!in_handler(s->e) && !held(s->e))
+		party_flush(s, rank);
+	if (p->first && p->credits)
 		layer_work(s->e, LAYER_SPAWN, true);
 }
 
@@ -224,7 +175,7 @@ static bool wanted_over(struct endpoint *e, void *arg)
 {
 	(void)e;
 	struct wanted *w = arg;
-	return tickets_left(w->s, w->tickets);
+	return TERN_THREADS_MAX - w->s->tickets.used >= w->tickets;
 }
 
 static int tickets_stop(struct endpoint *e, struct wait *wait)
@@ -234,7 +185,7 @@ static int tickets_stop(struct endpoint *e, struct wait *wait)
 		return 0;
 	return error_set(-EAGAIN,
 			 "rank %u has created %u threads that have not ended, of %d at most",
-			 e->t->rank, w->s->under_way, TERN_THREADS_MAX);
+			 e->t->rank, w->s->tickets.used, TERN_THREADS_MAX);
 }
 
 static int tickets_wait(struct spawn *s, uint32_t n)
@@ -271,27 +222,28 @@ static int create_check(struct spawn *s, unsigned id, unsigned n)
 	return 0;
 }
 
-static void create_one(struct spawn *s, const struct ticket *model, uint32_t rank)
+/* 0, or why there is none, and then its callback does not know. */
+static int create_one(struct spawn *s, const struct ticket *model, uint32_t rank)
 {
-	struct ticket *k = ticket_take(s);
-	k->done = model->done;
-	k->arg = model->arg;
+	int rc = send_reachable(s->e, rank);
+	struct ticket *k = rc ? NULL : record_take(&s->tickets);
+	if (!k)
+		return rc ? rc
+			  : error_set(-ENOMEM, "tern_spawn(): no memory for a thread at rank %u",
+				      rank);
+	struct record record = k->record;
+	*k = *model;
+	k->record = record;
 	k->rank = rank;
-	k->label.id = model->label.id;
-	k->label.words = model->label.words;
-	memcpy(k->word, model->word, sizeof k->word);
-	k->payload = model->payload;
+	k->label.ticket = record_name(k);
 	if (k->payload)
 		k->payload->users++;
-	int rc = send_reachable(s->e, rank);
-	if (rc)
-		ticket_end(s, k, rc, 0);
-	else
-		ticket_go(s, k);
+	ticket_go(s, k);
+	return 0;
 }
 
 /*
- * A thread at each of the ranks `first` to `end` - 1. A single rank that has left is an error; of
+ * A thread at each of the ranks `first` to `end` - 1. That a single rank has left is an error; of
  * several, its callback gets it.
  */
 static int create(struct spawn *s, uint32_t first, uint64_t end, const struct ticket *model,
@@ -306,28 +258,35 @@ static int create(struct spawn *s, uint32_t first, uint64_t end, const struct ti
 		rc = send_reachable(s->e, first);
 	if (!rc)
 		rc = tickets_wait(s, (uint32_t)(end - first));
-	for (uint32_t r = first; !rc && r < end; r++)
-		create_one(s, model, r);
+	for (uint32_t r = first; !rc && r < end; r++) {
+		int failed = create_one(s, model, r);
+		if (end - first == 1)
+			rc = failed;
+		else if (failed && model->done)
+			model->done(s->e->t, r, failed, 0, model->arg);
+	}
 	return rc;
 }
 
-/* As ticket_send() sends it: words that the line has no room for, and then the data. */
-static int payload_make(struct ticket *k, const void *data, size_t len)
+/* What the line has no room for: the words beyond SPAWN_LINE, and then the data. */
+static int payload_make(struct ticket *k, const tern_spawn_args *a)
 {
-	size_t words = label_more(k->label) * sizeof *k->word;
+	size_t len = a->len, words = label_more(k->label) * sizeof *a->words;
 	if (len > TERN_SPAWN_DATA_MAX)
 		return error_set(-EMSGSIZE,
 				 "a thread was given %zu bytes of data; it gets at most %d", len,
 				 TERN_SPAWN_DATA_MAX);
-	if (!len)
+	if (!len && !words)
 		return 0;
 	struct payload *p = memory_new(1, sizeof *p + words + len);
 	if (!p)
 		return error_set(-ENOMEM, "tern_spawn_with(): no memory for %zu bytes of data",
 				 len);
 	*p = (struct payload){ .users = 1, .len = words + len };
-	memcpy(p->bytes, &k->word[SPAWN_LINE], words);
-	memcpy(p->bytes + words, data, len);
+	if (words)
+		memcpy(p->bytes, a->words + SPAWN_LINE, words);
+	if (len)
+		memcpy(p->bytes + words, a->data, len);
 	k->payload = p;
 	return 0;
 }
@@ -337,14 +296,14 @@ static int spawn_any(tern *t, const tern_spawn_args *a)
 	struct ticket model = { .done = a->done,
 				.arg = a->arg,
 				.label = { .id = (uint8_t)a->id, .words = (uint8_t)a->n } };
-	for (unsigned i = 0; i < a->n && i < TERN_WORDS_MAX; i++) /* create() refuses more */
+	for (unsigned i = 0; i < a->n && i < SPAWN_LINE; i++)
 		model.word[i] = a->words[i];
 	bool all = a->rank == TERN_RANK_ALL;
 	uint32_t first = all ? 0 : a->rank, count = all ? t->size : a->count ? a->count : 1;
-	int rc = payload_make(&model, a->data, a->len);
+	int rc = payload_make(&model, a);
 	if (!rc)
 		rc = create(spawn_of(t), first, (uint64_t)first + count, &model, a->id, a->n);
-	payload_drop(&model.payload);
+	payload_drop(model.payload);
 	return rc;
 }
 
@@ -371,12 +330,12 @@ void on_thread_done(tern *t, const tern_msg *m)
 	struct spawn *s = spawn_of(t);
 	struct label l = word_label(tern_msg_word(m, 0));
 	uint32_t rank = tern_msg_src(m);
-	struct ticket *k = l.ticket < TERN_THREADS_MAX && s->ticket ? &s->ticket[l.ticket] : NULL;
-	if (!k || !k->used || k->queued || k->label.generation != l.generation || k->rank != rank)
+	struct ticket *k = record_named(&s->tickets, l.ticket);
+	if (!k || k->queued || k->rank != rank)
 		return; /* not one of ours: too late, or garbage */
 	struct party *p = &s->party[rank];
 	p->credits++;
-	if (p->queued.first)
+	if (p->first)
 		layer_work(s->e, LAYER_SPAWN, true);
 	ticket_end(s, k, layer_error(tern_msg_word(m, 1)), tern_msg_word(m, 2));
 }
@@ -385,11 +344,13 @@ void create_end_lost(struct spawn *s, uint32_t rank)
 {
 	struct net *net = s->e->site.peer[rank].net;
 	int error = net->ops->check(net, rank);
-	while (s->party[rank].queued.first)
-		queue_pop(s, &s->party[rank].queued);
-	for (uint32_t i = 0; i < s->fresh; i++)
-		if (s->ticket[i].used && s->ticket[i].rank == rank)
-			ticket_end(s, &s->ticket[i], error, 0);
+	while (s->party[rank].first)
+		queue_pop(s, &s->party[rank]);
+	for (uint32_t i = 0; i < s->tickets.made; i++) {
+		struct ticket *k = record_at(&s->tickets, i);
+		if (k && k->rank == rank)
+			ticket_end(s, k, error, 0);
+	}
 }
 
 /* -- Joining ----------------------------------------------------------------------------- */

@@ -96,10 +96,7 @@ static bool preempt_allowed(const ucontext_t *u)
 static void preempt(struct endpoint *e)
 {
 	INSIDE struct scope scope = scope_open(e->t);
-	unsigned handled = poll_once(e, KINDS_BOTH);
-	wait_wanted(e);
-	if (wait_scheduler)
-		context_pass(e, NULL, handled);
+	context_yield(e);
 }
 
 static void slice_over(int number, siginfo_t *info, void *context)

@@ -79,7 +79,7 @@ static unsigned spawn_progress(void *state)
 static void spawn_lost(void *state, uint32_t rank)
 {
 	struct spawn *s = state;
-	if (s->ticket)
+	if (s->party)
 		create_end_lost(s, rank);
 }
 
@@ -137,12 +137,12 @@ static bool spawn_busy(const void *state)
 static void spawn_report(const void *state, int fd)
 {
 	const struct spawn *s = state;
-	if (!s->ticket || (!s->e->threads && !s->inbox_count && !s->under_way))
+	if (!s->party || (!s->e->threads && !s->inbox_count && !s->tickets.used))
 		return;
 	dprintf(fd,
 		"tern:   threads here: %u of %u contexts, %u waiting to start; created: %u not "
 		"ended, %u of them queued here\n",
-		s->e->threads, s->limit, s->inbox_count, s->under_way, s->queued);
+		s->e->threads, s->limit, s->inbox_count, s->tickets.used, s->queued);
 }
 
 LAYER_FITS(struct spawn, SPAWN_DONE, SPAWN_HANDLERS_END);
@@ -175,8 +175,9 @@ static int spawn_begin(struct spawn *s)
 int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	if (t->own->forked)
-		return rules_forked(t->own);
+	int rc = rules_rank(t->own, "tern_thread_on()");
+	if (rc)
+		return rc;
 	struct spawn *s = spawn_of(t);
 	if (id >= TERN_THREAD_IDS_MAX)
 		return error_set(-ERANGE,
@@ -187,9 +188,7 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn, void *arg)
 				 id);
 	if (in_handler(t->own))
 		return rules_program(t->own, "tern_thread_on()");
-	int rc = rules_rank(t->own, "tern_thread_on()");
-	if (!rc)
-		rc = s->inbox ? 0 : spawn_begin(s);
+	rc = s->inbox ? 0 : spawn_begin(s);
 	if (!rc)
 		s->function[id] = (struct thread_function){ fn, arg };
 	return rc;
@@ -199,13 +198,9 @@ int tern_thread_yield(tern *t)
 {
 	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_wait(t->own, "tern_thread_yield()");
-	if (rc)
-		return rc;
-	unsigned handled = poll_once(t->own, KINDS_BOTH);
-	wait_wanted(t->own);
-	if (wait_scheduler)
-		context_pass(t->own, NULL, handled);
-	return 0;
+	if (!rc)
+		context_yield(t->own);
+	return rc;
 }
 
 tern_thread_info tern_thread_self(const tern *t)

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <tern/thread.h>
 
+#include "base/pool.h"
 #include "base/role.h"
 #include "core/layer.h"
 #include "layers.h"
@@ -37,17 +38,16 @@ enum spawn_handler {
 enum { SPAWN_LINE = TERN_LINE_WORDS - 1 }; /* words beside the label */
 
 /*
- * The first word of both: which ticket of the creator, its generation, and of CREATE the function.
+ * The first word of both: which ticket of the creator, and of CREATE the function.
  */
 struct label {
-	uint16_t ticket;
+	uint32_t ticket; /* its name */
 	uint8_t id, words;
-	uint32_t generation;
+	uint16_t zero;
 };
 
 _Static_assert(sizeof(struct label) == sizeof(uint64_t), "a label is a word");
-_Static_assert(TERN_THREADS_MAX <= UINT16_MAX && TERN_THREAD_IDS_MAX <= UINT8_MAX + 1,
-	       "a label has room");
+_Static_assert(TERN_THREAD_IDS_MAX <= UINT8_MAX + 1, "a label has room");
 
 /* A thread that has been created here and not started. */
 struct creation {
@@ -68,27 +68,24 @@ struct payload {
 /* A place that threads run in, one after another: a stack, and where it left off. See context.h. */
 struct context;
 
-/* What a creator has under way. A list is linked by index plus 1, 0 is its end. */
+/* What a creator has under way. */
 struct ticket {
+	struct record record;
 	tern_thread_done *done;
 	void *arg;
 	uint32_t rank;
-	uint32_t next;
-	struct label label; /* its generation changes each time it is used */
-	bool used, queued;
-	uint64_t word[TERN_WORDS_MAX];
-	struct payload *payload; /* NULL: without data */
-};
-
-struct queue {
-	uint32_t first, last;
+	bool queued;
+	struct label label;
+	struct ticket *next; /* of the same queue */
+	uint64_t word[SPAWN_LINE];
+	struct payload *payload; /* NULL: all of it is in the line */
 };
 
 /* Another rank, or this one. */
 struct party {
-	uint32_t credits;    /* threads that may be created there now */
-	uint32_t here;       /* threads of its creation that are in the inbox or run */
-	struct queue queued; /* tickets that wait for credits */
+	uint32_t credits;            /* threads that may be created there now */
+	uint32_t here;               /* threads of its creation that are in the inbox or run */
+	struct ticket *first, **end; /* those that wait for credits */
 };
 
 struct spawn {
@@ -100,10 +97,7 @@ struct spawn {
 
 	/* What follows has memory from the first tern_thread_on() on. */
 	struct party *party;
-	struct ticket *ticket;
-	uint32_t fresh;  /* tickets that have never been used come after this one */
-	uint32_t unused; /* a list */
-	uint32_t under_way;
+	struct pool_of tickets;
 	uint32_t queued; /* tickets, in the queues of all */
 	bool moving;     /* in the middle of its progress */
 
