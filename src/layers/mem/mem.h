@@ -186,13 +186,18 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
  */
 enum span_size { SPAN_WORD, SPAN_WIDE };
 
+static inline const struct job_span *spans_of(const tern *t) /* one a rank */
+{
+	return t->heaps;
+}
+
 __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern *t, tern_addr a,
 								      enum span_size size)
 {
 	uint32_t rank = tern_addr_rank(a);
 	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
-	const struct job_span *s = (const struct job_span *)t->heaps + rank;
+	const struct job_span *s = spans_of(t) + rank;
 	const uint64_t *own = size == SPAN_WORD ? &s->own_words : &s->own_wides;
 	uint64_t at = a - s->first;
 	if (at < own[0] || at - s->middle < own[1]) {
@@ -205,15 +210,17 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern
 }
 
 /* The same for any number of bytes; heap_reach() brings the span up to date where it has to. */
-__attribute__((no_sanitize("thread"))) static inline char *span_holds(const tern *t, tern_addr a,
-								      size_t len)
+__attribute__((no_sanitize("thread"))) static inline char *span_part(const struct job_span *s,
+								     tern_addr a, size_t len)
+{
+	uint64_t at = a - s->first; /* huge if `a` is not of the heap */
+	return halves_hold(at, len, s->middle, s->own, s->common) ? s->base + at : NULL;
+}
+
+static inline char *span_holds(const tern *t, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
-	if (TERN_UNLIKELY(rank >= t->size))
-		return NULL;
-	const struct job_span *s = (const struct job_span *)t->heaps + rank;
-	uint64_t at = a - s->first;
-	return halves_hold(at, len, s->middle, s->own, s->common) ? s->base + at : NULL;
+	return TERN_LIKELY(rank < t->size) ? span_part(spans_of(t) + rank, a, len) : NULL;
 }
 
 char *region_reach(struct mem *m, tern_addr a, size_t len); /* mem_reach() for a region */

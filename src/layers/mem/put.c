@@ -51,18 +51,13 @@ static inline bool handle_silent(const tern_op *op)
 	return !((uintptr_t)op->flag | (uintptr_t)op->done);
 }
 
-static inline size_t in_one_go(const tern_op *op)
-{
-	return op ? START_IN_ONE_GO : IN_ONE_GO;
-}
-
 LARGER bytes_move(tern *t, tern_addr remote, char *local, size_t len, tern_op *op, bool put)
 {
 	INSIDE struct scope scope = scope_of_op(&t, op, put ? "tern_put_start" : "tern_get_start");
 	struct mem *m = mem_of(t);
 	char *at = put ? heap_reach(m, remote, len) : heap_read(m, remote, len);
 	if (TERN_UNLIKELY(!at || len - 1 >= in_one_go(op))) { /* 0 bytes too */
-		int rc = len ? mem_check(m, remote, len, put ? "a put" : "a get") : 0;
+		int rc = at || !len ? 0 : mem_check(m, remote, len, put ? "a put" : "a get");
 		return rc ? rc : transfer_run(m, remote, local, len, put, op);
 	}
 	word_before_put();
@@ -76,7 +71,7 @@ LARGER bytes_move(tern *t, tern_addr remote, char *local, size_t len, tern_op *o
 EACH_WAY int block_move(tern *t, tern_addr remote, char *local, size_t len, tern_op *op, bool put)
 {
 	bool block = len - 1 < in_one_go(op);
-	char *at = block && (!op || handle_silent(op)) ? span_holds(t, remote, len) : NULL;
+	char *at = block && (!op || op_silent(op)) ? span_holds(t, remote, len) : NULL;
 	if (TERN_UNLIKELY(!at))
 		return bytes_move(t, remote, local, len, op, put);
 	char *to = put ? at : local;
@@ -217,7 +212,7 @@ static struct list list_after(struct list l, size_t n)
 static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
-	size_t bytes, moved = 0, most = op ? START_IN_ONE_GO : IN_ONE_GO;
+	size_t bytes, moved = 0, most = in_one_go(op);
 	if (remote.n == local.n && remote.n &&
 	    runs_move(m, remote.part, local.part, remote.n, put, most)) {
 		if (op)

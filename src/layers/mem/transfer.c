@@ -20,8 +20,6 @@
 #include "mem/word.h"
 
 enum {
-	AT_ONCE = 256 << 10,      /* a blocking transfer moves this much before it is queued, */
-	START_AT_ONCE = 64 << 10, /* a split-phase one this much */
 	/* Bytes of one transfer before the next moves, when no messages come. */
 	LONG_SLICE = 256 << 10,
 	HEAT = 8,            /* polls that one message counts for, */
@@ -526,10 +524,7 @@ int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 	if (rc)
 		return rc;
 	bool one_run = !r->remote.part; /* many would be a system call each */
-	transfer_step(m, &x,
-		      cannot_wait ? SIZE_MAX
-		      : op        ? START_AT_ONCE
-				  : AT_ONCE,
+	transfer_step(m, &x, cannot_wait ? SIZE_MAX : in_one_go(op),
 		      one_run && !cannot_wait ? move_now : move_direct);
 	if (!transfer_over(&x))
 		return op ? transfer_keep(m, &x) : transfer_block(m, &x);

@@ -11,8 +11,15 @@
 #include <tern/mem.h>
 
 #include "mem/scatter/parts.h"
+#include "mem/threshold.h"
 
 struct mem;
+
+/* The longest that a call moves itself; blocking without a handle. */
+static inline size_t in_one_go(const tern_op *op)
+{
+	return op ? START_IN_ONE_GO : IN_ONE_GO;
+}
 
 /* Both sides of a transfer, walked together. */
 struct runs {

@@ -199,10 +199,12 @@ int tern_put_signal_start(tern *t, tern_addr dst, const void *src, size_t len,
 	tern_addr word = change->word;
 	unsigned what = change->what;
 	uint64_t value = change->value;
-	char *at = span_reach(t, word, SPAN_WORD), *to = len ? span_holds(t, dst, len) : at;
-	bool near = at && to && signal_aligned(at) && what <= TERN_AMO_SMAX_ &&
-		    (!op || op_silent(op)) && len <= TERN_PAYLOAD_MAX;
-	if (TERN_UNLIKELY(!near || (len && tern_addr_rank(dst) != tern_addr_rank(word))))
+	char *at = span_reach(t, word, SPAN_WORD), *to = NULL;
+	if (at) /* the data goes into the same heap */
+		to = len ? span_part(spans_of(t) + tern_addr_rank(word), dst, len) : at;
+	bool near = to && signal_aligned(at) && what <= TERN_AMO_SMAX_ && (!op || op_silent(op)) &&
+		    len <= TERN_PAYLOAD_MAX;
+	if (TERN_UNLIKELY(!near))
 		return signal_any(t, &(struct signal){ dst, word, what, value }, src, len, op);
 	int rc = len ? signal_put(t, dst, to, src, len) : 0;
 	if (!rc)
