@@ -58,7 +58,7 @@ struct ranks {
 
 uint32_t test_ranks(const struct test *test, uint32_t size)
 {
-	return test->amount.ranks ? test->amount.ranks : size;
+	return test->ranks ? test->ranks : size;
 }
 
 /* -- In a rank -------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ static bool phase_disturbed(struct ranks *c, const struct bench_rank *p, uint64_
 		return false; /* ranks sleep while they wait, so cores are idle in any case */
 	if (p->raw.crowded)
 		return processor < wall * c->bind.count / 100 * OURS_PERCENT;
-	return c->test->amount.cores && interruptions;
+	return c->test->cores && interruptions;
 }
 
 /*
@@ -140,10 +140,10 @@ static bool phase_disturbed(struct ranks *c, const struct bench_rank *p, uint64_
  */
 static bool phase_counts(struct ranks *c, const struct series *s, bool disturbed)
 {
-	if (c->played < c->test->amount.warm || s->n == c->rounds)
+	if (c->played < c->test->warm || s->n == c->rounds)
 		return false;
 	c->shared->result.disturbed += disturbed;
-	return !disturbed || c->played >= c->test->amount.warm + PATIENCE * c->rounds;
+	return !disturbed || c->played >= c->test->warm + PATIENCE * c->rounds;
 }
 
 static void figures_add(const struct bench_rank *p, const struct part *part, struct series *s,
@@ -206,7 +206,7 @@ static int ranks_rounds(struct ranks *c, struct bench_rank *p)
 {
 	struct ranks_result *r = &c->shared->result;
 	while (!atomic_load(&c->shared->enough)) {
-		bool back = c->test->play.both_orders && c->played % 2;
+		bool back = c->test->both_orders && c->played % 2;
 		for (unsigned k = 0; k < c->n; k++) {
 			unsigned i = back ? c->n - 1 - k : k;
 			part_play(c, p, &c->parts[i], &r->part[i]);
@@ -228,8 +228,8 @@ static int rank_play(struct ranks *c, struct bench_rank *p)
 		rc = tern_open(&p->t, NULL);
 	if (!rc && p->t)
 		rc = words_register(p->t);
-	if (!rc && c->test->play.open)
-		rc = c->test->play.open(p);
+	if (!rc && c->test->open)
+		rc = c->test->open(p);
 	if (!rc)
 		rc = ranks_rounds(c, p);
 	if (!rc && p->t)
@@ -384,9 +384,9 @@ int ranks_play(const struct test *test, uint32_t size, const struct part *parts,
 int ranks_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
 	      struct ranks_result *result)
 {
-	struct part parts[PART_LIMIT + PERF_LIMITS] = { { .phase = test->play.measure } };
+	struct part parts[PART_LIMIT + PERF_LIMITS] = { { .phase = test->measure } };
 	for (int l = 0; l < PERF_LIMITS; l++)
-		parts[PART_LIMIT + l].phase = test->play.limit[l];
+		parts[PART_LIMIT + l].phase = test->limit[l];
 	for (int i = 0; i < PART_LIMIT + PERF_LIMITS; i++) {
 		parts[i].size = size;
 		parts[i].count = count;

@@ -10,21 +10,19 @@ static uint64_t inherit(uint64_t own, uint64_t otherwise)
 }
 
 /* Two ranks on two cores, 51 rounds of 10000 after two that warm up. */
-static void amount_complete(struct test_amount *own, const struct test_amount *like)
+static const struct test usual = { .ranks = 2, .count = 10000, .rounds = 51, .warm = 2 };
+
+static void amounts_complete(struct test *own, const struct test *like)
 {
-	static const struct test_amount usual = {
-		.ranks = 2, .count = 10000, .rounds = 51, .warm = 2
-	};
-	const struct test_amount *from = like ? like : &usual;
-	own->ranks = (uint32_t)inherit(own->ranks, from->ranks);
-	own->cores = (uint32_t)inherit(own->cores, like ? like->cores : own->ranks);
-	own->count = inherit(own->count, from->count);
-	own->bytes = inherit(own->bytes, from->bytes);
-	own->rounds = (unsigned)inherit(own->rounds, from->rounds);
-	own->warm = (unsigned)inherit(own->warm, from->warm);
+	own->ranks = (uint32_t)inherit(own->ranks, like->ranks);
+	own->cores = (uint32_t)inherit(own->cores, like == &usual ? own->ranks : like->cores);
+	own->count = inherit(own->count, like->count);
+	own->bytes = inherit(own->bytes, like->bytes);
+	own->rounds = (unsigned)inherit(own->rounds, like->rounds);
+	own->warm = (unsigned)inherit(own->warm, like->warm);
 }
 
-static void play_complete(struct test_play *own, const struct test_play *like)
+static void phases_complete(struct test *own, const struct test *like)
 {
 	int way = own->measure.way;
 	if (!own->open)
@@ -60,21 +58,17 @@ static void words_complete(struct test *own, const struct test *like)
 		memcpy(own->bar, like->bar, sizeof own->bar);
 }
 
-struct test test_complete(const struct test *row)
+struct test test_complete(const struct test *row, const struct test *like)
 {
 	struct test own = *row;
-	if (!row->like) {
-		amount_complete(&own.amount, NULL);
-		return own;
-	}
-	struct test like = test_complete(row->like);
-	sizes_complete(&own, &like);
-	amount_complete(&own.amount, &like.amount);
-	play_complete(&own.play, &like.play);
-	words_complete(&own, &like);
+	like = like ? like : &usual;
+	amounts_complete(&own, like);
+	phases_complete(&own, like);
+	sizes_complete(&own, like);
+	words_complete(&own, like);
 	if (!own.set[0].name)
-		memcpy(own.set, like.set, sizeof own.set);
+		memcpy(own.set, like->set, sizeof own.set);
 	if (!own.usable)
-		own.usable = like.usable;
+		own.usable = like->usable;
 	return own;
 }

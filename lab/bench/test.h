@@ -99,23 +99,6 @@ static inline double each_byte(const struct bench_rank *p, uint64_t ns)
 /* In place of a number that a row does not inherit: 0; as the number of ranks: the size. */
 enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE };
 
-/* How many of everything. */
-struct test_amount {
-	uint32_t ranks; /* processes; 0: as many as the size says */
-	uint32_t cores; /* that it wants for itself: a round is played again when it had fewer */
-	uint64_t count; /* messages a round, */
-	uint64_t bytes; /* unless that is more bytes, or whatever a size counts, than this */
-	unsigned rounds, warm;
-};
-
-/* What its ranks do. */
-struct test_play {
-	phase_act *open; /* registers handlers; may be NULL */
-	struct phase measure;
-	struct phase limit[PERF_LIMITS]; /* the better one counts */
-	bool both_orders;                /* every other round plays the limit first */
-};
-
 /*
  * The limits that ranks play together, each waiting in the manner of the phase. All count how often
  * they do it.
@@ -126,19 +109,25 @@ phase_act raw_laps;   /* a token through all ranks */
 /* Payloads of the size from rank 0, copied into a slot, and read there by rank 1. */
 int raw_copies(struct bench_rank *p, const void *data);
 
-/* A row of `tern perf`: what it leaves out is as test_complete() says. */
+/*
+ * A row of `tern perf`: what it leaves out is as test_complete() says. One without a purpose is not
+ * a test: others are like it.
+ */
 struct test {
-	struct {
-		const char *name, *purpose, *unit; /* of a rate (M/s, GB/s) more is better */
-	};
-	struct {
-		const char *size_name; /* what a size counts: words, bytes, ranks */
-		uint32_t size_least, size_most;
-		struct sizes sizes, quick; /* usually, and for --quick */
-	};
-	const struct test *like; /* a row that has the rest, but for --quick; NULL: the defaults */
-	struct test_amount amount;
-	struct test_play play;
+	const char *name, *purpose, *unit; /* of a rate (M/s, GB/s) more is better */
+	const char *size_name;             /* what a size counts: words, bytes, ranks */
+	uint32_t size_least, size_most;
+	struct sizes sizes, quick; /* usually, and for --quick */
+	const char *like; /* a row that has the rest, but for --quick; NULL: the defaults */
+	uint32_t ranks;   /* processes; RANKS_BY_SIZE: as many as the size says */
+	uint32_t cores;   /* that it wants for itself: a round is played again when it had fewer */
+	uint64_t count;   /* messages a round, */
+	uint64_t bytes;   /* unless that is more bytes, or whatever a size counts, than this */
+	unsigned rounds, warm;
+	phase_act *open; /* registers handlers; may be NULL */
+	struct phase measure;
+	struct phase limit[PERF_LIMITS]; /* the better one counts */
+	bool both_orders;                /* every other round plays the limit first */
 	const char *limit_name;
 	struct {
 		uint32_t size;
@@ -152,7 +141,8 @@ struct test {
 	bool (*usable)(char *why, size_t len);
 };
 
-/* The row with all that it inherits: from the row that it is like, and from the defaults. */
-struct test test_complete(const struct test *row);
+/* The row with all that it inherits: from the complete row that it is like, or from the defaults.
+ */
+struct test test_complete(const struct test *row, const struct test *like);
 
 #endif

@@ -113,11 +113,12 @@ int overhead_run(uint32_t words, uint32_t bytes, uint64_t count, unsigned rounds
 		 struct overhead *o)
 {
 	enum { LONG = 20 }; /* fewer of what is longer */
-	static const struct test test = {
-		{ .name = "overhead", .unit = "ns" },
-		.amount = { .ranks = OVERHEAD_RANKS, .cores = OVERHEAD_RANKS, .warm = 2 },
-		.play.open = overhead_open
-	};
+	static const struct test test = { .name = "overhead",
+					  .unit = "ns",
+					  .ranks = OVERHEAD_RANKS,
+					  .cores = OVERHEAD_RANKS,
+					  .warm = 2,
+					  .open = overhead_open };
 	static struct ranks_result result; /* large */
 	uint64_t few = count > 4 * LONG ? count / LONG / 2 * 2 : 2;
 	const struct part parts[PARTS] = {

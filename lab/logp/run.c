@@ -177,9 +177,11 @@ int logp_run(const struct logp_wish *w, struct logp_outcome *o)
 {
 	static struct ranks_result result; /* both are large */
 	static struct plan plan;
-	struct test test = { { .name = "logp" },
-			     .amount = { .ranks = w->ranks, .cores = w->ranks, .warm = 2 },
-			     .play.open = outcome_open };
+	struct test test = { .name = "logp",
+			     .ranks = w->ranks,
+			     .cores = w->ranks,
+			     .warm = 2,
+			     .open = outcome_open };
 	memset(&result, 0, sizeof result);
 	plan_make(&plan, w);
 	int rc = ranks_play(&test, w->words.at[pattern_size(w)], plan.part, plan.n, w->rounds,

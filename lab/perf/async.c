@@ -35,16 +35,6 @@ static int polls_make(struct bench_rank *p)
 	return rc < 0 ? rc : 0;
 }
 
-static const struct test test_turn = {
-	{ "turn", "one turn of something in the queue, with the poll that gives it", "ns" },
-	{ "ranks", 1, 1, { 1, { 1 } }, { 0 } },
-	.amount = { .ranks = 1, .count = 20000 },
-	.play = { .open = turn_open,
-		  .measure = { .time = PHASE_ALL, .act = turns_take },
-		  .limit = { { .time = PHASE_ALL, .act = polls_make } } },
-	.limit_name = "a poll that finds nothing",
-};
-
 /* -- A transfer behind a computation ----------------------------------------------------------- */
 
 /* Rank 1, whose heap is read, need not take part. The computation takes longer than a read. */
@@ -62,22 +52,22 @@ static int reads_overlap(struct bench_rank *p)
 
 static REPEATS(compute_alone, (compute(p->size), 0));
 
-static const struct test test_overlap = {
+/* -- The rows --------------------------------------------------------------------------------- */
+
+const struct test async_tests[] = {
+	{ "turn", "one turn of something in the queue, with the poll that gives it", "ns", "ranks",
+	  1, 1, .sizes = { 1, { 1 } }, .ranks = 1, .count = 20000, .open = turn_open,
+	  .measure = { .time = PHASE_ALL, .act = turns_take },
+	  .limit = { { .time = PHASE_ALL, .act = polls_make } },
+	  .limit_name = "a poll that finds nothing" },
 	{ "overlap",
-	  "a computation with a read of remote memory handed over, and a progress thread", "us" },
-	{ "bytes", 1 << 10, 64 << 20, { 2, { 1 << 20, 8 << 20 } }, { 0 } },
-	.amount = { .count = 8, .bytes = 16 << 20, .rounds = 21 },
-	.play = { .open = place_open,
-		  .measure = { .time = PHASE_FIRST, .act = reads_overlap },
-		  .limit = { { .time = PHASE_FIRST, .act = compute_alone } } },
-	.limit_name = "the computation alone",
-	.set = { { "TERN_DELIVERY", "thread" } },
+	  "a computation with a read of remote memory handed over, and a progress thread", "us",
+	  "bytes", 1 << 10, 64 << 20, .sizes = { 2, { 1 << 20, 8 << 20 } }, .count = 8,
+	  .bytes = 16 << 20, .rounds = 21, .open = place_open,
+	  .measure = { .time = PHASE_FIRST, .act = reads_overlap },
+	  .limit = { { .time = PHASE_FIRST, .act = compute_alone } },
+	  .limit_name = "the computation alone", .set = { { "TERN_DELIVERY", "thread" } } },
+	{ "no-overlap", "the same where nobody polls while the program computes", "us",
+	  .like = "overlap", .set = { { "TERN_DELIVERY", "poll" } } },
+	{ .like = NULL },
 };
-
-static const struct test test_no_overlap = {
-	{ "no-overlap", "the same where nobody polls while the program computes", "us" },
-	.like = &test_overlap,
-	.set = { { "TERN_DELIVERY", "poll" } },
-};
-
-const struct test *const async_tests[] = { &test_turn, &test_overlap, &test_no_overlap, NULL };

@@ -41,15 +41,6 @@ static int chan_trips(struct bench_rank *p)
 	return p->rc;
 }
 
-static const struct test test_chan_trip = {
-	{ "chan-trip", "a value there in one channel and back in another", "ns" },
-	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
-	.like = &raw_trip,
-	.amount = { .count = 4000 },
-	.play = { .open = chan_pair_open, .measure = { .time = PHASE_ALL, .act = chan_trips } },
-	.bar = { { 8, "at most 1.10" } },
-};
-
 /* -- One to many ------------------------------------------------------------------------------- */
 
 static tern_chan *all, *one; /* from rank 0: to everybody else, and to rank 1 alone */
@@ -130,13 +121,18 @@ static double one_limit(struct bench_rank *p)
 	return 0;
 }
 
-static const struct test test_multicast = {
-	{ "multicast", "a value to all other ranks, until the last of them has it", "ns" },
-	{ "ranks", 2, PERF_RANKS_MOST, { 1, { 9 } }, { 0 } },
-	.amount = { .ranks = RANKS_BY_SIZE, .cores = 9, .count = 2000, .rounds = 31 },
-	.play = { .open = many_open, .measure.figure = many_measure, .limit[0].figure = one_limit },
-	.limit_name = "a value to one rank, until that has it; both with two looks at the clock",
-	.bar = { { 9, "at most 3.00" } },
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-const struct test *const chan_tests[] = { &test_chan_trip, &test_multicast, NULL };
+const struct test chan_tests[] = {
+	{ "chan-trip", "a value there in one channel and back in another", "ns", "bytes", 8, 8,
+	  .sizes = { 1, { 8 } }, .quick = { 1, { 8 } }, .like = "raw-trip", .count = 4000,
+	  .open = chan_pair_open, .measure = { .time = PHASE_ALL, .act = chan_trips },
+	  .bar = { { 8, "at most 1.10" } } },
+	{ "multicast", "a value to all other ranks, until the last of them has it", "ns", "ranks",
+	  2, PERF_RANKS_MOST, .sizes = { 1, { 9 } }, .ranks = RANKS_BY_SIZE, .cores = 9,
+	  .count = 2000, .rounds = 31, .open = many_open, .measure.figure = many_measure,
+	  .limit[0].figure = one_limit,
+	  .limit_name = "a value to one rank, until that has it; both with two looks at the clock",
+	  .bar = { { 9, "at most 3.00" } } },
+	{ .like = NULL },
+};

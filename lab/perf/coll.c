@@ -95,54 +95,31 @@ static int coll_copies(struct bench_rank *p)
 	return tern_team_barrier(team);
 }
 
-/* -- Rows -------------------------------------------------------------------------------------- */
+/* -- The rows --------------------------------------------------------------------------------- */
 
-static const struct test test_barrier = {
-	{ "team-barrier", "a barrier of a team of all ranks", "us" },
-	{ "ranks", 2, PERF_RANKS_MOST, { 3, { 2, 8, 16 } }, { 0 } },
-	.amount = { .ranks = RANKS_BY_SIZE, .count = 200 },
-	.play = { .open = team_open,
-		  .both_orders = true,
-		  .measure = { .time = PHASE_SLOWEST, .act = barriers },
-		  .limit = { { .time = PHASE_SLOWEST, .act = raw_laps } } },
-	.limit_name = LAPS_NAME,
-	.bar = { { 2, "at most 0.90" }, { 8, "at most 0.40" } },
+const struct test coll_tests[] = {
+	{ "team-barrier", "a barrier of a team of all ranks", "us", "ranks", 2, PERF_RANKS_MOST,
+	  .sizes = { 3, { 2, 8, 16 } }, .ranks = RANKS_BY_SIZE, .count = 200, .open = team_open,
+	  .both_orders = true, .measure = { .time = PHASE_SLOWEST, .act = barriers },
+	  .limit = { { .time = PHASE_SLOWEST, .act = raw_laps } }, .limit_name = LAPS_NAME,
+	  .bar = { { 2, "at most 0.90" }, { 8, "at most 0.40" } } },
+	{ "team-allreduce", "a sum of one word of each rank, at all of them", "us",
+	  .like = "team-barrier", .measure = { .time = PHASE_SLOWEST, .act = words_reduce },
+	  .limit = { { .time = PHASE_SLOWEST, .act = barriers } },
+	  .limit_name = "a barrier of the same team",
+	  .bar = { { 2, "at most 1.50" }, { 8, "at most 1.50" }, { 16, "at most 1.50" } } },
+	{ "team-broadcast", "a word of each rank in turn, to all", "us", .like = "team-allreduce",
+	  .measure = { .time = PHASE_SLOWEST, .act = words_broadcast },
+	  .bar = { { 2, "at most 1.50" } } },
+	{ "team-broadcast-long", "many bytes of each rank in turn, to all", "GB/s", "bytes", 1,
+	  64 << 20, .sizes = { 3, { 64 << 10, 1 << 20, 4 << 20 } }, .ranks = 2, .count = 200,
+	  .bytes = 64 << 20, .open = coll_open, .both_orders = true,
+	  .measure = { .time = PHASE_SLOWEST, .act = coll_broadcasts },
+	  .limit = { { .time = PHASE_SLOWEST, .act = coll_copies } },
+	  .limit_name = "memcpy() of other buffers each time, run by all ranks at once",
+	  .bar = { { 1 << 20, "at least 0.50" } } },
+	{ "team-allreduce-long", "sums of many doubles, at all ranks", "GB/s",
+	  .like = "team-broadcast-long", .measure = { .time = PHASE_SLOWEST, .act = coll_sums },
+	  .bar = { { 1 << 20, "at least 0.25" } } },
+	{ .like = NULL },
 };
-
-static const struct test test_reduce = {
-	{ "team-allreduce", "a sum of one word of each rank, at all of them", "us" },
-	.like = &test_barrier,
-	.play = { .measure = { .time = PHASE_SLOWEST, .act = words_reduce },
-		  .limit = { { .time = PHASE_SLOWEST, .act = barriers } } },
-	.limit_name = "a barrier of the same team",
-	.bar = { { 2, "at most 1.50" }, { 8, "at most 1.50" }, { 16, "at most 1.50" } },
-};
-
-static const struct test test_broadcast = {
-	{ "team-broadcast", "a word of each rank in turn, to all", "us" },
-	.like = &test_reduce,
-	.play = { .measure = { .time = PHASE_SLOWEST, .act = words_broadcast } },
-	.bar = { { 2, "at most 1.50" } },
-};
-
-static const struct test test_broadcast_long = {
-	{ "team-broadcast-long", "many bytes of each rank in turn, to all", "GB/s" },
-	{ "bytes", 1, 64 << 20, { 3, { 64 << 10, 1 << 20, 4 << 20 } }, { 0 } },
-	.amount = { .ranks = 2, .count = 200, .bytes = 64 << 20 },
-	.play = { .open = coll_open,
-		  .both_orders = true,
-		  .measure = { .time = PHASE_SLOWEST, .act = coll_broadcasts },
-		  .limit = { { .time = PHASE_SLOWEST, .act = coll_copies } } },
-	.limit_name = "memcpy() of other buffers each time, run by all ranks at once",
-	.bar = { { 1 << 20, "at least 0.50" } },
-};
-
-static const struct test test_reduce_long = {
-	{ "team-allreduce-long", "sums of many doubles, at all ranks", "GB/s" },
-	.like = &test_broadcast_long,
-	.play = { .measure = { .time = PHASE_SLOWEST, .act = coll_sums } },
-	.bar = { { 1 << 20, "at least 0.25" } },
-};
-
-test_rows coll_tests = { &test_barrier,        &test_reduce,      &test_broadcast,
-			 &test_broadcast_long, &test_reduce_long, NULL };

@@ -10,16 +10,6 @@
 
 static REPEATS(barriers_pass, tern_barrier(p->t));
 
-static const struct test test_barrier = {
-	{ "barrier", "a barrier of all ranks", "us" },
-	{ "ranks", 2, PERF_RANKS_MOST, { 2, { 2, 8 } }, { 1, { 8 } } },
-	.amount = { .ranks = RANKS_BY_SIZE, .count = 100 },
-	.play = { .measure = { .time = PHASE_ALL, .act = barriers_pass },
-		  .limit = { { .time = PHASE_ALL, .act = raw_laps } } },
-	.limit_name = LAPS_NAME,
-	.bar = { { 8, "at most 0.40" } },
-};
-
 /* -- A rank that waits ------------------------------------------------------------ */
 
 static uint64_t processor_ns(void)
@@ -43,12 +33,16 @@ static double idle_measure(struct bench_rank *p)
 	return 100 * (double)(processor_ns() - used) / (double)(clock_ns() - began);
 }
 
-static const struct test test_idle = {
-	{ "idle", "the part of a core that a rank uses while it waits, for --count ms", "%" },
-	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
-	.amount = { .cores = TEST_NONE, .count = 1000, .rounds = 3, .warm = TEST_NONE },
-	.play.measure.figure = idle_measure,
-	.bar = { { 2, "less than 1 %" } },
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-const struct test *const job_tests[] = { &test_barrier, &test_idle, NULL };
+const struct test job_tests[] = {
+	{ "barrier", "a barrier of all ranks", "us", "ranks", 2, PERF_RANKS_MOST,
+	  .sizes = { 2, { 2, 8 } }, .quick = { 1, { 8 } }, .ranks = RANKS_BY_SIZE, .count = 100,
+	  .measure = { .time = PHASE_ALL, .act = barriers_pass },
+	  .limit = { { .time = PHASE_ALL, .act = raw_laps } }, .limit_name = LAPS_NAME,
+	  .bar = { { 8, "at most 0.40" } } },
+	{ "idle", "the part of a core that a rank uses while it waits, for --count ms", "%",
+	  "ranks", 2, 2, .sizes = { 1, { 2 } }, .cores = TEST_NONE, .count = 1000, .rounds = 3,
+	  .warm = TEST_NONE, .measure.figure = idle_measure, .bar = { { 2, "less than 1 %" } } },
+	{ .like = NULL },
+};

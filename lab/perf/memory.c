@@ -63,40 +63,6 @@ static int heap_limit(struct bench_rank *p)
 	return p->way == PUT ? heap_moves(p, copy_put) : heap_moves(p, copy_get);
 }
 
-static const struct test test_put = {
-	{ "put", "blocking puts from this rank's heap to another's, which nobody reads", "GB/s" },
-	{ "bytes",
-	  1,
-	  MOST,
-	  { 12,
-	    { 8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20,
-	      16 << 20, MOST } },
-	  { 2, { 4 << 10, 1 << 20 } } },
-	.amount = { .bytes = 16 << 20 },
-	.play = { .open = place_open,
-		  .measure = { .time = PHASE_FIRST, .act = heap_measure, .way = PUT },
-		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = PUT } } },
-	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
-	.bar = { { 512, "at least 0.91" },
-		 { 4 << 10, "at least 0.91" },
-		 { 64 << 10, "at least 0.95" },
-		 { 256 << 10, "at least 0.95" },
-		 { 1 << 20, "at least 0.95" },
-		 { 4 << 20, "at least 0.95" },
-		 { 16 << 20, "at least 0.95" },
-		 { MOST, "at least 0.95" } },
-	.note = "the target does not read the data",
-};
-
-static const struct test test_get = {
-	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads",
-	  "GB/s" },
-	.like = &test_put,
-	.play = { .measure.way = GET,
-		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = GET } } },
-	.note = "nobody writes the source or reads what was got",
-};
-
 /* -- With a word that the target waits for ------------------------------------------- */
 
 enum { SIGNAL_LINES = 512, LINE_WORDS = 64 / sizeof(uint64_t) };
@@ -133,15 +99,6 @@ static int signal_play(struct bench_rank *p)
 	}
 	return p->rc;
 }
-
-static const struct test test_put_signal = {
-	{ "put-signal", "a put with a signal there and one back, each waited for", "ns" },
-	{ "bytes", 0, 56, { 3, { 0, 8, 48 } }, { 1, { 8 } } },
-	.like = &raw_trip,
-	.amount = { .count = 4000 },
-	.play = { .open = signal_open, .measure = { .time = PHASE_ALL, .act = signal_play } },
-	.bar = { { 0, "at most 1.10" }, { 8, "at most 1.10" } },
-};
 
 /* -- The curve ----------------------------------------------------------------------- */
 
@@ -212,26 +169,6 @@ static double curve_limit(struct bench_rank *p)
 	return curve_figure(p, copy_put);
 }
 
-static const struct test test_r_infinity = {
-	{ "r-infinity", "the best rate of puts of 8 bytes, 16 and so on up to a size", "GB/s" },
-	{ "bytes", 1 << 10, MOST, { 1, { 1 << 20 } }, { 0 } },
-	.amount = { .count = 2000 },
-	.play = { .open = place_open,
-		  .measure = { .figure = curve_measure, .way = PEAK },
-		  .limit = { { .figure = curve_limit, .way = PEAK } } },
-	.limit_name = "the best rate of memcpy, found in the same way",
-	.bar = { { 1 << 20, "at least 0.95" } },
-	.note = "the target does not read the data",
-};
-
-static const struct test test_n_half = {
-	{ "n-half", "the least size of a put that reaches half of r-infinity", "B" },
-	.like = &test_r_infinity,
-	.play = { .measure.way = HALF, .limit = { { .figure = curve_limit, .way = HALF } } },
-	.limit_name = "the size at which memcpy reaches half of its best rate",
-	.bar = { { 1 << 20, "at most 1024 B" } },
-};
-
 /* -- Private memory ------------------------------------------------------------------ */
 
 static REPEATS(moves_play, p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
@@ -251,34 +188,64 @@ static int vm_moves(struct bench_rank *p)
 	return p->rc;
 }
 
-static const struct test test_private_put = {
+/* -- The rows --------------------------------------------------------------------------------- */
+
+const struct test memory_tests[] = {
+	{ "put", "blocking puts from this rank's heap to another's, which nobody reads", "GB/s",
+	  "bytes", 1, MOST,
+	  .sizes = { 12,
+		     { 8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
+		       4 << 20, 16 << 20, MOST } },
+	  .quick = { 2, { 4 << 10, 1 << 20 } }, .bytes = 16 << 20, .open = place_open,
+	  .measure = { .time = PHASE_FIRST, .act = heap_measure, .way = PUT },
+	  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = PUT } },
+	  .limit_name = "memcpy by the same process between the same bytes of the two heaps",
+	  .bar = { { 512, "at least 0.91" },
+		   { 4 << 10, "at least 0.91" },
+		   { 64 << 10, "at least 0.95" },
+		   { 256 << 10, "at least 0.95" },
+		   { 1 << 20, "at least 0.95" },
+		   { 4 << 20, "at least 0.95" },
+		   { 16 << 20, "at least 0.95" },
+		   { MOST, "at least 0.95" } },
+	  .note = "the target does not read the data" },
+	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads", "GB/s",
+	  .like = "put", .measure.way = GET,
+	  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = GET } },
+	  .note = "nobody writes the source or reads what was got" },
+	{ "put-signal", "a put with a signal there and one back, each waited for", "ns", "bytes", 0,
+	  56, .sizes = { 3, { 0, 8, 48 } }, .quick = { 1, { 8 } }, .like = "raw-trip",
+	  .count = 4000, .open = signal_open, .measure = { .time = PHASE_ALL, .act = signal_play },
+	  .bar = { { 0, "at most 1.10" }, { 8, "at most 1.10" } } },
+	{ "r-infinity", "the best rate of puts of 8 bytes, 16 and so on up to a size", "GB/s",
+	  "bytes", 1 << 10, MOST, .sizes = { 1, { 1 << 20 } }, .count = 2000, .open = place_open,
+	  .measure = { .figure = curve_measure, .way = PEAK },
+	  .limit = { { .figure = curve_limit, .way = PEAK } },
+	  .limit_name = "the best rate of memcpy, found in the same way",
+	  .bar = { { 1 << 20, "at least 0.95" } }, .note = "the target does not read the data" },
+	{ "n-half", "the least size of a put that reaches half of r-infinity", "B",
+	  .like = "r-infinity", .measure.way = HALF,
+	  .limit = { { .figure = curve_limit, .way = HALF } },
+	  .limit_name = "the size at which memcpy reaches half of its best rate",
+	  .bar = { { 1 << 20, "at most 1024 B" } } },
 	{ "private-put",
-	  "puts between registered memory of two processes, copied once by the kernel", "GB/s" },
-	{ "bytes", 1, MOST, { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } }, { 0 } },
-	.amount = { .bytes = 16 << 20, .rounds = 31 },
-	.play = { .open = private_open,
-		  .measure = { .time = PHASE_ACTED, .act = moves_play, .way = PUT },
-		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET },
-			     { .time = PHASE_FIRST, .act = vm_moves, .way = PUT } } },
-	.limit_name =
-		"process_vm_readv or process_vm_writev between the same bytes, the better one",
-	.bar = { { 1 << 20, "at least 0.90" },
-		 { 4 << 20, "at least 0.90" },
-		 { 16 << 20, "at least 0.90" } },
-	.note = "the target does not read the data",
-	.usable = single_copy_usable,
-};
-
-static const struct test test_private_get = {
+	  "puts between registered memory of two processes, copied once by the kernel", "GB/s",
+	  "bytes", 1, MOST, .sizes = { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } },
+	  .bytes = 16 << 20, .rounds = 31, .open = private_open,
+	  .measure = { .time = PHASE_ACTED, .act = moves_play, .way = PUT },
+	  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET },
+		     { .time = PHASE_FIRST, .act = vm_moves, .way = PUT } },
+	  .limit_name =
+		  "process_vm_readv or process_vm_writev between the same bytes, the better one",
+	  .bar = { { 1 << 20, "at least 0.90" },
+		   { 4 << 20, "at least 0.90" },
+		   { 16 << 20, "at least 0.90" } },
+	  .note = "the target does not read the data", .usable = single_copy_usable },
 	{ "private-get",
-	  "gets between registered memory of two processes, copied once by the kernel", NULL },
-	.like = &test_private_put,
-	.play = { .measure.way = GET,
-		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET } } },
-	.limit_name = "process_vm_readv between the same bytes",
-	.note = "nobody writes the source or reads what was got",
+	  "gets between registered memory of two processes, copied once by the kernel", NULL,
+	  .like = "private-put", .measure.way = GET,
+	  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET } },
+	  .limit_name = "process_vm_readv between the same bytes",
+	  .note = "nobody writes the source or reads what was got" },
+	{ .like = NULL },
 };
-
-const struct test *const memory_tests[] = { &test_put,         &test_get,    &test_put_signal,
-					    &test_r_infinity,  &test_n_half, &test_private_put,
-					    &test_private_get, NULL };

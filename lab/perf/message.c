@@ -21,41 +21,6 @@
 
 enum { HANDLER_READ = WORDS_FREE, HANDLER_ASK };
 
-/* -- Round trip ----------------------------------------------------------------- */
-
-const struct test raw_trip = {
-	{ NULL, NULL, "ns" },
-	.play = { .limit = { { .time = PHASE_ALL, .act = raw_trips, .way = RAW_PAUSE },
-			     { .time = PHASE_ALL, .act = raw_trips, .way = RAW_BARE } } },
-	.limit_name =
-		"a raw cache line there and back, 512 lines in turn, the better of two ways to "
-		"spin",
-};
-
-static const struct test test_round_trip = {
-	{ "round-trip", "a request and its reply, with as many words", "ns" },
-	{ "words", 0, TERN_WORDS_MAX, { 6, { 0, 1, 2, 4, 6, 8 } }, { 1, { 4 } } },
-	.like = &raw_trip,
-	.amount = { .count = 4000 },
-	.play.measure = { .time = PHASE_ACTED, .act = words_trips_of },
-	.bar = { { 4, "at most 1.10" } },
-};
-
-/* -- Rate ----------------------------------------------------------------------- */
-
-static const struct test test_rate = {
-	{ "rate", "requests one way, a handler called for each", "M/s" },
-	{ "words", 0, TERN_WORDS_MAX, { 6, { 0, 1, 2, 4, 6, 8 } }, { 2, { 1, 4 } } },
-	.amount = { .count = 200000 },
-	.play = { .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
-		  .limit = { { .time = PHASE_ALL, .act = raw_stream, .way = RAW_PAUSE },
-			     { .time = PHASE_ALL, .act = raw_stream, .way = RAW_BARE } } },
-	.limit_name =
-		"a bare ring, one cache line with 4 words for each message (0 and 1 word share "
-		"lines)",
-	.bar = { { 1, "at least 150 M/s" }, { 4, "at least 0.70, 80 M/s" } },
-};
-
 /* -- Payload -------------------------------------------------------------------- */
 
 static char *payload; /* of the sender: its own memory, as a program's would be */
@@ -92,24 +57,6 @@ static int payload_raw(struct bench_rank *p)
 	return raw_copies(p, payload);
 }
 
-static const struct test test_payload = {
-	{ "payload", "requests with a payload that the handler reads", "GB/s" },
-	{ "bytes",
-	  1,
-	  TERN_REQUEST_MAX,
-	  { 7, { 64, 256, 1024, 2048, 4096, 8192, TERN_REQUEST_MAX } },
-	  { 1, { 4096 } } },
-	.amount = { .bytes = 8 << 20 },
-	.play = { .open = payload_open,
-		  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = HANDLER_READ },
-		  .limit = { { .time = PHASE_ALL, .act = payload_raw, .way = RAW_PAUSE },
-			     { .time = PHASE_ALL, .act = payload_raw, .way = RAW_BARE } } },
-	.limit_name =
-		"a bare pipelined copy of that size through as many blocks, read with the same "
-		"loop",
-	.bar = { { 64, "at least 0.80" }, { 4096, "at least 0.80" } },
-};
-
 /* A request with a payload, and a reply without. */
 static void handler_ask(tern *t, const tern_msg *m)
 {
@@ -129,42 +76,11 @@ static REPEATS(payload_trips,
 	       words_answered(p->t, tern_request_data(p->t, 1, HANDLER_ASK, payload, p->size, i)));
 static REPEATS(bare_trips, words_answered(p->t, tern_request(p->t, 1, HANDLER_ASK, i)));
 
-static const struct test test_payload_trip = {
-	{ "payload-trip", "a request with a word and a payload that the handler reads, and a reply",
-	  "ns" },
-	{ "bytes", 0, TERN_PAYLOAD_MAX, { 2, { 0, 64 } }, { 0 } },
-	.amount = { .count = 4000 },
-	.play = { .open = payload_trip_open,
-		  .measure = { .time = PHASE_ACTED, .act = payload_trips },
-		  .limit = { { .time = PHASE_ACTED, .act = bare_trips } } },
-	.limit_name = "the same without a payload",
-	.bar = { { 0, "at most 1.00" } },
-};
-
 /* -- Injection and memcpy --------------------------------------------------------- */
 
 /* Copies to the `way` places in turn: a pool has more of them than the nearest cache holds. */
 static REPEATS(copies,
 	       place_copied(payload + p->size * (1 + i % (unsigned)p->way), payload, p->size));
-
-static const struct test test_injection = {
-	{ "injection",
-	  "the time that each byte of a large message takes, which the handler does not read",
-	  "ns/B" },
-	{ "bytes", 1, TERN_REQUEST_MAX, { 2, { TERN_PAYLOAD_MAX, TERN_REQUEST_MAX } }, { 0 } },
-	.amount = { .bytes = 8 << 20 },
-	.play = { .open = payload_open,
-		  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = WORDS_LAND },
-		  .limit = { { .time = PHASE_FIRST, .act = copies, .way = TERN_POOL_BLOCKS } } },
-	.limit_name = "memcpy from private memory to as much private memory as the pool has",
-};
-
-static const struct test test_memcpy = {
-	{ "memcpy", "memcpy between two private buffers of one process", "GB/s" },
-	{ "bytes", 1, 1 << 26, { 3, { 1024, 4096, 65536 } }, { 0 } },
-	.amount = { .ranks = 1, .bytes = 16 << 20 },
-	.play = { .open = payload_fill, .measure = { .time = PHASE_ALL, .act = copies, .way = 1 } },
-};
 
 /* -- The processor's part ---------------------------------------------------------- */
 
@@ -185,27 +101,6 @@ static double own_measure(struct bench_rank *p)
 	}
 	return (double)(p->way == SENDING ? write : read) / (double)lines;
 }
-
-static const struct test test_send_overhead = {
-	{ "send-overhead", "what a request costs its sender", "ns" },
-	/* More than a line has take two, and a ring has no room for a batch of those. */
-	{ "words", 0, TERN_LINE_WORDS, { 2, { 1, 4 } }, { 0 } },
-	.amount = { .ranks = 1, .count = 40 * PAIR_BATCH },
-	.play = { .open = pair_open,
-		  .measure.figure = words_sending,
-		  .limit = { { .figure = own_measure, .way = SENDING } } },
-	.limit_name = "writing one line with 4 words, in this core's cache",
-	.note = "two endpoints of one thread, so that no line travels: the instructions alone",
-};
-
-static const struct test test_handling_overhead = {
-	{ "handling-overhead",
-	  "what a request costs its receiver, up to and including a small handler", "ns" },
-	.like = &test_send_overhead,
-	.play = { .measure.figure = words_handling,
-		  .limit = { { .figure = own_measure, .way = HANDLING } } },
-	.limit_name = "reading one line with 4 words, in this core's cache",
-};
 
 /* -- An empty poll ---------------------------------------------------------------- */
 
@@ -250,33 +145,75 @@ static int poll_open(struct bench_rank *p)
 	return rc < 0 ? rc : 0;
 }
 
-static const struct test test_poll = {
-	{ "poll", "a poll that finds nothing, with as many peers that have fallen silent", "ns" },
-	{ "peers", 1, PEERS_MOST, { 2, { 1, PEERS_MOST } }, { 0 } },
-	.amount = { .ranks = 1, .count = 100000 },
-	.play = { .open = poll_open, .measure.figure = poll_measure, .limit[0].figure = poll_one },
-	.limit_name = "the same with one peer that has sent lately",
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-/* -- The papers' way: three ranks ------------------------------------------------- */
-
-static const struct test test_two_receivers = {
+const struct test message_tests[] = {
+	{ "raw-trip", NULL, "ns",
+	  .limit = { { .time = PHASE_ALL, .act = raw_trips, .way = RAW_PAUSE },
+		     { .time = PHASE_ALL, .act = raw_trips, .way = RAW_BARE } },
+	  .limit_name =
+		  "a raw cache line there and back, 512 lines in turn, the better of two ways to "
+		  "spin" },
+	{ "round-trip", "a request and its reply, with as many words", "ns", "words", 0,
+	  TERN_WORDS_MAX, .sizes = { 6, { 0, 1, 2, 4, 6, 8 } }, .quick = { 1, { 4 } },
+	  .like = "raw-trip", .count = 4000,
+	  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
+	  .bar = { { 4, "at most 1.10" } } },
+	{ "rate", "requests one way, a handler called for each", "M/s", "words", 0, TERN_WORDS_MAX,
+	  .sizes = { 6, { 0, 1, 2, 4, 6, 8 } }, .quick = { 2, { 1, 4 } }, .count = 200000,
+	  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
+	  .limit = { { .time = PHASE_ALL, .act = raw_stream, .way = RAW_PAUSE },
+		     { .time = PHASE_ALL, .act = raw_stream, .way = RAW_BARE } },
+	  .limit_name =
+		  "a bare ring, one cache line with 4 words for each message (0 and 1 word share "
+		  "lines)",
+	  .bar = { { 1, "at least 150 M/s" }, { 4, "at least 0.70, 80 M/s" } } },
+	{ "payload", "requests with a payload that the handler reads", "GB/s", "bytes", 1,
+	  TERN_REQUEST_MAX, .sizes = { 7, { 64, 256, 1024, 2048, 4096, 8192, TERN_REQUEST_MAX } },
+	  .quick = { 1, { 4096 } }, .bytes = 8 << 20, .open = payload_open,
+	  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = HANDLER_READ },
+	  .limit = { { .time = PHASE_ALL, .act = payload_raw, .way = RAW_PAUSE },
+		     { .time = PHASE_ALL, .act = payload_raw, .way = RAW_BARE } },
+	  .limit_name =
+		  "a bare pipelined copy of that size through as many blocks, read with the same "
+		  "loop",
+	  .bar = { { 64, "at least 0.80" }, { 4096, "at least 0.80" } } },
+	{ "payload-trip", "a request with a word and a payload that the handler reads, and a reply",
+	  "ns", "bytes", 0, TERN_PAYLOAD_MAX, .sizes = { 2, { 0, 64 } }, .count = 4000,
+	  .open = payload_trip_open, .measure = { .time = PHASE_ACTED, .act = payload_trips },
+	  .limit = { { .time = PHASE_ACTED, .act = bare_trips } },
+	  .limit_name = "the same without a payload", .bar = { { 0, "at most 1.00" } } },
+	{ "memcpy", "memcpy between two private buffers of one process", "GB/s", "bytes", 1,
+	  1 << 26, .sizes = { 3, { 1024, 4096, 65536 } }, .ranks = 1, .bytes = 16 << 20,
+	  .open = payload_fill, .measure = { .time = PHASE_ALL, .act = copies, .way = 1 } },
+	{ "send-overhead", "what a request costs its sender", "ns",
+	  /* More than a line has take two, and a ring has no room for a batch of those. */ "words",
+	  0, TERN_LINE_WORDS, .sizes = { 2, { 1, 4 } }, .ranks = 1, .count = 40 * PAIR_BATCH,
+	  .open = pair_open, .measure.figure = words_sending,
+	  .limit = { { .figure = own_measure, .way = SENDING } },
+	  .limit_name = "writing one line with 4 words, in this core's cache",
+	  .note = "two endpoints of one thread, so that no line travels: the instructions alone" },
+	{ "handling-overhead",
+	  "what a request costs its receiver, up to and including a small handler", "ns",
+	  .like = "send-overhead", .measure.figure = words_handling,
+	  .limit = { { .figure = own_measure, .way = HANDLING } },
+	  .limit_name = "reading one line with 4 words, in this core's cache" },
 	{ "two-receivers", "one rank sends to two in turn, so that the sender is the bottleneck",
-	  "ns" },
-	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
-	.amount = { .ranks = 3, .count = 200000 },
-	.play.measure.figure = words_two_receivers,
-};
-
-static const struct test test_two_senders = {
-	{ "two-senders", "two ranks send to one, so that the receiver is the bottleneck", "ns" },
-	.like = &test_two_receivers,
-	.play = { .measure.figure = words_two_senders },
-};
-
-const struct test *const message_tests[] = {
-	&test_round_trip,        &test_rate,          &test_payload,
-	&test_payload_trip,      &test_memcpy,        &test_send_overhead,
-	&test_handling_overhead, &test_two_receivers, &test_two_senders,
-	&test_injection,         &test_poll,          NULL
+	  "ns", "words", 4, 4, .sizes = { 1, { 4 } }, .ranks = 3, .count = 200000,
+	  .measure.figure = words_two_receivers },
+	{ "two-senders", "two ranks send to one, so that the receiver is the bottleneck", "ns",
+	  .like = "two-receivers", .measure.figure = words_two_senders },
+	{ "injection",
+	  "the time that each byte of a large message takes, which the handler does not read",
+	  "ns/B", "bytes", 1, TERN_REQUEST_MAX,
+	  .sizes = { 2, { TERN_PAYLOAD_MAX, TERN_REQUEST_MAX } }, .bytes = 8 << 20,
+	  .open = payload_open,
+	  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = WORDS_LAND },
+	  .limit = { { .time = PHASE_FIRST, .act = copies, .way = TERN_POOL_BLOCKS } },
+	  .limit_name = "memcpy from private memory to as much private memory as the pool has" },
+	{ "poll", "a poll that finds nothing, with as many peers that have fallen silent", "ns",
+	  "peers", 1, PEERS_MOST, .sizes = { 2, { 1, PEERS_MOST } }, .ranks = 1, .count = 100000,
+	  .open = poll_open, .measure.figure = poll_measure, .limit[0].figure = poll_one,
+	  .limit_name = "the same with one peer that has sent lately" },
+	{ .like = NULL },
 };

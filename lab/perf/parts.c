@@ -65,26 +65,17 @@ static int runs_copy(struct bench_rank *p)
 	return 0;
 }
 
-static const struct test test_parts = {
-	{ "parts", "a put of runs of 64 bytes, 128 apart, to another rank's heap", "us" },
-	{ "runs", 1, 65536, { 3, { 16, 1024, 65536 } }, { 0 } },
-	.amount = { .count = 2000, .bytes = 1 << 16, .rounds = 21 },
-	.play = { .open = parts_open,
-		  .measure = { .time = PHASE_FIRST, .act = parts_move, .way = PUT },
-		  .limit = { { .time = PHASE_FIRST, .act = runs_copy } } },
-	.limit_name = "memcpy of run after run by the same process",
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-static const struct test test_parts_get = {
-	{ "parts-get", "a get of as many", NULL },
-	.like = &test_parts,
-	.play = { .measure = { .time = PHASE_FIRST, .act = parts_move, .way = GET } },
+const struct test parts_tests[] = {
+	{ "parts", "a put of runs of 64 bytes, 128 apart, to another rank's heap", "us", "runs", 1,
+	  65536, .sizes = { 3, { 16, 1024, 65536 } }, .count = 2000, .bytes = 1 << 16, .rounds = 21,
+	  .open = parts_open, .measure = { .time = PHASE_FIRST, .act = parts_move, .way = PUT },
+	  .limit = { { .time = PHASE_FIRST, .act = runs_copy } },
+	  .limit_name = "memcpy of run after run by the same process" },
+	{ "parts-get", "a get of as many", NULL, .like = "parts",
+	  .measure = { .time = PHASE_FIRST, .act = parts_move, .way = GET } },
+	{ "parts-list", "a put of the same runs, as a list with a part for each", NULL,
+	  .like = "parts", .measure = { .time = PHASE_FIRST, .act = list_move } },
+	{ .like = NULL },
 };
-
-static const struct test test_parts_list = {
-	{ "parts-list", "a put of the same runs, as a list with a part for each", NULL },
-	.like = &test_parts,
-	.play = { .measure = { .time = PHASE_FIRST, .act = list_move } },
-};
-
-const struct test *const parts_tests[] = { &test_parts, &test_parts_get, &test_parts_list, NULL };

@@ -135,7 +135,7 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 
 /* -- The tests ------------------------------------------------------------------------------ */
 
-static const struct test *const *const groups[] = {
+static const struct test *const groups[] = {
 	message_tests, job_tests,      memory_tests, start_tests, transfer_tests, send_tests,
 	typed_tests,   chan_tests,     async_tests,  spawn_tests, udp_tests,      sequence_tests,
 	coll_tests,    gathered_tests, many_tests,   parts_tests,
@@ -144,14 +144,19 @@ static const struct test *const *const groups[] = {
 static struct test complete[PERF_TESTS_MOST];
 static const struct test *tests[PERF_TESTS_MOST + 1]; /* up to a NULL */
 
-/* In the order of the table. */
+/* In the order of the table; a row is like one before it. */
 static void tests_complete(void)
 {
-	unsigned n = 0;
+	unsigned n = 0, shown = 0;
 	for (unsigned g = 0; g < sizeof groups / sizeof *groups; g++)
-		for (unsigned i = 0; groups[g][i] && n < PERF_TESTS_MOST; i++, n++) {
-			complete[n] = test_complete(groups[g][i]);
-			tests[n] = &complete[n];
+		for (const struct test *row = groups[g]; row->name && n < PERF_TESTS_MOST; row++) {
+			unsigned like = 0;
+			while (row->like && strcmp(complete[like].name, row->like) != 0)
+				like++;
+			complete[n] = test_complete(row, row->like ? &complete[like] : NULL);
+			if (row->purpose)
+				tests[shown++] = &complete[n];
+			n++;
 		}
 }
 
@@ -170,7 +175,7 @@ static bool test_skipped(const struct perf_options *o, unsigned i)
 	char why[400];
 	if (test_unusable(i, why, sizeof why))
 		return true;
-	return !o->names && tests[i]->amount.cores > 2 && tests[i]->amount.cores > cpu_count();
+	return !o->names && tests[i]->cores > 2 && tests[i]->cores > cpu_count();
 }
 
 static bool test_selected(const struct perf_options *o, unsigned i)
@@ -197,9 +202,9 @@ static uint64_t test_count(const struct perf_options *o, const struct test *test
 {
 	if (o->count)
 		return o->count;
-	if (test->amount.bytes && size && test->amount.bytes / size < test->amount.count)
-		return test->amount.bytes / size ? test->amount.bytes / size : 1;
-	return test->amount.count;
+	if (test->bytes && size && test->bytes / size < test->count)
+		return test->bytes / size ? test->bytes / size : 1;
+	return test->count;
 }
 
 static int test_run(const struct perf_options *o, struct report *r, const struct test *test,
@@ -208,7 +213,7 @@ static int test_run(const struct perf_options *o, struct report *r, const struct
 	static struct ranks_result result; /* large */
 	struct record record = { .test = test, .size = size };
 	record.count = test_count(o, test, size);
-	record.rounds = o->rounds ? o->rounds : test->amount.rounds;
+	record.rounds = o->rounds ? o->rounds : test->rounds;
 	memset(&result, 0, sizeof result);
 	report_progress(r, test, size);
 	int rc = ranks_run(test, size, record.count, record.rounds, &result);
@@ -258,16 +263,16 @@ static void test_remark(const struct perf_options *o, struct report *r, unsigned
 			r, t->name,
 			"left out: it wants %u cores and there are %u; --test %s runs it all the "
 			"same",
-			t->amount.cores, cores, t->name);
+			t->cores, cores, t->name);
 		return;
 	}
 	if (t->limit_name)
 		report_remark(r, t->name, "limit: %s", t->limit_name);
 	if (t->note)
 		report_remark(r, t->name, "%s", t->note);
-	if (t->amount.cores > cores)
-		report_remark(r, t->name, "%u ranks share %u core%s: this says little",
-			      t->amount.ranks, cores, cores == 1 ? "" : "s");
+	if (t->cores > cores)
+		report_remark(r, t->name, "%u ranks share %u core%s: this says little", t->ranks,
+			      cores, cores == 1 ? "" : "s");
 }
 
 /* Under the table: what each limit is, and what to know about this run. */
@@ -308,8 +313,8 @@ static void scale_choose(struct perf_options *o)
 	uint32_t cores = cpu_count(), most = cores < 4 ? 4 : cores;
 	most = most < PERF_RANKS_MOST ? most : PERF_RANKS_MOST;
 	for (unsigned i = 0; tests[i]; i++)
-		for (unsigned k = 0; many_tests[k]; k++)
-			if (tests[i]->name == many_tests[k]->name)
+		for (unsigned k = 0; many_tests[k].name; k++)
+			if (tests[i]->name == many_tests[k].name)
 				o->named[i] = ++o->names;
 	for (uint32_t ranks = 2; ranks < most; ranks *= 2)
 		o->sizes.at[o->sizes.n++] = ranks;

@@ -6,14 +6,11 @@
 #include "lab/bench/ranks.h"
 #include "tools/common/rows.h"
 
-/* Each up to a NULL. */
-typedef const struct test *const test_rows[];
+/* Each up to a row without a name. */
+typedef const struct test test_rows[];
 extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
 extern test_rows chan_tests, async_tests, spawn_tests, udp_tests, sequence_tests, start_tests;
 extern test_rows coll_tests, gathered_tests, many_tests, parts_tests;
-
-/* message.c: what every round trip inherits whose limit is a raw cache line */
-extern const struct test raw_trip;
 
 #define LAPS_NAME                                                                        \
 	"a raw token once around the same processes, which yield if they are more than " \

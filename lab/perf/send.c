@@ -73,25 +73,6 @@ static int words_trips_of_bytes(struct bench_rank *p)
 	return words_trips(p->t, p->size / sizeof(uint64_t), p->count);
 }
 
-static const struct test test_ready_trip = {
-	{ "ready-trip", "a message there and back in ready mode, both receives posted before",
-	  "ns" },
-	{ "bytes", 8, 48, { 3, { 8, 32, 48 } }, { 1, { 8 } } },
-	.amount = { .count = 4000 },
-	.play = { .measure = { .time = PHASE_ALL, .act = trips_ready },
-		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of_bytes } } },
-	.limit_name = "an active message with as many words and its reply, no matching",
-	.bar = { { 8, "at most 1.40" } },
-};
-
-static const struct test test_auto_trip = {
-	{ "auto-trip", "a message there and back with tern_send() and tern_recv()", "ns" },
-	.quick = { 1, { 8 } },
-	.like = &test_ready_trip,
-	.play = { .measure = { .time = PHASE_ALL, .act = trips_auto } },
-	.bar = { { 8, "at most 1.50" } },
-};
-
 /* -- Rendezvous ---------------------------------------------------------------------------- */
 
 static int rendezvous(struct bench_rank *p)
@@ -115,27 +96,30 @@ static int rendezvous(struct bench_rank *p)
  */
 static REPEATS(put_all, tern_put(p->t, private.addr, private.own, p->size));
 
-static const struct test test_rendezvous = {
+/* -- The rows --------------------------------------------------------------------------------- */
+
+const struct test send_tests[] = {
+	{ "ready-trip", "a message there and back in ready mode, both receives posted before", "ns",
+	  "bytes", 8, 48, .sizes = { 3, { 8, 32, 48 } }, .quick = { 1, { 8 } }, .count = 4000,
+	  .measure = { .time = PHASE_ALL, .act = trips_ready },
+	  .limit = { { .time = PHASE_ACTED, .act = words_trips_of_bytes } },
+	  .limit_name = "an active message with as many words and its reply, no matching",
+	  .bar = { { 8, "at most 1.40" } } },
+	{ "auto-trip", "a message there and back with tern_send() and tern_recv()", "ns",
+	  .quick = { 1, { 8 } }, .like = "ready-trip",
+	  .measure = { .time = PHASE_ALL, .act = trips_auto }, .bar = { { 8, "at most 1.50" } } },
 	{ "rendezvous",
 	  "a message between private memory, its receive posted when the one before has come",
-	  "GB/s" },
-	{ "bytes",
-	  1,
-	  64 << 20,
-	  { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } },
-	  { 1, { 1 << 20 } } },
-	.amount = { .bytes = 16 << 20, .rounds = 31 },
-	.play = { .open = private_open,
-		  .measure = { .time = PHASE_ALL, .act = rendezvous },
-		  .limit = { { .time = PHASE_ACTED, .act = put_all } } },
-	.limit_name = "puts of the memory layer between the same bytes, copied once by the kernel",
-	.bar = { { 16 << 10, "at least 0.75" },
-		 { 64 << 10, "at least 0.90" },
-		 { 1 << 20, "at least 0.90" },
-		 { 16 << 20, "at least 0.90" } },
-	.note = "the receiver does not read the data",
-	.usable = single_copy_usable,
+	  "GB/s", "bytes", 1, 64 << 20, .sizes = { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } },
+	  .quick = { 1, { 1 << 20 } }, .bytes = 16 << 20, .rounds = 31, .open = private_open,
+	  .measure = { .time = PHASE_ALL, .act = rendezvous },
+	  .limit = { { .time = PHASE_ACTED, .act = put_all } },
+	  .limit_name =
+		  "puts of the memory layer between the same bytes, copied once by the kernel",
+	  .bar = { { 16 << 10, "at least 0.75" },
+		   { 64 << 10, "at least 0.90" },
+		   { 1 << 20, "at least 0.90" },
+		   { 16 << 20, "at least 0.90" } },
+	  .note = "the receiver does not read the data", .usable = single_copy_usable },
+	{ .like = NULL },
 };
-
-const struct test *const send_tests[] = { &test_ready_trip, &test_auto_trip, &test_rendezvous,
-					  NULL };

@@ -58,34 +58,24 @@ static int packets_send(struct bench_rank *p)
 	return rc ? rc : closed;
 }
 
-static const struct test test_block = {
-	{ "block", "a block by tern_sequence_send, the full protocol", "ns" },
-	{ "bytes", 0, BLOCK_MOST, { 3, { 64, 4096, 65536 } }, { 0 } },
-	.amount = { .count = 200, .rounds = 31 },
-	.play = { .open = sequence_open_test,
-		  .measure = { .time = PHASE_HANDLED, .act = blocks_send, .way = TERN_WAY_FULL },
-		  .limit = { { .time = PHASE_HANDLED,
-			       .act = blocks_send,
-			       .way = TERN_WAY_PLAIN } } },
-	.limit_name =
-		"the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the "
-		"network",
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-static const struct test test_stream = {
-	{ "stream", "a packet by tern_stream_put, each acknowledged", "ns" },
-	{ "words", 0, TERN_STREAM_WORDS, { 1, { 4 } }, { 0 } },
-	.amount = { .count = 5000, .rounds = 31 },
-	.play = { .open = sequence_open_test,
-		  .measure = { .time = PHASE_HANDLED, .act = packets_send, .way = 1 },
-		  .limit = { { .time = PHASE_HANDLED, .act = packets_send } } },
-	.limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network",
+const struct test sequence_tests[] = {
+	{ "block", "a block by tern_sequence_send, the full protocol", "ns", "bytes", 0, BLOCK_MOST,
+	  .sizes = { 3, { 64, 4096, 65536 } }, .count = 200, .rounds = 31,
+	  .open = sequence_open_test,
+	  .measure = { .time = PHASE_HANDLED, .act = blocks_send, .way = TERN_WAY_FULL },
+	  .limit = { { .time = PHASE_HANDLED, .act = blocks_send, .way = TERN_WAY_PLAIN } },
+	  .limit_name =
+		  "the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the "
+		  "network" },
+	{ "stream", "a packet by tern_stream_put, each acknowledged", "ns", "words", 0,
+	  TERN_STREAM_WORDS, .sizes = { 1, { 4 } }, .count = 5000, .rounds = 31,
+	  .open = sequence_open_test,
+	  .measure = { .time = PHASE_HANDLED, .act = packets_send, .way = 1 },
+	  .limit = { { .time = PHASE_HANDLED, .act = packets_send } },
+	  .limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network" },
+	{ "stream-group", "a packet by tern_stream_put, 16 acknowledged at once", "ns",
+	  .like = "stream", .measure.way = GROUP },
+	{ .like = NULL },
 };
-
-static const struct test test_stream_group = {
-	{ "stream-group", "a packet by tern_stream_put, 16 acknowledged at once", "ns" },
-	.like = &test_stream,
-	.play = { .measure.way = GROUP },
-};
-
-const struct test *const sequence_tests[] = { &test_block, &test_stream, &test_stream_group, NULL };

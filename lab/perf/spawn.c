@@ -36,17 +36,6 @@ static int fork_and_join(struct bench_rank *p)
 	return p->rc;
 }
 
-static const struct test test_spawn_trip = {
-	{ "spawn-trip", "a thread created at the other rank, until its end is known", "ns" },
-	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
-	.amount = { .count = 4000 },
-	.play = { .open = spawn_open,
-		  .measure = { .time = PHASE_ACTED, .act = fork_and_join },
-		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } } },
-	.limit_name = "a request of four words and its reply",
-	.bar = { { 4, "at most 3.00" } },
-};
-
 /* -- Bursts ---------------------------------------------------------------------------------- */
 
 static void count_end(tern *t, uint32_t rank, int rc, uint64_t result, void *arg)
@@ -66,18 +55,6 @@ static int spawn_bursts(struct bench_rank *p)
 	}
 	return p->rc;
 }
-
-static const struct test test_spawn_rate = {
-	{ "spawn-rate",
-	  "threads created at the other rank, a thousand at a time, until all have ended", "M/s" },
-	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
-	.amount = { .count = 20000 },
-	.play = { .open = spawn_open,
-		  .measure = { .time = PHASE_ACTED, .act = spawn_bursts },
-		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } } },
-	.limit_name = "requests and their replies, one after another",
-	.bar = { { 4, "at least 1 M/s" } },
-};
 
 /* -- Switching --------------------------------------------------------------------------------- */
 
@@ -114,12 +91,23 @@ static double switch_measure(struct bench_rank *p)
 	return (double)(clock_ns() - began) / (double)(turns + 2 * p->count);
 }
 
-static const struct test test_yield = {
-	{ "yield", "giving the core to another thread of the rank, with a look for messages",
-	  "ns" },
-	{ "threads", 2, 2, { 1, { 2 } }, { 0 } },
-	.amount = { .ranks = 1, .count = 100000, .rounds = 21 },
-	.play = { .open = switch_open, .measure.figure = switch_measure },
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-const struct test *const spawn_tests[] = { &test_spawn_trip, &test_spawn_rate, &test_yield, NULL };
+const struct test spawn_tests[] = {
+	{ "spawn-trip", "a thread created at the other rank, until its end is known", "ns", "words",
+	  4, 4, .sizes = { 1, { 4 } }, .count = 4000, .open = spawn_open,
+	  .measure = { .time = PHASE_ACTED, .act = fork_and_join },
+	  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } },
+	  .limit_name = "a request of four words and its reply", .bar = { { 4, "at most 3.00" } } },
+	{ "spawn-rate",
+	  "threads created at the other rank, a thousand at a time, until all have ended", "M/s",
+	  "words", 4, 4, .sizes = { 1, { 4 } }, .count = 20000, .open = spawn_open,
+	  .measure = { .time = PHASE_ACTED, .act = spawn_bursts },
+	  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } },
+	  .limit_name = "requests and their replies, one after another",
+	  .bar = { { 4, "at least 1 M/s" } } },
+	{ "yield", "giving the core to another thread of the rank, with a look for messages", "ns",
+	  "threads", 2, 2, .sizes = { 1, { 2 } }, .ranks = 1, .count = 100000, .rounds = 21,
+	  .open = switch_open, .measure.figure = switch_measure },
+	{ .like = NULL },
+};

@@ -46,28 +46,6 @@ static REPEATS(copies_there, place_copied(place.there, place.own + SOURCE_AT, p-
 static REPEATS(copies_here, place_copied(place.own + SOURCE_AT, place.there, p->size));
 
 /* What the rows of this file have in common. */
-static const struct test mapped = {
-	{ NULL, NULL, "ns" },
-	{ "bytes", 1, 8 << 10, { 3, { 8, 512, 4 << 10 } }, { 0 } },
-	.amount = { .count = 20000 },
-	.play = { .open = start_open, .limit = { { .time = PHASE_FIRST, .act = copies_there } } },
-	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
-};
-
-static const struct test test_put_start = {
-	{ "put-start", "split-phase puts to another rank's heap, complete on return", NULL },
-	.like = &mapped,
-	.play = { .measure = { .time = PHASE_FIRST, .act = put_starts } },
-	.bar = { { 512, "at most 1.10" }, { 4 << 10, "at most 1.10" } },
-};
-
-static const struct test test_get_start = {
-	{ "get-start", "split-phase gets from another rank's heap, complete on return", NULL },
-	.like = &test_put_start,
-	.play = { .measure = { .time = PHASE_FIRST, .act = get_starts },
-		  .limit = { { .time = PHASE_FIRST, .act = copies_here } } },
-};
-
 /* -- Atomics that nobody fights for -------------------------------------------------------- */
 
 static int adds(struct bench_rank *p)
@@ -90,15 +68,6 @@ static int adds_bare(struct bench_rank *p)
 						 : atomic_fetch_add(half, 1);
 	return 0;
 }
-
-static const struct test test_add = {
-	{ "add", "fetch-and-add on a word of a heap that nobody else touches", NULL },
-	{ "bytes", 4, 8, { 2, { 4, 8 } }, { 0 } },
-	.like = &mapped,
-	.play = { .measure = { .time = PHASE_FIRST, .act = adds },
-		  .limit = { { .time = PHASE_FIRST, .act = adds_bare } } },
-	.limit_name = "the bare instruction on the same word",
-};
 
 /* -- A put that ends in a request ----------------------------------------------------------- */
 
@@ -134,33 +103,7 @@ static double ask_line_figure(struct bench_rank *p)
 	return line_figure(p, 2);
 }
 
-static const struct test test_put_request = {
-	{ "put-request", "a put with a message after it, to its handler's first instruction",
-	  "ns" },
-	{ "bytes", 1, 8 << 10, { 2, { 64, 512 } }, { 0 } },
-	.amount = { .count = 4000 },
-	.play = { .open = start_open,
-		  .measure.figure = put_request_figure,
-		  .limit = { { .figure = put_line_figure, .way = RAW_PAUSE },
-			     { .figure = put_line_figure, .way = RAW_BARE } } },
-	.limit_name = "memcpy of the same bytes, and one way of a raw cache line",
-	.bar = { { 512, "at most 1.15" } },
-	.note = "half of a round trip in which each side puts; nobody reads the data",
-};
-
 static REPEATS(put_reply_trips, words_answered(p->t, tern_request(p->t, 1, HANDLER_ASK, p->size)));
-
-static const struct test test_put_reply = {
-	{ "put-reply", "a request, and a reply with data that are put in place", "ns" },
-	{ "bytes", 1, 8 << 10, { 3, { 64, 512, 8192 } }, { 0 } },
-	.amount = { .count = 4000 },
-	.play = { .open = start_open,
-		  .measure = { .time = PHASE_ACTED, .act = put_reply_trips },
-		  .limit = { { .figure = ask_line_figure, .way = RAW_PAUSE },
-			     { .figure = ask_line_figure, .way = RAW_BARE } } },
-	.limit_name = "memcpy of the same bytes, and a raw cache line there and back",
-	.note = "nobody reads the data",
-};
 
 /* -- Named memory --------------------------------------------------------------------------- */
 
@@ -181,18 +124,44 @@ static int block_trips(struct bench_rank *p)
 	return words_trips(p->t, 1, p->count);
 }
 
-static const struct test test_block_get = {
-	{ "block-get", "a block of another rank's named memory", "ns" },
-	{ "bytes", 1, 8 << 10, { 2, { 64, 4 << 10 } }, { 0 } },
-	.amount = { .count = 2000 },
-	.play = { .open = block_open,
-		  .measure = { .time = PHASE_ACTED, .act = block_gets },
-		  .limit = { { .time = PHASE_ACTED, .act = block_trips } } },
-	.limit_name = "a round trip of a request of one word",
-	.bar = { { 64, "at most 3.00" } },
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-const struct test *const start_tests[] = {
-	&test_put_start, &test_get_start, &test_add, &test_put_request,
-	&test_put_reply, &test_block_get, NULL
+const struct test start_tests[] = {
+	{ "mapped", NULL, "ns", "bytes", 1, 8 << 10, .sizes = { 3, { 8, 512, 4 << 10 } },
+	  .count = 20000, .open = start_open,
+	  .limit = { { .time = PHASE_FIRST, .act = copies_there } },
+	  .limit_name = "memcpy by the same process between the same bytes of the two heaps" },
+	{ "put-start", "split-phase puts to another rank's heap, complete on return", NULL,
+	  .like = "mapped", .measure = { .time = PHASE_FIRST, .act = put_starts },
+	  .bar = { { 512, "at most 1.10" }, { 4 << 10, "at most 1.10" } } },
+	{ "get-start", "split-phase gets from another rank's heap, complete on return", NULL,
+	  .like = "put-start", .measure = { .time = PHASE_FIRST, .act = get_starts },
+	  .limit = { { .time = PHASE_FIRST, .act = copies_here } } },
+	{ "add", "fetch-and-add on a word of a heap that nobody else touches", NULL, "bytes", 4, 8,
+	  .sizes = { 2, { 4, 8 } }, .like = "mapped",
+	  .measure = { .time = PHASE_FIRST, .act = adds },
+	  .limit = { { .time = PHASE_FIRST, .act = adds_bare } },
+	  .limit_name = "the bare instruction on the same word" },
+	{ "put-request", "a put with a message after it, to its handler's first instruction", "ns",
+	  "bytes", 1, 8 << 10, .sizes = { 2, { 64, 512 } }, .count = 4000, .open = start_open,
+	  .measure.figure = put_request_figure,
+	  .limit = { { .figure = put_line_figure, .way = RAW_PAUSE },
+		     { .figure = put_line_figure, .way = RAW_BARE } },
+	  .limit_name = "memcpy of the same bytes, and one way of a raw cache line",
+	  .bar = { { 512, "at most 1.15" } },
+	  .note = "half of a round trip in which each side puts; nobody reads the data" },
+	{ "put-reply", "a request, and a reply with data that are put in place", "ns", "bytes", 1,
+	  8 << 10, .sizes = { 3, { 64, 512, 8192 } }, .count = 4000, .open = start_open,
+	  .measure = { .time = PHASE_ACTED, .act = put_reply_trips },
+	  .limit = { { .figure = ask_line_figure, .way = RAW_PAUSE },
+		     { .figure = ask_line_figure, .way = RAW_BARE } },
+	  .limit_name = "memcpy of the same bytes, and a raw cache line there and back",
+	  .note = "nobody reads the data" },
+	{ "block-get", "a block of another rank's named memory", "ns", "bytes", 1, 8 << 10,
+	  .sizes = { 2, { 64, 4 << 10 } }, .count = 2000, .open = block_open,
+	  .measure = { .time = PHASE_ACTED, .act = block_gets },
+	  .limit = { { .time = PHASE_ACTED, .act = block_trips } },
+	  .limit_name = "a round trip of a request of one word",
+	  .bar = { { 64, "at most 3.00" } } },
+	{ .like = NULL },
 };

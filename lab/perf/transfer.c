@@ -48,27 +48,6 @@ static double trip_median(struct bench_rank *p)
 	return times_median(&times);
 }
 
-static const struct test test_during = {
-	{ "during", "a round trip of one word while a put to that rank's heap is under way", "ns" },
-	{ "bytes", 1 << 20, 256 << 20, { 1, { 256 << 20 } }, { 0 } },
-	.amount = { .count = TIMES_MOST, .rounds = 21, .warm = 1 },
-	.play = { .open = place_open,
-		  .measure = { .figure = trip_median, .act = during_trips },
-		  .limit = { { .figure = trip_median, .act = quiet_trips } } },
-	.limit_name =
-		"the same round trip while nothing else is under way, median of many in each round",
-	.bar = { { 256 << 20, "at most 3.00" } },
-	.note = "the put is split-phase, and nothing but the round trips carries it on",
-};
-
-static const struct test test_during_private = {
-	{ "during-private",
-	  "a round trip of one word while a put to that rank's private memory is under way", "ns" },
-	.like = &test_during,
-	.amount = { .rounds = 11 },
-	.play = { .open = private_open, .measure.way = PRIVATE },
-};
-
 /* -- The size of a piece ---------------------------------------------------------------- */
 
 /* A piece and then a round trip, again and again. */
@@ -80,28 +59,6 @@ static int chunk_put(struct bench_rank *p)
 
 static REPEATS(chunks_put, chunk_put(p));
 static REPEATS(chunks_copy, place_copied(place.there, place.own, p->size));
-
-static const struct test test_chunk_trip = {
-	{ "chunk-trip", "a round trip of one word that has to wait for a piece of a put", "ns" },
-	{ "bytes",
-	  1,
-	  1 << 20,
-	  { 6, { 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10 } },
-	  { 0 } },
-	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
-	.play = { .open = place_open,
-		  .measure = { .time = PHASE_ACTED, .act = chunks_put },
-		  .limit = { { .figure = trip_median, .act = quiet_trips } } },
-	.limit_name = "the same round trip without the piece",
-};
-
-static const struct test test_chunk = {
-	{ "chunk", "a large put in pieces, with a round trip of one word after each", "GB/s" },
-	.like = &test_chunk_trip,
-	.play = { .limit = { { .time = PHASE_FIRST, .act = chunks_copy } } },
-	.limit_name = "memcpy of the pieces, with nothing in between",
-	.note = "the target does not read the data",
-};
 
 /* -- Memory copy ---------------------------------------------------------------------- */
 
@@ -144,25 +101,6 @@ static double copy_rate(struct bench_rank *p)
 	}
 	return each_byte(p, ns);
 }
-
-static const struct test test_copy_clean = {
-	{ "copy-clean", "tern_copy_start() to another rank's heap of what this rank has only read",
-	  "GB/s" },
-	{ "bytes", 8, 64 << 20, { 5, { 1 << 10, 4 << 10, 8 << 10, 64 << 10, 1 << 20 } }, { 0 } },
-	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
-	.play = { .open = place_open,
-		  .measure = { .figure = copy_rate, .way = FAST },
-		  .limit[0].figure = copy_rate },
-	.limit_name = "plain loads and stores between the same bytes, a word at a time",
-	.note = "the target does not read the data; the same bytes as a message are in `payload`",
-};
-
-static const struct test test_copy_dirty = {
-	{ "copy-dirty",
-	  "tern_copy_start() to another rank's heap of what this rank has just written", "GB/s" },
-	.like = &test_copy_clean,
-	.play = { .measure.way = FAST | DIRTY, .limit = { { .figure = copy_rate, .way = DIRTY } } },
-};
 
 /* -- Atomics -------------------------------------------------------------------------- */
 
@@ -255,18 +193,47 @@ static double atomic_limit(struct bench_rank *p)
 	return add_time(p, add_bare);
 }
 
-static const struct test test_atomic = {
-	{ "atomic", "fetch-and-add on a word of a heap that two ranks fight for", "ns" },
-	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
-	.amount = { .count = 20000 },
-	.play = { .open = atomic_open,
-		  .measure.figure = atomic_measure,
-		  .limit[0].figure = atomic_limit },
-	.limit_name = "the bare instruction on the same word, by the same two",
-	.bar = { { 2, "at most 1.20" } },
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-const struct test *const transfer_tests[] = { &test_atomic,         &test_during,
-					      &test_during_private, &test_chunk,
-					      &test_chunk_trip,     &test_copy_clean,
-					      &test_copy_dirty,     NULL };
+const struct test transfer_tests[] = {
+	{ "atomic", "fetch-and-add on a word of a heap that two ranks fight for", "ns", "ranks", 2,
+	  2, .sizes = { 1, { 2 } }, .count = 20000, .open = atomic_open,
+	  .measure.figure = atomic_measure, .limit[0].figure = atomic_limit,
+	  .limit_name = "the bare instruction on the same word, by the same two",
+	  .bar = { { 2, "at most 1.20" } } },
+	{ "during", "a round trip of one word while a put to that rank's heap is under way", "ns",
+	  "bytes", 1 << 20, 256 << 20, .sizes = { 1, { 256 << 20 } }, .count = TIMES_MOST,
+	  .rounds = 21, .warm = 1, .open = place_open,
+	  .measure = { .figure = trip_median, .act = during_trips },
+	  .limit = { { .figure = trip_median, .act = quiet_trips } },
+	  .limit_name =
+		  "the same round trip while nothing else is under way, median of many in each round",
+	  .bar = { { 256 << 20, "at most 3.00" } },
+	  .note = "the put is split-phase, and nothing but the round trips carries it on" },
+	{ "during-private",
+	  "a round trip of one word while a put to that rank's private memory is under way", "ns",
+	  .like = "during", .rounds = 11, .open = private_open, .measure.way = PRIVATE },
+	{ "chunk-trip", "a round trip of one word that has to wait for a piece of a put", "ns",
+	  "bytes", 1, 1 << 20,
+	  .sizes = { 6, { 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10 } },
+	  .count = 2000, .bytes = 8 << 20, .rounds = 31, .open = place_open,
+	  .measure = { .time = PHASE_ACTED, .act = chunks_put },
+	  .limit = { { .figure = trip_median, .act = quiet_trips } },
+	  .limit_name = "the same round trip without the piece" },
+	{ "chunk", "a large put in pieces, with a round trip of one word after each", "GB/s",
+	  .like = "chunk-trip", .limit = { { .time = PHASE_FIRST, .act = chunks_copy } },
+	  .limit_name = "memcpy of the pieces, with nothing in between",
+	  .note = "the target does not read the data" },
+	{ "copy-clean", "tern_copy_start() to another rank's heap of what this rank has only read",
+	  "GB/s", "bytes", 8, 64 << 20,
+	  .sizes = { 5, { 1 << 10, 4 << 10, 8 << 10, 64 << 10, 1 << 20 } }, .count = 2000,
+	  .bytes = 8 << 20, .rounds = 31, .open = place_open,
+	  .measure = { .figure = copy_rate, .way = FAST }, .limit[0].figure = copy_rate,
+	  .limit_name = "plain loads and stores between the same bytes, a word at a time",
+	  .note = "the target does not read the data; the same bytes as a message are in `payload`" },
+	{ "copy-dirty",
+	  "tern_copy_start() to another rank's heap of what this rank has just written", "GB/s",
+	  .like = "copy-clean", .measure.way = FAST | DIRTY,
+	  .limit = { { .figure = copy_rate, .way = DIRTY } } },
+	{ .like = NULL },
+};

@@ -49,16 +49,15 @@ static double typed_measure(struct bench_rank *p)
 static REPEATS(puts_with_request,
 	       tern_put_request(p->t, place.addr, WORDS_TAKE + 1, place.own, p->size, i));
 
-static const struct test test_typed = {
-	{ "typed", "typed messages that land in buffers of their receiver", "GB/s" },
-	{ "bytes", 1, 4 << 20, { 5, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20 } }, { 0 } },
-	.amount = { .count = 4000, .bytes = 8 << 20, .rounds = 31 },
-	.play = { .open = typed_open,
-		  .measure.figure = typed_measure,
-		  .limit = { { .time = PHASE_ACTED, .act = puts_with_request } } },
-	.limit_name =
-		"memory copy: the sender knows the place, puts the data there and sends a request",
-	.note = "the receiver does not read the data; it has buffers of 64 KiB, 16 to 1,024",
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-const struct test *const typed_tests[] = { &test_typed, NULL };
+const struct test typed_tests[] = {
+	{ "typed", "typed messages that land in buffers of their receiver", "GB/s", "bytes", 1,
+	  4 << 20, .sizes = { 5, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20 } }, .count = 4000,
+	  .bytes = 8 << 20, .rounds = 31, .open = typed_open, .measure.figure = typed_measure,
+	  .limit = { { .time = PHASE_ACTED, .act = puts_with_request } },
+	  .limit_name =
+		  "memory copy: the sender knows the place, puts the data there and sends a request",
+	  .note = "the receiver does not read the data; it has buffers of 64 KiB, 16 to 1,024" },
+	{ .like = NULL },
+};

@@ -83,25 +83,6 @@ static int trip_bare(struct bench_rank *p)
 	return 0;
 }
 
-static const struct test test_udp_trip = {
-	{ "udp-trip", "a request and its reply over UDP, without protection", "ns" },
-	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
-	.amount = { .count = 500, .rounds = 31 },
-	.play = { .open = bare_open,
-		  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
-		  .limit = { { .time = PHASE_ALL, .act = trip_bare } } },
-	.limit_name = "a bare UDP socket there and back, both sides polling",
-	.bar = { { 4, "at most 1.15" } },
-	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
-};
-
-static const struct test test_udp_auth_trip = {
-	{ "udp-auth-trip", "a request and its reply over UDP, authenticated", "ns" },
-	.like = &test_udp_trip,
-	.bar = { { 4, "at most 1.30" } },
-	.set = { { "TERN_NET", "udp" } },
-};
-
 /* -- One way -------------------------------------------------------------------------------- */
 
 /* Datagrams one way; after every `window` of them the receiver says so. */
@@ -130,18 +111,6 @@ static double rate_bare(struct bench_rank *p)
 	return each_microsecond(p, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
 }
 
-static const struct test test_udp_rate = {
-	{ "udp-rate", "requests one way over UDP, a handler called for each", "M/s" },
-	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
-	.amount = { .count = 19200, .rounds = 31 },
-	.play = { .open = bare_open,
-		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
-		  .limit[0].figure = rate_bare },
-	.limit_name = "a bare UDP socket, one message in a datagram",
-	.bar = { { 1, "at least 3.00" } },
-	.set = { { "TERN_NET", "udp" } },
-};
-
 enum { COPIED, CLAIMED }; /* ways */
 
 static int send_claimed(struct bench_rank *p)
@@ -166,26 +135,6 @@ static double bulk_bare(struct bench_rank *p)
 	return (double)(datagrams * BULK_MOST) /
 	       (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
 }
-
-static const struct test test_udp_bulk = {
-	{ "udp-bulk", "requests with payloads one way over UDP, without protection", "GB/s" },
-	{ "bytes", 1024, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
-	.amount = { .count = 2048, .rounds = 31 },
-	.play = { .open = bare_open,
-		  .measure = { .time = PHASE_HANDLED, .act = bulk_send, .way = COPIED },
-		  .limit[0].figure = bulk_bare },
-	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
-	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
-	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
-};
-
-static const struct test test_udp_claim = {
-	{ "udp-claim",
-	  "the same, composed in place: as in the bare stream, no byte is written or copied",
-	  "GB/s" },
-	.like = &test_udp_bulk,
-	.play = { .measure.way = CLAIMED },
-};
 
 /* -- Losses ----------------------------------------------------------------------------------- */
 
@@ -224,29 +173,43 @@ static int lossy_open(struct bench_rank *p)
 	return bare_open(p);
 }
 
-static const struct test test_udp_lossy = {
+/* -- The rows --------------------------------------------------------------------------------- */
+
+const struct test udp_tests[] = {
+	{ "udp-trip", "a request and its reply over UDP, without protection", "ns", "words", 0,
+	  TERN_WORDS_MAX, .sizes = { 2, { 0, 4 } }, .count = 500, .rounds = 31, .open = bare_open,
+	  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
+	  .limit = { { .time = PHASE_ALL, .act = trip_bare } },
+	  .limit_name = "a bare UDP socket there and back, both sides polling",
+	  .bar = { { 4, "at most 1.15" } },
+	  .set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } } },
+	{ "udp-auth-trip", "a request and its reply over UDP, authenticated", "ns",
+	  .like = "udp-trip", .bar = { { 4, "at most 1.30" } }, .set = { { "TERN_NET", "udp" } } },
+	{ "udp-rate", "requests one way over UDP, a handler called for each", "M/s", "words", 0,
+	  TERN_WORDS_MAX, .sizes = { 2, { 1, 4 } }, .count = 19200, .rounds = 31, .open = bare_open,
+	  .measure = { .time = PHASE_HANDLED, .act = words_sends_of }, .limit[0].figure = rate_bare,
+	  .limit_name = "a bare UDP socket, one message in a datagram",
+	  .bar = { { 1, "at least 3.00" } }, .set = { { "TERN_NET", "udp" } } },
+	{ "udp-bulk", "requests with payloads one way over UDP, without protection", "GB/s",
+	  "bytes", 1024, TERN_PAYLOAD_MAX, .sizes = { 1, { TERN_PAYLOAD_MAX } }, .count = 2048,
+	  .rounds = 31, .open = bare_open,
+	  .measure = { .time = PHASE_HANDLED, .act = bulk_send, .way = COPIED },
+	  .limit[0].figure = bulk_bare,
+	  .limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
+	  .bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
+	  .set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } } },
+	{ "udp-claim",
+	  "the same, composed in place: as in the bare stream, no byte is written or copied",
+	  "GB/s", .like = "udp-bulk", .measure.way = CLAIMED },
 	{ "udp-lossy",
 	  "requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% "
 	  "overtaken",
-	  "GB/s" },
-	{ "bytes",
-	  sizeof(uint64_t),
-	  TERN_PAYLOAD_MAX,
-	  { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } },
-	  { 0 } },
-	.amount = { .count = 16384, .bytes = 64 << 20, .rounds = 31 },
-	.play = { .open = lossy_open,
-		  .measure.figure = lossy_measure,
-		  .limit = { { .figure = lossy_measure, .way = RESTED } } },
-	.limit_name = "the same without losses",
-	.bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
-	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },
+	  "GB/s", "bytes", sizeof(uint64_t), TERN_PAYLOAD_MAX,
+	  .sizes = { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } }, .count = 16384, .bytes = 64 << 20,
+	  .rounds = 31, .open = lossy_open, .measure.figure = lossy_measure,
+	  .limit = { { .figure = lossy_measure, .way = RESTED } },
+	  .limit_name = "the same without losses",
+	  .bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
+	  .set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } } },
+	{ .like = NULL },
 };
-
-const struct test *const udp_tests[] = { &test_udp_trip,
-					 &test_udp_auth_trip,
-					 &test_udp_rate,
-					 &test_udp_bulk,
-					 &test_udp_claim,
-					 &test_udp_lossy,
-					 NULL };

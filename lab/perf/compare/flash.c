@@ -126,8 +126,6 @@ const struct paper_table paper_flash = {
 	.machine = "FLASH",
 	.row = rows,
 	.rows = sizeof rows / sizeof *rows,
-	.test = { { .name = "flash" },
-		  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
-		  .play.open = flash_open },
+	.test = { .name = "flash", .ranks = 2, .cores = 2, .warm = 2, .open = flash_open },
 	.notes = notes,
 };

@@ -123,8 +123,9 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 	static struct ranks_result result; /* large */
 	enum { PARTS = LOADS * (1 + FLOW_ALSO) };
 	static perf_phase *const plays[LOADS] = { short_play, bulk_play, incast_play };
-	const struct test test = { { .name = "flow" },
-				   .amount = { .ranks = RANKS, .warm = 1 },
+	const struct test test = { .name = "flow",
+				   .ranks = RANKS,
+				   .warm = 1,
 				   .set = { { "TERN_NET", "udp" },
 					    { "TERN_FLOW", strategies[strategy] } } };
 	struct part parts[PARTS] = { 0 };

@@ -176,9 +176,9 @@ static void table_print(const struct paper_table *t, const struct line *line, bo
 	putchar('\n');
 	for (const char *const *note = t->notes; *note; note++)
 		puts(*note);
-	if (t->test.amount.ranks > cpu_count())
-		printf("%u ranks share %u core%s: this says little\n", t->test.amount.ranks,
-		       cpu_count(), cpu_count() == 1 ? "" : "s");
+	if (t->test.ranks > cpu_count())
+		printf("%u ranks share %u core%s: this says little\n", t->test.ranks, cpu_count(),
+		       cpu_count() == 1 ? "" : "s");
 	putchar('\n');
 }
 

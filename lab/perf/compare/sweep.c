@@ -71,12 +71,12 @@ static int interval_run(struct sweep *s, unsigned interval)
 	 * Without a third core the progress thread takes the computation's, and no round
 	 * would count.
 	 */
-	const struct test test = {
-		{ .name = "delivery" },
-		.amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
-		.play.open = sweep_open,
-		.set = { { "TERN_SIGNAL", "40" } }
-	};
+	const struct test test = { .name = "delivery",
+				   .ranks = 2,
+				   .cores = s->cores > 2 ? 2 : 0,
+				   .warm = 1,
+				   .open = sweep_open,
+				   .set = { { "TERN_SIGNAL", "40" } } };
 	struct part parts[PARTS] = { [PART_ALONE] = { .phase.figure = sweep_alone,
 						      .count = s->ms } };
 	for (int w = 0; w < WAYS; w++)

@@ -332,9 +332,7 @@ const struct paper_table paper_thesis = {
 	.key = "thesis",
 	.row = rows,
 	.rows = sizeof rows / sizeof *rows,
-	.test = { { .name = "paper" },
-		  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
-		  .play.open = paper_open },
+	.test = { .name = "paper", .ranks = 2, .cores = 2, .warm = 2, .open = paper_open },
 	.notes = notes,
 };
 
@@ -380,8 +378,10 @@ const struct paper_table paper_phases = {
 	.key = "phases",
 	.row = phase_rows,
 	.rows = sizeof phase_rows / sizeof *phase_rows,
-	.test = { { .name = "phases" },
-		  .amount = { .ranks = OVERHEAD_RANKS, .cores = OVERHEAD_RANKS, .warm = 2 },
-		  .play.open = overhead_open },
+	.test = { .name = "phases",
+		  .ranks = OVERHEAD_RANKS,
+		  .cores = OVERHEAD_RANKS,
+		  .warm = 2,
+		  .open = overhead_open },
 	.notes = phase_notes,
 };

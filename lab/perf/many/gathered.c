@@ -89,16 +89,16 @@ static int items_by_hand(struct bench_rank *p)
 	return 0;
 }
 
-static const struct test test_gathered = {
-	{ "gathered", "posted items of 2 words to ranks at random, all together", "M/s" },
-	{ "ranks", 2, GATHER_RANKS, { 4, { 2, 4, 8, 16 } }, { 0 } },
-	.amount = { .ranks = RANKS_BY_SIZE, .cores = 2, .count = 200000, .rounds = 31 },
-	.play = { .open = items_open,
-		  .measure = { .figure = gathered_rate, .act = items_post },
-		  .limit = { { .figure = gathered_rate, .act = items_by_hand } } },
-	.limit_name = "the same items gathered by hand into 8 lines for each rank, between the "
-		      "same ranks",
-	.bar = { { 16, "at least 0.80" } },
-};
+/* -- The rows --------------------------------------------------------------------------------- */
 
-test_rows gathered_tests = { &test_gathered, NULL };
+const struct test gathered_tests[] = {
+	{ "gathered", "posted items of 2 words to ranks at random, all together", "M/s", "ranks", 2,
+	  GATHER_RANKS, .sizes = { 4, { 2, 4, 8, 16 } }, .ranks = RANKS_BY_SIZE, .cores = 2,
+	  .count = 200000, .rounds = 31, .open = items_open,
+	  .measure = { .figure = gathered_rate, .act = items_post },
+	  .limit = { { .figure = gathered_rate, .act = items_by_hand } },
+	  .limit_name = "the same items gathered by hand into 8 lines for each rank, between the "
+			"same ranks",
+	  .bar = { { 16, "at least 0.80" } } },
+	{ .like = NULL },
+};

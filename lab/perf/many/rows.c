@@ -257,67 +257,39 @@ static int flood_among(struct bench_rank *p)
 
 #define RINGS_NAME "rings by hand between the same ranks, which look after each 128 sends"
 
-static const struct test test_all_to_all = {
+/* The same by Tern and by hand. */
+#define BOTH(figure_, act_, ways)                                                   \
+	.open = many_open,                                                          \
+	.measure = { .figure = (figure_), .act = (act_), .way = BY_TERN | (ways) }, \
+	.limit = { { .figure = (figure_), .act = (act_), .way = BY_HAND | (ways) } }
+
+const struct test many_tests[] = {
 	{ "all-to-all", "4-word requests from every rank to every other in turn, all together",
-	  "M/s" },
-	{ "ranks", 2, PERF_RANKS_MOST, { 4, { 2, 4, 8, 16 } }, { 0 } },
-	.amount = { .ranks = RANKS_BY_SIZE, .cores = 2, .count = 10000, .rounds = 51 },
-	.play = { .open = many_open,
-		  .measure = { .figure = rate_figure, .act = send_in_turn, .way = BY_TERN },
-		  .limit = { { .figure = rate_figure, .act = send_in_turn, .way = BY_HAND } } },
-	.limit_name = RINGS_NAME,
-	.bar = { { 4, "at least 1.40" }, { 8, "at least 1.40" }, { 16, "at least 1.40" } },
-};
-
-static const struct test test_random = {
-	{ "random", "4-word requests from every rank to ranks at random, all together", "M/s" },
-	.like = &test_all_to_all,
-	.play = { .measure = { .figure = rate_figure, .act = send_random, .way = BY_TERN },
-		  .limit = { { .figure = rate_figure, .act = send_random, .way = BY_HAND } } },
-};
-
-static const struct test test_fan_in = {
-	{ "fan-in", "4-word requests from all other ranks to one, all together", "M/s" },
-	.like = &test_all_to_all,
-	.play = { .measure = { .figure = rate_figure, .act = send_in, .way = BY_TERN },
-		  .limit = { { .figure = rate_figure, .act = send_in, .way = BY_HAND } } },
-	.bar = { { 4, "" }, { 8, "" }, { 16, "" } },
-};
-
-static const struct test test_fan_out = {
-	{ "fan-out", "4-word requests from one rank to the others in turn", "M/s" },
-	.like = &test_fan_in,
-	.play = { .measure = { .figure = rate_figure, .act = send_out, .way = BY_TERN },
-		  .limit = { { .figure = rate_figure, .act = send_out, .way = BY_HAND } } },
-};
-
-#define LONE(symbol, part, ways, name_, purpose_)                                              \
-	static const struct test symbol = {                                                    \
-		{ name_, purpose_, "ns" },                                                     \
-		{ "ranks", 3, PERF_RANKS_MOST, { 3, { 4, 8, 16 } }, { 0 } },                   \
-		.amount = { .ranks = RANKS_BY_SIZE, .cores = 2, .count = 2000, .rounds = 11 }, \
-		.play = { .open = many_open,                                                   \
-			  .measure = { .figure = lone_figure,                                  \
-				       .act = part,                                            \
-				       .way = BY_TERN | (ways) },                              \
-			  .limit = { { .figure = lone_figure,                                  \
-				       .act = part,                                            \
-				       .way = BY_HAND | (ways) } } },                          \
-		.limit_name = RINGS_NAME,                                                      \
-	}
-
-LONE(test_flooding, flooding, 0, "flooding-trip",
-     "a lone round trip to a rank that sends to others without a pause");
-LONE(test_flooding_99, flooding, NINETY_NINE, "flooding-trip-99", "the same, 99th percentile");
-LONE(test_flooded, flooded, 0, "flooded-trip",
-     "a lone round trip to a rank that all others send to without a pause");
-LONE(test_flooded_99, flooded, NINETY_NINE, "flooded-trip-99", "the same, 99th percentile");
-LONE(test_among, flood_among, 0, "among-trip",
-     "a lone round trip to one of the ranks that all send to each other without a pause");
-LONE(test_among_99, flood_among, NINETY_NINE, "among-trip-99", "the same, 99th percentile");
-
-const struct test *const many_tests[] = {
-	&test_all_to_all, &test_random,      &test_fan_in,  &test_fan_out,
-	&test_flooding,   &test_flooding_99, &test_flooded, &test_flooded_99,
-	&test_among,      &test_among_99,    NULL,
+	  "M/s", "ranks", 2, PERF_RANKS_MOST, .sizes = { 4, { 2, 4, 8, 16 } },
+	  .ranks = RANKS_BY_SIZE, .cores = 2, .count = 10000, .rounds = 51,
+	  BOTH(rate_figure, send_in_turn, 0), .limit_name = RINGS_NAME,
+	  .bar = { { 4, "at least 1.40" }, { 8, "at least 1.40" }, { 16, "at least 1.40" } } },
+	{ "random", "4-word requests from every rank to ranks at random, all together", "M/s",
+	  .like = "all-to-all", BOTH(rate_figure, send_random, 0) },
+	{ "fan-in", "4-word requests from all other ranks to one, all together", "M/s",
+	  .like = "all-to-all", BOTH(rate_figure, send_in, 0),
+	  .bar = { { 4, "" }, { 8, "" }, { 16, "" } } },
+	{ "fan-out", "4-word requests from one rank to the others in turn", "M/s", .like = "fan-in",
+	  BOTH(rate_figure, send_out, 0) },
+	{ "flooding-trip", "a lone round trip to a rank that sends to others without a pause", "ns",
+	  "ranks", 3, PERF_RANKS_MOST, .sizes = { 3, { 4, 8, 16 } }, .ranks = RANKS_BY_SIZE,
+	  .cores = 2, .count = 2000, .rounds = 11, BOTH(lone_figure, flooding, 0),
+	  .limit_name = RINGS_NAME },
+	{ "flooding-trip-99", "the same, 99th percentile", "ns", .like = "flooding-trip",
+	  BOTH(lone_figure, flooding, NINETY_NINE) },
+	{ "flooded-trip", "a lone round trip to a rank that all others send to without a pause",
+	  "ns", .like = "flooding-trip", BOTH(lone_figure, flooded, 0) },
+	{ "flooded-trip-99", "the same, 99th percentile", "ns", .like = "flooding-trip",
+	  BOTH(lone_figure, flooded, NINETY_NINE) },
+	{ "among-trip",
+	  "a lone round trip to one of the ranks that all send to each other without a pause", "ns",
+	  .like = "flooding-trip", BOTH(lone_figure, flood_among, 0) },
+	{ "among-trip-99", "the same, 99th percentile", "ns", .like = "flooding-trip",
+	  BOTH(lone_figure, flood_among, NINETY_NINE) },
+	{ .like = NULL },
 };
