@@ -174,25 +174,17 @@ static void intake_wake(struct endpoint *e, void *arg)
 /* `mirror`: the number of the one that was made; 0: none was needed. */
 static int open_checked(struct async *a, uint32_t src, struct ring ring, uint64_t *mirror)
 {
-	struct chans *s = chans_of(a->e->t);
-	struct offer o = { .name = CHAIN_NAME, .from = src, .ring = ring };
-	if (a->intake[src].chan)
-		return -EBADMSG;
-	int rc = offer_reach(s, &o);
+	tern_chan *c;
+	int rc = a->intake[src].chan ? -EBADMSG
+				     : in_open(chans_of(a->e->t), src, CHAIN_NAME, ring, &c);
 	if (rc)
 		return rc;
-	tern_chan *c = in_open(s, &o);
-	if (!c) {
-		offer_leave(&o, READER_CLOSED);
-		return -ENOMEM;
-	}
 	intake_open(a, &a->intake[src], c, src);
-	if (o.mirror) {
-		o.mirror->wake = intake_wake;
-		o.mirror->wake_arg = &a->intake[src];
-		*mirror = o.mirror->serial;
+	if (c->mirror) {
+		c->mirror->wake = intake_wake;
+		c->mirror->wake_arg = &a->intake[src];
+		*mirror = c->mirror->serial;
 	}
-	reader_set(o.reader, READER_OPEN);
 	return 0;
 }
 

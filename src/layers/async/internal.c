@@ -4,6 +4,7 @@
  * intake, as what comes from other ranks is; what the processor puts is the program's to get.
  */
 #include "async/async.h"
+#include "mem/mem.h"
 
 static struct intake *intake_internal(struct async *a)
 {
@@ -26,15 +27,13 @@ static int internal_pair(struct async *a, tern_chan **out, tern_chan **in)
 	int rc = out_open(s, CHAIN_NAME, &self, 1, out);
 	if (rc)
 		return rc;
-	struct offer o = { .name = CHAIN_NAME, .from = self, .pipe = (*out)->pipe };
-	o.reader = &o.pipe->reader[0];
-	*in = in_open(s, &o);
-	if (!*in) {
+	const struct ring ring = { mem_addr(mem_of(a->e->t), (*out)->pipe), (*out)->serial, 0 };
+	rc = in_open(s, self, CHAIN_NAME, ring, in);
+	if (rc) {
 		out_close(*out, PIPE_CLOSED);
 		chans_sweep(s);
-		return -ENOMEM;
+		return rc;
 	}
-	reader_set(o.reader, READER_OPEN);
 	(*out)->fixed = (*in)->fixed = true;
 	return 0;
 }

@@ -129,7 +129,6 @@ static void chans_close(void *state)
 {
 	struct chans *s = state;
 	s->closing = true;
-	open_close(s);
 	for (struct tern_chan *c = s->first, *next; c; c = next) {
 		next = c->next;
 		if (!c->sends) {

@@ -39,12 +39,13 @@ struct cursor {
 	uint64_t leaf;
 };
 
+enum { OFFER_SENT = 1 };
+
 /* A rank that reads from our ring. */
 struct listener {
 	uint32_t rank;
 	bool lost;
-	enum { OFFER_NONE, OFFER_SENT, OFFER_ANSWERED } offer;
-	int code;        /* of the answer; 0 is good */
+	int offer;       /* OFFER_SENT; then 0, or why it does not read */
 	bool far;        /* it reads a mirror, and the rest is what feed.c knows of that: */
 	bool ended;      /* the mirror was told how the ring ended */
 	uint64_t mirror; /* its number; 0: not known yet */
@@ -79,8 +80,7 @@ struct tern_chan {
 	uint64_t serial; /* the ring's name in messages, which no other of this rank ever has */
 	struct tern_chan *next_named; /* in its bucket */
 	void *memory;                 /* of the ring, as it was allocated */
-	bool fills;                   /* a mirror, whose ring is private memory: */
-	struct ring shows;            /* this one */
+	bool fills;                   /* a mirror, whose ring is private memory */
 	uint64_t told_freed;          /* what its owner was last told of the reader */
 	uint32_t told_state;
 
@@ -93,21 +93,13 @@ struct tern_chan {
 	uint64_t pressed; /* the leaf where that last was so because the one before was full */
 
 	/* Of a receiving end. */
+	struct ring ring; /* what was offered; of a mirror, too */
+	bool offered;     /* and no tern_chan_from() has taken it yet */
 	struct reader *reader;
 	const struct tern_chan_line *stalled; /* where a get last found nothing */
 	uint32_t from;                        /* who fills the ring; of a mirror, too */
 	bool lost;                            /* it has left or died */
 	struct tern_chan *mirror;             /* the end that fills it; NULL: the ring is mapped */
-};
-
-/* A ring that somebody lets this rank read from, and that no tern_chan_from() has taken yet. */
-struct offer {
-	uint64_t name;
-	uint32_t from;
-	struct ring ring;
-	struct pipe *pipe;
-	struct reader *reader;
-	struct tern_chan *mirror; /* as an end's */
 };
 
 struct proc {
@@ -121,10 +113,8 @@ enum { BUCKETS = 64 };
 struct chans {
 	struct endpoint *e;
 	struct tern_chan *first;
-	struct await *awaits; /* calls that wait for offers */
-	uint64_t moved;       /* grows with each progress */
-	struct offer *offer;  /* TERN_CHANS_MAX, allocated with the first; the oldest comes first */
-	unsigned offers;
+	struct await *awaits;             /* calls that wait for offers */
+	uint64_t moved;                   /* grows with each progress */
 	uint64_t serial;                  /* of the ring, or mirror, that was made last */
 	struct tern_chan *named[BUCKETS]; /* sending ends, by serial */
 	bool owes;                        /* an end does */
@@ -216,7 +206,12 @@ void out_mark(tern_out *o, uint64_t item);
 bool out_next_leaf(tern_out *o);
 
 /* -- in.c -- */
-struct tern_chan *in_open(struct chans *s, const struct offer *o);
+/*
+ * The receiving end of a ring: in the memory of rank `from`, which fills it, or a mirror, which is
+ * made. 0 or a code; no sentence: for a handler.
+ */
+int in_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring,
+	    struct tern_chan **out);
 void in_close(struct tern_chan *c, enum reader_state state);
 struct cursor in_cursor(const tern_in *i);
 void in_move(tern_in *i, const struct cursor *k);
@@ -242,14 +237,6 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
 
 /* -- open.c -- */
 tern_handler on_offer, on_offer_withdrawn, on_offer_answer;
-void open_close(struct chans *s);
-/*
- * How this rank reads from the offer's ring: in the memory of the rank that fills it, or from a
- * mirror, which is made. Sets pipe, reader and mirror; a code if it cannot. No sentence: for a
- * handler.
- */
-int offer_reach(struct chans *s, struct offer *o);
-void offer_leave(struct offer *o, enum reader_state state); /* it will not be read from */
 
 /* -- feed.c -- */
 /*
@@ -269,7 +256,7 @@ unsigned feed_progress(struct chans *s);
 /* -- mirror.c -- */
 tern_handler on_mirror_data;
 /* The end that fills a mirror of what is offered. NULL: no memory. */
-struct tern_chan *mirror_open(struct chans *s, const struct offer *o);
+struct tern_chan *mirror_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring);
 void mirror_tell(struct tern_chan *m); /* its reader has given leaves back, or has ended */
 unsigned mirror_progress(struct chans *s);
 

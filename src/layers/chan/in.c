@@ -7,23 +7,38 @@
 #include "base/error.h"
 #include "chan/chan.h"
 #include "core/wait.h"
+#include "mem/mem.h"
 
 enum { STARES = 64, LINGER = 128 };
 
 /* -- Opening and closing ------------------------------------------------------------------ */
 
-struct tern_chan *in_open(struct chans *s, const struct offer *o)
+int in_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring, struct tern_chan **out)
 {
-	struct tern_chan *c = chan_new(s, o->name, 0);
-	if (!c)
-		return NULL;
-	c->pipe = o->pipe;
-	c->reader = o->reader;
-	c->from = o->from;
-	c->mirror = o->mirror;
-	c->lost = layer_lost(s->e, o->from);
+	bool maps = layer_maps(s->e, from);
+	if (tern_addr_rank(ring.pipe) != from || ring.reader >= s->e->t->size)
+		return -EBADMSG;
+	void *at =
+		maps ? heap_reach(mem_of(s->e->t), ring.pipe, pipe_bytes(ring.reader + 1)) : NULL;
+	if (maps && (!at || (uintptr_t)at % TERN_CHAN_LEAF))
+		return -EBADMSG;
+	struct tern_chan *mirror = maps ? NULL : mirror_open(s, from, name, ring);
+	struct tern_chan *c = maps || mirror ? chan_new(s, name, 0) : NULL;
+	if (!c) {
+		if (mirror)
+			chan_free(mirror);
+		return -ENOMEM;
+	}
+	c->pipe = maps ? at : mirror->pipe;
+	c->reader = &c->pipe->reader[maps ? ring.reader : 0];
+	c->from = from;
+	c->ring = ring;
+	c->mirror = mirror;
+	c->lost = layer_lost(s->e, from);
 	tern_chan_stand_(c, pipe_begin(c->pipe), -TERN_CHAN_FULL);
-	return c;
+	reader_set(c->reader, READER_OPEN);
+	*out = c;
+	return 0;
 }
 
 void in_close(struct tern_chan *c, enum reader_state state)

@@ -26,9 +26,9 @@ static uint32_t mirror_state(const struct tern_chan *m)
 }
 
 /* The owner of the ring learns with the answer to its offer that the mirror is open. */
-struct tern_chan *mirror_open(struct chans *s, const struct offer *o)
+struct tern_chan *mirror_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring)
 {
-	struct tern_chan *m = chan_new(s, o->name, 1);
+	struct tern_chan *m = chan_new(s, name, 1);
 	if (!m)
 		return NULL;
 	m->pipe = memory_aligned(TERN_CHAN_LEAF, pipe_bytes(1));
@@ -37,8 +37,8 @@ struct tern_chan *mirror_open(struct chans *s, const struct offer *o)
 		return NULL;
 	}
 	m->fills = m->fixed = true;
-	m->from = o->from;
-	m->shows = o->ring;
+	m->from = from;
+	m->ring = ring;
 	m->told_state = READER_OPEN;
 	pipe_init(m->pipe, 1);
 	out_begin(m, &s->e->t->rank);
@@ -57,7 +57,7 @@ static int mirror_say(struct tern_chan *m)
 	struct endpoint *e = m->chans->e;
 	uint64_t freed = atomic_load_explicit(&mirror_reader(m)->freed, memory_order_relaxed);
 	uint32_t state = mirror_state(m);
-	uint64_t words[] = { m->shows.serial, m->shows.reader, freed, state, m->serial };
+	uint64_t words[] = { m->ring.serial, m->ring.reader, freed, state, m->serial };
 	bool news = freed != m->told_freed || state != m->told_state;
 	int rc = 0;
 	if (news && !e->site.peer[m->from].lost)

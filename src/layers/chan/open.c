@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opening: the sending side makes the ring and offers it; the other side keeps the offer until its
- * program asks for it. The offer is answered at once, so opening the sending end waits for the
- * other rank's polls and not for its program.
- *
-
+ * Opening: the sending side makes the ring and offers it; the other side makes the receiving end at
+ * once and answers, and keeps it until its program asks for it. So opening the sending end waits
+ * for the other rank's polls and not for its program.
  * Everything in a message is checked where it arrives: an address is one of a heap and aligned, a
  * reader is one that a ring has.
  *
@@ -15,7 +13,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "chan/chan.h"
 #include "core/wait.h"
 #include "mem/mem.h"
@@ -29,9 +26,8 @@ void on_offer_answer(tern *t, const tern_msg *m)
 	struct listener *l = c && i < c->listeners ? &c->listener[i] : NULL;
 	if (!l || l->offer != OFFER_SENT || l->rank != tern_msg_src(m))
 		return; /* nobody wants it any more */
-	l->offer = OFFER_ANSWERED;
-	l->code = layer_error(tern_msg_word(m, 2));
-	if (!l->code)
+	l->offer = layer_error(tern_msg_word(m, 2));
+	if (!l->offer)
 		out_expect(c, (unsigned)i, tern_msg_word(m, 3));
 }
 
@@ -42,10 +38,8 @@ static bool offers_over(struct endpoint *e, void *arg)
 	bool over = true;
 	for (unsigned i = 0; i < c->listeners; i++) {
 		struct listener *l = &c->listener[i];
-		if (l->offer == OFFER_SENT && layer_lost(e, l->rank)) {
-			l->offer = OFFER_ANSWERED;
-			l->code = chan_check(c->chans, l->rank);
-		}
+		if (l->offer == OFFER_SENT && layer_lost(e, l->rank))
+			l->offer = chan_check(c->chans, l->rank);
 		over &= l->offer != OFFER_SENT;
 	}
 	return over;
@@ -53,14 +47,14 @@ static bool offers_over(struct endpoint *e, void *arg)
 
 static int offer_refused(const struct tern_chan *c, const struct listener *l)
 {
-	const char *why = l->code == -ENOBUFS ? "has too many offers that its program has not taken"
-			  : l->code == -ENOMEM
-				  ? "has no memory for it: raise TERN_HEAP or TERN_MEMORY"
-			  : l->code == -ESHUTDOWN    ? "has left"
-			  : l->code == -EOWNERDEAD   ? "has died"
-			  : l->code == -EHOSTUNREACH ? "does not answer"
-						     : "refused it";
-	return error_set(l->code, "channel %llu could not be opened: rank %u %s",
+	const char *why =
+		l->offer == -ENOBUFS        ? "has too many offers that its program has not taken"
+		: l->offer == -ENOMEM       ? "has no memory for it: raise TERN_HEAP or TERN_MEMORY"
+		: l->offer == -ESHUTDOWN    ? "has left"
+		: l->offer == -EOWNERDEAD   ? "has died"
+		: l->offer == -EHOSTUNREACH ? "does not answer"
+					    : "refused it";
+	return error_set(l->offer, "channel %llu could not be opened: rank %u %s",
 			 (unsigned long long)c->name, l->rank, why);
 }
 
@@ -73,8 +67,7 @@ static int offer_send(struct tern_chan *c, unsigned i)
 	int rc = layer_request(e, l->rank, CHAN_OFFER, NULL, 0, 4, words);
 	if (!rc)
 		return 0;
-	l->offer = OFFER_NONE;
-	l->code = rc;
+	l->offer = rc;
 	return rc == -EOWNERDEAD || rc == -ESHUTDOWN ? offer_refused(c, l) : rc;
 }
 
@@ -88,7 +81,7 @@ static int offer_all(struct tern_chan *c)
 	int waited = chan_until(c->chans->e, offers_over, c, &w);
 	rc = rc ? rc : waited;
 	for (unsigned i = 0; i < c->listeners && !rc; i++)
-		if (c->listener[i].code)
+		if (c->listener[i].offer)
 			rc = offer_refused(c, &c->listener[i]);
 	c->pinned = !offers_over(c->chans->e, c); /* a handler has left a hold */
 	return rc;
@@ -99,7 +92,7 @@ static void offer_undo(struct tern_chan *c)
 {
 	for (unsigned i = 0; i < c->listeners; i++) {
 		const struct listener *l = &c->listener[i];
-		if (l->offer != OFFER_NONE && !l->code)
+		if (l->offer >= 0)
 			layer_request(c->chans->e, l->rank, CHAN_WITHDRAW, NULL, 0, 1, &c->serial);
 	}
 }
@@ -172,97 +165,50 @@ int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 
 /* -- The receiving end ------------------------------------------------------------------------- */
 
-int offer_reach(struct chans *s, struct offer *o)
-{
-	const struct ring *r = &o->ring;
-	if (tern_addr_rank(r->pipe) != o->from || r->reader >= s->e->t->size)
-		return -EBADMSG;
-	if (layer_maps(s->e, o->from)) {
-		void *at = heap_reach(mem_of(s->e->t), r->pipe, pipe_bytes(r->reader + 1));
-		if (!at || (uintptr_t)at % TERN_CHAN_LEAF)
-			return -EBADMSG;
-		o->pipe = at;
-		o->reader = &o->pipe->reader[r->reader];
-		return 0;
-	}
-	o->mirror = mirror_open(s, o);
-	if (!o->mirror)
-		return -ENOMEM;
-	o->pipe = o->mirror->pipe;
-	o->reader = &o->pipe->reader[0];
-	return 0;
-}
-
-void offer_leave(struct offer *o, enum reader_state state)
-{
-	reader_set(o->reader, state);
-	if (o->mirror)
-		mirror_tell(o->mirror);
-}
-
-static unsigned offers_of(const struct chans *s, uint32_t rank)
-{
-	unsigned n = 0;
-	for (unsigned i = 0; i < s->offers; i++)
-		n += s->offer[i].from == rank;
-	return n;
-}
-
-/* How many places one rank may take, so that it cannot shut the others out. */
-static unsigned offers_share(const struct chans *s)
+/*
+ * Whether there are too many offers that nobody has taken, or too many of one rank, so that it
+ * cannot shut the others out.
+ */
+static bool offers_full(const struct chans *s, uint32_t from)
 {
 	unsigned others = s->e->t->size > 1 ? s->e->t->size - 1 : 1;
-	return TERN_CHANS_MAX / others ? TERN_CHANS_MAX / others : 1;
-}
-
-static int offer_keep(struct chans *s, struct offer *o)
-{
-	if (!s->offer)
-		s->offer = memory_new(TERN_CHANS_MAX, sizeof *s->offer);
-	if (!s->offer)
-		return -ENOMEM;
-	if (s->offers == TERN_CHANS_MAX || offers_of(s, o->from) >= offers_share(s))
-		return -ENOBUFS;
-	int code = offer_reach(s, o);
-	if (code)
-		return code;
-	s->offer[s->offers++] = *o;
-	reader_set(o->reader, READER_OPEN);
-	return 0;
+	unsigned share = TERN_CHANS_MAX / others ? TERN_CHANS_MAX / others : 1;
+	unsigned all = 0, own = 0;
+	for (const struct tern_chan *c = s->first; c; c = c->next) {
+		all += c->offered;
+		own += c->offered && c->from == from;
+	}
+	return all >= TERN_CHANS_MAX || own >= share;
 }
 
 static void awaits_serve(struct chans *s);
 
 void on_offer(tern *t, const tern_msg *m)
 {
-	uint64_t serial = tern_msg_word(m, 0), reader = tern_msg_word(m, 1);
-	struct offer o = { .name = tern_msg_word(m, 2),
-			   .from = tern_msg_src(m),
-			   .ring = { tern_msg_word(m, 3), serial, reader } };
-	int code = offer_keep(chans_of(t), &o);
-	uint64_t mirror = !code && o.mirror ? o.mirror->serial : 0;
-	uint64_t words[] = { serial, reader, (uint64_t)code, mirror };
+	struct chans *s = chans_of(t);
+	struct ring ring = { tern_msg_word(m, 3), tern_msg_word(m, 0), tern_msg_word(m, 1) };
+	uint64_t words[] = { ring.serial, ring.reader, 0, 0 };
+	uint32_t from = tern_msg_src(m);
+	struct tern_chan *c = NULL;
+	int code =
+		offers_full(s, from) ? -ENOBUFS : in_open(s, from, tern_msg_word(m, 2), ring, &c);
+	if (c) {
+		c->offered = true;
+		words[3] = c->mirror ? c->mirror->serial : 0;
+	}
+	words[2] = (uint64_t)code;
 	layer_reply(t->own, CHAN_ANSWER, NULL, 0, 4, words);
-	awaits_serve(chans_of(t));
-}
-
-static void offer_drop(struct chans *s, struct offer *o)
-{
-	s->offers--;
-	memmove(o, o + 1, (size_t)(&s->offer[s->offers] - o) * sizeof *o);
+	awaits_serve(s);
 }
 
 void on_offer_withdrawn(tern *t, const tern_msg *m)
 {
-	struct chans *s = chans_of(t);
-	for (unsigned i = 0; i < s->offers; i++) {
-		struct offer *o = &s->offer[i];
-		if (o->from == tern_msg_src(m) && o->ring.serial == tern_msg_word(m, 0)) {
-			offer_leave(o, READER_CLOSED);
-			offer_drop(s, o);
-			return;
-		}
-	}
+	struct tern_chan *c = chans_of(t)->first;
+	while (c &&
+	       !(c->offered && c->from == tern_msg_src(m) && c->ring.serial == tern_msg_word(m, 0)))
+		c = c->next;
+	if (c)
+		in_close(c, READER_CLOSED);
 }
 
 /*
@@ -274,31 +220,21 @@ struct await {
 	uint32_t rank;
 	uint64_t name;
 	tern_chan **out;
-	bool over; /* it has been opened, or there was no memory */
-	int rc;
+	bool over;
 	struct await *next;
 };
 
-static struct offer *offer_find(const struct await *w)
-{
-	for (unsigned i = 0; i < w->s->offers; i++)
-		if (w->s->offer[i].from == w->rank && w->s->offer[i].name == w->name)
-			return &w->s->offer[i];
-	return NULL;
-}
-
 static void await_serve(struct await *w)
 {
-	struct offer *o = w->over ? NULL : offer_find(w);
-	if (!o)
+	struct tern_chan *oldest = NULL; /* the first in the list is the youngest */
+	for (struct tern_chan *c = w->over ? NULL : w->s->first; c; c = c->next)
+		if (c->offered && c->from == w->rank && c->name == w->name)
+			oldest = c;
+	if (!oldest)
 		return;
-	struct tern_chan *made = in_open(w->s, o);
+	oldest->offered = false;
 	w->over = true;
-	w->rc = made ? 0 : -ENOMEM;
-	if (!made)
-		return;
-	offer_drop(w->s, o);
-	*w->out = made;
+	*w->out = oldest;
 }
 
 static void awaits_serve(struct chans *s)
@@ -331,7 +267,7 @@ static int offer_await(struct await *w)
 	int rc = chan_until(e, await_over, w, &wait);
 	await_leave(w);
 	if (rc || w->over)
-		return w->over ? w->rc : rc;
+		return w->over ? 0 : rc;
 	rc = chan_check(w->s, w->rank);
 	return error_set(rc, "channel %llu was waited for: rank %u has %s without opening it",
 			 (unsigned long long)w->name, w->rank, chan_fate(rc));
@@ -348,11 +284,4 @@ int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 	if (!rc)
 		rc = rules_destination(t->own, rank);
 	return rc ? rc : offer_await(&w);
-}
-
-void open_close(struct chans *s)
-{
-	for (unsigned i = 0; i < s->offers; i++)
-		offer_leave(&s->offer[i], READER_LEFT);
-	memory_free(s->offer);
 }
