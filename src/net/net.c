@@ -159,6 +159,14 @@ void pollset_join(struct site *site, struct tern_inlet *in)
 	site->pollset++;
 }
 
+bool pollset_has(const struct site *site)
+{
+	for (struct tern_inlet *in = site->bell.next; in->kind != TERN_KIND_BELL; in = in->next)
+		if (inlet_has(in))
+			return true;
+	return false;
+}
+
 void pollset_remove(struct site *site, struct tern_inlet *in)
 {
 	if (!in->hot)

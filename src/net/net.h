@@ -365,6 +365,7 @@ static inline void pollset_add(struct site *site, struct tern_inlet *in)
 		pollset_join(site, in);
 }
 void pollset_remove(struct site *site, struct tern_inlet *in);
+bool pollset_has(const struct site *site); /* whether something lies in an inlet of it */
 
 /* Opens both ends that a requester has of a talk, or both that a server has. */
 struct rings;

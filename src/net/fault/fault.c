@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 #include "net/packet/service.h"
 
@@ -290,8 +290,7 @@ static uint64_t fault_due(struct wire *w)
 static void fault_free(struct fault *f)
 {
 	free(f->cut);
-	if (f->late)
-		munmap(f->late, (LATE + 1) * sizeof *f->late);
+	memory_free(f->late);
 	free(f);
 }
 
@@ -332,10 +331,7 @@ static int fault_new(struct fault **out, uint32_t size)
 	if (!f)
 		return error_set(-ENOMEM, "TERN_FAULT: no memory");
 	f->cut = calloc(size, sizeof *f->cut);
-	f->late = mmap(NULL, (LATE + 1) * sizeof *f->late, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (f->late == MAP_FAILED)
-		f->late = NULL;
+	f->late = memory_new(LATE + 1, sizeof *f->late);
 	if (!f->cut || !f->late) {
 		fault_free(f);
 		return error_set(-ENOMEM, "TERN_FAULT: no memory");

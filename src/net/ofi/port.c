@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 #include "job/exchange.h"
 #include "net/packet/service.h"
@@ -339,25 +339,17 @@ static int wake_open(struct port *p)
 
 /* -- Opening and closing ------------------------------------------------------------------- */
 
-static void *port_pages(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static bool send_bufs_make(struct port *p, uint32_t rank)
 {
 	struct ofi_peer *c = &p->to[rank];
 	size_t bytes = SEND_BUFS * p->most;
-	unsigned char *at = port_pages(bytes);
+	unsigned char *at = memory_new(1, bytes);
 	c->send_buf = at ? calloc(SEND_BUFS, sizeof *c->send_buf) : NULL;
 	bool there = c->send_buf;
 	if (there && fabric_asks(&p->fabric, FI_MR_LOCAL))
 		there = fabric_register(&p->fabric, at, bytes, FI_SEND, &c->mr) == 0;
 	if (!there) {
-		if (at)
-			munmap(at, bytes);
+		memory_free(at);
 		free(c->send_buf);
 		c->send_buf = NULL;
 		return false;
@@ -368,13 +360,13 @@ static bool send_bufs_make(struct port *p, uint32_t rank)
 	return true;
 }
 
-static void send_bufs_free(struct port *p, struct ofi_peer *c)
+static void send_bufs_free(struct ofi_peer *c)
 {
 	if (!c->send_buf)
 		return;
 	if (c->mr)
 		fi_close(&c->mr->fid);
-	munmap(c->send_buf[0].bytes, SEND_BUFS * p->most);
+	memory_free(c->send_buf[0].bytes);
 	free(c->send_buf);
 }
 
@@ -391,7 +383,7 @@ static int recv_bufs_make(struct port *p)
 	p->recv_buf_bytes = p->many ? RECV_BUF_BYTES : p->most;
 	size_t bytes = p->recv_bufs * p->recv_buf_bytes;
 	p->recv_buf = calloc(p->recv_bufs, sizeof *p->recv_buf);
-	p->bytes = port_pages(bytes);
+	p->bytes = memory_new(1, bytes);
 	if (!p->recv_buf || !p->bytes)
 		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
 	if (fabric_asks(&p->fabric, FI_MR_LOCAL) &&
@@ -421,12 +413,11 @@ static void port_close(struct wire *w)
 		if (p->move[i].mr)
 			fi_close(&p->move[i].mr->fid);
 	for (uint32_t r = 0; p->to && r < p->size; r++)
-		send_bufs_free(p, &p->to[r]);
+		send_bufs_free(&p->to[r]);
 	if (p->mr)
 		fi_close(&p->mr->fid);
 	fabric_close(&p->fabric);
-	if (p->bytes)
-		munmap(p->bytes, p->recv_bufs * p->recv_buf_bytes);
+	memory_free(p->bytes);
 	if (p->sleep_fd >= 0)
 		close(p->sleep_fd);
 	free(p->recv_buf);

@@ -116,23 +116,21 @@ static bool all_landed(const struct packet_net *n)
 	return true;
 }
 
-static void barrier_over(struct barrier *b)
+/* As far as what has been heard allows; `all`: somebody has passed, so nothing is waited for. */
+static void rounds_go_on(struct packet_net *n, bool all)
 {
+	struct barrier *b = &n->barrier;
+	if (b->stage != BARRIER_ROUNDS)
+		return;
+	for (; b->round < b->rounds && (all || b->heard[b->round] >= b->arrived); b->round++)
+		if (b->round + 1 < b->rounds && !tokens_send(n, b->round + 1))
+			return;
+	if (b->round < b->rounds)
+		return;
 	b->stage = BARRIER_OVER;
 	b->passed = b->arrived;
 }
 
-static void rounds_go_on(struct packet_net *n)
-{
-	struct barrier *b = &n->barrier;
-	for (; b->round < b->rounds && b->heard[b->round] >= b->arrived; b->round++)
-		if (b->round + 1 < b->rounds && !tokens_send(n, b->round + 1))
-			return;
-	if (b->round == b->rounds)
-		barrier_over(b);
-}
-
-/* As far as what has been heard allows. */
 void barrier_go_on(struct packet_net *n)
 {
 	struct barrier *b = &n->barrier;
@@ -146,8 +144,7 @@ void barrier_go_on(struct packet_net *n)
 		b->round = 0;
 		b->stage = BARRIER_ROUNDS;
 	}
-	if (b->stage == BARRIER_ROUNDS)
-		rounds_go_on(n);
+	rounds_go_on(n, false);
 }
 
 /* Whoever is through may end at once, so it is through only when its tokens have been sent. */
@@ -188,24 +185,13 @@ uint64_t packet_arrive(struct net *net)
  * wait for. The token that would have told it may be lost for good, if its sender has left. Ours
  * are sent all the same: others may wait for them.
  */
-static void barrier_follow(struct packet_net *n)
-{
-	struct barrier *b = &n->barrier;
-	if (b->stage != BARRIER_ROUNDS)
-		return;
-	for (; b->round < b->rounds; b->round++)
-		if (b->round + 1 < b->rounds && !tokens_send(n, b->round + 1))
-			return;
-	barrier_over(b);
-}
-
 static bool had_passed(struct packet_net *n, uint64_t ticket, uint32_t rank)
 {
 	uint64_t passed = job_rank_passed(n->job, rank);
 	if (passed < ticket)
 		return false;
 	if (passed != UINT64_MAX) /* else it is too far ahead for anybody to know exactly */
-		barrier_follow(n);
+		rounds_go_on(n, true);
 	return true;
 }
 

@@ -244,17 +244,11 @@ uint64_t landing_begun(const struct in *in)
 	return lane_count(&in->fill) + (in->open != NULL);
 }
 
-/* The head of a message without a payload, but for its lap. */
-static uint64_t record_bits(unsigned id, unsigned n)
-{
-	return (uint64_t)id << TERN_ID_SHIFT | n;
-}
-
 /* The first record of a message: what will be put into the ring. */
 static bool message_begin(struct in *in, struct arrival *a, const struct record *r)
 {
 	struct parcel *p = &in->parcel;
-	*p = (struct parcel){ .bits = record_bits(r->id, r->n), .n = r->n };
+	*p = (struct parcel){ .bits = (uint64_t)r->id << TERN_ID_SHIFT | r->n, .n = r->n };
 	memcpy(p->word, r->words, r->n * sizeof(uint64_t));
 	landing_forget(in); /* its rest was lost, on a network where nothing is sent again */
 	if (!r->bytes)
@@ -348,11 +342,13 @@ static bool landing_single(struct path *p, const struct arrival *a)
 	    a->len != sizeof head + n * sizeof(uint64_t))
 		return false;
 	struct in *in = &p->in[head & RECORD_IS_REPLY ? STREAM_REPLIES : STREAM_REQUESTS];
-	if (!in->fill.base || in->open || !lane_ready(&in->fill))
+	if (!in->fill.base || in->open)
 		return false;
-	struct parcel m = { .bits = record_bits(head % (1 << RECORD_WORDS_SHIFT), n), .n = n };
-	memcpy(m.word, a->at + sizeof head, n * sizeof(uint64_t));
-	lane_put(&in->fill, &m);
+	uint64_t w[TERN_LINE_WORDS] = { 0 };
+	memcpy(w, a->at + sizeof head, n * sizeof *w);
+	if (!tern_lane_write_(&in->fill, head % (1 << RECORD_WORDS_SHIFT), n, w[0], w[1], w[2],
+			      w[3], w[4], w[5]))
+		return false;
 	pollset_add(p->net->net.site, in->inlet);
 	return true;
 }

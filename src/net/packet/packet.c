@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/kernel.h"
+#include "base/memory.h"
 #include "base/world.h"
 #include "net/packet/service.h"
 
@@ -311,14 +311,6 @@ void packet_demote(struct net *net)
 
 /* -- Sleeping ---------------------------------------------------------------------------- */
 
-static bool any_arrived(const struct site *site)
-{
-	for (struct tern_inlet *in = site->bell.next; in->kind != TERN_KIND_BELL; in = in->next)
-		if (inlet_has(in))
-			return true;
-	return false;
-}
-
 /*
  * Bells, and whom they wake, are sequentially consistent as in net/shm/shm.c: we write our bell and
  * then look whether something has come. What a rank tells of itself once (its port, its process)
@@ -334,7 +326,7 @@ static bool arm_call(struct packet_net *n, const struct sleep *sleep)
 	if (!call_on(n, sleep))
 		return false;
 	post_look(n, true); /* what came before that has raised none */
-	return !any_arrived(n->net.site);
+	return !pollset_has(n->net.site);
 }
 
 static bool arm_sleep(struct packet_net *n, struct sleep *sleep)
@@ -375,7 +367,7 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	}
 	n->resting = true;
 	post_look(n, true);
-	bool ready = (sleep->serving || !any_arrived(net->site)) &&
+	bool ready = (sleep->serving || !pollset_has(net->site)) &&
 		     (sleep->says == BELL_CALL ? arm_call(n, sleep) : arm_sleep(n, sleep));
 	n->resting = false;
 	if (!ready || (!n->local && !sleep->serving && !bell_arm(n, sleep)))
@@ -444,22 +436,15 @@ bool packet_settled(struct net *net, bool late)
 	return all;
 }
 
-static void *zero_pages(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static int packet_allocate(struct packet_net *n, uint32_t size)
 {
 	n->path = calloc(size, sizeof *n->path);
 	n->active = calloc(size, sizeof *n->active);
 	n->dirty = calloc(size, sizeof *n->dirty);
 	n->flushing = calloc(size, sizeof *n->flushing);
-	n->batch = zero_pages(PACKET_BATCH * sizeof *n->batch);
-	n->net.pool = zero_pages(POOL_LONG * sizeof(struct block));
-	struct large_block *large = zero_pages(LARGE_LONG * sizeof *large);
+	n->batch = memory_new(PACKET_BATCH, sizeof *n->batch);
+	n->net.pool = memory_new(POOL_LONG, sizeof(struct block));
+	struct large_block *large = memory_new(LARGE_LONG, sizeof *large);
 	n->net.blocks = n->net.larges = TERN_POOL_BLOCKS;
 	n->net.own = blocks_short(n->net.pool, POOL_LONG);
 	n->net.large = blocks_large(large, LARGE_LONG);
@@ -560,14 +545,11 @@ void packet_free(struct packet_net *n)
 		for (unsigned k = 0; k < n->layers; k++)
 			if (n->layer[k]->close)
 				n->layer[k]->close(p);
-		munmap(p, n->path_bytes);
+		memory_free(p);
 	}
-	if (n->batch)
-		munmap(n->batch, PACKET_BATCH * sizeof *n->batch);
-	if (n->net.pool)
-		munmap(n->net.pool, POOL_LONG * sizeof(struct block));
-	if (n->net.large.at)
-		munmap((void *)n->net.large.at, n->net.large.bytes);
+	memory_free(n->batch);
+	memory_free(n->net.pool);
+	memory_free((void *)n->net.large.at);
 	if (n->wake > 0)
 		close(n->wake);
 	barrier_close(n);

@@ -65,7 +65,6 @@ struct packet_net {
 	unsigned readies;
 	void (*hear)(struct path *p); /* of the layer that has one, or NULL */
 	const struct service *const *service_table;
-	size_t path_bytes;  /* of a path and the state of its services */
 	struct path **path; /* one a rank; NULL until the two talk */
 	uint32_t *active;   /* ranks with a path */
 	uint32_t actives;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A path: what an endpoint keeps of one peer, and when it sends to it. */
-#include <sys/mman.h>
-
+#include "base/memory.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 
@@ -80,10 +79,8 @@ static size_t path_lay_out(struct packet_net *n, struct path *p)
 
 static struct path *path_make(struct packet_net *n, uint32_t rank)
 {
-	n->path_bytes = path_lay_out(n, NULL);
-	struct path *p = mmap(NULL, n->path_bytes, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
+	struct path *p = memory_new(1, path_lay_out(n, NULL));
+	if (!p)
 		return NULL;
 	p->net = n;
 	p->rank = rank;

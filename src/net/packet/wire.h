@@ -37,6 +37,14 @@ struct outgoing {
 	const unsigned char *record; /* the first record in it (net/packet/record.h); or NULL */
 };
 
+static inline size_t outgoing_bytes(const struct outgoing *o)
+{
+	size_t bytes = 0;
+	for (int i = 0; i < o->parts; i++)
+		bytes += o->part[i].iov_len;
+	return bytes;
+}
+
 /* Copies what it carries to `to`; how many bytes. */
 static inline size_t outgoing_copy(unsigned char *to, const struct outgoing *o)
 {

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/world.h"
 #include "net/talk.h"
 
@@ -63,16 +63,6 @@ static int self_check(struct net *net, uint32_t rank)
 	return 0;
 }
 
-static int self_take(struct net *net, size_t len, struct block **out)
-{
-	return pool_take(net, len, out);
-}
-
-static void self_reclaim(struct net *net, uint32_t rank)
-{
-	(void)net, (void)rank; /* this rank does not leave itself */
-}
-
 static void self_demote(struct net *net)
 {
 	(void)net; /* two inlets in private memory cost nothing worth saving */
@@ -100,7 +90,7 @@ static bool self_passed(struct net *net, uint64_t ticket, uint32_t rank)
 
 static void self_close(struct net *net)
 {
-	munmap(self_of(net)->memory, sizeof(struct memory));
+	memory_free(self_of(net)->memory);
 	free(net);
 }
 
@@ -109,18 +99,16 @@ static int self_open(struct net **out, struct site *site, struct job *job, struc
 {
 	(void)job, (void)local, (void)how;
 	struct self *s = calloc(1, sizeof *s);
-	if (!s)
-		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory",
-				 site->rank);
-	s->net = (struct net){ .ops = &self_ops, .site = site };
-	s->heed = 1;
-	s->memory = mmap(NULL, sizeof *s->memory, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s->memory == MAP_FAILED) {
+	struct memory *memory = memory_new(1, sizeof *memory);
+	if (!s || !memory) {
 		free(s);
+		memory_free(memory);
 		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory",
 				 site->rank);
 	}
+	s->net = (struct net){ .ops = &self_ops, .site = site };
+	s->heed = 1;
+	s->memory = memory;
 	s->net.pool = &s->memory->pool;
 	s->net.provides = self_ops.provides;
 	s->net.own = s->net.any[0] = blocks_short(s->net.pool, TERN_POOL_BLOCKS);
@@ -142,8 +130,8 @@ const struct net_ops self_ops = {
 	.knock = self_knock,
 	.answer = self_answer,
 	.check = self_check,
-	.take = self_take,
-	.reclaim = self_reclaim,
+	.take = pool_take,
+	.reclaim = pool_reclaim, /* never: this rank does not leave itself */
 	.demote = self_demote,
 	.arm = self_arm,
 	.arrive = self_arrive,

@@ -326,11 +326,6 @@ static bool spare_more(struct net *net)
 	return spare_make(shm_of(net)) == 0;
 }
 
-static void shm_reclaim(struct net *net, uint32_t rank)
-{
-	pool_reclaim(net, rank);
-}
-
 /* -- Not polling ------------------------------------------------------------------ */
 
 /* Whether the peer has sent nothing since the last look. */
@@ -375,15 +370,6 @@ static void heed_all_hot(struct shm *s, uint8_t value)
 	for (uint32_t r = 0; r < peers_of(s); r++)
 		if (peer_hot(s, &s->net.site->peer[r]))
 			heed_set(s, r, value);
-}
-
-static bool any_arrived(struct shm *s)
-{
-	for (struct tern_inlet *in = s->net.site->bell.next; in->kind != TERN_KIND_BELL;
-	     in = in->next)
-		if (inlet_has(in))
-			return true;
-	return false;
 }
 
 /* Removes every peer, so that waking costs a look at those who knocked and no others. */
@@ -437,7 +423,7 @@ static bool shm_arm(struct net *net, struct sleep *sleep)
 		atomic_fetch_add(&s->job->head->sleepers, 1);
 		s->sleeping = true;
 	}
-	if (any_arrived(s) || !bell_arm(bell, sleep->says)) {
+	if (pollset_has(s->net.site) || !bell_arm(bell, sleep->says)) {
 		heed_all_hot(s, 1);
 		return false;
 	}
@@ -568,7 +554,7 @@ const struct net_ops shm_ops = {
 	.answer = shm_answer,
 	.check = shm_check,
 	.take = shm_take,
-	.reclaim = shm_reclaim,
+	.reclaim = pool_reclaim,
 	.demote = shm_demote,
 	.arm = shm_arm,
 	.arrive = shm_arrive,

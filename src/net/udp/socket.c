@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "job/exchange.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
@@ -206,14 +206,6 @@ static void send_one(struct socket *s, const struct outgoing *o)
 	}
 	if (TERN_UNLIKELY(sent < 0))
 		send_failed(s, o->rank);
-}
-
-static size_t outgoing_bytes(const struct outgoing *o)
-{
-	size_t bytes = 0;
-	for (int i = 0; i < o->parts; i++)
-		bytes += o->part[i].iov_len;
-	return bytes;
 }
 
 /*
@@ -466,8 +458,7 @@ static void socket_close(struct wire *w)
 	struct socket *s = socket_of(w);
 	if (s->fd >= 0)
 		close(s->fd);
-	if (s->bytes)
-		munmap(s->bytes, (size_t)RX_BUFFERS * RX_BYTES);
+	memory_free(s->bytes);
 	for (uint32_t r = 0; s->to_fd && r < s->size; r++)
 		if (s->to_fd[r] >= 0)
 			close(s->to_fd[r]);
@@ -515,10 +506,7 @@ static int socket_allocate(struct socket *s, uint32_t size)
 	s->to = calloc(size, sizeof *s->to);
 	s->to_fd = calloc(size, sizeof *s->to_fd);
 	s->failure = calloc(size, sizeof *s->failure);
-	s->bytes = mmap(NULL, (size_t)RX_BUFFERS * RX_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (s->bytes == MAP_FAILED)
-		s->bytes = NULL;
+	s->bytes = memory_new(RX_BUFFERS, RX_BYTES);
 	if (!s->to || !s->to_fd || !s->failure || !s->bytes)
 		return error_set(-ENOMEM, "opening a UDP socket: no memory");
 	for (uint32_t r = 0; r < size; r++)

@@ -7,53 +7,36 @@
 #include "net/sim/machine/controller.h"
 #include "net/sim/machine/network.h"
 
-static size_t rounded(size_t bytes)
+/* What lies at `*at`, in pages of its own; *at goes on behind it. */
+static void *carve(uintptr_t *at, size_t count, size_t bytes)
 {
-	return (bytes + 4095) / 4096 * 4096;
+	uintptr_t here = *at;
+	*at += (count * bytes + 4095) / 4096 * 4096;
+	return (void *)here;
 }
 
-static const struct sim_network *network_of(const struct profile *p)
+/* Lays the parts of a machine out from `base` on; how many bytes they have. */
+static size_t parts_lay(struct machine *m, uintptr_t base, uint32_t nodes)
 {
-	return network_named(p->network);
-}
-
-/* Where each part begins, in the order of `part`; the last entry is the end. */
-enum part {
-	PART_NODES = 1,
-	PART_PROCESSES,
-	PART_HEAP,
-	PART_TRAVELS,
-	PART_CELLS,
-	PART_NETWORK,
-	PART_USE,
-	PART_NIU,
-	PARTS
-};
-static void parts_place(size_t at[PARTS + 1], const struct profile *p, uint32_t nodes)
-{
-	const struct sim_network *n = network_of(p);
-	const size_t used = (size_t)nodes * USE_NODE + (n->links ? n->links(nodes) : 0);
-	const size_t bytes[PARTS] = {
-		[0] = sizeof(struct shared),
-		[PART_NODES] = nodes * sizeof(struct node),
-		[PART_PROCESSES] = nodes * sizeof(struct process),
-		[PART_HEAP] = EVENTS_MOST * sizeof(struct event),
-		[PART_TRAVELS] = TRAVELS_MOST * sizeof(struct travel),
-		[PART_CELLS] = (size_t)CELLS_MOST * CELL,
-		[PART_NETWORK] = n->bytes ? n->bytes(p, nodes) : 0,
-		[PART_USE] = used * sizeof(struct use),
-		[PART_NIU] = niu_bytes(p, nodes),
-	};
-	at[0] = 0;
-	for (int i = 0; i < PARTS; i++)
-		at[i + 1] = at[i] + rounded(bytes[i]);
+	const struct profile *p = &m->profile;
+	uintptr_t at = base;
+	m->net = network_named(p->network);
+	m->shared = carve(&at, 1, sizeof *m->shared);
+	m->node = carve(&at, nodes, sizeof *m->node);
+	m->process = carve(&at, nodes, sizeof *m->process);
+	m->heap = carve(&at, EVENTS_MOST, sizeof *m->heap);
+	m->travel = carve(&at, TRAVELS_MOST, sizeof *m->travel);
+	m->cell = carve(&at, CELLS_MOST, CELL);
+	m->network = carve(&at, 1, m->net->bytes ? m->net->bytes(p, nodes) : 0);
+	m->use = carve(&at, nodes * (size_t)USE_NODE + (m->net->links ? m->net->links(nodes) : 0),
+		       sizeof *m->use);
+	m->niu = carve(&at, 1, niu_bytes(p, nodes));
+	return at - base;
 }
 
 size_t machine_bytes(const struct profile *p, uint32_t nodes)
 {
-	size_t at[PARTS + 1];
-	parts_place(at, p, nodes);
-	return at[PARTS];
+	return parts_lay(&(struct machine){ .profile = *p }, 0, nodes);
 }
 
 /* What passes at least between looking and the entry of what is then sent. */
@@ -67,21 +50,8 @@ static uint64_t least_send(const struct machine *m)
 
 void machine_lay(struct machine *m, void *base, uint32_t nodes)
 {
-	size_t at[PARTS + 1];
-	char *b = base;
-	parts_place(at, &m->profile, nodes);
-	m->shared = base;
-	m->node = (void *)(b + at[PART_NODES]);
-	m->process = (void *)(b + at[PART_PROCESSES]);
-	m->heap = (void *)(b + at[PART_HEAP]);
-	m->travel = (void *)(b + at[PART_TRAVELS]);
-	m->cell = (void *)(b + at[PART_CELLS]);
-	m->network = b + at[PART_NETWORK];
-	m->net = network_of(&m->profile);
-	m->use = (void *)(b + at[PART_USE]);
-	m->niu = (void *)(b + at[PART_NIU]);
+	m->bytes = parts_lay(m, (uintptr_t)base, nodes);
 	m->width = grid_width(&m->profile, nodes);
-	m->bytes = at[PARTS];
 	m->self = m->woken = NOTHING;
 	m->controller = controller_named(m->profile.controller);
 	m->least = m->net->least ? m->net->least(&m->profile) : m->profile.latency;

@@ -153,6 +153,17 @@ static bool turn_pass(struct machine *m)
 	return m->self != NOTHING && self(m)->state == PROCESS_RUNS;
 }
 
+/* The process goes on at `time`, if it still waits as it does now. */
+static void turn_plan(struct machine *m, uint32_t who, uint64_t time)
+{
+	struct process *p = &m->process[who];
+	event_add(m, &(struct event){ .time = time,
+				      .order = order_of(who, p->numbered++),
+				      .what = who,
+				      .stamp = p->stamp,
+				      .kind = EVENT_RESUME });
+}
+
 static void turn_give(struct machine *m, const struct event *e)
 {
 	struct process *p = &m->process[e->what];
@@ -176,11 +187,7 @@ static void turn_wake(struct machine *m, uint32_t who)
 	uint64_t late = m->shared->clock > p->time ? m->shared->clock - p->time : 0;
 	uint64_t steps = (late + p->step - 1) / p->step;
 	p->stamp++;
-	event_add(m, &(struct event){ .time = p->time + steps * p->step,
-				      .order = order_of(who, p->numbered++),
-				      .what = who,
-				      .stamp = p->stamp,
-				      .kind = EVENT_RESUME });
+	turn_plan(m, who, p->time + steps * p->step);
 	p->step = 0; /* once */
 }
 
@@ -291,11 +298,7 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 	p->step = step;
 	p->stamp++;
 	if (until != NEVER)
-		event_add(m, &(struct event){ .time = until,
-					      .order = order_of(m->self, p->numbered++),
-					      .what = m->self,
-					      .stamp = p->stamp,
-					      .kind = EVENT_RESUME });
+		turn_plan(m, m->self, until);
 	m->shared->running--;
 	bool ours = m->shared->present == m->shared->nodes && !m->shared->running && turn_pass(m);
 	turn_unlock(m);
@@ -551,9 +554,7 @@ static void travel_fill(struct machine *m, uint32_t src, uint32_t i, const struc
 
 uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o)
 {
-	size_t bytes = 0;
-	for (int i = 0; i < o->parts; i++)
-		bytes += o->part[i].iov_len;
+	size_t bytes = outgoing_bytes(o);
 	machine_lock(m);
 	uint32_t i = travel_new(m, (uint32_t)bytes);
 	if (i != NOTHING) {
