@@ -13,7 +13,7 @@ set(TERN_LAYERS "all" CACHE STRING "Layers to build, with those that they use: a
 file(STRINGS include/tern/fast.h layer_lanes REGEX "TERN_LANE_LAYERS = [0-9]+")
 string(REGEX REPLACE ".*TERN_LANE_LAYERS = ([0-9]+).*" "\\1" layer_lanes "${layer_lanes}")
 set(layer_names "")
-set(layer_next 4) # numbers before this are the core's: enum core_handler
+set(layer_next 5) # numbers before this are the core's: enum core_handler
 set(layer_lane 0)
 function(tern_layer name)
 	cmake_parse_arguments(layer "" "HANDLERS;LANE" "USES;HEADERS" ${ARGN})

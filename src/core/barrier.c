@@ -4,6 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "core/called.h"
 #include "core/layers.h"
 #include "core/wait.h"
 #include "endpoint/trace.h"
@@ -145,6 +146,7 @@ static void barrier_enter(struct endpoint *e)
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_BARRIER);
 	e->barrier.inside = true;
+	e->barrier.round++;
 	if (e->work)
 		layers_progress(e); /* what they have put off was done before the barrier */
 }
@@ -169,8 +171,13 @@ int tern_barrier(tern *t)
 		rc = layers_flush(e);
 	if (rc)
 		return rc;
+	bool told = e->owner.checked && !e->barrier.quiescing;
 	barrier_enter(e);
+	if (told)
+		called_tell(e);
 	rc = barrier_pass(e);
+	if (!rc && told)
+		rc = called_compare(e);
 	barrier_leave(e);
 	return rc;
 }

@@ -11,6 +11,7 @@ enum core_handler {
 	CORE_ASK,    /* to be answered: what was sent before has been handled */
 	CORE_TOLD,   /* the answer */
 	CORE_PIECE,  /* of a long reply */
+	CORE_CALLED, /* barrier, and the name of a call: see called.c */
 };
 
 /*

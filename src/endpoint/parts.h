@@ -65,6 +65,10 @@ struct barrier_call {
 	uint64_t ticket;
 	struct tern_op *op;
 	bool quiescing; /* at the end of a collective call: what is deferred waits */
+	/* With TERN_CHECK: see core/called.c. */
+	const char *call; /* that barriers are a part of; NULL: they are a call of their own */
+	uint64_t round;   /* barriers begun */
+	struct called *called;
 };
 
 /* core/wait.c, core/rest.c */

@@ -72,6 +72,17 @@ static void try_arguments(void)
 	     "(double, SUM | EXACT) to member 0", "(double, MAX) to member 0");
 }
 
+/* The same number of elements, cut in other ways. */
+static void try_cuts(void)
+{
+	double x[8] = { 1 }, y[8] = { 0 };
+	size_t even[MEMBERS] = { 2, 2, 2, 2 }, last[MEMBERS] = { 2, 2, 3, 1 };
+	told(tern_team_reduce_scatter(all, x, y, odd() ? last : even, TERN_TYPE_DOUBLE,
+				      TERN_REDUCE_SUM),
+	     "(double, SUM) in parts of 2 2 2 2", "(double, SUM) in parts of 2 2 3 1");
+	CHECK_IS(y[0], 0);
+}
+
 /* -- Lengths that differ from member to member ------------------------------------------------- */
 
 /* At every member, and the data is untouched. */
@@ -145,6 +156,32 @@ static void try_memory(void)
 	CHECK_IS(tern_free_all(t, q), 0);
 }
 
+/* Calls of all ranks that are on no team. */
+static void told_ranks(int rc, const char *words)
+{
+	CHECK_IS(rc, -EINVAL);
+	if (!CHECK(strncmp(tern_strerror(rc), words, strlen(words)) == 0))
+		printf("    '%s'\n    should begin '%s'\n", tern_strerror(rc), words);
+	CHECK_IS(tern_barrier(t), 0);
+}
+
+static void try_ranks(void)
+{
+	void *p = NULL, *q = NULL;
+	told_ranks(odd() ? tern_barrier(t) : tern_alloc_all(t, 64, &p),
+		   "rank 0 calls tern_alloc_all, rank 2 tern_barrier: ");
+	told_ranks(odd() ? tern_alloc_all(t, 64, &p) : tern_barrier(t),
+		   "rank 0 calls tern_barrier, rank 2 tern_alloc_all: ");
+	CHECK(p == NULL);
+	CHECK_IS(tern_alloc_all(t, 64, &p), 0);
+	told_ranks(odd() ? tern_free_all(t, p) : tern_alloc_all(t, 64, &q),
+		   "rank 0 calls tern_alloc_all, rank 2 tern_free_all: ");
+	told_ranks(odd() ? tern_free_all(t, p) : tern_barrier(t),
+		   "rank 0 calls tern_barrier, rank 2 tern_free_all: ");
+	CHECK(q == NULL);
+	CHECK_IS(tern_free_all(t, p), 0);
+}
+
 /* -- Teams ------------------------------------------------------------------------------------- */
 
 static void try_teams(void)
@@ -190,9 +227,11 @@ static void rank_main(void)
 	split = true;
 	try_calls();
 	try_arguments();
+	try_cuts();
 	try_lengths();
 	try_one_sided();
 	try_memory();
+	try_ranks();
 	try_teams();
 	try_order();
 	CHECK_IS(tern_team_free(all), 0);

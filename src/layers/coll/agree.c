@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "coll/run.h"
 
-enum { WORDS = 128 };
+enum { WORDS = 160 };
 
 #define SAME_CALLS \
 	"all members of a team make the same calls in the same order, with arguments that agree"

@@ -252,6 +252,22 @@ static int counts_sum(const tern_team *team, const size_t *counts, const char *n
 	return 0;
 }
 
+/* The first counts, and a checksum of all of them. */
+enum { COUNT_WORDS = 72 };
+
+static const char *counts_words(const tern_team *team, const size_t *counts, char *words)
+{
+	uint32_t n = team->all.n, sum = 0, i = 0;
+	int at = snprintf(words, COUNT_WORDS, " in parts of");
+	for (; i < n && at < COUNT_WORDS - 40; i++)
+		at += snprintf(words + at, (size_t)(COUNT_WORDS - at), " %zu", counts[i]);
+	for (; i < n; i++)
+		sum = (sum ^ (uint32_t)counts[i]) * 0x01000193;
+	if (sum)
+		snprintf(words + at, (size_t)(COUNT_WORDS - at), " ... (%08x)", sum);
+	return words;
+}
+
 int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, const size_t *counts,
 				   enum tern_type type, uintptr_t how, tern_op *op)
 {
@@ -266,7 +282,8 @@ int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, c
 		rc = reduction_begin(team, &x, name, &r);
 	if (rc)
 		return rc;
-	reduction_agree(r, &x, "");
+	char parts[COUNT_WORDS];
+	reduction_agree(r, &x, counts_words(team, counts, parts));
 	reduce_scatter_steps(r, &x, counts);
 	return run_go(r, op);
 }

@@ -303,7 +303,7 @@ struct odd {
 	uint32_t rank;
 	uint64_t word;
 };
-int all_agree(struct mem *m, uint64_t mine, struct odd *odd);
+int all_agree(struct mem *m, const char *call, uint64_t mine, struct odd *odd);
 void agree_register(struct endpoint *e);
 void segment_register(struct endpoint *e);
 void copy_register(struct endpoint *e);

@@ -69,7 +69,10 @@ static int agree_by_messages(struct mem *m, uint64_t mine, struct odd *odd)
 	if (!a)
 		return error_set(-ENOMEM, "a collective call at rank %u: no memory", m->rank);
 	struct wait w = { .call = "a collective call", .stop = wait_blame };
-	int rc = agree_tell(m, a, mine);
+	/* Not a word is sent before all are known to make the same call. */
+	int rc = m->e->barrier.quiescing ? 0 : tern_barrier(m->e->t);
+	if (!rc)
+		rc = agree_tell(m, a, mine);
 	if (!rc)
 		rc = wait_until(m->e, agree_heard, a, &w);
 	if (rc)
@@ -99,12 +102,15 @@ static int agree_in_memory(struct mem *m, uint64_t mine, struct odd *odd)
 	return tern_barrier(t);
 }
 
-int all_agree(struct mem *m, uint64_t mine, struct odd *odd)
+int all_agree(struct mem *m, const char *call, uint64_t mine, struct odd *odd)
 {
-	for (uint32_t r = 0; r < m->size; r++)
-		if (!layer_maps(m->e, r))
-			return agree_by_messages(m, mine, odd);
-	return agree_in_memory(m, mine, odd);
+	uint32_t mapped = 0;
+	while (mapped < m->size && layer_maps(m->e, mapped))
+		mapped++;
+	m->e->barrier.call = call;
+	int rc = (mapped < m->size ? agree_by_messages : agree_in_memory)(m, mine, odd);
+	m->e->barrier.call = NULL;
+	return rc;
 }
 
 void agree_register(struct endpoint *e)

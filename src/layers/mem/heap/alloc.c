@@ -106,7 +106,7 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 {
 	struct odd odd;
 	struct error_kept why;
-	int rc = all_agree(m, bytes, &odd);
+	int rc = all_agree(m, "tern_alloc_all", bytes, &odd);
 	if (!rc && odd.is)
 		rc = error_set(-EINVAL,
 			       "tern_alloc_all() was called for %zu bytes at rank %u, "
@@ -117,7 +117,7 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 	quiesce_begin(m->e);
 	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, HEAP_ALIGN, bytes, at);
 	error_keep(&why); /* the wait for the others may write over it */
-	rc = all_agree(m, got ? UINT64_MAX : *at, &odd);
+	rc = all_agree(m, "tern_alloc_all", got ? UINT64_MAX : *at, &odd);
 	if (!rc && !got && odd.is)
 		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at rank %u", bytes,
 			       odd.rank);
@@ -156,7 +156,8 @@ int tern_free_all(tern *t, void *p)
 		rc = barrier_busy(t->own, "tern_free_all()");
 	uint64_t at = rc ? 0 : heap_offset(m, p);
 	if (!rc)
-		rc = all_agree(m, heap_size(&m->common, at) ? at : UINT64_MAX, &odd);
+		rc = all_agree(m, "tern_free_all", heap_size(&m->common, at) ? at : UINT64_MAX,
+			       &odd);
 	if (!rc && odd.is)
 		rc = error_set(-EINVAL,
 			       "tern_free_all() was not given the same memory at ranks %u and %u",
