@@ -45,7 +45,7 @@ static inline bool chan_settled(tern *t)
 	for (uint32_t r = 0; r < t->size; r++)
 		if (e->site.peer[r].draining)
 			return false;
-	return !s->owes && !s->tells;
+	return !s->owes;
 }
 
 static inline void chan_holds(uint32_t held[LOCAL_MOST], bool take)

@@ -156,18 +156,48 @@ static void chans_lost(void *state, uint32_t rank)
 
 /* -- Turns ------------------------------------------------------------------------------------ */
 
-void chans_work(struct chans *s)
+static void chans_work(struct chans *s)
 {
-	layer_work(s->e, LAYER_CHAN, s->owes || s->tells);
+	layer_work(s->e, LAYER_CHAN, s->owes);
+}
+
+/* Under a hold: nothing is served meanwhile, and what has no room is sent another time. */
+static bool chan_send(struct tern_chan *c)
+{
+	c->owes = false;
+	return c->fills ? mirror_tell(c) : feed_send(c);
+}
+
+void chan_owes(struct tern_chan *c, bool now)
+{
+	struct chans *s = c->chans;
+	if (s->closing)
+		return;
+	c->owes = true;
+	if (now && !in_handler(s->e)) {
+		library_hold(s->e);
+		s->owes |= chan_send(c);
+		library_release(s->e);
+	} else {
+		s->owes = true;
+	}
+	chans_work(s);
 }
 
 static unsigned chans_progress(void *state)
 {
 	struct chans *s = state;
-	unsigned done = feed_progress(s) + mirror_progress(s);
-	s->moved += done;
+	uint64_t before = s->moved;
+	bool owes = false;
+	library_hold(s->e);
+	for (struct tern_chan *c = s->owes ? s->first : NULL, *next; c; c = next) {
+		next = c->next;
+		owes |= c->owes && chan_send(c);
+	}
+	library_release(s->e);
+	s->owes = owes;
 	chans_work(s);
-	return done;
+	return (unsigned)(s->moved - before);
 }
 
 static bool chans_owe_nothing(struct endpoint *e, void *arg)
@@ -175,7 +205,7 @@ static bool chans_owe_nothing(struct endpoint *e, void *arg)
 	struct chans *s = arg;
 	(void)e;
 	chans_progress(s);
-	return !s->owes && !s->tells;
+	return !s->owes;
 }
 
 static int chans_stop(struct endpoint *e, struct wait *w)

@@ -69,6 +69,8 @@ struct tern_chan {
 	struct tern_chan_line *line; /* where the end was given back */
 	intptr_t at;
 	bool sends;
+	bool owes;   /* it may have something to send: what was put, or how far a mirror's reader is
+		      */
 	bool closed; /* a sending end, kept until its readers are done */
 	bool pinned; /* for ever: an offer of it is under way that nobody waited for */
 	bool fixed;  /* a layer's: the program did not open it, and cannot close it */
@@ -87,7 +89,6 @@ struct tern_chan {
 	/* And, if some of those who read there are far: */
 	unsigned far;     /* listeners that are */
 	tern_out real;    /* where it stands; what the program has stands at the spill, for ever */
-	bool owes;        /* something may have been put that was not sent */
 	unsigned burst;   /* times that something was sent at once, */
 	uint64_t since;   /* after this time */
 	uint64_t pressed; /* the leaf where that last was so because the one before was full */
@@ -114,11 +115,10 @@ struct chans {
 	struct endpoint *e;
 	struct tern_chan *first;
 	struct await *awaits;             /* calls that wait for offers */
-	uint64_t moved;                   /* grows with each progress */
+	uint64_t moved;                   /* grows with what ends send */
 	uint64_t serial;                  /* of the ring, or mirror, that was made last */
 	struct tern_chan *named[BUCKETS]; /* sending ends, by serial */
 	bool owes;                        /* an end does */
-	bool tells;                       /* a mirror has something to tell */
 	bool closing;                     /* nothing is told any more */
 	struct proc proc[TERN_PROCS_MAX];
 };
@@ -185,7 +185,8 @@ int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 	       struct wait *w);
 /* 0, -ESHUTDOWN or -EOWNERDEAD, no sentence. */
 int chan_check(struct chans *s, uint32_t rank);
-void chans_work(struct chans *s); /* tells polls whether there is some */
+/* The end may have something to send: `now`, or in a later poll. A mirror may be gone then. */
+void chan_owes(struct tern_chan *c, bool now);
 
 /* -- out.c -- */
 /* A sending end with a ring of this rank's heap: `n` listeners. Its first leaf is entered. */
@@ -202,6 +203,8 @@ uint64_t out_limit(const struct tern_chan *c);
 int out_gone(const struct tern_chan *c); /* nobody reads: the code, with a sentence */
 /* Ends the line with an item; never waits. Not for the spill. */
 void out_mark(tern_out *o, uint64_t item);
+/* Puts as many of these bytes as there is room for; how many. Never waits. */
+size_t out_fill(tern_out *o, const void *data, size_t len);
 /* Goes on in the next leaf if it stands at the spill: false if that is not free. */
 bool out_next_leaf(tern_out *o);
 
@@ -251,13 +254,16 @@ enum {
 tern_handler on_mirror_status;
 /* Something was put for listeners that are far: sends it, at once or with what follows. */
 void feed_push(struct tern_chan *c, bool at_once);
-unsigned feed_progress(struct chans *s);
+bool feed_send(struct tern_chan *c); /* under a hold; true if something is left */
 
 /* -- mirror.c -- */
 tern_handler on_mirror_data;
 /* The end that fills a mirror of what is offered. NULL: no memory. */
 struct tern_chan *mirror_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring);
-void mirror_tell(struct tern_chan *m); /* its reader has given leaves back, or has ended */
-unsigned mirror_progress(struct chans *s);
+/*
+ * How far its reader is, under a hold; true if that is to be told another time. Else, if the reader
+ * has ended, the mirror is gone.
+ */
+bool mirror_tell(struct tern_chan *m);
 
 #endif

@@ -109,26 +109,18 @@ static int listener_feed(struct tern_chan *c, struct listener *l)
 	return 1;
 }
 
-/*
- * Sends what was put, under a hold: nothing is served meanwhile, and what has no room is sent
- * another time.
- */
-static unsigned feed_all(struct tern_chan *c)
+bool feed_send(struct tern_chan *c)
 {
 	struct endpoint *e = c->chans->e;
-	unsigned sent = 0;
-	c->owes = false;
-	library_hold(e);
 	for (unsigned i = 0; i < c->listeners; i++) {
 		struct listener *l = &c->listener[i];
 		int rc = 0;
 		while (l->mirror && !l->ended && out_listens(c, i) &&
 		       (rc = listener_feed(c, l)) > 0)
-			sent++;
+			c->chans->moved++;
 		c->owes |= rc < 0 && !e->site.peer[l->rank].lost;
 	}
-	library_release(e);
-	return sent;
+	return c->owes;
 }
 
 /* -- When -------------------------------------------------------------------------------------- */
@@ -149,27 +141,7 @@ static bool feed_due(struct tern_chan *c)
 
 void feed_push(struct tern_chan *c, bool at_once)
 {
-	struct chans *s = c->chans;
-	if (s->closing)
-		return;
-	c->owes = true;
-	if (!in_handler(s->e) && (at_once || feed_due(c)))
-		feed_all(c);
-	s->owes |= c->owes;
-	chans_work(s);
-}
-
-unsigned feed_progress(struct chans *s)
-{
-	unsigned sent = 0;
-	bool owes = false;
-	for (struct tern_chan *c = s->first; c && s->owes; c = c->next) {
-		if (c->owes)
-			sent += feed_all(c);
-		owes |= c->owes;
-	}
-	s->owes = owes;
-	return sent;
+	chan_owes(c, !in_handler(c->chans->e) && (at_once || feed_due(c)));
 }
 
 /* -- What mirrors tell ------------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ void in_close(struct tern_chan *c, enum reader_state state)
 	reader_set(c->reader, state);
 	chan_free(c);
 	if (m)
-		mirror_tell(m);
+		chan_owes(m, true);
 }
 
 /* -- Cursors -------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ void in_move(tern_in *i, const struct cursor *k)
 		return;
 	in_free(c, k->leaf);
 	if (c->mirror)
-		mirror_tell(c->mirror);
+		chan_owes(c->mirror, true);
 }
 
 void in_pass(struct cursor *k)
@@ -328,11 +328,26 @@ static int in_short(const struct tern_chan *c, int rc, size_t missing)
 			 (unsigned long long)c->name, c->from, missing);
 }
 
+/* Gets up to `most` of the `len` bytes that are missing, which *done counts; waits if it may. */
+static int in_get(tern_in *i, char *to, size_t most, size_t len, bool waits, size_t *done)
+{
+	struct tern_chan *c = i->chan;
+	uint64_t item = 0;
+	while (*done < most) {
+		struct cursor k = in_cursor(i);
+		int rc = waits ? in_wait(i, &k, &item) : in_look(c, &k, &item);
+		rc = waits ? rc : in_code(c, rc, item);
+		if (rc)
+			return *done ? in_short(c, rc, len - *done) : rc;
+		*done += in_take(i, &k, to + *done, most - *done);
+	}
+	return *done < len;
+}
+
 int(tern_chan_get)(tern_in *i, void *data, size_t len)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
-	char *to = data;
-	uint64_t item = 0;
+	size_t done = 0;
 	struct endpoint *e = i->chan->chans->e;
 	int rc = rules_forked(e);
 	if (!rc)
@@ -340,35 +355,15 @@ int(tern_chan_get)(tern_in *i, void *data, size_t len)
 	if (rc == -EAGAIN ||
 	    (words_of(len) > PIPE_WORDS && !e->turn)) /* if it may not wait, nothing is taken */
 		rc = chan_may_wait(e, "a block get from a channel without data");
-	while (!rc && len) {
-		struct cursor k = in_cursor(i);
-		rc = in_wait(i, &k, &item);
-		if (rc)
-			break;
-		size_t n = in_take(i, &k, to, len);
-		to += n;
-		len -= n;
-	}
-	return to != data ? in_short(i->chan, rc, len) : rc;
+	return rc ? rc : in_get(i, data, len, len, true, &done);
 }
 
 int(tern_chan_get_some)(tern_in *i, void *data, size_t len, size_t *done)
 {
 	INSIDE struct scope scope = chan_scope(&i->chan, __func__);
-	if (i->chan->chans->e->forked)
-		return rules_forked(i->chan->chans->e);
-	char *to = data;
-	size_t most = *done + PIPE_WORDS * 8;
-	while (*done < len && *done < most) {
-		struct cursor k = in_cursor(i);
-		uint64_t item = 0;
-		int sight = in_look(i->chan, &k, &item);
-		if (sight != SIGHT_DATA)
-			return in_short(i->chan, in_code(i->chan, sight, item),
-					*done ? len - *done : 0);
-		*done += in_take(i, &k, to + *done, len - *done);
-	}
-	return *done < len;
+	size_t most = len - *done < PIPE_WORDS * 8 ? len : *done + PIPE_WORDS * 8;
+	int rc = rules_forked(i->chan->chans->e);
+	return rc ? rc : in_get(i, data, most, len, false, done);
 }
 
 /* -- Messages ---------------------------------------------------------------------------------- */

@@ -48,77 +48,27 @@ struct tern_chan *mirror_open(struct chans *s, uint32_t from, uint64_t name, str
 
 /* -- Telling how far the reader is ------------------------------------------------------------- */
 
-/*
- * 0 when all is told; the mirror may be gone then. Under a hold, so that nothing is served
- * meanwhile.
- */
-static int mirror_say(struct tern_chan *m)
+bool mirror_tell(struct tern_chan *m)
 {
 	struct endpoint *e = m->chans->e;
 	uint64_t freed = atomic_load_explicit(&mirror_reader(m)->freed, memory_order_relaxed);
 	uint32_t state = mirror_state(m);
 	uint64_t words[] = { m->ring.serial, m->ring.reader, freed, state, m->serial };
 	bool news = freed != m->told_freed || state != m->told_state;
-	int rc = 0;
-	if (news && !e->site.peer[m->from].lost)
-		rc = layer_request(e, m->from, CHAN_TELL, NULL, 0, 5, words);
-	if (rc)
-		return rc;
+	if (news && !e->site.peer[m->from].lost) {
+		m->owes = layer_request(e, m->from, CHAN_TELL, NULL, 0, 5, words) != 0;
+		if (m->owes)
+			return true;
+		m->chans->moved++;
+	}
 	m->told_freed = freed;
 	m->told_state = state;
 	if (state != READER_OPEN)
 		chan_free(m);
-	return 0;
-}
-
-void mirror_tell(struct tern_chan *m)
-{
-	struct chans *s = m->chans;
-	if (s->closing)
-		return;
-	int rc = -EAGAIN;
-	if (!in_handler(s->e)) {
-		library_hold(s->e);
-		rc = mirror_say(m);
-		library_release(s->e);
-	}
-	s->tells |= rc != 0;
-	chans_work(s);
-}
-
-unsigned mirror_progress(struct chans *s)
-{
-	unsigned left = 0;
-	if (!s->tells)
-		return 0;
-	library_hold(s->e);
-	for (struct tern_chan *m = s->first, *next; m; m = next) {
-		next = m->next;
-		left += m->fills && mirror_say(m) != 0;
-	}
-	library_release(s->e);
-	s->tells = left;
-	return !left;
+	return false;
 }
 
 /* -- What comes -------------------------------------------------------------------------------- */
-
-/* A run of data; false if there is no room for it, which there always is. */
-static bool mirror_data(struct tern_chan *m, const uint64_t *word, size_t words)
-{
-	tern_out *o = &m->real;
-	while (words) {
-		if (!out_next_leaf(o))
-			return false;
-		size_t n = words < (size_t)-o->at / 8 ? words : (size_t)-o->at / 8;
-		memcpy(tern_chan_word_(o->next - 1, o->at), word, n * sizeof *word);
-		o->at += (intptr_t)n * 8;
-		tern_chan_publish_(o); /* goes to the spill at most, and does not wait */
-		word += n;
-		words -= n;
-	}
-	return true;
-}
 
 static bool mirror_item(struct tern_chan *m, uint64_t item)
 {
@@ -142,7 +92,9 @@ static size_t mirror_take(struct tern_chan *m, const uint64_t *word, size_t n)
 	uint64_t count = *word >> ITEM_BITS;
 	switch (*word & ((1u << ITEM_BITS) - 1)) {
 	case STREAM_DATA:
-		return count && count < n && mirror_data(m, word + 1, count) ? count + 1 : 0;
+		return count && count < n && out_fill(&m->real, word + 1, count * 8) == count * 8
+			       ? count + 1
+			       : 0;
 	case STREAM_OVER:
 		return n == 1 && mirror_over(m, count);
 	case ITEM_END:

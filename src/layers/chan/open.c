@@ -10,7 +10,6 @@
  * ring is and what it is called.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "chan/chan.h"

@@ -128,8 +128,7 @@ void out_expect(struct tern_chan *c, unsigned i, uint64_t mirror)
 		return; /* it has said so itself */
 	l->mirror = mirror;
 	reader_set(&c->pipe->reader[i], READER_OPEN);
-	c->owes = c->chans->owes = true; /* a handler may have put something already */
-	chans_work(c->chans);
+	chan_owes(c, false); /* a handler may have put something already */
 }
 
 void out_close(struct tern_chan *c, enum pipe_state state)
@@ -373,16 +372,20 @@ int(tern_chan_room)(tern_out *o, size_t bytes)
 	return words <= has + (limit - c->leaf) * LEAF_WORDS ? 0 : -EAGAIN;
 }
 
-/* Puts what has room in the line; how many bytes. */
-static size_t out_fill(tern_out *o, const char *data, size_t len)
+size_t out_fill(tern_out *o, const void *data, size_t len)
 {
-	size_t n = len < (size_t)-o->at ? len : (size_t)-o->at;
-	uint64_t *word = tern_chan_word_(out_line(o), o->at);
-	if (n % 8)
-		word[n / 8] = 0; /* what the last bytes leave of their word */
-	memcpy(word, data, n);
-	o->at += (intptr_t)words_of(n) * 8;
-	return n;
+	size_t done = 0;
+	while (done < len && out_next_leaf(o)) {
+		size_t left = len - done, room = (size_t)-o->at, n = left < room ? left : room;
+		uint64_t *word = tern_chan_word_(out_line(o), o->at);
+		if (n % 8)
+			word[n / 8] = 0; /* what the last bytes leave of their word */
+		memcpy(word, (const char *)data + done, n);
+		o->at += (intptr_t)words_of(n) * 8;
+		done += n;
+		tern_chan_publish_(o); /* goes to the spill at most, and does not wait */
+	}
+	return done;
 }
 
 int(tern_chan_put)(tern_out *o, const void *data, size_t len)
@@ -398,12 +401,9 @@ int(tern_chan_put)(tern_out *o, const void *data, size_t len)
 		rc = chan_may_wait(e, "a block put into a channel without room");
 	while (!rc && len) {
 		rc = out_settle(o);
-		if (rc)
-			break;
-		size_t n = out_fill(o, from, len);
+		size_t n = rc ? 0 : out_fill(o, from, len);
 		from += n;
 		len -= n;
-		rc = tern_chan_publish_(o);
 	}
 	return out_done(o, rc);
 }
@@ -411,17 +411,12 @@ int(tern_chan_put)(tern_out *o, const void *data, size_t len)
 int(tern_chan_put_some)(tern_out *o, const void *data, size_t len, size_t *done)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
-	const char *from = data;
-	size_t most = *done + PIPE_WORDS * 8;
+	size_t most = len - *done < PIPE_WORDS * 8 ? len - *done : PIPE_WORDS * 8;
 	o = out_real(o);
 	int rc = rules_forked(o->chan->chans->e);
-	while (!rc && *done < len && *done < most) {
-		if (!out_next_leaf(o)) {
-			rc = out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);
-			break;
-		}
-		*done += out_fill(o, from + *done, len - *done);
-		tern_chan_publish_(o); /* goes to the spill at most, and does not wait */
-	}
+	size_t n = rc ? 0 : out_fill(o, (const char *)data + *done, most);
+	*done += n;
+	if (!rc && n < most)
+		rc = out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);
 	return out_done(o, rc ? rc : *done < len);
 }
