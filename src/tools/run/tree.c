@@ -24,85 +24,31 @@
 
 #include "base/process.h"
 
-struct process {
-	pid_t pid, parent;
-	bool ours;
-};
-
-struct family {
-	struct process *process;
-	size_t count, room;
-};
-
 void tree_adopt(void)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-static bool family_add(struct family *f, pid_t pid, pid_t parent)
+/* By its chain of parents, of which most processes have a few. */
+static bool descends(pid_t pid, pid_t from)
 {
-	if (f->count == f->room) {
-		size_t room = f->room ? 2 * f->room : 256;
-		struct process *more = realloc(f->process, room * sizeof *more);
-		if (!more)
-			return false;
-		f->process = more;
-		f->room = room;
-	}
-	f->process[f->count++] = (struct process){ .pid = pid, .parent = parent };
-	return true;
-}
-
-static void family_look(struct family *f)
-{
-	DIR *proc = opendir("/proc");
-	if (!proc)
-		return;
-	for (struct dirent *d; (d = readdir(proc));) {
-		pid_t pid = atoi(d->d_name), parent = pid > 0 ? process_parent(pid) : 0;
-		if (parent && !family_add(f, pid, parent))
-			break;
-	}
-	closedir(proc);
-}
-
-static int process_compare(const void *a, const void *b)
-{
-	const struct process *p = a, *q = b;
-	return (p->pid > q->pid) - (p->pid < q->pid);
-}
-
-static bool family_has(const struct family *f, pid_t pid)
-{
-	struct process key = { .pid = pid };
-	const struct process *p = bsearch(&key, f->process, f->count, sizeof key, process_compare);
-	return p && p->ours;
-}
-
-/* Children mostly have higher numbers than their parents, so one round or two find everybody. */
-static void family_mark(struct family *f, pid_t head)
-{
-	bool found;
-	qsort(f->process, f->count, sizeof *f->process, process_compare);
-	do {
-		found = false;
-		for (struct process *p = f->process; p < f->process + f->count; p++)
-			if (!p->ours && (p->parent == head || family_has(f, p->parent)))
-				found = p->ours = true;
-	} while (found);
+	while (pid > 1 && (pid = process_parent(pid)) != from)
+		;
+	return pid == from;
 }
 
 unsigned tree_signal(int signal)
 {
-	struct family f = { 0 };
+	pid_t self = getpid();
 	unsigned sent = 0;
-	family_look(&f);
-	if (f.count)
-		family_mark(&f, getpid());
-	for (size_t i = 0; i < f.count; i++)
-		if (f.process[i].ours && kill(f.process[i].pid, signal) == 0)
+	DIR *proc = opendir("/proc");
+	for (struct dirent *d; proc && (d = readdir(proc));) {
+		pid_t pid = atoi(d->d_name);
+		if (pid != self && descends(pid, self) && kill(pid, signal) == 0)
 			sent++;
-	free(f.process);
+	}
+	if (proc)
+		closedir(proc);
 	return sent;
 }
 
