@@ -32,8 +32,6 @@ tern_text(tool_sources help_why src/tools/watch/why.txt)
 tern_text(tool_sources trace_page src/tools/trace/page.html)
 add_library(tern_tools STATIC ${tool_sources})
 target_link_libraries(tern_tools PRIVATE tern_flags tern_program PUBLIC tern_launch tern_internal m)
-set_property(SOURCE src/tools/common/program.c APPEND PROPERTY COMPILE_DEFINITIONS
-	TERN_LIBEXEC="${CMAKE_INSTALL_FULL_LIBEXECDIR}")
 add_executable(tern_command src/tools/tern.c)
 set_target_properties(tern_command PROPERTIES OUTPUT_NAME tern)
 target_link_libraries(tern_command PRIVATE tern_flags tern_program tern_tools)

@@ -4,8 +4,8 @@
 #include <sys/utsname.h>
 
 #include "base/cpu.h"
+#include "boot/link/program.h"
 #include "lab/report/report.h"
-#include "tools/common/program.h"
 
 static void processor_name(char *name, size_t len)
 {

@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "boot/link/program.h"
 #include "lab/report/report.h"
 #include "tools/common/json.h"
 #include "tools/common/option.h"
-#include "tools/common/program.h"
 #include "tools/common/table.h"
 
 /* -- The plan ----------------------------------------------------------------------------- */

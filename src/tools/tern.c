@@ -13,7 +13,7 @@
 #include <tern/tern.h>
 
 #include "base/text.h"
-#include "tools/common/program.h"
+#include "boot/link/program.h"
 #include "tools/tools.h"
 
 static const struct command {
@@ -55,7 +55,7 @@ static const struct command *command_of(const char *word)
 static bool program_of(const char *word, char path[PATH_MAX])
 {
 	char name[NAME_MOST];
-	return !strchr(word, '/') &&
+	return !strchr(word, '/') && strcmp(word, "link") != 0 && /* tern-link is no command */
 	       snprintf(name, sizeof name, PREFIX "%s", word) < (int)sizeof name &&
 	       program_locate(name, path);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where tern-link is, and how it is executed. */
+/* Where Tern's programs are, and how tern-link is executed. */
 #include "boot/link/program.h"
 
 #include <errno.h>
@@ -26,17 +26,18 @@
 
 #define NAME "tern-link"
 
-/* -- Where it is ---------------------------------------------------------------------------- */
+/* -- Where they are ---------------------------------------------------------------------------- */
 
 /*
  * The folder of the file that this function is in, be it a library or a whole program. The loader
  * may know it by a name relative to a folder that is not the current one any more; the kernel
  * knows it by its path.
  */
-static bool own_folder(char folder[PATH_MAX])
+static void own_folder(char folder[PATH_MAX])
 {
 	char line[PATH_MAX + 128];
 	bool found = false;
+	*folder = '\0';
 	FILE *f = fopen("/proc/self/maps", "re");
 	while (f && !found && fgets(line, sizeof line, f)) {
 		unsigned long from, to, here = (unsigned long)(uintptr_t)own_folder;
@@ -50,32 +51,47 @@ static bool own_folder(char folder[PATH_MAX])
 	}
 	if (f)
 		fclose(f);
-	return found;
 }
 
-static bool program_is(char path[PATH_MAX], const char *folder, int len, const char *behind)
-{
-	int n = snprintf(path, PATH_MAX, "%.*s/%s", len, folder, behind);
-	return len && n < PATH_MAX && access(path, X_OK) == 0;
-}
+/* From bin, libexec/tern, lib, or one folder deeper, as in lib/x86_64-linux-gnu. */
+static const char *const near[] = { "", "/../libexec/tern", "/../libexec", "/../../libexec",
+				    "/../../bin" };
+static const char *const installed[] = { TERN_LIBEXEC "/tern", TERN_LIBEXEC };
+enum {
+	NEAR = sizeof near / sizeof *near,
+	INSTALLED = sizeof installed / sizeof *installed,
+};
+_Static_assert(NEAR + INSTALLED == PROGRAM_FOLDERS, "all folders but those of PATH");
 
-static bool path_search(char path[PATH_MAX])
+bool program_folder(int i, char folder[PATH_MAX])
 {
-	const char *at = getenv("PATH");
-	for (; at && *at; at += strspn(at, ":")) {
-		int len = (int)strcspn(at, ":");
-		if (program_is(path, at, len, NAME))
-			return true;
-		at += len;
+	char own[PATH_MAX];
+	const char *path = getenv("PATH");
+	if (i < NEAR) {
+		own_folder(own);
+		return snprintf(folder, PATH_MAX, "%s%s", own, near[i]) < PATH_MAX;
 	}
+	if (i < PROGRAM_FOLDERS)
+		return snprintf(folder, PATH_MAX, "%s", installed[i - NEAR]) < PATH_MAX;
+	for (i -= PROGRAM_FOLDERS; path && i > 0 && (path = strchr(path, ':')) != NULL; i--)
+		path++;
+	return path && *path &&
+	       snprintf(folder, PATH_MAX, "%.*s", (int)strcspn(path, ":"), path) < PATH_MAX;
+}
+
+bool program_locate(const char *name, char path[PATH_MAX])
+{
+	char folder[PATH_MAX];
+	for (int i = 0; program_folder(i, folder); i++)
+		if (*folder && snprintf(path, PATH_MAX, "%s/%s", folder, name) < PATH_MAX &&
+		    access(path, X_OK) == 0)
+			return true;
 	return false;
 }
 
 int program_find(char path[PATH_MAX])
 {
-	/* A library may lie one folder deeper: lib/x86_64-linux-gnu. */
-	static const char *const beside[] = { NAME, "../libexec/" NAME, "../../libexec/" NAME };
-	char folder[PATH_MAX] = "";
+	char folder[PATH_MAX];
 	const char *said = setting_text(SETTING_LINK);
 	if (*said && snprintf(path, PATH_MAX, "%s", said) < PATH_MAX && access(path, X_OK) == 0)
 		return 0;
@@ -84,12 +100,9 @@ int program_find(char path[PATH_MAX])
 				 "TERN_LINK=%s is no program that can be executed; it names " NAME
 				 ", which watches the ranks of a machine",
 				 said);
-	own_folder(folder);
-	for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
-		if (program_is(path, folder, (int)strlen(folder), beside[i]))
-			return 0;
-	if (program_is(path, TERN_LIBEXEC, sizeof TERN_LIBEXEC - 1, NAME) || path_search(path))
+	if (program_locate(NAME, path))
 		return 0;
+	own_folder(folder);
 	return error_set(-ENOTSUP,
 			 "the program " NAME
 			 ", which watches the ranks of a machine, is neither in %s or "

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds tern-link and executes it, apart from the program: in a session of its own, without any
- * descriptor of the program's but those that are given to it, and not as its child.
+ * Finds Tern's programs: `tern` itself, a tern-NAME for each command that needs more than libc or
+ * studies the machine, and tern-link. And executes tern-link apart from the program: in a session
+ * of its own, without any descriptor of the program's but those that are given to it, and not as
+ * its child.
  */
 #ifndef TERN_BOOT_LINK_PROGRAM_H
 #define TERN_BOOT_LINK_PROGRAM_H
 
 #include <limits.h>
+#include <stdbool.h>
+
+enum { PROGRAM_FOLDERS = 7 }; /* before those of PATH */
 
 /*
- * Where tern-link is: as TERN_LINK says, or the first of these that there is: beside the library
- * (or the program, if that has the library in it), in libexec of its prefix, where the build was to
- * be installed, on PATH. -ENOTSUP with a sentence.
+ * The i-th folder to look in, from 0: beside the library (or the program, if that has the library
+ * in it), in libexec and bin of its prefix, where the build was to be installed, on PATH. False
+ * behind the last one.
  */
+bool program_folder(int i, char folder[PATH_MAX]);
+/* The path of the first program of the name; false: there is none. */
+bool program_locate(const char *name, char path[PATH_MAX]);
+/* Where tern-link is: as TERN_LINK says, or there. -ENOTSUP with a sentence. */
 int program_find(char path[PATH_MAX]);
 
 /*

@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/setting.h"
+#include "boot/link/program.h"
 #include "net/sim/machine/mesh.h"
-#include "tools/common/program.h"
 #include "tools/common/svg.h"
 #include "tools/sim/sim.h"
 
