@@ -23,7 +23,7 @@ static void hosts_try(struct run_options *o)
 	for (uint32_t i = 0; !rc && i < h.count; i++) {
 		char **words = hosts_command(&h, i);
 		REQUIRE(words && *h.host[i].name && h.host[i].name[0] != '-' && h.host[i].ranks);
-		REQUIRE(h.host[i].first == next && o->share[i] == h.host[i].ranks);
+		REQUIRE(h.host[i].first == next && o->order.share[i] == h.host[i].ranks);
 		next += h.host[i].ranks;
 		free(words);
 	}

@@ -65,14 +65,13 @@ bool option_unknown(const struct options *o, const char *word)
 	for (const struct choice *c = o->choice; c->name; c++)
 		if (!c->hidden && n < CHOICES_MOST)
 			names[n++] = c->name;
-	fprintf(stderr, "tern %s: ", o->command);
-	fprintf(stderr,
-		o->unknown ? o->unknown : "the option '%s' cannot be used so; did you mean %s?",
-		word, nearest_name(word, names, n));
-	if (!o->unknown)
-		fprintf(stderr, " `tern %s --help` lists them", o->command);
-	fputc('\n', stderr);
-	return false;
+	return option_refuse(
+		"there is no option '%s', or it is not used so; did you mean %s? `tern %s "
+		"--help` lists them%s",
+		word, nearest_name(word, names, n), command,
+		o->program ? ". If it belongs to the program, the program's name comes "
+			     "first"
+			   : "");
 }
 
 static bool choice_read(const struct choice *c)
@@ -97,7 +96,7 @@ static bool choice_read(const struct choice *c)
 static void choices_list(const struct options *o, struct option *list, char *letters)
 {
 	int n = 0;
-	letters += sprintf(letters, "%s:h", o->mixed ? "" : "+");
+	letters += sprintf(letters, "%s:h", o->program ? "+" : "");
 	for (int i = 0; o->choice[i].name && n < CHOICES_MOST - 1; i++) {
 		const struct choice *c = &o->choice[i];
 		if (c->name[1] != '-')
@@ -131,8 +130,6 @@ static bool option_read(const struct options *o, int letter, const char *word)
 	if (letter == ':')
 		return option_refuse("%s needs a value after it; `tern %s --help` shows which",
 				     word, o->command);
-	if (o->refuse_short && !o->refuse_short(word))
-		return false;
 	return option_unknown(o, word);
 }
 
@@ -154,7 +151,7 @@ bool options_read(const struct options *o, int argc, char **argv, int *status)
 		}
 		if (letter < 0)
 			return true;
-		if (o->mixed) /* other words may have been moved behind it */
+		if (!o->program) /* other words may have been moved behind it */
 			word = *argv[optind - 1] == '-' || !argv[optind] ? argv[optind - 1]
 									 : argv[optind];
 		if (!option_read(o, letter, word))

@@ -29,13 +29,7 @@ struct choice {
 struct options {
 	const char *command, *help;
 	const struct choice *choice; /* the last has no name */
-	/*
-	 * Printed with the word and the nearest option's name where the word is no option; NULL:
-	 * as usual.
-	 */
-	const char *unknown;
-	bool mixed;                             /* other words may stand between the options */
-	bool (*refuse_short)(const char *word); /* a short option that is none; NULL: as usual */
+	bool program; /* a program comes behind the options, with options of its own */
 };
 
 /*

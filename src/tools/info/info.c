@@ -382,11 +382,7 @@ int info_main(int argc, char **argv)
 	const struct choice choices[] = { { .name = "--json", .flag = &as_json },
 					  { .name = "--help" },
 					  { 0 } };
-	const struct options options = {
-		"info",  help_info,
-		choices, "'%s' cannot be used here; did you mean %s? `tern info --help` says more",
-		false,   NULL
-	};
+	const struct options options = { .command = "info", .help = help_info, .choice = choices };
 	if (!options_read(&options, argc, argv, &status) ||
 	    (optind < argc && !option_unknown(&options, argv[optind])))
 		return status;

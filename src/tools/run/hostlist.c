@@ -173,12 +173,12 @@ static void hosts_divide(struct hosts *h, struct run_options *o)
 		uint32_t equal = (uint32_t)((uint64_t)o->total * (i + 1) / h->count) - next;
 		h->host[i].first = next;
 		h->host[i].ranks = !slots ? equal : slots < left ? slots : left;
-		o->share[i] = (uint16_t)h->host[i].ranks;
+		o->order.share[i] = (uint16_t)h->host[i].ranks;
 		next += h->host[i].ranks;
 		if (next == o->total)
 			h->count = i + 1;
 	}
-	o->host_count = h->count;
+	o->order.host_count = h->count;
 }
 
 /* For the shell of the other host, which takes its command apart: in quotes, whatever is in it. */
@@ -215,8 +215,8 @@ static int hosts_read(struct hosts *h, struct run_options *o)
 /* The same on all hosts; the key goes there through the input of tern-link and nowhere else. */
 static int job_name(struct run_options *o)
 {
-	if (getrandom(&o->id, sizeof o->id, 0) == sizeof o->id &&
-	    getrandom(o->key, sizeof o->key, 0) == sizeof o->key)
+	if (getrandom(&o->order.id, sizeof o->order.id, 0) == sizeof o->order.id &&
+	    getrandom(o->order.key, sizeof o->order.key, 0) == sizeof o->order.key)
 		return 0;
 	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 }

@@ -134,7 +134,7 @@ static void keeper_end(struct keeper *k)
 	if (k->hosts) {
 		hosts_end(k->hosts);
 	} else {
-		keeper_signal_all(k, k->options->signal);
+		keeper_signal_all(k, k->options->order.signal);
 		keeper_signal_all(k, SIGCONT); /* a stopped process gets it too */
 	}
 	timer_set(k->timer, k->hosts ? HOSTS_MS : GRACE_MS);
@@ -168,7 +168,7 @@ static void others_text(const struct keeper *k, char *text, size_t room)
 		snprintf(number, sizeof number, "%u ", k->running);
 	snprintf(who, sizeof who, "the other %s%s%s", number, k->hosts ? "host" : "rank",
 		 one ? "" : "s");
-	if (k->options->survive)
+	if (k->options->order.survive)
 		snprintf(text, room, "; %s %s on", who, one ? "goes" : "go");
 	else
 		snprintf(text, room, "; ending %s", who);
@@ -181,9 +181,9 @@ static int keeper_verdict(const struct keeper *k)
 		return k->refused;
 	if (k->ended)
 		return k->decreed;
-	if (k->options->survive == SURVIVE_SURVIVORS && k->dead < k->count)
+	if (k->options->order.survive == SURVIVE_SURVIVORS && k->dead < k->count)
 		return k->returned;
-	if (k->options->survive == SURVIVE_ANY && k->good)
+	if (k->options->order.survive == SURVIVE_ANY && k->good)
 		return 0;
 	return k->status;
 }
@@ -248,7 +248,7 @@ static void keeper_lost(struct keeper *k, uint32_t rank, int status)
 	if (k->phase != RUNNING)
 		return; /* by our hand */
 	keeper_report(k, rank, pid, status);
-	if (!k->options->survive)
+	if (!k->options->order.survive)
 		keeper_end(k);
 }
 
@@ -326,7 +326,7 @@ static void keeper_take(struct keeper *k, int signal, bool from_terminal)
 	/* Whoever ends this command with SIGTERM ends the ranks; with hosts, there it is replaced.
 	 */
 	if (signal == SIGTERM && !k->hosts)
-		signal = k->options->signal;
+		signal = k->options->order.signal;
 	keeper_pass(k, signal, from_terminal);
 }
 
@@ -480,7 +480,7 @@ static int keeper_start(struct keeper *k)
 			    .total = o->total,
 			    .group = k->front->group,
 			    .mask = k->front->mask };
-	int rc = launch_open(&l, k->count, k->hosts ? BINDING_NONE : o->binding);
+	int rc = launch_open(&l, k->count, k->hosts ? BINDING_NONE : o->order.binding);
 	int input = k->up && !o->first ? up_input(k->up) : STDIN_FILENO;
 	if (rc)
 		return rc;
@@ -538,7 +538,7 @@ static int keeper_job(struct keeper *k)
 	if (!rc)
 		rc = job_create(&k->job, k->options->total, budget);
 	if (!rc)
-		k->job.head->end_signal = (uint32_t)k->options->signal;
+		k->job.head->end_signal = (uint32_t)k->options->order.signal;
 	if (!rc && k->up)
 		rc = up_open(k->up, &k->job, k->options);
 	if (!rc)
@@ -557,7 +557,8 @@ static int keeper_open(struct keeper *k)
 		rc = keeper_watch(k);
 	if (!rc)
 		rc = output_open(&k->output, k->count, k->hosts ? 0 : o->first,
-				 o->tag && !k->hosts ? o->total : 0, k->up ? &k->up->wire : NULL);
+				 o->order.tag && !k->hosts ? o->total : 0,
+				 k->up ? &k->up->wire : NULL);
 	if (rc)
 		return rc;
 	k->rank = calloc(k->count, sizeof *k->rank);

@@ -38,9 +38,9 @@ static bool read_binding(void *to, char *text)
 {
 	struct run_options *o = to;
 	if (strcmp(text, "core") == 0)
-		o->binding = BINDING_CORE;
+		o->order.binding = BINDING_CORE;
 	else if (strcmp(text, "none") == 0)
-		o->binding = BINDING_NONE;
+		o->order.binding = BINDING_NONE;
 	else
 		return option_refuse("--bind %s: ranks are bound to 'core' or to 'none'", text);
 	return true;
@@ -52,7 +52,7 @@ static bool read_survival(void *to, char *text)
 	static const char *const names[] = { "first", "survivors", "any" };
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		if (!text || strcmp(text, names[i]) == 0) {
-			o->survive = (enum survive)(SURVIVE_FIRST + i);
+			o->order.survive = SURVIVE_FIRST + i;
 			return true;
 		}
 	return option_refuse(
@@ -71,7 +71,7 @@ static bool read_signal(void *to, char *text)
 	const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
 	for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
 		if (strcmp(name, known[i].name) == 0) {
-			o->signal = known[i].number;
+			o->order.signal = known[i].number;
 			return true;
 		}
 	char *end;
@@ -82,7 +82,7 @@ static bool read_signal(void *to, char *text)
 			"--signal %s: a job is ended by a signal such as TERM or USR1, "
 			"or its number",
 			text);
-	o->signal = (int)number;
+	o->order.signal = (int)number;
 	return true;
 }
 
@@ -148,24 +148,15 @@ static bool read_n(void *to, char *text)
 	return read_ranks(r->o, r->argv[optind++]);
 }
 
-/* Long options are misspelt; of a short one there is nothing to guess. */
-static bool refuse_short(const char *word)
-{
-	if (strncmp(word, "--", 2) == 0)
-		return true;
-	return option_refuse("there is no option '%s'; `tern run --help` lists them. "
-			     "If it belongs to the program, the program's name comes first",
-			     word);
-}
-
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 {
 	struct reading reading = { o, argv };
 	char text[8192]; /* the help, with a number in it */
+	bool tag = false;
 	const struct choice choices[] = {
 		{ .name = "-n", .read = read_n, .to = &reading, .hidden = true },
 		{ .name = "--bind", .read = read_binding, .to = o },
-		{ .name = "--tag", .flag = &o->tag },
+		{ .name = "--tag", .flag = &tag },
 		{ .name = "--survive", .read = read_survival, .to = o, .optional = true },
 		{ .name = "--signal", .read = read_signal, .to = o },
 		{ .name = "--env", .read = read_env, .to = o },
@@ -176,12 +167,13 @@ bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 		{ 0 },
 	};
 	const struct options options = {
-		.command = "run", .help = text, .choice = choices, .refuse_short = refuse_short
+		.command = "run", .help = text, .choice = choices, .program = true
 	};
 	snprintf(text, sizeof text, help_run, TERN_RANKS_MAX);
-	*o = (struct run_options){ .shell = setting_text(SETTING_SSH), .signal = SIGTERM };
+	*o = (struct run_options){ .shell = setting_text(SETTING_SSH), .order.signal = SIGTERM };
 	if (!options_read(&options, argc, argv, status))
 		return false;
+	o->order.tag = tag;
 	o->program = argv + optind;
 	return check_complete(o);
 }

@@ -20,22 +20,32 @@ enum survive {
 	SURVIVE_ANY,       /* 0 if any rank returned 0 */
 };
 
-struct run_options {
-	uint32_t ranks;        /* that this process starts: all of the job, or those of a host */
-	uint32_t first, total; /* the lowest of them, and how many the job has on all hosts */
-	enum binding binding;
-	bool tag; /* each line of output carries its rank */
-	enum survive survive;
-	int signal;           /* that ends the ranks */
-	const char *hosts;    /* their names with commas between, or NULL */
-	const char *hostfile; /* the file that has them; NULL, and no hosts: this machine */
-	const char *shell;    /* the command that reaches them, with its options */
-	const char **env; /* NAME or NAME=VALUE, for the ranks; malloced, its strings are argv's */
-	uint32_t env_count;
+/*
+ * What a host is told, too: the head of FRAME_ORDER (order.h). Version and stamp say whether the
+ * other end is this build, which alone has the same struct.
+ */
+struct order {
+	char version[16]; /* first, in every version */
+	uint32_t stamp;
 	uint32_t host, host_count;      /* on a host: which one this is of how many */
 	uint16_t share[TERN_RANKS_MAX]; /* how many ranks each of them has */
-	uint64_t id;                    /* and what the job is known by on all of them */
+	uint64_t id;                    /* what the job is known by on all of them */
 	uint8_t key[JOB_KEY];
+	uint32_t binding; /* enum binding */
+	uint32_t survive; /* enum survive */
+	uint32_t tag;     /* each line of output carries its rank */
+	int32_t signal;   /* that ends the ranks */
+};
+
+struct run_options {
+	struct order order;
+	uint32_t ranks;        /* that this process starts: all of the job, or those of a host */
+	uint32_t first, total; /* the lowest of them, and how many the job has on all hosts */
+	const char *hosts;     /* their names with commas between, or NULL */
+	const char *hostfile;  /* the file that has them; NULL, and no hosts: this machine */
+	const char *shell;     /* the command that reaches them, with its options */
+	const char **env; /* NAME or NAME=VALUE, for the ranks; malloced, its strings are argv's */
+	uint32_t env_count;
 	char **program; /* with its arguments, up to a NULL; points into argv */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What tern-link is told to start on its host: its ranks, the program, where, and with which
- * variables. It travels as words, `name=value`, each ended by a 0, through the remote shell's
- * input: command lines can be read by everybody on the machine.
+ * variables. It travels through the remote shell's input, because command lines can be read by
+ * everybody on the machine: a struct order, and behind it words that end with a 0: the folder, ""
+ * if it is not known; variables, NAME=VALUE; an empty one; and the program's words.
  */
 #ifndef TERN_TOOLS_RUN_ORDER_H
 #define TERN_TOOLS_RUN_ORDER_H

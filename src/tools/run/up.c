@@ -22,11 +22,11 @@ static bool job_divide(struct job *job, const struct run_options *o)
 	uint32_t *machine = calloc(o->total, sizeof *machine);
 	if (!machine)
 		return false;
-	for (uint32_t i = 0, r = 0; i < o->host_count; i++)
-		for (uint32_t n = 0; n < o->share[i]; n++)
+	for (uint32_t i = 0, r = 0; i < o->order.host_count; i++)
+		for (uint32_t n = 0; n < o->order.share[i]; n++)
 			machine[r++] = i;
-	job_spread(job, machine, o->host, o->host_count);
-	job_identify(job, o->id, o->key);
+	job_spread(job, machine, o->order.host, o->order.host_count);
+	job_identify(job, o->order.id, o->order.key);
 	free(machine);
 	return true;
 }

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <tern/tern.h>
 
+#include "base/stamp.h"
 #include "job/exchange.h"
 #include "lib/chance.h"
 #include "lib/check.h"
@@ -106,16 +108,16 @@ static char *words[] = { (char *)"./a program", (char *)"", (char *)"x=y", (char
 TEST(an_order_says_what_was_meant_whatever_the_words_are)
 {
 	const char *env[] = { "SAID=a=b", "SECRET_OF_THIS_HOST" };
-	struct run_options o = { .host_count = 3,
-				 .share = { 3, 4, 2 },
+	struct run_options o = { .order = { .host_count = 3,
+					    .share = { 3, 4, 2 },
+					    .survive = SURVIVE_ANY,
+					    .signal = 12,
+					    .id = 5,
+					    .key = { 1, 2, 3 },
+					    .binding = BINDING_NONE,
+					    .tag = true },
 				 .env = env,
 				 .env_count = 1,
-				 .survive = SURVIVE_ANY,
-				 .signal = 12,
-				 .id = 5,
-				 .key = { 1, 2, 3 },
-				 .binding = BINDING_NONE,
-				 .tag = true,
 				 .program = words };
 	struct run_options read;
 	size_t len;
@@ -135,15 +137,15 @@ TEST(an_order_says_what_was_meant_whatever_the_words_are)
 	CHECK_IS(read.first, 3);
 	CHECK_IS(read.ranks, 4);
 	CHECK_IS(read.total, 9);
-	CHECK_IS(read.host, 1);
-	CHECK_IS(read.host_count, 3);
-	CHECK_IS(read.share[2], 2);
-	CHECK_IS(read.id, 5);
-	CHECK(memcmp(read.key, o.key, sizeof o.key) == 0);
-	CHECK_IS(read.binding, BINDING_NONE);
-	CHECK(read.tag);
-	CHECK_IS(read.survive, SURVIVE_ANY);
-	CHECK_IS(read.signal, 12);
+	CHECK_IS(read.order.host, 1);
+	CHECK_IS(read.order.host_count, 3);
+	CHECK_IS(read.order.share[2], 2);
+	CHECK_IS(read.order.id, 5);
+	CHECK(memcmp(read.order.key, o.order.key, sizeof o.order.key) == 0);
+	CHECK_IS(read.order.binding, BINDING_NONE);
+	CHECK(read.order.tag);
+	CHECK_IS(read.order.survive, SURVIVE_ANY);
+	CHECK_IS(read.order.signal, 12);
 	for (int i = 0; i < 4; i++)
 		CHECK(strcmp(read.program[i], words[i]) == 0);
 	CHECK(read.program[4] == NULL);
@@ -156,48 +158,60 @@ TEST(an_order_says_what_was_meant_whatever_the_words_are)
 	free(order);
 }
 
-static void check_refused(const char *text, size_t len)
+/* An order to one host with one rank, changed in its head or with other words behind it. */
+static void check_refused(const struct order *order, const char *text, size_t len)
 {
 	struct run_options o;
-	char *copy = malloc(len + 1);
-	memcpy(copy, text, len);
-	CHECK(order_read(&o, copy, len) < 0);
+	char *copy = malloc(sizeof *order + len);
+	memcpy(copy, order, sizeof *order);
+	memcpy(copy + sizeof *order, text, len);
+	CHECK(order_read(&o, copy, sizeof *order + len) < 0);
 	free(o.program);
 	free(copy);
 }
 
-#define VERSION "version=" TERN_VERSION "\0"
-
 TEST(an_order_that_is_none_is_refused)
 {
-#define REFUSED(text) check_refused(text, sizeof(text) - 1)
+	static const char rest[] = "/\0PATH=/bin\0\0true";
+	const struct order good = { .version = TERN_VERSION,
+				    .stamp = build_stamp,
+				    .host_count = 1,
+				    .share = { 1 },
+				    .signal = SIGTERM };
+	struct order bad;
+	struct run_options o;
+	char short_one[] = "x";
+#define CHANGED(change) (bad = good, (change), check_refused(&bad, rest, sizeof rest))
+	CHANGED(bad.version[0]++);
+	CHANGED(bad.stamp++);
+	CHANGED(bad.host = 1);
+	CHANGED(bad.host_count = 0);
+	CHANGED(bad.host_count = 2);
+	CHANGED(bad.host_count = TERN_RANKS_MAX + 1);
+	CHANGED(bad.share[0] = 0);
+	CHANGED(bad.share[0] = TERN_RANKS_MAX + 1);
+	CHANGED(bad.binding = BINDING_CORE + 1);
+	CHANGED(bad.survive = SURVIVE_ANY + 1);
+	CHANGED(bad.signal = 0);
+	CHANGED(bad.signal = SIGRTMAX + 1);
+#define REFUSED(text) check_refused(&good, text, sizeof(text) - 1)
 	REFUSED("");
-	REFUSED("x");
-	REFUSED("ranks=1\0word=a\0");
-	REFUSED("version=0.0\0share=1\0word=a\0");
-	REFUSED(VERSION "build=00\0share=1\0word=a\0");
-	REFUSED(VERSION "build=01234567\0share=1\0word=a\0");
-	REFUSED(VERSION "share=1\0");
-	REFUSED(VERSION "word=a\0");
-	REFUSED(VERSION "share=1\0host=1\0word=a\0");
-	REFUSED(VERSION "share=1\0share=0\0word=a\0");
-	REFUSED(VERSION "share=1024\0share=1\0word=a\0");
-	REFUSED(VERSION "share=1025\0word=a\0");
-	REFUSED(VERSION "share=-1\0word=a\0");
-	REFUSED(VERSION "share=1\0word=a");
-	REFUSED(VERSION "share=1\0word\0");
-	REFUSED(VERSION "share=1\0bind=9\0word=a\0");
-	REFUSED(VERSION "share=1\0survive=4\0word=a\0");
-	REFUSED(VERSION "share=1\0key=12\0word=a\0");
-	REFUSED(VERSION "share=1\0variable=NOTHING\0word=a\0");
-	REFUSED(VERSION "share=1\0variable==x\0word=a\0");
-	REFUSED(VERSION "share=1\0folder=/nowhere/at/all\0word=a\0");
+	REFUSED("/\0PATH=/bin\0\0true"); /* its end is missing */
+	REFUSED("/\0");
+	REFUSED("/\0PATH=/bin\0");
+	REFUSED("/\0PATH=/bin\0\0");
+	REFUSED("/\0NOTHING\0\0true\0");
+	REFUSED("/\0=x\0\0true\0");
+	REFUSED("/nowhere/at/all\0\0true\0");
+	CHECK(order_read(&o, short_one, 0) < 0);
+	CHECK(order_read(&o, short_one, sizeof short_one) < 0);
 }
 
 TEST(whatever_bytes_come_as_an_order_are_survived)
 {
 	struct chance c = { check_seed() };
-	struct run_options o = { .host_count = 1, .share = { 2 }, .program = words };
+	struct run_options o = { .order = { .host_count = 1, .share = { 2 }, .signal = SIGTERM },
+				 .program = words };
 	size_t len;
 	char *order = order_write(&o, 0, &len);
 	for (int round = 0; round < 2000; round++) {
@@ -205,7 +219,7 @@ TEST(whatever_bytes_come_as_an_order_are_survived)
 		char *copy = malloc(cut); /* to the byte, so that reading behind it is noticed */
 		struct run_options read;
 		memcpy(copy, order, cut);
-		for (uint32_t i = chance_below(&c, 4); i; i--)
+		for (uint32_t i = chance_below(&c, 4); i; i--) /* rarely where it has the build */
 			copy[chance_below(&c, (uint32_t)cut)] = (char)chance_next(&c);
 		order_read(&read, copy, cut);
 		free(read.program);

@@ -180,7 +180,9 @@ int sim_main(int argc, char **argv)
 		{ .name = "--help" },
 		{ 0 },
 	};
-	const struct options options = { .command = "sim", .help = help_sim, .choice = choices };
+	const struct options options = {
+		.command = "sim", .help = help_sim, .choice = choices, .program = true
+	};
 	if (!options_read(&options, argc, argv, &status))
 		return status;
 	if (o.profiles || o.keys) {

@@ -43,14 +43,9 @@ static bool trace_options_read(struct trace_options *o, int argc, char **argv, i
 		{ .name = "-o", .text = &o->out },
 		{ 0 },
 	};
-	const struct options options = {
-		.command = "trace",
-		.help = help_trace,
-		.choice = choices,
-		.mixed = true,
-		.unknown = "there is no option '%s', or it lacks its value; did you mean %s? "
-			   "`tern trace --help` lists them all",
-	};
+	const struct options options = { .command = "trace",
+					 .help = help_trace,
+					 .choice = choices };
 	if (!options_read(&options, argc, argv, status))
 		return false;
 	if (optind == argc)

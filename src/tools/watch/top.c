@@ -265,13 +265,7 @@ int top_main(int argc, char **argv)
 		{ .name = "--help" },
 		{ 0 },
 	};
-	const struct options options = {
-		.command = "top",
-		.help = help_top,
-		.choice = choices,
-		.unknown = "'%s' cannot be used here; did you mean %s? `tern top --help` says more",
-		.mixed = true,
-	};
+	const struct options options = { .command = "top", .help = help_top, .choice = choices };
 	if (!watch_options_read(&o, &options, argc, argv, &status))
 		return status;
 	struct top *t = calloc(1, sizeof *t);

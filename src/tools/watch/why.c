@@ -433,13 +433,7 @@ int why_main(int argc, char **argv)
 	const struct choice choices[] = { { .name = "--json", .flag = &o.json },
 					  { .name = "--help" },
 					  { 0 } };
-	const struct options options = {
-		.command = "why",
-		.help = help_why,
-		.choice = choices,
-		.unknown = "'%s' cannot be used here; did you mean %s? `tern why --help` says more",
-		.mixed = true,
-	};
+	const struct options options = { .command = "why", .help = help_why, .choice = choices };
 	if (!watch_options_read(&o, &options, argc, argv, &status))
 		return status;
 	if (!watch_open(&w, o.job, "tern why"))
