@@ -4,6 +4,7 @@
 #include "core/direct.h"
 #include "core/layers.h"
 #include "core/long.h"
+#include "core/scope.h"
 
 #include "endpoint/handler.h"
 
@@ -73,7 +74,7 @@ unsigned layers_progress(struct endpoint *e)
 void layers_lost(struct endpoint *e, uint32_t rank)
 {
 	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
-		if (e->layer[i])
+		if (e->layer[i] && layer_table[i]->lost)
 			layer_table[i]->lost(e->layer[i], rank);
 }
 
@@ -169,6 +170,15 @@ int layer_sent_look(tern *t)
 {
 	tern_look_around_(t);
 	return 0;
+}
+
+int layer_request_now(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
+		      unsigned n, const uint64_t *words)
+{
+	library_hold(e);
+	int rc = layer_request(e, dst, id, data, len, n, words);
+	library_release(e);
+	return rc;
 }
 
 /* What layer_answer_write() leaves to do. */

@@ -11,7 +11,7 @@
 
 #include "core/op.h"
 
-/* The functions of a layer; all but the first four may be NULL. */
+/* The functions of a layer; all but the first three may be NULL. */
 struct layer {
 	/* Before the endpoint's first message: handlers are registered here. */
 	int (*open)(struct endpoint *e, void **state);
@@ -106,6 +106,9 @@ void layer_serve(struct endpoint *e, unsigned id, bool (*may)(tern *t, const ter
  */
 int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
 		  unsigned n, const uint64_t *words);
+/* The same under a hold: -EAGAIN instead of a wait for room. */
+int layer_request_now(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
+		      unsigned n, const uint64_t *words);
 int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
 		const uint64_t *words); /* to the request whose handler runs */
 

@@ -66,18 +66,12 @@ static int write_raise(tern *t, struct write *w)
 static int write_turn(tern *t, void *arg)
 {
 	struct write *w = arg;
-	struct async *a = w->a;
 	int rc = w->landed.error;
 	if (w->landed.pending)
 		return -EAGAIN;
 	if (!rc && w->flag != TERN_ADDR_NONE)
 		rc = write_raise(t, w);
-	if (turn_goes_on(rc))
-		return rc;
-	tern_op *op = w->op;
-	record_give(&a->writes, w);
-	op_end(a->e, op, rc);
-	return 0;
+	return rc;
 }
 
 static int flag_check(struct mem *m, tern_addr dst, tern_addr flag)
@@ -114,12 +108,8 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 		record_give(&a->writes, w);
 		return rc;
 	}
-	w->work = (struct work){ .fn = write_turn, .arg = w };
-	w->a = a;
 	w->flag = flag;
-	w->op = op;
-	op->pending++;
-	queue_push(a, &w->work);
+	task_begin(a, &a->writes, &w->task, write_turn, w, op);
 	return 0;
 }
 

@@ -43,9 +43,10 @@ struct work {
 	bool queued; /* or having its turn */
 };
 
-/* A function of the program's. */
+/* Something that has turns until its handle is over; a function of the program's, and no more. */
 struct task {
 	struct record record;
+	struct pool_of *pool; /* of which it is */
 	struct work work;
 	struct async *a;
 	tern_async_turn *fn;
@@ -55,13 +56,10 @@ struct task {
 
 /* A write that needs care when it has landed, or whose bytes are kept here. */
 struct write {
-	struct record record;
-	struct work work;
-	struct async *a;
+	struct task task;
 	tern_op landed;
 	uint64_t value;
 	tern_addr flag;
-	tern_op *op;
 };
 
 /* A message to be sent. */
@@ -134,6 +132,9 @@ int async_enter(struct endpoint *e, const tern_op *op, const char *what);
 /* -- queue.c -- */
 void queue_push(struct async *a, struct work *w); /* unless it stands there */
 unsigned queue_progress(void *state);
+/* A task whose memory is of `p` begins to have its turns. */
+void task_begin(struct async *a, struct pool_of *p, struct task *k, tern_async_turn *fn, void *arg,
+		tern_op *op);
 /* A record; when all are in use it waits for one, or returns -EAGAIN where that is not allowed. */
 int queue_record(struct async *a, struct pool_of *p, const char *what, void *out);
 

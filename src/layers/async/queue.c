@@ -114,9 +114,22 @@ static int task_turn(tern *t, void *arg)
 	if (turn_goes_on(rc))
 		return rc;
 	tern_op *op = k->op;
-	record_give(&a->tasks, k);
+	record_give(k->pool, k);
 	op_end(a->e, op, rc < 0 ? rc : 0);
 	return 0;
+}
+
+void task_begin(struct async *a, struct pool_of *p, struct task *k, tern_async_turn *fn, void *arg,
+		tern_op *op)
+{
+	k->pool = p;
+	k->work = (struct work){ .fn = task_turn, .arg = k };
+	k->a = a;
+	k->fn = fn;
+	k->arg = arg;
+	k->op = op;
+	op->pending++;
+	queue_push(a, &k->work);
 }
 
 static int task_add(struct async *a, tern_async_turn *fn, void *arg, tern_op *op)
@@ -128,13 +141,7 @@ static int task_add(struct async *a, tern_async_turn *fn, void *arg, tern_op *op
 		return error_set(-EAGAIN,
 				 "%u functions are in the queue of rank %u: let it poll first",
 				 a->tasks.used, a->e->t->rank);
-	k->work = (struct work){ .fn = task_turn, .arg = k };
-	k->a = a;
-	k->fn = fn;
-	k->arg = arg;
-	k->op = op;
-	op->pending++;
-	queue_push(a, &k->work);
+	task_begin(a, &a->tasks, k, fn, arg, op);
 	return 0;
 }
 

@@ -75,10 +75,7 @@ int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t l
 {
 	if (!data && msg_quick(m->e->t, dst, id, n, words))
 		return 0;
-	library_hold(m->e);
-	int rc = layer_request(m->e, dst, id, data, len, n, words);
-	library_release(m->e);
-	return rc;
+	return layer_request_now(m->e, dst, id, data, len, n, words);
 }
 
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id)

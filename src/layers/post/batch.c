@@ -191,21 +191,18 @@ unsigned pace_tell(struct post *p)
 	if (!p->paces)
 		return 0;
 	p->paces = false;
-	library_hold(p->e);
 	for (uint32_t r = 0; r < p->e->t->size; r++) {
 		struct outbox *o = &p->out[r];
 		if (!o->source || o->paced == p->pacing || r == me)
 			continue;
 		const uint64_t word = p->pacing;
-		int rc = layer_request(p->e, r, POST_PACE, NULL, 0, 1, &word);
-		if (rc == -EAGAIN) {
+		if (layer_request_now(p->e, r, POST_PACE, NULL, 0, 1, &word) == -EAGAIN) {
 			p->paces = true;
 			continue;
 		}
 		o->paced = p->pacing;
 		told++;
 	}
-	library_release(p->e);
 	return told;
 }
 

@@ -95,10 +95,7 @@ int gather_open(struct post *p, uint32_t rank)
 	b->next = NULL;
 	b->before = p->newest;
 	b->rank = rank;
-	if (p->newest)
-		p->newest->next = b;
-	else
-		p->oldest = b;
+	*(p->newest ? &p->newest->next : &p->oldest) = b;
 	p->newest = b;
 	p->out[rank].open = b;
 	if (!p->opened++)
@@ -223,11 +220,8 @@ static int buffer_send(struct post *p, const struct gather *b)
 		return -EAGAIN; /* without the sentence that layer_request() would make */
 	if (post_slots_serve(p, b->rank))
 		return post_slot_send(p, b->rank, b->word, b->words);
-	library_hold(e);
-	int rc = layer_request(e, b->rank, POST_BATCH, b->word, b->words * sizeof(uint64_t), 0,
-			       b->word);
-	library_release(e);
-	return rc;
+	return layer_request_now(e, b->rank, POST_BATCH, b->word, b->words * sizeof(uint64_t), 0,
+				 b->word);
 }
 
 unsigned gather_send(struct post *p, struct outbox *o)

@@ -288,16 +288,15 @@ int tern_post_flush(tern *t)
 static int post_open(struct endpoint *e, void **state)
 {
 	struct post *p = memory_new(1, sizeof *p);
-	if (!p)
+	*state = p; /* from here on it is closed with the endpoint, however much of it there is */
+	if (p)
+		p->out = memory_new(e->t->size, sizeof *p->out);
+	if (!p || !p->out)
 		return error_set(-ENOMEM, "opening the posts of rank %u: no memory", e->t->rank);
-	*state = p;
 	p->e = e;
 	p->room = p->words = e->t->size > GATHER_MANY ? GATHER_WORDS_MANY : GATHER_WORDS;
 	p->most = GATHERS_OPEN;
 	p->slots_most = SLOTS_MOST;
-	p->out = memory_new(e->t->size, sizeof *p->out);
-	if (!p->out)
-		return error_set(-ENOMEM, "opening the posts of rank %u: no memory", e->t->rank);
 	batch_register(e);
 	return 0;
 }

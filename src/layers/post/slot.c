@@ -150,10 +150,7 @@ static int post_slot_tell(struct post *p, uint32_t rank, uint64_t words)
 			tern_knock_(t, lane);
 		return 0;
 	}
-	library_hold(p->e);
-	int rc = layer_request(p->e, rank, POST_SLOT, NULL, 0, 2, word);
-	library_release(p->e);
-	return rc;
+	return layer_request_now(p->e, rank, POST_SLOT, NULL, 0, 2, word);
 }
 
 int post_slot_send(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words)

@@ -209,23 +209,6 @@ static bool pause_over(struct endpoint *e, void *until)
 	return e->world->now() >= *(uint64_t *)until;
 }
 
-/* After a refusal. */
-static int pause_for(const struct shipment *s, unsigned tries)
-{
-	uint64_t until = s->q->e->world->now() + (UINT64_C(20000) << (tries < 8 ? tries : 8));
-	return shipment_wait(s, pause_over, &until, "the receiver accepts nothing");
-}
-
-static int nobody(const struct shipment *s)
-{
-	return error_set(
-		-ENXIO,
-		"a sequence of kind %u was sent to rank %u, which has registered nothing for it: "
-		"it calls "
-		"tern_sequence_on() first",
-		s->id, s->dst);
-}
-
 /* A line, the last of which may be shorter. */
 static int line_any(const struct shipment *s, uint64_t i)
 {
@@ -333,28 +316,6 @@ static int missing_send(const struct shipment *s, unsigned burst)
 	return rc;
 }
 
-static int send_full(const struct shipment *s)
-{
-	bool room = sequence_provided(s->q->e, s->dst) & PROVIDES_ROOM;
-	unsigned burst = room ? MISSING_BITS : BURST;
-	uint64_t n = packets_of(s->len, s->shift), begin = room || n < BURST ? n : BURST;
-	int rc;
-	for (unsigned tries = 0; (rc = question(s, SEQUENCE_ASK, false)) == -EAGAIN; tries++) {
-		rc = pause_for(s, tries);
-		if (rc)
-			return rc;
-	}
-	if (!rc && !n)
-		return 0; /* what was asked for was all of it */
-	if (!rc)
-		rc = shipment_packets(s, begin);
-	/* All is on its way: the acknowledgement comes by itself. */
-	for (bool all = begin == n; !rc && (rc = question(s, SEQUENCE_END, all)) == -EAGAIN;
-	     all = false)
-		rc = missing_send(s, burst);
-	return rc == -ENXIO ? nobody(s) : rc;
-}
-
 void shipment_plain(struct shipment *s)
 {
 	s->shift = SHIFT_PAYLOAD;
@@ -373,17 +334,44 @@ static int plain_try(const struct shipment *s)
 	return rc ? rc : s->out->verdict;
 }
 
-static int send_plain(struct shipment *s)
+/* Tries until the receiver accepts the block, or gives up on it; then why, in words. */
+static int accepted(struct shipment *s, bool plain)
 {
 	int rc;
-	shipment_plain(s);
-	for (unsigned tries = 0; (rc = plain_try(s)) == -EAGAIN; tries++) {
-		rc = pause_for(s, tries);
+	for (unsigned tries = 0;
+	     (rc = plain ? plain_try(s) : question(s, SEQUENCE_ASK, false)) == -EAGAIN; tries++) {
+		uint64_t until =
+			s->q->e->world->now() + (UINT64_C(20000) << (tries < 8 ? tries : 8));
+		rc = shipment_wait(s, pause_over, &until, "the receiver accepts nothing");
 		if (rc)
 			return rc;
-		shipment_number(s); /* what is left of this one is dropped where it arrives */
+		if (plain) /* what is left of this one is dropped where it arrives */
+			shipment_number(s);
 	}
-	return rc == -ENXIO ? nobody(s) : rc;
+	if (rc != -ENXIO)
+		return rc;
+	return error_set(
+		-ENXIO,
+		"a sequence of kind %u was sent to rank %u, which has registered nothing for it: "
+		"it calls "
+		"tern_sequence_on() first",
+		s->id, s->dst);
+}
+
+static int send_full(struct shipment *s)
+{
+	bool room = sequence_provided(s->q->e, s->dst) & PROVIDES_ROOM;
+	unsigned burst = room ? MISSING_BITS : BURST;
+	uint64_t n = packets_of(s->len, s->shift), begin = room || n < BURST ? n : BURST;
+	int rc = accepted(s, false);
+	if (rc || !n)
+		return rc; /* without packets, what was asked for was all of it */
+	rc = shipment_packets(s, begin);
+	/* All is on its way: the acknowledgement comes by itself. */
+	for (bool all = begin == n; !rc && (rc = question(s, SEQUENCE_END, all)) == -EAGAIN;
+	     all = false)
+		rc = missing_send(s, burst);
+	return rc;
 }
 
 static bool shipment_may_begin(struct endpoint *e, void *out)
@@ -415,11 +403,7 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct shipment s;
-	int rc = rules_rank(e, "tern_sequence_send()");
-	if (!rc)
-		rc = rules_program(e, "tern_sequence_send()");
-	if (!rc)
-		rc = rules_wait(e, "tern_sequence_send()");
+	int rc = rules_rank_waits(e, "tern_sequence_send()");
 	if (!rc)
 		rc = rules_destination(e, dst);
 	if (!rc && id >= TERN_SEQUENCES_MAX)
@@ -431,7 +415,12 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 		rc = shipment_begin(sequence_of(t), dst, id, data, len, &s);
 	if (rc)
 		return rc;
-	rc = sequence_way(t, dst, way) == TERN_WAY_PLAIN ? send_plain(&s) : send_full(&s);
+	if (sequence_way(t, dst, way) == TERN_WAY_PLAIN) {
+		shipment_plain(&s);
+		rc = accepted(&s, true);
+	} else {
+		rc = send_full(&s);
+	}
 	s.out->busy = false;
 	return rc;
 }

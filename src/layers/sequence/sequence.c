@@ -76,15 +76,10 @@ static void sequence_close(void *state)
 	memory_free(q);
 }
 
-static void sequence_lost(void *state, uint32_t rank)
-{
-	(void)state, (void)rank; /* who waits for it sees that */
-}
-
 LAYER_FITS(struct sequence, STREAM_PLAIN, SEQUENCE_HANDLERS_END);
 const struct layer sequence_layer = {
 	.open = sequence_open,
 	.close = sequence_close,
-	.progress = stream_progress, /* a block's sender waits, and does it by itself */
-	.lost = sequence_lost,
+	/* A block's sender waits, and does it by itself; and it sees that a rank is lost. */
+	.progress = stream_progress,
 };

@@ -167,18 +167,17 @@ static int plain_put(struct tern_stream *s, unsigned n, const uint64_t *words)
 
 static int stream_check(const struct tern_stream *s, const char *call)
 {
-	return s->open ? 0 : error_set(-EINVAL, "%s was given a stream that is closed", call);
+	int rc = rules_program(s->q->e, call);
+	return rc || s->open ? rc
+			     : error_set(-EINVAL, "%s was given a stream that is closed", call);
 }
 
 /* What is not the common case: the stream is full or plain, or this is not a program that polls. */
 static __attribute__((noinline)) int put_rare(struct tern_stream *s, unsigned n,
 					      const uint64_t *words)
 {
-	struct endpoint *e = s->q->e;
-	INSIDE struct scope scope = scope_open(e->t);
-	int rc = rules_program(e, "tern_stream_put()");
-	if (!rc)
-		rc = stream_check(s, "tern_stream_put()");
+	INSIDE struct scope scope = scope_open(s->q->e->t);
+	int rc = stream_check(s, "tern_stream_put()");
 	if (rc)
 		return rc;
 	if (n > TERN_STREAM_WORDS)
@@ -263,11 +262,8 @@ static int stream_flush(struct tern_stream *s)
 
 static __attribute__((noinline)) int flush_rare(struct tern_stream *s)
 {
-	struct endpoint *e = s->q->e;
-	INSIDE struct scope scope = scope_open(e->t);
-	int rc = rules_program(e, "tern_stream_flush()");
-	if (!rc)
-		rc = stream_check(s, "tern_stream_flush()");
+	INSIDE struct scope scope = scope_open(s->q->e->t);
+	int rc = stream_check(s, "tern_stream_flush()");
 	return rc ? rc : stream_flush(s);
 }
 
@@ -282,11 +278,8 @@ int tern_stream_close(tern_stream *s)
 {
 	if (!s)
 		return error_set(-EINVAL, "tern_stream_close() was given a stream that is NULL");
-	struct endpoint *e = s->q->e;
-	INSIDE struct scope scope = scope_open(e->t);
-	int rc = rules_program(e, "tern_stream_close()");
-	if (!rc)
-		rc = stream_check(s, "tern_stream_close()");
+	INSIDE struct scope scope = scope_open(s->q->e->t);
+	int rc = stream_check(s, "tern_stream_close()");
 	if (rc)
 		return rc;
 	rc = stream_flush(s);

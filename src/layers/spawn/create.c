@@ -75,9 +75,7 @@ static bool ticket_remains(struct spawn *s, struct ticket *k)
 		rc = layer_words(s->e, k->rank, SPAWN_CREATE, words[0], w[0], w[1], w[2], w[3],
 				 w[4]);
 	} else {
-		library_hold(s->e); /* so that a poll does not wait for a block: -EAGAIN */
-		rc = layer_request(s->e, k->rank, SPAWN_CREATE, p->bytes, p->len, 6, words);
-		library_release(s->e);
+		rc = layer_request_now(s->e, k->rank, SPAWN_CREATE, p->bytes, p->len, 6, words);
 	}
 	if (rc)
 		to->credits++;

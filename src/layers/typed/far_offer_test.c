@@ -305,15 +305,14 @@ TEST(an_answer_that_nobody_waits_for_changes_nothing)
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
 	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 10), 0);
 	send_waits(0, TYPE, 10, &op);
-	const struct outgoing *o = typed_of(local[0])->outgoing;
-	while (o->state != OUTGOING_OFFERED)
-		o++;
+	const struct outgoing *o = NULL;
+	for (unsigned i = 0; !o; i++)
+		o = record_at(&typed_of(local[0])->outgoing, i);
+	uint32_t id = record_name(o);
 	const struct answer_msg bad[] = {
-		{ .id = o->id + 1 },
-		{ .id = o->id + TERN_BUF_SENDS_MAX },
-		{ .id = o->id,
-		  .placed = 1,
-		  .at = handed_addr(local[0], handed_alloc(local[0], 8)) },
+		{ .id = id + 1 },
+		{ .id = id + (1 << 16) },
+		{ .id = id, .placed = 1, .at = handed_addr(local[0], handed_alloc(local[0], 8)) },
 	};
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
 		uint64_t words[ANSWER_WORDS];
@@ -322,7 +321,7 @@ TEST(an_answer_that_nobody_waits_for_changes_nothing)
 				       words),
 			 0);
 		refused(0, "not asked");
-		memcpy(words, &(struct answer_msg){ .id = o->id }, sizeof words);
+		memcpy(words, &(struct answer_msg){ .id = id }, sizeof words);
 		CHECK_IS(layer_request(local[i ? NEAR : OWNER]->own, 0, TYPED_ANSWER, NULL, 0,
 				       i ? ANSWER_WORDS : 1, words),
 			 0);

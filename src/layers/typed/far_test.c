@@ -159,15 +159,16 @@ TEST(at_most_so_many_messages_are_under_way_to_far_ranks)
 	tern_op op = TERN_OP;
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5), 0);
-	struct outgoing *all = typed_of(local[0])->outgoing;
+	void *all[TERN_BUF_SENDS_MAX];
+	struct pool_of *records = &typed_of(local[0])->outgoing;
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		all[i].state = OUTGOING_OFFERED;
+		REQUIRE((all[i] = record_take(records)) != NULL);
 	int rc = tern_buf_send_start(local[0], OWNER, TYPE, data, 5, TERN_BUF_NOWAIT, &op);
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(sentence_has(rc, "TERN_BUF_SENDS_MAX"));
 	CHECK_IS(op.pending, 0);
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		all[i].state = OUTGOING_FREE;
+		record_give(records, all[i]);
 	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5), 0);
 	local_close();
 }

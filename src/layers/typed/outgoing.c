@@ -9,16 +9,6 @@
 #include "base/memory.h"
 #include "typed/typed.h"
 
-struct outgoing *outgoing_new(struct typed *y)
-{
-	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		if (y->outgoing[i].state == OUTGOING_FREE) {
-			y->outgoing[i].id = y->sends++ * TERN_BUF_SENDS_MAX + i;
-			return &y->outgoing[i];
-		}
-	return NULL;
-}
-
 static int outgoing_sentence(struct typed *y, const struct outgoing *o, int error)
 {
 	if (error == -EBADMSG)
@@ -36,8 +26,9 @@ static int outgoing_sentence(struct typed *y, const struct outgoing *o, int erro
 /* Its place is free, and whoever waits for the end is told. */
 static void outgoing_over(struct typed *y, struct outgoing *o, int error)
 {
-	o->state = OUTGOING_FREE;
-	op_end(y->e, o->told, error);
+	tern_op *told = o->told;
+	record_give(&y->outgoing, o);
+	op_end(y->e, told, error);
 }
 
 /* Whether the data stayed what it was: at the sender, and on its way. */
@@ -90,11 +81,11 @@ unsigned outgoing_progress(struct typed *y)
 	if (y->finishing || in_handler(y->e))
 		return 0;
 	y->finishing = true;
-	for (unsigned i = 0; y->moving && i < TERN_BUF_SENDS_MAX; i++) {
-		struct outgoing *o = &y->outgoing[i];
-		if (o->state == OUTGOING_PLACED)
+	for (uint32_t i = 0; y->moving && i < y->outgoing.made; i++) {
+		struct outgoing *o = record_at(&y->outgoing, i);
+		if (o && o->state == OUTGOING_PLACED)
 			outgoing_put(y, o);
-		if (o->state == OUTGOING_MOVING)
+		if (o && o->state == OUTGOING_MOVING)
 			over += outgoing_finish(y, o);
 	}
 	y->finishing = false;
@@ -134,8 +125,8 @@ void on_typed_answer(tern *t, const tern_msg *m)
 	uint32_t rank = tern_msg_src(m);
 	struct answer_msg a;
 	memcpy(&a, m->word, sizeof a);
-	struct outgoing *o = &y->outgoing[a.id % TERN_BUF_SENDS_MAX];
-	if (tern_msg_count(m) != ANSWER_WORDS || o->state != OUTGOING_OFFERED || o->id != a.id ||
+	struct outgoing *o = record_named(&y->outgoing, a.id);
+	if (tern_msg_count(m) != ANSWER_WORDS || !o || o->state != OUTGOING_OFFERED ||
 	    o->rank != rank || (a.placed && tern_addr_rank(a.at) != rank))
 		typed_refuse(y, rank, "that answers what was not asked");
 	else
@@ -144,8 +135,9 @@ void on_typed_answer(tern *t, const tern_msg *m)
 
 void outgoing_lost(struct typed *y, uint32_t rank)
 {
-	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		if (y->outgoing[i].state == OUTGOING_OFFERED && y->outgoing[i].rank == rank)
-			outgoing_over(y, &y->outgoing[i],
-				      outgoing_sentence(y, &y->outgoing[i], -EOWNERDEAD));
+	for (uint32_t i = 0; i < y->outgoing.made; i++) {
+		struct outgoing *o = record_at(&y->outgoing, i);
+		if (o && o->state == OUTGOING_OFFERED && o->rank == rank)
+			outgoing_over(y, o, outgoing_sentence(y, o, -EOWNERDEAD));
+	}
 }

@@ -132,16 +132,17 @@ TEST(at_most_so_many_long_messages_are_under_way)
 	REQUIRE(tern_buf_alloc(local[1], TYPE, BYTES, TERN_BUF_SENDS_MAX + 2, 0) == 0);
 	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, BYTES, 0, &op), 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
-	struct outgoing *all = typed_of(local[0])->outgoing;
+	void *all[TERN_BUF_SENDS_MAX];
+	struct pool_of *records = &typed_of(local[0])->outgoing;
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		all[i].state = OUTGOING_OFFERED;
+		REQUIRE((all[i] = record_take(records)) != NULL);
 	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT, &op),
 		 -EAGAIN);
 	CHECK(strstr(tern_strerror(-EAGAIN), "TERN_BUF_SENDS_MAX") != NULL);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10), 0); /* a short one is not of them */
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		all[i].state = OUTGOING_FREE;
+		record_give(records, all[i]);
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
 		CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, BYTES, 0, &op), 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
@@ -251,9 +252,8 @@ TEST(data_that_is_changed_and_changed_back_is_noticed_by_what_landed)
 	start_long(&op);
 	data[LONG - 1] ^= 1;
 	struct endpoint *e = local[0]->own;
-	while (typed_of(local[0])
-		       ->outgoing[0]
-		       .op.pending) /* the data moves, and the notice is not sent */
+	const struct outgoing *o = record_at(&typed_of(local[0])->outgoing, 0);
+	while (o->op.pending) /* the data moves, and the notice is not sent */
 		layer_table[LAYER_MEM]->progress(e->layer[LAYER_MEM]);
 	data[LONG - 1] ^= 1;
 	CHECK_IS(until_done(&op), -EBADMSG);

@@ -100,8 +100,8 @@ static int send_place(struct typed *y, struct sending *s)
 /* What becomes of the message is told to `told`; the record has a state when it goes on. */
 static void send_record(struct typed *y, struct sending *s, tern_op *told)
 {
-	*s->outgoing = (struct outgoing){ .rank = s->rank,
-					  .id = s->outgoing->id,
+	*s->outgoing = (struct outgoing){ .record = s->outgoing->record,
+					  .rank = s->rank,
 					  .notice = s->notice,
 					  .told = told,
 					  .data = s->data,
@@ -136,12 +136,14 @@ static int send_near(struct typed *y, struct sending *s)
 	if (rc)
 		return rc == -ENXIO ? sending_refused(s, rc) : rc;
 	bool is_long = s->len > LONG_BYTES;
-	s->outgoing = is_long ? outgoing_new(y) : NULL;
-	if (is_long && !s->outgoing)
-		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
 	if (!lane_ready(&y->e->t->lane[s->rank]))
 		return sending_later(s, "the ring to it is full");
+	s->outgoing = is_long ? record_take(&y->outgoing) : NULL;
+	if (is_long && !s->outgoing)
+		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
 	rc = send_place(y, s);
+	if (rc && is_long)
+		record_give(&y->outgoing, s->outgoing);
 	if (rc)
 		return rc;
 	char *buffer = bufpool_buffer(&s->where->pool, s->notice.index);
@@ -167,23 +169,21 @@ static int send_far(struct typed *y, struct sending *s)
 	uint64_t words[OFFER_WORDS];
 	if (!s->op && held(y->e))
 		return sending_later(s, "under a hold its answer would not be heard");
-	s->outgoing = outgoing_new(y);
+	s->outgoing = record_take(&y->outgoing);
 	if (!s->outgoing)
 		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
 	s->notice = (struct notice){ .type = (uint8_t)s->type, .len = s->len };
 	send_record(y, s, told);
-	struct offer_msg w = { .id = s->outgoing->id,
+	struct offer_msg w = { .id = record_name(s->outgoing),
 			       .type = (uint8_t)s->type,
 			       .now = s->flags & TERN_BUF_NOWAIT && !s->op,
 			       .len = s->len };
 	memcpy(words, &w, sizeof w);
 	s->outgoing->state = OUTGOING_OFFERED; /* before: the answer may come while it is sent */
-	library_hold(y->e);
-	int rc = layer_request(y->e, s->rank, TYPED_OFFER, brings ? s->data : NULL,
-			       brings ? s->len : 0, OFFER_WORDS, words);
-	library_release(y->e);
+	int rc = layer_request_now(y->e, s->rank, TYPED_OFFER, brings ? s->data : NULL,
+				   brings ? s->len : 0, OFFER_WORDS, words);
 	if (rc) {
-		s->outgoing->state = OUTGOING_FREE;
+		record_give(&y->outgoing, s->outgoing);
 		op_withdraw(y->e, told, before);
 	}
 	return rc == -EAGAIN ? sending_later(s, "there is no room for an offer") : rc;

@@ -18,7 +18,7 @@ static void typed_close(void *state)
 	for (uint32_t r = 0; y->target && r < y->e->t->size; r++)
 		memory_free(y->target[r]);
 	memory_free(y->target);
-	memory_free(y->outgoing);
+	pool_free(&y->outgoing);
 	memory_free(y);
 }
 
@@ -29,13 +29,13 @@ static int typed_open(struct endpoint *e, void **state)
 	if (y) {
 		y->e = e;
 		y->target = memory_new(e->t->size, sizeof *y->target);
-		y->outgoing = memory_new(TERN_BUF_SENDS_MAX, sizeof *y->outgoing);
 	}
-	if (!y || !y->target || !y->outgoing)
+	if (!y || !y->target)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
 				 e->t->rank);
 	y->generations = (uint32_t)wrap_first(32, 0);
-	y->sends = (uint32_t)wrap_first(32, 0);
+	y->outgoing =
+		(struct pool_of){ .bytes = sizeof(struct outgoing), .most = TERN_BUF_SENDS_MAX };
 	layer_on(e, TYPED_LOOKUP, on_pool_lookup);
 	layer_on(e, TYPED_FOUND, on_pool_found);
 	layer_on(e, TYPED_ARRIVED, on_notice);

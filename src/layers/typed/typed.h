@@ -10,6 +10,7 @@
 #include <tern/buf.h>
 #include <tern/mem.h>
 
+#include "base/pool.h"
 #include "core/layer.h"
 #include "layers.h"
 #include "typed/bufpool.h"
@@ -56,7 +57,7 @@ enum notice_flags {
 
 /* A far sender has a message. One of at most TERN_PAYLOAD_MAX bytes comes with it. */
 struct offer_msg {
-	uint32_t id; /* of the record at the sender */
+	uint32_t id; /* the name of the record at the sender */
 	uint8_t type;
 	uint8_t now; /* not to be kept until a buffer is free */
 	uint16_t zero;
@@ -136,7 +137,6 @@ struct target {
 };
 
 enum outgoing_state {
-	OUTGOING_FREE,
 	OUTGOING_OFFERED, /* to a far owner */
 	OUTGOING_PLACED,  /* it is known where to put the message */
 	OUTGOING_MOVING,  /* or in its buffer, and not announced yet */
@@ -144,8 +144,9 @@ enum outgoing_state {
 
 /* A message that has been accepted and not announced: a long one, or one to a far rank. */
 struct outgoing {
+	struct record record;
 	enum outgoing_state state;
-	uint32_t rank, id;
+	uint32_t rank;
 	struct notice notice;
 	tern_op op; /* of the put */
 	tern_addr at;
@@ -158,7 +159,6 @@ struct typed {
 	struct endpoint *e;
 	uint64_t check;                 /* TERN_CHECK */
 	uint32_t generations;           /* of pools, all together: no two uses have the same */
-	uint32_t sends;                 /* with a record */
 	struct buf_slot *given;         /* what was received last */
 	uint64_t spill_bytes;           /* TERN_SPILL */
 	struct type_queue *queue[KEYS]; /* by key */
@@ -168,7 +168,7 @@ struct typed {
 	struct buf_offer *offers;       /* of far senders, in the order in which they came */
 	uint32_t waiting;               /* of those that have not been answered */
 	struct target **target;         /* by rank and key, made when one is first sent to */
-	struct outgoing *outgoing;      /* TERN_BUF_SENDS_MAX */
+	struct pool_of outgoing;        /* TERN_BUF_SENDS_MAX */
 	unsigned moving;                /* of those, what this rank's polls carry on */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
 };
@@ -294,8 +294,6 @@ int send_refused(int code, uint32_t rank, unsigned type, size_t len, size_t byte
 
 /* -- outgoing.c -- */
 tern_handler on_typed_answer;
-/* NULL if all are under way, or there is no memory. */
-struct outgoing *outgoing_new(struct typed *y);
 /* Its place is known: carries it on as far as that can be done now. */
 void outgoing_begin(struct typed *y, struct outgoing *o, tern_addr at);
 unsigned outgoing_progress(struct typed *y);
