@@ -143,27 +143,23 @@ void payload_return(struct endpoint *e);
 void message_become(tern *t, const tern_msg *piece, unsigned id, unsigned n, const uint64_t *words,
 		    const char *data, size_t len);
 
-/* -- payload.c: sends with any number of words; those of a line have calls of their own -- */
-int payload_request(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
-		    TERN_ALL_);
-int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
-		  TERN_ALL_);
-int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_);
-int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
-			 TERN_ALL_);
-
 /* -- target.c: requests to workers, by their ids; as their counterparts for ranks -- */
+uint32_t target_member(const struct endpoint *e, uint32_t worker); /* its seat */
+int target_reachable(struct endpoint *e, uint32_t worker);
+int target_room(struct endpoint *e, uint32_t worker);
+int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p); /* there is room */
 int target_request(struct endpoint *e, uint32_t worker, const struct parcel *p);
-int target_data(struct endpoint *e, uint32_t worker, unsigned id, const void *data, unsigned n,
-		size_t len, TERN_ALL_);
-int target_claim(struct endpoint *e, uint32_t worker, size_t len, struct block **out);
-int target_commit(struct endpoint *e, struct block *b, const struct parcel *p);
-
-/* -- payload.c: a block for a request to a member that is connected -- */
-int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out);
-int payload_missing(const void *data, unsigned id, size_t len); /* -EINVAL for bytes at NULL */
 
 /* -- send.c -- */
+/* The i-th word, or 0 where there is none; more than fit are refused with their number. */
+static inline uint64_t word_at(const uint64_t *words, unsigned n, unsigned i)
+{
+	return i < n ? words[i] : 0;
+}
+#define WORDS_AT(words, n)                                                                      \
+	word_at(words, n, 0), word_at(words, n, 1), word_at(words, n, 2), word_at(words, n, 3), \
+		word_at(words, n, 4), word_at(words, n, 5)
+
 /* Into the lane of a member, which has room. */
 void send_member(struct endpoint *e, uint32_t member, const struct parcel *p);
 /* 0 if `dst` can be sent to, after connecting if need be; else why not. */

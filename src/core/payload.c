@@ -13,13 +13,6 @@
 #include "endpoint/count.h"
 #include "endpoint/watched.h"
 
-static struct parcel parcel_of(unsigned id, unsigned n, TERN_ALL_)
-{
-	return (struct parcel){ .bits = (uint64_t)id << TERN_ID_SHIFT | n,
-				.n = n,
-				.word = { TERN_ALL_VALUES_ } };
-}
-
 static void parcel_has(struct parcel *p, struct block *b, size_t len)
 {
 	p->bits |= TERN_HEAD_PAYLOAD;
@@ -66,12 +59,17 @@ static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block
 	return rc;
 }
 
-int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
+/*
+ * For a rank, or the worker of that id. Until it is sent the block names the worker and not its
+ * seat, which may have another one by then.
+ */
+static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
+	bool worker = dst >= e->t->size;
 	struct block *b;
-	int rc = send_reachable(e, dst);
+	int rc = worker ? target_reachable(e, dst) : send_reachable(e, dst);
 	if (!rc)
-		rc = block_wait(e, dst, len, &b);
+		rc = block_wait(e, worker ? target_member(e, dst) : dst, len, &b);
 	if (rc)
 		return rc;
 	b->peer = dst;
@@ -87,15 +85,22 @@ int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out
  */
 static int block_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
-	block_set(b, BLOCK_KEPT);
-	int rc = send_room(e, b->peer);
-	if (rc) {
-		block_set(b, BLOCK_CLAIMED);
-		return rc;
-	}
 	uint32_t dst = b->peer;
-	block_set(b, BLOCK_SENT);
-	return send_request(e, dst, p); /* there is room: it does not wait, nor fail */
+	bool worker = dst >= e->t->size;
+	block_set(b, BLOCK_KEPT);
+	int rc = worker ? target_room(e, dst) : send_room(e, dst);
+	if (!rc) {
+		if (worker)
+			b->peer = target_member(e, dst);
+		block_set(b, BLOCK_SENT);
+		/* There is room: to a rank it does not wait, nor fail. */
+		rc = worker ? target_put(e, dst, p) : send_request(e, dst, p);
+	}
+	if (rc) {
+		b->peer = dst;
+		block_set(b, BLOCK_CLAIMED);
+	}
+	return rc;
 }
 
 /* Sends a copy of `data`. */
@@ -147,7 +152,7 @@ payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len
 	return true;
 }
 
-int payload_missing(const void *data, unsigned id, size_t len)
+static int payload_missing(const void *data, unsigned id, size_t len)
 {
 	if (TERN_LIKELY(data || !len))
 		return 0;
@@ -158,18 +163,19 @@ int payload_missing(const void *data, unsigned id, size_t len)
 }
 
 /* Everything else: broken rules, first contact, no room, no block, two lines. */
-__attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id, const void *data,
-					      unsigned n, size_t len, TERN_ALL_)
+static __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id,
+						     const void *data, size_t len, unsigned n,
+						     const uint64_t *words)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
-	if (TERN_UNLIKELY(rc > 0))
-		return target_data(e, dst, id, data, n, len, TERN_ALL_VALUES_);
-	if (!rc)
+	if (rc >= 0)
 		rc = payload_missing(data, id, len);
-	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
-	return rc ? rc : block_copy(e, dst, &p, data, len);
+	if (rc)
+		return rc;
+	struct parcel p = parcel_of(id, n, words);
+	return block_copy(e, dst, &p, data, len);
 }
 
 /* More words than a line has come from nobody: whoever calls this counts them. */
@@ -183,7 +189,17 @@ int tern_request_payload_(tern *t, uint32_t dst, unsigned id, const void *data, 
 		return 0;
 	if (!data && !len) /* no byte is read */
 		return tern_request_payload_(t, dst, id, t, n, 0, TERN_SIX_VALUES_);
-	return payload_request(t, dst, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
+	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
+	return payload_request(t, dst, id, data, len, n, words);
+}
+
+int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
+			    unsigned n, const uint64_t *words)
+{
+	t = given(t);
+	if (TERN_UNLIKELY(n > TERN_LINE_WORDS)) /* 9 are refused */
+		return payload_request(t, dst, id, data, len, n, words);
+	return tern_request_payload_(t, dst, id, data, n, len, WORDS_AT(words, n));
 }
 
 static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
@@ -196,9 +212,7 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 		rc = error_set(-EMSGSIZE,
 			       "%zu bytes were claimed for rank %u; a request carries at most %d",
 			       len, dst, TERN_REQUEST_MAX);
-	if (rc)
-		return rc < 0 ? rc : target_claim(e, dst, len, out);
-	return block_claim(e, dst, len, out);
+	return rc < 0 ? rc : block_claim(e, dst, len, out);
 }
 
 int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed)
@@ -223,9 +237,9 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 	return error_set(-EINVAL, "%p is not an open claim of rank %u", claimed, e->t->rank);
 }
 
-int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
+int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words)
 {
-	INSIDE struct scope scope = scope_open(t);
+	INSIDE struct scope scope = scope_given(t);
 	if (t->own->forked)
 		return rules_forked(t->own);
 	struct endpoint *e = t->own;
@@ -235,14 +249,15 @@ int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 		rc = rules_send(e, b->peer, id, n, b->len);
 	if (rc < 0)
 		return rc;
-	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
+	struct parcel p = parcel_of(id, n, words);
 	parcel_has(&p, b, b->len);
-	return rc ? target_commit(e, b, &p) : block_send(e, b, &p);
+	return block_send(e, b, &p);
 }
 
 int tern_commit_words_(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
 {
-	return payload_commit(given(t), claimed, n, id, TERN_SIX_VALUES_, 0, 0);
+	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
+	return tern_commit_array(given(t), claimed, id, n, words);
 }
 
 /*
@@ -340,39 +355,38 @@ static int item_refuses(const struct endpoint *e, const char *what)
 			 what, inlet_source(e->inlet));
 }
 
-static __attribute__((noinline)) int reply_long(struct endpoint *e, unsigned id, const void *data,
-						unsigned n, size_t len, TERN_ALL_)
+static __attribute__((noinline)) int reply_long(struct endpoint *e, struct parcel *p,
+						const void *data, size_t len)
 {
 	if (e->item)
 		return item_refuses(e, "tern_reply_data()");
 	struct block *b = reply_large(e, len);
-	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
 	if (b)
-		return reply_copy(e, b, &p, data, len);
-	parcel_has(&p, block_of(data), len);
-	return long_send(e, NULL, &p);
+		return reply_copy(e, b, p, data, len);
+	parcel_has(p, block_of(data), len);
+	return long_send(e, NULL, p);
 }
 
-int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
-		  TERN_ALL_)
+int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
+			  unsigned n, const uint64_t *words)
 {
-	struct endpoint *e = t->own;
+	struct endpoint *e = given(t)->own;
 	int rc = rules_reply(e, m, id, n, len);
 	if (!rc)
 		rc = payload_missing(data, id, len);
 	if (rc)
 		return rc;
 	payload_forget_reply(e);
-	if (len > TERN_PAYLOAD_MAX)
-		return reply_long(e, id, data, n, len, TERN_ALL_VALUES_);
-	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
-	return reply_copy(e, reply_block(e), &p, data, len);
+	struct parcel p = parcel_of(id, n, words);
+	return len > TERN_PAYLOAD_MAX ? reply_long(e, &p, data, len)
+				      : reply_copy(e, reply_block(e), &p, data, len);
 }
 
 int tern_reply_payload_(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
 			size_t len, TERN_SIX_)
 {
-	return payload_reply(given(t), m, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
+	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
+	return tern_reply_data_array(given(t), m, id, data, len, n, words);
 }
 
 static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len)
@@ -462,10 +476,10 @@ static int reply_moved(struct endpoint *e, struct block *from, struct parcel *p)
 	return rc;
 }
 
-int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
-			 TERN_ALL_)
+int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
+			    const uint64_t *words)
 {
-	struct endpoint *e = t->own;
+	struct endpoint *e = given(t)->own;
 	int rc = rules_reply(e, m, id, n, e->reply.len);
 	if (rc)
 		return rc;
@@ -473,7 +487,7 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 	if (!reply_claimed(e, b))
 		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
 				 claimed);
-	struct parcel p = parcel_of(id, n, TERN_ALL_VALUES_);
+	struct parcel p = parcel_of(id, n, words);
 	parcel_has(&p, b, e->reply.len);
 	const struct net *net = e->site.peer[e->inlet->peer].net;
 	bool fresh = e->reply.block != NULL;
@@ -492,24 +506,16 @@ int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, 
 int tern_reply_commit_words_(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
 			     TERN_SIX_)
 {
-	return payload_reply_commit(given(t), m, claimed, n, id, TERN_SIX_VALUES_, 0, 0);
+	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
+	return tern_reply_commit_array(given(t), m, claimed, id, n, words);
 }
 
 /* -- Tern's own messages ------------------------------------------------------------ */
 
-static struct parcel layer_parcel(unsigned id, unsigned n, const uint64_t *words)
-{
-	struct parcel p = { .bits = (uint64_t)(TERN_HANDLER_MAX + id) << TERN_ID_SHIFT | n,
-			    .n = n };
-	if (n)
-		memcpy(p.word, words, n * sizeof *words);
-	return p;
-}
-
 int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
 		  unsigned n, const uint64_t *words)
 {
-	struct parcel p = layer_parcel(id, n, words);
+	struct parcel p = parcel_of(TERN_HANDLER_MAX + id, n, words);
 	if (data && len - 1 < TERN_PAYLOAD_MAX && n <= TERN_LINE_WORDS && dst < e->t->reach &&
 	    payload_quick(e->t, dst, p.bits, data, len, p.word[0], p.word[1], p.word[2], p.word[3],
 			  p.word[4], p.word[5]))
@@ -542,7 +548,7 @@ static struct block *more_block(struct endpoint *e, uint32_t dst)
 int layer_reply_more(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
 		     unsigned n, const uint64_t *words)
 {
-	struct parcel p = layer_parcel(id, n, words);
+	struct parcel p = parcel_of(TERN_HANDLER_MAX + id, n, words);
 	struct block *b = NULL;
 	if (data && send_reply_ready(e, dst)) {
 		b = more_block(e, dst);
@@ -588,7 +594,7 @@ void payload_return(struct endpoint *e)
 int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
 		const uint64_t *words)
 {
-	struct parcel p = layer_parcel(id, n, words);
+	struct parcel p = parcel_of(TERN_HANDLER_MAX + id, n, words);
 	/* A peer may send in the reply class what is a request: it has no lane for an answer. */
 	if (TERN_UNLIKELY(e->inlet && e->inlet->kind == TERN_KIND_REPLY))
 		return -EBADMSG;

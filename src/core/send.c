@@ -130,53 +130,39 @@ int send_reply_to(struct endpoint *e, uint32_t dst, const struct parcel *p)
 	return 0;
 }
 
-static int request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_ALL_)
+static int request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, 0);
-	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n,
-			    .n = n,
-			    .word = { TERN_ALL_VALUES_ } };
-	if (TERN_UNLIKELY(rc != 0))
-		return rc < 0 ? rc : target_request(e, dst, &p);
-	return send_request(e, dst, &p);
+	if (rc < 0)
+		return rc;
+	struct parcel p = parcel_of(id, n, words);
+	return TERN_UNLIKELY(rc) ? target_request(e, dst, &p) : send_request(e, dst, &p);
 }
 
 int tern_request_rare_(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 {
-	return request_rare(t, dst, id, n, TERN_SIX_VALUES_, 0, 0);
+	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
+	return request_rare(t, dst, id, n, words);
 }
 
-static int reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_ALL_)
+static int reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words)
 {
-	struct endpoint *e = t->own;
-	int rc = rules_reply(e, m, id, n, 0);
+	int rc = rules_reply(t->own, m, id, n, 0);
 	if (rc)
 		return rc;
-	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n,
-			    .n = n,
-			    .word = { TERN_ALL_VALUES_ } };
-	return send_reply(e, &p);
+	struct parcel p = parcel_of(id, n, words);
+	return send_reply(t->own, &p);
 }
 
 int tern_reply_rare_(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_)
 {
-	return reply_rare(t, m, id, n, TERN_SIX_VALUES_, 0, 0);
+	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
+	return reply_rare(t, m, id, n, words);
 }
 
 /* -- Words in an array: for TERN_NO_INLINE, other languages, counts known at run time ------- */
-
-/* The i-th word, or 0 where there is none; more than fit are refused with their number. */
-static uint64_t word_at(const uint64_t *words, unsigned n, unsigned i)
-{
-	return i < n ? words[i] : 0;
-}
-
-#define WORDS_AT(words, n)                                                                      \
-	word_at(words, n, 0), word_at(words, n, 1), word_at(words, n, 2), word_at(words, n, 3), \
-		word_at(words, n, 4), word_at(words, n, 5)
-#define WORDS_ALL(words, n) WORDS_AT(words, n), word_at(words, n, 6), word_at(words, n, 7)
 
 /*
  * The common case of two lines: the lane has room, no line of pieces is open, and this is not the
@@ -197,7 +183,7 @@ static __attribute__((noinline)) int request_double(tern *t, uint32_t dst, unsig
 						    const uint64_t *words)
 {
 	if (TERN_UNLIKELY(dst >= t->reach || !double_put(t, &t->lane[dst], id, n, words)))
-		return request_rare(t, dst, id, n, WORDS_ALL(words, n));
+		return request_rare(t, dst, id, n, words);
 	tern_look_(t);
 	return 0;
 }
@@ -206,7 +192,7 @@ static __attribute__((noinline)) int reply_double(tern *t, const tern_msg *m, un
 						  unsigned n, const uint64_t *words)
 {
 	if (TERN_UNLIKELY(m != t->current || !double_put(t, t->answer, id, n, words)))
-		return reply_rare(t, m, id, n, WORDS_ALL(words, n));
+		return reply_rare(t, m, id, n, words);
 	t->current = tern_answered_(t);
 	return 0;
 }
@@ -224,33 +210,4 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 	if (TERN_UNLIKELY(words_double(n)))
 		return reply_double(t, m, id, n, words);
 	return tern_reply_inline_(t, n, m, id, WORDS_AT(words, n));
-}
-
-int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
-			    unsigned n, const uint64_t *words)
-{
-	t = given(t);
-	if (TERN_UNLIKELY(n > TERN_LINE_WORDS)) /* 9 are refused */
-		return payload_request(t, dst, id, data, n, len, WORDS_ALL(words, n));
-	return tern_request_payload_(t, dst, id, data, n, len, WORDS_AT(words, n));
-}
-
-int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
-			  unsigned n, const uint64_t *words)
-{
-	t = given(t);
-	if (TERN_UNLIKELY(words_double(n)))
-		return payload_reply(t, m, id, data, n, len, WORDS_ALL(words, n));
-	return tern_reply_payload_(t, m, id, data, n, len, WORDS_AT(words, n));
-}
-
-int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words)
-{
-	return payload_commit(given(t), claimed, n, id, WORDS_ALL(words, n));
-}
-
-int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
-			    const uint64_t *words)
-{
-	return payload_reply_commit(given(t), m, claimed, n, id, WORDS_ALL(words, n));
 }

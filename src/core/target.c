@@ -24,7 +24,7 @@
 #include "core/layer.h"
 #include "core/scope.h"
 
-static uint32_t target_member(const struct endpoint *e, uint32_t worker)
+uint32_t target_member(const struct endpoint *e, uint32_t worker)
 {
 	return job_target(&e->group->job, worker);
 }
@@ -42,8 +42,7 @@ static int target_closed(const struct endpoint *e, uint32_t worker)
 			 worker, job_member_rank(&e->group->job, target_member(e, worker)));
 }
 
-/* 0 if its rank is there; it is connected then, if need be. */
-static int target_reachable(struct endpoint *e, uint32_t worker)
+int target_reachable(struct endpoint *e, uint32_t worker)
 {
 	uint32_t m = target_member(e, worker);
 	struct peer *p = &e->site.peer[m];
@@ -52,14 +51,13 @@ static int target_reachable(struct endpoint *e, uint32_t worker)
 	return rc ? rc : send_reachable(e, m);
 }
 
-static int target_room(struct endpoint *e, uint32_t worker)
+int target_room(struct endpoint *e, uint32_t worker)
 {
 	int rc = target_reachable(e, worker);
 	return rc ? rc : send_room(e, target_member(e, worker));
 }
 
-/* There is room. */
-static int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p)
+int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p)
 {
 	uint32_t m = target_member(e, worker);
 	_Atomic uint32_t *sending = job_sending(&e->group->job, e->site.member);
@@ -78,54 +76,4 @@ int target_request(struct endpoint *e, uint32_t worker, const struct parcel *p)
 {
 	int rc = target_room(e, worker);
 	return rc ? rc : target_put(e, worker, p);
-}
-
-int target_claim(struct endpoint *e, uint32_t worker, size_t len, struct block **out)
-{
-	int rc = target_reachable(e, worker);
-	if (!rc)
-		rc = block_claim(e, target_member(e, worker), len, out);
-	/* Until it is sent: the seat may have another worker by then. */
-	if (!rc)
-		(*out)->peer = worker;
-	return rc;
-}
-
-int target_commit(struct endpoint *e, struct block *b, const struct parcel *p)
-{
-	uint32_t worker = b->peer;
-	block_set(b, BLOCK_KEPT); /* as in block_send() */
-	int rc = target_room(e, worker);
-	if (!rc) {
-		b->peer = target_member(e, worker);
-		block_set(b, BLOCK_SENT);
-		rc = target_put(e, worker, p);
-	}
-	if (rc) {
-		b->peer = worker;
-		block_set(b, BLOCK_CLAIMED);
-	}
-	return rc;
-}
-
-int target_data(struct endpoint *e, uint32_t worker, unsigned id, const void *data, unsigned n,
-		size_t len, TERN_ALL_)
-{
-	struct block *b;
-	int rc = payload_missing(data, id, len);
-	if (!rc)
-		rc = target_claim(e, worker, len, &b);
-	if (rc)
-		return rc;
-	if (len)
-		memcpy(block_bytes(b), data, len);
-	struct parcel p = { .bits = TERN_HEAD_PAYLOAD | (uint64_t)id << TERN_ID_SHIFT | n,
-			    .n = n,
-			    .payload = b->data,
-			    .len = len,
-			    .word = { TERN_ALL_VALUES_ } };
-	rc = target_commit(e, b, &p);
-	if (rc)
-		block_set(b, BLOCK_FREE);
-	return rc;
 }

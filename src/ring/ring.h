@@ -105,6 +105,14 @@ struct parcel {
 	uint64_t word[TERN_WORDS_MAX];
 };
 
+static inline struct parcel parcel_of(unsigned id, unsigned n, const uint64_t *words)
+{
+	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n, .n = n };
+	for (unsigned i = 0; i < n; i++)
+		p.word[i] = words[i];
+	return p;
+}
+
 /* Memory of a ring: RING_LEAVES * leaf_lines lines, all zero, and where leaves are given back. */
 struct ring_memory {
 	char *lines;
