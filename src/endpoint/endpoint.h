@@ -42,7 +42,7 @@ struct group {
 	bool gathered; /* by tern_options.allgather: its descriptor is the group's */
 	struct job job;
 	struct group *next;      /* of the thread that opened it */
-	struct group *next_open; /* of the process; see core/attach.c */
+	struct group *next_open; /* of the process; see core/delivery/attach.c */
 	/* Its only member; NULL: there are more, or workers. */
 	struct endpoint *_Atomic alone;
 	struct endpoint *_Atomic workers; /* of its members, open and parked */
@@ -58,7 +58,7 @@ struct endpoint {
 	struct block *block; /* the payload being handled, if it has one */
 	bool block_kept;     /* it will not be given back when its handler returns */
 	struct reply_claim reply;
-	struct long_reply *longs; /* see core/long.c */
+	struct long_reply *longs; /* see core/payload/long.c */
 	uint64_t long_pieces;     /* sent so far */
 	bool turn;                /* of work that was handed over, in which nothing waits */
 	struct barrier_call barrier;
@@ -100,10 +100,10 @@ struct endpoint {
 	_Atomic uint32_t aliases;
 
 	struct group *group;
-	_Atomic uintptr_t attached; /* the thread that has it; see core/attach.c */
+	_Atomic uintptr_t attached; /* the thread that has it; see core/delivery/attach.c */
 	_Atomic bool closed;
 	/* Not 0: this process, which is a child of the endpoint's, or NO_ENDPOINT; every call is
-	   refused. See core/attach.c and endpoint/misuse.c. */
+	   refused. See core/delivery/attach.c and endpoint/misuse.c. */
 	pid_t forked;
 	void *layer[LAYERS_MOST]; /* the state of each; see core/layer.h */
 	struct handlers handlers;

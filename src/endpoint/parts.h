@@ -13,7 +13,7 @@ struct progress;
 struct share;
 struct wait;
 
-/* core/payload.c: a reply's claim, a fresh block composed for the request being handled. */
+/* core/payload/payload.c: a reply's claim, a fresh block composed for the request being handled. */
 struct reply_claim {
 	struct block *block;
 	size_t len;
@@ -22,7 +22,7 @@ struct reply_claim {
 	uint64_t leaf;
 };
 
-/* core/keep.c: messages beyond their handlers. */
+/* core/payload/keep.c: messages beyond their handlers. */
 struct kept {
 	struct tern_msg line[2];
 };
@@ -42,7 +42,7 @@ struct deferred {
 };
 struct deferral {
 	bool running;
-	/* One place each is core/lost.c's, core/op.c's and core/end.c's. */
+	/* One place each is core/lost.c's, core/wait/op.c's and core/end.c's. */
 	struct deferred queue[TERN_DEFER_MAX + 3];
 	uint32_t first;
 	uint64_t thread; /* the light thread in which they run; 0: the program */
@@ -57,7 +57,7 @@ struct lost_told {
 	bool deferred; /* telling of those that are not told */
 };
 
-/* core/barrier.c: the barrier under way. */
+/* core/wait/barrier.c: the barrier under way. */
 struct barrier_call {
 	bool inside;
 	/* Of tern_barrier_start(): everybody has come, and what is due is being handled. */
@@ -71,7 +71,7 @@ struct barrier_call {
 	struct called *called;
 };
 
-/* core/wait.c, core/rest.c */
+/* core/wait/wait.c, core/wait/rest.c */
 struct wait_state {
 	uint32_t spin;                /* looks before a wait yields */
 	uint64_t crowded;             /* until when none does: other programs want the cores */
@@ -81,7 +81,7 @@ struct wait_state {
 	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
 };
 
-/* core/scope.c, core/delivery.c: who may touch the endpoint, and who runs its handlers. */
+/* core/delivery: who may touch the endpoint, and who runs its handlers. */
 struct ownership {
 	_Atomic uint64_t *guard; /* in the pulse */
 	enum tern_delivery delivery;
@@ -106,7 +106,7 @@ struct ownership {
 /* Numbers of handlers behind the program's. */
 enum { HANDLERS_OWN = TERN_HANDLER_SLOTS - TERN_HANDLER_MAX };
 
-/* endpoint/handler.h, core/served.c */
+/* endpoint/handler.h, core/delivery/served.c */
 struct handlers {
 	tern_handler **meant; /* where the table has another function; else NULL */
 	const char *name[TERN_HANDLER_SLOTS];

@@ -30,7 +30,7 @@ allowed() {
 	src/net/udp/socket.c:syscall) ;;            # recvfrom() and recvmmsg() that do not wait
 	src/base/file.c:sigtimedwait) ;;            # takes a signal that is pending
 	src/boot/link/program.c:syscall) ;;         # close_range()
-	src/core/interrupt.c:timer_create) ;;       # a signal to a program that computes
+	src/core/delivery/interrupt.c:timer_create) ;;       # a signal to a program that computes
 	src/layers/spawn/preempt.c:timer_create) ;;        # time slices
 	# a world of its own: a rank without the turn waits in real time
 	src/net/sim/*:world_real | src/net/sim/machine/turn.c:*) ;;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory messages that a thread serves while the program computes: those of a network, wherever
- * they lie in their ring, and no others. The thread is the owner meanwhile (core/progress.c), but
- * sends of the program go on: they write to lanes and take blocks of the pool, and read `reach`,
- * so nothing here touches these three.
+ * they lie in their ring, and no others. The thread is the owner meanwhile
+ * (core/delivery/progress.c), but sends of the program go on: they write to lanes and take blocks
+ * of the pool, and read `reach`, so nothing here touches these three.
  */
 #include "core/layers.h"
 #include "endpoint/count.h"
