@@ -93,26 +93,28 @@ static struct fi_info *provider_all(const struct library *l, uint64_t caps, bool
 
 static bool text_has(const char *text, const char *word, size_t len)
 {
-	for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
-		if ((at == text || at[-1] == ' ') && (at[len] == '\0' || at[len] == ','))
+	for (size_t n; *text; text += n + strspn(text + n, ", ")) {
+		n = strcspn(text, ",");
+		if (n == len && memcmp(text, word, len) == 0)
 			return true;
+	}
 	return false;
 }
 
-/* The names that can be asked for, once each. */
-static void provider_names(const struct fi_info *all, char *text, size_t size)
+/* Adds a name that `text` does not have. */
+static void name_add(char *text, size_t size, const char *name, size_t len)
 {
-	size_t used = 0;
-	*text = '\0';
-	for (; all; all = all->next) {
-		char name[64];
-		size_t len = strcspn(all->fabric_attr->prov_name, ";");
-		if (len >= sizeof name || used + len + 3 > size)
-			continue;
-		snprintf(name, sizeof name, "%.*s", (int)len, all->fabric_attr->prov_name);
-		if (!text_has(text, name, len))
-			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-						 name);
+	size_t used = strlen(text);
+	if (used + len + 3 <= size && !text_has(text, name, len))
+		snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", (int)len, name);
+}
+
+/* The names that can be asked for, once each. */
+static void provider_names(const struct fi_info *all, char *names, size_t size)
+{
+	for (*names = '\0'; all; all = all->next) {
+		const char *full = all->fabric_attr->prov_name;
+		name_add(names, size, full, strcspn(full, ";"));
 	}
 }
 
@@ -122,16 +124,13 @@ static void provider_names(const struct fi_info *all, char *text, size_t size)
  */
 static bool domain_lacks(const struct fi_info *all, const char *name, char *names, size_t size)
 {
-	size_t len = strcspn(name, "/"), used = 0;
-	*names = '\0';
-	for (; name[len] && all; all = all->next) {
+	size_t len = strcspn(name, "/");
+	for (*names = '\0'; name[len] && all; all = all->next) {
 		const char *domain = all->domain_attr->name;
-		if (provider_is(all, name, len) && used + strlen(domain) + 3 <= size &&
-		    !text_has(names, domain, strlen(domain)))
-			used += (size_t)snprintf(names + used, size - used, "%s%s",
-						 used ? ", " : "", domain);
+		if (provider_is(all, name, len))
+			name_add(names, size, domain, strlen(domain));
 	}
-	return used;
+	return *names;
 }
 
 static int provider_none(const struct library *l, const char *name)

@@ -177,11 +177,13 @@ bool packet_arm(struct net *net, struct sleep *s);
 bool packet_settled(struct net *net, bool late);
 
 /* What every network of packets has in its table. */
-#define PACKET_OPERATIONS                                                            \
-	.connect = packet_connect, .knock = packet_knock, .answer = packet_answer,   \
-	.check = packet_check, .take = packet_take, .reclaim = packet_reclaim,       \
-	.demote = packet_demote, .arm = packet_arm, .arrive = packet_arrive,         \
-	.passed = packet_passed, .settled = packet_settled, .report = packet_report, \
-	.close = packet_close
+#define PACKET_OPERATIONS PACKET_OPERATIONS_BUT(packet_connect, packet_knock, packet_arrive)
+
+/* The same, but for three that a network may do something before or behind. */
+#define PACKET_OPERATIONS_BUT(connects, knocks, arrives)                                  \
+	.connect = connects, .knock = knocks, .arrive = arrives, .answer = packet_answer, \
+	.check = packet_check, .take = packet_take, .reclaim = packet_reclaim,            \
+	.demote = packet_demote, .arm = packet_arm, .passed = packet_passed,              \
+	.settled = packet_settled, .report = packet_report, .close = packet_close
 
 #endif

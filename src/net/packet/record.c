@@ -288,10 +288,9 @@ static inline void stream_write(struct path *p, struct packet *k, unsigned strea
 	s->to[stream] = (struct until){ o->next.leaf, o->next.offset };
 }
 
-static void news_put(struct path *p, struct packet *k)
+static void news_put(struct packet *k)
 {
 	const struct slice *s = &k->flight.slice;
-	(void)p;
 	if (!s->news)
 		return;
 	put16(k, RECORD_IS_NEWS | s->news);
@@ -319,7 +318,7 @@ static void news_choose(struct path *p, struct slice *s)
 bool record_write(struct path *p, struct packet *k, size_t most)
 {
 	news_choose(p, &k->flight.slice);
-	news_put(p, k);
+	news_put(k);
 	stream_write(p, k, STREAM_REPLIES, most);
 	stream_write(p, k, STREAM_REQUESTS, most);
 	return record_used(k) > 0;
@@ -354,7 +353,7 @@ static void stream_again(struct path *p, struct packet *k, unsigned stream)
 
 void record_again(struct path *p, struct packet *k)
 {
-	news_put(p, k);
+	news_put(k);
 	stream_again(p, k, STREAM_REPLIES);
 	stream_again(p, k, STREAM_REQUESTS);
 }
