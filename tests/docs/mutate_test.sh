@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 120 LABELS once
-# scripts/mutate.py on a library of three functions: what its test notices, what it does not, what
+# scripts/mutate.py on a library of four functions: what its test notices, what it does not, what
 # does not count, and that the tree stays as it is.
 set -uo pipefail
 for tool in python3 cmake; do
@@ -26,6 +26,10 @@ project(toy LANGUAGES C)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 include_directories(src)
+if(TERN_SANITIZE)
+	add_compile_options(-fsanitize=${TERN_SANITIZE} -fno-sanitize-recover=all)
+	add_link_options(-fsanitize=${TERN_SANITIZE})
+endif()
 add_library(tern_objects OBJECT src/ring/toy.c)
 set_target_properties(tern_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 add_library(tern_internal SHARED $<TARGET_OBJECTS:tern_objects>)
@@ -42,6 +46,7 @@ cat >"$root/src/ring/toy.h" <<'TEXT'
 int toy_sum(int n);
 void toy_forget(void);
 void toy_unused(void);
+int toy_most(const int *of, int n);
 static inline int toy_even(int n)
 {
 	return n % 2 == 0;
@@ -72,13 +77,26 @@ void toy_unused(void)
 	unseen--;
 	__builtin_prefetch(&unseen);
 }
+int toy_most(const int *of, int n)
+{
+	int most = of[0];
+	for (int i = 0; i < n; i++)
+		if (of[i] > most)
+			most = of[i];
+	return most;
+}
 TEXT
 cat >"$root/src/ring/toy_test.c" <<'TEXT'
+#include <stdlib.h>
 #include "ring/toy.h"
 int main(void)
 {
+	int *three = calloc(3, sizeof *three), most;
+	three[1] = 5;
+	most = toy_most(three, 3);
+	free(three);
 	toy_forget();
-	return toy_sum(4) != 10 || toy_sum(0) != 0 || toy_sum(-3) != -1 || !toy_even(4) ||
+	return most != 5 || toy_sum(4) != 10 || toy_sum(0) != 0 || toy_sum(-3) != -1 || !toy_even(4) ||
 	       toy_even(3);
 }
 TEXT
@@ -102,7 +120,10 @@ mutate
 is toy.c 7 condition noticed
 is toy.c 8 error noticed
 is toy.c 11 statement noticed
-is toy.h 6 condition noticed
+is toy.h 7 condition noticed
+
+echo "a change that reads a word too far is noticed by the sanitizer alone"
+is toy.c 28 bound noticed
 
 echo "a change that nobody sees is listed"
 is toy.c 18 statement survived

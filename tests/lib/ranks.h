@@ -17,6 +17,7 @@
 #include "check.h"
 #include "endpoint/endpoint.h"
 #include "far.h"
+#include "left.h"
 
 enum { RANKS_AT_MOST = 512 };
 
@@ -47,7 +48,11 @@ __attribute__((noreturn)) static inline void ranks_child(uint32_t rank, void (*r
 	ranks_setenv("TERN_RANK", rank);
 	ranks_setenv("TERN_SIZE", ranks_size);
 	ranks_setenv("TERN_JOB_FD", (uint32_t)ranks_job.fd);
+	struct left before;
+	left_before(&before);
 	rank_main();
+	if (atomic_load(&ranks_job.rank[rank].state) != RANK_OPEN)
+		left_nothing_since(&before);
 	fflush(NULL);
 	_exit(atomic_load(&check_failures) ? 1 : 0);
 }
