@@ -218,6 +218,34 @@ static void try_order(void)
 	CHECK_IS(y, tern_rank(t) + 1);
 }
 
+/* Ranks 0 and ODD are in both teams, and call them in another order. */
+static void try_two_teams(void)
+{
+	tern_team *one, *two;
+	uint32_t first[] = { 0, 1, 2 }, second[] = { 0, 2, 3 };
+	uint32_t me = tern_rank(t);
+	int rc[2] = { -EINVAL, -EINVAL };
+	uint64_t x = 1;
+	CHECK_IS(tern_team_list(all, first, me < 3 ? 3 : 0, &one), 0);
+	CHECK_IS(tern_team_list(all, second, me != 1 ? 3 : 0, &two), 0);
+	if (odd())
+		rc[1] = tern_team_broadcast(two, 0, &x, 8);
+	if (one)
+		rc[0] = tern_team_barrier(one);
+	if (two && !odd())
+		rc[1] = tern_team_broadcast(two, 0, &x, 8);
+	CHECK_IS(rc[0], -EINVAL);
+	CHECK_IS(rc[1], -EINVAL);
+	const char *said = tern_strerror(-EINVAL),
+		   *between = strstr(said, ", rank 2 tern_team_broadcast() of team ");
+	if (!CHECK(strncmp(said, "rank 0 calls tern_team_barrier() of team ", 41) == 0 && between &&
+		   strstr(between, "in the same order")))
+		printf("    '%s'\n", said);
+	CHECK_IS(tern_team_free(one), 0);
+	CHECK_IS(tern_team_free(two), 0);
+	CHECK_IS(tern_team_barrier(all), 0);
+}
+
 static void rank_main(void)
 {
 	atomic_store(&check_failures, 0);
@@ -234,6 +262,7 @@ static void rank_main(void)
 	try_ranks();
 	try_teams();
 	try_order();
+	try_two_teams();
 	CHECK_IS(tern_team_free(all), 0);
 	CHECK_IS(tern_close(t), 0);
 }

@@ -23,6 +23,7 @@ enum coll_handler {
 	COLL_MARKED,               /* the same */
 	COLL_VIEW,                 /* of a team of survivors: team, leader; and a set of members */
 	COLL_FAILED, /* team, call; and struct failure: the call failed at the sender */
+	COLL_WAITS,  /* team, call; and struct waiting, of agree.c: the sender waits in it */
 };
 
 struct coll {
@@ -30,6 +31,7 @@ struct coll {
 	tern_team *teams;
 	uint64_t next_id;
 	uint64_t handled;  /* messages of this layer */
+	struct run *waits; /* which a call waits for; NULL: none */
 	struct run *spent; /* to be freed in the program's next call */
 	struct run *spare; /* for the next one */
 	uint32_t started;  /* runs with a handle */

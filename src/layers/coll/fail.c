@@ -31,27 +31,34 @@
 /* -- Failing ----------------------------------------------------------------------------------- */
 
 /* Who has left may have done so because another one died: then that one is the reason. */
-static struct failure failure_reason(const tern_team *team, uint32_t rank, int code)
+static struct failure failure_reason(const tern_team *team, const struct failure *why)
 {
 	const struct endpoint *e = team->coll->e;
-	for (uint32_t i = 0; i < team->all.n && code == -ESHUTDOWN; i++)
+	for (uint32_t i = 0; i < team->all.n && why->code == -ESHUTDOWN; i++)
 		if (job_rank_state(&e->group->job, team->all.rank[i]) == RANK_DEAD)
-			return (struct failure){ team->all.rank[i], -EOWNERDEAD };
-	return (struct failure){ rank, code };
+			return (struct failure){ team->all.rank[i], -EOWNERDEAD, "" };
+	return *why;
 }
 
-void team_fail(tern_team *team, uint64_t call, uint32_t rank, int code)
+void team_fail_as(tern_team *team, uint64_t call, const struct failure *why)
 {
 	if (call >= team->fails)
 		return;
 	team->fails = call;
-	team->failure = failure_reason(team, rank, code);
+	team->failure = failure_reason(team, why);
+}
+
+void team_fail(tern_team *team, uint64_t call, uint32_t rank, int code)
+{
+	team_fail_as(team, call, &(struct failure){ rank, code, "" });
 }
 
 int team_failure(const tern_team *team)
 {
 	struct endpoint *e = team->coll->e;
 	uint32_t rank = team->failure.rank;
+	if (team->failure.words[0])
+		return error_set(team->failure.code, "%s", team->failure.words);
 	struct net *net = e->site.peer[rank].net;
 	int code = rank == e->t->rank ? 0 : net->ops->check(net, rank);
 	if (code)
@@ -164,11 +171,12 @@ static void on_failed(tern *t, const tern_msg *m)
 	if (!data || len != sizeof why)
 		return;
 	memcpy(&why, data, sizeof why);
+	why.words[sizeof why.words - 1] = 0;
 	if (why.rank >= t->size || why.code >= 0)
 		return;
 	made_fail(c, id, call, tern_msg_src(m), &why);
 	if (team && team_member(team, tern_msg_src(m)) < team->all.n && call != CALL_SURVIVORS)
-		team_fail(team, call, why.rank, why.code);
+		team_fail_as(team, call, &why);
 	else if (!team && !team_over(c, id))
 		early_keep(c, m, EARLY_FAILURE, &why, sizeof why);
 }

@@ -84,7 +84,7 @@ static int marks_pass(tern_team *team)
 }
 
 /* Other threads than the one that calls, and a deferred function that waits in one of them. */
-static bool threads_run(const struct endpoint *e)
+bool threads_run(const struct endpoint *e)
 {
 	bool self = e->site.context && e->site.context();
 	return e->threads > (self ? 1u : 0u) || e->defer.running;

@@ -279,6 +279,7 @@ struct run_wait {
 	unsigned at;
 	bool dozes;
 	unsigned asked;
+	uint32_t untold; /* members that do not know of a wait that lasts */
 	char words[PULSE_TEXT];
 };
 
@@ -326,6 +327,7 @@ static int run_lasts(struct endpoint *e, struct wait *w)
 		run_words(rw->run, rw->words, sizeof rw->words);
 		w->call = rw->words;
 	}
+	waits_tell(rw->run, &rw->untold);
 	if (!rw->dozes && rw->run->team->outbox) {
 		rw->dozes = true;
 		near_doze(rw->run->team, true);
@@ -356,8 +358,9 @@ static bool run_look(struct endpoint *e, struct run_wait *rw)
 static void run_wait(struct run *r)
 {
 	struct endpoint *e = r->team->coll->e;
-	struct run_wait rw = { .run = r };
+	struct run_wait rw = { .run = r, .untold = r->team->checked ? r->team->all.n : 0 };
 	rw.wait = (struct wait){ .call = r->name, .stop = run_lasts, .awaits = wait_awaits };
+	r->team->coll->waits = r;
 	for (;;) {
 		team_turn(r->team);
 		if (r->over)
@@ -374,6 +377,7 @@ static void run_wait(struct run *r)
 		bool retry = s->kind == STEP_SEND || s->kind == STEP_RECV;
 		wait_through(e, retry ? run_retry : run_ready, &rw, &rw.wait);
 	}
+	r->team->coll->waits = NULL;
 	if (rw.dozes)
 		near_doze(r->team, false);
 }

@@ -25,6 +25,7 @@ static int coll_open(struct endpoint *e, void **state)
 	survivors_handlers(e);
 	quiet_handlers(e);
 	fail_handlers(e);
+	layer_on(e, COLL_WAITS, on_waits);
 	return 0;
 }
 
@@ -126,7 +127,7 @@ static const char *coll_awaits(void *state, uint64_t *set)
 	return c->words;
 }
 
-LAYER_FITS(struct coll, COLL_FAILED, COLL_HANDLERS_END);
+LAYER_FITS(struct coll, COLL_WAITS, COLL_HANDLERS_END);
 const struct layer coll_layer = { .open = coll_open,
 				  .close = coll_close,
 				  .progress = coll_progress,
@@ -273,7 +274,7 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	uint64_t call;
 	struct failure why;
 	while (early_take(team, EARLY_FAILURE, &call, &why, sizeof why))
-		team_fail(team, call, why.rank, why.code);
+		team_fail_as(team, call, &why);
 	*out = team;
 	return 0;
 }

@@ -20,6 +20,7 @@ struct members {
 struct failure {
 	uint32_t rank;
 	int32_t code;
+	char words[272]; /* the sentence; "": it says what has become of `rank` */
 };
 
 struct tern_team {
@@ -110,6 +111,7 @@ static inline struct scope team_scope_op(tern_team **team, const tern_op *op, co
 void fail_handlers(struct endpoint *e);
 /* Calls from this one on fail here. */
 void team_fail(tern_team *team, uint64_t call, uint32_t rank, int code);
+void team_fail_as(tern_team *team, uint64_t call, const struct failure *why);
 /*
  * The others are told that a call has failed here, from now on and by polls. The second form: if
  * they might not hear of it by themselves.
@@ -131,5 +133,9 @@ void views_free(tern_team *team);
 void view_none(tern_team *team, uint32_t member); /* it takes no part in the agreement */
 extern unsigned survivors_dies_at;                /* for tests */
 void quiet_handlers(struct endpoint *e);
+bool threads_run(const struct endpoint *e); /* others than the one that calls */
+
+/* -- agree.c -- */
+tern_handler on_waits;
 
 #endif
