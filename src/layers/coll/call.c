@@ -2,7 +2,8 @@
 /*
  * The calls: what each collective is made of, on one machine and on several. With two levels, near
  * steps bring data to the first member of each machine (the head), heads exchange messages, and
- * near steps spread the result.
+ * near steps spread the result. call_do() makes every call: a row of `rows` has what is special in
+ * one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,35 @@
 
 enum { AHEAD_MOST = 64 }; /* calls in which a member may be ahead of another */
 
-/* -- Beginning and ending ---------------------------------------------------------------------- */
+/* A call with arguments that all members have in common, as a step of members that share memory. */
+struct call {
+	struct near_step s;
+	size_t n; /* elements; all that follows is of reductions */
+	enum tern_type type;
+	uintptr_t how;
+	struct combine combine;
+	const size_t *counts; /* NEAR_REDUCE_SCATTER */
+};
+
+/* `root_` is 0 where there is none. */
+#define MOVED(kind_, root_, in_, out_, len_)     \
+	(struct call)                            \
+	{                                        \
+		.s = {.kind = NEAR_##kind_,      \
+		      .root = (root_),           \
+		      .in = (const void *)(in_), \
+		      .out = (void *)(out_),     \
+		      .len = (len_) }            \
+	}
+#define COMBINED(kind_, root_, in_, out_, n_, type_, ...)      \
+	(struct call)                                          \
+	{                                                      \
+		.s = { .kind = NEAR_##kind_,                   \
+		       .root = (root_),                        \
+		       .in = (const void *)(in_),              \
+		       .out = (void *)(out_) },                \
+		.n = (n_), .type = (type_), .how = __VA_ARGS__ \
+	}
 
 static void barrier_steps(struct run *r);
 
@@ -77,19 +106,14 @@ int call_barrier(tern_team *team, tern_op *op, const char *name)
 	return run_go(r, op);
 }
 
-int tern_team_barrier_start(tern_team *team, tern_op *op)
-{
-	const char *name = CALLED(barrier, op);
-	INSIDE struct scope scope = team_scope_op(&team, op, name);
-	return call_barrier(team, op, name);
-}
+/* -- Moving ------------------------------------------------------------------------------------ */
 
-/* -- Broadcast --------------------------------------------------------------------------------- */
-
-static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len)
+static void broadcast_steps(struct run *r, const struct call *c)
 {
 	tern_team *team = r->team;
-	uint32_t at = team->machine[root];
+	uint32_t root = c->s.root, at = team->machine[root];
+	char *data = c->s.out;
+	size_t len = c->s.len;
 	if (team->two_levels) {
 		bool here = team->machine[team->all.me] == at;
 		if (here)
@@ -103,133 +127,343 @@ static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len
 	}
 }
 
-int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
-{
-	const char *name = CALLED(broadcast, op);
-	INSIDE struct scope scope = team_scope_op(&team, op, name);
-	struct run *r;
-	int rc = root_check(team, root, name);
-	if (!rc)
-		rc = memory_check(data, len, 1, name);
-	if (!rc && team->is_near)
-		return run_near(team, name,
-				&(struct near_step){ .kind = NEAR_BROADCAST,
-						     .root = root,
-						     .in = data,
-						     .out = data,
-						     .len = len },
-				NULL, op);
-	if (!rc)
-		rc = call_begin(team, name, &r);
-	if (rc)
-		return rc;
-	run_agree(r, " of %zu bytes from member %u", len, root);
-	broadcast_steps(r, root, data, len);
-	return run_go(r, op);
-}
-
-/* -- Gathering and scattering ------------------------------------------------------------------ */
-
-enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
-
 /*
  * Two levels are for what many messages would take longer: of a long gathering or scattering each
  * byte goes between the root and its member once, whatever goes first where.
  */
-static bool moving_levels(const tern_team *team, enum moving what, size_t len)
+static bool moving_levels(const tern_team *team, enum near_kind kind, size_t len)
 {
-	size_t given = what == ALLTOALL ? len * team->all.n : len;
-	return team->two_levels && (what == ALLGATHER || given <= MOVING_FEW);
+	size_t given = kind == NEAR_ALLTOALL ? len * team->all.n : len;
+	return team->two_levels && (kind == NEAR_ALLGATHER || given <= MOVING_FEW);
 }
 
-static void moving_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
-			 size_t len)
+static void moving_steps(struct run *r, const struct call *c)
 {
-	static mover *const far[] = { far_gather, far_allgather, far_scatter, far_alltoall };
-	static mover *const levels[] = { levels_gather, levels_allgather, levels_scatter,
-					 levels_alltoall };
+	static const struct {
+		mover *far, *levels;
+	} movers[] = { [NEAR_GATHER] = { far_gather, levels_gather },
+		       [NEAR_ALLGATHER] = { far_allgather, levels_allgather },
+		       [NEAR_SCATTER] = { far_scatter, levels_scatter },
+		       [NEAR_ALLTOALL] = { far_alltoall, levels_alltoall } };
+	const struct near_step *s = &c->s;
+	bool levels = moving_levels(r->team, s->kind, s->len);
 	if (r->team->all.n == 1)
-		step_copy(r, out, in, len);
+		step_copy(r, s->out, s->in, s->len);
 	else
-		(moving_levels(r->team, what, len) ? levels : far)[what](r, root, in, out, len);
-	r->meets = len && (what == ALLGATHER || what == ALLTOALL);
+		(levels ? movers[s->kind].levels : movers[s->kind].far)(r, s->root, s->in, s->out,
+									s->len);
+	r->meets = s->len && (s->kind == NEAR_ALLGATHER || s->kind == NEAR_ALLTOALL);
 }
 
 void steps_allgather(struct run *r, const void *in, void *out, size_t len)
 {
-	moving_steps(r, ALLGATHER, 0, in, out, len);
+	moving_steps(r,
+		     &(struct call){ .s = { NEAR_ALLGATHER, .in = in, .out = out, .len = len } });
 }
 
 void steps_alltoall(struct run *r, const void *in, void *out, size_t len)
 {
-	moving_steps(r, ALLTOALL, 0, in, out, len);
+	moving_steps(r, &MOVED(ALLTOALL, 0, in, out, len));
 }
 
-static void moving_agree(struct run *r, enum moving what, uint32_t root, size_t len)
+/* -- Combining --------------------------------------------------------------------------------- */
+
+static void allreduce_steps(struct run *r, const struct call *c)
 {
-	if (what == ALLGATHER || what == ALLTOALL)
-		run_agree(r, " of %zu bytes", len);
+	tern_team *team = r->team;
+	const char *in = c->s.in;
+	char *out = c->s.out;
+	size_t bytes = c->s.len;
+	if (r->combine.ordered) {
+		far_ordered(r, &team->all, UINT32_MAX, in, out, c->n);
+	} else if (team->two_levels) {
+		if (team->near.n == 1)
+			step_copy(r, out, in, bytes);
+		near_add(r, NEAR_REDUCE, HEAD, in, out, bytes);
+		if (is_head(team))
+			far_allreduce(r, &team->heads, out, c->n);
+		near_add(r, NEAR_BROADCAST, HEAD, out, out, bytes);
+	} else {
+		step_copy(r, out, in, bytes);
+		far_allreduce(r, &team->all, out, c->n);
+	}
+	if (team->all.n == 1)
+		step_copy(r, out, in, bytes);
+	r->meets = c->n != 0;
+}
+
+static void reduce_steps(struct run *r, const struct call *c)
+{
+	const struct near_step *s = &c->s;
+	const struct members *all = &r->team->all;
+	if (all->n == 1)
+		step_copy(r, s->out, s->in, s->len);
+	else if (r->combine.ordered)
+		far_ordered(r, all, s->root, s->in, s->out, c->n);
+	else if (r->team->two_levels)
+		levels_reduce(r, s->root, s->in, s->out, c->n);
 	else
-		run_agree(r, " of %zu bytes %s member %u", len, what == GATHER ? "to" : "from",
-			  root);
+		far_reduce(r, all, s->root, s->in, s->out, c->n);
 }
 
-/* What only the root gives, or gets, need not be there at others. */
-static int moving_check(tern_team *team, enum moving what, uint32_t root, const void *in,
-			const void *out, size_t len, const char *name)
+static void scan_steps(struct run *r, const struct call *c)
 {
-	bool at_root = team->all.me == root;
-	int rc = root_check(team, root, name);
-	if (!rc && (what != SCATTER || at_root))
-		rc = memory_check(in, len, team->all.n, name);
-	if (!rc && (what != GATHER || at_root))
-		rc = memory_check(out, len, team->all.n, name);
+	const struct near_step *s = &c->s;
+	far_scan(r, &r->team->all, s->in, s->out, c->n, s->kind == NEAR_SCAN);
+	if (r->team->all.n == 1 && s->kind == NEAR_SCAN)
+		step_copy(r, s->out, s->in, s->len);
+}
+
+/* Where the part of each member begins; in the run's scratch. NULL: kept as -ENOMEM. */
+static size_t *cuts_of(struct run *r, const size_t *counts)
+{
+	uint32_t n = r->team->all.n;
+	size_t *cuts = (size_t *)(void *)run_scratch(r, (n + 1) * sizeof *cuts);
+	if (cuts)
+		cuts[0] = 0;
+	for (uint32_t i = 0; cuts && i < n; i++)
+		cuts[i + 1] = cuts[i] + counts[i];
+	return cuts;
+}
+
+/* Elements in cells are not divided. */
+static bool near_may(const tern_team *team, const struct combine *k)
+{
+	return team->is_near && k->size <= PIECE_LEAST;
+}
+
+/* Each member takes the pieces for it out of the cells of all, so it combines its part alone. */
+static void near_reduce_scatter(struct run *r, const struct call *c, size_t *cuts)
+{
+	uint32_t n = r->team->all.n;
+	struct near_step s = c->s;
+	struct lengths *mine = (struct lengths *)(void *)run_scratch(r, n * sizeof *mine);
+	s.len = 0;
+	s.unit = r->combine.size;
+	s.varied = &r->varied;
+	for (uint32_t i = 0; mine && i < n; i++) {
+		mine[i].sends = c->counts[i] * s.unit;
+		cuts[i] *= s.unit;
+		s.len = mine[i].sends > s.len ? mine[i].sends : s.len;
+	}
+	r->varied = (struct varied){ .mine = mine, .in_at = (char *)s.in, .in_off = cuts };
+	step_near(r, s);
+}
+
+static void reduce_scatter_steps(struct run *r, const struct call *c)
+{
+	tern_team *team = r->team;
+	size_t *cuts = cuts_of(r, c->counts);
+	if (!cuts)
+		return;
+	if (near_may(team, &r->combine) && r->combine.size <= CELL_LONG / team->near.n)
+		near_reduce_scatter(r, c, cuts);
+	else
+		far_reduce_scatter(r, &team->all, c->s.in, c->s.out, cuts);
+}
+
+/* The first counts, and a checksum of all of them. */
+enum { COUNT_WORDS = 72 };
+
+static const char *counts_words(const tern_team *team, const size_t *counts, char *words)
+{
+	uint32_t n = team->all.n, sum = 0, i = 0;
+	int at = snprintf(words, COUNT_WORDS, " in parts of");
+	for (; i < n && at < COUNT_WORDS - 40; i++)
+		at += snprintf(words + at, (size_t)(COUNT_WORDS - at), " %zu", counts[i]);
+	for (; i < n; i++)
+		sum = (sum ^ (uint32_t)counts[i]) * 0x01000193;
+	if (sum)
+		snprintf(words + at, (size_t)(COUNT_WORDS - at), " ... (%08x)", sum);
+	return words;
+}
+
+static int counts_sum(const tern_team *team, const size_t *counts, const char *name, size_t *sum)
+{
+	if (!counts)
+		return error_set(-EINVAL, "%s was given no counts", name);
+	*sum = 0;
+	for (uint32_t i = 0; i < team->all.n; i++)
+		if (__builtin_add_overflow(*sum, counts[i], sum))
+			return error_set(-EOVERFLOW, "%s was given %zu elements for member %u",
+					 name, counts[i], i);
+	return 0;
+}
+
+/* -- Every call -------------------------------------------------------------------------------- */
+
+/* Who has memory for a part, or for what all give or get: what others pass is not looked at. */
+enum whose { ALL_HAVE, ROOT_HAS, LATER_HAVE };
+
+static const struct {
+	void (*steps)(struct run *r, const struct call *c);
+	const char *way;      /* to the root, or from it; NULL: there is none */
+	bool combines, parts; /* elements; a part for each member, or of each */
+	enum whose in, out;
+} rows[] = {
+	[NEAR_BROADCAST] = { broadcast_steps, "from" },
+	[NEAR_REDUCE] = { reduce_steps, "to", .combines = true, .out = ROOT_HAS },
+	[NEAR_ALLREDUCE] = { allreduce_steps, .combines = true },
+	[NEAR_SCAN] = { scan_steps, .combines = true },
+	[NEAR_EXSCAN] = { scan_steps, .combines = true, .out = LATER_HAVE },
+	[NEAR_GATHER] = { moving_steps, "to", .parts = true, .out = ROOT_HAS },
+	[NEAR_ALLGATHER] = { moving_steps, .parts = true },
+	[NEAR_SCATTER] = { moving_steps, "from", .parts = true, .in = ROOT_HAS },
+	[NEAR_ALLTOALL] = { moving_steps, .parts = true },
+	[NEAR_REDUCE_SCATTER] = { reduce_scatter_steps, .combines = true },
+};
+
+static bool has_memory(const tern_team *team, const struct call *c, enum whose whose)
+{
+	return whose == ALL_HAVE || (whose == ROOT_HAS ? team->all.me == c->s.root : team->all.me);
+}
+
+static int elements_check(const tern_team *team, struct call *c, const char *name)
+{
+	int rc = c->s.kind == NEAR_REDUCE_SCATTER ? counts_sum(team, c->counts, name, &c->n) : 0;
+	if (!rc)
+		rc = combine_find(c->type, c->how, name, &c->combine);
+	if (!rc && c->n > SIZE_MAX / 4 / c->combine.size)
+		rc = error_set(-EOVERFLOW, "%s was given %zu elements", name, c->n);
+	if (rc)
+		return rc;
+	c->combine.n = c->n;
+	c->s.len = c->n * c->combine.size;
+	c->s.unit = c->combine.fn ? 0 : c->combine.size;
+	return 0;
+}
+
+static int call_check(const tern_team *team, struct call *c, const char *name)
+{
+	const struct near_step *s = &c->s;
+	int rc = root_check(team, s->root, name);
+	if (!rc && rows[s->kind].combines)
+		rc = elements_check(team, c, name);
+	if (rc)
+		return rc;
+	uint32_t parts = rows[s->kind].parts ? team->all.n : 1;
+	size_t out = c->counts ? c->counts[team->all.me] : s->len;
+	if (has_memory(team, c, rows[s->kind].in))
+		rc = memory_check(s->in, s->len, parts, name);
+	if (!rc && has_memory(team, c, rows[s->kind].out))
+		rc = memory_check(s->out, out, parts, name);
 	return rc;
 }
 
-static int move(tern_team *team, enum moving what, uint32_t root, const void *in, void *out,
-		size_t len, tern_op *op, const char *name)
+/* Its arguments, in words: see agree.c. */
+static void call_agree(struct run *r, const struct call *c)
 {
-	static const enum near_kind near[] = { NEAR_GATHER, NEAR_ALLGATHER, NEAR_SCATTER,
-					       NEAR_ALLTOALL };
-	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	char what[COMBINE_WORDS + 48], way[32] = "", parts[COUNT_WORDS] = "", words[COMBINE_WORDS];
+	if (!r->team->checked)
+		return;
+	snprintf(what, sizeof what, " of %zu bytes", c->s.len);
+	if (rows[c->s.kind].combines) {
+		combine_words(c->type, c->how, words);
+		snprintf(what, sizeof what, " of %zu elements (%s)", c->n, words);
+	}
+	if (rows[c->s.kind].way)
+		snprintf(way, sizeof way, " %s member %u", rows[c->s.kind].way, c->s.root);
+	if (c->counts)
+		counts_words(r->team, c->counts, parts);
+	run_agree(r, "%s%s%s", what, way, parts);
+}
+
+/* `op` may be NULL. */
+static int call_do(tern_team *team, struct call *c, tern_op *op, const char *name)
+{
 	struct run *r;
-	int rc = moving_check(team, what, root, in, out, len, name);
-	if (!rc && team->is_near)
-		return run_near(team, name,
-				&(struct near_step){ .kind = near[what],
-						     .root = root,
-						     .in = in,
-						     .out = out,
-						     .len = len },
-				NULL, op);
+	bool combines = rows[c->s.kind].combines;
+	int rc = call_check(team, c, name);
+	if (!rc && team->is_near && !c->counts && (!combines || near_may(team, &c->combine)))
+		return run_near(team, name, &c->s, combines ? &c->combine : NULL, op);
 	if (!rc)
 		rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
-	moving_agree(r, what, root, len);
-	moving_steps(r, what, root, in, out, len);
+	r->combine = c->combine;
+	call_agree(r, c);
+	rows[c->s.kind].steps(r, c);
 	return run_go(r, op);
+}
+
+int call_max(tern_team *team, const uint64_t *in, uint64_t *out, const char *name)
+{
+	struct call c = COMBINED(ALLREDUCE, 0, in, out, 1, TERN_TYPE_UINT64, TERN_REDUCE_MAX);
+	return call_do(team, &c, NULL, name);
+}
+
+static int call_go(tern_team *team, struct call *c, tern_op *op, const char *name)
+{
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	return call_do(team, c, op, name);
+}
+
+/* -- The calls ----------------------------------------------------------------------------------
+ */
+
+int tern_team_barrier_start(tern_team *team, tern_op *op)
+{
+	const char *name = CALLED(barrier, op);
+	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	return call_barrier(team, op, name);
+}
+
+int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
+{
+	return call_go(team, &MOVED(BROADCAST, root, data, data, len), op, CALLED(broadcast, op));
 }
 
 int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			   tern_op *op)
 {
-	return move(team, GATHER, root, in, out, len, op, CALLED(gather, op));
+	return call_go(team, &MOVED(GATHER, root, in, out, len), op, CALLED(gather, op));
 }
 
 int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
-	return move(team, ALLGATHER, 0, in, out, len, op, CALLED(allgather, op));
+	return call_go(team, &MOVED(ALLGATHER, 0, in, out, len), op, CALLED(allgather, op));
 }
 
 int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			    tern_op *op)
 {
-	return move(team, SCATTER, root, in, out, len, op, CALLED(scatter, op));
+	return call_go(team, &MOVED(SCATTER, root, in, out, len), op, CALLED(scatter, op));
 }
 
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
-	return move(team, ALLTOALL, 0, in, out, len, op, CALLED(alltoall, op));
+	return call_go(team, &MOVED(ALLTOALL, 0, in, out, len), op, CALLED(alltoall, op));
+}
+
+int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
+			   enum tern_type type, uintptr_t how, tern_op *op)
+{
+	return call_go(team, &COMBINED(REDUCE, root, in, out, n, type, how), op,
+		       CALLED(reduce, op));
+}
+
+int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
+			      enum tern_type type, uintptr_t how, tern_op *op)
+{
+	return call_go(team, &COMBINED(ALLREDUCE, 0, in, out, n, type, how), op,
+		       CALLED(allreduce, op));
+}
+
+int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+			 uintptr_t how, tern_op *op)
+{
+	return call_go(team, &COMBINED(SCAN, 0, in, out, n, type, how), op, CALLED(scan, op));
+}
+
+int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
+			   enum tern_type type, uintptr_t how, tern_op *op)
+{
+	return call_go(team, &COMBINED(EXSCAN, 0, in, out, n, type, how), op, CALLED(exscan, op));
+}
+
+int tern_team_reduce_scatter_start(tern_team *team, const void *in, void *out, const size_t *counts,
+				   enum tern_type type, uintptr_t how, tern_op *op)
+{
+	return call_go(team, &COMBINED(REDUCE_SCATTER, 0, in, out, 0, type, how, .counts = counts),
+		       op, CALLED(reduce_scatter, op));
 }
