@@ -245,9 +245,8 @@ void message_handlers(struct endpoint *e)
  */
 static bool message_failed(struct run *r, uint32_t peer, int rc)
 {
-	bool left = rc == -EOWNERDEAD || rc == -ESHUTDOWN || rc == -EHOSTUNREACH || rc == -EPROTO;
 	if (rc != -EAGAIN)
-		run_fail(r, left ? peer : r->team->coll->e->t->rank, rc);
+		run_fail(r, receiver_left(rc) ? peer : r->team->coll->e->t->rank, rc);
 	return false;
 }
 

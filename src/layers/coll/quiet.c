@@ -50,13 +50,6 @@ static bool marks_answered(struct endpoint *e, void *arg)
 	return m->team->marked == m->sent || marks_hopeless(m->team);
 }
 
-static int marks_stop(struct endpoint *e, struct wait *w)
-{
-	if (w->since)
-		lost_look(e);
-	return 0;
-}
-
 /* Puts a mark behind what was sent to each member, and waits for the answers. */
 static int marks_pass(tern_team *team)
 {
@@ -75,7 +68,7 @@ static int marks_pass(tern_team *team)
 		}
 		marks.sent++;
 	}
-	struct wait w = { .call = "tern_team_quiet()", .stop = marks_stop };
+	struct wait w = { .call = "tern_team_quiet()", .stop = team_stop };
 	wait_through(e, marks_answered, &marks, &w);
 	for (uint32_t i = 0; i < team->all.n && team->gone; i++)
 		if (layer_lost(e, team->all.rank[i]))

@@ -124,8 +124,7 @@ static int view_tell(tern_team *team, const struct view *v)
 			raise(SIGKILL);
 		int rc = layer_request(e, team->all.rank[i], COLL_VIEW, v->alive, bytes, 4, words);
 		/* Whoever has left needs no view. */
-		if (rc && rc != -EOWNERDEAD && rc != -ESHUTDOWN && rc != -EHOSTUNREACH &&
-		    rc != -EPROTO)
+		if (rc && !receiver_left(rc))
 			return rc;
 	}
 	return 0;
@@ -140,13 +139,6 @@ static bool round_over(struct endpoint *e, void *arg)
 {
 	const struct led *l = arg;
 	return l->team->views[l->leader].told || layer_lost(e, l->team->all.rank[l->leader]);
-}
-
-static int round_stop(struct endpoint *e, struct wait *w)
-{
-	if (w->since)
-		lost_look(e);
-	return 0;
 }
 
 static int round_lead(tern_team *team, struct say *say)
@@ -164,7 +156,7 @@ static int round_pass(tern_team *team, uint32_t leader, struct say *say)
 	struct wait w = { .call = "tern_team_survivors()",
 			  .way = "from",
 			  .whom = team->all.rank[leader] + 1,
-			  .stop = round_stop };
+			  .stop = team_stop };
 	wait_through(team->coll->e, round_over, &led, &w);
 	const struct view *told = &team->views[leader];
 	if (told->told && !view_empty(told)) {

@@ -236,31 +236,33 @@ static bool team_outboxes(tern_team *team, const struct place *places)
 	return outbox != NULL;
 }
 
+/* Who is where, and how data gets there. False: no memory. */
+static bool team_lay(tern_team *team, const uint32_t *ranks, uint32_t n, const struct place *places)
+{
+	for (uint32_t i = 0; i < n; i++)
+		members_add(&team->all, team->coll, ranks[i]);
+	team_sort(team);
+	team_group(team);
+	team->two_levels = team_levels(team, places);
+	return team_outboxes(team, places);
+}
+
 int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	      const struct place *places, struct outbox *own, tern_team **out)
 {
 	tern_team *team = calloc(1, sizeof *team);
 	if (team)
-		team->coll = c;
+		*team = (tern_team){
+			.coll = c, .id = id, .fails = UINT64_MAX, .failed = UINT64_MAX
+		};
 	if (!team || !members_new(&team->all, n) || !members_new(&team->near, n) ||
 	    !members_new(&team->heads, n) || !members_new(&team->agents, n) ||
 	    !(team->machine = malloc(n * sizeof *team->machine)) ||
 	    !(team->group = malloc(n * sizeof *team->group)) ||
-	    !(team->group_at = malloc((n + 1) * sizeof *team->group_at))) {
+	    !(team->group_at = malloc((n + 1) * sizeof *team->group_at)) ||
+	    !team_lay(team, ranks, n, places)) {
 		if (team)
 			team_drop(team);
-		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
-				 n);
-	}
-	team->id = id;
-	team->fails = team->failed = UINT64_MAX;
-	for (uint32_t i = 0; i < n; i++)
-		members_add(&team->all, c, ranks[i]);
-	team_sort(team);
-	team_group(team);
-	team->two_levels = team_levels(team, places);
-	if (!team_outboxes(team, places)) {
-		team_drop(team);
 		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
 				 n);
 	}

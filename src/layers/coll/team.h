@@ -127,6 +127,20 @@ static inline bool team_fails(const tern_team *team, uint64_t call)
 	return TERN_UNLIKELY(call >= team->fails);
 }
 
+/* In a wait that lasts, ranks that left without a word are found. */
+static inline int team_stop(struct endpoint *e, struct wait *w)
+{
+	if (w->since)
+		lost_look(e);
+	return 0;
+}
+
+/* Why a message cannot be sent: its receiver has left the team's job, or is given up. */
+static inline bool receiver_left(int rc)
+{
+	return rc == -EOWNERDEAD || rc == -ESHUTDOWN || rc == -EHOSTUNREACH || rc == -EPROTO;
+}
+
 /* -- survivors.c, quiet.c -- */
 void survivors_handlers(struct endpoint *e);
 void views_free(tern_team *team);
