@@ -58,6 +58,10 @@ static struct cell *cells_fill(struct msg *m, const char *bytes, size_t len)
 static void cells_empty(struct cell *c, const struct layout *to, size_t len)
 {
 	struct run_walk w;
+	if (len <= CELL_BYTES) {
+		layout_fill(to, c->bytes, len);
+		return;
+	}
 	layout_walk(to, &w);
 	for (; len; c = c->next) {
 		size_t part = len < CELL_BYTES ? len : CELL_BYTES;
@@ -138,8 +142,9 @@ struct incoming {
 	tern_id id;
 	tern_addr source;
 	uint8_t flags;
-	const char *bytes; /* NULL: it is a question */
+	const char *bytes;
 	size_t len;
+	struct cell *cells; /* where it was written down, without `bytes`; neither: a question */
 };
 
 /*
@@ -170,34 +175,6 @@ static bool arrival_add(struct msg *m, const struct incoming *l)
 	}
 	list_append(&m->ordered, &a->ordered);
 	return true;
-}
-
-void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
-{
-	uint64_t words[TELL_WORDS];
-	uint32_t src = a->src, name = a->name;
-	tern_id id = a->key.id;
-	size_t len = a->len;
-	bool whole = a->whole, sync = a->flags & TERN_SEND_SYNC;
-	int rc = recv_accept(m, r, src, id, len);
-	if (!rc && whole && len <= CELL_BYTES)
-		layout_fill(&r->layout, a->cells->bytes, len);
-	else if (!rc && whole)
-		cells_empty(a->cells, &r->layout, len);
-	r->send_name = name;
-	r->source = a->source;
-	arrival_drop(m, a);
-	if (!rc && whole)
-		recv_over(m, r, 0);
-	if (rc)
-		tell_words(m, words, src, TELL_REFUSED, name, rc, id);
-	else if (sync && whole)
-		tell_words(m, words, src, TELL_TAKEN, name, 0, id);
-	else if (whole && tell_due(m, src))
-		tell_words(m, words, src, TELL_ROOM, 0, 0, id);
-	else if (whole || !flow_clear(m, r, words))
-		return;
-	tell(m, src, words);
 }
 
 /* -- The handlers ----------------------------------------------------------------------------- */
@@ -244,9 +221,12 @@ static struct verdict incoming_deliver(struct msg *m, const struct incoming *l, 
 		return (struct verdict){ .kind = TELL_REFUSED, .error = rc };
 	r->send_name = l->name;
 	r->source = l->source;
-	if (!l->bytes)
+	if (l->bytes)
+		layout_fill(&r->layout, l->bytes, l->len);
+	else if (l->cells)
+		cells_empty(l->cells, &r->layout, l->len);
+	else
 		return (struct verdict){ .kind = TELL_CLEAR, .clear = r };
-	layout_fill(&r->layout, l->bytes, l->len);
 	recv_over(m, r, 0);
 	return (struct verdict){ .kind = l->flags & TERN_SEND_SYNC ? TELL_TAKEN : TELL_ROOM };
 }
@@ -257,16 +237,34 @@ static struct verdict incoming_arrived(struct msg *m, const struct incoming *l)
 	return r ? incoming_deliver(m, l, r) : incoming_keep(m, l);
 }
 
+/* What is told the sender; false: nothing. */
+static bool incoming_words(struct msg *m, const struct incoming *l, struct verdict v,
+			   uint64_t words[TELL_WORDS])
+{
+	if (v.kind == TELL_ROOM && !tell_due(m, l->src))
+		return false;
+	if (v.clear)
+		return flow_clear(m, v.clear, words);
+	tell_words(m, words, l->src, v.kind, l->name, v.error, l->id);
+	return true;
+}
+
 static void incoming_answer(struct msg *m, const struct incoming *l, struct verdict v)
 {
 	uint64_t words[TELL_WORDS];
-	if (v.kind == TELL_ROOM && !tell_due(m, l->src))
-		return;
-	if (v.clear && !flow_clear(m, v.clear, words))
-		return;
-	if (!v.clear)
-		tell_words(m, words, l->src, v.kind, l->name, v.error, l->id);
-	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
+	if (incoming_words(m, l, v, words))
+		layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
+}
+
+void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
+{
+	uint64_t words[TELL_WORDS];
+	const struct incoming l = { a->src,   a->name, a->key.id, a->source,
+				    a->flags, NULL,    a->len,    a->cells };
+	struct verdict v = incoming_deliver(m, &l, r);
+	arrival_drop(m, a);
+	if (incoming_words(m, &l, v, words))
+		tell(m, l.src, words);
 }
 
 static struct incoming incoming_of(const tern_msg *msg)
@@ -298,7 +296,7 @@ static __attribute__((noinline)) void send_eight_arrived(struct msg *m, const te
 	incoming_answer(m, l, incoming_arrived(m, l));
 }
 
-static void on_send_words(tern *t, const tern_msg *msg)
+void on_send_words(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg);
 	if (TERN_UNLIKELY(l.len > WORDS_MOST)) {
@@ -309,14 +307,14 @@ static void on_send_words(tern *t, const tern_msg *msg)
 	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
 }
 
-static void on_send_eager(tern *t, const tern_msg *msg)
+void on_send_eager(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg);
 	l.bytes = tern_msg_data(msg, &l.len);
 	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
 }
 
-static void on_send_rts(tern *t, const tern_msg *msg)
+void on_send_rts(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg);
 	l.len = tern_msg_word(msg, 2);
@@ -328,7 +326,7 @@ static void on_send_rts(tern *t, const tern_msg *msg)
  * Parts that match a receive each: id, length and bytes of one after another; the first refusal is
  * told.
  */
-static void on_send_each(tern *t, const tern_msg *msg)
+void on_send_each(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg), told = l;
 	struct verdict first = { .kind = TELL_ROOM };
@@ -352,13 +350,4 @@ static void on_send_each(tern *t, const tern_msg *msg)
 		}
 	}
 	incoming_answer(msg_of(t), &told, first);
-}
-
-void arrival_register(struct endpoint *e)
-{
-	layer_on(e, MSG_WORDS, on_send_words);
-	layer_on(e, MSG_EAGER, on_send_eager);
-	layer_on(e, MSG_EACH, on_send_each);
-	layer_on(e, MSG_RTS, on_send_rts);
-	role_set(MSG_RTS, ROLE_RTS);
 }

@@ -22,7 +22,7 @@ static int block_send(struct msg *m, const tern_msg *msg)
 	return rc ? rc : send_for(m, tern_msg_src(msg), tern_msg_word(msg, 5), &l);
 }
 
-static void on_ask_block(tern *t, const tern_msg *msg)
+void on_ask_block(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg);
@@ -106,10 +106,4 @@ int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id)
 	if (!rc)
 		rc = block_ask(m, &a, words);
 	return rc || !a.answer ? rc : block_refused(rank, from->name, a.answer);
-}
-
-void block_register(struct endpoint *e)
-{
-	layer_on(e, MSG_BLOCK, on_ask_block);
-	role_set(MSG_BLOCK, ROLE_SEND);
 }

@@ -102,7 +102,7 @@ int tern_op_cancel(tern *t, tern_op *op)
 	return sends ? sends : recvs;
 }
 
-static void on_send_cancel(tern *t, const tern_msg *msg)
+void on_send_cancel(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg), name = (uint32_t)tern_msg_word(msg, 0);
@@ -112,10 +112,4 @@ static void on_send_cancel(tern *t, const tern_msg *msg)
 		arrival_drop(m, a);
 	tell_words(m, words, from, a ? TELL_CANCELLED : TELL_KEPT, name, 0, tern_msg_word(msg, 1));
 	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
-}
-
-void cancel_register(struct endpoint *e)
-{
-	layer_on(e, MSG_CANCEL, on_send_cancel);
-	role_set(MSG_CANCEL, ROLE_SEND);
 }

@@ -185,7 +185,7 @@ static struct receiving *recv_named(struct msg *m, const tern_msg *msg)
 											  : NULL;
 }
 
-static void on_send_data(tern *t, const tern_msg *msg)
+void on_send_data(tern *t, const tern_msg *msg)
 {
 	struct receiving *r = recv_named(msg_of(t), msg);
 	size_t len;
@@ -200,7 +200,7 @@ static void on_send_data(tern *t, const tern_msg *msg)
 		recv_over(msg_of(t), r, 0);
 }
 
-static void on_send_fin(tern *t, const tern_msg *msg)
+void on_send_fin(tern *t, const tern_msg *msg)
 {
 	struct receiving *r = recv_named(msg_of(t), msg);
 	int why = -layer_error(tern_msg_word(msg, 1));
@@ -360,12 +360,4 @@ unsigned flow_progress(struct msg *m)
 		done += flow_advance(m, s) || (record_named(&m->sends, name) && s->sent != sent);
 	}
 	return done;
-}
-
-void flow_register(struct endpoint *e)
-{
-	layer_on(e, MSG_DATA, on_send_data);
-	layer_on(e, MSG_FIN, on_send_fin);
-	role_set(MSG_DATA, ROLE_DATA);
-	role_set(MSG_FIN, ROLE_SEND);
 }

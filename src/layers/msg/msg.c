@@ -12,6 +12,25 @@ static uint32_t at_most(uint32_t value, uint32_t most)
 	return value < most ? value : most;
 }
 
+static void msg_register(struct endpoint *e)
+{
+	layer_on(e, MSG_WORDS, on_send_words);
+	layer_on(e, MSG_EAGER, on_send_eager);
+	layer_on(e, MSG_EACH, on_send_each);
+	layer_on(e, MSG_RTS, on_send_rts);
+	layer_on(e, MSG_DATA, on_send_data);
+	layer_on(e, MSG_FIN, on_send_fin);
+	layer_on(e, MSG_CANCEL, on_send_cancel);
+	layer_on(e, MSG_BLOCK, on_ask_block);
+	layer_on(e, MSG_TELL, on_send_status);
+	role_set(MSG_RTS, ROLE_RTS);
+	role_set(MSG_DATA, ROLE_DATA);
+	role_set(MSG_FIN, ROLE_SEND);
+	role_set(MSG_CANCEL, ROLE_SEND);
+	role_set(MSG_BLOCK, ROLE_SEND);
+	role_set(MSG_TELL, ROLE_CTS);
+}
+
 static int msg_open(struct endpoint *e, void **state)
 {
 	uint32_t size = e->t->size;
@@ -32,11 +51,7 @@ static int msg_open(struct endpoint *e, void **state)
 					.most = RTS_ALL + CELLS + CELLS_HELD };
 	m->copies = (struct pool_of){ .bytes = sizeof(struct list_copy),
 				      .most = TERN_SENDS_MAX + TERN_RECVS_MAX };
-	cancel_register(e);
-	arrival_register(e);
-	flow_register(e);
-	tell_register(e);
-	block_register(e);
+	msg_register(e);
 	*state = m;
 	return 0;
 }

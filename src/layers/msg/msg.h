@@ -202,6 +202,11 @@ int msg_lost_error(
 	uint32_t rank);       /* of a rank that has left, when all it sent is handled; else 0 */
 void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
 
+/* -- Handlers -- */
+tern_handler on_send_words, on_send_eager, on_send_each, on_send_rts; /* arrival.c */
+tern_handler on_send_data, on_send_fin;                               /* flow.c */
+tern_handler on_send_cancel, on_ask_block, on_send_status;
+
 /* -- send.c -- */
 void send_over(struct msg *m, struct sending *s, int error);
 void send_cancelled(struct msg *m, struct sending *s); /* it is over: it was taken back */
@@ -219,9 +224,6 @@ void send_flush(
  */
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
 
-/* -- cancel.c -- */
-void cancel_register(struct endpoint *e);
-
 /* -- recv.c -- */
 void recv_over(struct msg *m, struct receiving *r, int error);
 /*
@@ -236,7 +238,6 @@ int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, si
 int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
 
 /* -- arrival.c: what came and was not expected -- */
-void arrival_register(struct endpoint *e);
 struct arrival *arrival_find(struct msg *m, uint32_t src, tern_id id, tern_id mask);
 struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name);
 void arrival_take(struct msg *m, struct arrival *a, struct receiving *r); /* a receive takes it */
@@ -244,7 +245,6 @@ void arrival_drop(struct msg *m, struct arrival *a);
 void arrivals_forget(struct msg *m); /* the questions of ranks that have left */
 
 /* -- flow.c: the conversation after an RTS -- */
-void flow_register(struct endpoint *e);
 unsigned flow_progress(struct msg *m);
 /* The address of a send's data for its receiver to read, or TERN_ADDR_NONE; and its end. */
 tern_addr flow_offer(struct msg *m, struct sending *s);
@@ -261,14 +261,12 @@ void flow_taken(struct msg *m, struct sending *s, int error);
 
 /* -- tell.c -- */
 enum { TELL_WORDS = 6 };
-void tell_register(struct endpoint *e);
 void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tell kind,
 		uint32_t name, int error, tern_id id);
 void tell(struct msg *m, uint32_t to, const uint64_t words[TELL_WORDS]); /* outside handlers */
 bool tell_due(const struct msg *m, uint32_t to); /* whether cells should be given back */
 
 /* -- block.c -- */
-void block_register(struct endpoint *e);
 void block_agreed(struct msg *m, uint32_t from, tern_id id, int error);
 
 #endif

@@ -301,8 +301,9 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	return rc;
 }
 
+/* `waits`: the caller waits until it is complete. */
 static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
-		      unsigned flags, tern_op *op)
+		      unsigned flags, tern_op *op, bool waits)
 {
 	int rc = send_check(m, dst, flags);
 	if (rc)
@@ -311,8 +312,10 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 		eager_done(m, op);
 		return 0;
 	}
-	if (flags & TERN_SEND_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags))
-		return send_tracked(m, dst, id, l, flags, op);
+	if (flags & TERN_SEND_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags)) {
+		rc = waits ? rules_wait(m->e, "a send that has to wait for its receiver") : 0;
+		return rc ? rc : send_tracked(m, dst, id, l, flags, op);
+	}
 	rc = eager_send(m, dst, id, l, flags & TERN_SEND_READY, 0);
 	if (!rc)
 		eager_done(m, op);
@@ -370,10 +373,10 @@ static int send_start(struct msg *m, uint32_t dst, tern_id id, const struct layo
 		      unsigned flags, tern_op *op)
 {
 	tern_op own = TERN_OP;
-	int rc = op ? 0 : rules_wait(m->e, "a send without a handle");
-	if (!rc)
-		rc = send_begin(m, dst, id, l, flags, op ? op : &own);
-	return op_finish(m->e->t, op, &own, rc);
+	int rc = send_begin(m, dst, id, l, flags, op ? op : &own, !op);
+	if (own.pending)
+		return op_finish(m->e->t, op, &own, rc);
+	return rc ? rc : own.error;
 }
 
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
@@ -397,27 +400,19 @@ int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *pa
 	return rc ? rc : send_start(msg_of(t), dst, id, &l, flags, op);
 }
 
-static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len)
+static __attribute__((noinline)) int send_slowly(struct msg *m, uint32_t dst, tern_id id,
+						 const void *data, size_t len)
 {
 	INSIDE struct scope scope = scope_open(m->e->t);
-	tern_op own = TERN_OP;
 	struct layout l = layout_block(data, len);
-	int rc = send_check(m, dst, 0);
-	if (rc || dst == TERN_RANK_NONE)
-		return rc;
-	if (eager_may(m, dst, len, cells_of(len), 0))
-		return eager_send(m, dst, id, &l, 0, 0);
-	rc = rules_wait(m->e, "a tern_send() that has to wait for its receiver");
-	if (!rc)
-		rc = send_tracked(m, dst, id, &l, 0, &own);
-	return rc ? rc : op_finish(m->e->t, NULL, &own, 0);
+	return send_start(m, dst, id, &l, TERN_SEND_AUTO, NULL);
 }
 
 int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
 {
 	int rc = send_quick(msg_of(t), dst, id, data, len, 0);
 	if (TERN_UNLIKELY(!rc))
-		return send_wait(msg_of(t), dst, id, data, len);
+		return send_slowly(msg_of(t), dst, id, data, len);
 	return rc < 0 ? rc : 0;
 }
 
@@ -496,7 +491,7 @@ static int each_begin(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 		if (!failed && rc)
 			eager_done(m, op);
 		else if (!failed)
-			failed = send_begin(m, dst, ids[i], &l, flags, op);
+			failed = send_begin(m, dst, ids[i], &l, flags, op, false);
 		if (failed)
 			return failed;
 	}

@@ -118,7 +118,7 @@ static bool told_in_time(const struct sending *s, enum tell kind)
 	       (kind == TELL_READ && s->state == TERN_STATE_IN_PROGRESS);
 }
 
-static void on_send_status(tern *t, const tern_msg *msg)
+void on_send_status(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg);
@@ -136,10 +136,4 @@ static void on_send_status(tern *t, const tern_msg *msg)
 		refused(m, msg, s);
 	else if (s)
 		told_of(m, msg, kind, s);
-}
-
-void tell_register(struct endpoint *e)
-{
-	layer_on(e, MSG_TELL, on_send_status);
-	role_set(MSG_TELL, ROLE_CTS);
 }
