@@ -15,8 +15,9 @@ enum {
 	VERSION = 2,
 	REPLAY_BITS = 1024,
 	KEY = 32,
-	ONCE = 64,  /* keys for one datagram made at a time */
-	BRIEF = 128 /* bytes up to which SipHash is quicker than Poly1305 */
+	ONCE = 64,   /* keys for one datagram made at a time */
+	BRIEF = 128, /* bytes up to which SipHash is quicker than Poly1305 */
+	BRIEF_KEY = crypto_shorthash_siphashx24_KEYBYTES,
 };
 
 _Static_assert(KEY == crypto_kx_SESSIONKEYBYTES && KEY == crypto_kx_PUBLICKEYBYTES,
@@ -41,13 +42,16 @@ struct once {
 	unsigned char key[ONCE][KEY];
 };
 
-/* Both directions of a pair. */
+/* What one of a pair sends to the other. */
+struct direction {
+	unsigned char key[KEY], brief[BRIEF_KEY]; /* the second for brief datagrams */
+	/* It names the session to whoever has the key, and tells others nothing of it. */
+	uint32_t session;
+	struct once once;
+};
+
 struct pair {
-	unsigned char send[KEY], receive[KEY];
-	unsigned char send_brief[crypto_shorthash_siphashx24_KEYBYTES];
-	unsigned char receive_brief[crypto_shorthash_siphashx24_KEYBYTES];
-	uint32_t send_session, receive_session;
-	struct once send_once, receive_once;
+	struct direction send, receive;
 	uint64_t counter;                /* of the last datagram sent */
 	uint64_t newest;                 /* of those received */
 	uint64_t seen[REPLAY_BITS / 64]; /* and of those before it, by counter */
@@ -102,22 +106,15 @@ static void guard_close(struct packet_net *n)
 	free(k);
 }
 
-/* What names the session to whoever has the key, and tells others nothing of it. */
-static uint32_t session_of(const unsigned char key[KEY])
+/* `half`: what the pair has agreed on, which is mixed with the job's key and forgotten. */
+static void direction_make(struct direction *d, unsigned char half[KEY], const struct job *job)
 {
 	unsigned char hash[crypto_generichash_BYTES_MIN];
-	uint32_t session;
-	crypto_generichash(hash, sizeof hash, (const unsigned char *)"session", 7, key, KEY);
-	memcpy(&session, hash, sizeof session);
-	return session;
-}
-
-/* The key for brief datagrams. */
-static void brief_of(unsigned char brief[crypto_shorthash_siphashx24_KEYBYTES],
-		     const unsigned char key[KEY])
-{
-	crypto_generichash(brief, crypto_shorthash_siphashx24_KEYBYTES,
-			   (const unsigned char *)"brief", 5, key, KEY);
+	crypto_generichash(d->key, KEY, half, KEY, job->head->key, KEY);
+	sodium_memzero(half, KEY);
+	crypto_generichash(d->brief, BRIEF_KEY, (const unsigned char *)"brief", 5, d->key, KEY);
+	crypto_generichash(hash, sizeof hash, (const unsigned char *)"session", 7, d->key, KEY);
+	memcpy(&d->session, hash, sizeof d->session);
 }
 
 static bool pair_derive(const struct keys *k, struct pair *p, const unsigned char theirs[KEY],
@@ -130,14 +127,8 @@ static bool pair_derive(const struct keys *k, struct pair *p, const unsigned cha
 							theirs);
 	if (rc != 0)
 		return false; /* no public key at all */
-	crypto_generichash(p->send, KEY, send, KEY, k->job->head->key, KEY);
-	crypto_generichash(p->receive, KEY, receive, KEY, k->job->head->key, KEY);
-	sodium_memzero(receive, KEY);
-	sodium_memzero(send, KEY);
-	brief_of(p->send_brief, p->send);
-	brief_of(p->receive_brief, p->receive);
-	p->send_session = session_of(p->send);
-	p->receive_session = session_of(p->receive);
+	direction_make(&p->send, send, k->job);
+	direction_make(&p->receive, receive, k->job);
 	return true;
 }
 
@@ -165,13 +156,14 @@ static void nonce_of(unsigned char nonce[12], uint64_t counter)
 	memcpy(nonce, &counter, sizeof counter);
 }
 
-static const unsigned char *once_key(struct once *o, const unsigned char key[KEY], uint64_t counter)
+static const unsigned char *once_key(struct direction *d, uint64_t counter)
 {
+	struct once *o = &d->once;
 	unsigned char nonce[12];
 	uint64_t batch = counter / ONCE + 1;
 	if (o->batch != batch) {
 		nonce_of(nonce, batch);
-		crypto_stream_chacha20_ietf(&o->key[0][0], sizeof o->key, nonce, key);
+		crypto_stream_chacha20_ietf(&o->key[0][0], sizeof o->key, nonce, d->key);
 		o->batch = batch;
 	}
 	return o->key[counter % ONCE];
@@ -180,10 +172,10 @@ static const unsigned char *once_key(struct once *o, const unsigned char key[KEY
 static void seal_auth(struct pair *p, struct packet *k)
 {
 	if (k->parts == 1 && k->end - k->at <= BRIEF) {
-		crypto_shorthash_siphashx24(k->end, k->at, (size_t)(k->end - k->at), p->send_brief);
+		crypto_shorthash_siphashx24(k->end, k->at, (size_t)(k->end - k->at), p->send.brief);
 		return;
 	}
-	const unsigned char *key = once_key(&p->send_once, p->send, p->counter);
+	const unsigned char *key = once_key(&p->send, p->counter);
 	crypto_onetimeauth_state s;
 	if (k->parts == 1) {
 		crypto_onetimeauth(k->end, k->at, (size_t)(k->end - k->at), key);
@@ -201,7 +193,7 @@ static void seal_encrypt(const struct pair *p, struct packet *k)
 	nonce_of(nonce, p->counter);
 	crypto_aead_chacha20poly1305_ietf_encrypt_detached(body, k->end, NULL, body,
 							   (size_t)(k->end - body), k->at,
-							   DATAGRAM_HEAD, NULL, nonce, p->send);
+							   DATAGRAM_HEAD, NULL, nonce, p->send.key);
 }
 
 static void guard_seal(struct packet_net *n, struct packet *k)
@@ -211,7 +203,7 @@ static void guard_seal(struct packet_net *n, struct packet *k)
 	struct head h = { .version = (uint8_t)(VERSION << 4 | keys->mode),
 			  .services = (uint8_t)n->services,
 			  .rank = (uint16_t)n->net.site->rank,
-			  .session = p->send_session,
+			  .session = p->send.session,
 			  .counter = ++p->counter };
 	memcpy(k->at, &h, sizeof h);
 	if (keys->mode == GUARD_NONE)
@@ -248,11 +240,11 @@ static bool open_auth(struct pair *p, const struct datagram *d, uint64_t counter
 	size_t len = d->len - PACKET_TAG;
 	unsigned char tag[PACKET_TAG];
 	if (len <= BRIEF) {
-		crypto_shorthash_siphashx24(tag, d->bytes, len, p->receive_brief);
+		crypto_shorthash_siphashx24(tag, d->bytes, len, p->receive.brief);
 		return crypto_verify_16(tag, d->bytes + len) == 0;
 	}
 	return crypto_onetimeauth_verify(d->bytes + len, d->bytes, len,
-					 once_key(&p->receive_once, p->receive, counter)) == 0;
+					 once_key(&p->receive, counter)) == 0;
 }
 
 static bool open_encrypted(struct pair *p, const struct datagram *d, uint64_t counter)
@@ -262,7 +254,7 @@ static bool open_encrypted(struct pair *p, const struct datagram *d, uint64_t co
 	return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
 		       body, NULL, body, d->len - DATAGRAM_HEAD - PACKET_TAG,
 		       d->bytes + d->len - PACKET_TAG, d->bytes, DATAGRAM_HEAD, nonce,
-		       p->receive) == 0;
+		       p->receive.key) == 0;
 }
 
 static bool authentic(const struct keys *k, struct pair *p, const struct datagram *d,
@@ -294,7 +286,7 @@ static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t
 	if ((n->unmets && unmet_keeps(n, h.rank)) || !(k->pair[h.rank] || guard_open(n, h.rank)))
 		return SEAL_UNMET;
 	struct pair *p = k->pair[h.rank];
-	if (h.session != p->receive_session || replayed(p, h.counter)) {
+	if (h.session != p->receive.session || replayed(p, h.counter)) {
 		packet_count(n, PULSE_PACKETS_OLD, 1);
 		return SEAL_BROKEN;
 	}
