@@ -24,17 +24,17 @@ int async_enter(struct endpoint *e, const tern_op *op, const char *what)
 static int async_open(struct endpoint *e, void **state)
 {
 	struct async *a = memory_new(1, sizeof *a);
-	if (!a)
+	*state = a; /* from here on it is closed with the endpoint, however much of it there is */
+	if (a) {
+		a->chain = memory_new(e->t->size, sizeof *a->chain);
+		a->intake = memory_new(e->t->size + 1, sizeof *a->intake);
+	}
+	if (!a || !a->chain || !a->intake)
 		return error_set(-ENOMEM, "opening the queue of rank %u: no memory", e->t->rank);
-	*state = a;
 	a->e = e;
 	a->tasks = (struct pool_of){ .bytes = sizeof(struct task), .most = TERN_QUEUE_MAX };
 	a->orders = (struct pool_of){ .bytes = sizeof(struct order), .most = TERN_ASYNC_MAX };
 	a->writes = (struct pool_of){ .bytes = sizeof(struct write), .most = TERN_ASYNC_MAX };
-	a->chain = memory_new(e->t->size, sizeof *a->chain);
-	a->intake = memory_new(e->t->size + 1, sizeof *a->intake);
-	if (!a->chain || !a->intake)
-		return error_set(-ENOMEM, "opening the chains of rank %u: no memory", e->t->rank);
 	layer_on(e, ASYNC_OPEN, on_chain_open);
 	layer_on(e, ASYNC_OPENED, on_chain_opened);
 	layer_on(e, ASYNC_BEGUN, on_message_begun);
@@ -57,7 +57,7 @@ static void async_close(void *state)
 static void async_lost(void *state, uint32_t rank)
 {
 	chain_lost(state, rank);
-	intake_lost(state, rank);
+	intake_look(state, rank);
 }
 
 static bool async_over(struct endpoint *e, void *arg)

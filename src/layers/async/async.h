@@ -144,7 +144,7 @@ void chain_lost(struct async *a, uint32_t rank);
 
 /* -- intake.c -- */
 tern_handler on_chain_open, on_message_begun;
-void intake_lost(struct async *a, uint32_t rank);
+void intake_look(struct async *a, uint32_t rank);
 void intake_open(struct async *a, struct intake *n, tern_chan *c, uint32_t src);
 
 /* -- access.c -- */

@@ -155,7 +155,8 @@ void intake_open(struct async *a, struct intake *n, tern_chan *c, uint32_t src)
 	n->work.arg = n;
 }
 
-void intake_lost(struct async *a, uint32_t rank)
+/* There may be something in it: a message that has begun, an end, or that its rank has left. */
+void intake_look(struct async *a, uint32_t rank)
 {
 	if (a->intake[rank].chan)
 		queue_push(a, &a->intake[rank].work);
@@ -198,8 +199,5 @@ void on_chain_open(tern *t, const tern_msg *m)
 
 void on_message_begun(tern *t, const tern_msg *m)
 {
-	struct async *a = async_of(t);
-	struct intake *n = &a->intake[tern_msg_src(m)];
-	if (n->chan)
-		queue_push(a, &n->work);
+	intake_look(async_of(t), tern_msg_src(m));
 }

@@ -36,10 +36,7 @@ static bool lock_has(struct endpoint *e, void *arg)
  */
 static __attribute__((noinline)) void lock_queue(tern_mutex *m, struct tern_mutex_waiter *turn)
 {
-	if (m->last)
-		m->last->next = turn;
-	else
-		m->first = turn;
+	*(m->last ? &m->last->next : &m->first) = turn;
 	m->last = turn;
 }
 
