@@ -57,11 +57,8 @@ static void own_folder(char folder[PATH_MAX])
 static const char *const near[] = { "", "/../libexec/tern", "/../libexec", "/../../libexec",
 				    "/../../bin" };
 static const char *const installed[] = { TERN_LIBEXEC "/tern", TERN_LIBEXEC };
-enum {
-	NEAR = sizeof near / sizeof *near,
-	INSTALLED = sizeof installed / sizeof *installed,
-};
-_Static_assert(NEAR + INSTALLED == PROGRAM_FOLDERS, "all folders but those of PATH");
+enum { NEAR = sizeof near / sizeof *near };
+_Static_assert(NEAR + sizeof installed / sizeof *installed == PROGRAM_FOLDERS, "all but PATH");
 
 bool program_folder(int i, char folder[PATH_MAX])
 {

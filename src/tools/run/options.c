@@ -20,20 +20,6 @@ struct reading {
 	char **argv;
 };
 
-static bool read_ranks(struct run_options *o, const char *text)
-{
-	char *end;
-	errno = 0;
-	long n = strtol(text, &end, 10);
-	if (end == text || *end || errno || n < 1 || n > TERN_RANKS_MAX)
-		return option_refuse(
-			"-n %s: a job has a whole number of ranks, 1 to %d, as in `tern run -n 4 "
-			"./program`",
-			text, TERN_RANKS_MAX);
-	o->ranks = (uint32_t)n;
-	return true;
-}
-
 static bool read_binding(void *to, char *text)
 {
 	struct run_options *o = to;
@@ -141,11 +127,15 @@ static bool check_complete(struct run_options *o)
 static bool read_n(void *to, char *text)
 {
 	const struct reading *r = to;
-	if (strcmp(text, "p") != 0 || strcmp(r->argv[optind - 1], "-np") != 0)
-		return read_ranks(r->o, text);
-	if (!r->argv[optind])
+	uint64_t ranks;
+	if (strcmp(text, "p") == 0 && strcmp(r->argv[optind - 1], "-np") == 0)
+		text = r->argv[optind++];
+	if (!text)
 		return option_refuse("-np needs a value after it; `tern run --help` shows which");
-	return read_ranks(r->o, r->argv[optind++]);
+	if (!option_number("-n", text, 1, TERN_RANKS_MAX, &ranks))
+		return false;
+	r->o->ranks = (uint32_t)ranks;
+	return true;
 }
 
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status)

@@ -3,6 +3,7 @@
 #include "tools/sim/figures.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,15 +141,13 @@ static bool row_read(const char *line, struct use_row *row)
 {
 	char part[16], from[24], to[24];
 	double busy, waited, longest;
-	unsigned long long packets;
-	if (sscanf(line, "%15[^,],%23[^,],%23[^,],%lf,%lf,%lf,%llu,%u", part, from, to, &busy,
-		   &waited, &longest, &packets, &row->use.deepest) != 8 ||
+	if (sscanf(line, "%15[^,],%23[^,],%23[^,],%lf,%lf,%lf,%" SCNu64 ",%u", part, from, to,
+		   &busy, &waited, &longest, &row->use.packets, &row->use.deepest) != 8 ||
 	    !vertex_read(from, &row->from) || !vertex_read(to, &row->to))
 		return false;
 	row->use.busy = (uint64_t)(busy * 1e6 + 0.5);
 	row->use.waited = (uint64_t)(waited * 1e6 + 0.5);
 	row->use.longest = (uint64_t)(longest * 1e6 + 0.5);
-	row->use.packets = packets;
 	for (row->part = 0; row->part < USE_PARTS; row->part++)
 		if (strcmp(part, use_name[row->part]) == 0)
 			return true;
@@ -157,17 +156,12 @@ static bool row_read(const char *line, struct use_row *row)
 
 static bool head_read(struct figures *f, const char *line)
 {
-	unsigned long long events, packets, switches;
-	if (sscanf(line,
-		   "# profile=%31s network=%31s controller=%31s nodes=%u width=%u time_us=%lf "
-		   "events=%llu packets=%llu flight_us=%lf switches=%llu cpu_us=%lf",
-		   f->profile, f->network, f->controller, &f->nodes, &f->width, &f->time, &events,
-		   &packets, &f->flight, &switches, &f->cpu) != 11)
-		return false;
-	f->events = events;
-	f->packets = packets;
-	f->switches = switches;
-	return true;
+	return sscanf(line,
+		      "# profile=%31s network=%31s controller=%31s nodes=%u width=%u time_us=%lf "
+		      "events=%" SCNu64 " packets=%" SCNu64 " flight_us=%lf switches=%" SCNu64
+		      " cpu_us=%lf",
+		      f->profile, f->network, f->controller, &f->nodes, &f->width, &f->time,
+		      &f->events, &f->packets, &f->flight, &f->switches, &f->cpu) == 11;
 }
 
 int figures_read(struct figures *f, const char *name)

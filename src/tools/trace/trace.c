@@ -26,12 +26,6 @@ struct tracks {
 	uint32_t n;
 };
 
-static int complain(int status, const char *what)
-{
-	fprintf(stderr, "tern trace: %s\n", what);
-	return status;
-}
-
 /* False when there is nothing left to do but to return `status`. */
 static bool trace_options_read(struct trace_options *o, int argc, char **argv, int *status)
 {
@@ -49,14 +43,13 @@ static bool trace_options_read(struct trace_options *o, int argc, char **argv, i
 	if (!options_read(&options, argc, argv, status))
 		return false;
 	if (optind == argc)
-		complain(2,
-			 "no file was named; TERN_TRACE=FILE tern run ... makes them, as FILE.0, "
-			 "FILE.1 ...");
-	else if (o->summary && o->json)
-		complain(2, "--summary and --json both want the output: ask for one at a time");
-	else
-		*status = 0;
-	return !*status;
+		return option_refuse(
+			"no file was named; TERN_TRACE=FILE tern run ... makes them, as "
+			"FILE.0, FILE.1 ...");
+	if (o->summary && o->json)
+		return option_refuse("--summary and --json both want the output: ask for one at a "
+				     "time");
+	return true;
 }
 
 /* -- Files --------------------------------------------------------------------------------- */
@@ -152,5 +145,7 @@ int trace_main(int argc, char **argv)
 	merge_free(&m);
 	if (s)
 		tracks_free(s);
-	return rc ? complain(1, tern_strerror(rc)) : 0;
+	if (rc)
+		option_refuse("%s", tern_strerror(rc));
+	return rc != 0;
 }
