@@ -77,22 +77,22 @@ static void lost_end(struct endpoint *e, uint32_t member)
 		p->net->ops->reclaim(p->net, member);
 }
 
-static unsigned lost_worker(struct endpoint *e, uint32_t member)
+static unsigned lost_member(struct endpoint *e, uint32_t member)
 {
 	struct peer *p = &e->site.peer[member];
 	if (!p->net)
-		return 0; /* nothing went either way */
+		return 0; /* a worker, and nothing went either way */
 	p->lost = true;
 	lost_end(e, member);
 	return 0;
 }
 
-/* Workers of `rank`: the sum of fn over them. */
-static unsigned lost_workers(struct endpoint *e, uint32_t rank,
+/* The rank, and its workers: the sum of fn over them. */
+static unsigned lost_members(struct endpoint *e, uint32_t rank,
 			     unsigned (*fn)(struct endpoint *e, uint32_t member))
 {
 	const struct job *j = &e->group->job;
-	unsigned sum = 0;
+	unsigned sum = fn(e, rank);
 	for (uint32_t m = j->size; m < job_members(j); m++)
 		if (job_member_rank(j, m) == rank)
 			sum += fn(e, m);
@@ -110,8 +110,7 @@ void lost_find(struct endpoint *e)
 			lost_drain_begin(e, r);
 			lost_tell_later(e);
 		}
-		lost_end(e, r);
-		lost_workers(e, r, lost_worker);
+		lost_members(e, r, lost_member);
 	}
 }
 
@@ -134,7 +133,7 @@ static bool inlet_drains(struct endpoint *e, struct tern_inlet *in)
 	return true;
 }
 
-static unsigned worker_drains(struct endpoint *e, uint32_t member)
+static unsigned member_drains(struct endpoint *e, uint32_t member)
 {
 	struct peer *p = &e->site.peer[member];
 	bool requests = inlet_drains(e, &p->requests), replies = inlet_drains(e, &p->replies);
@@ -144,11 +143,9 @@ static unsigned worker_drains(struct endpoint *e, uint32_t member)
 /* One look at what a lost rank had sent. True if that was nothing. */
 static bool peer_drain(struct endpoint *e, uint32_t rank)
 {
-	struct peer *p = &e->site.peer[rank];
-	bool requests = inlet_drains(e, &p->requests), replies = inlet_drains(e, &p->replies);
-	if (requests || replies || lost_workers(e, rank, worker_drains))
+	if (lost_members(e, rank, member_drains))
 		return false;
-	if (--p->draining)
+	if (--e->site.peer[rank].draining)
 		return true;
 	e->inner++;
 	layers_lost(e, rank);

@@ -31,7 +31,8 @@ struct scope {
 
 bool scope_enter(struct endpoint *e); /* false: the caller is the progress thread, and the owner */
 void scope_leave(struct endpoint *e);
-void scope_regain(struct endpoint *e); /* in a light scope, after an alert */
+/* After an entry, or a hold, has added `entry` to the guard: sees to what the alert says. */
+void scope_regain(struct endpoint *e, uint32_t entry);
 
 /* Scopes that this kernel thread is inside of, in all endpoints that have a guard. */
 extern _Thread_local uint32_t scope_depth __attribute__((tls_model("initial-exec")));

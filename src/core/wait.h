@@ -107,6 +107,7 @@ int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
  * The same, and -ETIMEDOUT with a sentence after `ns`. The last step is taken when the limit has
  * passed: with 0 ns it is the only one, and serves what has arrived.
  */
+#define WAIT_FOREVER UINT64_MAX /* no limit */
 int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
 		     struct wait *w, uint64_t ns);
 

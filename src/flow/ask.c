@@ -224,28 +224,13 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 	return true;
 }
 
-const struct service flow_permit = {
-	.name = "permit",
-	.number = 5,
-	.kind = SERVICE_FLOW,
-	.bytes = STREAMS * sizeof(struct ask_state),
-	.adds = PROVIDES_ROOM,
-	.open = ask_open,
-	.budget = permit_budget,
-	.down = ask_down,
-	.up = ask_up,
-	.tick = permit_tick,
-};
+#define ASKS                                                                                      \
+	.kind = SERVICE_FLOW, .bytes = STREAMS * sizeof(struct ask_state), .adds = PROVIDES_ROOM, \
+	.open = ask_open, .down = ask_down, .up = ask_up
 
+const struct service flow_permit = {
+	.name = "permit", .number = 5, ASKS, .budget = permit_budget, .tick = permit_tick
+};
 const struct service flow_reserve = {
-	.name = "reserve",
-	.number = 6,
-	.kind = SERVICE_FLOW,
-	.bytes = STREAMS * sizeof(struct ask_state),
-	.adds = PROVIDES_ROOM,
-	.open = ask_open,
-	.budget = reserve_budget,
-	.down = ask_down,
-	.up = ask_up,
-	.tick = reserve_tick,
+	.name = "reserve", .number = 6, ASKS, .budget = reserve_budget, .tick = reserve_tick
 };

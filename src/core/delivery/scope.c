@@ -122,15 +122,14 @@ bool scope_enter(struct endpoint *e)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
 	scope_depth++;
-	if (TERN_UNLIKELY(tern_alerted_(e->t) & ALERT_ENTRY))
-		ownership_regain(e, GUARD_INSIDE);
+	scope_regain(e, GUARD_INSIDE);
 	return true;
 }
 
-void scope_regain(struct endpoint *e)
+void scope_regain(struct endpoint *e, uint32_t entry)
 {
-	if (tern_alerted_(e->t) & ALERT_ENTRY)
-		ownership_regain(e, GUARD_INSIDE);
+	if (TERN_UNLIKELY(tern_alerted_(e->t) & ALERT_ENTRY))
+		ownership_regain(e, entry);
 }
 
 /*
@@ -145,7 +144,7 @@ struct scope scope_open_light(tern *t)
 	tern_guard_add_(t, GUARD_INSIDE);
 	scope_depth++;
 	if (TERN_UNLIKELY(tern_alert_(t)))
-		scope_regain(t->own);
+		scope_regain(t->own, GUARD_INSIDE);
 	return (struct scope){ t->own };
 }
 
@@ -173,8 +172,7 @@ static void ownership_leave(struct endpoint *e)
 	     i++) {
 		guard_add(e, GUARD_INSIDE);
 		scope_depth++;
-		if (tern_alerted_(e->t) & ALERT_ENTRY)
-			ownership_regain(e, GUARD_INSIDE);
+		scope_regain(e, GUARD_INSIDE);
 		handled = ownership_serve(e);
 		guard_add(e, -GUARD_INSIDE);
 		scope_depth--;
@@ -268,8 +266,7 @@ void scope_return(struct endpoint *e, uint32_t scopes)
 		return;
 	guard_add(e, GUARD_ENTRY + scopes);
 	scope_depth = scopes;
-	if (TERN_UNLIKELY(tern_alerted_(e->t) & ALERT_ENTRY))
-		ownership_regain(e, scopes);
+	scope_regain(e, scopes);
 }
 
 /* -- Holds -------------------------------------------------------------------------------- */
@@ -290,8 +287,7 @@ void hold_rare(struct endpoint *e, int64_t n)
 		attach_first(e);
 	if (e->owner.fenced)
 		atomic_thread_fence(memory_order_seq_cst);
-	if (tern_alerted_(e->t) & ALERT_ENTRY)
-		ownership_regain(e, (uint32_t)n);
+	scope_regain(e, (uint32_t)n);
 	if (e->watchdog && held(e) == n / TERN_GUARD_HOLD)
 		watchdog_hold(e);
 }

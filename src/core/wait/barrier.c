@@ -162,9 +162,7 @@ int tern_barrier(tern *t)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
-	int rc = rules_rank(e, "tern_barrier()");
-	if (!rc)
-		rc = rules_wait(e, "tern_barrier()");
+	int rc = rules_rank_waits(e, "tern_barrier()");
 	if (!rc)
 		rc = barrier_check(e, "tern_barrier()");
 	if (!rc && e->work)

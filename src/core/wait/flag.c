@@ -14,15 +14,13 @@ static bool flag_reached(struct endpoint *e, void *arg)
 	return atomic_load_explicit(f->value, memory_order_acquire) >= f->n;
 }
 
-/* Within `ns`, where it is given. */
 static int flag_wait(struct endpoint *e, _Atomic uint64_t *value, uint64_t n, struct wait *w,
-		     const uint64_t *ns)
+		     uint64_t ns)
 {
 	struct flag f = { value, n };
 	int rc = rules_wait(e, w->rule);
 	if (!rc)
-		rc = ns ? wait_until_limit(e, flag_reached, &f, w, *ns)
-			: wait_until(e, flag_reached, &f, w);
+		rc = wait_until_limit(e, flag_reached, &f, w, ns);
 	/* Not locked: handlers that signal run on this thread. */
 	if (!rc)
 		atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) - n,
@@ -39,14 +37,14 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct wait w = FLAG_WAIT("tern_wait");
-	return flag_wait(t->own, value, n, &w, NULL);
+	return flag_wait(t->own, value, n, &w, WAIT_FOREVER);
 }
 
 int tern_wait_for(tern *t, _Atomic uint64_t *value, uint64_t n, uint64_t ns)
 {
 	INSIDE struct scope scope = scope_given(t);
 	struct wait w = FLAG_WAIT("tern_wait_for");
-	return flag_wait(t->own, value, n, &w, &ns);
+	return flag_wait(t->own, value, n, &w, ns);
 }
 
 /* -- Conditions of the program's --------------------------------------------------------------- */
@@ -71,20 +69,22 @@ static bool condition_holds(struct endpoint *e, void *arg)
 		.bounded = true, .call = name, .rule = name "()", .stop = wait_blame \
 	}
 
+static int condition_wait(struct endpoint *e, struct condition c, struct wait *w, uint64_t ns)
+{
+	int rc = rules_wait(e, w->rule);
+	return rc ? rc : wait_until_limit(e, condition_holds, &c, w, ns);
+}
+
 int tern_wait_until(tern *t, tern_condition *holds, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	struct condition c = { holds, arg };
 	struct wait w = CONDITION_WAIT("tern_wait_until");
-	int rc = rules_wait(t->own, w.rule);
-	return rc ? rc : wait_until(t->own, condition_holds, &c, &w);
+	return condition_wait(t->own, (struct condition){ holds, arg }, &w, WAIT_FOREVER);
 }
 
 int tern_wait_until_for(tern *t, tern_condition *holds, void *arg, uint64_t ns)
 {
 	INSIDE struct scope scope = scope_given(t);
-	struct condition c = { holds, arg };
 	struct wait w = CONDITION_WAIT("tern_wait_until_for");
-	int rc = rules_wait(t->own, w.rule);
-	return rc ? rc : wait_until_limit(t->own, condition_holds, &c, &w, ns);
+	return condition_wait(t->own, (struct condition){ holds, arg }, &w, ns);
 }

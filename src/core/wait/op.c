@@ -135,8 +135,7 @@ static void ops_await(struct endpoint *e, struct wait *w, uint64_t *set)
 		.awaits = ops_await                                                    \
 	}
 
-/* Within `ns`, where it is given. */
-static int op_wait(struct endpoint *e, tern_op *op, struct wait *w, const uint64_t *ns)
+static int op_wait(struct endpoint *e, tern_op *op, struct wait *w, uint64_t ns)
 {
 	struct ops one = { &op, 1, 1 };
 	int rc = rules_forked(e);
@@ -144,7 +143,7 @@ static int op_wait(struct endpoint *e, tern_op *op, struct wait *w, const uint64
 		return rc;
 	if (!op)
 		return op_missing(w->rule);
-	rc = ns ? wait_until_limit(e, ops_over, &one, w, *ns) : wait_until(e, ops_over, &one, w);
+	rc = wait_until_limit(e, ops_over, &one, w, ns);
 	return rc ? rc : op_take_error(op);
 }
 
@@ -154,14 +153,14 @@ int tern_op_wait(tern *t, tern_op *op)
 		return op_take_error(op); /* the program's own call, and nothing to wait for */
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct wait w = OPS_WAIT("tern_op_wait");
-	return op_wait(t->own, op, &w, NULL);
+	return op_wait(t->own, op, &w, WAIT_FOREVER);
 }
 
 int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct wait w = OPS_WAIT("tern_op_wait_for");
-	return op_wait(t->own, op, &w, &ns);
+	return op_wait(t->own, op, &w, ns);
 }
 
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc)

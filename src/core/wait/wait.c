@@ -182,9 +182,11 @@ int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
 		     struct wait *w, uint64_t ns)
 {
-	uint64_t now = e->world->now();
-	w->limit = ns;
-	w->until = ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
+	if (ns != WAIT_FOREVER) {
+		uint64_t now = e->world->now();
+		w->limit = ns;
+		w->until = ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
+	}
 	return wait_until(e, over, arg, w);
 }
 
