@@ -65,7 +65,7 @@ static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block
  */
 static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
-	bool worker = dst >= e->t->size;
+	bool worker = dst >= JOB_WORKER;
 	struct block *b;
 	int rc = worker ? target_reachable(e, dst) : send_reachable(e, dst);
 	if (!rc)
@@ -86,7 +86,7 @@ static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct bloc
 static int block_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
 	uint32_t dst = b->peer;
-	bool worker = dst >= e->t->size;
+	bool worker = dst >= JOB_WORKER;
 	block_set(b, BLOCK_KEPT);
 	int rc = worker ? target_room(e, dst) : send_room(e, dst);
 	if (!rc) {
