@@ -13,7 +13,7 @@
 
 extern struct endpoint misuse_endpoint; /* it refuses */
 /* What stands for the state of any layer; each begins with its endpoint. */
-enum { MISUSE_STATE = 1 << 16 };
+enum { MISUSE_STATE = 9 << 13 };
 extern union misuse_state {
 	struct endpoint *e;
 	max_align_t align;

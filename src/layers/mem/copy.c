@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory copy between any two places, and puts that end in a request. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "mem/mem.h"
@@ -57,8 +56,8 @@ static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, t
 	tern_op *run =
 		blocks ? NULL : op; /* a transfer without a handle asks whether it may wait */
 	if (from || !len)
-		return transfer_run(m, dst, from, len, true, run);
-	return to ? transfer_run(m, src, to, len, false, run)
+		return transfer_run(m, dst, from, len, true, NULL, run);
+	return to ? transfer_run(m, src, to, len, false, NULL, run)
 		  : copy_ask(m, dst, src, len, op, blocks);
 }
 
@@ -81,7 +80,7 @@ int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *
  * At the source's owner. A handler cannot send the requests that the transfer may take,
  * so it goes into the queue of transfers; the answer is a request, sent when it is done.
  */
-static void on_copy(tern *t, const tern_msg *msg)
+void on_copy(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	tern_addr dst = tern_msg_word(msg, 0), src = tern_msg_word(msg, 1);
@@ -99,22 +98,7 @@ static void on_copy(tern *t, const tern_msg *msg)
 
 void copy_done(struct mem *m, const struct transfer *x)
 {
-	uint64_t words[] = { x->slot, (uint64_t)-x->error };
+	uint64_t words[] = { x->slot, (uint64_t)-x->error, 0 };
 	/* If the asker is gone, nobody minds. */
-	layer_request(m->e, x->asker, MEM_COPY_DONE, NULL, 0, 2, words);
-}
-
-static void on_copy_done(tern *t, const tern_msg *msg)
-{
-	int why = -layer_error(tern_msg_word(msg, 1));
-	if (why)
-		error_set(-why, "rank %u could not copy its memory to where it was asked to: %s",
-			  tern_msg_src(msg), strerror(why));
-	slot_answer(mem_of(t), tern_msg_word(msg, 0), -why, tern_msg_src(msg), NULL, 0);
-}
-
-void copy_register(struct endpoint *e)
-{
-	layer_on(e, MEM_COPY, on_copy);
-	layer_on(e, MEM_COPY_DONE, on_copy_done);
+	layer_request(m->e, x->asker, MEM_DONE, NULL, 0, 3, words);
 }

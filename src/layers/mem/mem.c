@@ -20,11 +20,7 @@ static void mem_close(void *state)
 {
 	struct mem *m = state;
 	transfers_free(&m->transfers);
-	memory_free(m->whens);
-	memory_free(m->segments);
 	regions_close(m);
-	memory_free(m->agreement);
-	memory_free(m->windows);
 	files_close(m);
 	follow_close(m);
 	grants_close(m);
@@ -38,6 +34,17 @@ static void mem_close(void *state)
  * span_look(). Nobody writes it, so that it takes no memory.
  */
 static struct job_span no_spans[TERN_RANKS_MAX];
+
+static void handlers_open(struct endpoint *e)
+{
+	static const enum mem_handler served[] = { MEM_PUT,       MEM_GET,       MEM_AMO,
+						   MEM_PUT_PARTS, MEM_GET_PARTS, MEM_SIGNAL };
+#define MEM_ON(id, fn) layer_on(e, id, fn);
+	MEM_MESSAGES(MEM_ON)
+	for (unsigned i = 0; i < sizeof served / sizeof *served; i++)
+		layer_serve(e, served[i], NULL);
+	layer_serve(e, MEM_WHEN, when_serves);
+}
 
 static int mem_open(struct endpoint *e, void **state)
 {
@@ -54,21 +61,14 @@ static int mem_open(struct endpoint *e, void **state)
 	m->size = e->t->size;
 	m->single_copy = m->moves = single_copy;
 	m->span = no_spans;
+	m->transfers.pool.bytes = sizeof(struct transfer);
+	m->transfers.pool.most = TERN_OPS_MAX;
+	m->follows.pool.bytes = sizeof(struct follow);
+	m->follows.pool.most = FOLLOWS;
 	slots_open(m);
 	heap_init(&m->own, 0, m->job->heap_bytes / 2);
 	heap_init(&m->common, m->job->heap_bytes / 2, m->job->heap_bytes);
-	message_register(e);
-	pack_register(e);
-	copy_register(e);
-	when_register(e);
-	name_register(e);
-	segment_register(e);
-	agree_register(e);
-	window_register(e);
-	follow_register(e);
-	answer_register(e);
-	grant_register(e);
-	signal_register(e);
+	handlers_open(e);
 	rc = grants_open(m);
 	if (rc) {
 		mem_close(m);
@@ -154,7 +154,7 @@ static bool quiet_over(struct endpoint *e, void *arg)
 {
 	(void)e;
 	const struct mem *m = arg;
-	return m->transfers.active == 0 && !m->follows.first && slots_quiet(m);
+	return m->transfers.pool.used == 0 && !m->follows.first && slots_quiet(m);
 }
 
 int tern_flush(tern *t)

@@ -24,31 +24,34 @@ enum { ADDR_RANK_SHIFT = 48, ADDR_OFFSET_BITS = 47 };
 #define ADDR_HEAP (UINT64_C(1) << ADDR_OFFSET_BITS)
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
-enum mem_handler {
-	MEM_PUT = MEM_HANDLERS,
-	MEM_GET,
-	MEM_AMO,
-	MEM_COPY,
-	MEM_COPY_DONE,
-	MEM_WHEN,
-	MEM_WHEN_DONE,
-	MEM_BLOCK,
-	MEM_XFER,
-	MEM_XFER4,
-	MEM_REPLY_XFER,
-	MEM_REPLY_XFER4,
-	MEM_DONE, /* the reply to whatever was asked: slot, error, a word; or data */
-	MEM_AGREE,
-	MEM_WINDOW, /* which part of a heap a network may move by itself */
-	MEM_WINDOW_IS,
-	MEM_PUT_PARTS, /* scattered memory: what lies where, and for a put the bytes */
-	MEM_GET_PARTS,
-	MEM_THEN,    /* a piece of a put that a message follows, or that message */
-	MEM_INVITE,  /* asks for a first request, */
-	MEM_INVITED, /* which is this */
-	MEM_GRANT,   /* memory of the one who asks may be stored to, or may not any more */
-	MEM_SIGNAL,  /* a put, or none, and then an operation on a word; a store */
-};
+#define MEM_MESSAGES(X)                                                                           \
+	X(MEM_PUT, on_put)                                                                        \
+	X(MEM_GET, on_get)                                                                        \
+	X(MEM_AMO, on_amo)                                                                        \
+	X(MEM_COPY, on_copy)                                                                      \
+	X(MEM_WHEN, on_when)                                                                      \
+	X(MEM_BLOCK, on_get_block)                                                                \
+	X(MEM_XFER, on_xfer)                                                                      \
+	X(MEM_REPLY_XFER, on_reply_xfer)                                                          \
+	X(MEM_DONE,                                                                               \
+	  on_mem_answer) /* the answer to whatever was asked: slot, error, a word; or data */     \
+	X(MEM_AGREE, on_agree)                                                                    \
+	X(MEM_WINDOW, on_window_query) /* which part of a heap a network may move by itself */    \
+	X(MEM_WINDOW_IS, on_window_reply)                                                         \
+	X(MEM_PUT_PARTS,                                                                          \
+	  on_put_parts) /* scattered memory: what lies where, and for a put the bytes */          \
+	X(MEM_GET_PARTS, on_get_parts)                                                            \
+	X(MEM_THEN, on_then)       /* a piece of a put that a message follows, or that message */ \
+	X(MEM_INVITE, on_invite)   /* asks for a first request, */                                \
+	X(MEM_INVITED, on_invited) /* which is this */                                            \
+	X(MEM_GRANT,                                                                              \
+	  on_grant) /* memory of the one who asks may be stored to, or may not any more */        \
+	X(MEM_SIGNAL, on_signal) /* a put, or none, and then an operation on a word; a store */
+
+#define MEM_NUMBER(id, fn) id,
+enum mem_handler { MEM_BEFORE = MEM_HANDLERS - 1, MEM_MESSAGES(MEM_NUMBER) };
+#define MEM_FUNCTION(id, fn) tern_handler fn;
+MEM_MESSAGES(MEM_FUNCTION)
 
 /* How an atomic operation travels: what to do, on what. */
 enum amo_type { AMO_U64, AMO_U32, AMO_DOUBLE, AMO_CAS64, AMO_CAS32, AMO_FLOAT };
@@ -57,6 +60,58 @@ static inline unsigned amo_code(enum amo_type type, unsigned what)
 {
 	return (unsigned)type << 8 | (what < 0xff ? what : 0xff);
 }
+
+/* What a rank has said in a collective call. */
+struct odd {
+	bool is; /* another word than this one */
+	uint32_t rank;
+	uint64_t word;
+};
+/* A rank that has heard all may begin the next round while another still listens. */
+enum { AGREE_ROUNDS = 2 };
+
+/* A half of a heap, as far as it can be reached: the own one, or that of collective allocations. */
+enum { HALF_OWN, HALF_COMMON, HALVES };
+struct half {
+	uint64_t bytes; /* from its beginning; 0: none */
+	struct window window;
+};
+
+struct when { /* a request that is held here */
+	bool used;
+	uint32_t asker, slot;
+	tern_addr src;
+	size_t len;
+	tern_addr flag;
+	uint64_t least;
+};
+
+struct segment {
+	bool open;
+	uint8_t generation;
+	char *base;
+	size_t bytes; /* offsets are below this */
+	size_t left;  /* still to come */
+	tern_segment_end *end;
+	void *arg;
+};
+
+struct agreement {
+	uint64_t round;
+	struct heard {
+		uint32_t n;
+		struct odd first, odd; /* odd: a word that is not the first */
+	} of[AGREE_ROUNDS];
+};
+
+/* What is known of another rank. */
+struct mem_peer {
+	bool lost;                /* the rank has left */
+	bool invited;             /* it waits for a first request from here */
+	struct files *files;      /* what is mapped of its regions; made with the first */
+	bool asked;               /* about its heap, */
+	struct half half[HALVES]; /* which a network reaches so far */
+};
 
 struct mem {
 	struct endpoint *e;
@@ -67,31 +122,32 @@ struct mem {
 	struct transfers transfers;
 	struct slots slots;
 	struct follows follows;
-	bool lost;           /* a rank has left, and what it was asked for may have to be ended */
-	struct whens *whens; /* requests held here; made when the first comes */
-	struct segments *segments; /* made when the first is opened */
-	struct regions *regions;   /* made when the first is registered or lent */
+	bool lost; /* a rank has left, and what it was asked for may have to be ended */
+	struct when when[TERN_WHEN_MAX];
+	bool telling; /* one of them is being answered */
+	struct segment segment[TERN_SEGMENTS_MAX];
+	struct regions *regions; /* made when the first is registered or lent */
 	struct {
 		void *const *where;
 		size_t bytes;
 	} name[TERN_BLOCKS_MAX];
-	struct agreement *agreement; /* where ranks do not share memory; made with the first */
-	struct windows *windows;     /* of heaps that a network reaches; made with the first */
-	uint32_t moving;             /* chunks that networks move */
-	uint32_t waiting;            /* requests that are held here */
-	bool moves;                  /* they may */
+	struct agreement agreement; /* where ranks do not share memory */
+	struct half mine[HALVES];   /* of the heap that others may reach through a network */
+	uint32_t moving;            /* chunks that networks move */
+	uint32_t waiting;           /* requests that are held here */
+	bool moves;                 /* they may */
 	bool let_in; /* the kernel knows whose processes may read and write this one's memory */
 	bool single_copy;      /* the kernel lets us read and write the memory of other processes */
 	struct grant *grants;  /* what others have opened to this rank; see grant.c */
 	bool guarded;          /* TERN_GRANT: nothing else of their heaps may be stored to */
 	struct job_span *span; /* one a rank, in the job's memory; of no heap until one is used */
-	struct mem_peer {
-		bool lost;           /* the rank has left */
-		bool invited;        /* it waits for a first request from here */
-		struct files *files; /* what is mapped of its regions; made with the first */
-	} peer[];                    /* one a rank */
+	struct mem_peer peer[]; /* one a rank */
 };
 
+struct wait;
+int mem_stop(struct endpoint *e, struct wait *w); /* a wait for room: under a hold none comes */
+/* A free record in `*out`; waits, as `w` says, until there is one. */
+int mem_record(struct mem *m, struct pool_of *p, struct wait *w, void *out);
 bool mem_room(struct mem *m, size_t bytes); /* whether tern_alloc() would find the addresses */
 char *span_look(struct mem *m, tern_addr a, size_t len);
 
@@ -235,7 +291,6 @@ void grants_close(struct mem *m);
 bool grant_covers(const struct mem *m, tern_addr a, size_t len);
 void grants_apply(const struct mem *m, const struct job_region *g); /* to what is newly mapped */
 char *grant_read(const struct mem *m, tern_addr a, size_t len);     /* NULL: not even mapped */
-void grant_register(struct endpoint *e);
 
 /* heap_reach() for bytes that are only read. */
 static inline char *heap_read(struct mem *m, tern_addr a, size_t len)
@@ -291,27 +346,17 @@ char *file_mapped(const struct mem *m, tern_addr a);     /* NULL: it is not */
 void files_close(struct mem *m);
 
 /* -- whens, names, segments, copies -- */
-void when_register(struct endpoint *e);
 unsigned when_progress(struct mem *m);
-int when_ask(struct mem *m, struct slot *s); /* sends the request that the slot waits for */
-void name_register(struct endpoint *e);
+bool when_serves(tern *t, const tern_msg *msg); /* whether a thread may answer it */
+/* Sends the request that the slot waits for: for `op`, or if that is NULL once more. */
+int when_ask(struct mem *m, struct slot *s, tern_op *op);
 /* Where the runs of a named block begin in this rank's memory; NULL if it has not all of them. */
 char *name_reach(const struct mem *m, const tern_block *c);
 /* -- agree.c: what collective calls compare -- */
-struct odd {
-	bool is; /* a rank has said another word than this one */
-	uint32_t rank;
-	uint64_t word;
-};
 int all_agree(struct mem *m, const char *call, uint64_t mine, struct odd *odd);
-void agree_register(struct endpoint *e);
-void segment_register(struct endpoint *e);
-void copy_register(struct endpoint *e);
 void copy_done(struct mem *m, const struct transfer *x); /* tells the rank that asked for it */
 
 /* -- signal.c: puts with a signal, and waits for a word -- */
-void signal_register(struct endpoint *e);
-struct wait;
 /* Waits for a word of this rank's heap, as `how` says: UINT64_MAX ns are no limit. */
 int word_await(struct mem *m, const uint64_t *word, enum tern_word what, uint64_t value,
 	       const struct wait *how, uint64_t ns);
@@ -323,12 +368,11 @@ int word_reach(struct mem *m, const _Atomic uint64_t *word, enum tern_word what,
 static inline void mem_busy(struct mem *m)
 {
 	layer_work(m->e, LAYER_MEM,
-		   m->transfers.active || m->waiting || m->slots.again || m->lost ||
+		   m->transfers.pool.used || m->waiting || m->slots.again || m->lost ||
 			   m->follows.first || m->follows.invited);
 }
 
 /* -- message.c: transfers as messages, where nothing better works -- */
-void message_register(struct endpoint *e);
 /* In the handler of a request of this layer: answers its slot. */
 int message_read(struct mem *m, tern_addr a, char *bytes, size_t len); /* own memory: 0 or EFAULT */
 int message_write(struct mem *m, tern_addr a, const char *bytes, size_t len); /* the same */
@@ -355,12 +399,9 @@ int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operan
 int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_op *op);
 
 /* -- rows.c -- */
-/*
- * Moves pairs of single runs that are mapped, `most` bytes at most; false, and nothing was refused,
- * if not all of them are such.
- */
-bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t n, bool put,
-	       size_t most);
+/* Whether all are pairs of single runs that are mapped, of `most` bytes at most together. */
+bool runs_mapped(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
+		 size_t most);
 /*
  * Moves all of two parts of the same length, whose addresses are checked; false, and nothing moved,
  * if that takes more than a loop.
@@ -370,11 +411,9 @@ bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, b
 size_t rows_next(struct mem *m, const struct runs *r, bool put, size_t most);
 
 /* -- pack.c: many runs in one message -- */
-void pack_register(struct endpoint *e);
 ptrdiff_t pack_move(struct mem *m, struct transfer *x, uint32_t rank); /* as message_move() */
 
 /* -- window.c: transfers that a network does by itself -- */
-void window_register(struct endpoint *e);
 bool window_has(struct mem *m,
 		const struct transfer *x); /* whether what `x` moves next can go so */
 ptrdiff_t window_move(struct mem *m, struct transfer *x); /* as message_move() */

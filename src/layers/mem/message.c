@@ -37,11 +37,11 @@ static ptrdiff_t move_run(struct mem *m, struct transfer *x, uint32_t rank)
 	struct slot *s = chunk_slot(m, x, rank);
 	if (!s)
 		return 0; /* all is under way */
-	s->local = transfer_local(m, x, len);
-	s->len = s->run = x->put ? 0 : len; /* the answer to a put brings no data */
+	char *local = transfer_local(m, x, len);
+	slot_expect(m, s, local, x->put ? 0 : len); /* the answer to a put brings no data */
 	uint64_t words[] = { runs_remote(&x->runs), slot_name(m, s), len };
 	union word value;
-	const void *from = x->put ? word_value(&value, s->local, len) : NULL;
+	const void *from = x->put ? word_value(&value, local, len) : NULL;
 	int rc = layer_request(m->e, rank, x->put ? MEM_PUT : MEM_GET, from, len, 3, words);
 	return chunk_sent(x, s, len, rc);
 }
@@ -82,7 +82,7 @@ int message_write(struct mem *m, tern_addr a, const char *bytes, size_t len)
 	return own_move(m, a, (char *)(uintptr_t)bytes, len, true);
 }
 
-static void on_put(tern *t, const tern_msg *msg)
+void on_put(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len);
@@ -90,7 +90,7 @@ static void on_put(tern *t, const tern_msg *msg)
 		       own_move(mem_of(t), tern_msg_word(msg, 0), data, len, true), 0);
 }
 
-static void on_get(tern *t, const tern_msg *msg)
+void on_get(tern *t, const tern_msg *msg)
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	size_t len = tern_msg_word(msg, 2);
@@ -110,7 +110,7 @@ static int amo_place(struct mem *m, tern_addr a, size_t width, char **at)
 	return 0;
 }
 
-static void on_amo(tern *t, const tern_msg *msg)
+void on_amo(tern *t, const tern_msg *msg)
 {
 	unsigned what = (unsigned)tern_msg_word(msg, 1);
 	const uint64_t operand[2] = { tern_msg_word(msg, 2), tern_msg_word(msg, 3) };
@@ -149,7 +149,7 @@ static int answer_error(const tern_msg *msg)
 				 : strerror(why));
 }
 
-static void on_mem_answer(tern *t, const tern_msg *msg)
+void on_mem_answer(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
@@ -174,20 +174,8 @@ int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operan
 		rc = slot_wait(m, tern_addr_rank(a), &s);
 	if (rc)
 		return rc;
-	s->local = old;
-	s->len = old ? amo_width(what) : 0;
+	slot_expect(m, s, old, old ? amo_width(what) : 0);
 	s->word = true;
 	uint64_t words[] = { a, what, operand[0], operand[1], slot_name(m, s) };
 	return slot_request(m, s, op, MEM_AMO, NULL, 0, 5, words);
-}
-
-void message_register(struct endpoint *e)
-{
-	layer_on(e, MEM_PUT, on_put);
-	layer_on(e, MEM_GET, on_get);
-	layer_on(e, MEM_AMO, on_amo);
-	layer_on(e, MEM_DONE, on_mem_answer);
-	layer_serve(e, MEM_PUT, NULL);
-	layer_serve(e, MEM_GET, NULL);
-	layer_serve(e, MEM_AMO, NULL);
 }

@@ -47,7 +47,7 @@ char *name_reach(const struct mem *m, const tern_block *c)
 	return (char *)*m->name[c->name].where + c->offset;
 }
 
-static void on_get_block(tern *t, const tern_msg *msg)
+void on_get_block(tern *t, const tern_msg *msg)
 {
 	char packed[TERN_PAYLOAD_MAX];
 	tern_block c = { (unsigned)tern_msg_word(msg, 0), tern_msg_word(msg, 1),
@@ -69,10 +69,11 @@ static int block_ask(struct mem *m, uint32_t rank, const tern_block *c, char *ds
 	int rc = slot_wait(m, rank, &s);
 	if (rc)
 		return rc;
-	s->local = dst;
+	s->runs = c->count;
+	s->stride = (ptrdiff_t)dst_stride;
+	s->part = (tern_part){ { dst }, c->run, 1, &s->runs, &s->stride };
 	s->len = cut_bytes(c);
-	s->run = c->run;
-	s->stride = dst_stride;
+	parts_begin(&m->slots.walk[s - m->slots.slot], &s->part, 1, false);
 	uint64_t words[] = { c->name, c->offset, c->stride, c->run, c->count, slot_name(m, s) };
 	return slot_request(m, s, op, MEM_BLOCK, NULL, 0, 6, words);
 }
@@ -113,9 +114,4 @@ int tern_block_get_start(tern *t, void *dst, size_t dst_stride, uint32_t rank,
 			       op ? op : &own);
 	}
 	return op_finish(t, op, &own, rc);
-}
-
-void name_register(struct endpoint *e)
-{
-	layer_on(e, MEM_BLOCK, on_get_block);
 }

@@ -58,7 +58,7 @@ LARGER bytes_move(tern *t, tern_addr remote, char *local, size_t len, tern_op *o
 	char *at = put ? heap_reach(m, remote, len) : heap_read(m, remote, len);
 	if (TERN_UNLIKELY(!at || len - 1 >= in_one_go(op))) { /* 0 bytes too */
 		int rc = at || !len ? 0 : mem_check(m, remote, len, put ? "a put" : "a get");
-		return rc ? rc : transfer_run(m, remote, local, len, put, op);
+		return rc ? rc : transfer_run(m, remote, local, len, put, NULL, op);
 	}
 	word_before_put();
 	word_copy(put ? at : local, put ? local : at, len); /* cost: base write */
@@ -212,14 +212,12 @@ static struct list list_after(struct list l, size_t n)
 static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
-	size_t bytes, moved = 0, most = in_one_go(op);
-	if (remote.n == local.n && remote.n &&
-	    runs_move(m, remote.part, local.part, remote.n, put, most)) {
-		if (op)
-			op_over(m->e, op);
-		return 0;
-	}
-	int rc = parts_check(m, remote, local, put ? "a put of parts" : "a get of parts", &bytes);
+	size_t bytes = 1, moved = 0, most = in_one_go(op);
+	bool checked =
+		remote.n == local.n && runs_mapped(m, remote.part, local.part, remote.n, most);
+	int rc = checked ? 0
+			 : parts_check(m, remote, local, put ? "a put of parts" : "a get of parts",
+				       &bytes);
 	if (rc)
 		return rc;
 	if (bytes - 1 < most)
@@ -233,7 +231,7 @@ static int begin_parts(struct mem *m, struct list remote, struct list local, boo
 	local = list_after(local, moved);
 	parts_begin(&r.remote, remote.part, remote.n, false);
 	parts_begin(&r.local, local.part, local.n, false);
-	return transfer_begin(m, &r, put, op);
+	return transfer_begin(m, &r, put, NULL, op);
 }
 
 int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,

@@ -8,28 +8,13 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "mem/mem.h"
 #include "mem/word.h"
-
-struct segment {
-	bool open;
-	uint8_t generation;
-	char *base;
-	size_t bytes; /* offsets are below this */
-	size_t left;  /* still to come */
-	tern_segment_end *end;
-	void *arg;
-};
-
-struct segments {
-	struct segment segment[TERN_SEGMENTS_MAX];
-};
 
 /* rank: 16 bits, generation: 8, then offset: 32, index: 8. The index lies above the offset. */
 static tern_segment segment_number(const struct mem *m, unsigned index)
 {
-	return (uint64_t)m->rank << 48 | (uint64_t)m->segments->segment[index].generation << 40 |
+	return (uint64_t)m->rank << 48 | (uint64_t)m->segment[index].generation << 40 |
 	       (uint64_t)index << 32;
 }
 
@@ -40,8 +25,8 @@ static size_t segment_offset(tern_segment s)
 
 static struct segment *segment_find(struct mem *m, tern_segment s)
 {
-	struct segment *g = m->segments ? &m->segments->segment[s >> 32 & 0xff] : NULL;
-	bool is = g && g->open && s >> 48 == m->rank && (s >> 40 & 0xff) == g->generation;
+	struct segment *g = &m->segment[s >> 32 & 0xff];
+	bool is = g->open && s >> 48 == m->rank && (s >> 40 & 0xff) == g->generation;
 	return is ? g : NULL;
 }
 
@@ -58,12 +43,8 @@ int tern_segment_open(tern *t, void *base, size_t bytes, tern_segment_end *end, 
 			-EINVAL,
 			"a segment of %zu bytes at %p was asked for; it has 1 byte to 4 GiB", bytes,
 			base);
-	if (!m->segments)
-		m->segments = memory_new(1, sizeof *m->segments);
-	if (!m->segments)
-		return error_set(-ENOMEM, "opening a segment: no memory");
 	for (unsigned i = 0; i < TERN_SEGMENTS_MAX; i++) {
-		struct segment *g = &m->segments->segment[i];
+		struct segment *g = &m->segment[i];
 		if (g->open)
 			continue;
 		*g = (struct segment){ true, (uint8_t)(g->generation + 1), base, bytes, bytes, end,
@@ -144,48 +125,50 @@ static int segment_take(struct mem *m, tern_segment s, const void *data, size_t 
 	return 0;
 }
 
-static void on_xfer(tern *t, const tern_msg *msg)
+/* What is to be laid down: SEGMENT_WORDS as words behind the first `n`, or a payload. */
+static const void *xfer_data(const tern_msg *msg, unsigned n, uint64_t words[4], size_t *len)
+{
+	if (tern_msg_count(msg) == n)
+		return tern_msg_data(msg, len);
+	for (unsigned i = 0; i < 4; i++)
+		words[i] = tern_msg_word(msg, n + i);
+	*len = SEGMENT_WORDS;
+	return words;
+}
+
+static int xfer_take(tern *t, const tern_msg *msg, unsigned n)
 {
 	size_t len;
-	const void *data = tern_msg_data(msg, &len);
-	message_answer(t, tern_msg_word(msg, 1),
-		       segment_take(mem_of(t), tern_msg_word(msg, 0), data, len), 0);
+	uint64_t words[4];
+	const void *data = xfer_data(msg, n, words, &len);
+	return segment_take(mem_of(t), tern_msg_word(msg, 0), data, len);
 }
 
-static void on_xfer4(tern *t, const tern_msg *msg)
+void on_xfer(tern *t, const tern_msg *msg)
 {
-	uint64_t words[4] = { tern_msg_word(msg, 2), tern_msg_word(msg, 3), tern_msg_word(msg, 4),
-			      tern_msg_word(msg, 5) };
-	message_answer(t, tern_msg_word(msg, 1),
-		       segment_take(mem_of(t), tern_msg_word(msg, 0), words, sizeof words), 0);
+	message_answer(t, tern_msg_word(msg, 1), xfer_take(t, msg, 2), 0);
 }
 
-static void reply_refused(tern *t, const tern_msg *msg, int why)
+void on_reply_xfer(tern *t, const tern_msg *msg)
 {
-	if (why)
+	if (xfer_take(t, msg, 1))
 		error_warn(
 			"rank %u refused a reply transfer from rank %u: the segment is not open, "
 			"not that long, or full",
 			t->rank, tern_msg_src(msg));
 }
 
-static void on_reply_xfer(tern *t, const tern_msg *msg)
-{
-	size_t len;
-	const void *data = tern_msg_data(msg, &len);
-	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_word(msg, 0), data, len));
-}
-
-static void on_reply_xfer4(tern *t, const tern_msg *msg)
-{
-	uint64_t words[4] = { tern_msg_word(msg, 1), tern_msg_word(msg, 2), tern_msg_word(msg, 3),
-			      tern_msg_word(msg, 4) };
-	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_word(msg, 0), words, sizeof words));
-}
-
 /* -- Sending --------------------------------------------------------------------------- */
 
 /* SEGMENT_WORDS travel as words: the message is one line, and needs no room for data. */
+static bool xfer_words(uint64_t words[4], const void *data, size_t len)
+{
+	if (len != SEGMENT_WORDS)
+		return false;
+	memcpy(words, data, SEGMENT_WORDS);
+	return true;
+}
+
 static int xfer_send(struct mem *m, tern_segment s, const void *data, size_t len, tern_op *op)
 {
 	struct slot *slot;
@@ -195,11 +178,9 @@ static int xfer_send(struct mem *m, tern_segment s, const void *data, size_t len
 	if (rc)
 		return rc;
 	words[1] = slot_name(m, slot);
-	if (len != SEGMENT_WORDS)
-		return slot_request(m, slot, op, MEM_XFER, word_value(&value, data, len), len, 2,
-				    words);
-	memcpy(&words[2], data, SEGMENT_WORDS);
-	return slot_request(m, slot, op, MEM_XFER4, NULL, 0, 6, words);
+	bool line = xfer_words(&words[2], data, len);
+	return slot_request(m, slot, op, MEM_XFER, line ? NULL : word_value(&value, data, len), len,
+			    line ? 6 : 2, words);
 }
 
 int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
@@ -250,17 +231,7 @@ int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *d
 	int rc = reply_check(given(t), m, s, len);
 	if (rc)
 		return rc;
-	if (len != SEGMENT_WORDS)
-		return layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1,
-				   words);
-	memcpy(&words[1], data, SEGMENT_WORDS);
-	return layer_reply(t->own, MEM_REPLY_XFER4, NULL, 0, 5, words);
-}
-
-void segment_register(struct endpoint *e)
-{
-	layer_on(e, MEM_XFER, on_xfer);
-	layer_on(e, MEM_XFER4, on_xfer4);
-	layer_on(e, MEM_REPLY_XFER, on_reply_xfer);
-	layer_on(e, MEM_REPLY_XFER4, on_reply_xfer4);
+	bool line = xfer_words(&words[1], data, len);
+	return layer_reply(t->own, MEM_REPLY_XFER, line ? NULL : word_value(&value, data, len), len,
+			   line ? 5 : 1, words);
 }

@@ -9,7 +9,6 @@
 #include "base/wrap.h"
 #include "core/wait.h"
 #include "mem/mem.h"
-#include "mem/word.h"
 
 /*
  * A name has 32 bits. A network may tell late of a move that was given up, when its slot has been
@@ -55,13 +54,35 @@ static bool slot_got(struct endpoint *e, void *arg)
 	return need->got != NULL;
 }
 
-static int slot_stop(struct endpoint *e, struct wait *w)
+int mem_stop(struct endpoint *e, struct wait *w)
 {
-	(void)w;
-	if (!held(e))
-		return 0;
-	return error_set(-EAGAIN, "%d operations wait for answers, and under a hold none comes",
-			 SLOTS_OF_PART);
+	return held(e) ? error_set(-EAGAIN, "%s: %s, and under a hold none ends", w->call, w->lack)
+		       : 0;
+}
+
+struct record_need {
+	struct pool_of *pool;
+	void *got;
+};
+
+static bool record_got(struct endpoint *e, void *arg)
+{
+	struct record_need *need = arg;
+	(void)e;
+	need->got = record_take(need->pool);
+	return need->got != NULL;
+}
+
+int mem_record(struct mem *m, struct pool_of *p, struct wait *w, void *out)
+{
+	struct record_need need = { p, record_take(p) };
+	if (!need.got && !p->used)
+		return error_set(-ENOMEM, "%s: no memory", w->call);
+	w->bounded = true;
+	w->lack = "too many under way";
+	int rc = need.got ? 0 : wait_until(m->e, record_got, &need, w);
+	*(void **)out = need.got;
+	return rc;
 }
 
 int slot_wait(struct mem *m, uint32_t rank, struct slot **out)
@@ -72,7 +93,7 @@ int slot_wait(struct mem *m, uint32_t rank, struct slot **out)
 			  .way = "to",
 			  .whom = rank + 1,
 			  .lack = "too many unanswered",
-			  .stop = slot_stop };
+			  .stop = mem_stop };
 	int rc = rules_program(m->e, "an operation that sends a request");
 	if (!rc)
 		rc = wait_until(m->e, slot_got, &need, &w);
@@ -110,11 +131,10 @@ int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const 
 	return rc;
 }
 
-static void slot_lay_down(const struct slot *s, const char *data, size_t len)
+void slot_expect(struct mem *m, struct slot *s, void *local, size_t len)
 {
-	for (size_t done = 0; done < len; done += s->run)
-		word_copy(s->local + done / s->run * s->stride, data + done,
-			  s->run < len - done ? s->run : len - done);
+	parts_block(&m->slots.walk[s - m->slots.slot], (uintptr_t)local, len);
+	s->len = len;
 }
 
 static void slot_end(struct mem *m, struct slot *s, int error)
@@ -137,12 +157,7 @@ static bool slot_fill(struct mem *m, struct slot *s, const void *data, size_t le
 {
 	if (!data || (s->word ? len < s->len : len != s->len))
 		return false;
-	else if (s->word)
-		word_copy(s->local, data, s->len);
-	else if (s->scattered)
-		parts_copy(&m->slots.walk[s - m->slots.slot], (char *)(uintptr_t)data, len, false);
-	else
-		slot_lay_down(s, data, len);
+	parts_copy(&m->slots.walk[s - m->slots.slot], (char *)(uintptr_t)data, s->len, false);
 	return true;
 }
 
@@ -196,7 +211,7 @@ unsigned slot_progress(struct mem *m)
 		if (!s->used || !s->again)
 			continue;
 		s->again = false;
-		int rc = when_ask(m, s);
+		int rc = when_ask(m, s, NULL);
 		if (rc)
 			slot_end(m, s, rc);
 		sent++;

@@ -28,10 +28,11 @@ struct slot {
 	uint32_t rank;      /* who was asked */
 	struct transfer *x; /* whose chunk it is; NULL if none */
 	tern_op *op;        /* who waits for it; NULL for a chunk, whose transfer has one */
-	char *local;        /* where data goes: runs of `run` bytes, `stride` apart */
-	size_t len, run, stride;
-	bool scattered;  /* data goes where the slot's walk stands */
-	bool word;       /* what comes back is one word, of which `len` bytes are wanted */
+	size_t len;         /* of the data, which goes where the slot's walk stands; 0: none */
+	bool word;          /* what comes back is one word, of which `len` bytes are wanted */
+	size_t runs;        /* of a list of one part, its dimension */
+	ptrdiff_t stride;
+	tern_part part;
 	uint64_t ask[4]; /* of a request that is sent again when its owner has no place for it */
 	bool asks, again;
 	bool moving;    /* a network does it by itself */
@@ -42,7 +43,7 @@ struct slot {
 struct slots {
 	bool again; /* one may have to be sent again */
 	struct slot slot[SLOTS];
-	struct run_walk walk[SLOTS_OF_PART]; /* where data goes, of quick ones that are scattered */
+	struct run_walk walk[SLOTS]; /* where data goes */
 };
 
 void slots_open(struct mem *m);
@@ -55,6 +56,8 @@ struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part);
 int slot_wait(struct mem *m, uint32_t rank, struct slot **out);
 void slot_give(struct slot *s);
 uint64_t slot_name(struct mem *m, struct slot *s); /* what travels */
+/* The answer brings `len` bytes, which go to `local`. */
+void slot_expect(struct mem *m, struct slot *s, void *local, size_t len);
 /*
  * Sends the request that `s` is for, as a part of `op`; its words have the slot's name. If it
  * cannot be sent, the slot is given back. The request may wait for room, and its rank be lost

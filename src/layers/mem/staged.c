@@ -30,31 +30,6 @@ int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_
 
 /* -- Local completion apart from remote completion -------------------------------------------- */
 
-/* A transfer whose end tells both. It is begun with a handle of its own, by which it is known. */
-static int put_both(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local,
-		    tern_op *op)
-{
-	struct mem *m = mem_of(t);
-	tern_op own = TERN_OP;
-	int rc = tern_put_start(t, dst, src, len, &own);
-	if (rc)
-		return rc;
-	if (!own.pending) {
-		op_over(m->e, local);
-		if (!own.error)
-			op_over(m->e, op);
-		else
-			op->pending++, op_end(m->e, op, own.error);
-		return 0;
-	}
-	struct transfer *x = m->transfers.last; /* where it has just been queued */
-	x->op = op;
-	x->local = local;
-	op->pending++;
-	local->pending++;
-	return 0;
-}
-
 /* All but what is complete on return with nobody to tell. */
 static __attribute__((noinline)) int put_local_far(tern *t, tern_addr dst, const void *src,
 						   size_t len, tern_op *local, tern_op *op)
@@ -62,18 +37,15 @@ static __attribute__((noinline)) int put_local_far(tern *t, tern_addr dst, const
 	INSIDE struct scope scope =
 		scope_of_op(&t, op_is_set_up(local) ? op : local, "tern_put_local_start");
 	struct mem *m = mem_of(t);
-	int rc;
 	if (op && !local)
 		return tern_put_start(t, dst, src, len, op);
 	bool stage = len - 1 < TERN_PAYLOAD_MAX && !mem_reach(m, dst, len) && !cannot_wait(m->e);
+	int rc = op && len ? mem_check(m, dst, len, "a put") : 0;
+	if (rc)
+		return rc;
 	if (op && !stage)
-		return put_both(t, dst, src, len, local, op);
-	if (op) {
-		rc = mem_check(m, dst, len, "a put");
-		rc = rc ? rc : staged_put(m, dst, src, len, op);
-	} else {
-		rc = tern_put(t, dst, src, len);
-	}
+		return transfer_run(m, dst, src, len, true, local, op);
+	rc = op ? staged_put(m, dst, src, len, op) : tern_put(t, dst, src, len);
 	if (!rc && local)
 		op_over(m->e, local);
 	return rc;

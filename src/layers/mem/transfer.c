@@ -308,20 +308,30 @@ static int lists_copy(struct transfer *x)
 	return 0;
 }
 
+static void transfer_count(const struct transfer *x)
+{
+	if (x->op)
+		x->op->pending++;
+	if (x->local)
+		x->local->pending++;
+}
+
+static void transfer_tell(struct mem *m, const struct transfer *x)
+{
+	if (x->local)
+		op_end(m->e, x->local, 0);
+	if (x->op)
+		op_end(m->e, x->op, x->error);
+}
+
 static void transfer_end(struct mem *m, struct transfer *x)
 {
-	struct transfers *ts = &m->transfers;
 	struct transfer over = *x;
 	memory_free(x->lists);
-	x->next = ts->free;
-	ts->free = x;
-	ts->active--;
+	record_give(&m->transfers.pool, x);
 	mem_busy(m);
-	if (over.local)
-		op_end(m->e, over.local, 0);
-	if (over.op)
-		op_end(m->e, over.op, over.error);
-	else
+	transfer_tell(m, &over);
+	if (!over.op)
 		copy_done(m, &over);
 }
 
@@ -385,70 +395,38 @@ unsigned transfer_progress(struct mem *m)
 
 size_t transfer_room(const struct mem *m)
 {
-	return TERN_OPS_MAX - m->transfers.active;
+	return TERN_OPS_MAX - m->transfers.pool.used;
 }
 
 void transfers_free(struct transfers *ts)
 {
 	for (struct transfer *x = ts->first; x; x = x->next)
 		memory_free(x->lists);
-	memory_free(ts->all);
-}
-
-/* The first that is free; NULL if all are under way. */
-static struct transfer *transfer_next(struct transfers *ts)
-{
-	return ts->free ? ts->free : ts->made < TERN_OPS_MAX ? &ts->all[ts->made] : NULL;
-}
-
-static bool transfer_is_free(struct endpoint *e, void *arg)
-{
-	(void)e;
-	return transfer_next(&((struct mem *)arg)->transfers) != NULL;
+	pool_free(&ts->pool);
 }
 
 static int transfer_stop(struct endpoint *e, struct wait *w)
 {
-	const struct mem *m = w->arg;
+	(void)w;
 	/* Nor in a slice, which must end first. */
-	if (!in_handler(e) && !held(e) && !m->transfers.moving)
+	if (!in_handler(e) && !held(e) && !mem_of(e->t)->transfers.moving)
 		return 0;
 	return error_set(-EAGAIN, "%d transfers are under way already", TERN_OPS_MAX);
 }
 
-/* A free transfer; when all are under way, helps them along until one is. */
-static int transfer_new(struct mem *m, struct transfer **out)
-{
-	struct transfers *ts = &m->transfers;
-	struct wait w = { .bounded = true,
-			  .call = "a transfer",
-			  .lack = "too many under way",
-			  .stop = transfer_stop };
-	if (!ts->all) /* touched only as far as it is used */
-		ts->all = memory_new(TERN_OPS_MAX, sizeof *ts->all);
-	if (!ts->all)
-		return error_set(-ENOMEM, "starting a transfer: no memory");
-	int rc = transfer_next(ts) ? 0 : wait_until(m->e, transfer_is_free, m, &w);
-	if (rc)
-		return rc;
-	*out = transfer_next(ts);
-	if (ts->free)
-		ts->free = ts->free->next;
-	else
-		ts->made++;
-	return 0;
-}
-
+/* When all are under way, helps them along until one is free. */
 static int transfer_queue(struct mem *m, const struct transfer *x)
 {
-	struct transfer *queued = NULL;
-	int rc = transfer_new(m, &queued);
+	struct transfer *queued;
+	struct wait w = { .call = "a transfer", .stop = transfer_stop };
+	int rc = mem_record(m, &m->transfers.pool, &w, &queued);
 	if (rc)
 		return rc;
+	struct record record = queued->record;
 	*queued = *x;
-	if (queued->op)
-		queued->op->pending++;
-	if (!m->transfers.active++ && m->transfers.served != slice_served(m))
+	queued->record = record;
+	transfer_count(queued);
+	if (m->transfers.pool.used == 1 && m->transfers.served != slice_served(m))
 		/* Messages are about; those from before give no share. */
 		m->transfers.served = slice_served(m) - 1;
 	transfer_append(&m->transfers, queued);
@@ -516,9 +494,11 @@ static int transfer_keep(struct mem *m, struct transfer *x)
 	return rc;
 }
 
-int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
+int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *local, tern_op *op)
 {
-	struct transfer x = { .op = op, .put = put, .vast = r->remote.len >= VAST, .runs = *r };
+	struct transfer x = {
+		.op = op, .local = local, .put = put, .vast = r->remote.len >= VAST, .runs = *r
+	};
 	bool cannot_wait = in_handler(m->e) || held(m->e);
 	int rc = cannot_wait ? runs_touchable(m, r->remote) : 0;
 	if (rc)
@@ -530,15 +510,15 @@ int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 		return op ? transfer_keep(m, &x) : transfer_block(m, &x);
 	if (!op)
 		return x.error;
-	op->pending++;
-	op_end(m->e, op, x.error);
+	transfer_count(&x);
+	transfer_tell(m, &x);
 	return 0;
 }
 
-int transfer_run(struct mem *m, tern_addr remote, const void *local, size_t len, bool put,
-		 tern_op *op)
+int transfer_run(struct mem *m, tern_addr remote, const void *mine, size_t len, bool put,
+		 tern_op *local, tern_op *op)
 {
 	struct runs r;
-	runs_of_block(&r, remote, local, len);
-	return transfer_begin(m, &r, put, op);
+	runs_of_block(&r, remote, mine, len);
+	return transfer_begin(m, &r, put, local, op);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <tern/mem.h>
 
+#include "base/pool.h"
 #include "mem/scatter/parts.h"
 #include "mem/threshold.h"
 
@@ -27,6 +28,7 @@ struct runs {
 };
 
 struct transfer {
+	struct record record;
 	struct transfer *next;
 	tern_op *op;          /* NULL if there is none to tell */
 	tern_op *local;       /* told with it that the source may be used; NULL if there is none */
@@ -43,15 +45,12 @@ struct transfer {
 
 struct transfers {
 	struct transfer *first, *last; /* in turn */
-	struct transfer *all;          /* TERN_OPS_MAX; made with the first */
-	struct transfer *free;         /* that have been used */
-	uint32_t made;                 /* the others begin here */
-	uint32_t active;
-	bool moving;      /* in the middle of a slice */
-	uint32_t heat;    /* how much messages are about; 0: not at all */
-	uint32_t polls;   /* and messages, since the last slice */
-	uint64_t served;  /* messages, as of the last slice, */
-	uint64_t answers; /* without those that were answers to transfers */
+	struct pool_of pool;           /* TERN_OPS_MAX of them */
+	bool moving;                   /* in the middle of a slice */
+	uint32_t heat;                 /* how much messages are about; 0: not at all */
+	uint32_t polls;                /* and messages, since the last slice */
+	uint64_t served;               /* messages, as of the last slice, */
+	uint64_t answers;              /* without those that were answers to transfers */
 };
 
 /* How much can be moved next: at neither side is there a gap in it. */
@@ -80,12 +79,12 @@ static inline void runs_advance(struct runs *r, size_t bytes)
 
 /*
  * Begins a transfer whose addresses are checked; moves small ones at once. `op` may be NULL: then
- * it blocks.
+ * it blocks. With it, `local` may be told, too.
  */
-int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op);
+int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *local, tern_op *op);
 /* One of contiguous memory at both sides. */
-int transfer_run(struct mem *m, tern_addr remote, const void *local, size_t len, bool put,
-		 tern_op *op);
+int transfer_run(struct mem *m, tern_addr remote, const void *mine, size_t len, bool put,
+		 tern_op *local, tern_op *op);
 /* The same, but nothing is moved before the next poll. */
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op);
 unsigned transfer_progress(struct mem *m);

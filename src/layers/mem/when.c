@@ -7,42 +7,19 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "core/wait.h"
 #include "mem/mem.h"
-
-struct when {
-	bool used;
-	uint32_t asker, slot;
-	tern_addr src;
-	size_t len;
-	tern_addr flag;
-	uint64_t least;
-};
-
-struct whens {
-	bool telling;
-	struct when when[TERN_WHEN_MAX];
-};
-
-/* A flag in registered memory, which the program may have unmapped. An error is an answer, too. */
-static bool when_registered(struct mem *m, const struct when *w)
-{
-	uint64_t value;
-	if (message_read(m, w->flag, (char *)&value, sizeof value))
-		return true;
-	atomic_thread_fence(memory_order_acquire); /* as the load below */
-	return value >= w->least;
-}
 
 /* Whether the request can be answered: the flag says so, or its memory or the data's has gone. */
 static bool when_ready(struct mem *m, const struct when *w)
 {
-	const char *flag = mem_reach(m, w->flag, sizeof(uint64_t));
+	uint64_t value;
+	const char *flag = mem_reach(m, w->flag, sizeof value);
 	if (!flag || !mem_reach(m, w->src, w->len))
 		return true;
-	if (!addr_in_heap(w->flag))
-		return when_registered(m, w);
+	/* Of registered memory, which the program may have unmapped: an error is an answer, too. */
+	if (!addr_in_heap(w->flag) && message_read(m, w->flag, (char *)&value, sizeof value))
+		return true;
 	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)flag,
 				    memory_order_acquire) >= w->least;
 }
@@ -60,18 +37,18 @@ static void when_tell(struct mem *m, const struct when *w)
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	int error = when_read(m, w, bytes);
-	uint64_t words[] = { w->slot, (uint64_t)error };
-	layer_request(m->e, w->asker, MEM_WHEN_DONE, error ? NULL : bytes, w->len, 2, words);
+	uint64_t words[] = { w->slot, (uint64_t)error, 0 };
+	layer_request(m->e, w->asker, MEM_DONE, error ? NULL : bytes, w->len, 3, words);
 }
 
 unsigned when_progress(struct mem *m)
 {
 	unsigned told = 0;
-	if (m->whens->telling) /* sending may wait, and poll, and come back here */
+	if (m->telling) /* sending may wait, and poll, and come back here */
 		return 0;
-	m->whens->telling = true;
+	m->telling = true;
 	for (int i = 0; i < TERN_WHEN_MAX; i++) {
-		struct when *w = &m->whens->when[i];
+		struct when *w = &m->when[i];
 		if (!w->used || !when_ready(m, w))
 			continue;
 		struct when ready = *w;
@@ -80,7 +57,7 @@ unsigned when_progress(struct mem *m)
 		when_tell(m, &ready);
 		told++;
 	}
-	m->whens->telling = false;
+	m->telling = false;
 	mem_busy(m);
 	return told;
 }
@@ -88,11 +65,9 @@ unsigned when_progress(struct mem *m)
 /* Holds the request: -EAGAIN when every place is taken. */
 static int when_hold(struct mem *m, const struct when *w)
 {
-	if (!m->whens)
-		m->whens = memory_new(1, sizeof *m->whens);
-	for (int i = 0; m->whens && i < TERN_WHEN_MAX; i++)
-		if (!m->whens->when[i].used) {
-			m->whens->when[i] = *w;
+	for (int i = 0; i < TERN_WHEN_MAX; i++)
+		if (!m->when[i].used) {
+			m->when[i] = *w;
 			m->waiting++;
 			mem_busy(m);
 			return 0;
@@ -123,7 +98,7 @@ static bool when_of(struct mem *m, const tern_msg *msg, struct when *w)
  * which polls send. The flag was up when the thread looked; if it is not any more, the asker sends
  * the request again.
  */
-static void on_when(tern *t, const tern_msg *msg)
+void on_when(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	char bytes[TERN_PAYLOAD_MAX];
@@ -136,18 +111,10 @@ static void on_when(tern *t, const tern_msg *msg)
 		message_answer(t, w.slot, EAGAIN, 0);
 }
 
-static bool when_serves(tern *t, const tern_msg *msg)
+bool when_serves(tern *t, const tern_msg *msg)
 {
 	struct when w;
 	return !when_of(mem_of(t), msg, &w) || when_ready(mem_of(t), &w);
-}
-
-static void on_when_done(tern *t, const tern_msg *msg)
-{
-	size_t len;
-	const void *data = tern_msg_data(msg, &len);
-	slot_answer(mem_of(t), tern_msg_word(msg, 0), layer_error(tern_msg_word(msg, 1)),
-		    tern_msg_src(msg), data, len);
 }
 
 static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)
@@ -168,20 +135,20 @@ static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)
 	return rc;
 }
 
-int when_ask(struct mem *m, struct slot *s)
+/* The first time for `op`, then again: NULL. */
+int when_ask(struct mem *m, struct slot *s, tern_op *op)
 {
 	uint64_t words[] = { s->ask[0], s->ask[1], s->ask[2], s->ask[3], slot_name(m, s) };
-	return layer_request(m->e, s->rank, MEM_WHEN, NULL, 0, 5, words);
+	return op ? slot_request(m, s, op, MEM_WHEN, NULL, 0, 5, words)
+		  : layer_request(m->e, s->rank, MEM_WHEN, NULL, 0, 5, words);
 }
 
 static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t ask[4], tern_op *op)
 {
-	uint64_t words[] = { ask[0], ask[1], ask[2], ask[3], slot_name(m, s) };
-	s->local = dst;
-	s->len = s->run = ask[3];
+	slot_expect(m, s, dst, ask[3]);
 	s->asks = true;
 	memcpy(s->ask, ask, sizeof s->ask);
-	return slot_request(m, s, op, MEM_WHEN, NULL, 0, 5, words);
+	return when_ask(m, s, op);
 }
 
 int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, const tern_when *when,
@@ -208,11 +175,4 @@ int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, const ter
 	rc = tern_op_wait(t, &own);
 	slots_forget(m, &own); /* it has given up, if something is left */
 	return rc;
-}
-
-void when_register(struct endpoint *e)
-{
-	layer_on(e, MEM_WHEN, on_when);
-	layer_on(e, MEM_WHEN_DONE, on_when_done);
-	layer_serve(e, MEM_WHEN, when_serves);
 }

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 
@@ -20,39 +19,14 @@ enum {
 	PATIENCE_NS = 200000000, /* with a provider, when the peer has died */
 };
 
-/* A half of a heap, as far as it can be reached: the own one, or that of collective allocations. */
-enum { HALF_OWN, HALF_COMMON, HALVES };
-struct half {
-	uint64_t bytes; /* from its beginning; 0: none */
-	struct window window;
-};
-
-/* What this rank knows of another's heap. */
-struct pane {
-	bool asked;
-	struct half half[HALVES];
-};
-
-struct windows {
-	struct half mine[HALVES]; /* what it lets others reach */
-	struct pane of[];         /* one a rank */
-};
-
 static struct net *net_of(const struct mem *m, uint32_t rank)
 {
 	return m->e->site.peer[rank].net;
 }
 
-static bool windows_made(struct mem *m)
-{
-	if (!m->windows)
-		m->windows = memory_new(1, sizeof *m->windows + m->size * sizeof m->windows->of[0]);
-	return m->windows;
-}
-
 static void pane_ask(struct mem *m, uint32_t rank)
 {
-	struct pane *p = &m->windows->of[rank];
+	struct mem_peer *p = &m->peer[rank];
 	const uint64_t none = 0;
 	if (!p->asked && layer_request(m->e, rank, MEM_WINDOW, NULL, 0, 0, &none) == 0)
 		p->asked = true;
@@ -61,7 +35,7 @@ static void pane_ask(struct mem *m, uint32_t rank)
 /* The half of `rank`'s heap that has it, and where in it that is; NULL if it is not known to. */
 static const struct half *pane_find(const struct mem *m, tern_addr a, size_t len, uint64_t *at)
 {
-	const struct pane *p = &m->windows->of[tern_addr_rank(a)];
+	const struct mem_peer *p = &m->peer[tern_addr_rank(a)];
 	uint64_t middle = m->job->heap_bytes / 2;
 	const struct half *h = &p->half[addr_offset(a) < middle ? HALF_OWN : HALF_COMMON];
 	*at = addr_offset(a) < middle ? addr_offset(a) : addr_offset(a) - middle;
@@ -74,7 +48,7 @@ bool window_has(struct mem *m, const struct transfer *x)
 	uint32_t rank = tern_addr_rank(remote);
 	uint64_t at;
 	if (!m->moves || x->source || runs_left(&x->runs) < LEAST || !addr_in_heap(remote) ||
-	    !net_of(m, rank)->rma || m->peer[rank].lost || !windows_made(m))
+	    !net_of(m, rank)->rma || m->peer[rank].lost)
 		return false;
 	if (pane_find(m, remote, runs_left(&x->runs), &at))
 		return true;
@@ -153,20 +127,20 @@ static void half_expose(const struct mem *m, struct net *net, struct half *h, ui
 		*h = (struct half){ committed, w };
 }
 
-static void on_window_query(tern *t, const tern_msg *msg)
+void on_window_query(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	struct net *net = net_of(m, tern_msg_src(msg));
 	const struct job_rank *r = &m->job->rank[m->rank];
 	static const struct half none[HALVES];
 	const struct half *h = none;
-	if (net->rma && windows_made(m)) {
-		h = m->windows->mine;
+	if (net->rma) {
+		h = m->mine;
 		/*
 		 * The default order: only this rank writes what is committed, and a peer asks once.
 		 */
-		half_expose(m, net, &m->windows->mine[HALF_OWN], 0, atomic_load(&r->heap));
-		half_expose(m, net, &m->windows->mine[HALF_COMMON], m->job->heap_bytes / 2,
+		half_expose(m, net, &m->mine[HALF_OWN], 0, atomic_load(&r->heap));
+		half_expose(m, net, &m->mine[HALF_COMMON], m->job->heap_bytes / 2,
 			    atomic_load(&r->common));
 	}
 	uint64_t words[] = { h[0].bytes, h[0].window.base, h[0].window.key,
@@ -174,21 +148,15 @@ static void on_window_query(tern *t, const tern_msg *msg)
 	layer_reply(m->e, MEM_WINDOW_IS, NULL, 0, 6, words);
 }
 
-static void on_window_reply(tern *t, const tern_msg *msg)
+void on_window_reply(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	struct pane *p = m->windows ? &m->windows->of[tern_msg_src(msg)] : NULL;
-	if (!p || !p->asked)
+	struct mem_peer *p = &m->peer[tern_msg_src(msg)];
+	if (!p->asked)
 		return;
 	p->asked = false;
 	for (unsigned i = 0; i < HALVES; i++)
 		p->half[i] = (struct half){ tern_msg_word(msg, 3 * i),
 					    { tern_msg_word(msg, 3 * i + 1),
 					      tern_msg_word(msg, 3 * i + 2) } };
-}
-
-void window_register(struct endpoint *e)
-{
-	layer_on(e, MEM_WINDOW, on_window_query);
-	layer_on(e, MEM_WINDOW_IS, on_window_reply);
 }

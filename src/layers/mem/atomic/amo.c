@@ -52,11 +52,13 @@ static inline uint64_t integer_load(void *at, bool wide)
 	return wide ? atomic_load((_Atomic uint64_t *)at) : atomic_load((_Atomic uint32_t *)at);
 }
 
-static inline uint64_t integer_loop(void *at, bool wide, unsigned what, uint64_t v)
+typedef uint64_t amo_next(bool wide, unsigned what, uint64_t old, uint64_t v);
+
+static inline uint64_t amo_loop(void *at, bool wide, unsigned what, uint64_t v, amo_next *value)
 {
 	uint64_t old = integer_load(at, wide), next;
 	do
-		next = integer_next(wide, what, old, v);
+		next = value(wide, what, old, v);
 	while (next != old && !integer_cas(at, wide, &old, next));
 	return old;
 }
@@ -83,7 +85,7 @@ static inline uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_
 	case TERN_AMO_MUL:
 	case TERN_AMO_SMIN_:
 	case TERN_AMO_SMAX_:
-		return integer_loop(at, wide, what, v);
+		return amo_loop(at, wide, what, v, integer_next);
 	}
 	return 0;
 }
@@ -131,11 +133,7 @@ static uint64_t floating_apply(void *at, bool wide, unsigned what, uint64_t bits
 {
 	if (floating_only_moves(what))
 		return integer_apply(at, wide, what, bits);
-	uint64_t old = integer_load(at, wide), next;
-	do
-		next = floating_next(wide, what, old, bits);
-	while (next != old && !integer_cas(at, wide, &old, next));
-	return old;
+	return amo_loop(at, wide, what, bits, floating_next);
 }
 
 /* -- All of them --------------------------------------------------------------------------- */

@@ -85,7 +85,7 @@ static int signal_error(struct mem *m, const tern_msg *msg, char **at)
 	return what <= TERN_AMO_SMAX_ && signal_aligned(*at) ? 0 : EINVAL;
 }
 
-static void on_signal(tern *t, const tern_msg *msg)
+void on_signal(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	size_t len;
@@ -105,12 +105,6 @@ static void on_signal(tern *t, const tern_msg *msg)
 					    "rank %u refused a store of %zu bytes from rank %u: "
 					    "the memory is not there (any more), or not that long",
 					    m->rank, len, tern_msg_src(msg)));
-}
-
-void signal_register(struct endpoint *e)
-{
-	layer_on(e, MEM_SIGNAL, on_signal);
-	layer_serve(e, MEM_SIGNAL, NULL);
 }
 
 static int signal_check(struct mem *m, const struct signal *g, size_t len)

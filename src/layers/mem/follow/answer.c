@@ -114,7 +114,7 @@ int tern_put_reply_array(tern *t, const tern_msg *msg, const tern_long *what)
  * A rank that has never sent a request to here does not look for replies from here: it is asked for
  * one. Its handler cannot send that, so a poll does.
  */
-static void on_invite(tern *t, const tern_msg *msg)
+void on_invite(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	struct mem_peer *s = &m->peer[tern_msg_src(msg)];
@@ -123,7 +123,7 @@ static void on_invite(tern *t, const tern_msg *msg)
 	mem_busy(m);
 }
 
-static void on_invited(tern *t, const tern_msg *msg)
+void on_invited(tern *t, const tern_msg *msg)
 {
 	(void)t, (void)msg; /* that it has come is all */
 }
@@ -143,12 +143,6 @@ unsigned answer_invite(struct mem *m)
 	library_release(m->e);
 	mem_busy(m);
 	return sent;
-}
-
-void answer_register(struct endpoint *e)
-{
-	layer_on(e, MEM_INVITE, on_invite);
-	layer_on(e, MEM_INVITED, on_invited);
 }
 
 /* Behind a long reply, so that what goes to a rank in this class arrives in order. */

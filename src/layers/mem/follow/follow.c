@@ -182,21 +182,14 @@ static unsigned follow_steps(struct mem *m, struct follow *f)
 	return sent;
 }
 
-static void follow_give(struct mem *m, struct follow *f)
-{
-	f->next = m->follows.free;
-	m->follows.free = f;
-}
-
 static void follow_end(struct mem *m, struct follow *f)
 {
 	struct follow over = *f;
 	memory_free(f->copy);
-	if (f->reply) {
+	if (f->reply)
 		m->e->site.peer[f->rank].owing = false;
-	} else {
-		follow_give(m, f);
-	}
+	else
+		record_give(&m->follows.pool, f);
 	/* An error has one place. */
 	told(m, &over.local, over.op || over.reply ? 0 : over.error);
 	told(m, &over.op, over.error);
@@ -211,7 +204,8 @@ static void follow_count(tern_op *op)
 
 void follow_fill(struct follow *f, const tern_long *what, uint32_t rank, bool reply)
 {
-	*f = (struct follow){ .rank = rank,
+	*f = (struct follow){ .record = f->record,
+			      .rank = rank,
 			      .reply = reply,
 			      .dst = what->dst,
 			      .src = what->src,
@@ -263,7 +257,7 @@ void follow_close(struct mem *m)
 {
 	for (struct follow *f = m->follows.first; f; f = f->next)
 		memory_free(f->copy);
-	memory_free(m->follows.request);
+	pool_free(&m->follows.pool);
 	memory_free(m->follows.reply);
 }
 
@@ -284,7 +278,7 @@ static void piece_refused(struct endpoint *e, const tern_msg *msg)
 				       e->t->rank, tern_msg_src(msg)));
 }
 
-static void on_then(tern *t, const tern_msg *msg)
+void on_then(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const char *data = tern_msg_data(msg, &len);
@@ -314,49 +308,12 @@ static void on_then(tern *t, const tern_msg *msg)
 	message_become(t, msg, id, n, words, NULL, 0);
 }
 
-void follow_register(struct endpoint *e)
-{
-	layer_on(e, MEM_THEN, on_then);
-}
-
 /* -- A put with a request, split-phase ------------------------------------------------------ */
-
-static bool follow_is_free(struct endpoint *e, void *arg)
-{
-	(void)e;
-	return ((struct mem *)arg)->follows.free != NULL;
-}
-
-static int follow_stop(struct endpoint *e, struct wait *w)
-{
-	(void)w;
-	return held(e) ? error_set(-EAGAIN,
-				   "%d puts with a request are under way already, "
-				   "and under a hold none ends",
-				   FOLLOWS)
-		       : 0;
-}
 
 static int follow_take(struct mem *m, struct follow **out)
 {
-	struct follows *fs = &m->follows;
-	struct wait w = { .bounded = true,
-			  .call = "a put with a request",
-			  .lack = "too many under way",
-			  .stop = follow_stop };
-	if (!fs->request) {
-		fs->request = memory_new(FOLLOWS, sizeof *fs->request);
-		if (!fs->request)
-			return error_set(-ENOMEM, "starting a put with a request: no memory");
-		for (int i = 0; i < FOLLOWS; i++)
-			follow_give(m, &fs->request[i]);
-	}
-	int rc = wait_until(m->e, follow_is_free, m, &w);
-	if (rc)
-		return rc;
-	*out = fs->free;
-	fs->free = (*out)->next;
-	return 0;
+	struct wait w = { .call = "a put with a request", .stop = mem_stop };
+	return mem_record(m, &m->follows.pool, &w, out);
 }
 
 static void tell_over(struct endpoint *e, tern_op *op)
@@ -381,7 +338,7 @@ static int start_now(tern *t, const tern_long *what, uint32_t rank)
 static int start_staged(struct mem *m, const tern_long *what, uint32_t rank)
 {
 	tern_long staged = *what;
-	struct follow f;
+	struct follow f = { .n = 0 };
 	staged.local = staged.op = NULL;
 	follow_fill(&f, &staged, rank, false);
 	int rc = message_send(m, &f);
@@ -400,7 +357,7 @@ static int start_asked(struct mem *m, const tern_long *what, uint32_t rank)
 		return rc;
 	rc = staged_put(m, what->dst, what->src, what->len, what->op);
 	if (rc) {
-		follow_give(m, f);
+		record_give(&m->follows.pool, f);
 		return rc;
 	}
 	rest.dst += what->len;
@@ -441,7 +398,7 @@ int follow_written_down(struct mem *m, const tern_long *what, uint32_t rank, ter
 	for (int i = 0; i < 3; i++)
 		if (counted[i])
 			op_withdraw(m->e, counted[i], counted[i]->pending - 1);
-	follow_give(m, f);
+	record_give(&m->follows.pool, f);
 	return rc;
 }
 

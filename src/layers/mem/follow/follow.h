@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <tern/mem.h>
 
+#include "base/pool.h"
+
 struct endpoint;
 struct mem;
 
@@ -27,6 +29,7 @@ struct signal {
 };
 
 struct follow {
+	struct record record; /* of a request */
 	struct follow *next;
 	uint32_t rank; /* where it goes */
 	bool reply;    /* the class of its messages */
@@ -48,15 +51,13 @@ struct follow {
 };
 
 struct follows {
-	struct follow *first;   /* under way */
-	struct follow *request; /* FOLLOWS of them; made with the first, */
-	struct follow *free;    /* and those that are not under way */
-	struct follow *reply;   /* one a rank; made with the first */
-	uint64_t sent;          /* pieces and messages, so far */
-	uint32_t invited;       /* ranks that wait for a first request from here */
+	struct follow *first; /* under way */
+	struct pool_of pool;  /* requests: FOLLOWS of them */
+	struct follow *reply; /* one a rank; made with the first */
+	uint64_t sent;        /* pieces and messages, so far */
+	uint32_t invited;     /* ranks that wait for a first request from here */
 };
 
-void follow_register(struct endpoint *e);
 void follow_close(struct mem *m);
 /* Fills `f` with what the program has asked for; its handles count it from now on. */
 void follow_fill(struct follow *f, const tern_long *what, uint32_t rank, bool reply);
@@ -74,7 +75,6 @@ int follow_written_down(struct mem *m, const tern_long *what, uint32_t rank, ter
 int signal_step(struct mem *m, struct follow *f); /* -EAGAIN: not yet */
 
 /* -- answer.c: messages of the reply class -- */
-void answer_register(struct endpoint *e);
 unsigned answer_invite(struct mem *m); /* sends first requests to ranks that asked for them */
 
 #endif

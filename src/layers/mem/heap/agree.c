@@ -5,29 +5,8 @@
  * rank tells every other, and waits until it has heard as many; two rounds have places of their
  * own, because a rank that has heard all may begin the next round while another still listens.
  */
-#include <errno.h>
-
-#include "base/error.h"
-#include "base/memory.h"
 #include "core/wait.h"
 #include "mem/mem.h"
-
-enum { AGREE_ROUNDS = 2 };
-
-struct agreement {
-	uint64_t round;
-	struct heard {
-		uint32_t n;
-		struct odd first, odd; /* odd: a word that is not the first */
-	} of[AGREE_ROUNDS];
-};
-
-static struct agreement *agreement_of(struct mem *m)
-{
-	if (!m->agreement)
-		m->agreement = memory_new(1, sizeof *m->agreement);
-	return m->agreement;
-}
 
 static void agree_note(struct agreement *a, uint64_t round, uint32_t src, uint64_t word)
 {
@@ -39,11 +18,10 @@ static void agree_note(struct agreement *a, uint64_t round, uint32_t src, uint64
 		h->odd = one;
 }
 
-static void on_agree(tern *t, const tern_msg *msg)
+void on_agree(tern *t, const tern_msg *msg)
 {
-	struct agreement *a = agreement_of(mem_of(t));
-	if (a)
-		agree_note(a, tern_msg_word(msg, 0), tern_msg_src(msg), tern_msg_word(msg, 1));
+	agree_note(&mem_of(t)->agreement, tern_msg_word(msg, 0), tern_msg_src(msg),
+		   tern_msg_word(msg, 1));
 }
 
 static bool agree_heard(struct endpoint *e, void *arg)
@@ -65,9 +43,7 @@ static int agree_tell(struct mem *m, struct agreement *a, uint64_t mine)
 
 static int agree_by_messages(struct mem *m, uint64_t mine, struct odd *odd)
 {
-	struct agreement *a = agreement_of(m);
-	if (!a)
-		return error_set(-ENOMEM, "a collective call at rank %u: no memory", m->rank);
+	struct agreement *a = &m->agreement;
 	struct wait w = { .call = "a collective call", .stop = wait_blame };
 	/* Not a word is sent before all are known to make the same call. */
 	int rc = m->e->barrier.quiescing ? 0 : tern_barrier(m->e->t);
@@ -111,9 +87,4 @@ int all_agree(struct mem *m, const char *call, uint64_t mine, struct odd *odd)
 	int rc = (mapped < m->size ? agree_by_messages : agree_in_memory)(m, mine, odd);
 	m->e->barrier.call = NULL;
 	return rc;
-}
-
-void agree_register(struct endpoint *e)
-{
-	layer_on(e, MEM_AGREE, on_agree);
 }

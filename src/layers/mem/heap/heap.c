@@ -17,12 +17,6 @@ void heap_fini(struct heap *h)
 	memory_free(h->extent);
 }
 
-uint64_t heap_top(const struct heap *h)
-{
-	return h->extents ? h->extent[h->extents - 1].at + h->extent[h->extents - 1].bytes
-			  : h->start;
-}
-
 static int extent_insert(struct heap *h, size_t i, struct extent x)
 {
 	if (h->extents == h->room) {
@@ -78,21 +72,6 @@ static uint64_t heap_gap(uint64_t base, uint64_t align, uint64_t at)
 	return (align - (base + at)) & (align - 1);
 }
 
-static int heap_extend(struct heap *h, uint64_t gap, uint64_t bytes, uint64_t *at)
-{
-	uint64_t top = heap_top(h);
-	if (gap > h->limit - top || bytes > h->limit - top - gap)
-		return -ENOMEM;
-	if (gap && extent_insert(h, h->extents, (struct extent){ top, gap, false }))
-		return -ENOMEM;
-	*at = top + gap;
-	if (extent_insert(h, h->extents, (struct extent){ *at, bytes, true })) {
-		h->extents -= gap ? 1 : 0; /* the last extent is a used one */
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 int heap_take_aligned(struct heap *h, uint64_t base, uint64_t align, uint64_t bytes, uint64_t *at)
 {
 	if (bytes > h->limit - h->start)
@@ -100,12 +79,15 @@ int heap_take_aligned(struct heap *h, uint64_t base, uint64_t align, uint64_t by
 	align = align < HEAP_ALIGN ? HEAP_ALIGN : align;
 	bytes = (bytes + HEAP_ALIGN - 1) / HEAP_ALIGN * HEAP_ALIGN;
 	bytes += bytes ? 0 : HEAP_ALIGN; /* every allocation has a place of its own */
+	if (!h->extents &&
+	    extent_insert(h, 0, (struct extent){ h->start, h->limit - h->start, false }))
+		return -ENOMEM;
 	for (size_t i = 0; i < h->extents; i++) {
 		uint64_t gap = heap_gap(base, align, h->extent[i].at), has = h->extent[i].bytes;
 		if (!h->extent[i].used && gap < has && bytes <= has - gap)
 			return extent_take(h, i, gap, bytes, at);
 	}
-	return heap_extend(h, heap_gap(base, align, heap_top(h)), bytes, at);
+	return -ENOMEM;
 }
 
 int heap_take(struct heap *h, uint64_t bytes, uint64_t *at)
@@ -149,8 +131,7 @@ int heap_give(struct heap *h, uint64_t at)
 		h->extent[i - 1].bytes += h->extent[i].bytes;
 		extent_remove(h, i);
 	}
-	if (!h->extent[h->extents - 1]
-		     .used) /* the end of the heap is free again, whatever its size */
-		h->extents--;
+	if (h->extents == 1) /* all is free, as in the beginning */
+		h->extents = 0;
 	return 0;
 }

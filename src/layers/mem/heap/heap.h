@@ -13,7 +13,7 @@
 
 enum { HEAP_ALIGN = 64 };
 
-/* Extents lie side by side, in order, from `start` to the end of the last one. */
+/* Extents lie side by side, in order, from `start` to `limit`; none: all is free. */
 struct extent {
 	uint64_t at;
 	uint64_t bytes;
@@ -35,8 +35,6 @@ int heap_take(struct heap *h, uint64_t bytes, uint64_t *at);
 int heap_take_aligned(struct heap *h, uint64_t base, uint64_t align, uint64_t bytes, uint64_t *at);
 /* 0, or -EINVAL if `at` is not the beginning of something taken (no sentence). */
 int heap_give(struct heap *h, uint64_t at);
-/* The end of what is taken. */
-uint64_t heap_top(const struct heap *h);
 /* The bytes taken at `at`; 0 if that is not the beginning of something taken. */
 uint64_t heap_size(const struct heap *h, uint64_t at);
 

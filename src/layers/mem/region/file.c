@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,9 +24,9 @@ struct file_map {
 
 /* Of one rank's. */
 struct files {
-	uint32_t count, mapped; /* the length of `of`, and how many of them are mapped */
+	uint32_t count, mapped; /* places that have been looked at, and how many are mapped */
 	uint32_t closed;        /* what the rank's files_closed was when stale ones were unmapped */
-	struct file_map of[];   /* by place */
+	struct file_map of[JOB_REGIONS]; /* by place; pages that are not looked at take no memory */
 };
 
 static void map_drop(struct files *f, struct file_map *one)
@@ -59,22 +58,15 @@ static void maps_sweep(struct mem *m, uint32_t rank)
 /* The entry for a place; NULL if there is no memory for it. */
 static struct file_map *map_of(struct mem *m, uint32_t rank, uint32_t place)
 {
-	struct files *old = m->peer[rank].files;
-	if (old && place < old->count)
-		return &old->of[place];
-	uint32_t count = 64;
-	while (count <= place)
-		count *= 2;
-	struct files *f = memory_new(1, sizeof *f + count * sizeof f->of[0]);
-	if (!f)
-		return NULL;
-	if (old)
-		memcpy(f, old, sizeof *old + old->count * sizeof old->of[0]);
-	else
+	struct files *f = m->peer[rank].files;
+	if (!f) {
+		f = memory_new(1, sizeof *f);
+		if (!f)
+			return NULL;
 		f->closed = atomic_load(&m->job->rank[rank].files_closed);
-	f->count = count;
-	m->peer[rank].files = f;
-	memory_free(old);
+		m->peer[rank].files = f;
+	}
+	f->count = place < f->count ? f->count : place + 1;
 	return &f->of[place];
 }
 

@@ -23,27 +23,26 @@ struct grant {
 
 /* -- At the rank that may store ------------------------------------------------------------ */
 
-/* An address without the rank, or the distance of two. Heaps and regions begin with a page. */
-static uint64_t page_of(uint64_t at)
+/* Heaps and regions begin with a page. */
+static tern_addr page_of(tern_addr a)
 {
-	return at / GRANT_PAGE * GRANT_PAGE;
+	return a / GRANT_PAGE * GRANT_PAGE;
 }
 
-static uint64_t addr_low(tern_addr a)
+static tern_addr pages_end(tern_addr a, uint64_t bytes)
 {
-	return a & ((UINT64_C(1) << ADDR_RANK_SHIFT) - 1);
+	return page_of(a + bytes + GRANT_PAGE - 1);
 }
 
 /* Whole pages. Ranks of one process share a mapping, in which the owner must be able to store. */
 static int pages_protect(const struct mem *m, tern_addr a, uint64_t bytes, int protection)
 {
-	uint64_t first = page_of(addr_offset(a)), within = addr_offset(a) - first;
-	uint64_t end = page_of(addr_offset(a) + bytes + GRANT_PAGE - 1);
+	tern_addr first = page_of(a);
 	char *at = addr_in_heap(a) ? heap_base(m, tern_addr_rank(a)) + addr_offset(a)
 				   : file_mapped(m, a);
 	if (m->e->group->size > 1 || !at) /* it is protected when it is mapped */
 		return 0;
-	return mprotect(at - within, end - first, protection) ? errno : 0;
+	return mprotect(at - (a - first), pages_end(a, bytes) - first, protection) ? errno : 0;
 }
 
 /* Memory that others map, in a heap or of a file. */
@@ -88,40 +87,22 @@ static int grant_add(struct mem *m, tern_addr a, uint64_t bytes)
 	return 0;
 }
 
-/*
- * From `at` on, in pages: how far one grant of that rank's heap reaches, if one begins there or
- * before; otherwise, `*open` is false and it is how far there is none.
- */
-static uint64_t grants_from(const struct mem *m, uint32_t rank, uint64_t at, uint64_t end,
-			    bool *open)
-{
-	uint64_t until = end;
-	*open = false;
-	for (const struct grant *g = m->grants; g; g = g->next) {
-		uint64_t first = page_of(addr_low(g->first));
-		uint64_t beyond = page_of(addr_low(g->first) + g->bytes + GRANT_PAGE - 1);
-		if (tern_addr_rank(g->first) != rank || beyond <= at)
-			continue;
-		if (first <= at) {
-			*open = true;
-			return beyond < end ? beyond : end;
-		}
-		until = first < until ? first : until;
-	}
-	return until;
-}
-
 /* Pages that another grant has as well stay open, and are never closed meanwhile. */
 static int pages_close(const struct mem *m, tern_addr a, uint64_t bytes)
 {
-	uint64_t at = page_of(addr_low(a));
-	uint64_t end = page_of(addr_low(a) + bytes + GRANT_PAGE - 1);
+	tern_addr at = page_of(a), end = pages_end(a, bytes), next;
 	int why = 0;
-	for (uint64_t next; at < end && !why; at = next) {
-		bool open;
-		next = grants_from(m, tern_addr_rank(a), at, end, &open);
+	for (; at < end && !why; at = next) {
+		bool open = false;
+		next = end;
+		for (const struct grant *g = m->grants; g && !open; g = g->next) {
+			tern_addr first = page_of(g->first), beyond = pages_end(g->first, g->bytes);
+			open = first <= at && at < beyond;
+			first = open ? beyond : first;
+			next = at < first && first < next ? first : next;
+		}
 		if (!open)
-			why = pages_protect(m, a - addr_low(a) + at, next - at, PROT_READ);
+			why = pages_protect(m, at, next - at, PROT_READ);
 	}
 	return why;
 }
@@ -141,7 +122,7 @@ static int grant_remove(struct mem *m, tern_addr a, uint64_t bytes, uint64_t *ha
 	return pages_close(m, a, bytes);
 }
 
-static void on_grant(tern *t, const tern_msg *msg)
+void on_grant(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	tern_addr a = tern_msg_word(msg, 0);
@@ -205,8 +186,7 @@ static int grant_ask(struct mem *m, struct change *c, uint32_t rank)
 		return rc;
 	uint64_t words[] = { c->a, c->len, c->on, slot_name(m, s) };
 	s->word = true;
-	s->local = (char *)&c->had[c->asked++];
-	s->len = sizeof c->had[0];
+	slot_expect(m, s, &c->had[c->asked++], sizeof c->had[0]);
 	return slot_request(m, s, &c->op, MEM_GRANT, NULL, 0, 4, words);
 }
 
@@ -289,9 +269,4 @@ void grants_close(struct mem *m)
 		m->grants = g->next;
 		free(g);
 	}
-}
-
-void grant_register(struct endpoint *e)
-{
-	layer_on(e, MEM_GRANT, on_grant);
 }

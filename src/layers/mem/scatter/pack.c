@@ -115,7 +115,6 @@ static int pack_send(struct mem *m, struct transfer *x, struct slot *s, struct p
 	struct run_walk *local = &m->slots.walk[s - m->slots.slot];
 	*local = x->runs.local;
 	if (!x->put) {
-		s->scattered = true;
 		s->len = k->bytes;
 		return layer_request(m->e, s->rank, MEM_GET_PARTS, k->word, head, 3, words);
 	}
@@ -251,7 +250,7 @@ static int unpack_move(struct mem *m, const char *words, size_t n, char *bytes, 
 	return error;
 }
 
-static void on_put_parts(tern *t, const tern_msg *msg)
+void on_put_parts(tern *t, const tern_msg *msg)
 {
 	size_t len, n = tern_msg_word(msg, 1), most;
 	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len);
@@ -262,7 +261,7 @@ static void on_put_parts(tern *t, const tern_msg *msg)
 	message_answer(t, tern_msg_word(msg, 0), error, 0);
 }
 
-static void on_get_parts(tern *t, const tern_msg *msg)
+void on_get_parts(tern *t, const tern_msg *msg)
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	size_t len, n = tern_msg_word(msg, 1), wanted = tern_msg_word(msg, 2);
@@ -270,12 +269,4 @@ static void on_get_parts(tern *t, const tern_msg *msg)
 	bool good = data && n && n <= len / sizeof(uint64_t) && wanted <= sizeof bytes;
 	int error = good ? unpack_move(mem_of(t), data, n, bytes, wanted, false) : EFAULT;
 	message_answer_data(t, tern_msg_word(msg, 0), error ? NULL : bytes, wanted);
-}
-
-void pack_register(struct endpoint *e)
-{
-	layer_on(e, MEM_PUT_PARTS, on_put_parts);
-	layer_on(e, MEM_GET_PARTS, on_get_parts);
-	layer_serve(e, MEM_PUT_PARTS, NULL);
-	layer_serve(e, MEM_GET_PARTS, NULL);
 }

@@ -135,23 +135,6 @@ static void parts_step(struct run_walk *w)
 	part_enter(w);
 }
 
-static void row_copy(char *at, ptrdiff_t stride, size_t run, size_t n, char *bytes, bool gather)
-{
-	bool words = run == 8 && !(((uintptr_t)at | (uintptr_t)stride) & 7);
-	for (; words && n; n--, at += stride, bytes += 8) {
-		union word w;
-		if (gather) {
-			word_load(&w, at, 8);
-			memcpy(bytes, &w, 8);
-		} else {
-			memcpy(&w, bytes, 8);
-			word_store(at, &w, 8);
-		}
-	}
-	for (; n; n--, at += stride, bytes += run)
-		word_copy(gather ? bytes : at, gather ? at : bytes, run);
-}
-
 size_t parts_row(const struct run_walk *w, size_t len)
 {
 	if (w->done || !w->part || w->low == w->part->dims || len < w->len)
@@ -174,40 +157,39 @@ static void run_pass(struct run_walk *w, size_t bytes)
 		parts_step(w);
 }
 
-void parts_pass(struct run_walk *w, size_t bytes)
-{
-	if (bytes == w->len && !w->done && bytes) { /* one run, without parts_row()'s division */
-		parts_step(w);
-		return;
-	}
-	while (bytes) {
-		size_t runs = parts_row(w, bytes);
-		size_t left = parts_left(w), len = runs ? runs * w->len : left;
-		len = len < bytes ? len : bytes;
-		bytes -= len;
-		if (runs)
-			row_pass(w, runs);
-		else
-			run_pass(w, len);
-	}
-}
-
-void parts_copy(struct run_walk *w, char *bytes, size_t len, bool gather)
+/* Goes on by so many bytes, which are copied to or from `bytes` unless that is NULL. */
+static inline void parts_go(struct run_walk *w, char *bytes, size_t len, bool gather)
 {
 	while (len) {
 		size_t runs = parts_row(w, len), n = runs ? runs * w->len : parts_left(w);
 		char *at = (char *)(uintptr_t)w->at + w->done;
 		n = n < len ? n : len;
-		if (runs) {
-			row_copy(at, w->part->stride[w->low], w->len, runs, bytes, gather);
+		size_t run = runs ? w->len : n;
+		ptrdiff_t stride = runs ? w->part->stride[w->low] : 0, beside = (ptrdiff_t)run;
+		if (bytes && gather)
+			row_move(bytes, beside, at, stride, run, runs ? runs : 1);
+		else if (bytes)
+			row_move(at, stride, bytes, beside, run, runs ? runs : 1);
+		if (runs)
 			row_pass(w, runs);
-		} else {
-			word_copy(gather ? bytes : at, gather ? at : bytes, n);
+		else
 			run_pass(w, n);
-		}
-		bytes += n;
+		bytes += bytes ? n : 0;
 		len -= n;
 	}
+}
+
+void parts_pass(struct run_walk *w, size_t bytes)
+{
+	if (bytes == w->len && !w->done && bytes) /* one run, without parts_row()'s division */
+		parts_step(w);
+	else
+		parts_go(w, NULL, bytes, false);
+}
+
+void parts_copy(struct run_walk *w, char *bytes, size_t len, bool gather)
+{
+	parts_go(w, bytes, len, gather);
 }
 
 size_t parts_passed(const struct run_walk *w)

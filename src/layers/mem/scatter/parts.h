@@ -38,6 +38,11 @@ void parts_pass(struct run_walk *w, size_t bytes); /* goes on by that many: the 
  */
 void parts_copy(struct run_walk *w, char *bytes, size_t len, bool gather);
 
+/*
+ * Copies `n` runs, `there` and `here` bytes apart; one of a word's length is one access. In rows.c.
+ */
+void row_move(char *to, ptrdiff_t there, const char *from, ptrdiff_t here, size_t run, size_t n);
+
 /* What is still to come of the current run. */
 static inline size_t parts_left(const struct run_walk *w)
 {

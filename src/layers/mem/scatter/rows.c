@@ -41,8 +41,7 @@ static bool part_alike(const tern_part *p, const tern_part *shape)
 			 __atomic_load_n((const type *)(const void *)from, __ATOMIC_RELAXED), \
 			 __ATOMIC_RELAXED)
 
-static void row_move(char *to, ptrdiff_t there, const char *from, ptrdiff_t here, size_t run,
-		     size_t n)
+void row_move(char *to, ptrdiff_t there, const char *from, ptrdiff_t here, size_t run, size_t n)
 {
 	uintptr_t all = (uintptr_t)to | (uintptr_t)there | (uintptr_t)from | (uintptr_t)here;
 	if (run == sizeof(uint64_t) && !(all & 7))
@@ -87,9 +86,8 @@ static bool run_move(struct mem *m, const tern_part *remote, const tern_part *lo
 	return true;
 }
 
-/* All are checked before the first is moved. */
-bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t n, bool put,
-	       size_t most)
+bool runs_mapped(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
+		 size_t most)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t run = remote[i].run;
@@ -98,10 +96,7 @@ bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, s
 			return false;
 		most -= run;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (!run_move(m, &remote[i], &local[i], put))
-			return false; /* its owner has died meanwhile: the long way says so */
-	return true;
+	return n > 0;
 }
 
 bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put)
