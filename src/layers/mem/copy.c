@@ -85,7 +85,7 @@ void on_copy(tern *t, const tern_msg *msg)
 	struct mem *m = mem_of(t);
 	tern_addr dst = tern_msg_word(msg, 0), src = tern_msg_word(msg, 1);
 	size_t len = tern_msg_word(msg, 2);
-	char *from = tern_addr_rank(src) == m->rank ? mem_reach(m, src, len) : NULL;
+	char *from = own_reach(m, src, len);
 	struct runs r;
 	int rc = from ? mem_check(m, dst, len, "a memory copy") : -EFAULT;
 	if (!rc) {

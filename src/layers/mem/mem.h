@@ -33,20 +33,17 @@ enum { ADDR_RANK_SHIFT = 48, ADDR_OFFSET_BITS = 47 };
 	X(MEM_BLOCK, on_get_block)                                                                \
 	X(MEM_XFER, on_xfer)                                                                      \
 	X(MEM_REPLY_XFER, on_reply_xfer)                                                          \
-	X(MEM_DONE,                                                                               \
-	  on_mem_answer) /* the answer to whatever was asked: slot, error, a word; or data */     \
+	X(MEM_DONE, on_mem_answer) /* the answer to any: slot, error, a word; or data */          \
 	X(MEM_AGREE, on_agree)                                                                    \
 	X(MEM_WINDOW, on_window_query) /* which part of a heap a network may move by itself */    \
 	X(MEM_WINDOW_IS, on_window_reply)                                                         \
-	X(MEM_PUT_PARTS,                                                                          \
-	  on_put_parts) /* scattered memory: what lies where, and for a put the bytes */          \
+	X(MEM_PUT_PARTS, on_put_parts) /* scattered memory: what lies where, and the bytes */     \
 	X(MEM_GET_PARTS, on_get_parts)                                                            \
 	X(MEM_THEN, on_then)       /* a piece of a put that a message follows, or that message */ \
 	X(MEM_INVITE, on_invite)   /* asks for a first request, */                                \
 	X(MEM_INVITED, on_invited) /* which is this */                                            \
-	X(MEM_GRANT,                                                                              \
-	  on_grant) /* memory of the one who asks may be stored to, or may not any more */        \
-	X(MEM_SIGNAL, on_signal) /* a put, or none, and then an operation on a word; a store */
+	X(MEM_GRANT, on_grant)     /* memory of the asker may be stored to, or no more */         \
+	X(MEM_SIGNAL, on_signal)   /* a put, or none, and then an operation on a word; a store */
 
 #define MEM_NUMBER(id, fn) id,
 enum mem_handler { MEM_BEFORE = MEM_HANDLERS - 1, MEM_MESSAGES(MEM_NUMBER) };
@@ -285,18 +282,25 @@ static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
 {
 	return addr_in_heap(a) ? heap_reach(m, a, len) : region_reach(m, a, len);
 }
+
+/* The same of memory of this rank alone. */
+static inline char *own_reach(struct mem *m, tern_addr a, size_t len)
+{
+	return tern_addr_rank(a) == m->rank ? mem_reach(m, a, len) : NULL;
+}
+
 /* -- grant.c: under TERN_GRANT, what of other ranks' heaps may be stored to -- */
 int grants_open(struct mem *m);
 void grants_close(struct mem *m);
 bool grant_covers(const struct mem *m, tern_addr a, size_t len);
 void grants_apply(const struct mem *m, const struct job_region *g); /* to what is newly mapped */
-char *grant_read(const struct mem *m, tern_addr a, size_t len);     /* NULL: not even mapped */
+char *grant_read(struct mem *m, tern_addr a, size_t len); /* mem_reach() to read; NULL: not even */
 
 /* heap_reach() for bytes that are only read. */
 static inline char *heap_read(struct mem *m, tern_addr a, size_t len)
 {
 	char *p = heap_reach(m, a, len);
-	return p || !m->guarded ? p : grant_read(m, a, len);
+	return p || !m->guarded || !addr_in_heap(a) ? p : grant_read(m, a, len);
 }
 
 /* -- mem.c: what an address reaches -- */
@@ -328,6 +332,24 @@ tern_addr region_addr(const struct mem *m, const void *p, size_t len);
 /* Holds off unregistering: where `a` is in its owner's process, or 0 if it is too late. */
 uint64_t region_enter(const struct mem *m, tern_addr a);
 void region_leave(const struct mem *m, tern_addr a);
+/* Whether it is of a region that another thread, or process, may unregister at any time. */
+static inline bool region_others(const struct mem *m, tern_addr a)
+{
+	return !addr_in_heap(a) && tern_addr_rank(a) != m->rank;
+}
+
+/* Around each use of memory that this process can touch. */
+static inline int region_hold(const struct mem *m, tern_addr a)
+{
+	return region_others(m, a) && !region_enter(m, a) ? mem_gone(a) : 0;
+}
+
+static inline void region_release(const struct mem *m, tern_addr a)
+{
+	if (region_others(m, a))
+		region_leave(m, a);
+}
+
 /*
  * Memory for one rank to write to, until region_unlend(): that rank is done with it, so there is
  * nobody to wait for. TERN_ADDR_NONE when too much is lent already.
@@ -341,8 +363,7 @@ void regions_close(struct mem *m);
 /* -- file.c: memory that was registered with its file, as near ranks map it -- */
 /* Where `a` of region `g` is mapped here, which it is at first use; NULL if it cannot be. */
 char *file_reach(struct mem *m, const struct job_region *g, tern_addr a);
-char *file_read(struct mem *m, tern_addr a, size_t len); /* under TERN_GRANT, to be read */
-char *file_mapped(const struct mem *m, tern_addr a);     /* NULL: it is not */
+char *file_mapped(const struct mem *m, tern_addr a); /* NULL: it is not */
 void files_close(struct mem *m);
 
 /* -- whens, names, segments, copies -- */
@@ -373,9 +394,9 @@ static inline void mem_busy(struct mem *m)
 }
 
 /* -- message.c: transfers as messages, where nothing better works -- */
+/* Memory of this rank, which a request names, moved to or from `bytes`: 0 or EFAULT. */
+int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool put);
 /* In the handler of a request of this layer: answers its slot. */
-int message_read(struct mem *m, tern_addr a, char *bytes, size_t len); /* own memory: 0 or EFAULT */
-int message_write(struct mem *m, tern_addr a, const char *bytes, size_t len); /* the same */
 void message_answer(tern *t, uint64_t slot, int error, uint64_t word);
 void message_answer_data(tern *t, uint64_t slot, const void *data,
 			 size_t len); /* -EFAULT if it is NULL */
@@ -397,6 +418,9 @@ int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operan
 /* -- staged.c -- */
 /* Puts up to TERN_PAYLOAD_MAX bytes in one message; waits for its room, and not for the answer. */
 int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_op *op);
+/* One message, which takes the bytes with it; `op` is told when the owner has them. */
+int staged_send(struct mem *m, struct slot *s, tern_addr dst, const void *data, size_t len,
+		tern_op *op);
 
 /* -- rows.c -- */
 /* Whether all are pairs of single runs that are mapped, of `most` bytes at most together. */

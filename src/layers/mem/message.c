@@ -55,13 +55,10 @@ ptrdiff_t message_move(struct mem *m, struct transfer *x)
 
 /* -- At the home rank ---------------------------------------------------------------- */
 
-/*
- * Memory of this rank, which a request names: moved between it and a message's bytes. Its
- * own heap is always there; registered memory may have been unmapped all the same.
- */
-static int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool put)
+/* This rank's heap is always there; registered memory may have been unmapped all the same. */
+int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool put)
 {
-	char *own = tern_addr_rank(a) == m->rank ? mem_reach(m, a, len) : NULL;
+	char *own = own_reach(m, a, len);
 	if (!own || !bytes)
 		return EFAULT;
 	if (put) /* the program may look at what comes while a thread serves it */
@@ -70,16 +67,6 @@ static int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool pu
 		return -mem_copy_guarded(put ? own : bytes, put ? bytes : own, len);
 	word_copy(put ? own : bytes, put ? bytes : own, len);
 	return 0;
-}
-
-int message_read(struct mem *m, tern_addr a, char *bytes, size_t len)
-{
-	return own_move(m, a, bytes, len, false);
-}
-
-int message_write(struct mem *m, tern_addr a, const char *bytes, size_t len)
-{
-	return own_move(m, a, (char *)(uintptr_t)bytes, len, true);
 }
 
 void on_put(tern *t, const tern_msg *msg)
@@ -94,15 +81,16 @@ void on_get(tern *t, const tern_msg *msg)
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	size_t len = tern_msg_word(msg, 2);
-	int error = len <= sizeof bytes ? message_read(mem_of(t), tern_msg_word(msg, 0), bytes, len)
-					: EFAULT;
+	int error = len <= sizeof bytes
+			    ? own_move(mem_of(t), tern_msg_word(msg, 0), bytes, len, false)
+			    : EFAULT;
 	message_answer_data(t, tern_msg_word(msg, 1), error ? NULL : bytes, len);
 }
 
 /* Where an atomic operation shall be done; memory that is not aligned is not touched. */
 static int amo_place(struct mem *m, tern_addr a, size_t width, char **at)
 {
-	*at = tern_addr_rank(a) == m->rank ? mem_reach(m, a, width) : NULL;
+	*at = own_reach(m, a, width);
 	if ((uintptr_t)*at % width)
 		return EINVAL;
 	if (!*at || (!addr_in_heap(a) && !mem_writable(*at, width)))

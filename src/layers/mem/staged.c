@@ -16,13 +16,16 @@ static bool cannot_wait(struct endpoint *e)
 	return in_handler(e) || held(e);
 }
 
-/* One message, which takes the bytes with it; `op` is told when the owner has them. */
 int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_op *op)
 {
 	struct slot *s;
 	int rc = slot_wait(m, tern_addr_rank(dst), &s);
-	if (rc)
-		return rc;
+	return rc ? rc : staged_send(m, s, dst, data, len, op);
+}
+
+int staged_send(struct mem *m, struct slot *s, tern_addr dst, const void *data, size_t len,
+		tern_op *op)
+{
 	union word w;
 	uint64_t words[] = { dst, slot_name(m, s), len };
 	return slot_request(m, s, op, MEM_PUT, word_value(&w, data, len), len, 3, words);

@@ -166,24 +166,21 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 	char *local = transfer_local(m, x, len);
 	char *reached = mem_reach(m, remote, len);
 	if (!reached && m->guarded && !x->put)
-		reached = addr_in_heap(remote) ? grant_read(m, remote, len)
-					       : file_read(m, remote, len);
-	bool others = !addr_in_heap(remote) && tern_addr_rank(remote) != m->rank;
+		reached = grant_read(m, remote, len);
 	if (!local)
 		return mem_gone(x->source);
 	if (!reached)
 		return mem_dead(m, tern_addr_rank(remote)) ? mem_check(m, remote, len, "a transfer")
 							   : 0;
-	/* Another thread, or process, may unregister its region meanwhile. */
-	if (others && !region_enter(m, remote))
-		return mem_gone(remote);
+	int rc = region_hold(m, remote);
+	if (rc)
+		return rc;
 	word_before_put(); /* whichever way the bytes go, one side may be another rank's */
-	bool private = others && mem_same_process(m, tern_addr_rank(remote));
-	int rc = move_copy(x, x->put ? reached : local, x->put ? local : reached, len,
-			   private || x->source);
+	bool private = region_others(m, remote) && mem_same_process(m, tern_addr_rank(remote));
+	rc = move_copy(x, x->put ? reached : local, x->put ? local : reached, len,
+		       private || x->source);
 	word_after_get();
-	if (others)
-		region_leave(m, remote);
+	region_release(m, remote);
 	return rc ? error_set(rc, "the memory of rank %u is not mapped (any more)",
 			      tern_addr_rank(remote))
 		  : (ptrdiff_t)len;
@@ -298,13 +295,14 @@ static void transfer_append(struct transfers *ts, struct transfer *x)
  */
 static int lists_copy(struct transfer *x)
 {
-	size_t need = parts_copy_bytes(&x->runs.remote) + parts_copy_bytes(&x->runs.local);
+	struct runs *r = &x->runs;
+	size_t need = parts_copy_list(&r->remote, NULL) + parts_copy_list(&r->local, NULL);
 	if (!need)
 		return 0;
 	x->lists = memory_new(1, need);
 	if (!x->lists)
 		return error_set(-ENOMEM, "starting a transfer: no memory for its list of parts");
-	parts_copy_list(&x->runs.local, parts_copy_list(&x->runs.remote, x->lists));
+	parts_copy_list(&r->local, x->lists + parts_copy_list(&r->remote, x->lists));
 	return 0;
 }
 

@@ -18,7 +18,7 @@ static bool when_ready(struct mem *m, const struct when *w)
 	if (!flag || !mem_reach(m, w->src, w->len))
 		return true;
 	/* Of registered memory, which the program may have unmapped: an error is an answer, too. */
-	if (!addr_in_heap(w->flag) && message_read(m, w->flag, (char *)&value, sizeof value))
+	if (!addr_in_heap(w->flag) && own_move(m, w->flag, (char *)&value, sizeof value, false))
 		return true;
 	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)flag,
 				    memory_order_acquire) >= w->least;
@@ -28,8 +28,8 @@ static bool when_ready(struct mem *m, const struct when *w)
 static int when_read(struct mem *m, const struct when *w, char bytes[TERN_PAYLOAD_MAX])
 {
 	char probe[8];
-	int error = message_read(m, w->flag, probe, sizeof probe);
-	return error ? error : message_read(m, w->src, bytes, w->len);
+	int error = own_move(m, w->flag, probe, sizeof probe, false);
+	return error ? error : own_move(m, w->src, bytes, w->len, false);
 }
 
 /* Sends the data as a request; the memory may have gone since the request came. */
@@ -87,10 +87,9 @@ static bool when_of(struct mem *m, const tern_msg *msg, struct when *w)
 		.flag = tern_msg_word(msg, 1),
 		.least = tern_msg_word(msg, 2),
 	};
-	char *at =
-		tern_addr_rank(w->flag) == m->rank ? mem_reach(m, w->flag, sizeof(uint64_t)) : NULL;
+	char *at = own_reach(m, w->flag, sizeof(uint64_t));
 	return at && (uintptr_t)at % sizeof(uint64_t) == 0 && w->len <= TERN_PAYLOAD_MAX &&
-	       tern_addr_rank(w->src) == m->rank && mem_reach(m, w->src, w->len);
+	       own_reach(m, w->src, w->len);
 }
 
 /*

@@ -35,10 +35,10 @@ static void pane_ask(struct mem *m, uint32_t rank)
 /* The half of `rank`'s heap that has it, and where in it that is; NULL if it is not known to. */
 static const struct half *pane_find(const struct mem *m, tern_addr a, size_t len, uint64_t *at)
 {
-	const struct mem_peer *p = &m->peer[tern_addr_rank(a)];
 	uint64_t middle = m->job->heap_bytes / 2;
-	const struct half *h = &p->half[addr_offset(a) < middle ? HALF_OWN : HALF_COMMON];
-	*at = addr_offset(a) < middle ? addr_offset(a) : addr_offset(a) - middle;
+	bool common = addr_offset(a) >= middle;
+	const struct half *h = &m->peer[tern_addr_rank(a)].half[common];
+	*at = addr_offset(a) - (common ? middle : 0);
 	return *at < h->bytes && len <= h->bytes - *at ? h : NULL;
 }
 
@@ -133,16 +133,12 @@ void on_window_query(tern *t, const tern_msg *msg)
 	struct net *net = net_of(m, tern_msg_src(msg));
 	const struct job_rank *r = &m->job->rank[m->rank];
 	static const struct half none[HALVES];
-	const struct half *h = none;
-	if (net->rma) {
-		h = m->mine;
-		/*
-		 * The default order: only this rank writes what is committed, and a peer asks once.
-		 */
-		half_expose(m, net, &m->mine[HALF_OWN], 0, atomic_load(&r->heap));
-		half_expose(m, net, &m->mine[HALF_COMMON], m->job->heap_bytes / 2,
-			    atomic_load(&r->common));
-	}
+	const struct half *h = net->rma ? m->mine : none;
+	const _Atomic uint64_t *committed[] = { &r->heap, &r->common };
+	/* The default order: only this rank writes what is committed, and a peer asks once. */
+	for (unsigned i = 0; net->rma && i < HALVES; i++)
+		half_expose(m, net, &m->mine[i], i * (m->job->heap_bytes / 2),
+			    atomic_load(committed[i]));
 	uint64_t words[] = { h[0].bytes, h[0].window.base, h[0].window.key,
 			     h[1].bytes, h[1].window.base, h[1].window.key };
 	layer_reply(m->e, MEM_WINDOW_IS, NULL, 0, 6, words);

@@ -40,7 +40,7 @@ int layout_keep(struct layout *l, struct pool_of *copies)
 	if (!l->temporary || (!l->list && !l->one.dims))
 		return 0;
 	layout_walk(l, &w);
-	size_t need = parts_copy_bytes(&w);
+	size_t need = parts_copy_list(&w, NULL);
 	struct list_copy *k = record_take(copies);
 	if (k && need > sizeof k->near)
 		k->far = memory_new(1, need);

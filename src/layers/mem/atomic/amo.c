@@ -6,7 +6,6 @@
  * an atomic operation that takes no order.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "mem/mem.h"
@@ -92,24 +91,24 @@ static inline uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_
 
 /* -- Floating point: by compare and swap of the bits --------------------------------------- */
 
+union real {
+	uint64_t bits;
+	double value;
+};
+union real_small {
+	uint32_t bits;
+	float value;
+};
+
 static double real_of(bool wide, uint64_t bits)
 {
-	uint32_t low = (uint32_t)bits;
-	double d;
-	float f;
-	memcpy(&d, &bits, sizeof d);
-	memcpy(&f, &low, sizeof f);
-	return wide ? d : f;
+	return wide ? (union real){ bits }.value : (union real_small){ (uint32_t)bits }.value;
 }
 
 static uint64_t real_bits(bool wide, double d)
 {
-	float f = wide ? 0 : (float)d;
-	uint64_t bits;
-	uint32_t low;
-	memcpy(&bits, &d, sizeof bits);
-	memcpy(&low, &f, sizeof low);
-	return wide ? bits : low;
+	return wide ? (union real){ .value = d }.bits
+		    : (union real_small){ .value = (float)d }.bits;
 }
 
 /* Sums and products of floats, rounded to a double first, are those that a float would give. */
@@ -194,30 +193,19 @@ static int amo_unknown(unsigned what)
 			: " on integers");
 }
 
-/* On registered memory of another thread of this process, which may unregister it meanwhile. */
-static int amo_held(struct mem *m, tern_addr a, char *at, unsigned what, const uint64_t operand[2],
-		    uint64_t *before)
-{
-	bool others = !addr_in_heap(a) && tern_addr_rank(a) != m->rank;
-	if (others && !region_enter(m, a))
-		return mem_gone(a);
-	*before = amo_apply(at, what, operand);
-	if (others)
-		region_leave(m, a);
-	return 0;
-}
-
 /* On memory that this process can touch. */
 static int amo_here(struct mem *m, tern_addr a, char *at, unsigned what, const uint64_t operand[2],
 		    void *old)
 {
 	size_t width = amo_width(what);
-	uint64_t before;
-	int rc = (uintptr_t)at % width ? amo_unaligned(width)
-				       : amo_held(m, a, at, what, operand, &before);
-	if (!rc && old)
+	int rc = (uintptr_t)at % width ? amo_unaligned(width) : region_hold(m, a);
+	if (rc)
+		return rc;
+	uint64_t before = amo_apply(at, what, operand);
+	region_release(m, a);
+	if (old)
 		word_copy(old, &before, width); /* the low bytes */
-	return rc;
+	return 0;
 }
 
 /* At once where this process can touch the memory, else at its home; blocking without `op`. */

@@ -64,12 +64,8 @@ int signal_step(struct mem *m, struct follow *f)
 		signal_apply(m, f->rank, at, f->signal.what, f->signal.value);
 		return 0;
 	}
-	int rc = signal_send(m, s, &f->signal, NULL, 0, f->op);
+	int rc = follow_passed_on(f, signal_send(m, s, &f->signal, NULL, 0, f->op));
 	f->over = !rc;
-	if (!rc) {
-		f->op->pending--; /* the slot has counted itself */
-		f->op = NULL;
-	}
 	return rc;
 }
 
@@ -89,11 +85,10 @@ void on_signal(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	size_t len;
-	const char *data = tern_msg_data(msg, &len);
-	char *at;
+	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len), *at;
 	int error = signal_error(m, msg, &at);
 	if (!error && data)
-		error = message_write(m, tern_msg_word(msg, 0), data, len);
+		error = own_move(m, tern_msg_word(msg, 0), data, len, true);
 	if (!error)
 		signal_apply(m, m->rank, at, (unsigned)tern_msg_word(msg, 2),
 			     tern_msg_word(msg, 3));

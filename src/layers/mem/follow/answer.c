@@ -32,15 +32,6 @@ static int answer_check(struct mem *m, const tern_msg *msg, const tern_long *wha
 	return mem_check(m, what->dst, what->len, "a put with a reply");
 }
 
-static int answer_now(tern *t, const tern_msg *msg, const tern_long *what)
-{
-	int rc = tern_put(t, what->dst, what->src, what->len);
-	rc = rc ? rc : tern_reply_array(t, msg, what->id, what->n, what->words);
-	if (!rc && what->local)
-		op_over(t->own, what->local);
-	return rc;
-}
-
 /*
  * Where nobody is told when the source may be changed, it may be on return: what does not leave at
  * once is copied. The memory is had before the first piece leaves, so that a call that fails has
@@ -104,7 +95,7 @@ int tern_put_reply_array(tern *t, const tern_msg *msg, const tern_long *what)
 	if (rc)
 		return rc;
 	return !what->len || mem_reach(m, what->dst, what->len)
-		       ? answer_now(t, msg, what)
+		       ? follow_now(t, msg, what, 0)
 		       : answer_far(m, what, tern_msg_src(msg));
 }
 

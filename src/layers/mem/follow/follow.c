@@ -86,21 +86,21 @@ static int data_send(struct mem *m, const struct follow *f, size_t len)
 	return piece_send(m, f, word_value(&value, f->src, len), len, 1, &meta);
 }
 
+/* The slot has counted itself, so that `op` is not told again. */
+int follow_passed_on(struct follow *f, int rc)
+{
+	if (!rc) {
+		f->op->pending--;
+		f->op = NULL;
+	}
+	return rc;
+}
+
 /* The last of the data, in a request that its owner answers: the answer is for `op`. */
 static int data_ask(struct mem *m, struct follow *f)
 {
 	struct slot *s = slot_take(m, f->rank, SLOTS_QUICK);
-	union word value;
-	if (!s)
-		return -EAGAIN;
-	uint64_t words[] = { f->dst, slot_name(m, s), f->left };
-	int rc = slot_request(m, s, f->op, MEM_PUT, word_value(&value, f->src, f->left), f->left, 3,
-			      words);
-	if (rc)
-		return rc;
-	f->op->pending--; /* the slot has counted itself */
-	f->op = NULL;
-	return 0;
+	return s ? follow_passed_on(f, staged_send(m, s, f->dst, f->src, f->left, f->op)) : -EAGAIN;
 }
 
 /* -- What has not left yet ------------------------------------------------------------------ */
@@ -266,7 +266,7 @@ void follow_close(struct mem *m)
 static int piece_place(struct mem *m, tern_addr a, const char *data, size_t len)
 {
 	if (len)
-		return message_write(m, a, data, len);
+		return own_move(m, a, (char *)(uintptr_t)data, len, true);
 	return mem_reach(m, a, 1) ? 0 : EFAULT;
 }
 
@@ -322,15 +322,17 @@ static void tell_over(struct endpoint *e, tern_op *op)
 		op_over(e, op);
 }
 
-/* This process can touch the target: both are done by the call. */
-static int start_now(tern *t, const tern_long *what, uint32_t rank)
+int follow_now(tern *t, const tern_msg *msg, const tern_long *what, uint32_t rank)
 {
 	int rc = tern_put(t, what->dst, what->src, what->len);
-	rc = rc ? rc : tern_request_array(t, rank, what->id, what->n, what->words);
+	if (!rc && msg)
+		rc = tern_reply_array(t, msg, what->id, what->n, what->words);
+	else if (!rc)
+		rc = tern_request_array(t, rank, what->id, what->n, what->words);
 	if (rc)
 		return rc;
 	tell_over(t->own, what->local);
-	tell_over(t->own, what->op);
+	tell_over(t->own, msg ? NULL : what->op);
 	return 0;
 }
 
@@ -444,5 +446,5 @@ int tern_put_request_start_array(tern *t, const tern_long *what)
 	if (rc)
 		return rc;
 	bool here = what->len <= START_IN_ONE_GO && mem_reach(m, what->dst, what->len);
-	return !what->len || here ? start_now(t, what, rank) : start_far(t, what, rank);
+	return !what->len || here ? follow_now(t, NULL, what, rank) : start_far(t, what, rank);
 }

@@ -59,8 +59,12 @@ struct follows {
 };
 
 void follow_close(struct mem *m);
+/* This process can touch the target: the call does both. `msg`: a reply to it follows. */
+int follow_now(tern *t, const tern_msg *msg, const tern_long *what, uint32_t rank);
 /* Fills `f` with what the program has asked for; its handles count it from now on. */
 void follow_fill(struct follow *f, const tern_long *what, uint32_t rank, bool reply);
+/* Of a request for `op` that was sent, or not: `rc`. */
+int follow_passed_on(struct follow *f, int rc);
 /* Sends what there is room for, and lets polls carry on the rest. */
 void follow_begin(struct mem *m, struct follow *f);
 unsigned follow_progress(struct mem *m);

@@ -114,15 +114,6 @@ char *file_reach(struct mem *m, const struct job_region *g, tern_addr a)
 	return one && one->at ? one->at + (addr_offset(a) - first) : NULL;
 }
 
-char *file_read(struct mem *m, tern_addr a, size_t len)
-{
-	uint32_t rank = tern_addr_rank(a);
-	if (rank >= m->size || m->e->forked || !mem_near(m, rank) || mem_same_process(m, rank))
-		return NULL;
-	const struct job_region *g = region_find(m, a, len);
-	return g ? file_reach(m, g, a) : NULL;
-}
-
 char *file_mapped(const struct mem *m, tern_addr a)
 {
 	uint32_t rank = tern_addr_rank(a);

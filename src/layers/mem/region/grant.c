@@ -150,12 +150,15 @@ void grants_apply(const struct mem *m, const struct job_region *g)
 			pages_protect(m, one->first, one->bytes, PROT_READ | PROT_WRITE);
 }
 
-char *grant_read(const struct mem *m, tern_addr a, size_t len)
+char *grant_read(struct mem *m, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
-	if (!addr_in_heap(a) || rank >= m->size || mem_dead(m, rank) || m->e->forked ||
-	    !mem_near(m, rank))
+	if (rank >= m->size || mem_dead(m, rank) || m->e->forked || !mem_near(m, rank))
 		return NULL;
+	if (!addr_in_heap(a)) {
+		const struct job_region *g = region_find(m, a, len);
+		return g && !mem_same_process(m, rank) ? file_reach(m, g, a) : NULL;
+	}
 	const struct job_rank *r = &m->job->rank[rank];
 	uint64_t at = addr_offset(a), middle = m->job->heap_bytes / 2;
 	uint64_t own = atomic_load_explicit(&r->heap, memory_order_acquire);

@@ -202,34 +202,20 @@ size_t parts_passed(const struct run_walk *w)
 
 /* -- Copies of lists ------------------------------------------------------------------------- */
 
-static size_t part_dims_bytes(const tern_part *p)
+size_t parts_copy_list(struct run_walk *w, char *to)
 {
-	return p->dims * (sizeof *p->count + sizeof *p->stride);
-}
-
-size_t parts_copy_bytes(const struct run_walk *w)
-{
-	size_t bytes = 0;
-	for (size_t i = 0; w->part && i < w->parts; i++)
-		bytes += sizeof *w->part + part_dims_bytes(&w->part[i]);
-	return bytes;
-}
-
-char *parts_copy_list(struct run_walk *w, char *to)
-{
-	if (!w->part || !w->parts)
-		return to;
+	size_t n = w->part ? w->parts : 0, bytes = n * sizeof *w->part;
 	tern_part *copy = (tern_part *)(void *)to;
-	memcpy(copy, w->part, w->parts * sizeof *copy);
-	to += w->parts * sizeof *copy;
-	for (tern_part *p = copy; p < copy + w->parts; p++) {
-		if (!p->dims)
-			continue;
-		p->count = memcpy(to, p->count, p->dims * sizeof *p->count);
-		p->stride = memcpy(to + p->dims * sizeof *p->count, p->stride,
-				   p->dims * sizeof *p->stride);
-		to += part_dims_bytes(p);
+	if (to && n)
+		w->part = memcpy(copy, w->part, bytes);
+	for (size_t i = 0; i < n; i++) {
+		const tern_part *p = &w->part[i];
+		size_t counts = p->dims * sizeof *p->count, strides = p->dims * sizeof *p->stride;
+		if (to && p->dims) {
+			copy[i].count = memcpy(to + bytes, p->count, counts);
+			copy[i].stride = memcpy(to + bytes + counts, p->stride, strides);
+		}
+		bytes += counts + strides;
 	}
-	w->part = copy;
-	return to;
+	return bytes;
 }

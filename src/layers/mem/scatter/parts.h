@@ -26,11 +26,10 @@ struct run_walk {
 void parts_block(struct run_walk *w, uint64_t at, size_t len);
 void parts_begin(struct run_walk *w, const tern_part *list, size_t n, bool bytes);
 /*
- * What is still to come of a list: how many bytes a copy takes, with counts and strides; and the
- * copy, which the walk goes on in. It returns where the next one can begin.
+ * How many bytes a copy takes of what is still to come of a list, with counts and strides. It is
+ * made at `to`, if that is not NULL, and the walk goes on in it.
  */
-size_t parts_copy_bytes(const struct run_walk *w);
-char *parts_copy_list(struct run_walk *w, char *to);
+size_t parts_copy_list(struct run_walk *w, char *to);
 void parts_pass(struct run_walk *w, size_t bytes); /* goes on by that many: the list has them */
 /*
  * Copies the next `len` bytes of memory that this process can touch to `bytes`, or from there. A
