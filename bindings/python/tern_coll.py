@@ -85,9 +85,7 @@ class Grid(Structure):
     def __init__(self, members: int, sizes: Sequence[int], around: Sequence[bool] = ()) -> None:
         super().__init__(len(sizes), (c_uint32 * 8)(*sizes),
                          sum(1 << d for d, bit in enumerate(around) if bit))
-        rc = _tern.tern_grid_fit(byref(self), members)
-        if rc < 0:
-            raise tern._failure(rc)
+        tern._checked(_tern.tern_grid_fit(byref(self), members))
         self.shape: Tuple[int, ...] = tuple(self.size[:self.dims])
 
     def coords(self, member: int) -> Tuple[int, ...]:

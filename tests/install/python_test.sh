@@ -38,14 +38,14 @@ fi
 
 echo "structures and numbers are those of the headers"
 python3 >"$folder/layout.c" - <<'PYTHON'
-import tern, tern_chan, tern_coll
+import ctypes, tern, tern_chan, tern_coll
 for header in "chan coll lock send".split():
     print(f"#include <tern/{header}.h>")
 def same(c, python):
     print(f'_Static_assert({c} == {python}, "{c}");')
 for name in ("Options", "Match", "Envelope", "Op"):
     kind, c = getattr(tern, name), "tern_" + name.lower()
-    same(f"sizeof({c})", tern.ctypes.sizeof(kind))
+    same(f"sizeof({c})", ctypes.sizeof(kind))
     for field, *_ in kind._fields_:
         same(f"offsetof({c}, {field})", getattr(kind, field).offset)
         same(f"sizeof((({c} *)0)->{field})", getattr(kind, field).size)
@@ -58,12 +58,12 @@ for kind in (tern.Delivery, tern.Amo, tern_coll.Reduce, tern_coll.Type):
 for value in tern_chan.Kind:
     same(f"TERN_CHAN_{value.name}", int(value))
 for c in ("tern_out", "tern_in"):
-    same(f"sizeof({c})", tern.ctypes.sizeof(tern_chan._End))
+    same(f"sizeof({c})", ctypes.sizeof(tern_chan._End))
     same(f"offsetof({c}, at)", tern_chan._End.at.offset)
     same(f"offsetof({c}, chan)", tern_chan._End.chan.offset)
 for c, kind in (("tern_part", tern_coll._Part), ("tern_neighbor", tern_coll._Neighbor),
                 ("tern_grid", tern_coll.Grid), ("tern_reduce_op", tern_coll.By)):
-    same(f"sizeof({c})", tern.ctypes.sizeof(kind))
+    same(f"sizeof({c})", ctypes.sizeof(kind))
     for field, *_ in kind._fields_:
         same(f"offsetof({c}, {field.rstrip('_')})", getattr(kind, field).offset)
 same("TERN_COLOR_NONE", tern_coll.COLOR_NONE)
