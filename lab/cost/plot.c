@@ -35,11 +35,6 @@ static const char *const legend[COST_FEATURES] = {
 static const char *const bars[BARS] = { "CMAM, source", "Tern, source", "CMAM, destination",
 					"Tern, destination" };
 
-struct stacks {
-	struct chart_series series[COST_FEATURES];
-	struct chart_point at[COST_FEATURES][BARS];
-};
-
 static const struct cost_tally *tally(const struct cost_study *s, int chart, int bar)
 {
 	return bar % 2 ? &study_find(s, charts[chart].operation)->steady
@@ -61,33 +56,29 @@ static bool feature_shown(const struct cost_study *s, int feature)
 	return false;
 }
 
-static unsigned stacks_make(struct stacks *c, const struct cost_study *s, int chart)
+static void stacks_make(struct chart *c, const struct cost_study *s, int chart)
 {
-	unsigned n = 0;
+	c->title = charts[chart].title;
+	c->remark = study_find(s, charts[chart].operation)->op->what;
+	c->kind = &chart_stack;
+	for (int i = 0; i < BARS; i++)
+		chart_place(c, bars[i]);
 	for (int f = 0; f < COST_FEATURES; f++) {
 		if (!feature_shown(s, f))
 			continue;
+		struct chart_series *stack = chart_series(c, legend[f], CHART_WHOLE);
+		stack->colour = (unsigned)f;
 		for (int i = 0; i < BARS; i++)
-			c->at[f][i] = (struct chart_point){ .x = i, .y = part(s, chart, i, f) };
-		c->series[n++] = (struct chart_series){
-			.name = legend[f], .colour = (unsigned)f, .at = c->at[f], .n = BARS
-		};
+			chart_point(stack,
+				    (struct chart_point){ .x = i, .y = part(s, chart, i, f) });
 	}
-	return n;
 }
 
 void cost_plot_write(const struct cost_study *s, FILE *to)
 {
-	struct chart chart[CHARTS];
-	static struct stacks stacks[CHARTS];
+	static struct chart chart[CHARTS]; /* large */
 	for (int i = 0; i < CHARTS; i++)
-		chart[i] = (struct chart){ .title = charts[i].title,
-					   .remark = study_find(s, charts[i].operation)->op->what,
-					   .kind = CHART_STACK,
-					   .place = bars,
-					   .places = BARS,
-					   .series = stacks[i].series,
-					   .n = stacks_make(&stacks[i], s, i) };
+		stacks_make(&chart[i], s, i);
 	chart_write(
 		&(struct chart_sheet){
 			.label = "Instructions of a message by feature: CMAM on the CM-5 and Tern",

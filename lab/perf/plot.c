@@ -11,72 +11,55 @@
 #include "lab/perf/perf.h"
 #include "tools/common/chart.h"
 
-enum { LINES = 4, POINTS = 32, COLUMNS = 4 };
+enum { COLUMNS = 4 };
 
-static const struct chart_series lines[LINES] = {
-	{ .name = "Tern" },
-	{ .name = "limit", .style = CHART_DASHED },
-	{ .name = "Tern, 99th percentile", .colour = 1 },
-	{ .name = "limit, 99th percentile", .colour = 1, .style = CHART_DASHED },
-};
-
-static struct drawn {
-	const struct test *test;
-	struct chart_series series[LINES];
-	struct chart_point at[LINES][POINTS];
-} drawn[PERF_TESTS_MOST];
+static struct chart drawn[PERF_TESTS_MOST];
 static unsigned charts;
 
-static bool is_99th(const struct test *t, const struct test *of)
+static bool is_99th(const char *name, const char *of)
 {
-	size_t n = strlen(of->name);
-	return strncmp(t->name, of->name, n) == 0 && strcmp(t->name + n, "-99") == 0;
+	size_t n = strlen(of);
+	return strncmp(name, of, n) == 0 && strcmp(name + n, "-99") == 0;
+}
+
+static void line_add(struct chart *c, const char *name, bool tail, enum chart_style style,
+		     uint32_t size, double value)
+{
+	char text[CHART_LABEL];
+	if (isnan(value))
+		return;
+	snprintf(text, sizeof text, "%s%s", name, tail ? ", 99th percentile" : "");
+	struct chart_series *s = chart_series(c, text, style);
+	chart_point(s, (struct chart_point){ .x = size, .y = value });
+	s->colour = tail;
 }
 
 void plot_add(const struct record *r)
 {
-	bool tail = charts && is_99th(r->test, drawn[charts - 1].test);
-	if (!tail && (!charts || drawn[charts - 1].test != r->test)) {
-		drawn[charts].test = r->test;
-		memcpy(drawn[charts++].series, lines, sizeof lines);
-	}
-	struct drawn *d = &drawn[charts - 1];
-	for (unsigned i = 2 * tail; i < 2u * tail + 2; i++) {
-		double y = i % 2 ? r->limit : r->value;
-		if (!isnan(y) && d->series[i].n < POINTS)
-			d->at[i][d->series[i].n++] = (struct chart_point){ .x = r->size, .y = y };
-		d->series[i].at = d->at[i];
-	}
-}
-
-/* A test without a limit, or without a 99th percentile, has fewer lines than there are. */
-static struct chart chart_of(const struct drawn *d)
-{
-	unsigned n = LINES;
-	while (n > 1 && !d->series[n - 1].n)
-		n--;
-	return (struct chart){ .title = d->test->name,
-			       .x = { .name = d->test->size_name, .log = true },
-			       .y = { .unit = d->test->unit, .log = true },
-			       .series = d->series,
-			       .n = n };
+	const struct test *t = r->test;
+	bool tail = charts && is_99th(t->name, drawn[charts - 1].title);
+	if (!tail && (!charts || strcmp(drawn[charts - 1].title, t->name) != 0))
+		charts++;
+	struct chart *c = &drawn[charts - 1];
+	c->title = tail ? c->title : t->name;
+	c->x = (struct chart_axis){ .name = t->size_name, .log = true };
+	c->y = (struct chart_axis){ .unit = t->unit, .log = true };
+	line_add(c, "Tern", tail, CHART_WHOLE, r->size, r->value);
+	line_add(c, "limit", tail, CHART_DASHED, r->size, r->limit);
 }
 
 int plot_write(const void *nothing, FILE *to)
 {
-	struct chart chart[PERF_TESTS_MOST];
 	struct chart_sheet sheet = { .label = "Figures of tern perf, and their limits, by size",
-				     .chart = chart,
+				     .chart = drawn,
 				     .charts = charts,
 				     .columns = COLUMNS,
 				     .wide = 290,
 				     .high = 250 };
 	char head[64];
 	(void)nothing;
-	for (unsigned i = 0; i < charts; i++) {
-		chart[i] = chart_of(&drawn[i]);
-		sheet.key = chart[i].n > chart[sheet.key].n ? i : sheet.key;
-	}
+	for (unsigned i = 0; i < charts; i++)
+		sheet.key = drawn[i].n > drawn[sheet.key].n ? i : sheet.key;
 	snprintf(head, sizeof head, "tern perf, by the size of each test; %u cores", cpu_count());
 	sheet.head = head;
 	return charts ? chart_write(&sheet, to) : 0;

@@ -11,7 +11,7 @@
 #include "tools/common/chart.h"
 #include "tools/common/svg.h"
 
-enum { WIDTH = 560, HIGH = 316, LINES_MOST = 24, POINTS_MOST = 64, NAME = CHART_LABEL };
+enum { WIDTH = 560, HIGH = 316, NAME = CHART_LABEL };
 
 /* -- Which records, and what of them ------------------------------------------------------ */
 
@@ -85,43 +85,7 @@ static double figure_value(const struct figure *f, const struct data *d, const s
 
 /* -- Series ------------------------------------------------------------------------------- */
 
-/* What a chart is made of; the places of bars have names. */
-struct lines {
-	struct chart_series series[LINES_MOST];
-	struct chart_point at[LINES_MOST][POINTS_MOST];
-	char name[LINES_MOST][NAME], group[POINTS_MOST][NAME];
-	const char *place[POINTS_MOST];
-	unsigned n, colours, places;
-};
-
-/* A series; a dashed one has the colour of the whole one of its name. NULL: there are too many. */
-static struct chart_series *series_of(struct lines *l, const char *name, enum chart_style style)
-{
-	unsigned colour = l->colours;
-	for (unsigned i = 0; i < l->n; i++) {
-		if (strcmp(l->name[i], name) != 0)
-			continue;
-		if (l->series[i].style == style)
-			return &l->series[i];
-		colour = l->series[i].colour;
-	}
-	if (l->n == LINES_MOST)
-		return NULL;
-	snprintf(l->name[l->n], NAME, "%s", name);
-	l->series[l->n] = (struct chart_series){
-		.name = l->name[l->n], .colour = colour, .style = style, .at = l->at[l->n]
-	};
-	l->colours += colour == l->colours;
-	return &l->series[l->n++];
-}
-
-static void series_add(struct lines *l, struct chart_series *s, struct chart_point p)
-{
-	if (s && s->n < POINTS_MOST)
-		l->at[s - l->series][s->n++] = p;
-}
-
-static void point_add(struct lines *l, const struct figure *f, const struct data *d,
+static void point_add(struct chart *c, const struct figure *f, const struct data *d,
 		      const struct record *r, unsigned k)
 {
 	char name[NAME];
@@ -134,7 +98,7 @@ static void point_add(struct lines *l, const struct figure *f, const struct data
 		p.high = figure_value(f, d, r, "high");
 	}
 	record_name(f, d, r, name);
-	series_add(l, series_of(l, name, k > 0 ? CHART_DASHED : CHART_WHOLE), p);
+	chart_point(chart_series(c, name, k > 0 ? CHART_DASHED : CHART_WHOLE), p);
 }
 
 static int by_x(const void *a, const void *b)
@@ -155,19 +119,20 @@ static void speed_up(struct chart_point *at, unsigned n)
 }
 
 /* From the fewest ranks to the most. */
-static void ideal_add(struct lines *l)
+static void ideal_add(struct chart *c)
 {
 	double least = INFINITY, most = 0;
-	for (unsigned i = 0; i < l->n; i++) {
-		least = fmin(least, l->at[i][0].x);
-		most = fmax(most, l->at[i][l->series[i].n - 1].x);
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct chart_series *s = &c->series[i];
+		least = fmin(least, s->at[0].x);
+		most = fmax(most, s->at[s->n - 1].x);
 	}
-	struct chart_series *s = series_of(l, "ideal", CHART_IDEAL);
-	series_add(l, s, (struct chart_point){ .x = least, .y = least });
-	series_add(l, s, (struct chart_point){ .x = most, .y = most });
+	struct chart_series *s = chart_series(c, "ideal", CHART_IDEAL);
+	chart_point(s, (struct chart_point){ .x = least, .y = least });
+	chart_point(s, (struct chart_point){ .x = most, .y = most });
 }
 
-static void lines_make(struct lines *l, const struct figure *f, const struct data *d)
+static void lines_make(struct chart *c, const struct figure *f, const struct data *d)
 {
 	double ranks = most_ranks(f, d);
 	for (unsigned i = 0; i < d->records; i++) {
@@ -177,15 +142,16 @@ static void lines_make(struct lines *l, const struct figure *f, const struct dat
 		    (strcmp(f->x, "ranks") != 0 && !isnan(has) && has < ranks))
 			continue;
 		for (unsigned k = 0; k < 2 && f->y[k]; k++)
-			point_add(l, f, d, r, k);
+			point_add(c, f, d, r, k);
 	}
-	for (unsigned i = 0; i < l->n; i++) {
-		qsort(l->at[i], l->series[i].n, sizeof l->at[i][0], by_x);
+	for (unsigned i = 0; i < c->n; i++) {
+		struct chart_series *s = &c->series[i];
+		qsort(s->at, s->n, sizeof s->at[0], by_x);
 		if (f->as == FIGURE_SPEEDUP)
-			speed_up(l->at[i], l->series[i].n);
+			speed_up(s->at, s->n);
 	}
-	if (l->n && f->as == FIGURE_SPEEDUP)
-		ideal_add(l);
+	if (c->n && f->as == FIGURE_SPEEDUP)
+		ideal_add(c);
 }
 
 /* -- Bars --------------------------------------------------------------------------------- */
@@ -198,60 +164,54 @@ static double told_value(const struct figure *f, const char *name)
 	return NAN;
 }
 
-/* The group of a name, which there may not be yet; POINTS_MOST: there are too many. */
-static unsigned group_of(struct lines *l, const struct figure *f, const char *name)
+/* The group of a name, which there may not be yet; CHART_POINTS: there are too many. */
+static unsigned group_of(struct chart *c, const struct figure *f, const char *name)
 {
-	for (unsigned i = 0; f->last && i < l->places; i++)
-		if (strcmp(l->group[i], name) == 0)
+	for (unsigned i = 0; f->last && i < c->places; i++)
+		if (strcmp(c->place[i], name) == 0)
 			return i;
-	if (l->places < POINTS_MOST) {
-		snprintf(l->group[l->places], NAME, "%s", name);
-		l->place[l->places] = l->group[l->places];
-		l->places++;
-		return l->places - 1;
-	}
-	return POINTS_MOST;
+	return chart_place(c, name);
 }
 
-static void group_add(struct lines *l, const struct figure *f, const struct data *d,
+static void group_add(struct chart *c, const struct figure *f, const struct data *d,
 		      const struct record *r)
 {
 	char name[NAME];
 	record_name(f, d, r, name);
-	unsigned g = isnan(figure_value(f, d, r, f->y[0])) ? POINTS_MOST : group_of(l, f, name);
-	for (unsigned k = 0; k < l->n && g < POINTS_MOST; k++) {
-		l->at[k][g] = (struct chart_point){ .x = g,
-						    .y = f->y[k] ? figure_value(f, d, r, f->y[k])
-								 : told_value(f, name) };
-		l->series[k].n = l->places;
+	unsigned g = isnan(figure_value(f, d, r, f->y[0])) ? CHART_POINTS : group_of(c, f, name);
+	for (unsigned k = 0; k < c->n && g < CHART_POINTS; k++) {
+		c->series[k].at[g] = (struct chart_point){
+			.x = g, .y = f->y[k] ? figure_value(f, d, r, f->y[k]) : told_value(f, name)
+		};
+		c->series[k].n = c->places;
 	}
 }
 
-static void bars_make(struct lines *l, const struct figure *f, const struct data *d)
+static void bars_make(struct chart *c, const struct figure *f, const struct data *d)
 {
-	while (l->n < FIGURE_KEYS && f->y[l->n])
-		series_of(l, f->y_name[l->n], CHART_WHOLE);
-	if (f->told_name && l->n < FIGURE_KEYS)
-		series_of(l, f->told_name, CHART_WHOLE);
-	if (f->kind == FIGURE_STACK && l->n)
-		l->series[l->n - 1].style = CHART_BESIDE;
+	while (c->n < FIGURE_KEYS && f->y[c->n])
+		chart_series(c, f->y_name[c->n], CHART_WHOLE);
+	if (f->told_name && c->n < FIGURE_KEYS)
+		chart_series(c, f->told_name, CHART_WHOLE);
+	if (f->kind == FIGURE_STACK && c->n)
+		c->series[c->n - 1].style = CHART_BESIDE;
 	for (unsigned i = 0; i < d->records; i++)
 		if (record_shown(f, d, &d->record[i]))
-			group_add(l, f, d, &d->record[i]);
+			group_add(c, f, d, &d->record[i]);
 }
 
 /* -- The picture -------------------------------------------------------------------------- */
 
-static void key_write(const struct lines *l, const struct figure *f, FILE *to)
+static void key_write(const struct chart *c, const struct figure *f, FILE *to)
 {
 	bool dashed = false;
 	fputs("<ul class=\"key\">", to);
-	for (unsigned i = 0; i < l->n; i++) {
-		dashed |= l->series[i].style == CHART_DASHED;
-		if (l->series[i].style == CHART_DASHED || l->series[i].style == CHART_IDEAL)
+	for (unsigned i = 0; i < c->n; i++) {
+		dashed |= c->series[i].style == CHART_DASHED;
+		if (c->series[i].style == CHART_DASHED || c->series[i].style == CHART_IDEAL)
 			continue;
-		fprintf(to, "<li><i class=\"c%u\"></i>", l->series[i].colour % CHART_COLOURS);
-		xml_write(to, l->name[i]);
+		fprintf(to, "<li><i class=\"c%u\"></i>", c->series[i].colour % CHART_COLOURS);
+		xml_write(to, c->series[i].name);
 		fputs("</li>", to);
 	}
 	if (f->as == FIGURE_SPEEDUP)
@@ -263,26 +223,21 @@ static void key_write(const struct lines *l, const struct figure *f, FILE *to)
 
 bool plot_write(const struct figure *f, const struct data *d, const char *caption, FILE *to)
 {
-	static const enum chart_kind kinds[] = { [FIGURE_LINES] = CHART_LINES,
-						 [FIGURE_BARS] = CHART_BARS,
-						 [FIGURE_STACK] = CHART_STACK };
-	static struct lines l;
-	l.n = l.colours = l.places = 0;
-	(f->kind == FIGURE_LINES ? lines_make : bars_make)(&l, f, d);
-	if (f->kind == FIGURE_LINES ? !l.n : !l.places)
+	static const struct chart_kind *const kinds[] = { [FIGURE_LINES] = &chart_lines,
+							  [FIGURE_BARS] = &chart_bars,
+							  [FIGURE_STACK] = &chart_stack };
+	static struct chart c; /* large */
+	c = (struct chart){ .kind = kinds[f->kind],
+			    .x = { .name = f->x_name ? f->x_name : f->x, .log = true },
+			    .y = { .unit = f->unit, .log = f->log } };
+	(f->kind == FIGURE_LINES ? lines_make : bars_make)(&c, f, d);
+	if (f->kind == FIGURE_LINES ? !c.n : !c.places)
 		return false;
-	const struct chart c = { .kind = kinds[f->kind],
-				 .x = { .name = f->x_name ? f->x_name : f->x, .log = true },
-				 .y = { .unit = f->unit, .log = f->log },
-				 .place = l.places ? l.place : NULL,
-				 .places = l.places,
-				 .series = l.series,
-				 .n = l.n };
 	double high = f->kind == FIGURE_LINES ? HIGH : chart_high(&c) + 18;
 	svg_open(to, WIDTH, (int)high, caption);
-	chart_draw(&c, 0, 14, WIDTH, high - 14, to);
+	chart_draw(&c, (struct chart_room){ 0, 14, WIDTH, high - 14 }, to);
 	svg_end(to);
-	key_write(&l, f, to);
+	key_write(&c, f, to);
 	if (f->kind != FIGURE_LINES)
 		fprintf(to, "<p class=\"axis\">%s%s</p>\n", f->unit,
 			f->log ? ", logarithmic: lengths compare by their difference" : "");

@@ -19,45 +19,33 @@ static const struct {
 	{ "Interrupts or claims a message", "", SWEEP_EVENTS, 1, WAY_THREAD },
 };
 
-static void lines_make(const struct sweep *s, unsigned c, struct chart_series series[WAYS],
-		       struct chart_point at[WAYS][INTERVALS])
+static void chart_make(const struct sweep *s, unsigned c, struct chart *chart)
 {
-	for (unsigned w = charts[c].from; w < WAYS; w++) {
-		series[w] = (struct chart_series){ .name = sweep_way_name[w],
-						   .colour = w,
-						   .style = w == WAY_UNPOLLED ? CHART_DASHED
-									      : CHART_WHOLE,
-						   .at = at[w],
-						   .n = INTERVALS };
-		for (unsigned i = 0; i < INTERVALS; i++)
-			at[w][i] = (struct chart_point){ .x = INTERVALS - 1 - i,
-							 .y = charts[c].scale *
-							      s->at[i][w].is[charts[c].figure] };
+	char text[16];
+	chart->title = charts[c].title;
+	chart->x.name = "us between two messages";
+	chart->y = (struct chart_axis){ .unit = charts[c].unit, .log = true };
+	for (unsigned i = INTERVALS; i-- > 0;) {
+		snprintf(text, sizeof text, "%u", sweep_interval[i] / 1000);
+		unsigned x = chart_place(chart, text);
+		for (unsigned w = charts[c].from; w < WAYS; w++) {
+			struct chart_series *line =
+				chart_series(chart, sweep_way_name[w],
+					     w == WAY_UNPOLLED ? CHART_DASHED : CHART_WHOLE);
+			double y = charts[c].scale * s->at[i][w].is[charts[c].figure];
+			line->colour = w;
+			chart_point(line, (struct chart_point){ .x = x, .y = y });
+		}
 	}
 }
 
 int sweep_plot(const void *sweep, FILE *to)
 {
 	const struct sweep *s = sweep;
-	struct chart chart[CHARTS];
-	struct chart_series series[CHARTS][WAYS];
-	struct chart_point at[CHARTS][WAYS][INTERVALS];
-	char text[INTERVALS][16], head[128];
-	const char *place[INTERVALS];
-	for (unsigned i = 0; i < INTERVALS; i++) {
-		snprintf(text[i], sizeof text[i], "%u", sweep_interval[INTERVALS - 1 - i] / 1000);
-		place[i] = text[i];
-	}
-	for (unsigned c = 0; c < CHARTS; c++) {
-		lines_make(s, c, series[c], at[c]);
-		chart[c] = (struct chart){ .title = charts[c].title,
-					   .x = { .name = "us between two messages" },
-					   .y = { .unit = charts[c].unit, .log = true },
-					   .place = place,
-					   .places = INTERVALS,
-					   .series = &series[c][charts[c].from],
-					   .n = WAYS - charts[c].from };
-	}
+	static struct chart chart[CHARTS]; /* large */
+	char head[128];
+	for (unsigned c = 0; c < CHARTS; c++)
+		chart_make(s, c, &chart[c]);
 	snprintf(head, sizeof head,
 		 "A rank computes while another asks it something; %u cores; hollow: 0 or less",
 		 s->cores);

@@ -8,7 +8,46 @@
 #include "tools/common/svg.h"
 #include "tools/common/table.h"
 
-enum { BAR = 15, BAR_APART = 12, NAMES = 150, VALUES = 84, LEFT = 64, FOOT = 48, MARKS = 32 };
+enum { BAR = 15, BAR_APART = 12, MARKS = 32 };
+
+/* -- What is drawn ------------------------------------------------------------------------ */
+
+struct chart_series *chart_series(struct chart *c, const char *name, enum chart_style style)
+{
+	unsigned colour = c->colours;
+	for (unsigned i = 0; i < c->n; i++) {
+		if (strcmp(c->series[i].name, name) != 0)
+			continue;
+		if (c->series[i].style == style)
+			return &c->series[i];
+		colour = c->series[i].colour;
+	}
+	if (c->n == CHART_LINES)
+		return NULL;
+	struct chart_series *s = &c->series[c->n++];
+	snprintf(s->name, sizeof s->name, "%s", name);
+	s->colour = colour;
+	s->style = style;
+	s->n = 0;
+	c->colours += colour == c->colours;
+	return s;
+}
+
+bool chart_point(struct chart_series *s, struct chart_point p)
+{
+	if (!s || s->n == CHART_POINTS)
+		return false;
+	s->at[s->n++] = p;
+	return true;
+}
+
+unsigned chart_place(struct chart *c, const char *name)
+{
+	if (c->places == CHART_POINTS)
+		return CHART_POINTS;
+	snprintf(c->place[c->places], CHART_LABEL, "%s", name);
+	return c->places++;
+}
 
 /* -- Scales ------------------------------------------------------------------------------- */
 
@@ -130,7 +169,7 @@ static void scales_make(struct plot *p)
 	p->x = (struct scale){ x.least, x.most, p->wide, c->x.log };
 	if (x.least == x.most)
 		p->x = (struct scale){ x.least / 2, x.most * 2, p->wide, true };
-	if (c->place)
+	if (c->places)
 		p->x = (struct scale){ 0, c->places > 1 ? c->places - 1 : 1, p->wide, false };
 	p->y = scale_make(y.least, y.most, c->y.log, p->high);
 }
@@ -156,9 +195,9 @@ static void marks_across(const struct plot *p)
 	const struct chart *c = p->c;
 	double before = -100;
 	char cell[CELL];
-	for (unsigned i = 0; c->place && i < c->places; i++)
+	for (unsigned i = 0; i < c->places; i++)
 		mark_across(p, i, c->place[i]);
-	for (double x = -INFINITY; !c->place && (x = next_x(c, x)) < INFINITY;)
+	for (double x = -INFINITY; !c->places && (x = next_x(c, x)) < INFINITY;)
 		if (across(p, x) - before >= 34) {
 			mark_across(p, x, cell_short(cell, x));
 			before = across(p, x);
@@ -208,7 +247,7 @@ static void point_draw(const struct plot *p, const struct chart_series *s,
 			s->colour % CHART_COLOURS, left, upward(p, at->low), upward(p, at->high));
 	svg_dot(p->to, class, left, upward(p, at->y), 3.5, "%s, %s %s: %s%s%s", s->name,
 		c->x.name ? c->x.name : "",
-		c->place ? c->place[(unsigned)at->x] : cell_unit(x, at->x, c->x.unit),
+		c->places ? c->place[(unsigned)at->x] : cell_unit(x, at->x, c->x.unit),
 		c->y.name ? c->y.name : "", c->y.name ? " " : "", cell_unit(y, at->y, c->y.unit));
 }
 
@@ -225,13 +264,28 @@ static void series_draw(const struct plot *p, const struct chart_series *s)
 			point_draw(p, s, &s->at[i]);
 }
 
-static void lines_draw(struct plot *p)
+static struct plot plot_in(const struct chart *c, struct chart_room room, FILE *to)
 {
-	scales_make(p);
-	axes_draw(p);
-	for (unsigned i = 0; i < p->c->n; i++)
-		series_draw(p, &p->c->series[i]);
+	return (struct plot){ .c = c,
+			      .left = room.left,
+			      .bottom = room.top + room.high,
+			      .wide = room.wide,
+			      .high = room.high,
+			      .to = to };
 }
+
+static void lines_draw(const struct chart *c, struct chart_room room, FILE *to)
+{
+	struct plot p = plot_in(c, room, to);
+	scales_make(&p);
+	axes_draw(&p);
+	for (unsigned i = 0; i < c->n; i++)
+		series_draw(&p, &c->series[i]);
+}
+
+const struct chart_kind chart_lines = {
+	.before = 64, .after = 24, .foot = 48, .lines = true, .draw = lines_draw
+};
 
 /* -- Bars --------------------------------------------------------------------------------- */
 
@@ -246,7 +300,7 @@ static double bar_value(const struct chart_series *s, unsigned place)
 /* In a stack, what is not beside it is a part of it. */
 static bool stacked(const struct chart *c, const struct chart_series *s)
 {
-	return c->kind == CHART_STACK && s->style != CHART_BESIDE;
+	return c->kind == &chart_stack && s->style != CHART_BESIDE;
 }
 
 static double stack_sum(const struct chart *c, unsigned place)
@@ -260,7 +314,7 @@ static double stack_sum(const struct chart *c, unsigned place)
 
 double chart_high(const struct chart *c)
 {
-	unsigned bars = c->kind == CHART_STACK ? c->places : 0;
+	unsigned bars = c->kind == &chart_stack ? c->places : 0;
 	for (unsigned g = 0; g < c->places; g++)
 		for (unsigned i = 0; i < c->n; i++)
 			bars += !stacked(c, &c->series[i]) && !isnan(bar_value(&c->series[i], g));
@@ -289,7 +343,7 @@ static double place_draw(const struct plot *p, unsigned place, double y)
 	for (unsigned i = 0; i < c->n; i++)
 		if (stacked(c, &c->series[i]) && bar_value(&c->series[i], place) > 0)
 			x = bar_draw(p, &c->series[i], place, x, y);
-	if (c->kind == CHART_STACK) {
+	if (c->kind == &chart_stack) {
 		svg_text(p->to, "faint", x + 6, y + 11.5, "%s",
 			 cell_short(cell, stack_sum(c, place)));
 		y += BAR;
@@ -300,43 +354,48 @@ static double place_draw(const struct plot *p, unsigned place, double y)
 			continue;
 		x = bar_draw(p, &c->series[i], place, p->left, y);
 		svg_text(p->to, "faint", x + 6, y + 11.5, "%s",
-			 cell_unit(cell, v, c->kind == CHART_STACK ? NULL : c->y.unit));
+			 cell_unit(cell, v, c->kind == &chart_stack ? NULL : c->y.unit));
 		y += BAR;
 	}
 	return y + BAR_APART;
 }
 
-static void bars_draw(struct plot *p)
+static void bars_draw(const struct chart *c, struct chart_room room, FILE *to)
 {
-	struct range r = range_of(p->c, false);
-	double y = p->bottom - p->high;
-	for (unsigned i = 0; i < p->c->places; i++)
-		r.most = fmax(r.most, stack_sum(p->c, i));
+	struct plot p = plot_in(c, room, to);
+	struct range r = range_of(c, false);
+	double y = room.top;
+	for (unsigned i = 0; i < c->places; i++)
+		r.most = fmax(r.most, stack_sum(c, i));
 	/* A logarithmic bar has a length only beside others: it begins well below the least. */
-	p->y = scale_make(r.least / 3, r.most, p->c->y.log, p->wide);
-	for (unsigned i = 0; i < p->c->places; i++)
-		y = place_draw(p, i, y);
+	p.y = scale_make(r.least / 3, r.most, c->y.log, p.wide);
+	for (unsigned i = 0; i < c->places; i++)
+		y = place_draw(&p, i, y);
 }
+
+const struct chart_kind chart_bars = { .before = 150, .after = 84, .draw = bars_draw };
+const struct chart_kind chart_stack = { .before = 150, .after = 84, .draw = bars_draw };
 
 /* -- Charts and sheets -------------------------------------------------------------------- */
 
-void chart_draw(const struct chart *c, double left, double top, double wide, double high, FILE *to)
+static const struct chart_kind *kind_of(const struct chart *c)
 {
+	return c->kind ? c->kind : &chart_lines;
+}
+
+void chart_draw(const struct chart *c, struct chart_room room, FILE *to)
+{
+	const struct chart_kind *kind = kind_of(c);
 	double head = (c->title ? 30 : 4) + (c->remark ? 18 : 0);
-	double before = c->kind == CHART_LINES ? LEFT : NAMES;
-	double after = c->kind == CHART_LINES ? 24 : VALUES;
-	double foot = c->kind == CHART_LINES ? FOOT : 0;
-	struct plot p = { .c = c,
-			  .left = left + before,
-			  .bottom = top + high - foot,
-			  .wide = wide - before - after,
-			  .high = high - head - foot,
-			  .to = to };
 	if (c->title)
-		svg_text(to, "title", left + 10, top + 12, "%s", c->title);
+		svg_text(to, "title", room.left + 10, room.top + 12, "%s", c->title);
 	if (c->remark)
-		svg_text(to, "faint", left + 10, top + 30, "%s", c->remark);
-	(c->kind == CHART_LINES ? lines_draw : bars_draw)(&p);
+		svg_text(to, "faint", room.left + 10, room.top + 30, "%s", c->remark);
+	room.left += kind->before;
+	room.wide -= kind->before + kind->after;
+	room.top += head;
+	room.high -= head + kind->foot;
+	kind->draw(c, room, to);
 }
 
 /* A piece of each series beside its name, in rows; returns how high they are. */
@@ -351,7 +410,7 @@ static double key_draw(const struct chart *c, double top, double wide, FILE *to)
 			continue;
 		if (x + needs > wide && x > 24)
 			x = 24, y += 22;
-		if (to && c->kind == CHART_LINES)
+		if (to && kind_of(c)->lines)
 			fprintf(to, "<polyline class=\"%s\" points=\"%.1f,%.1f %.1f,%.1f\"/>\n",
 				series_class(cell, s), x, y, x + 24, y);
 		else if (to)
@@ -379,8 +438,11 @@ int chart_write(const struct chart_sheet *s, FILE *to)
 	if (s->head)
 		svg_text(to, "faint", 24, 28, "%s", s->head);
 	for (unsigned i = 0; i < s->charts; i++)
-		chart_draw(&s->chart[i], 12 + i % columns * s->wide,
-			   head + i / columns * (s->high + 16), s->wide, s->high, to);
+		chart_draw(&s->chart[i],
+			   (struct chart_room){ 12 + i % columns * s->wide,
+						head + i / columns * (s->high + 16), s->wide,
+						s->high },
+			   to);
 	if (keyed)
 		key_draw(key, down + 10, wide, to);
 	return svg_end(to);

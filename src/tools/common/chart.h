@@ -9,13 +9,28 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { CHART_COLOURS = 8, CHART_LABEL = 96 };
+enum { CHART_COLOURS = 8, CHART_LABEL = 96, CHART_LINES = 40, CHART_POINTS = 64 };
 
-enum chart_kind {
-	CHART_LINES,
-	CHART_BARS,  /* a group for each place, and in it a bar for each series */
-	CHART_STACK, /* a bar for each place, made of all series but those that stand beside it */
+struct chart;
+/* Where a chart is drawn. */
+struct chart_room {
+	double left, top, wide, high;
 };
+
+/*
+ * A kind of chart: what it leaves free around its room, for names and values, and how it draws. A
+ * new kind is a file that defines one.
+ */
+struct chart_kind {
+	double before, after, foot;
+	bool lines; /* its key has pieces of lines */
+	void (*draw)(const struct chart *c, struct chart_room room, FILE *to);
+};
+
+extern const struct chart_kind chart_lines;
+extern const struct chart_kind chart_bars; /* a group for each place, a bar for each series */
+/* A bar for each place, made of all series but those that stand beside it. */
+extern const struct chart_kind chart_stack;
 
 enum chart_style {
 	CHART_WHOLE,
@@ -30,11 +45,11 @@ struct chart_point {
 };
 
 struct chart_series {
-	const char *name;
+	char name[CHART_LABEL];
 	unsigned colour;
 	enum chart_style style;
-	const struct chart_point *at; /* a y that is NaN is left out */
 	unsigned n;
+	struct chart_point at[CHART_POINTS]; /* a y that is NaN is left out */
 };
 
 struct chart_axis {
@@ -43,17 +58,26 @@ struct chart_axis {
 };
 
 struct chart {
-	const char *title, *remark; /* above it; NULL: none */
-	enum chart_kind kind;
-	struct chart_axis x, y;   /* bars have their values on y, which goes to the right */
-	const char *const *place; /* names along x, equally far apart; NULL: x is a number */
-	unsigned places;
-	const struct chart_series *series;
-	unsigned n;
+	const char *title, *remark;    /* above it; NULL: none */
+	const struct chart_kind *kind; /* NULL: lines */
+	struct chart_axis x, y;        /* bars have their values on y, which goes to the right */
+	unsigned places, n, colours;   /* without places x is a number */
+	char place[CHART_POINTS][CHART_LABEL]; /* names along x, equally far apart */
+	struct chart_series series[CHART_LINES];
 };
 
-/* Draws one into the rectangle. */
-void chart_draw(const struct chart *c, double left, double top, double wide, double high, FILE *to);
+/*
+ * The series of that name and style, made if there is none: of the colour of another one of its
+ * name, or of the next. NULL: there are too many.
+ */
+struct chart_series *chart_series(struct chart *c, const char *name, enum chart_style style);
+/* False: there are too many, or no series. */
+bool chart_point(struct chart_series *s, struct chart_point p);
+/* A place more; its number, CHART_POINTS if there are too many. */
+unsigned chart_place(struct chart *c, const char *name);
+
+/* Draws one. */
+void chart_draw(const struct chart *c, struct chart_room room, FILE *to);
 /* How high bars are. */
 double chart_high(const struct chart *c);
 
