@@ -61,6 +61,7 @@ void listing_text(const struct cost_study *s, const struct cost_result *r)
 static void listing_json(const struct cost_study *s, const struct cost_result *r, struct rows *w)
 {
 	json_begin(&w->json, "listing", '[');
+	w->inside = false;
 	listing_each(s, r, entry_write, w);
 	json_end(&w->json, ']');
 }
@@ -90,45 +91,58 @@ static void json_side(struct json *j, const struct cost_tally *t, int side)
 	json_end(j, '}');
 }
 
-static void json_paper(struct json *j, const struct operation *o)
+/* Of the source, of the destination, or (-1) of both. */
+static uint64_t total(const struct cost_tally *t, int side)
 {
-	const struct cost_tally *paper = paper_sequence(o->form, o->words);
-	if (!paper)
-		return;
-	json_count(j, "cmam", cost_sum(paper, COST_ALL));
-	json_count(j, "cmam_base", cost_sum(paper, (struct cost_cut){ -1, COST_BASE, -1, -1 }));
+	return (uint64_t)cost_sum(t, (struct cost_cut){ side, -1, -1, -1 });
 }
 
-static void json_result(const struct cost_study *s, const struct cost_result *r, struct json *j)
+void result_write(struct rows *w, const struct cost_study *s, const struct cost_result *r)
 {
-	json_text(j, "operation", r->op->name);
-	json_text(j, "what", r->op->what);
-	json_text(j, "form", form_name[r->op->form]);
-	json_whole(j, "words", r->op->words);
-	json_whole(j, "packets", r->op->packets);
-	json_count(j, "total", cost_sum(&r->steady, COST_ALL));
-	json_count(j, "alone", cost_sum(&r->alone, COST_ALL));
-	json_real(j, "weighted", study_weighted(s, &r->steady, COST_ALL));
-	json_count(j, "unattributed", cost_unknown(&r->steady) + cost_unknown(&r->alone));
-	json_truth(j, "same", r->same);
-	json_paper(j, r->op);
-	for (int side = 0; side < COST_SIDES; side++)
-		json_side(j, &r->steady, side);
+	const struct cost_tally *t = &r->steady;
+	int64_t copy = t->copy[COST_SOURCE] + t->copy[COST_DESTINATION];
+	const struct cost_tally *paper = paper_sequence(r->op->form, r->op->words);
+	char what[160];
+	rows_text(w, "operation", "operation", -25, r->op->name);
+	rows_text(w, "what", NULL, 0, r->op->what);
+	rows_text(w, "form", NULL, 0, form_name[r->op->form]);
+	rows_whole(w, "words", NULL, 0, r->op->words, NULL);
+	rows_whole(w, "packets", NULL, 0, r->op->packets, NULL);
+	rows_whole(w, NULL, "src", 5, total(t, COST_SOURCE), NULL);
+	rows_whole(w, NULL, "dst", 5, total(t, COST_DESTINATION), NULL);
+	rows_whole(w, "total", "both", 5, total(t, -1), NULL);
+	rows_whole(w, NULL, "copy", 5, (uint64_t)copy, copy ? "%lld" : "-", (long long)copy);
+	rows_whole(w, "alone", "alone", 6, total(&r->alone, -1), NULL);
+	rows_real(w, "weighted", "weighted", 8, study_weighted(s, t, COST_ALL), "%.6g",
+		  study_weighted(s, t, COST_ALL));
+	rows_whole(w, "unattributed", NULL, 0,
+		   (uint64_t)(cost_unknown(t) + cost_unknown(&r->alone)), NULL);
+	rows_truth(w, "same", NULL, 0, r->same);
+	if (paper) {
+		rows_whole(w, "cmam", NULL, 0, total(paper, -1), NULL);
+		rows_whole(w, "cmam_base", NULL, 0,
+			   (uint64_t)cost_sum(paper, (struct cost_cut){ -1, COST_BASE, -1, -1 }),
+			   NULL);
+	}
+	snprintf(what, sizeof what, "%s%s", r->op->what,
+		 r->same ? "" : " (not the same each time)");
+	rows_text(w, NULL, "what it is", 0, what);
 }
 
 void cost_json(const struct cost_study *s, bool listing)
 {
 	struct rows w;
-	struct json *j = &w.json;
 	rows_begin(&w, ROWS_JSON, stdout);
 	for (size_t i = 0; i < operation_count; i++) {
-		if (!s->result[i].op)
+		const struct cost_result *r = &s->result[i];
+		if (!r->op)
 			continue;
-		json_begin(j, NULL, '{');
-		json_result(s, &s->result[i], j);
+		result_write(&w, s, r);
+		for (int side = 0; side < COST_SIDES; side++)
+			json_side(&w.json, &r->steady, side);
 		if (listing)
-			listing_json(s, &s->result[i], &w);
-		json_end(j, '}');
+			listing_json(s, r, &w);
+		rows_end_row(&w);
 	}
 	rows_end(&w);
 }

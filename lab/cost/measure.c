@@ -38,7 +38,7 @@ static void play_end(struct cost_board *board, struct bench *b, unsigned n, unsi
 		     uint32_t label)
 {
 	board->label = label ? label + RECEIVE : 0;
-	b->op->receive(b, handed);
+	bench_receive(b, handed);
 	board->label = label ? label + FINISH : 0;
 	if (b->op->finish)
 		b->op->finish(b, n);

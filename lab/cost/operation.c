@@ -88,26 +88,22 @@ static void setup_segment(struct bench *b)
 				  &b->segment);
 }
 
-static void setup_nothing(struct bench *b)
-{
-	b->taken = 0;
-}
-
 /* -- Packets: words in registers to a handler ---------------------------------------------- */
 
 /* What is counted at the source. Its arguments are variables, so that loading them is not. */
-#define SENDS(name, calls)                         \
-	static void name(struct bench *b)          \
-	{                                          \
-		tern *t = b->t[COST_SOURCE];       \
-		uint64_t w = b->taken;             \
-		size_t bytes = b->bytes;           \
-		tern_addr there = b->there;        \
-		(void)w, (void)bytes, (void)there; \
-		COST_MARK();                       \
-		calls;                             \
-		COST_MARK();                       \
-	}                                          \
+#define SENDS(name, calls)                                  \
+	static void name(struct bench *b)                   \
+	{                                                   \
+		tern *t = b->t[COST_SOURCE];                \
+		uint64_t w = b->taken;                      \
+		size_t bytes = b->bytes;                    \
+		tern_addr there = b->there;                 \
+		tern_segment s = b->segment;                \
+		(void)w, (void)bytes, (void)there, (void)s; \
+		COST_MARK();                                \
+		calls;                                      \
+		COST_MARK();                                \
+	}                                                   \
 	struct bench
 
 SENDS(send_1, tern_request(t, COST_DESTINATION, TAKE, w);
@@ -241,16 +237,7 @@ static void finite_local(struct bench *b)
 	COST_MARK();
 }
 
-static void finite_xfer(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	tern_segment s = b->segment;
-	COST_MARK();
-	tern_segment_put_start(t, s, from, bytes, &b->handle);
-	COST_MARK();
-}
-
+SENDS(finite_xfer, tern_segment_put_start(t, s, from, bytes, &b->handle));
 SENDS(finite_store, tern_store(t, there, from, bytes));
 SENDS(finite_send, tern_send(t, COST_DESTINATION, 7, from, bytes));
 SENDS(put_word, tern_put(t, there, from, sizeof(uint64_t)));
@@ -269,24 +256,22 @@ static void receive_poll(struct bench *b, unsigned n)
 	COST_MARK();
 }
 
-static void receive_sync(struct bench *b, unsigned n)
-{
-	tern *t = b->t[COST_DESTINATION];
-	size_t bytes = n * b->bytes;
-	COST_MARK();
-	tern_store_sync(t, bytes);
-	COST_MARK();
-}
+/* What is counted at a side, of `n` operations. */
+#define ENDS(name, side, calls)                       \
+	static void name(struct bench *b, unsigned n) \
+	{                                             \
+		tern *t = b->t[side];                 \
+		size_t bytes = n * b->bytes;          \
+		(void)bytes;                          \
+		COST_MARK();                          \
+		calls;                                \
+		COST_MARK();                          \
+	}                                             \
+	struct bench
 
-static void receive_recv(struct bench *b, unsigned n)
-{
-	(void)n; /* one at a time */
-	tern *t = b->t[COST_DESTINATION];
-	size_t bytes = b->bytes;
-	COST_MARK();
-	tern_recv(t, COST_SOURCE, 7, into, bytes, NULL);
-	COST_MARK();
-}
+ENDS(receive_sync, COST_DESTINATION, tern_store_sync(t, bytes));
+ENDS(receive_recv, COST_DESTINATION, tern_recv(t, COST_SOURCE, 7, into, bytes, NULL));
+ENDS(finish_poll, COST_SOURCE, tern_poll(t));
 
 static void receive_nothing(struct bench *b, unsigned n)
 {
@@ -294,87 +279,82 @@ static void receive_nothing(struct bench *b, unsigned n)
 	tern_poll(b->t[COST_DESTINATION]);
 }
 
-static void finish_poll(struct bench *b, unsigned n)
+void bench_receive(struct bench *b, unsigned n)
 {
-	(void)n;
-	tern *t = b->t[COST_SOURCE];
-	COST_MARK();
-	tern_poll(t);
-	COST_MARK();
+	(b->op->receive ? b->op->receive : receive_poll)(b, n);
 }
 
 /* -- The table ----------------------------------------------------------------------------- */
 
-#define WAY(name, what, form, words, packets, ...)                  \
-	{                                                           \
-		name, what, form, words, packets, __VA_ARGS__, NULL \
+#define FINITE(n, packets, name, what, ...)                                       \
+	{                                                                         \
+		"finite-" #n "-" name, what, COST_FINITE, n, packets, __VA_ARGS__ \
 	}
-#define POLLED(name, what, form, words, packets, setup, send) \
-	WAY(name, what, form, words, packets, setup, send, receive_poll, NULL, false, false)
-#define FINITE(name, what, words, packets, ...) \
-	WAY("finite-" name, what, COST_FINITE, words, packets, __VA_ARGS__)
-#define STEPS(name, what, form, words, packets, setup, steps)                                \
-	{                                                                                    \
-		name, what, form, words, packets, setup, NULL, NULL, NULL, true, true, steps \
+#define STREAM(n, by, packets, what, send_)                                           \
+	{                                                                             \
+		"stream-" #n "-by-" #by, what, COST_STREAM, n, packets, .send = send_ \
+	}
+#define SEQUENCE(n, by, packets, name, what, form, setup_, steps_)                                \
+	{                                                                                         \
+		name "-" #n "-by-" #by, what, form, n, packets, .setup = setup_, .steps = steps_, \
+								.each = true, .apart = true       \
 	}
 
 /* Every way to get so many words from memory to memory; it may take so many requests. */
-#define FINITES(n, requests)                                                                     \
-	FINITE(#n "-requests", "tern_request, 4 words at a time, stored by its handler", n,      \
-	       requests, setup_nothing, finite_requests, receive_poll, NULL, false, false),      \
-		FINITE(#n "-data", "tern_request_data, used where it lies", n, 1, setup_nothing, \
-		       finite_data, receive_poll, NULL, false, false),                           \
-		FINITE(#n "-data-copied", "tern_request_data, copied by its handler", n, 1,      \
-		       setup_nothing, finite_data_copied, receive_poll, NULL, false, false),     \
-		FINITE(#n "-put-request", "tern_put_request", n, 1, setup_memory,                \
-		       finite_put_request, receive_poll, NULL, false, false),                    \
-		FINITE(#n "-put-then", "tern_put, then tern_request", n, 1, setup_memory,        \
-		       finite_put_then, receive_poll, NULL, false, false),                       \
-		FINITE(#n "-local", "memcpy to where tern_addr_local points, then tern_request", \
-		       n, 1, setup_memory, finite_local, receive_poll, NULL, false, true),       \
-		FINITE(#n "-xfer",                                                               \
-		       "tern_segment_put_start into a segment, and its acknowledgement", n, 1,   \
-		       setup_segment, finite_xfer, receive_poll, finish_poll, false, false),     \
-		FINITE(#n "-store", "tern_store, tern_store_sync", n, 1, setup_memory,           \
-		       finite_store, receive_sync, NULL, true, false),                           \
-		FINITE(#n "-send", "tern_send, tern_recv", n, 1, setup_nothing, finite_send,     \
-		       receive_recv, NULL, true, false)
+#define FINITES(n, requests)                                                                       \
+	FINITE(n, requests, "requests", "tern_request, 4 words at a time, stored by its handler",  \
+	       .send = finite_requests),                                                           \
+		FINITE(n, 1, "data", "tern_request_data, used where it lies",                      \
+		       .send = finite_data),                                                       \
+		FINITE(n, 1, "data-copied", "tern_request_data, copied by its handler",            \
+		       .send = finite_data_copied),                                                \
+		FINITE(n, 1, "put-request", "tern_put_request", .setup = setup_memory,             \
+		       .send = finite_put_request),                                                \
+		FINITE(n, 1, "put-then", "tern_put, then tern_request", .setup = setup_memory,     \
+		       .send = finite_put_then),                                                   \
+		FINITE(n, 1, "local", "memcpy to where tern_addr_local points, then tern_request", \
+		       .setup = setup_memory, .send = finite_local, .apart = true),                \
+		FINITE(n, 1, "xfer",                                                               \
+		       "tern_segment_put_start into a segment, and its acknowledgement",           \
+		       .setup = setup_segment, .send = finite_xfer, .finish = finish_poll),        \
+		FINITE(n, 1, "store", "tern_store, tern_store_sync", .setup = setup_memory,        \
+		       .send = finite_store, .receive = receive_sync, .each = true),               \
+		FINITE(n, 1, "send", "tern_send, tern_recv", .send = finite_send,                  \
+		       .receive = receive_recv, .each = true)
 
 /* The same in a stream, in so many requests of 2, of 4 and of 6 words. */
-#define STREAMS(n, by_2, by_4, by_6)                                                             \
-	POLLED("stream-" #n "-by-4", "tern_request, 2 words at a time", COST_STREAM, n, by_2,    \
-	       setup_nothing, stream_2),                                                         \
-		POLLED("stream-" #n "-by-8", "tern_request, 4 words at a time", COST_STREAM, n,  \
-		       by_4, setup_nothing, stream_4),                                           \
-		POLLED("stream-" #n "-by-12", "tern_request, 6 words at a time", COST_STREAM, n, \
-		       by_6, setup_nothing, stream_6)
+#define STREAMS(n, by_2, by_4, by_6)                                             \
+	STREAM(n, 4, by_2, "tern_request, 2 words at a time", stream_2),         \
+		STREAM(n, 8, by_4, "tern_request, 4 words at a time", stream_4), \
+		STREAM(n, 12, by_6, "tern_request, 6 words at a time", stream_6)
 
 /* The study's protocols, in so many packets of 4 and of 8 words. */
-#define SEQUENCES(n, by_4, by_8)                                                                   \
-	STEPS("block-" #n "-by-4", "tern_sequence_send, 4 words in a packet", COST_FINITE, n,      \
-	      by_4, setup_block, block_steps),                                                     \
-		STEPS("block-" #n "-by-8", "the same, 8 words in a packet", COST_FINITE, n, by_8,  \
-		      setup_block, block_steps),                                                   \
-		STEPS("ordered-" #n "-by-4", "tern_stream_put, half of the packets out of order",  \
-		      COST_STREAM, n, by_4, setup_ordered, ordered_steps),                         \
-		STEPS("ordered-" #n "-by-8", "the same, 8 words in a packet", COST_STREAM, n,      \
-		      by_8, setup_ordered, ordered_steps),                                         \
-		STEPS("grouped-" #n "-by-4", "the same by 4, acknowledged in groups", COST_STREAM, \
-		      n, by_4, setup_grouped, ordered_steps)
+#define SEQUENCES(n, by_4, by_8)                                                              \
+	SEQUENCE(n, 4, by_4, "block", "tern_sequence_send, 4 words in a packet", COST_FINITE, \
+		 setup_block, block_steps),                                                   \
+		SEQUENCE(n, 8, by_8, "block", "the same, 8 words in a packet", COST_FINITE,   \
+			 setup_block, block_steps),                                           \
+		SEQUENCE(n, 4, by_4, "ordered",                                               \
+			 "tern_stream_put, half of the packets out of order", COST_STREAM,    \
+			 setup_ordered, ordered_steps),                                       \
+		SEQUENCE(n, 8, by_8, "ordered", "the same, 8 words in a packet", COST_STREAM, \
+			 setup_ordered, ordered_steps),                                       \
+		SEQUENCE(n, 4, by_4, "grouped", "the same by 4, acknowledged in groups",      \
+			 COST_STREAM, setup_grouped, ordered_steps)
 
 const struct operation operation_table[] = {
-	POLLED("request-2", "tern_request, 2 words", COST_PACKET, 4, 1, setup_nothing, send_2),
-	POLLED("request-4", "tern_request, 4 words", COST_PACKET, 8, 1, setup_nothing, send_4),
-	POLLED("request-6", "tern_request, 6 words", COST_PACKET, 12, 1, setup_nothing, send_6),
-	POLLED("request-1", "four of tern_request, 1 word: they share a line", COST_OTHER, 8, 4,
-	       setup_nothing, send_1),
+	{ "request-2", "tern_request, 2 words", COST_PACKET, 4, 1, .send = send_2 },
+	{ "request-4", "tern_request, 4 words", COST_PACKET, 8, 1, .send = send_4 },
+	{ "request-6", "tern_request, 6 words", COST_PACKET, 12, 1, .send = send_6 },
+	{ "request-1", "four of tern_request, 1 word: they share a line", COST_OTHER, 8, 4,
+	  .send = send_1 },
 	{ "round-trip", "tern_request and tern_reply, 4 words each", COST_OTHER, 16, 1,
-	  setup_nothing, send_answered, receive_poll, finish_poll, false, false, NULL },
+	  .send = send_answered, .finish = finish_poll },
 	{ "interrupt-4", "tern_request, 4 words, to a rank that computes and is interrupted",
-	  COST_OTHER, 8, 1, setup_nothing, send_interrupt, receive_interrupt, NULL, true, true,
-	  NULL },
-	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, setup_memory, put_word, receive_nothing,
-	  NULL, true, false, NULL },
+	  COST_OTHER, 8, 1, .send = send_interrupt, .receive = receive_interrupt, .each = true,
+	  .apart = true },
+	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, .setup = setup_memory, .send = put_word,
+	  .receive = receive_nothing, .each = true },
 
 	FINITES(16, 2),
 	FINITES(1024, 128),
@@ -385,17 +365,18 @@ const struct operation operation_table[] = {
 	SEQUENCES(16, 4, 2),
 	SEQUENCES(1024, 256, 128),
 	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send, plain)", COST_FINITE,
-	  16, 2, setup_block, block_plain, receive_poll, finish_poll, true, true, NULL },
-	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2, setup_block,
-	  block_plain, receive_poll, finish_poll, true, true, NULL },
+	  16, 2, .setup = setup_block, .send = block_plain, .finish = finish_poll, .each = true,
+	  .apart = true },
+	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2,
+	  .setup = setup_block, .send = block_plain, .finish = finish_poll, .each = true,
+	  .apart = true },
 	{ "stream-16-plain", "tern_stream_put, 2 words at a time, plain", COST_STREAM, 16, 4,
-	  setup_stream_plain, stream_puts, receive_poll, NULL, true, true, NULL },
+	  .setup = setup_stream_plain, .send = stream_puts, .each = true, .apart = true },
 
-	POLLED("payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1,
-	       setup_nothing, finite_data),
-	POLLED("payload-64", "the same, 64 words", COST_OTHER, 64, 1, setup_nothing, finite_data),
-	POLLED("payload-128", "the same, 128 words", COST_OTHER, 128, 1, setup_nothing,
-	       finite_data),
+	{ "payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1,
+	  .send = finite_data },
+	{ "payload-64", "the same, 64 words", COST_OTHER, 64, 1, .send = finite_data },
+	{ "payload-128", "the same, 128 words", COST_OTHER, 128, 1, .send = finite_data },
 };
 
 _Static_assert(sizeof operation_table / sizeof *operation_table <= 64,
@@ -437,7 +418,8 @@ int bench_open(struct bench *b, const struct operation *o)
 		rc = bench_handlers(b->t[side]);
 	if (rc)
 		return rc;
-	o->setup(b);
+	if (o->setup)
+		o->setup(b);
 	return b->rc ? b->rc : bench_rehearse(b);
 }
 

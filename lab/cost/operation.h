@@ -43,16 +43,16 @@ struct bench {
 struct operation {
 	const char *name, *what;
 	enum cost_form form;
-	unsigned words;   /* of 32 bits, as the paper counts them */
-	unsigned packets; /* messages that it takes */
-	void (*setup)(struct bench *b);
+	unsigned words;                 /* of 32 bits, as the paper counts them */
+	unsigned packets;               /* messages that it takes */
+	void (*setup)(struct bench *b); /* NULL: nothing */
 	void (*send)(struct bench *b);
-	void (*receive)(struct bench *b, unsigned n);
+	void (*receive)(struct bench *b, unsigned n); /* NULL: polls */
 	void (*finish)(struct bench *b, unsigned n);
-	bool each;
-	bool apart; /* never chosen as the best of its form: it leaves work to the program */
 	/* Instead of the three: the steps of a protocol, each announced with bench_step(). */
 	void (*steps)(struct bench *b);
+	bool each;
+	bool apart; /* never chosen as the best of its form: it leaves work to the program */
 };
 
 extern const struct operation operation_table[];
@@ -73,6 +73,7 @@ void block_plain(struct bench *b);
 void ordered_steps(struct bench *b);
 void stream_puts(struct bench *b);
 
+void bench_receive(struct bench *b, unsigned n);
 int bench_open(struct bench *b, const struct operation *o);
 /* To the beginning of the ring, so that the end of a leaf falls where it did the last time. */
 void bench_align(struct bench *b);

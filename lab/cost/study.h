@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "lab/cost/measure.h"
+#include "tools/common/rows.h"
 
 struct cost_study {
 	struct cost_map *map;
@@ -49,6 +50,8 @@ const struct cost_tally *paper_sequence(enum cost_form form, unsigned words);
 double paper_total(enum cost_form form, double words, double n);
 double paper_base(enum cost_form form, double words, double n);
 
+/* A result as a row of the ways to do it, or the beginning of its record. */
+void result_write(struct rows *w, const struct cost_study *s, const struct cost_result *r);
 /* What was counted, as records. */
 void cost_json(const struct cost_study *s, bool listing);
 

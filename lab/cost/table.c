@@ -27,15 +27,6 @@ static const char *const feature_title[COST_FEATURES_ALL] = {
 	[COST_UNKNOWN] = "not attributed",
 };
 
-/* A figure in a place that is `width` wide; a dash for nothing. */
-static void cell(int width, int64_t value)
-{
-	if (value)
-		printf("%*lld", width, (long long)value);
-	else
-		printf("%*s", width, "-");
-}
-
 static int64_t of(const struct cost_tally *t, int side, int feature)
 {
 	return cost_sum(t, (struct cost_cut){ side, feature, -1, -1 });
@@ -43,25 +34,34 @@ static int64_t of(const struct cost_tally *t, int side, int feature)
 
 /* A column of figures: one side and one kind of a tally, or (-1) all; without one, empty. */
 struct column {
+	const char *head;
 	int width;
 	const struct cost_tally *tally;
 	int side, kind;
 };
 
-static void row(const char *name, bool part, const struct column *c, unsigned n,
+/* A dash for nothing. */
+static void cell(struct rows *w, const char *head, int width, int64_t value)
+{
+	rows_whole(w, NULL, head, width, (uint64_t)value, value ? "%lld" : "-", (long long)value);
+}
+
+static void row(struct rows *w, const char *name, bool part, const struct column *c, unsigned n,
 		struct cost_cut cut)
 {
-	printf(part ? "  %-18s" : "%-20s", name);
+	char text[40];
+	snprintf(text, sizeof text, part ? "  %s" : "%s", name);
+	rows_text(w, NULL, "", -20, text);
 	for (unsigned i = 0; i < n; i++) {
 		struct cost_cut of = cut;
 		of.side = c[i].side;
 		of.kind = cut.kind < 0 ? c[i].kind : cut.kind;
 		if (c[i].tally)
-			cell(c[i].width, cost_sum(c[i].tally, of));
+			cell(w, c[i].head, c[i].width, cost_sum(c[i].tally, of));
 		else
-			printf("%*s", c[i].width, "");
+			rows_text(w, NULL, c[i].head, c[i].width, "");
 	}
-	putchar('\n');
+	rows_end_row(w);
 }
 
 static bool columns_have(const struct column *c, unsigned n, struct cost_cut cut)
@@ -73,12 +73,12 @@ static bool columns_have(const struct column *c, unsigned n, struct cost_cut cut
 }
 
 /* A row for each feature of which there is anything. */
-static void feature_rows(bool part, const struct column *c, unsigned n)
+static void feature_rows(struct rows *w, bool part, const struct column *c, unsigned n)
 {
 	for (int f = 0; f < COST_FEATURES_ALL; f++) {
 		struct cost_cut cut = { -1, f, -1, -1 };
 		if (f != COST_PROGRAM && columns_have(c, n, cut))
-			row(feature_title[f], part, c, n, cut);
+			row(w, feature_title[f], part, c, n, cut);
 	}
 }
 
@@ -87,22 +87,26 @@ static void feature_rows(bool part, const struct column *c, unsigned n)
 static void table_packet(const struct cost_study *s, bool bold)
 {
 	enum { COLUMNS = 6 };
+	struct rows w;
 	const struct cost_result *two = study_find(s, "request-2"),
 				 *four = study_find(s, "request-4");
 	struct column c[COLUMNS] = {
-		{ 7, &paper_packet, COST_SOURCE, -1 },  { 6, &paper_packet, COST_DESTINATION, -1 },
-		{ 10, &two->steady, COST_SOURCE, -1 },  { 6, &two->steady, COST_DESTINATION, -1 },
-		{ 10, &four->steady, COST_SOURCE, -1 }, { 6, &four->steady, COST_DESTINATION, -1 },
+		{ "src", 5, &paper_packet, COST_SOURCE, -1 },
+		{ "dst", 4, &paper_packet, COST_DESTINATION, -1 },
+		{ "src", 8, &two->steady, COST_SOURCE, -1 },
+		{ "dst", 4, &two->steady, COST_DESTINATION, -1 },
+		{ "src", 8, &four->steady, COST_SOURCE, -1 },
+		{ "dst", 4, &four->steady, COST_DESTINATION, -1 },
 	};
 	table_heading(bold, "\n1. A single packet: steps, at the source and at the destination");
 	printf("%-20s%13s%16s%16s\n", "", "CMAM, CM-5", "Tern, 16 bytes", "Tern, 32 bytes");
-	printf("%-20s%7s%6s%10s%6s%10s%6s\n", "", "src", "dst", "src", "dst", "src", "dst");
+	rows_begin(&w, ROWS_TABLE, stdout);
 	for (int step = 0; step < COST_STEPS; step++)
-		row(step_title[step], false, c, COLUMNS, (struct cost_cut){ -1, -1, step, -1 });
-	row("total", false, c, COLUMNS, COST_ALL);
+		row(&w, step_title[step], false, c, COLUMNS, (struct cost_cut){ -1, -1, step, -1 });
+	row(&w, "total", false, c, COLUMNS, COST_ALL);
 	puts("by feature"); /* which the paper does not tell apart */
 	c[0].tally = c[1].tally = NULL;
-	feature_rows(true, c, COLUMNS);
+	feature_rows(&w, true, c, COLUMNS);
 	printf("\nCMAM's 47 have no order, overflow safety or reliability; Tern's %lld and %lld "
 	       "have. They are for a\n"
 	       "packet among others; a poll that finds one packet and no more takes %lld at the "
@@ -119,21 +123,21 @@ static void beside_paper(const struct cost_tally *paper, const struct cost_tally
 			 const struct cost_tally *group)
 {
 	const struct column c[] = {
-		{ 8, paper, COST_SOURCE, -1 },
-		{ 8, paper, COST_DESTINATION, -1 },
-		{ 8, paper, -1, -1 },
-		{ 12, counted, COST_SOURCE, -1 },
-		{ 8, counted, COST_DESTINATION, -1 },
-		{ 8, counted, -1, -1 },
-		{ 12, group, -1, -1 },
+		{ "src", 6, paper, COST_SOURCE, -1 },
+		{ "dst", 6, paper, COST_DESTINATION, -1 },
+		{ "both", 6, paper, -1, -1 },
+		{ "src", 10, counted, COST_SOURCE, -1 },
+		{ "dst", 6, counted, COST_DESTINATION, -1 },
+		{ "both", 6, counted, -1, -1 },
+		{ "both", 10, group, -1, -1 },
 	};
+	struct rows w;
 	unsigned columns = sizeof c / sizeof *c - !group;
 	printf("%-20s%24s%28s%s\n", "", "CMAM, CM-5", "Tern, shared memory",
 	       group ? "   in groups" : "");
-	printf("%-20s%8s%8s%8s%12s%8s%8s%s\n", "", "src", "dst", "both", "src", "dst", "both",
-	       group ? "        both" : "");
-	feature_rows(false, c, columns);
-	row("total", false, c, columns, COST_ALL);
+	rows_begin(&w, ROWS_TABLE, stdout);
+	feature_rows(&w, false, c, columns);
+	row(&w, "total", false, c, columns, COST_ALL);
 }
 
 /* Like for like: the same protocol, packets of four words, every message with its feature. */
@@ -203,22 +207,14 @@ static void table_sequences(const struct cost_study *s, bool bold)
 
 static void table_candidates(const struct cost_study *s, bool bold)
 {
+	struct rows w;
 	table_heading(bold, "\nWays to do it");
-	printf("%-25s%7s%7s%7s%7s%8s%10s  %s\n", "operation", "src", "dst", "both", "copy", "alone",
-	       "weighted", "what it is");
-	for (size_t i = 0; i < operation_count; i++) {
-		const struct cost_result *r = &s->result[i];
-		if (!r->op)
-			continue;
-		printf("%-25s%7lld%7lld%7lld", r->op->name,
-		       (long long)of(&r->steady, COST_SOURCE, -1),
-		       (long long)of(&r->steady, COST_DESTINATION, -1),
-		       (long long)cost_sum(&r->steady, COST_ALL));
-		cell(7, r->steady.copy[0] + r->steady.copy[1]);
-		printf("%8lld%10.6g  %s%s\n", (long long)cost_sum(&r->alone, COST_ALL),
-		       study_weighted(s, &r->steady, COST_ALL), r->op->what,
-		       r->same ? "" : " (not the same each time)");
-	}
+	rows_begin(&w, ROWS_TABLE, stdout);
+	for (size_t i = 0; i < operation_count; i++)
+		if (s->result[i].op) {
+			result_write(&w, s, &s->result[i]);
+			rows_end_row(&w);
+		}
 	puts("\nAlone: with a poll for this one. Copy: in it, memcpy or the loop that stands "
 	     "in for it; an instruction\n"
 	     "that moves a string counts once, however long that is.");
@@ -226,15 +222,17 @@ static void table_candidates(const struct cost_study *s, bool bold)
 
 /* -- Table 4 ------------------------------------------------------------------------------- */
 
-static void kinds_of(const struct cost_study *s, const char *name, const struct cost_tally *t)
+static void kinds_of(struct rows *w, const struct cost_study *s, const char *name,
+		     const struct cost_tally *t)
 {
 	enum { COLUMNS = COST_SIDES * COST_KINDS };
 	struct column c[COLUMNS];
 	for (int i = 0; i < COLUMNS; i++)
-		c[i] = (struct column){ i % COST_KINDS ? 6 : 9, t, i / COST_KINDS, i % COST_KINDS };
+		c[i] = (struct column){ "", i % COST_KINDS ? 4 : 7, t, i / COST_KINDS,
+					i % COST_KINDS };
 	printf("%s\n", name);
-	feature_rows(true, c, COLUMNS);
-	row("total", true, c, COLUMNS, COST_ALL);
+	feature_rows(w, true, c, COLUMNS);
+	row(w, "total", true, c, COLUMNS, COST_ALL);
 	printf("  %-18s%21.6g%21.6g\n", "weighted",
 	       study_weighted(s, t, (struct cost_cut){ COST_SOURCE, -1, -1, -1 }),
 	       study_weighted(s, t, (struct cost_cut){ COST_DESTINATION, -1, -1, -1 }));
@@ -242,6 +240,7 @@ static void kinds_of(const struct cost_study *s, const char *name, const struct 
 
 static void table_kinds(const struct cost_study *s, bool bold)
 {
+	struct rows w;
 	table_heading(bold,
 		      "\n4. Kinds of instructions: registers, memory, device (memory that the peer "
 		      "shares)");
@@ -249,6 +248,8 @@ static void table_kinds(const struct cost_study *s, bool bold)
 	       s->weight[1], s->weight[2]);
 	printf("  %-18s%21s%21s\n", "", "source", "destination");
 	printf("  %-18s%9s%6s%6s%9s%6s%6s\n", "", "reg", "mem", "dev", "reg", "mem", "dev");
+	rows_begin(&w, ROWS_TABLE, stdout);
+	w.headed = true; /* once, above all of them */
 	for (int words = 16; words <= 1024; words *= 64)
 		for (enum cost_form form = COST_FINITE; form <= COST_STREAM; form++) {
 			printf("\n%s, %d words\n",
@@ -257,9 +258,9 @@ static void table_kinds(const struct cost_study *s, bool bold)
 			char name[40];
 			snprintf(name, sizeof name, "%s-%d-by-4",
 				 form == COST_FINITE ? "block" : "ordered", words);
-			kinds_of(s, "CMAM", paper_sequence(form, (unsigned)words));
-			kinds_of(s, "Tern, the same protocol", &study_find(s, name)->steady);
-			kinds_of(s, "Tern, on shared memory as it is",
+			kinds_of(&w, s, "CMAM", paper_sequence(form, (unsigned)words));
+			kinds_of(&w, s, "Tern, the same protocol", &study_find(s, name)->steady);
+			kinds_of(&w, s, "Tern, on shared memory as it is",
 				 &study_best(s, form, (unsigned)words)->steady);
 		}
 }
@@ -281,25 +282,26 @@ void table_all(const struct cost_study *s, bool bold)
 	table_candidates(s, bold);
 }
 
-static void named_row(const char *name, const struct column *c, struct cost_cut cut)
+static void named_row(struct rows *w, const char *name, const struct column *c, struct cost_cut cut)
 {
 	if (columns_have(c, 1, cut))
-		row(name, true, c, COST_SIDES + 1, cut);
+		row(w, name, true, c, COST_SIDES + 1, cut);
 }
 
 static void named_parts(const struct cost_result *r)
 {
-	const struct column c[COST_SIDES + 1] = { { 8, &r->steady, COST_SOURCE, -1 },
-						  { 8, &r->steady, COST_DESTINATION, -1 },
-						  { 8, &r->steady, -1, -1 } };
-	printf("%-20s%8s%8s%8s\n", "", "src", "dst", "both");
-	feature_rows(true, c, COST_SIDES + 1);
+	const struct column c[COST_SIDES + 1] = { { "src", 6, &r->steady, COST_SOURCE, -1 },
+						  { "dst", 6, &r->steady, COST_DESTINATION, -1 },
+						  { "both", 6, &r->steady, -1, -1 } };
+	struct rows w;
+	rows_begin(&w, ROWS_TABLE, stdout);
+	feature_rows(&w, true, c, COST_SIDES + 1);
 	putchar('\n');
 	for (int step = 0; step < COST_STEPS; step++)
-		named_row(step_title[step], c, (struct cost_cut){ -1, -1, step, -1 });
+		named_row(&w, step_title[step], c, (struct cost_cut){ -1, -1, step, -1 });
 	putchar('\n');
 	for (int kind = 0; kind < COST_KINDS; kind++)
-		named_row(cost_kind_name[kind], c, (struct cost_cut){ -1, -1, -1, kind });
+		named_row(&w, cost_kind_name[kind], c, (struct cost_cut){ -1, -1, -1, kind });
 }
 
 void table_named(const struct cost_study *s, bool bold)
