@@ -2,6 +2,7 @@
 /* Handlers and loops for messages of each number of words, and what most phases do with them. */
 #include "lab/bench/words.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -32,15 +33,8 @@ static inline void words_take(const tern_msg *m, unsigned words)
 				(n) > 6 ? tern_msg_word(m, 6) : 0,                         \
 				(n) > 7 ? tern_msg_word(m, 7) : 0);                        \
 	}
-WORDS_HANDLERS(0)
-WORDS_HANDLERS(1)
-WORDS_HANDLERS(2)
-WORDS_HANDLERS(3)
-WORDS_HANDLERS(4)
-WORDS_HANDLERS(5)
-WORDS_HANDLERS(6)
-WORDS_HANDLERS(7)
-WORDS_HANDLERS(8)
+#define WORDS_EACH(of) of(0) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8)
+WORDS_EACH(WORDS_HANDLERS)
 
 static void words_answer(tern *t, const tern_msg *m)
 {
@@ -70,10 +64,10 @@ int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned
 
 int words_register(tern *t)
 {
-	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3, take_4,
-					       take_5, take_6, take_7, take_8 };
-	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4,
-					      ask_5, ask_6, ask_7, ask_8 };
+#define WORDS_TAKER(n) take_##n,
+#define WORDS_ASKER(n) ask_##n,
+	static tern_handler *const takes[] = { WORDS_EACH(WORDS_TAKER) };
+	static tern_handler *const asks[] = { WORDS_EACH(WORDS_ASKER) };
 	static tern_handler *const ends[] = { words_answer, words_last_come, words_land };
 	int rc = handlers_on(t, WORDS_TAKE, takes, TERN_WORDS_MAX + 1);
 	if (!rc)
@@ -104,26 +98,11 @@ static inline __attribute__((always_inline)) int words_by(tern *t, enum words_ma
 							  uint32_t to, unsigned id, unsigned words,
 							  uint64_t count)
 {
-	switch (words) {
-	case 0:
-		return words_loop(t, manner, to, id, 0, count);
-	case 1:
-		return words_loop(t, manner, to, id, 1, count);
-	case 2:
-		return words_loop(t, manner, to, id, 2, count);
-	case 3:
-		return words_loop(t, manner, to, id, 3, count);
-	case 4:
-		return words_loop(t, manner, to, id, 4, count);
-	case 5:
-		return words_loop(t, manner, to, id, 5, count);
-	case 6:
-		return words_loop(t, manner, to, id, 6, count);
-	case 7:
-		return words_loop(t, manner, to, id, 7, count);
-	default:
-		return words_loop(t, manner, to, id, 8, count);
-	}
+#define WORDS_BY(n)       \
+	if (words == (n)) \
+		return words_loop(t, manner, to, id, n, count);
+	WORDS_EACH(WORDS_BY)
+	return -EINVAL;
 }
 
 int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t count)

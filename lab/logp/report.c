@@ -60,13 +60,15 @@ static const char *figure_size(char *cell, bool bytes, uint32_t size)
 
 /* -- Parameters ---------------------------------------------------------------------- */
 
-static void size_row(const struct logp_size *s)
+static void size_write(struct rows *w, const struct logp_size *s)
 {
-	char size[CELL], cell[CELL];
-	printf("%-10s", figure_size(size, s->bytes, s->size));
+	static const char *const heads[LOGP_NAMES] = { "round trip, ns", "o_s, ns", "L, ns",
+						       "o_r, ns", "g, ns" };
+	char cell[CELL];
+	rows_text(w, NULL, "message", -10, figure_size(cell, s->bytes, s->size));
 	for (unsigned i = 0; i < LOGP_NAMES; i++)
-		printf("  %19s", figure_estimate(cell, &s->is[i]));
-	putchar('\n');
+		rows_text(w, NULL, heads[i], 19, figure_estimate(cell, &s->is[i]));
+	rows_end_row(w);
 }
 
 static void single_row(const char *name, const struct series_estimate *e, const char *unit,
@@ -100,10 +102,11 @@ static void phases_rows(const struct overhead *o)
 static void parameters_table(const struct logp_outcome *o, bool bold)
 {
 	const struct logp_model *m = &o->model;
-	table_heading(bold, "%-10s  %19s  %19s  %19s  %19s  %19s", "message", "round trip, ns",
-		      "o_s, ns", "L, ns", "o_r, ns", "g, ns");
+	struct rows w;
+	rows_begin(&w, ROWS_TABLE, stdout);
+	w.bold = bold;
 	for (unsigned i = 0; i < m->n; i++)
-		size_row(&m->size[i]);
+		size_write(&w, &m->size[i]);
 	putchar('\n');
 	single_row("G", &m->per_byte, "ns a byte",
 		   "how g grows with a payload of 1024 bytes or more");
