@@ -23,7 +23,8 @@ enum {
 	TOTAL_MOST = 16 << 20, /* bytes that one rank gives or gets in a call */
 	POOL = 2 * TOTAL_MOST, /* bytes of the buffers for either */
 	LINE = 64 / sizeof(double),
-	BURSTS = 4, /* whose instructions are counted */
+	BURSTS = 4,     /* whose instructions are counted */
+	CHECKED = 100, /* words */
 };
 
 struct operation;
@@ -45,6 +46,10 @@ struct operation {
 	bool sized;  /* has a size other than 8 bytes */
 	bool blocks; /* a call moves as many blocks as there are ranks */
 	void (*once)(size_t at, size_t n, int root); /* a collective, from `in` to `out` */
+	uint64_t (*words)(uint64_t count);  /* or words, of whose answers this is the sum */
+	bool one_way;                       /* of the words themselves, at rank 1 */
+	void (*move)(double *at, size_t n); /* or a put or get: */
+	int from;                           /* the rank that has the values */
 };
 
 struct row {
@@ -116,30 +121,6 @@ static uint64_t sum_below(uint64_t n)
 	return n * (n - 1) / 2;
 }
 
-static void trips_run(const struct call *c)
-{
-	peer_trips(c->count);
-}
-
-static uint64_t trips_check(const struct call *c)
-{
-	(void)c;
-	uint64_t sum = peer_trips(100);
-	return peer_rank() == 0 && sum != sum_below(101);
-}
-
-static void sends_run(const struct call *c)
-{
-	peer_send_trips(c->count);
-}
-
-static uint64_t sends_check(const struct call *c)
-{
-	(void)c;
-	uint64_t sum = peer_send_trips(100);
-	return peer_rank() == 0 && sum != sum_below(101);
-}
-
 /* Rank 1's sum. */
 static uint64_t words_play(uint64_t count)
 {
@@ -154,14 +135,14 @@ static uint64_t words_play(uint64_t count)
 
 static void words_run(const struct call *c)
 {
-	words_play(c->count);
+	c->op->words(c->count);
 }
 
+/* An answer is one more than its word. */
 static uint64_t words_check(const struct call *c)
 {
-	(void)c;
-	uint64_t sum = words_play(1000);
-	return peer_rank() == 1 && sum != sum_below(1000);
+	uint64_t sum = c->op->words(CHECKED);
+	return peer_rank() == c->op->one_way && sum != sum_below(CHECKED + !c->op->one_way);
 }
 
 static void stream_run(const struct call *c)
@@ -181,41 +162,25 @@ static uint64_t stream_check(const struct call *c)
 	return differ(at, c->n, 0, c->salt);
 }
 
-static void puts_run(const struct call *c)
+static void moves_run(const struct call *c)
 {
 	for (uint64_t i = 0; i < c->count && peer_rank() == 0; i++)
-		peer_put(reach + place(c->n), c->n);
+		c->op->move(reach + place(c->n), c->n);
 }
 
-static void gets_run(const struct call *c)
+/* One rank has the values, and the other one must have them in the end. */
+static uint64_t moves_check(const struct call *c)
 {
-	for (uint64_t i = 0; i < c->count && peer_rank() == 0; i++)
-		peer_get(reach + place(c->n), c->n);
-}
-
-/* The rank `from` has the values, and the other one must have them in the end. */
-static uint64_t memory_check(const struct call *c, int from, void (*move)(double *at, size_t n))
-{
-	double *at = reach;
+	int from = c->op->from;
 	if (peer_rank() == from)
-		fill(at, c->n, from, c->salt);
+		fill(reach, c->n, from, c->salt);
 	else
-		poison(at, c->n);
+		poison(reach, c->n);
 	peer_barrier();
 	if (peer_rank() == 0)
-		move(at, c->n);
+		c->op->move(reach, c->n);
 	peer_barrier();
-	return differ(at, c->n, from, c->salt);
-}
-
-static uint64_t puts_check(const struct call *c)
-{
-	return memory_check(c, 0, peer_put);
-}
-
-static uint64_t gets_check(const struct call *c)
-{
-	return memory_check(c, 1, peer_get);
+	return differ(reach, c->n, from, c->salt);
 }
 
 static void barrier_run(const struct call *c)
@@ -324,12 +289,17 @@ static uint64_t blocks_check(const struct call *c)
 
 #define NEEDS(call) .needs = (void (*)(void))(call)
 static const struct operation operations[] = {
-	{ "round-trip", NEEDS(peer_trips), trips_run, trips_check, .pair = true },
-	{ "send-receive", NEEDS(peer_send_trips), sends_run, sends_check, .pair = true },
-	{ "rate", NEEDS(peer_words_send), words_run, words_check, .pair = true },
+	{ "round-trip", NEEDS(peer_trips), words_run, words_check, .pair = true,
+	  .words = peer_trips },
+	{ "send-receive", NEEDS(peer_send_trips), words_run, words_check, .pair = true,
+	  .words = peer_send_trips },
+	{ "rate", NEEDS(peer_words_send), words_run, words_check, .pair = true, .words = words_play,
+	  .one_way = true },
 	{ "bandwidth", NEEDS(peer_stream), stream_run, stream_check, .pair = true, .sized = true },
-	{ "put", NEEDS(peer_put), puts_run, puts_check, .pair = true, .sized = true },
-	{ "get", NEEDS(peer_get), gets_run, gets_check, .pair = true, .sized = true },
+	{ "put", NEEDS(peer_put), moves_run, moves_check, .pair = true, .sized = true,
+	  .move = peer_put },
+	{ "get", NEEDS(peer_get), moves_run, moves_check, .pair = true, .sized = true,
+	  .move = peer_get, .from = 1 },
 	{ "barrier", NEEDS(peer_broadcast), barrier_run, barrier_check },
 	{ "broadcast", NEEDS(peer_broadcast), collective_run, broadcast_check, .sized = true,
 	  .once = broadcast_once },
@@ -502,14 +472,14 @@ static void mark_await(const char *folder, const char *what, int i)
 /*
  * PEER_BURST messages at a time. Rank 0 sends when rank 1 has left the library, and rank 1 takes
  * when all have been sent: so nobody counts instructions of a wait, or of waking somebody. The
- * first two bursts, played by words_check(), are not counted: they bind symbols and fill caches of
+ * first two bursts, of words_play(), are not counted: they bind symbols and fill caches of
  * the library.
  */
 static bool count_play(const char *folder)
 {
 	bool right = true;
-	words_check(NULL);
-	words_check(NULL);
+	words_play(10 * CHECKED);
+	words_play(10 * CHECKED);
 	for (int i = 0; i < BURSTS; i++) {
 		uint64_t sum = 0;
 		peer_barrier();
