@@ -4,16 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/setting.h"
 #include "lab/cost/study.h"
 #include "lab/lab.h"
 #include "tools/common/option.h"
+#include "tools/common/table.h"
 
 struct cost_options {
-	bool listing, json, plain, list;
+	bool listing, json, list;
 	uint64_t named; /* bit i: operation i of the table was asked for by name; 0: none was */
 	double weight[COST_KINDS]; /* of an instruction of each kind */
 	const char *plot;          /* a file to draw into; NULL: none */
@@ -86,7 +86,7 @@ static bool cost_options_read(struct cost_options *o, int argc, char **argv, int
 		{ .name = "--weights", .read = read_weights, .to = o },
 		{ .name = "--plot", .text = &o->plot },
 		{ .name = "--json", .flag = &o->json },
-		{ .name = "--plain", .flag = &o->plain },
+		{ .name = "--plain", .flag = &table_plain },
 		{ .name = "--list", .flag = &o->list },
 		{ .name = "--help" },
 		{ 0 },
@@ -109,16 +109,15 @@ static int cost_list(void)
 
 static void cost_show(const struct cost_study *s, const struct cost_options *o)
 {
-	bool bold = !o->plain && isatty(STDOUT_FILENO);
 	if (o->json) {
 		cost_json(s, o->listing);
 		return;
 	}
 	if (!o->named) {
-		table_all(s, bold);
+		table_all(s);
 		return;
 	}
-	table_named(s, bold);
+	table_named(s);
 	for (size_t i = 0; o->listing && i < operation_count; i++)
 		if (s->result[i].op)
 			listing_text(s, &s->result[i]);
@@ -136,7 +135,7 @@ static int cost_count(const struct cost_options *o, FILE *picture)
 	struct cost_study s = { 0 };
 	char why[400];
 	memcpy(s.weight, o->weight, sizeof s.weight);
-	int rc = study_open(&s, o->named, !o->plain && isatty(STDERR_FILENO), why, sizeof why);
+	int rc = study_open(&s, o->named, why, sizeof why);
 	if (rc)
 		fprintf(stderr, "tern cost: %s\n", why);
 	else

@@ -79,7 +79,7 @@ static int study_count(struct cost_study *s, size_t i, char *why, size_t len)
 	return rc;
 }
 
-int study_open(struct cost_study *s, uint64_t named, bool shown, char *why, size_t len)
+int study_open(struct cost_study *s, uint64_t named, char *why, size_t len)
 {
 	int rc = 0;
 	s->result = calloc(operation_count, sizeof *s->result);
@@ -89,10 +89,10 @@ int study_open(struct cost_study *s, uint64_t named, bool shown, char *why, size
 	for (size_t i = 0; !rc && i < operation_count; i++) {
 		if (named && !(named >> i & 1))
 			continue;
-		progress(shown, i + 1, operation_count, "%s", operation_table[i].name);
+		progress(i + 1, operation_count, "%s", operation_table[i].name);
 		rc = study_count(s, i, why, len);
 	}
-	progress_end(shown);
+	progress_end();
 	return rc;
 }
 

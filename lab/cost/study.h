@@ -22,7 +22,7 @@ struct cost_study {
  * Counts the operations whose bit is set, all if none is. 0, or a negative code with the reason
  * in `why`.
  */
-int study_open(struct cost_study *s, uint64_t named, bool shown, char *why, size_t len);
+int study_open(struct cost_study *s, uint64_t named, char *why, size_t len);
 void study_close(struct cost_study *s);
 
 const struct cost_result *study_find(const struct cost_study *s, const char *name);
@@ -34,7 +34,7 @@ double study_weighted(const struct cost_study *s, const struct cost_tally *t, st
 /* Formulas for messages, and what is not base. */
 void fit_formulas(const struct cost_study *s);
 /* By interrupt, in the thesis' categories. */
-void table_interrupt(const struct cost_study *s, bool bold);
+void table_interrupt(const struct cost_study *s);
 void fit_overhead(const struct cost_study *s);
 
 /* Table 1: a single packet, by step. */
@@ -58,10 +58,10 @@ void cost_json(const struct cost_study *s, bool listing);
 /* The instructions of operations, one by one. */
 void listing_text(const struct cost_study *s, const struct cost_result *r);
 
-/* Every table of the paper, and what Tern has beside it. `bold`: titles are set off. */
-void table_all(const struct cost_study *s, bool bold);
+/* Every table of the paper, and what Tern has beside it. */
+void table_all(const struct cost_study *s);
 /* The operations that were asked for by name, each with its parts. */
-void table_named(const struct cost_study *s, bool bold);
+void table_named(const struct cost_study *s);
 
 /* The features of sequences and streams, by side, drawn as the paper's figure 6. */
 void cost_plot_write(const struct cost_study *s, FILE *to);

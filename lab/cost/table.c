@@ -84,7 +84,7 @@ static void feature_rows(struct rows *w, bool part, const struct column *c, unsi
 
 /* -- Table 1 ------------------------------------------------------------------------------- */
 
-static void table_packet(const struct cost_study *s, bool bold)
+static void table_packet(const struct cost_study *s)
 {
 	enum { COLUMNS = 6 };
 	struct rows w;
@@ -98,7 +98,7 @@ static void table_packet(const struct cost_study *s, bool bold)
 		{ "src", 8, &four->steady, COST_SOURCE, -1 },
 		{ "dst", 4, &four->steady, COST_DESTINATION, -1 },
 	};
-	table_heading(bold, "\n1. A single packet: steps, at the source and at the destination");
+	table_heading("\n1. A single packet: steps, at the source and at the destination");
 	printf("%-20s%13s%16s%16s\n", "", "CMAM, CM-5", "Tern, 16 bytes", "Tern, 32 bytes");
 	rows_begin(&w, ROWS_TABLE, stdout);
 	for (int step = 0; step < COST_STEPS; step++)
@@ -160,9 +160,9 @@ static void table_protocol(const struct cost_study *s, enum cost_form form, unsi
 	putchar('\n');
 }
 
-static void table_protocols(const struct cost_study *s, bool bold)
+static void table_protocols(const struct cost_study *s)
 {
-	table_heading(bold, "\n2. The study's protocols, packet for packet");
+	table_heading("\n2. The study's protocols, packet for packet");
 	puts("Packets carry four words of 32 bits. A message, with its poll, belongs to what it "
 	     "is for.\n"
 	     "Indefinite: every second packet comes before its predecessor, and each is "
@@ -192,9 +192,9 @@ static void table_sequence(const struct cost_study *s, enum cost_form form, unsi
 		       (long long)copy[1], (long long)(copy[0] + copy[1]));
 }
 
-static void table_sequences(const struct cost_study *s, bool bold)
+static void table_sequences(const struct cost_study *s)
 {
-	table_heading(bold, "\n3. What a better network allows: sequences on shared memory");
+	table_heading("\n3. What a better network allows: sequences on shared memory");
 	puts("Words are of 32 bits. \"On a better network\" is what CMAM's base alone takes, "
 	     "where the network\n"
 	     "keeps order, has room and loses nothing. Of what Tern can do, the cheapest is "
@@ -205,10 +205,10 @@ static void table_sequences(const struct cost_study *s, bool bold)
 	}
 }
 
-static void table_candidates(const struct cost_study *s, bool bold)
+static void table_candidates(const struct cost_study *s)
 {
 	struct rows w;
-	table_heading(bold, "\nWays to do it");
+	table_heading("\nWays to do it");
 	rows_begin(&w, ROWS_TABLE, stdout);
 	for (size_t i = 0; i < operation_count; i++)
 		if (s->result[i].op) {
@@ -238,11 +238,10 @@ static void kinds_of(struct rows *w, const struct cost_study *s, const char *nam
 	       study_weighted(s, t, (struct cost_cut){ COST_DESTINATION, -1, -1, -1 }));
 }
 
-static void table_kinds(const struct cost_study *s, bool bold)
+static void table_kinds(const struct cost_study *s)
 {
 	struct rows w;
-	table_heading(bold,
-		      "\n4. Kinds of instructions: registers, memory, device (memory that the peer "
+	table_heading("\n4. Kinds of instructions: registers, memory, device (memory that the peer "
 		      "shares)");
 	printf("Weighted: %g for one on registers, %g on memory, %g on the device.\n", s->weight[0],
 	       s->weight[1], s->weight[2]);
@@ -267,19 +266,19 @@ static void table_kinds(const struct cost_study *s, bool bold)
 
 /* -- All of them --------------------------------------------------------------------------- */
 
-void table_all(const struct cost_study *s, bool bold)
+void table_all(const struct cost_study *s)
 {
 	printf("Instructions, counted by single-stepping; src: source, dst: destination.\n");
-	table_packet(s, bold);
-	table_protocols(s, bold);
-	table_sequences(s, bold);
-	table_kinds(s, bold);
-	table_heading(bold, "\n5. As a formula: p packets of n words");
+	table_packet(s);
+	table_protocols(s);
+	table_sequences(s);
+	table_kinds(s);
+	table_heading("\n5. As a formula: p packets of n words");
 	fit_formulas(s);
-	table_heading(bold, "\n6. What is not base, of 1,024 words in packets of n words");
+	table_heading("\n6. What is not base, of 1,024 words in packets of n words");
 	fit_overhead(s);
-	table_interrupt(s, bold);
-	table_candidates(s, bold);
+	table_interrupt(s);
+	table_candidates(s);
 }
 
 static void named_row(struct rows *w, const char *name, const struct column *c, struct cost_cut cut)
@@ -304,13 +303,12 @@ static void named_parts(const struct cost_result *r)
 		named_row(&w, cost_kind_name[kind], c, (struct cost_cut){ -1, -1, -1, kind });
 }
 
-void table_named(const struct cost_study *s, bool bold)
+void table_named(const struct cost_study *s)
 {
-	table_candidates(s, bold);
+	table_candidates(s);
 	for (size_t i = 0; i < operation_count; i++)
 		if (s->result[i].op) {
-			table_heading(bold, "\n%s: %s", s->result[i].op->name,
-				      s->result[i].op->what);
+			table_heading("\n%s: %s", s->result[i].op->name, s->result[i].op->what);
 			named_parts(&s->result[i]);
 		}
 }

@@ -78,9 +78,9 @@ static void rows_print(const char *title, const struct category *row, unsigned n
 		       (long long)category_memory(polled, side, &row[i]));
 }
 
-void table_interrupt(const struct cost_study *s, bool bold)
+void table_interrupt(const struct cost_study *s)
 {
-	table_heading(bold, "\n7. By interrupt: tables 4-4 and 4-5 of von Eicken's thesis");
+	table_heading("\n7. By interrupt: tables 4-4 and 4-5 of von Eicken's thesis");
 	rows_print("send", send_rows, sizeof send_rows / sizeof *send_rows, COST_SOURCE, s);
 	rows_print("reception", receive_rows, sizeof receive_rows / sizeof *receive_rows,
 		   COST_DESTINATION, s);

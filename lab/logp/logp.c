@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `tern logp`: measures, then shows and writes. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/setting.h"
@@ -14,7 +13,7 @@
 #include "tools/common/table.h"
 
 struct logp_options {
-	bool quick, json, plain;
+	bool quick, json;
 	struct logp_wish wish; /* complete, with what is usual where nothing was said */
 	const char *profile;   /* a file; NULL unless named */
 };
@@ -88,7 +87,7 @@ static bool logp_options_read(struct logp_options *o, int argc, char **argv, int
 		{ .name = "--repeat", .small = &w->rounds, .least = 1, .most = SERIES_MOST },
 		{ .name = "--quick", .flag = &o->quick },
 		{ .name = "--json", .flag = &o->json },
-		{ .name = "--plain", .flag = &o->plain },
+		{ .name = "--plain", .flag = &table_plain },
 		{ .name = "--profile", .text = &o->profile },
 		{ .name = "--help" },
 		{ 0 },
@@ -116,11 +115,9 @@ static int outcome_profile(const void *outcome, FILE *to)
 
 static int outcome_measure(const struct logp_options *options, struct logp_outcome *o)
 {
-	bool shown = !options->plain && isatty(STDERR_FILENO);
-	if (shown)
-		fputs("measuring ...", stderr);
+	progress(1, 1, "measuring");
 	int rc = logp_run(&options->wish, o);
-	progress_end(shown);
+	progress_end();
 	return rc;
 }
 
@@ -133,7 +130,7 @@ static int logp_do(const struct logp_options *options)
 	if (options->json)
 		logp_report_json(&o);
 	else
-		logp_report_tables(&o, !options->plain && isatty(STDOUT_FILENO));
+		logp_report_tables(&o);
 	return file_write(options->profile, outcome_profile, &o);
 }
 

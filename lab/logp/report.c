@@ -99,12 +99,11 @@ static void phases_rows(const struct overhead *o)
 		   "two ranks send to one (papers' phase, three ranks)");
 }
 
-static void parameters_table(const struct logp_outcome *o, bool bold)
+static void parameters_table(const struct logp_outcome *o)
 {
 	const struct logp_model *m = &o->model;
 	struct rows w;
 	rows_begin(&w, ROWS_TABLE, stdout);
-	w.bold = bold;
 	for (unsigned i = 0; i < m->n; i++)
 		size_write(&w, &m->size[i]);
 	putchar('\n');
@@ -193,13 +192,13 @@ static const char *thesis_cell(char *cell, const struct thesis_column *c, unsign
 	return cell;
 }
 
-static void thesis_table(const struct logp_outcome *o, bool bold)
+static void thesis_table(const struct logp_outcome *o)
 {
 	struct thesis_column c[THESIS_COLUMNS + HERE_COLUMNS];
 	char message[CELL], cell[CELL];
 	memcpy(c, thesis, sizeof thesis);
 	unsigned n = THESIS_COLUMNS + here_columns(o, c + THESIS_COLUMNS, message);
-	table_heading(bold, "Table 4-12 of von Eicken's thesis, with this machine");
+	table_heading("Table 4-12 of von Eicken's thesis, with this machine");
 	for (unsigned row = 0; row < THESIS_ROWS; row++) {
 		printf("%-16s", thesis_rows[row]);
 		for (unsigned i = 0; i < n; i++)
@@ -236,9 +235,8 @@ static void forecast_write(struct rows *w, const struct logp_forecast *f)
 	rows_end_row(w);
 }
 
-static void forecasts_write(struct rows *w, const struct logp_outcome *o, bool bold)
+static void forecasts_write(struct rows *w, const struct logp_outcome *o)
 {
-	w->bold = bold;
 	for (unsigned i = 0; i < LOGP_PATTERNS; i++)
 		forecast_write(w, &o->forecast[i]);
 }
@@ -266,15 +264,15 @@ static void remarks(const struct logp_outcome *o)
 		       o->disturbed);
 }
 
-void logp_report_tables(const struct logp_outcome *o, bool bold)
+void logp_report_tables(const struct logp_outcome *o)
 {
 	struct rows w;
-	parameters_table(o, bold);
+	parameters_table(o);
 	putchar('\n');
-	thesis_table(o, bold);
+	thesis_table(o);
 	putchar('\n');
 	rows_begin(&w, ROWS_TABLE, stdout);
-	forecasts_write(&w, o, bold);
+	forecasts_write(&w, o);
 	remarks(o);
 	fflush(stdout);
 }
@@ -339,7 +337,7 @@ void logp_report_json(const struct logp_outcome *o)
 	json_phases(&w, o);
 	json_end(j, ']');
 	json_begin(j, "predictions", '[');
-	forecasts_write(&w, o, false);
+	forecasts_write(&w, o);
 	json_end(j, ']');
 	json_end(j, '}');
 	fflush(stdout);

@@ -48,7 +48,7 @@ struct logp_outcome {
 /* 0, or a code whose sentence tern_strerror() has. */
 int logp_run(const struct logp_wish *w, struct logp_outcome *o);
 
-void logp_report_tables(const struct logp_outcome *o, bool bold);
+void logp_report_tables(const struct logp_outcome *o);
 void logp_report_json(const struct logp_outcome *o);
 
 #endif

@@ -12,6 +12,7 @@
 #include "net/udp/udp.h"
 #include "tools/common/option.h"
 #include "tools/common/svg.h"
+#include "tools/common/table.h"
 
 /* -- The command line --------------------------------------------------------------------- */
 
@@ -111,7 +112,7 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 	const struct choice choices[] = {
 		{ .name = "--quick", .flag = &o->quick },
 		{ .name = "--json", .flag = &o->json },
-		{ .name = "--plain", .flag = &o->plain },
+		{ .name = "--plain", .flag = &table_plain },
 		{ .name = "--list", .flag = &o->list },
 		{ .name = "--help" },
 		{ .name = "--test", .each = read_test, .to = &reading },
@@ -325,7 +326,7 @@ static void scale_choose(struct perf_options *o)
 static int tests_main(const struct perf_options *o)
 {
 	struct report r;
-	report_begin(&r, o->json, o->plain, tests_count(o));
+	report_begin(&r, o->json, tests_count(o));
 	int rc = tests_run(o, &r);
 	report_end(&r);
 	if (!rc)

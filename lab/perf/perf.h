@@ -20,7 +20,7 @@ enum { PERF_TESTS_MOST = 128 };
 
 /* What the command line asks for. */
 struct perf_options {
-	bool quick, json, plain, list, paper, delivery, flow, scale;
+	bool quick, json, list, paper, delivery, flow, scale;
 	const char *plot;            /* a file for the picture of tests or of --delivery, or NULL */
 	bool named[PERF_TESTS_MOST]; /* which tests of the table were asked for by name, */
 	unsigned names;              /* and how many; 0: all are meant */
@@ -32,7 +32,7 @@ struct perf_options {
 /* What is shown: a table that grows, or records; and how far it is. */
 struct report {
 	struct rows rows;
-	bool as_json, progress;
+	bool as_json;
 	unsigned done, all; /* measurements */
 	unsigned remarks, disturbed;
 };
@@ -48,7 +48,7 @@ struct record {
 	char crowd[48];                                   /* "8 ranks share 2 cores", or "" */
 };
 
-void report_begin(struct report *r, bool as_json, bool plain, unsigned all);
+void report_begin(struct report *r, bool as_json, unsigned all);
 void report_progress(struct report *r, const struct test *test, uint32_t size);
 void report_add(struct report *r, const struct record *record);
 /* A line under the table, after an empty one. */

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cpu.h"
 #include "tools/common/table.h"
@@ -122,24 +121,21 @@ static void record_write(struct rows *w, const struct record *r)
 
 /* -- The report ------------------------------------------------------------------- */
 
-void report_begin(struct report *r, bool as_json, bool plain, unsigned all)
+void report_begin(struct report *r, bool as_json, unsigned all)
 {
 	*r = (struct report){ .as_json = as_json, .all = all };
-	r->progress = !plain && isatty(STDERR_FILENO);
 	rows_begin(&r->rows, as_json ? ROWS_JSON : ROWS_TABLE, stdout);
-	r->rows.bold = !plain && isatty(STDOUT_FILENO);
 }
 
 void report_progress(struct report *r, const struct test *test, uint32_t size)
 {
 	char cell[CELL];
-	progress(r->progress, ++r->done, r->all, "%s, %s", test->name,
-		 figure_size(cell, test, size));
+	progress(++r->done, r->all, "%s, %s", test->name, figure_size(cell, test, size));
 }
 
 void report_add(struct report *r, const struct record *record)
 {
-	progress_end(r->progress);
+	progress_end();
 	r->disturbed += record->disturbed;
 	record_write(&r->rows, record);
 }
@@ -158,6 +154,6 @@ void report_remark(struct report *r, const char *name, const char *format, ...)
 
 void report_end(struct report *r)
 {
-	progress_end(r->progress);
+	progress_end();
 	rows_end(&r->rows);
 }

@@ -468,12 +468,11 @@ static void job_play(const struct jobs *s, struct job *j)
 
 void jobs_play(struct jobs *s)
 {
-	bool shown = !s->o->plain && isatty(STDERR_FILENO);
 	for (unsigned i = 0; i < s->n; i++) {
 		struct job *j = &s->job[i];
-		progress(shown, i + 1, s->n, "%s", j->what);
+		progress(i + 1, s->n, "%s", j->what);
 		job_play(s, j);
-		progress_end(shown);
+		progress_end();
 		printf("%3u/%u  %-40s %8.1f s%s%s\n", i + 1, s->n, j->what, j->seconds,
 		       j->state == JOB_KEPT     ? "  kept"
 		       : j->state == JOB_FAILED ? "  failed: "

@@ -16,6 +16,7 @@
 #include "lab/lab.h"
 #include "tools/common/option.h"
 #include "tools/common/svg.h"
+#include "tools/common/table.h"
 
 /* -- The options -------------------------------------------------------------------------- */
 
@@ -105,7 +106,7 @@ static bool report_options_read(struct report_options *o, int argc, char **argv,
 		{ .name = "--points", .text = &o->points },
 		{ .name = "--apps", .text = &o->apps },
 		{ .name = "--patience", .small = &o->patience, .least = 1, .most = 86400 },
-		{ .name = "--plain", .flag = &o->plain },
+		{ .name = "--plain", .flag = &table_plain },
 		{ .name = "--list", .flag = &o->list },
 		{ .name = "--help" },
 		{ 0 },

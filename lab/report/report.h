@@ -21,7 +21,7 @@ struct counts {
 
 struct report_options {
 	struct counts ranks, sim;
-	bool quick, fresh, plain, list;
+	bool quick, fresh, list;
 	const char *output, *data, *apps, *peers, *points;
 	uint32_t patience; /* seconds */
 	bool chosen[FIGURES_MOST];

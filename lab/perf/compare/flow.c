@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <tern/stats.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -144,11 +143,10 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 	return rc;
 }
 
-static void print(struct point at[STRATEGIES][LOADS], bool as_json, bool bold)
+static void print(struct point at[STRATEGIES][LOADS], bool as_json)
 {
 	struct rows w;
 	rows_begin(&w, as_json ? ROWS_JSON : ROWS_TABLE, stdout);
-	w.bold = bold;
 	for (unsigned k = 0; k < STRATEGIES * LOADS; k++) {
 		const struct point *p = &at[k / LOADS][k % LOADS];
 		rows_text(&w, "strategy", "strategy", -8, strategies[k / LOADS]);
@@ -174,14 +172,13 @@ int flow_main(const struct perf_options *o)
 	unsigned rounds = perf_rounds(o, ROUNDS, QUICK_ROUNDS);
 	if (!udp_ops.usable(why, sizeof why))
 		return error_set(-ENOTSUP, "--flow: %s", why);
-	bool shown = !o->plain && isatty(STDERR_FILENO);
 	int rc = 0;
 	for (unsigned s = 0; s < STRATEGIES && !rc; s++) {
-		progress(shown, s + 1, STRATEGIES, "%s", strategies[s]);
+		progress(s + 1, STRATEGIES, "%s", strategies[s]);
 		rc = strategy_run(s, o->count ? o->count : COUNT, rounds, at[s]);
 	}
-	progress_end(shown);
+	progress_end();
 	if (!rc)
-		print(at, o->json, !o->plain && isatty(STDOUT_FILENO));
+		print(at, o->json);
 	return rc;
 }

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -85,12 +84,12 @@ static void model_make(const struct paper *p, struct model_row row[MODEL_ROWS])
 	memcpy(row, made, sizeof made);
 }
 
-static void model_print(const struct paper *p, bool bold)
+static void model_print(const struct paper *p)
 {
 	struct model_row row[MODEL_ROWS];
 	char cell[4][CELL];
 	model_make(p, row);
-	table_heading(bold, "The models of 4.2.4.1 and 4.3.4.1");
+	table_heading("The models of 4.2.4.1 and 4.3.4.1");
 	printf("%-22s  %-6s  %14s  %14s  %8s  %8s\n", "", "unit", "here, messages",
 	       "here, transfer", "nCUBE/2", "CM-5");
 	for (unsigned i = 0; i < MODEL_ROWS; i++)
@@ -166,10 +165,10 @@ static void row_write(struct rows *w, const struct paper_table *t, const struct 
 	rows_end_row(w);
 }
 
-static void table_print(const struct paper_table *t, const struct line *line, bool bold)
+static void table_print(const struct paper_table *t, const struct line *line)
 {
 	struct rows w;
-	table_heading(bold, "%s", t->title);
+	table_heading("%s", t->title);
 	rows_begin(&w, ROWS_TABLE, stdout);
 	for (unsigned i = 0; i < t->rows; i++)
 		row_write(&w, t, &line[i]);
@@ -182,12 +181,12 @@ static void table_print(const struct paper_table *t, const struct line *line, bo
 	putchar('\n');
 }
 
-static void paper_print(const struct paper *p, bool bold)
+static void paper_print(const struct paper *p)
 {
 	for (unsigned t = 0; t < TABLES; t++) {
-		table_print(tables[t], p->line[t], bold);
+		table_print(tables[t], p->line[t]);
 		if (tables[t] == &paper_phases) {
-			model_print(p, bold);
+			model_print(p);
 			putchar('\n');
 		}
 	}
@@ -289,6 +288,6 @@ int paper_main(const struct perf_options *o)
 	if (o->json)
 		json_print(&p);
 	else
-		paper_print(&p, !o->plain && isatty(STDOUT_FILENO));
+		paper_print(&p);
 	return 0;
 }

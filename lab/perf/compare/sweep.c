@@ -3,7 +3,6 @@
 #include "lab/perf/compare/sweep.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -95,14 +94,14 @@ static int interval_run(struct sweep *s, unsigned interval)
 	return 0;
 }
 
-static int sweep_run(struct sweep *s, bool shown)
+static int sweep_run(struct sweep *s)
 {
 	int rc = 0;
 	for (unsigned i = 0; i < INTERVALS && !rc; i++) {
-		progress(shown, i + 1, INTERVALS, "every %g us", sweep_interval[i] / 1e3);
+		progress(i + 1, INTERVALS, "every %g us", sweep_interval[i] / 1e3);
 		rc = interval_run(s, i);
 	}
-	progress_end(shown);
+	progress_end();
 	return rc;
 }
 
@@ -113,8 +112,8 @@ int sweep_main(const struct perf_options *o)
 					    : MS,
 			   .cores = cpu_count() };
 	s.rounds = perf_rounds(o, ROUNDS, QUICK_ROUNDS);
-	int rc = sweep_run(&s, !o->plain && isatty(STDERR_FILENO));
+	int rc = sweep_run(&s);
 	if (!rc)
-		sweep_report(&s, o->json, !o->plain && isatty(STDOUT_FILENO));
+		sweep_report(&s, o->json);
 	return rc ? rc : file_write(o->plot, sweep_plot, &s);
 }

@@ -52,7 +52,7 @@ perf_phase sweep_alone;  /* pieces computed in a ms of the core while nothing is
 perf_phase sweep_by_way; /* its way is a sweep_way */
 
 /* sweep_report.c, sweep_plot.c */
-void sweep_report(const struct sweep *s, bool as_json, bool bold);
+void sweep_report(const struct sweep *s, bool as_json);
 int sweep_plot(const void *sweep, FILE *to); /* SVG; 0 or -EIO */
 
 #endif

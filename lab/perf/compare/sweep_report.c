@@ -68,11 +68,10 @@ static void notes_print(const struct sweep *s)
 		       s->cores);
 }
 
-void sweep_report(const struct sweep *s, bool as_json, bool bold)
+void sweep_report(const struct sweep *s, bool as_json)
 {
 	struct rows w;
 	rows_begin(&w, as_json ? ROWS_JSON : ROWS_TABLE, stdout);
-	w.bold = bold;
 	for (unsigned i = 0; i < INTERVALS; i++)
 		for (int way = 0; way < WAYS; way++)
 			row_write(&w, s, i, way);

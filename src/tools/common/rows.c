@@ -12,7 +12,7 @@ enum { TEXT = 256 };
 
 void rows_begin(struct rows *r, enum rows_as as, FILE *to)
 {
-	*r = (struct rows){ .as = as, .json.to = to };
+	*r = (struct rows){ .as = as, .json.to = to, .bold = table_bold() };
 	if (as == ROWS_JSON)
 		json_begin(&r->json, NULL, '[');
 }

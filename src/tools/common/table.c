@@ -9,9 +9,18 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-void table_heading(bool bold, const char *format, ...)
+bool table_plain;
+
+bool table_bold(void)
 {
+	return !table_plain && isatty(STDOUT_FILENO);
+}
+
+void table_heading(const char *format, ...)
+{
+	bool bold = table_bold();
 	va_list args;
 	fputs(bold ? "\033[1m" : "", stdout);
 	va_start(args, format);
@@ -65,10 +74,15 @@ const char *cell_unit(char cell[CELL], double v, const char *unit)
 	return cell;
 }
 
-void progress(bool shown, size_t i, size_t n, const char *format, ...)
+static bool progress_shown(void)
+{
+	return !table_plain && isatty(STDERR_FILENO);
+}
+
+void progress(size_t i, size_t n, const char *format, ...)
 {
 	va_list args;
-	if (!shown)
+	if (!progress_shown())
 		return;
 	fprintf(stderr, "\r\033[K[%zu/%zu] ", i, n);
 	va_start(args, format);
@@ -77,8 +91,8 @@ void progress(bool shown, size_t i, size_t n, const char *format, ...)
 	fputs(" ...", stderr);
 }
 
-void progress_end(bool shown)
+void progress_end(void)
 {
-	if (shown)
+	if (progress_shown())
 		fputs("\r\033[K", stderr);
 }

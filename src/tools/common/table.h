@@ -8,8 +8,12 @@
 
 enum { CELL = 48 };
 
-/* A line that is set off where `bold`. */
-__attribute__((format(printf, 2, 3))) void table_heading(bool bold, const char *format, ...);
+/* --plain: nothing is set off, and there is no line of progress, on a terminal too. */
+extern bool table_plain;
+/* Whether headings are set off on standard output. */
+bool table_bold(void);
+/* A line that is set off. */
+__attribute__((format(printf, 1, 2))) void table_heading(const char *format, ...);
 
 /*
  * A number with as many decimals as leave `digits` digits that count, and what follows it; a dash
@@ -21,9 +25,8 @@ const char *cell_short(char cell[CELL], double v);
 /* A value and its unit, or NULL; times in the unit that has few digits. */
 const char *cell_unit(char cell[CELL], double v, const char *unit);
 
-/* The i-th of n measurements runs, on standard error where `shown`; and none does any more. */
-__attribute__((format(printf, 4, 5))) void progress(bool shown, size_t i, size_t n,
-						    const char *format, ...);
-void progress_end(bool shown);
+/* The i-th of n measurements runs, on a terminal; and none does any more. */
+__attribute__((format(printf, 3, 4))) void progress(size_t i, size_t n, const char *format, ...);
+void progress_end(void);
 
 #endif
