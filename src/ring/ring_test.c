@@ -42,12 +42,13 @@ static void ring_age(unsigned laps_before_wrap)
 /* Kinds of messages: 0 to 8 words, and with a payload besides. */
 enum { KINDS = 2 * (TERN_WORDS_MAX + 1) };
 
-static struct parcel parcel_of(unsigned kind, uint64_t number)
+static struct parcel parcel_make(unsigned kind, uint64_t number)
 {
 	unsigned n = kind % (TERN_WORDS_MAX + 1);
-	struct parcel p = { .bits = HANDLER << TERN_ID_SHIFT | n, .n = n };
+	uint64_t words[TERN_WORDS_MAX];
 	for (unsigned i = 0; i < n; i++)
-		p.word[i] = chance_of(number, i);
+		words[i] = chance_of(number, i);
+	struct parcel p = parcel_of(HANDLER, n, words);
 	if (kind > TERN_WORDS_MAX) {
 		p.bits |= TERN_HEAD_PAYLOAD;
 		p.payload = payload;
@@ -75,7 +76,7 @@ static bool ring_send_parcel(const struct parcel *p)
 
 static bool ring_send(unsigned kind)
 {
-	struct parcel p = parcel_of(kind, ring.sent);
+	struct parcel p = parcel_make(kind, ring.sent);
 	bool sent = ring_send_parcel(&p);
 	ring.sent += sent;
 	return sent;
@@ -104,7 +105,7 @@ static const tern_msg *ring_take(void)
 
 static bool message_is(const tern_msg *m, unsigned kind, uint64_t number)
 {
-	struct parcel p = parcel_of(kind, number);
+	struct parcel p = parcel_make(kind, number);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_count(m) == p.n && tern_msg_src(m) == SOURCE && data == p.payload &&
@@ -351,7 +352,7 @@ TEST(a_ready_lane_has_room_for_a_message_of_any_kind_wherever_it_stands)
 				REQUIRE(ring_send(i % 2));
 			if (!lane_ready(&ring.lane))
 				break;
-			struct parcel p = parcel_of(last, ring.sent);
+			struct parcel p = parcel_make(last, ring.sent);
 			lane_put(&ring.lane, &p);
 			for (unsigned i = 0; i < before; i++)
 				REQUIRE(ring_receive(i % 2));
