@@ -23,7 +23,7 @@ enum {
 	TOTAL_MOST = 16 << 20, /* bytes that one rank gives or gets in a call */
 	POOL = 2 * TOTAL_MOST, /* bytes of the buffers for either */
 	LINE = 64 / sizeof(double),
-	BURSTS = 4,     /* whose instructions are counted */
+	BURSTS = 4,    /* whose instructions are counted */
 	CHECKED = 100, /* words */
 };
 

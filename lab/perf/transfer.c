@@ -206,8 +206,7 @@ const struct test transfer_tests[] = {
 	  .rounds = 21, .warm = 1, .open = place_open,
 	  .measure = { .figure = trip_median, .act = during_trips },
 	  .limit = { { .figure = trip_median, .act = quiet_trips } },
-	  .limit_name =
-		  "the same round trip while nothing else is under way, median of many in each round",
+	  .limit_name = "the same round trip while nothing else is under way, median in each round",
 	  .bar = { { 256 << 20, "at most 3.00" } },
 	  .note = "the put is split-phase, and nothing but the round trips carries it on" },
 	{ "during-private",
@@ -230,7 +229,7 @@ const struct test transfer_tests[] = {
 	  .bytes = 8 << 20, .rounds = 31, .open = place_open,
 	  .measure = { .figure = copy_rate, .way = FAST }, .limit[0].figure = copy_rate,
 	  .limit_name = "plain loads and stores between the same bytes, a word at a time",
-	  .note = "the target does not read the data; the same bytes as a message are in `payload`" },
+	  .note = "the target does not read the data; the same bytes as messages: `payload`" },
 	{ "copy-dirty",
 	  "tern_copy_start() to another rank's heap of what this rank has just written", "GB/s",
 	  .like = "copy-clean", .measure.way = FAST | DIRTY,

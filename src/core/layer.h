@@ -112,10 +112,7 @@ int layer_request_now(struct endpoint *e, uint32_t dst, unsigned id, const void 
 int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
 		const uint64_t *words); /* to the request whose handler runs */
 
-/*
- * A message of the reply class to `dst`, in the program, or in a handler that has replied to that
- * rank. -EAGAIN without a sentence: there is no room now.
- */
+/* The same to `dst`, in the program, or behind a reply to it. -EAGAIN, and no sentence: no room. */
 int layer_reply_more(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
 		     unsigned n, const uint64_t *words);
 

@@ -53,7 +53,7 @@ function may(from, to) {
 	return from == to || (from, to) in allowed ||
 		((from, "*") in allowed && to in row && row[from] < row[to])
 }
-function folder(file) { # a layer is one, with the folders in it
+function folder(file) { # the core is one, and so is a layer, with the folders in it
 	sub(/^src\/(layers\/)?/, "", file)
 	sub(index(layers, " " substr(file, 1, index(file, "/"))) ? "/.*" : "/[^/]*$", "", file)
 	return file
@@ -110,4 +110,4 @@ AWK
 # A build that lacks a network or a process manager has not every edge.
 complete=1
 [[ -z $(find "$objects/src" -name '*lacking.c.o' -print -quit) ]] || complete=0
-awk -v complete=$complete -v layers=" $(cd src/layers && echo */)" -f "$work/check.awk" "$work/table" "$work/symbols"
+awk -v complete=$complete -v layers=" core/ $(cd src/layers && echo */)" -f "$work/check.awk" "$work/table" "$work/symbols"

@@ -96,8 +96,9 @@ int main(void)
 	most = toy_most(three, 3);
 	free(three);
 	toy_forget();
-	return most != 5 || toy_sum(4) != 10 || toy_sum(0) != 0 || toy_sum(-3) != -1 || !toy_even(4) ||
-	       toy_even(3);
+	if (most != 5 || !toy_even(4) || toy_even(3))
+		return 1;
+	return toy_sum(4) != 10 || toy_sum(0) != 0 || toy_sum(-3) != -1;
 }
 TEXT
 before=$(cd "$root" && find . -type f -exec cksum {} + | sort)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Payloads lie in blocks, and the message in the ring names its block. So a claim
- * holds no place in the order, and a kept message pins its block and nothing else.
+ * Payloads lie in blocks, and the message in the ring names its block. So a claim holds no place in
+ * the order, and a kept message pins its block and nothing else.
  */
 #include <errno.h>
 #include <string.h>
@@ -42,9 +42,8 @@ static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block
 		lost_look(e); /* blocks that a lost rank held come back */
 		rc = send_reachable(e, dst);
 		if (!rc && held(e))
-			rc = error_set(
-				-EAGAIN,
-				"no payload block is free, and under a hold nothing is served");
+			rc = error_set(-EAGAIN,
+				       "no block is free, and under a hold nothing is served");
 		if (rc)
 			return rc;
 		stall_begin(e, &stall);
@@ -260,10 +259,7 @@ int tern_commit_words_(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX
 	return tern_commit_array(given(t), claimed, id, n, words);
 }
 
-/*
- * Whether `b` is the claim for the reply to the request that is being handled: the last one made,
- * in a block of this rank's own or in the request's.
- */
+/* Whether `b` is the last claim for the reply to the request in hand, in its own block or ours. */
 static bool reply_claimed(const struct endpoint *e, const struct block *b)
 {
 	if (!in_handler(e) || e->reply.cursor != e->inlet->cursor ||
@@ -293,9 +289,8 @@ int tern_abandon(tern *t, void *claimed)
 /* -- Replies --------------------------------------------------------------------- */
 
 /*
- * A block for the reply to the current request. There is one: the request was let
- * through the gate only with a reserve free. Taking that closes the gate
- * until the peer has given it back.
+ * A block for the reply to the current request. There is one: the gate let the request through only
+ * with a reserve free. Taking that closes the gate until the peer has given it back.
  */
 static struct block *reply_block(struct endpoint *e)
 {

@@ -132,7 +132,7 @@ int async_enter(struct endpoint *e, const tern_op *op, const char *what);
 /* -- queue.c -- */
 void queue_push(struct async *a, struct work *w); /* unless it stands there */
 unsigned queue_progress(void *state);
-/* A task whose memory is of `p` begins to have its turns. */
+/* A task whose memory is of `p` is queued for the first time. */
 void task_begin(struct async *a, struct pool_of *p, struct task *k, tern_async_turn *fn, void *arg,
 		tern_op *op);
 /* A record; when all are in use it waits for one, or returns -EAGAIN where that is not allowed. */
