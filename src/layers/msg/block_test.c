@@ -346,7 +346,8 @@ TEST(what_is_under_way_is_printed_with_a_line_for_each)
 	tern_poll(local[0]);
 	msg_print(msg_of(local[0]), fd);
 	read_back(fd);
-	CHECK(line_with("send", "0xa1", "rank 1", "12345") && line_with("0xa1", "in use", "", ""));
+	CHECK(line_with("send", "0xa1", "rank 1", "12345") &&
+	      line_with("0xa1", "in use", "no receive has matched it", ""));
 	CHECK(line_with("send", "0xa3", "rank 1", "100000") &&
 	      line_with("0xa3", "in progress", "", ""));
 	CHECK(line_with("receive", "0xb1", "rank 2", "321") && line_with("0xb1", "in use", "", ""));

@@ -52,8 +52,8 @@ static tern_addr recv_lend(struct msg *m, struct receiving *r)
 static bool recv_reads(struct msg *m, const struct receiving *r)
 {
 	struct mem *mem = mem_of(m->e->t);
-	return r->got.len > TERN_PAYLOAD_MAX && r->source != TERN_ADDR_NONE &&
-	       tern_addr_rank(r->source) == r->got.src && layer_maps(m->e, r->got.src) &&
+	return r->source != TERN_ADDR_NONE && tern_addr_rank(r->source) == r->got.src &&
+	       layer_maps(m->e, r->got.src) &&
 	       (mem->single_copy || mem_reach(mem, r->source, r->got.len));
 }
 
