@@ -67,6 +67,8 @@ static void take_and_pass(tern *t, const tern_msg *m)
 {
 	uint64_t i = tern_msg_word(m, 0);
 	take(t, m);
+	if (i % MANY == 0) /* like any handler */
+		CHECK_IS(tern_request(t, 0, TAKE, i), -EPERM);
 	if (i < MANY)
 		return;
 	CHECK_IS(tern_post(t, tern_rank(t), OTHER, next_of[0][1]++), 0);
@@ -140,6 +142,10 @@ TEST(under_a_hold_ones_own_items_wait)
 	tern_release(local[0]);
 	flush_all();
 	CHECK_IS(came, i);
+	CHECK_IS(tern_post(local[0], 0, TAKE, i), 0); /* leaves by polls alone, as ever */
+	for (int polls = 0; polls < 3; polls++)
+		CHECK(tern_poll(local[0]) >= 0);
+	CHECK_IS(came, i + 1);
 	CHECK_IS(wrong, 0);
 	local_close();
 }
@@ -156,7 +162,7 @@ static uint64_t open_items(const struct post *p)
 
 TEST(a_rank_keeps_back_no_more_than_its_limit)
 {
-	static const uint32_t limits[] = { 8, 30, 64, 1024, 100000 };
+	static const uint32_t limits[] = { 8, 30, 64, 1024, 100000, 16 };
 	local_polled();
 	many_open(SIZE);
 	const struct post *p = post_of(local[0]);
@@ -282,6 +288,8 @@ TEST(a_wrong_handler_of_many_is_refused_with_a_sentence)
 	many_open(2);
 	CHECK_IS(tern_post_on(local[0], MANY_TAKE, NULL, NULL), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "no function"));
+	CHECK_IS(tern_post_on(local[0], TERN_HANDLER_MAX, pass_many, NULL), -ERANGE);
+	CHECK_IS(post_of(local[0])->dropped, 0); /* behind the last place */
 	CHECK_IS(tern_post_on(local[0], TERN_HANDLER_MAX + MANY_TAKE, pass_many, NULL), -ERANGE);
 	CHECK(post_of(local[0])->many[MANY_TAKE] == take_many);
 	local_close();

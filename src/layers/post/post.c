@@ -113,11 +113,13 @@ static __attribute__((noinline)) int post_rare(tern *t, uint32_t dst, unsigned i
 		  : post_item(post_of(t), dst, (uint32_t)tern_post_kind_(id, n), TERN_SIX_VALUES_);
 }
 
-/* Whether the rank, the handler and the number of words were checked when the kind was begun. */
+/*
+ * Whether the handler and the number of words were checked when the kind was begun; no other ones,
+ * of at most TERN_WORDS_MAX words, give the same kind.
+ */
 static bool post_is_open(tern *t, uint32_t dst, unsigned id, unsigned n)
 {
-	return dst < t->size && n <= TERN_LINE_WORDS && id < TERN_HANDLER_MAX &&
-	       tern_post_lane_(&t->lane[dst])->kind == tern_post_kind_(id, n);
+	return dst < t->size && tern_post_lane_(&t->lane[dst])->kind == tern_post_kind_(id, n);
 }
 
 /*
@@ -153,7 +155,7 @@ int tern_post_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64
 	t = given(t);
 	uint64_t w[TERN_LINE_WORDS] = { 0 };
 	if (n > TERN_LINE_WORDS) /* such a kind may look like another one */
-		return tern_post_rare_(t, dst, id, n, 0, 0, 0, 0, 0, 0);
+		return post_rare(t, dst, id, n, 0, 0, 0, 0, 0, 0);
 	for (unsigned i = 0; i < n; i++)
 		w[i] = words[i];
 	return tern_post_inline_(t, n, dst, id, w[0], w[1], w[2], w[3], w[4], w[5]);

@@ -326,9 +326,10 @@ static void pass_on(tern *t, const tern_msg *m)
 TEST(who_posts_to_a_rank_whose_queues_are_long_waits)
 {
 	local_polled();
-	local_open(3);
+	local_open(4);
 	local_on(TAKE, take);
 	local_on(PASS, pass_on);
+	local_on(TELL, burst);
 	struct post *at = post_of(local[1]);
 	tern_hold(local[2]);
 	uint64_t i = 0;
@@ -345,10 +346,17 @@ TEST(who_posts_to_a_rank_whose_queues_are_long_waits)
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(sentence_has(rc, "rank 1"));
 	CHECK(at->queued >= QUEUED_LONG && at->queued < 2 * QUEUED_LONG);
+	/* Who has not posted there is not told, and is as soon as it does. */
+	CHECK(at->out[0].paced && !at->out[1].paced && !at->out[2].paced && !at->out[3].paced);
+	CHECK_IS(tern_post(local[3], 1, TELL), 0);
+	CHECK_IS(tern_post_flush(local[3]), 0);
+	CHECK(tern_poll(local[1]) >= 0 && tern_poll(local[3]) >= 0);
+	CHECK(at->out[3].paced && post_of(local[3])->out[1].overloaded);
 	tern_release(local[2]);
 	flush_all();
 	CHECK_IS(came, i - 1);
-	CHECK(!post_of(local[0])->out[1].overloaded && !at->pacing);
+	CHECK(!post_of(local[0])->out[1].overloaded && !post_of(local[3])->out[1].overloaded &&
+	      !at->pacing);
 	CHECK_IS(tern_post(local[0], 1, PASS, i - 1), 0);
 	flush_all();
 	CHECK(came == i && wrong == 0 && code == 0);
@@ -395,6 +403,7 @@ static void try_odd(tern *t, const tern_msg *m)
 	void *claimed;
 	CHECK_IS(tern_request(t, 0, TAKE, 1), -EPERM);
 	CHECK(sentence_has(-EPERM, "try_odd"));
+	CHECK_IS(tern_post(t, tern_size(t), TAKE, 1), -ERANGE);
 	CHECK_IS(tern_post_flush(t), -EPERM);
 	CHECK_IS(tern_reply_data(t, m, ANSWER, &byte, 1, 1), -ENOTSUP);
 	CHECK(sentence_has(-ENOTSUP, "up to 6 words"));
@@ -404,7 +413,7 @@ static void try_odd(tern *t, const tern_msg *m)
 	CHECK(tern_msg_word(kept, 0) == tern_msg_word(m, 0) && tern_msg_src(kept) == 0);
 	CHECK_IS(tern_msg_drop(t, kept), 0);
 	CHECK_IS(tern_poll_replies(t), 0);
-	CHECK_IS(tern_reply(t, m, ANSWER, atomic_load(&came)), 0);
+	CHECK_IS(tern_reply(t, m, ANSWER, atomic_load(&came), 2, 3, 4, 5, 6), 0);
 	atomic_fetch_add(&came, 1);
 }
 
