@@ -91,6 +91,23 @@ TEST(nothing_is_sent_again_to_a_rank_that_has_left)
 	CHECK_IS(tern_close(local[0]), 0);
 }
 
+/* As after many tries in vain: the next packet has all the time that the first one had. */
+TEST(an_acknowledgement_makes_patience_begin_anew)
+{
+	enum { MANY = 5 };
+	const uint64_t next = PACKETS;
+	tern_stream *s = stream_begin();
+	CHECK_IS(tern_stream_on(local[1], STREAM, packet, NULL), 0);
+	packets_lose(s); /* though here they are not */
+	CHECK(tern_poll(local[0]) > 0);
+	CHECK_IS(s->acked, s->next);
+	s->patience = (struct patience){ .due = 1, .tries = MANY };
+	CHECK_IS(tern_stream_put(s, 1, &next), 0);
+	CHECK(tern_poll(local[0]) >= 0);
+	CHECK(s->patience.tries < MANY);
+	local_close();
+}
+
 /* What has been passed up when a message comes. */
 static void on_behind(tern *t, const tern_msg *m)
 {
@@ -253,4 +270,65 @@ TEST(a_flush_asks_once_and_only_within_a_group)
 		CHECK_IS(tern_stream_close(s), 0);
 		local_close();
 	}
+}
+
+static tern_stream *of_handler;
+static int code[4];
+
+static void put_here(tern *t, const tern_msg *m)
+{
+	const uint64_t words[2] = { 0, 0 };
+	tern_stream *other;
+	(void)m;
+	code[0] = tern_stream_open(t, 1, STREAM + 1, TERN_WAY_FULL, 0, &other);
+	code[1] = tern_stream_put(of_handler, 2, words);
+	code[2] = tern_stream_flush(of_handler);
+	code[3] = tern_stream_close(of_handler);
+}
+
+TEST(a_handler_is_refused_whatever_it_does_with_a_stream)
+{
+	of_handler = stream_begin();
+	local_on(BEHIND, put_here);
+	packets_lose(of_handler);
+	CHECK_IS(tern_request(local[1], 0, BEHIND), 0);
+	CHECK(tern_poll(local[0]) > 0);
+	for (unsigned i = 0; i < 4; i++)
+		CHECK_IS(code[i], -EPERM);
+	CHECK(of_handler->open);
+	local_close();
+}
+
+TEST(a_wrong_stream_is_refused_with_a_sentence)
+{
+	tern_stream *s;
+	begin_only();
+	CHECK_IS(tern_stream_open(local[0], 2, STREAM, TERN_WAY_FULL, 0, &s), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "rank 2"));
+	CHECK_IS(tern_stream_open(local[0], 1, TERN_SEQUENCES_MAX, TERN_WAY_FULL, 0, &s), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "tern_stream_open()"));
+	CHECK_IS(tern_stream_open(local[0], 1, STREAM, TERN_WAY_FULL, TERN_STREAM_WINDOW / 2 + 1,
+				  &s),
+		 -EINVAL);
+	CHECK_IS(tern_stream_open(local[0], 1, STREAM, TERN_WAY_FULL, TERN_STREAM_WINDOW / 2, &s),
+		 0);
+	CHECK_IS(tern_stream_on(local[0], TERN_SEQUENCES_MAX, ignore, NULL), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "tern_stream_on()"));
+	CHECK_IS(tern_stream_on(local[0], STREAM, NULL, NULL), -EINVAL);
+	CHECK_IS(tern_stream_on(local[0], STREAM, ignore, NULL), 0);
+	CHECK_IS(tern_stream_on(local[0], STREAM, ignore, NULL), -EEXIST);
+	local_close();
+}
+
+TEST(a_stream_that_is_closed_refuses_what_it_is_given)
+{
+	static const uint64_t words[2];
+	tern_stream *s = stream_begin();
+	CHECK_IS(tern_stream_close(s), 0);
+	CHECK_IS(tern_stream_put(s, 2, words), -EINVAL);
+	CHECK_IS(tern_stream_flush(s), -EINVAL);
+	CHECK_IS(tern_stream_close(s), -EINVAL);
+	CHECK(sentence_has(-EINVAL, "closed"));
+	CHECK_IS(tern_stream_close(NULL), -EINVAL);
+	local_close();
 }
