@@ -69,6 +69,32 @@ TEST(the_program_that_computes_is_preempted_too)
 	CHECK_IS(tern_close(t), 0);
 }
 
+/* Of this process, where its kernel tells of them. */
+static unsigned timers(void)
+{
+	char line[200];
+	unsigned n = 0;
+	FILE *list = fopen("/proc/self/timers", "re");
+	while (list && fgets(line, sizeof line, list))
+		n += strncmp(line, "ID:", 3) == 0;
+	if (list)
+		fclose(list);
+	return n;
+}
+
+TEST(the_next_endpoint_has_slices_too_and_a_closed_one_leaves_no_timer)
+{
+	for (uint64_t i = 1; i <= 2; i++) {
+		tern *t = open_one();
+		CHECK_IS(tern_thread_start(t, 0, COMPUTE, &threads[0], i), 0);
+		CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], i), 0);
+		CHECK_IS(tern_thread_join(t, &threads[0], NULL), 0);
+		CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
+		CHECK_IS(tern_close(t), 0);
+		CHECK_IS(timers(), 0);
+	}
+}
+
 TEST(many_threads_that_compute_have_turns)
 {
 	tern *t = open_one();
@@ -82,12 +108,11 @@ TEST(many_threads_that_compute_have_turns)
 
 /* -- Where it must not happen --------------------------------------------------------------- */
 
-static uint64_t compute_held(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
+/* Ten slices; the flag, which another thread would raise. */
+static uint64_t compute_long(void)
 {
-	(void)arg;
 	struct timespec now;
 	uint64_t end = 0;
-	tern_hold(t);
 	do {
 		for (unsigned i = 0; i < 1000000; i++)
 			work = i;
@@ -95,23 +120,85 @@ static uint64_t compute_held(tern *t, const uint64_t word[TERN_WORDS_MAX], void 
 		end = end ? end
 			  : (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + 100000000;
 	} while ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec < end);
-	uint64_t seen = flag;
+	return flag;
+}
+
+static uint64_t compute_plain(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
+{
+	(void)t, (void)word, (void)arg;
+	return compute_long();
+}
+
+static uint64_t compute_held(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
+{
+	(void)word, (void)arg;
+	tern_hold(t);
+	uint64_t seen = compute_long();
 	tern_release(t);
-	(void)word;
 	return seen;
 }
 
-TEST(a_thread_under_a_hold_is_not_preempted)
+/* As a signal's handler would. */
+static uint64_t compute_blocked(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
-	tern *t = open_one();
+	(void)t, (void)arg;
+	sigset_t one;
+	sigemptyset(&one);
+	sigaddset(&one, (int)word[0]);
+	pthread_sigmask(SIG_BLOCK, &one, NULL);
+	uint64_t seen = compute_long();
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+	return seen;
+}
+
+static void not_preempted(tern *t, tern_thread_fn *fn, uint64_t word)
+{
 	uint64_t seen = 1;
-	CHECK_IS(tern_thread_on(t, HELD, compute_held, NULL), 0);
-	CHECK_IS(tern_thread_start(t, 0, HELD, &threads[0]), 0);
+	CHECK_IS(tern_thread_on(t, HELD, fn, NULL), 0);
+	CHECK_IS(tern_thread_start(t, 0, HELD, &threads[0], word), 0);
 	CHECK_IS(tern_thread_start(t, 0, RAISE, &threads[1], 1), 0);
 	CHECK_IS(tern_thread_join(t, &threads[0], &seen), 0);
 	CHECK_IS(seen, 0);
 	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
 	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_thread_under_a_hold_is_not_preempted)
+{
+	not_preempted(open_one(), compute_held, 0);
+}
+
+static struct sigaction action_of(int number)
+{
+	struct sigaction now = { 0 };
+	CHECK_IS(sigaction(number, NULL, &now), 0);
+	return now;
+}
+
+TEST(a_thread_that_blocks_a_signal_is_not_preempted_by_the_one_that_is_allotted)
+{
+	setenv("TERN_SIGNAL", "40", 1);
+	tern *t = open_one();
+	const uint64_t last = (uint64_t)SIGRTMAX;
+	not_preempted(t, compute_blocked, last);
+	CHECK(action_of(40).sa_flags & SA_SIGINFO);
+	CHECK(action_of(SIGRTMAX).sa_handler == SIG_DFL);
+}
+
+static void the_programs(int number)
+{
+	(void)number;
+}
+
+/* They have turns when one of them waits. */
+TEST(where_the_program_has_a_handler_for_every_signal_its_threads_are_not_preempted)
+{
+	for (int n = SIGRTMIN; n <= SIGRTMAX; n++)
+		REQUIRE(signal(n, the_programs) != SIG_ERR);
+	tern *t = open_one();
+	not_preempted(t, compute_plain, 0);
+	for (int n = SIGRTMIN; n <= SIGRTMAX; n++)
+		CHECK(action_of(n).sa_handler == the_programs);
 }
 
 static unsigned handler_breaks;

@@ -2,6 +2,7 @@
 /* Creating threads, their ends, their limits; by one kernel thread that plays all ranks. */
 #include "lib/threads.h"
 
+#include "core/direct.h"
 #include "core/scope.h"
 #include "spawn/context.h"
 
@@ -207,21 +208,45 @@ TEST(threads_of_one_creator_start_in_the_order_of_their_creation)
 	local_close();
 }
 
+static void stay_all(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, i), 0);
+	for (unsigned i = 0; i < 100; i++)
+		everybody();
+}
+
+/* And so it is again when all of them have ended. */
 TEST(no_more_threads_run_than_there_are_contexts_and_the_others_wait)
 {
 	enum { MANY = 40 };
 	setenv("TERN_CONTEXTS", "4", 1);
 	open_all(2);
-	for (unsigned i = 0; i < MANY; i++)
-		CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, i), 0);
-	for (unsigned i = 0; i < 100; i++)
-		everybody();
-	CHECK_IS(tern_thread_self(local[1]).threads, 4);
-	CHECK_IS(spawn_of(local[1])->made, 4);
-	CHECK_IS(spawn_of(local[1])->inbox_count, MANY - 4);
-	tern_signal(local[1], &gate, MANY);
-	await(&ended, MANY);
-	CHECK_IS(tern_thread_self(local[1]).threads, 0);
+	for (unsigned ends = MANY; ends <= 3 * MANY; ends += MANY) {
+		stay_all(MANY);
+		CHECK_IS(tern_thread_self(local[1]).threads, 4);
+		CHECK_IS(spawn_of(local[1])->made, 4);
+		CHECK_IS(spawn_of(local[1])->inbox_count, MANY - 4);
+		tern_signal(local[1], &gate, MANY);
+		await(&ended, ends);
+		CHECK_IS(tern_thread_self(local[1]).threads, 0);
+		for (unsigned i = 0; i < 100; i++) /* contexts are parked */
+			everybody();
+	}
+	local_close();
+}
+
+/* Its handler runs there, and the threads do not. */
+TEST(a_yield_runs_threads_whose_creation_a_progress_thread_has_handled)
+{
+	local_delivered("thread");
+	open_all(2);
+	CHECK_IS(tern_spawn(local[0], 1, NOTE, NULL, NULL, 7), 0);
+	while (!atomic_load(&local[1]->own->wanted))
+		world_nap(100000);
+	CHECK_IS(notes, 0);
+	CHECK_IS(tern_thread_yield(local[1]), 0);
+	CHECK_IS(notes, 1);
 	local_close();
 }
 
@@ -246,6 +271,7 @@ static int rc_in_handler;
 
 static void spawn_in_handler(tern *t, const tern_msg *m)
 {
+	CHECK_IS(tern_thread_on(t, OTHER, add, NULL), -EPERM);
 	rc_in_handler =
 		tern_spawn(t, (uint32_t)tern_msg_word(m, 0), ADD, note_ending, &ended, 3, 4);
 }
@@ -375,13 +401,61 @@ TEST(what_is_not_registered_is_named)
 	CHECK_IS(tern_thread_on(local[0], 0, NULL, NULL), -EINVAL);
 	CHECK_IS(tern_spawn(local[0], 1, 5, NULL, NULL), -ENXIO);
 	CHECK(sentence_has(-ENXIO, "function 5"));
-	CHECK_IS(tern_spawn(local[0], 1, 300, NULL, NULL), -ERANGE);
+	CHECK_IS(tern_spawn(local[0], 1, TERN_THREAD_IDS_MAX, NULL, NULL), -ERANGE);
 	CHECK_IS(tern_thread_on(local[0], ADD, add, NULL), 0); /* and not at rank 1 */
 	CHECK_IS(tern_spawn(local[0], 2, ADD, NULL, NULL), -ERANGE);
 	tern_thread thread;
 	CHECK_IS(tern_thread_start(local[0], 1, ADD, &thread, 1), 0);
 	CHECK_IS(tern_thread_join(local[0], &thread, NULL), -ENXIO);
 	CHECK(sentence_has(-ENXIO, "rank 1"));
+	local_close();
+}
+
+TEST(where_no_stack_can_be_had_a_thread_ends_with_an_error)
+{
+	setenv("TERN_STACK", "4611686018427387904", 1);
+	open_all(1);
+	for (unsigned i = 1; i <= 2; i++) {
+		CHECK_IS(tern_spawn(local[0], 0, ADD, note_ending, &ended, 1), 0);
+		await(&ended, i);
+		CHECK_IS(ended.rc, -ENOMEM);
+	}
+	local_close();
+}
+
+/* Messages that the creator's side does not send: each is a thread at rank 1, or the end of one. */
+static void forge(uint32_t from, uint32_t to, unsigned handler, struct label l)
+{
+	CHECK_IS(layer_words(local[from]->own, to, handler, label_word(l), 0, 0, 0, 0, 0), 0);
+	tern_poll(local[to]);
+}
+
+TEST(a_creation_without_a_credit_is_dropped)
+{
+	open_all(2);
+	const struct party *creator = &spawn_of(local[1])->party[0];
+	for (unsigned i = 0; i <= TERN_SPAWN_CREDITS; i++) {
+		CHECK_IS(creator->here, i);
+		forge(0, 1, SPAWN_CREATE, (struct label){ .id = STAY });
+	}
+	CHECK_IS(creator->here, TERN_SPAWN_CREDITS);
+	tern_signal(local[1], &gate, TERN_SPAWN_CREDITS);
+	while (creator->here)
+		everybody();
+	local_close();
+}
+
+TEST(the_end_of_a_thread_is_told_by_its_own_rank)
+{
+	open_all(3);
+	CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, 5), 0);
+	while (!tern_thread_self(local[1]).threads)
+		everybody();
+	forge(2, 0, SPAWN_DONE, spawn_of(local[1])->contexts->creation.label);
+	CHECK_IS(ended.count, 0);
+	tern_signal(local[1], &gate, 1);
+	await(&ended, 1);
+	CHECK_IS(ended.result, 5);
 	local_close();
 }
 

@@ -5,6 +5,7 @@
 #include <tern/chan.h>
 #include <tern/mem.h>
 #include <tern/send.h>
+#include <tern/sequence.h>
 
 enum { RECEIVE, GET, COUNT, LOCK, JOIN, BARRIER, REQUESTER };
 
@@ -161,6 +162,40 @@ TEST(a_lock_that_is_taken_cannot_be_waited_for_under_a_hold)
 	local[0] = NULL; /* not closed: the thread yields for long */
 }
 
+static void hold_here(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_hold(t);
+}
+
+/* Has the lock until the counter counts. */
+static uint64_t keep(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
+{
+	CHECK_IS(tern_mutex_take(t, &mutex), 0);
+	count_down(t, word, arg);
+	CHECK_IS(tern_mutex_release(t, &mutex), 0);
+	return 0;
+}
+
+TEST(whoever_waits_for_a_lock_and_fails_is_not_waited_for)
+{
+	threads_open(1);
+	threads_on(LOCK, keep);
+	local_on(0, hold_here);
+	for (unsigned i = 0; i < 2; i++) /* the one has it, the other waits */
+		CHECK_IS(tern_spawn(local[0], 0, LOCK, note_ending, &ended, 0, 1), 0);
+	while (!mutex.first)
+		everybody();
+	CHECK_IS(tern_request(local[0], 0, 0), 0);
+	CHECK_IS(tern_mutex_take(local[0], &mutex), -EDEADLK);
+	CHECK(mutex.first && mutex.first == mutex.last);
+	tern_release(local[0]);
+	tern_signal(local[0], &counter[0], 2);
+	await(&ended, 2);
+	CHECK(!mutex.holder && !mutex.first && !mutex.last);
+	local_close();
+}
+
 /* -- Order of waits, deferred functions, barriers --------------------------------------------- */
 
 static uint64_t join_other(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
@@ -315,5 +350,43 @@ TEST(threads_fetch_memory_all_at_the_same_time)
 	await(&ended, 8);
 	CHECK_IS(ended.result, 7);
 	CHECK_IS(tern_unregister(local[1], a), 0);
+	local_close();
+}
+
+static unsigned char block[20000];
+static unsigned blocks;
+
+static void *block_accept(tern *t, uint32_t from, unsigned id, size_t len, void *arg)
+{
+	(void)t, (void)from, (void)id, (void)arg;
+	return len == sizeof block ? block : NULL;
+}
+
+static void block_end(tern *t, uint32_t from, unsigned id, void *data, size_t len, void *arg)
+{
+	(void)t, (void)from, (void)id, (void)data, (void)arg;
+	CHECK(memcmp(block, block + 1, len - 1) == 0); /* all of it is one thread's */
+	blocks++;
+}
+
+static uint64_t send_block(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
+{
+	(void)arg;
+	void *from = malloc(sizeof block);
+	memset(from, (int)word[0], sizeof block);
+	CHECK_IS(tern_sequence_send(t, 1, 0, from, sizeof block, TERN_WAY_FULL), 0);
+	free(from);
+	return 0;
+}
+
+TEST(blocks_of_several_threads_to_a_rank_go_one_after_another)
+{
+	threads_open(2);
+	threads_on(REQUESTER, send_block);
+	CHECK_IS(tern_sequence_on(local[1], 0, block_accept, block_end, NULL), 0);
+	for (uint64_t i = 0; i < 8; i++)
+		CHECK_IS(tern_spawn(local[0], 0, REQUESTER, note_ending, &ended, i), 0);
+	await(&ended, 8);
+	CHECK_IS(blocks, 8);
 	local_close();
 }
