@@ -30,8 +30,8 @@ struct interrupt {
 	struct interrupt *next; /* of all that this process has had; used again, never freed */
 	/* The thread that is interrupted; 0 before that begins, and after it has ended. */
 	_Atomic int32_t thread;
-	_Atomic bool busy; /* its handlers run */
-	bool taken;
+	_Atomic bool busy;  /* its handlers run */
+	_Atomic bool taken; /* by an endpoint */
 	struct endpoint *e;
 	int signal;
 	timer_t timer;
@@ -56,7 +56,6 @@ static _Atomic(struct interrupt *) all;
  * allocating it.
  */
 static _Thread_local __attribute__((tls_model("initial-exec"))) const struct interrupt *running;
-static atomic_flag taking = ATOMIC_FLAG_INIT;
 
 /* -- The timer ------------------------------------------------------------------------------ */
 
@@ -270,34 +269,19 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 
 /* -- Beginning and ending --------------------------------------------------------------------- */
 
-static void taking_lock(void)
-{
-	while (atomic_flag_test_and_set(&taking))
-		;
-}
-
 /* One that is free, or a new one. */
 static struct interrupt *interrupt_take(void)
 {
-	taking_lock();
 	struct interrupt *i = atomic_load(&all);
-	while (i && i->taken)
+	while (i && atomic_exchange(&i->taken, true))
 		i = i->next;
-	if (!i && (i = calloc(1, sizeof *i))) {
-		i->next = atomic_load(&all);
-		atomic_store(&all, i);
-	}
-	if (i)
-		i->taken = true;
-	atomic_flag_clear(&taking);
+	if (i || !(i = calloc(1, sizeof *i)))
+		return i;
+	atomic_store(&i->taken, true);
+	i->next = atomic_load(&all);
+	while (!atomic_compare_exchange_weak(&all, &i->next, i))
+		;
 	return i;
-}
-
-static void interrupt_give(struct interrupt *i)
-{
-	taking_lock();
-	i->taken = false;
-	atomic_flag_clear(&taking);
 }
 
 static int signal_refused(struct endpoint *e, int number)
@@ -375,6 +359,6 @@ void interrupt_close(struct endpoint *e)
 	if (!e->owner.interrupt)
 		return;
 	interrupt_end(e);
-	interrupt_give(e->owner.interrupt);
+	atomic_store(&e->owner.interrupt->taken, false);
 	e->owner.interrupt = NULL;
 }
