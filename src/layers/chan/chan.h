@@ -83,8 +83,6 @@ struct tern_chan {
 	struct tern_chan *next_named; /* in its bucket */
 	void *memory;                 /* of the ring, as it was allocated */
 	bool fills;                   /* a mirror, whose ring is private memory */
-	uint64_t told_freed;          /* what its owner was last told of the reader */
-	uint32_t told_state;
 
 	/* And, if some of those who read there are far: */
 	unsigned far;     /* listeners that are */
@@ -189,7 +187,10 @@ int chan_check(struct chans *s, uint32_t rank);
 void chan_owes(struct tern_chan *c, bool now);
 
 /* -- out.c -- */
-/* A sending end with a ring of this rank's heap: `n` listeners. Its first leaf is entered. */
+/*
+ * A sending end with a ring of this rank's heap: `n` listeners. Its first leaf is entered. Ends
+ * that are done with are freed first.
+ */
 int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n,
 	     struct tern_chan **c);
 void out_close(struct tern_chan *c, enum pipe_state state);

@@ -39,7 +39,6 @@ struct tern_chan *mirror_open(struct chans *s, uint32_t from, uint64_t name, str
 	m->fills = m->fixed = true;
 	m->from = from;
 	m->ring = ring;
-	m->told_state = READER_OPEN;
 	pipe_init(m->pipe, 1);
 	out_begin(m, &s->e->t->rank);
 	reader_set(mirror_reader(m), READER_OPEN);
@@ -54,15 +53,12 @@ bool mirror_tell(struct tern_chan *m)
 	uint64_t freed = atomic_load_explicit(&mirror_reader(m)->freed, memory_order_relaxed);
 	uint32_t state = mirror_state(m);
 	uint64_t words[] = { m->ring.serial, m->ring.reader, freed, state, m->serial };
-	bool news = freed != m->told_freed || state != m->told_state;
-	if (news && !e->site.peer[m->from].lost) {
+	if (!e->site.peer[m->from].lost) {
 		m->owes = layer_request(e, m->from, CHAN_TELL, NULL, 0, 5, words) != 0;
 		if (m->owes)
 			return true;
 		m->chans->moved++;
 	}
-	m->told_freed = freed;
-	m->told_state = state;
 	if (state != READER_OPEN)
 		chan_free(m);
 	return false;
