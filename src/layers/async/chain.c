@@ -38,10 +38,8 @@ static void chain_fail(struct chain *c, int error)
 	c->state = CHAIN_MADE;
 	while (c->first)
 		order_end(c, error);
-	if (!broken)
-		return;
-	out_close(broken, PIPE_CLOSED);
-	chans_sweep(broken->chans);
+	if (broken)
+		out_close(broken, PIPE_CLOSED); /* swept when the next end is made */
 }
 
 /* -- Opening ---------------------------------------------------------------------------------- */

@@ -137,6 +137,7 @@ TEST(a_chain_that_somebody_has_written_over_is_given_up_and_a_new_one_made)
 	CHECK_IS(tern_async_send_start(local[0], 1, MESSAGE, NULL, NULL, NULL), 0);
 	turns_settle();
 	CHECK_IS(mail.messages, 2);
+	CHECK(chans_of(local[0])->first->next == NULL); /* the one that was given up is gone */
 	local_close();
 }
 

@@ -30,8 +30,7 @@ static int internal_pair(struct async *a, tern_chan **out, tern_chan **in)
 	const struct ring ring = { mem_addr(mem_of(a->e->t), (*out)->pipe), (*out)->serial, 0 };
 	rc = in_open(s, self, CHAIN_NAME, ring, in);
 	if (rc) {
-		out_close(*out, PIPE_CLOSED);
-		chans_sweep(s);
+		out_close(*out, PIPE_CLOSED); /* swept when the next end is made */
 		return rc;
 	}
 	(*out)->fixed = (*in)->fixed = true;

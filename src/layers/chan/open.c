@@ -141,7 +141,6 @@ int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name,
 		rc = list_check(s, ranks, n, name);
 	if (rc)
 		return rc;
-	chans_sweep(s);
 	rc = out_open(s, name, ranks, n, &c);
 	if (rc)
 		return rc;

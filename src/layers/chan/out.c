@@ -108,6 +108,7 @@ void out_begin(struct tern_chan *c, const uint32_t *rank)
 int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n,
 	     struct tern_chan **out)
 {
+	chans_sweep(s);
 	struct tern_chan *c = chan_new(s, name, n);
 	if (!c)
 		return -ENOMEM;
