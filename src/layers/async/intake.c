@@ -34,6 +34,21 @@ static void intake_trouble(struct intake *n, int code)
 
 /* -- A message ------------------------------------------------------------------------------- */
 
+static int message_drain(struct intake *n, tern_in *in)
+{
+	n->message.in = in;
+	int rc = n->running->fn(n->a->e->t, &n->message, n->running->arg);
+	if (rc == -EAGAIN && tern_chan_peek(in) == TERN_CHAN_CLOSED)
+		rc = in_over(in->chan); /* nothing more comes, whatever it hopes for */
+	if (turn_goes_on(rc))
+		return rc;
+	n->running = NULL;
+	n->passing = true;
+	if (rc < 0)
+		intake_trouble(n, rc);
+	return 1;
+}
+
 /*
  * The procedure that the message names: a number from another rank, looked up, and never followed.
  */
@@ -59,22 +74,7 @@ static int message_begin(struct intake *n, tern_in *in)
 	in_move(in, &k);
 	n->running = d;
 	n->message = (tern_incoming){ .src = n->message.src };
-	return 1;
-}
-
-static int message_drain(struct intake *n, tern_in *in)
-{
-	n->message.in = in;
-	int rc = n->running->fn(n->a->e->t, &n->message, n->running->arg);
-	if (rc == -EAGAIN && tern_chan_peek(in) == TERN_CHAN_CLOSED)
-		rc = in_over(in->chan); /* nothing more comes, whatever it hopes for */
-	if (turn_goes_on(rc))
-		return rc;
-	n->running = NULL;
-	n->passing = true;
-	if (rc < 0)
-		intake_trouble(n, rc);
-	return 1;
+	return message_drain(n, in);
 }
 
 static int message_pass(struct intake *n, tern_in *in)
@@ -132,8 +132,6 @@ static int intake_turn(tern *t, void *arg)
 		return 0;
 	tern_in in = tern_chan_in(n->chan);
 	int rc = intake_step(n, &in);
-	if (rc == 1 && n->running && n->message.in == NULL)
-		rc = intake_step(n, &in);
 	tern_chan_in_back(&in);
 	if (rc >= 0 || rc == -EAGAIN)
 		return rc;
