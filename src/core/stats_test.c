@@ -185,6 +185,39 @@ TEST(what_is_not_there_is_refused_with_a_sentence)
 	ranks_close();
 }
 
+/* -- Printing --------------------------------------------------------------------------- */
+
+/* What all of them print when they close. */
+static void close_and_read(char *text, size_t room)
+{
+	FILE *to = tmpfile();
+	int before = dup(STDERR_FILENO);
+	REQUIRE(to && before >= 0 && dup2(fileno(to), STDERR_FILENO) >= 0);
+	local_close();
+	CHECK(dup2(before, STDERR_FILENO) >= 0);
+	close(before);
+	rewind(to);
+	text[fread(text, 1, room - 1, to)] = '\0';
+	fclose(to);
+}
+
+TEST(a_rank_prints_at_its_end_the_handlers_and_peers_that_were_active)
+{
+	static char text[1 << 16];
+	for (int json = 0; json < 2; json++) {
+		ranks_open(3, json ? "2" : "1");
+		CHECK_IS(tern_request(local[0], 1, TELL), 0);
+		local_settle();
+		close_and_read(text, sizeof text);
+		const char *rank = strstr(text, json ? "{\"rank\": 1" : "tern: rank 1 of 3\n");
+		REQUIRE(rank != NULL);
+		CHECK(strstr(rank, "user 1 (nothing)"));
+		CHECK(strstr(rank, json ? "\"name\": \"rank 0\"" : "tern:   rank 0 "));
+		CHECK(!strstr(text, "(busy)") && !strstr(text, "(answer)"));
+		CHECK(!strstr(text, json ? "\"name\": \"rank 2\"" : "tern:   rank 2 "));
+	}
+}
+
 /* -- Packets ---------------------------------------------------------------------------- */
 
 /* A struct of another version, between bytes that are nobody's business. */

@@ -252,6 +252,26 @@ TEST(a_timeout_sends_the_first_again_and_the_next_ones_all_less_and_less_often)
 	CHECK(asked_dark > 0 && asked_dark < asked_narrow); /* not before the third in a row */
 }
 
+TEST(what_a_timeout_sends_again_first_waits_for_nothing_and_the_rest_for_the_pace)
+{
+	struct carried again[32];
+	retry_begin(1);
+	CHECK(bring(1, &letter[0]));
+	acknowledge();
+	for (unsigned i = 0; i < 10; i++)
+		send(0, i, &letter[i]);
+	for (unsigned i = 0; i < 2; i++) {
+		clock_set(transit(0)->timer);
+		transit(0)->pace.earliest = now + 1000 * MS;
+		REQUIRE(tick(0, again, 32) == 1);
+		CHECK_IS(header_of(&again[0]).number, 1);
+	}
+	CHECK_IS(transit(0)->lost, 9);
+	transit(0)->pace.earliest = now;
+	REQUIRE(tick(0, again, 32) >= 1);
+	CHECK_IS(header_of(&again[0]).number, 2);
+}
+
 TEST(a_window_without_an_answer_gives_up_no_more_than_the_first)
 {
 	struct carried again[32];

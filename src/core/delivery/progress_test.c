@@ -58,6 +58,33 @@ TEST(a_program_that_sleeps_in_the_kernel_is_served)
 	local_close();
 }
 
+/* The thread of rank 1 sleeps, and whoever sends to it must see that. */
+static bool sleeper_left_asleep(void)
+{
+	static tern_flag never;
+	struct endpoint *e = local[1]->own;
+	const _Atomic uint64_t *bell = job_bell(&e->group->job, e->site.member);
+	const _Atomic uint64_t *slept = &local[0]->own->pulse->count[PULSE_SLEEPS];
+	while (!(atomic_load(bell) & BELL_ASLEEP))
+		sched_yield();
+	uint64_t before = atomic_load(slept);
+	do
+		CHECK_IS(tern_wait_for(local[0], &never, 1, 5000000), -ETIMEDOUT);
+	while (atomic_load(slept) == before);
+	return atomic_load(bell) & BELL_ASLEEP;
+}
+
+TEST(a_program_that_sleeps_in_one_endpoint_lets_the_thread_of_another_sleep)
+{
+	progress_opened(on_visit);
+	CHECK_IS(tern_poll(local[1]), 0);
+	bool left = false;
+	for (int i = 0; i < 5 && !left; i++) /* it may have woken by itself just now */
+		left = sleeper_left_asleep();
+	CHECK(left);
+	local_close();
+}
+
 /* How many messages the other thread took while the program polled for them. */
 static uint64_t claims_beside_polls(unsigned n)
 {

@@ -127,6 +127,39 @@ TEST(a_thread_that_waits_lets_another_in)
 	local_close();
 }
 
+static void *take_and_give(void *arg)
+{
+	CHECK(tern_poll(local[1]) >= 0);
+	return arg;
+}
+
+static void *find_free(void *arg)
+{
+	struct endpoint *e = local[1]->own;
+	if (CHECK(share_try(e)))
+		share_unlock(e);
+	return arg;
+}
+
+/* The thread that waits in its own one serves the other, but neither sleeps on it nor wakes it. */
+TEST(a_thread_that_rests_in_another_endpoint_leaves_a_shared_one_free)
+{
+	tern_options o = { .shared = 1 };
+	pthread_t thread;
+	local_polled();
+	CHECK_IS(tern_open(&local[0], NULL), 0);
+	CHECK_IS(tern_open(&local[1], &o), 0);
+	local_size = 2;
+	for (int i = 0; i < 5; i++) {
+		take_and_give(NULL);
+		CHECK_IS(tern_wait_for(local[0], &answered[0], 1, 10000000), -ETIMEDOUT);
+		take_and_give(NULL);
+		REQUIRE(pthread_create(&thread, NULL, find_free, NULL) == 0);
+		pthread_join(thread, NULL);
+	}
+	local_close();
+}
+
 TEST(an_option_shares_an_endpoint_too)
 {
 	tern_options o = { .shared = 1, .delivery = TERN_DELIVERY_POLL };

@@ -164,6 +164,8 @@ TEST(a_reply_that_was_sent_before_a_barrier_is_handled_when_that_is_over)
 
 /* -- Claims ----------------------------------------------------------------------------------- */
 
+static const uint64_t all_words[TERN_WORDS_MAX] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+
 /* Composes one and forgets it, abandons another, and sends the first bytes of a third. */
 static void compose(tern *t, const tern_msg *m)
 {
@@ -179,7 +181,7 @@ static void compose(tern *t, const tern_msg *m)
 		return; /* the third is forgotten, too */
 	memcpy(claimed, bytes, TERN_REQUEST_MAX);
 	CHECK_IS(tern_claim_shorten(t, claimed, len), 0);
-	CHECK_IS(tern_reply_commit(t, m, claimed, TELL, 1, 2), 0);
+	CHECK_IS(tern_reply_commit_array(t, m, claimed, TELL, TERN_WORDS_MAX, all_words), 0);
 }
 
 static void composed(void)
@@ -193,7 +195,9 @@ static void composed(void)
 		CHECK_IS(tern_request(local[0], i % 2, ASK, lens[i % 5]), 0);
 		local_settle();
 		CHECK_IS(replies.len, lens[i % 5]);
-		CHECK(chance_filled(replies.data, replies.len, 1) && replies.words == 2);
+		CHECK(chance_filled(replies.data, replies.len, 1));
+		CHECK_IS(replies.words, TERN_WORDS_MAX);
+		CHECK(memcmp(replies.word, all_words, sizeof all_words) == 0);
 	}
 	CHECK_IS(replies.count, FLOOD);
 	local_close();
