@@ -4,7 +4,7 @@
 #include <poll.h>
 
 #include "base/process.h"
-#include "lib/check.h"
+#include "lib/left.h"
 
 /* A child that ends as told once a byte comes; not reaped. */
 static pid_t child_that(int pipe_end[2], int exit_status, int signal_number)
@@ -138,4 +138,29 @@ TEST(a_variable_of_a_process_is_found_by_its_whole_name)
 	close(in[1]);
 	REQUIRE(waitpid(child, NULL, 0) == child);
 	CHECK(!process_variable(child, "PLACE", value, sizeof value));
+}
+
+TEST(whoever_asks_about_processes_has_no_descriptor_left)
+{
+	struct left before;
+	char value[8];
+	int way[2], status;
+	uint64_t used;
+	pid_t pid = child_that(way, 0, 0);
+	left_before(&before);
+	uint64_t born = process_born(pid);
+	const struct process_name name = { .pid = pid, .born = born };
+	CHECK(!process_ended(&name) && process_state(pid, &used));
+	CHECK_IS(process_parent(pid), getpid());
+	CHECK_IS(process_open(pid, born + 1), -ESRCH);
+	CHECK(!process_status(-1, pid, born, &status));
+	CHECK(!process_variable(pid, "NOBODY_HAS_THIS", value, sizeof value));
+	CHECK(process_variable(pid, "PATH", value, sizeof value));
+	CHECK(process_launcher("PATH").pid != getpid());
+	int copy = process_descriptor(pid, way[0]);
+	if (copy >= 0) /* not every container allows it */
+		close(copy);
+	left_nothing_since(&before);
+	close(way[1]);
+	CHECK_IS(waitpid(pid, NULL, 0), pid);
 }
