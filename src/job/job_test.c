@@ -11,7 +11,10 @@
 #include <tern/tern.h>
 
 #include "base/world.h"
+#include "job/stats.h"
 #include "lib/check.h"
+#include "net/block.h"
+#include "net/talk.h"
 
 static struct job job;
 
@@ -119,9 +122,23 @@ static void talks_lie_apart(void)
 	free(taken);
 }
 
+static void parts_have_room(void)
+{
+	CHECK(job.pool_bytes >= sizeof(struct pool));
+	CHECK(job.seat_bytes >= sizeof(struct job_seat));
+	CHECK(job.large_bytes >= sizeof(struct large_block));
+	CHECK(job.stats_bytes >= stats_bytes(job.size));
+	CHECK(job.spare_bytes >= (job.size + job.seats) * sizeof(struct block));
+	CHECK(job.span_bytes >= job.size * sizeof(struct job_span));
+	CHECK(job.outbox_bytes >= JOB_OUTBOX);
+	CHECK(job.talk_bytes >= sizeof(struct large_talk));
+	CHECK(job.heap_bytes >= job.head->heap);
+}
+
 TEST(no_two_parts_overlap)
 {
 	REQUIRE(job_create(&job, 5, 0) == 0);
+	parts_have_room();
 	size_t at = (size_t)job.head->committed;
 	for (uint32_t m = 0; m < 5 + job.seats; m++, at += job.pool_bytes)
 		CHECK_IS(job_pool_at(&job, m), at);
@@ -131,8 +148,14 @@ TEST(no_two_parts_overlap)
 		CHECK_IS(job_large_at(&job, m), at);
 	for (uint32_t r = 0; r < 5; r++, at += job.stats_bytes)
 		CHECK((char *)job_stats(&job, r) == job.base + at);
-	for (uint32_t r = 0; r < 5; r++, at += job.spare_bytes)
-		CHECK_IS(job_spare_at(&job, r), at);
+	for (uint32_t m = 0; m < 5 + job.seats; m++, at += job.spare_bytes)
+		CHECK_IS(job_spare_at(&job, m), at);
+	CHECK_IS(job.span_at, at);
+	at += (5 + job.seats) * job.span_bytes;
+	CHECK_IS(job.outbox_at, at);
+	at += 5 * job.outbox_bytes;
+	for (uint32_t r = 0; r < 5; r++, at += JOB_REGION_BYTES)
+		CHECK_IS(job_region_at(&job, r), at);
 	CHECK(job.pair_at >= at);
 	talks_lie_apart();
 	for (uint32_t r = 0; r < 5; r++)
