@@ -38,11 +38,9 @@ struct counts {
 
 struct trace {
 	uint64_t written, flushed; /* records, since the beginning: the ring holds those between */
-	struct trace_record *ring;
 	struct trace_record nowhere; /* takes what is dropped */
-	struct counts *peer;
-	uint32_t dropped; /* and not told yet */
-	uint64_t lost;    /* dropped in all */
+	uint32_t dropped;            /* and not told yet */
+	uint64_t lost;               /* dropped in all */
 	uint32_t barriers;
 	struct delivery last;
 	bool returning; /* the handler of `last` has, and that is not recorded yet */
@@ -57,6 +55,8 @@ struct trace {
 	char call[RECORD_CALLS][RECORD_NAME_MOST + 1]; /* names that were written, */
 	uint32_t calls;                                /* so many */
 	char path[PATH_MOST];
+	struct trace_record ring[ROOM];
+	struct counts peer[]; /* one a rank */
 };
 
 /* -- The ring and the file ------------------------------------------------------------- */
@@ -361,24 +361,7 @@ static void trace_free(struct trace *r)
 {
 	if (r->fd >= 0)
 		close(r->fd);
-	free(r->ring);
-	free(r->peer);
 	free(r);
-}
-
-static struct trace *trace_new(const struct endpoint *e)
-{
-	struct trace *r = calloc(1, sizeof *r);
-	if (!r)
-		return NULL;
-	r->fd = -1;
-	r->world = e->world;
-	r->ring = calloc(ROOM, sizeof *r->ring);
-	r->peer = calloc(e->t->size, sizeof *r->peer);
-	if (r->ring && r->peer)
-		return r;
-	trace_free(r);
-	return NULL;
 }
 
 int trace_open(struct endpoint *e)
@@ -386,9 +369,10 @@ int trace_open(struct endpoint *e)
 	const char *prefix = setting_text(SETTING_TRACE);
 	if (!*prefix)
 		return 0;
-	struct trace *r = trace_new(e);
+	struct trace *r = calloc(1, sizeof *r + e->t->size * sizeof *r->peer);
 	if (!r)
 		return error_set(-ENOMEM, "tracing rank %u: no memory", e->t->rank);
+	r->world = e->world;
 	int rc = trace_file_open(e, r, prefix);
 	if (rc) {
 		trace_free(r);
