@@ -222,7 +222,8 @@ void endpoint_disarm(struct endpoint *e);
 
 /* -- stats.c -- */
 int stats_read(uint64_t *print);      /* TERN_STATS; -EINVAL with a sentence */
-int stats_open(struct endpoint *e);   /* begins to count, if TERN_STATS says so */
+void pulse_open(struct endpoint *e);  /* what others see of it, rank or worker */
+int stats_open(struct endpoint *e);   /* begins to count, if TERN_STATS says so: a rank alone */
 void stats_close(struct endpoint *e); /* prints, if TERN_STATS says so */
 
 #endif

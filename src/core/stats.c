@@ -36,11 +36,9 @@ int stats_read(uint64_t *print)
 			 setting_text(SETTING_STATS));
 }
 
-int stats_open(struct endpoint *e)
+void pulse_open(struct endpoint *e)
 {
-	struct job *j = &e->group->job;
-	int rc = stats_read(&e->stats_print);
-	e->pulse = job_pulse(j, e->site.member);
+	e->pulse = job_pulse(&e->group->job, e->site.member);
 	memset(e->pulse, 0, sizeof *e->pulse);
 	/* Before the rank is open: what others see of it has no order yet. */
 	atomic_store_explicit(&e->pulse->guard, wrap_first(32, 0) << 32, memory_order_relaxed);
@@ -51,8 +49,12 @@ int stats_open(struct endpoint *e)
 		stats_set(&e->pulse->current_at, (uintptr_t)&e->t->current);
 		stats_set(&e->pulse->inlet_at, (uintptr_t)&e->inlet);
 	}
-	if (e->main) /* its rank counts what its rings bring */
-		e->stats_print = 0;
+}
+
+int stats_open(struct endpoint *e)
+{
+	struct job *j = &e->group->job;
+	int rc = stats_read(&e->stats_print);
 	if (rc || !e->stats_print)
 		return rc;
 	if (job_stats_begin(j, e->t->rank)) /* counting is no reason to fail */

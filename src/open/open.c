@@ -89,6 +89,7 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 	e->waiting.grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
 	if (!e->world->spins || e->group->job.head->here > e->group->job.head->cores)
 		e->waiting.spin = 0; /* whoever we wait for may need this core */
+	pulse_open(e);
 	return stats_open(e);
 }
 

@@ -265,9 +265,8 @@ static int worker_begin(struct endpoint *w)
 	w->waiting.grace_ns = w->main->waiting.grace_ns;
 	w->waiting.stuck_ns = w->main->waiting.stuck_ns;
 	w->waiting.spin = worker_spin(j, w->main->waiting.spin);
-	int rc = stats_open(w);
-	if (!rc)
-		rc = handlers_open(w);
+	pulse_open(w); /* and no stats: its rank counts what its rings bring */
+	int rc = handlers_open(w);
 	if (!rc)
 		rc = worker_connect(w);
 	delivery_worker(w);
