@@ -482,6 +482,87 @@ TEST(ranks_that_cannot_share_memory_have_one_for_each_machine)
 	CHECK_IS(ranks_failed(), 0);
 }
 
+static bool fabric_here(void)
+{
+	return true;
+}
+
+static bool fabric_nowhere(void)
+{
+	return false;
+}
+
+static void rank_finds_fabrics(enum job_fabric agreed, bool (*fabric)(void))
+{
+	struct boot b;
+	struct job j;
+	REQUIRE(boot_find(&b, NULL, fabric) == 0);
+	REQUIRE(job_map(&j, b.fd) == 0);
+	CHECK_IS(j.head->fabric, agreed);
+}
+
+static void rank_has_a_fabric(uint32_t rank)
+{
+	(void)rank;
+	rank_finds_fabrics(FABRIC_ALL, fabric_here);
+}
+
+static void rank_2_lacks_a_fabric(uint32_t rank)
+{
+	rank_finds_fabrics(FABRIC_SOME, rank == 2 ? fabric_nowhere : fabric_here);
+}
+
+TEST(a_fabric_that_every_rank_has_is_agreed_on)
+{
+	ranks_start(rank_has_a_fabric);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
+TEST(a_fabric_that_a_rank_lacks_is_not_agreed_on)
+{
+	ranks_start(rank_2_lacks_a_fabric);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
+static _Atomic uint32_t *heard; /* so many have heard of the end of rank 1 */
+
+/* It leaves the job, and its process goes on until the other machine knows. */
+static void rank_1_leaves_elsewhere(uint32_t rank)
+{
+	struct boot b;
+	struct job j;
+	setenv("TERN_UDP_BIND", "127.0.0.1", 1);
+	if (rank == 1)
+		setenv("TERN_MACHINE", "elsewhere", 1);
+	REQUIRE(boot_find(&b, NULL, NULL) == 0);
+	REQUIRE(job_map(&j, b.fd) == 0);
+	if (rank == 1) {
+		job_rank_ended(&j, 1, 0);
+		boot_left();
+		CHECK_IS(j.head->asked, 1);
+		while (!atomic_load(&j.head->carried) || atomic_load(heard) < RANKS - 1)
+			usleep(1000);
+		return;
+	}
+	while (job_rank_state(&j, 1) < RANK_GONE)
+		usleep(1000);
+	atomic_fetch_add(heard, 1);
+}
+
+TEST(who_has_left_is_known_on_other_machines_before_its_process_ends)
+{
+	char why[200];
+	if (!seal_usable(why, sizeof why))
+		check_skip(why);
+	heard = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	REQUIRE(heard != MAP_FAILED);
+	ranks_start(rank_1_leaves_elsewhere);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
 TEST(the_machine_of_a_process_is_that_of_its_children_and_not_of_another_namespace)
 {
 	struct machine_id *here =
