@@ -4,13 +4,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/stamp.h"
 #include "lib/chance.h"
-#include "lib/check.h"
+#include "lib/left.h"
 
 enum { CALLER = 3, CALLED = 1, MANY = 500 };
 
@@ -230,5 +231,60 @@ TEST(what_was_said_in_one_stream_cannot_be_said_again_in_another)
 	CHECK_IS(rc, -EPROTO);
 	connection_close(&called);
 	CHECK_IS(bare_says(bytes, sizeof bytes), -EPROTO);
+	job_close();
+}
+
+static int option(int level, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof value;
+	CHECK_IS(getsockopt(called.fd, level, name, &value, &len), 0);
+	return value;
+}
+
+/* Three questions of the kernel's within the time, and no word that is not taken for longer. */
+TEST(the_kernel_asks_whether_the_other_machine_is_there_as_often_as_it_may_be_silent)
+{
+	static const struct {
+		uint64_t silence;
+		int asks, third, ms;
+	} rows[] = { { 30, 1, 10, 30000 }, { 2, 1, 1, 2000 }, { 0, 0, 0, 0 } };
+	job_open();
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		REQUIRE(connection_call(&caller, &address, &theirs, 0) == 0);
+		wait_for(listener);
+		REQUIRE(connection_accept(&called, listener, &job, rows[i].silence) == 0);
+		CHECK(option(IPPROTO_TCP, TCP_NODELAY));
+		CHECK_IS(option(SOL_SOCKET, SO_KEEPALIVE), rows[i].asks);
+		CHECK_IS(option(IPPROTO_TCP, TCP_USER_TIMEOUT), rows[i].ms);
+		if (rows[i].asks) {
+			CHECK_IS(option(IPPROTO_TCP, TCP_KEEPIDLE), rows[i].third);
+			CHECK_IS(option(IPPROTO_TCP, TCP_KEEPINTVL), rows[i].third);
+			CHECK_IS(option(IPPROTO_TCP, TCP_KEEPCNT), 3);
+		}
+		connection_close(&called);
+		connection_close(&caller);
+	}
+	job_close();
+}
+
+TEST(a_socket_that_cannot_be_had_is_an_error_and_leaves_nothing)
+{
+	struct sockaddr_in6 there;
+	struct left before;
+	job_open();
+	caller.fd = called.fd = -1;
+	there = address;
+	((struct sockaddr_in *)(void *)&there)->sin_addr.s_addr = htonl(0xc0000201); /* no host's */
+	left_before(&before);
+	CHECK_IS(connection_listen(&there), -EADDRNOTAVAIL);
+	there.sin6_family = AF_UNSPEC;
+	CHECK(connection_listen(&there) < 0);
+	there.sin6_family = AF_INET; /* nobody calls everybody */
+	((struct sockaddr_in *)(void *)&there)->sin_addr.s_addr = htonl(INADDR_BROADCAST);
+	CHECK(connection_call(&caller, &there, &theirs, 30) < 0);
+	CHECK_IS(caller.fd, -1);
+	CHECK_IS(connection_accept(&called, listener, &job, 30), -EAGAIN);
+	left_nothing_since(&before);
 	job_close();
 }

@@ -7,8 +7,11 @@
 #include "boot/link/link.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/process.h"
+#include "boot/link/program.h"
 #include "lib/chance.h"
 #include "lib/ranks.h"
 
@@ -410,6 +413,16 @@ static void end_heard(int signal)
 	ends_heard++;
 }
 
+static bool any_blocked(void)
+{
+	sigset_t now;
+	bool any = false;
+	REQUIRE(pthread_sigmask(SIG_BLOCK, NULL, &now) == 0);
+	for (int s = 1; s < SIGRTMIN; s++)
+		any |= sigismember(&now, s) == 1;
+	return any;
+}
+
 /* Nor would a wait for any child, in another thread, take it. */
 TEST(a_program_hears_of_no_child_when_its_link_begins)
 {
@@ -420,6 +433,7 @@ TEST(a_program_hears_of_no_child_when_its_link_begins)
 	REQUIRE(sigaction(SIGCHLD, &count, &before) == 0);
 	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
 	REQUIRE(link_begin(&plan) == 0);
+	CHECK(!any_blocked());
 #ifndef CHECK_SANITIZED /* there it is a fork() like any other */
 	CHECK(!ends_heard);
 #endif
@@ -445,6 +459,16 @@ static void check_descriptors(pid_t link)
 	}
 }
 
+/* Nobody unmounts a folder or ends a session that it is in. */
+static void check_apart(pid_t link)
+{
+	char path[64], folder[256] = "";
+	snprintf(path, sizeof path, "/proc/%d/cwd", (int)link);
+	CHECK_IS(readlink(path, folder, sizeof folder - 1), 1);
+	CHECK(strcmp(folder, "/") == 0);
+	CHECK(getsid(link) != getsid(0));
+}
+
 /* Launchers wait for the ends of pipes, and programs for their children. */
 TEST(a_link_keeps_no_descriptor_of_the_program_and_is_no_child_of_it)
 {
@@ -455,12 +479,16 @@ TEST(a_link_keeps_no_descriptor_of_the_program_and_is_no_child_of_it)
 	ranks_note();
 	REQUIRE(pipe(ends) == 0);
 	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
+	struct left before;
+	left_before(&before);
 	REQUIRE(link_begin(&plan) == 0);
+	left_nothing_since(&before);
 	atomic_store(shared, 1);
 	link_pid(0);
 	close(ends[1]);
 	CHECK_IS(read(ends[0], &byte, 1), 0);
 	check_descriptors(link_pid(0));
+	check_apart(link_pid(0));
 	atomic_store(&shared[1], 1);
 	for (int r = 0; r < 2; r++)
 		CHECK(waitpid(-1, NULL, 0) > 0);
@@ -538,7 +566,7 @@ TEST(a_link_is_a_small_program_of_its_own)
 
 static void check_no_link(const char *path, const char *words)
 {
-	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
+	struct link_plan plan = { .job = &ranks_job, .listener = -1, .closes = true };
 	setenv("TERN_LINK", path, 1);
 	int rc = link_begin(&plan);
 	CHECK(rc < 0);
@@ -548,16 +576,73 @@ static void check_no_link(const char *path, const char *words)
 
 TEST(a_program_that_is_not_there_or_is_no_link_is_said)
 {
+	char path[] = "/tmp/tern-no-link-XXXXXX";
+	struct link_plan plan = { .job = &ranks_job, .listener = -1, .closes = true };
+	struct left before;
 	shared = ranks_shared(4096);
 	ranks_start(2, 0, open_and_close);
 	ranks_note();
+	left_before(&before);
 	check_no_link("/nowhere/tern-link", "TERN_LINK=");
 	check_no_link("/proc/self/cmdline", "TERN_LINK=");
 	check_no_link("/bin/true", "it ended before it watched anybody");
-	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
+	int fd = mkstemp(path);
+	REQUIRE(fd >= 0 && write(fd, "no program", 10) == 10 && fchmod(fd, 0700) == 0);
+	close(fd);
+	check_no_link(path, strerror(ENOEXEC));
+	unlink(path);
+	setenv("TERN_KEEPALIVE", "long", 1);
+	CHECK_IS(link_begin(&plan), -EINVAL);
+	CHECK(says(-EINVAL, "TERN_KEEPALIVE"));
+	unsetenv("TERN_KEEPALIVE");
+	left_nothing_since(&before);
 	CHECK_IS(link_begin(&plan), 0);
 	atomic_store(shared, 1);
 	atomic_store(&shared[1], 1);
 	CHECK_IS(reap_in_silence(), 0);
 	ranks_end();
+}
+
+/* What tern-link answers to an order of `len` bytes over this memory. */
+static void check_order(const struct link_order *order, size_t len, int memory, int rc,
+			const char *words)
+{
+	const int fd[] = { memory, -1, -1 };
+	char path[PATH_MAX];
+	int pair[2];
+	struct wire w;
+	struct frame f;
+	struct link_answer a = { .rc = 0 };
+	REQUIRE(program_find(path) == 0);
+	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	CHECK_IS(program_start(path, pair[1], fd), 0);
+	close(pair[1]);
+	wire_open(&w, pair[0], pair[0]);
+	wire_send(&w, FRAME_WATCH, order, len);
+	REQUIRE(wire_wait(&w, &f) && f.type == FRAME_OVER && f.len == sizeof a);
+	memcpy(&a, f.data, sizeof a);
+	wire_close(&w);
+	CHECK_IS(a.rc, rc);
+	CHECK(strstr(a.text, words) != NULL);
+}
+
+TEST(an_order_that_a_link_cannot_follow_is_refused_with_a_reason)
+{
+	struct link_order order = { .version = TERN_VERSION };
+	struct job alone;
+	REQUIRE(job_create(&alone, 1, 0) == 0);
+	check_order(&order, sizeof order - 1, alone.fd, -EPROTO, "cut off");
+	check_order(&order, sizeof order.version - 1, alone.fd, -EPROTO, "another version");
+	int fd = memfd_create("tern-test", MFD_CLOEXEC);
+	REQUIRE(fd >= 0);
+	check_order(&order, sizeof order, fd, -EINVAL, "not a job's memory");
+	close(fd);
+	order.machines = 1; /* and no address */
+	check_order(&order, sizeof order, alone.fd, -EPROTO, "told of 1 machines");
+	order.machines = 2;
+	check_order(&order, sizeof order, alone.fd, -EPROTO, "told of 2 machines");
+	strcpy(order.version, "0.0");
+	check_order(&order, sizeof order, alone.fd, -EPROTO, "another version");
+	job_unmap(&alone);
+	job_forget(&alone);
 }

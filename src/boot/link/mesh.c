@@ -120,10 +120,9 @@ static void peer_call(struct mesh *m, uint32_t machine)
 {
 	struct mesh_peer *p = &m->peer[machine];
 	int rc = connection_call(&p->stream, &p->address, m->job, m->silence);
-	if (rc) {
-		p->stream.fd = -1;
+	if (rc)
 		p->recall = clock_ns() + RECALL_NS;
-	} else
+	else
 		memset(p->sent, 0, m->here * sizeof *p->sent);
 }
 

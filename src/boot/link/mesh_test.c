@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/stamp.h"
+#include "lib/left.h"
 #include "lib/local.h"
 
 enum { RANKS = 3, MACHINES = 2 };
@@ -398,4 +399,95 @@ TEST(whoever_calls_when_no_descriptor_is_left_waits_for_one_and_costs_nothing)
 	CHECK_IS(p[0].fd, listener);
 	close(fd);
 	connection_close(&c);
+}
+
+/* Whether the mesh waits for this of a descriptor. */
+static bool waits_for(int fd, short events)
+{
+	struct pollfd p[1 + MACHINES + STRANGERS];
+	unsigned n = mesh_polls(mesh, p);
+	bool waits = false;
+	CHECK(n <= mesh_polls_most(&job));
+	for (unsigned i = 0; i < n; i++)
+		waits |= p[i].fd == fd && (p[i].events & events) == events;
+	return waits;
+}
+
+TEST(whoever_may_say_something_is_listened_to)
+{
+	struct connection c;
+	job_begin(30);
+	CHECK(waits_for(listener, POLLIN));
+	CHECK(mesh_must_retry(mesh)); /* to call */
+	machine_1_accepts(&c);
+	CHECK(connected(&c, 1));
+	CHECK(waits_for(mesh->peer[1].stream.fd, POLLIN));
+	CHECK(!mesh_must_retry(mesh));
+	int fd = stranger_calls();
+	while (mesh->stranger[0].fd < 0)
+		turn();
+	CHECK(waits_for(mesh->stranger[0].fd, POLLIN));
+	CHECK(mesh_must_retry(mesh)); /* to send it away */
+	close(fd);
+	connection_close(&c);
+}
+
+/* There is no queue: what is told then is the newest. */
+TEST(a_machine_that_does_not_read_is_told_when_it_does)
+{
+	struct connection c;
+	struct rank_status b = { .serial = 0 };
+	job_begin(30);
+	machine_1_accepts(&c);
+	CHECK(connected(&c, 1));
+	while (!connection_waits(&mesh->peer[1].stream)) {
+		job_tell(&job, 0);
+		mesh_serve(mesh);
+	}
+	for (int i = 0; i < 100000; i++)
+		job_tell(&job, 0);
+	CHECK(waits_for(mesh->peer[1].stream.fd, POLLIN | POLLOUT));
+	CHECK(!mesh_told(mesh, false));
+	uint32_t newest = (uint32_t)atomic_load(&job.rank[0].serial), records = 0;
+	while (b.serial != newest) {
+		mesh_serve(mesh);
+		while (connection_receive(&c, &b) > 0)
+			records++;
+	}
+	CHECK(records < newest);
+	CHECK(mesh_told(mesh, true) && !waits_for(mesh->peer[1].stream.fd, POLLOUT));
+	connection_close(&c);
+}
+
+TEST(a_machine_whose_link_ends_has_heard_everything_before_the_end)
+{
+	struct connection c;
+	struct rank_status b;
+	int rc;
+	job_begin(30);
+	machine_1_accepts(&c);
+	CHECK(connected(&c, 1));
+	job_tell(&job, 0);
+	mesh_serve(mesh);
+	mesh_finish(mesh);
+	unsigned records = 0;
+	while ((rc = connection_receive(&c, &b)) >= 0)
+		records += rc > 0;
+	CHECK(rc == -ECONNRESET && records > 0);
+	CHECK(!mesh_over(mesh)); /* it has not seen that the other has */
+	connection_close(&c);
+	while (!mesh_over(mesh))
+		usleep(1000);
+	CHECK_IS(mesh->peer[1].stream.fd, -1);
+}
+
+TEST(what_a_mesh_has_taken_it_gives_back)
+{
+	struct left before;
+	job_open();
+	left_before(&before);
+	mesh_begin(30);
+	mesh_close(mesh);
+	mesh = NULL;
+	left_nothing_since(&before);
 }
