@@ -123,18 +123,26 @@ static bool signal_free(int number)
 
 /*
  * The one that the program has allotted, unless interrupts need it; else the last real-time signal
- * that nobody has a handler for. It is not blocked while its handler runs (SA_NODEFER): other
- * threads run from there.
+ * that nobody has a handler for; 0: there is none.
  */
+static int signal_find(int allotted)
+{
+	int number = SIGRTMAX;
+	if (allotted && signal_free(allotted))
+		return allotted;
+	while (number >= SIGRTMIN && !signal_free(number))
+		number--;
+	return number >= SIGRTMIN ? number : 0;
+}
+
+/* It is not blocked while its handler runs (SA_NODEFER): other threads run from there. */
 static void signal_take(int allotted)
 {
 	struct sigaction ours = { .sa_sigaction = slice_over,
 				  .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
-	int number = allotted && signal_free(allotted) ? allotted : SIGRTMAX;
-	while (number >= SIGRTMIN && number != allotted && !signal_free(number))
-		number--;
+	int number = signal_find(allotted);
 	sigemptyset(&ours.sa_mask);
-	if ((number >= SIGRTMIN || number == allotted) && sigaction(number, &ours, NULL) == 0)
+	if (number && sigaction(number, &ours, NULL) == 0)
 		slice_signal = number;
 }
 
