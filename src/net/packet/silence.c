@@ -203,7 +203,6 @@ static void silence_ended(struct path *p)
 		error_warn("%s answers rank %u again", peer_text(p, peer), p->net->net.site->rank);
 	s->again += s->warned && s->again < DOUBLINGS_MOST;
 	s->warned = false;
-	s->owing = 0;
 }
 
 /* -- Reviews ----------------------------------------------------------------------------------- */
@@ -259,10 +258,12 @@ static uint64_t path_review(struct path *p, uint64_t now)
 		s->owing = since;
 		silence_watch(p);
 	}
+	if (!patience && v == VERDICT_LOSSY)
+		patience = LOSSY_NS;
 	if (!patience)
-		patience = v == VERDICT_LOSSY ? LOSSY_NS : DUE_NEVER;
+		return DUE_NEVER;
 	if (now - since < patience)
-		return patience == DUE_NEVER ? DUE_NEVER : since + patience;
+		return since + patience;
 	if (v == VERDICT_LOSSY || !silence_computes(p))
 		silence_over(p, &f, v);
 	return DUE_NEVER;

@@ -15,7 +15,7 @@ struct silence {
 	enum verdict over; /* it was given up, and why */
 	bool warned;       /* the user knows that it does not answer */
 	unsigned again;    /* how often it came back after a warning */
-	/* Since when it has owed an answer, as of the last review, ns; 0: it did not. */
+	/* Since when it owed an answer when it did last, as of a review, ns. */
 	uint64_t owing;
 	uint64_t polls;   /* of the peer, by then; only of one on this machine */
 	uint64_t asked;   /* packets and moves of memory that it was last asked about */
