@@ -60,18 +60,23 @@ static void streams_begin(struct out *o, struct in *in)
 	o->may = o->allowed = UINT64_MAX;
 }
 
+static size_t whole_lines(size_t bytes)
+{
+	return (bytes + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
+}
+
 /* The state of a service begins a line of its own, behind the path. */
 static size_t state_place(struct path *p, const struct service *s, size_t at)
 {
 	if (p && s->bytes)
 		p->state[s->kind] = (char *)p + at;
-	return at + (s->bytes + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
+	return at + whole_lines(s->bytes);
 }
 
 /* How many bytes a path has; NULL: how many one would have. */
 static size_t path_lay_out(struct packet_net *n, struct path *p)
 {
-	size_t at = (sizeof *p + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
+	size_t at = whole_lines(sizeof *p);
 	for (unsigned i = 0; i < n->layers; i++)
 		at = state_place(p, n->layer[i], at);
 	return at;
