@@ -339,6 +339,35 @@ TEST(a_put_to_a_rank_that_dies_ends_with_its_name)
 	on_providers(put_death);
 }
 
+/* -- Sleeping ------------------------------------------------------------------------------ */
+
+/* A descriptor to sleep on, once nothing is left to be looked at. */
+static bool may_sleep(struct wire *w)
+{
+	enum { TURNS = 10000 };
+	struct datagram d;
+	bool may = false;
+	for (int i = 0; i < TURNS && !may; i++) {
+		w->ops->receive(w, &d, 1);
+		may = w->ops->descriptor(w) >= 0;
+	}
+	return may;
+}
+
+static void sleep_often(void)
+{
+	tern *t;
+	REQUIRE(tern_open_local(1, &t) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(may_sleep(net_of(t)->wire));
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(who_has_slept_and_looked_can_sleep_again)
+{
+	on_providers(sleep_often);
+}
+
 /* -- Settings ------------------------------------------------------------------------------ */
 
 TEST(a_provider_that_is_not_there_is_refused_and_the_others_are_named)

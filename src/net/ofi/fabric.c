@@ -180,7 +180,9 @@ int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access,
 	rc = fi_mr_bind(*out, &f->ep->fid, 0);
 	if (!rc)
 		rc = fi_mr_enable(*out);
-	if (rc)
+	if (rc) {
 		fi_close(&(*out)->fid);
+		*out = NULL;
+	}
 	return rc;
 }

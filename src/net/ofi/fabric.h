@@ -74,7 +74,7 @@ static inline bool fabric_asks(const struct fabric *f, int mr_mode)
 	return f->info->domain_attr->mr_mode & mr_mode;
 }
 
-/* Registers memory; 0 or a negative code, without a sentence. */
+/* Registers memory; 0 or a negative code, without a sentence, and then `out` gets NULL. */
 int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access,
 		    struct fid_mr **out);
 
