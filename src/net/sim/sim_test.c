@@ -3,6 +3,7 @@
 #include "net/sim/sim.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include <tern/sim.h>
@@ -151,6 +152,100 @@ TEST(the_clock_of_a_node_is_the_machines_and_never_goes_back)
 	CHECK_IS(sim_world.now(), now + 6000);
 	leave();
 	CHECK_IS(sim_world.now(), now + 5000); /* closing takes no virtual time */
+}
+
+/* -- Turns ------------------------------------------------------------------------------------- */
+
+enum { STEP = 10 * PS_NS };
+
+/* A packet of the other node, which has come to the network; when it arrives. */
+static uint64_t packet_on_its_way(struct machine *m)
+{
+	uint32_t i = travel_new(m, 8);
+	REQUIRE(i != NOTHING);
+	m->travel[i].src = 1;
+	m->travel[i].dst = 0;
+	m->travel[i].size = 8;
+	m->node[0].coming++;
+	event_skip(m);
+	event_network(m, turn_time(m), EVENT_INJECT, i, 0);
+	REQUIRE(machine_step(m));
+	CHECK(m->travel[i].arrived > turn_time(m) + 5 * STEP);
+	return m->travel[i].arrived;
+}
+
+static void arrived_take(struct machine *m)
+{
+	uint32_t i = turn_take(m, 0);
+	REQUIRE(i != NOTHING);
+	travel_free(m, i);
+	CHECK_IS(turn_take(m, 0), NOTHING);
+}
+
+TEST(a_packet_that_arrives_at_a_look_ends_the_wait_unless_that_ends_then)
+{
+	join("cluster,network=logp,latency=1us,gap=0,gap_byte=0");
+	struct machine *m = sim_machine();
+	m->shared->present = NODES; /* the other waits */
+	uint64_t at = packet_on_its_way(m);
+	m->process[0].time = at - 5 * STEP;
+	CHECK(turn_wait(m, at + STEP, STEP));
+	CHECK_IS(turn_time(m), at);
+	arrived_take(m);
+	at = packet_on_its_way(m);
+	m->process[0].time = at - 5 * STEP - 1;
+	CHECK(turn_wait(m, at + STEP, STEP));
+	CHECK_IS(turn_time(m), at + STEP - 1);
+	arrived_take(m);
+	at = packet_on_its_way(m);
+	m->process[0].time = at - 5 * STEP;
+	CHECK(!turn_wait(m, at, STEP));
+	CHECK_IS(turn_time(m), at);
+	CHECK(turn_wait(m, at + STEP, STEP));
+	CHECK_IS(turn_time(m), at);
+	arrived_take(m);
+	at = packet_on_its_way(m);
+	CHECK_IS(packet_on_its_way(m), at);
+	CHECK(turn_wait(m, at + 10 * STEP, STEP));
+	arrived_take(m); /* and the next look finds the second */
+	CHECK(turn_wait(m, at + 10 * STEP, STEP));
+	arrived_take(m);
+	m->shared->present = 1;
+	leave();
+}
+
+static void *join_other(void *of)
+{
+	turn_join(of, 1);
+	return NULL;
+}
+
+static void *leave_other(void *of)
+{
+	turn_leave(of, 1);
+	return NULL;
+}
+
+/* Whether it waits for the lock of the machine before it changes `what`. */
+static void check_locks(struct machine *m, void *(*call)(void *), const bool *what)
+{
+	pthread_t thread;
+	machine_lock(m);
+	REQUIRE(pthread_create(&thread, NULL, call, m) == 0);
+	world_real.nap(20000000);
+	CHECK(!*what);
+	machine_unlock(m);
+	pthread_join(thread, NULL);
+	CHECK(*what);
+}
+
+TEST(nodes_come_and_go_while_nobody_else_touches_the_machine)
+{
+	join("cluster");
+	struct machine *m = sim_machine();
+	check_locks(m, join_other, &m->node[1].present);
+	check_locks(m, leave_other, &m->node[1].left);
+	leave();
 }
 
 static unsigned provides(const char *profile)

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <tern/tern.h>
 
@@ -242,6 +243,49 @@ TEST(what_could_not_be_sent_is_remembered_with_its_cause_and_its_address)
 	wire[0]->ops->failed(wire[0], 1, &f);
 	CHECK_IS(f.error, 0); /* nothing went wrong on the way to another */
 	REQUIRE(socket_open(&wire[2], &job, RANKS, &card[2].address) == 0);
+	wires_close();
+}
+
+/* The way out refuses so many calls for several datagrams, with that errno. */
+static int refusal;
+static unsigned refusals, calls;
+
+int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	calls++;
+	if (calls > refusals)
+		return (int)syscall(SYS_sendmmsg, fd, m, n, flags);
+	errno = refusal;
+	return -1;
+}
+
+TEST(what_finds_no_room_is_lost_with_all_behind_it_and_what_cannot_be_sent_alone)
+{
+	enum { BATCH = 3, LONG = 33000 }; /* too long for two to go as one */
+	static const struct {
+		int error;
+		unsigned refusals, calls, come;
+	} c[] = { { EAGAIN, 1, 1, 0 }, { ENOBUFS, 1, 1, 0 }, { EPERM, 1, 2, 2 },
+		  { EPERM, 3, 3, 0 },  { EINTR, 2, 3, 3 },   { 0, 0, 1, 3 } };
+	uint32_t to[] = { 1, 1, 1 };
+	struct failure f;
+	wires_open();
+	CHECK(wire[0]->ops->most(wire[0], 1) > LONG);
+	for (unsigned i = 0; i < BATCH; i++)
+		sent_len[i] = LONG;
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		refusal = c[i].error;
+		refusals = c[i].refusals;
+		calls = 0;
+		send_all(to, BATCH);
+		CHECK_IS(calls, c[i].calls);
+		uint32_t come[BATCH] = { 0 }; /* the last of them */
+		for (unsigned k = BATCH - c[i].come; k < BATCH; k++)
+			come[k] = 1;
+		check_received(1, come, BATCH);
+		wire[0]->ops->failed(wire[0], 1, &f);
+		CHECK(c[i].come == BATCH || f.error == c[i].error);
+	}
 	wires_close();
 }
 
