@@ -255,3 +255,205 @@ TEST(a_timeout_that_was_for_nothing_is_undone)
 	pace_judge(p, false);
 	CHECK(p->window < window);
 }
+
+/* -- Each figure by itself --------------------------------------------------------------------- */
+
+/* A window of so many packets that opens slowly, where round trips take 20 ms. */
+static struct pace paced(size_t packets)
+{
+	struct pace p;
+	pace_open(&p, PACKET);
+	pace_sampled(&p, 20 * MS);
+	p.window = p.enough = packets * PACKET;
+	return p;
+}
+
+TEST(a_window_that_is_full_and_a_time_that_has_not_come_hold_a_packet_back)
+{
+	struct pace p = paced(20);
+	p.flying = p.window;
+	CHECK(!pace_ready(&p, SECOND));
+	p.flying--;
+	p.earliest = SECOND + 1;
+	p.late = 5;
+	CHECK(!pace_ready(&p, SECOND) && p.held && !p.late);
+	CHECK(pace_ready(&p, SECOND + 8) && !p.held);
+	CHECK_IS(p.late, 7);
+	CHECK(pace_ready(&p, SECOND + 9));
+	CHECK_IS(p.late, 7); /* it did not wait */
+	p.earliest = SECOND + 10;
+	CHECK(pace_ready(&p, SECOND + 10));
+}
+
+TEST(a_burst_is_spread_where_the_window_or_the_way_is_long)
+{
+	static const struct {
+		size_t packets;
+		uint64_t smooth;
+		bool spread;
+	} c[] = {
+		{ 16, 500000, false }, { 17, 500000, true }, { 16, 500001, true }, { 17, 0, false }
+	};
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		struct pace p = paced(c[i].packets);
+		p.smooth = c[i].smooth;
+		pace_sent(&p, PACKET, SECOND);
+		CHECK_IS(p.earliest != 0, c[i].spread);
+		CHECK(p.sent == 1 && p.flying == PACKET);
+	}
+}
+
+TEST(a_timeout_leaves_four_packets_and_half_of_the_window_is_opened_quickly)
+{
+	struct pace p = paced(100);
+	p.lost = 3;
+	pace_timeout(&p, SECOND);
+	CHECK_IS(p.window, 4 * PACKET);
+	CHECK_IS(p.enough, 50 * PACKET);
+	CHECK_IS(p.peak, 100 * PACKET);
+	CHECK_IS(p.until_peak, 5000); /* 0.4 packets for each cubed second: 50 of them */
+	CHECK(p.closed == SECOND && p.since == SECOND && p.used == SECOND && !p.lost);
+	pace_timeout(&p, 2 * SECOND);
+	CHECK_IS(p.closed, SECOND); /* it is as small as it gets */
+}
+
+TEST(the_window_follows_its_cube_around_its_peak_and_no_longer_than_a_minute)
+{
+	static const struct {
+		uint64_t until_peak, ms;
+		size_t tenths; /* of a packet that it has at last */
+	} c[] = { { 5000, 5000, 1000 },   { 5000, 4000, 996 },     { 5000, 6000, 1004 },
+		  { 59000, 60000, 1004 }, { 59000, 100000, 1004 }, { 5000, 1000, 995 } };
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		struct pace p = paced(99);
+		p.peak = 100 * PACKET;
+		p.until_peak = c[i].until_peak;
+		p.since = SECOND;
+		p.flying = p.window;
+		pace_landed(&p, p.window, SECOND + c[i].ms * MS - p.smooth);
+		CHECK(p.window + 2 >= c[i].tenths * PACKET / 10 &&
+		      p.window <= c[i].tenths * PACKET / 10 + 2);
+	}
+	struct pace p = paced(96);
+	p.flying = p.window;
+	pace_landed(&p, p.window, SECOND);
+	CHECK_IS(p.window, 108 * PACKET); /* by an eighth before there was a loss */
+}
+
+TEST(a_window_is_opened_where_it_is_used_and_up_to_four_mebibytes)
+{
+	struct pace p = paced(100);
+	p.flying = p.window / 2;
+	p.since = 7;
+	p.used = SECOND;
+	pace_landed(&p, PACKET, SECOND + 5);
+	CHECK_IS(p.window, 100 * PACKET);
+	CHECK(p.since == 12 && p.used == SECOND + 5); /* nor has time passed */
+	p.flying = p.window / 2 + 1;
+	p.enough++;
+	pace_landed(&p, PACKET, SECOND + 5);
+	CHECK_IS(p.window, 101 * PACKET);
+	CHECK_IS(p.since, 12);
+	p.window = p.enough = p.flying = ((size_t)4 << 20) - 1;
+	pace_landed(&p, p.window, SECOND);
+	CHECK_IS(p.window, (size_t)4 << 20);
+}
+
+TEST(a_loss_counts_unless_the_window_was_closed_for_it)
+{
+	struct pace p = paced(100);
+	p.flying = 3 * PACKET;
+	p.closed = SECOND;
+	pace_lost(&p, PACKET, SECOND, 2 * SECOND);
+	CHECK(p.lost == 0 && p.flying == 2 * PACKET);
+	pace_lost(&p, PACKET, SECOND + 1, 2 * SECOND);
+	CHECK(p.lost == 1 && p.flying == PACKET);
+	pace_lost(&p, 2 * PACKET, SECOND + 1, 2 * SECOND);
+	CHECK(p.lost == 2 && p.flying == 0);
+	CHECK_IS(p.window, 100 * PACKET); /* there is no queue */
+}
+
+TEST(ten_losses_that_are_one_of_32_packets_close_the_window_at_the_end_of_a_round)
+{
+	static const struct {
+		uint32_t sent, lost;
+		bool closes, again; /* the window; and packets are counted from 0 */
+	} c[] = { { 319, 10, true, true }, { 320, 10, false, true }, { 100, 9, false, false },
+		  { 100, 10, true, true }, { 255, 1, false, false }, { 256, 1, false, true } };
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		struct pace p = paced(100);
+		p.sent = c[i].sent;
+		p.lost = c[i].lost;
+		p.round_end = 5;
+		pace_round(&p, 4, 9, SECOND);
+		CHECK(p.round_end == 5 && p.sent == c[i].sent && p.window == 100 * PACKET);
+		pace_round(&p, 5, 9, SECOND);
+		CHECK_IS(p.round_end, 9);
+		CHECK_IS(p.window < 100 * PACKET, c[i].closes);
+		CHECK_IS(p.sent == 0 && p.lost == 0, c[i].again);
+	}
+}
+
+TEST(what_a_timeout_has_changed_is_as_before_if_it_was_for_nothing)
+{
+	struct pace p = paced(100), before;
+	p.peak = 80, p.closed = 70, p.since = 60, p.until_peak = 50, p.lost = 4;
+	before = p;
+	pace_doubt(&p, SECOND);
+	CHECK_IS(p.doubt.at, SECOND);
+	p.window = p.enough = p.peak = p.closed = p.since = p.until_peak = p.lost = 1;
+	pace_judge(&p, true);
+	CHECK_IS(p.doubt.at, 0);
+	CHECK(p.window == before.window && p.enough == before.enough && p.peak == 80);
+	CHECK(p.closed == 70 && p.since == 60 && p.until_peak == 50 && p.lost == 4);
+	p.peak = p.lost = 1; /* where the window is not smaller, nothing was closed */
+	pace_judge(&p, true);
+	CHECK(p.peak == 1 && p.lost == 4);
+}
+
+TEST(a_round_trip_is_smoothed_and_so_is_how_much_it_varies)
+{
+	struct pace p;
+	pace_open(&p, PACKET);
+	pace_sampled(&p, 80 * MS);
+	CHECK(p.smooth == 80 * MS && p.spread == 40 * MS);
+	pace_sampled(&p, 160 * MS);
+	CHECK(p.smooth == 90 * MS && p.spread == 50 * MS && p.least == 80 * MS);
+	pace_sampled(&p, 10 * MS);
+	CHECK(p.smooth == 80 * MS && p.spread == 57500000 && p.least == 10 * MS);
+}
+
+TEST(a_queue_is_seen_when_all_of_two_groups_of_round_trips_are_longer)
+{
+	struct pace p;
+	pace_open(&p, PACKET);
+	pace_sampled(&p, 20 * MS);
+	for (unsigned i = 0; i < 15; i++)
+		pace_sampled(&p, 40 * MS);
+	CHECK_IS(p.enough, SIZE_MAX);
+	pace_sampled(&p, 40 * MS);
+	CHECK_IS(p.enough, p.window);
+	pace_open(&p, PACKET);
+	pace_sampled(&p, 20 * MS);
+	for (unsigned i = 0; i < 64; i++)
+		pace_sampled(&p, i % 8 == 3 ? 20 * MS : 40 * MS);
+	CHECK_IS(p.enough, SIZE_MAX); /* one of each group is not */
+}
+
+TEST(a_queue_is_a_64th_and_a_millisecond_and_closes_the_window_further_on_a_short_way)
+{
+	static const struct {
+		uint64_t least, now;
+		size_t packets; /* of a hundred, after a loss */
+	} c[] = { { 64 * MS, 66 * MS, 100 },
+		  { 64 * MS, 66 * MS + 1, 70 },
+		  { 5 * MS, 9 * MS, 70 },
+		  { 5 * MS - 1, 9 * MS, 50 } };
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		struct pace p = paced(100);
+		p.least = c[i].least;
+		p.low[0] = p.low[1] = c[i].now;
+		pace_lost(&p, PACKET, SECOND, SECOND);
+		CHECK_IS(p.window, c[i].packets * PACKET);
+	}
+}
