@@ -143,6 +143,30 @@ TEST(a_packet_that_does_not_fit_its_block_is_dropped)
 	local_close();
 }
 
+static void *take_any(tern *t, uint32_t from, unsigned id, size_t len, void *arg)
+{
+	(void)t, (void)from, (void)id, (void)len;
+	return arg;
+}
+
+/* The sanitizers' builds see that nothing is left of the notes on which packets have come. */
+TEST(a_block_that_is_under_way_goes_with_its_endpoint)
+{
+	enum { PACKETS = CAME_FEW + 2 };
+	static char many[2 * PACKET];
+	const uint64_t head[] = { FIRST, (uint64_t)PACKETS * PACKET,
+				  (KIND + 1) | (uint64_t)SHIFT_PAYLOAD << BLOCK_SHIFT };
+	const uint64_t second[] = { FIRST, 1 };
+	begin();
+	CHECK_IS(tern_sequence_on(local[1], KIND + 1, take_any, end, many), 0);
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 3, head), 0);
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_PACKET, memory, PACKET, 2, second), 0);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(sequence_of(local[1])->in[0].early, 1);
+	CHECK_IS(ended, 0);
+	local_close();
+}
+
 /* Lines that are doubled, in the wrong order, too long or of another length. */
 TEST(lines_make_a_block_in_any_order_and_however_often_they_come)
 {

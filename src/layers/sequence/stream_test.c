@@ -65,6 +65,22 @@ TEST(a_poll_of_the_sender_sends_again_what_was_lost)
 	local_close();
 }
 
+/* Though it is not the last of its group. */
+TEST(the_last_packet_that_is_sent_again_asks_for_its_acknowledgement)
+{
+	const uint64_t word = 0;
+	tern_stream *s = stream_begin();
+	CHECK_IS(tern_stream_put(s, 1, &word), 0);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(tern_stream_on(local[1], STREAM, packet, NULL), 0);
+	for (int i = 0; i < POLLS_MOST && s->acked != s->next; i++) {
+		CHECK(tern_poll(local[0]) >= 0);
+		CHECK(tern_poll(local[1]) >= 0);
+	}
+	CHECK(s->acked == s->next && got == 1);
+	local_close();
+}
+
 TEST(what_is_acknowledged_gives_polls_nothing_to_do)
 {
 	tern_stream *s = stream_begin();
@@ -183,6 +199,20 @@ TEST(packets_are_passed_up_in_order_and_once_however_they_come)
 	packet_comes(STREAM_TWO, 7);
 	CHECK(tern_poll(local[1]) > 0);
 	CHECK_IS(got, 7 + TERN_STREAM_WINDOW);
+	local_close();
+}
+
+TEST(a_packet_of_any_number_of_words_waits_for_those_before_it)
+{
+	begin_only();
+	CHECK_IS(tern_stream_on(local[1], STREAM, packet, NULL), 0);
+	for (uint64_t left = 3; left-- > 0;) {
+		const uint64_t words[] = { left << 8 | STREAM, 1, left, 0, 0, 0 };
+		CHECK_IS(got, 0);
+		CHECK_IS(layer_request(local[0]->own, 1, STREAM_PACKET, NULL, 0, 6, words), 0);
+		CHECK(tern_poll(local[1]) > 0);
+	}
+	CHECK_IS(got, 3);
 	local_close();
 }
 
