@@ -16,11 +16,9 @@
 /* What a rank has said. Nobody is two barriers ahead, so two places of each rank are enough. */
 struct called {
 	uint64_t round;
-	union {
-		char name[32];
-		uint64_t word[3]; /* the end of `name` stays 0 */
-	};
+	char name[32]; /* 24 of them in a message: the end stays 0 */
 };
+enum { CALLED_WORDS = 4 };
 
 static struct called *called_at(struct endpoint *e, uint64_t round, uint32_t rank)
 {
@@ -30,29 +28,26 @@ static struct called *called_at(struct endpoint *e, uint64_t round, uint32_t ran
 	return b->called ? &b->called[round % 2 * e->t->size + rank] : NULL;
 }
 
-static void on_called(tern *t, const tern_msg *m)
+void on_called(tern *t, const tern_msg *m)
 {
-	uint64_t round = tern_msg_word(m, 0);
-	struct called *c = called_at(t->own, round, tern_msg_src(m));
-	if (!c)
-		return;
-	c->round = round;
-	for (unsigned i = 0; i < 3; i++)
-		c->word[i] = tern_msg_word(m, i + 1);
+	struct called *c = called_at(t->own, tern_msg_word(m, 0), tern_msg_src(m));
+	uint64_t words[CALLED_WORDS];
+	for (unsigned i = 0; i < CALLED_WORDS; i++)
+		words[i] = tern_msg_word(m, i);
+	if (c)
+		memcpy(c, words, sizeof words);
 }
 
-/* Who cannot be told is found missing by the barrier itself. */
+/* All, and this rank, too. Who cannot be told is found missing by the barrier itself. */
 void called_tell(struct endpoint *e)
 {
-	struct called *own = called_at(e, e->barrier.round, e->t->rank);
-	if (!own)
-		return;
-	own->round = e->barrier.round;
-	strncpy(own->name, e->barrier.call ? e->barrier.call : "tern_barrier", sizeof own->word);
-	const uint64_t words[] = { own->round, own->word[0], own->word[1], own->word[2] };
+	struct called own = { .round = e->barrier.round };
+	uint64_t words[CALLED_WORDS];
+	strncpy(own.name, e->barrier.call ? e->barrier.call : "tern_barrier",
+		sizeof words - sizeof own.round);
+	memcpy(words, &own, sizeof words);
 	for (uint32_t rank = 0; rank < e->t->size; rank++)
-		if (rank != e->t->rank)
-			(void)layer_request(e, rank, CORE_CALLED, NULL, 0, 4, words);
+		(void)layer_request(e, rank, CORE_CALLED, NULL, 0, CALLED_WORDS, words);
 }
 
 int called_compare(struct endpoint *e)
@@ -72,14 +67,4 @@ int called_compare(struct endpoint *e)
 		first = first ? first : c;
 	}
 	return 0;
-}
-
-void called_register(struct endpoint *e)
-{
-	layer_on(e, CORE_CALLED, on_called);
-}
-
-void called_close(struct endpoint *e)
-{
-	memory_free(e->barrier.called);
 }

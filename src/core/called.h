@@ -3,10 +3,11 @@
 #ifndef TERN_CORE_CALLED_H
 #define TERN_CORE_CALLED_H
 
+#include <tern/tern.h>
+
 struct endpoint;
 
-void called_register(struct endpoint *e);
-void called_close(struct endpoint *e);
+tern_handler on_called;
 /* Tells the others which call this rank comes to the barrier for: `barrier.call`. */
 void called_tell(struct endpoint *e);
 /* -EINVAL, with a sentence, where ranks have come to the barrier for different calls. */

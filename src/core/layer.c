@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs through the layers of an endpoint. */
+#include "base/memory.h"
 #include "core/called.h"
 #include "core/direct.h"
 #include "core/layers.h"
@@ -33,7 +34,7 @@ int layers_open(struct endpoint *e)
 	layer_on(e, CORE_ASK, on_ask);
 	layer_serve(e, CORE_ASK, NULL);
 	long_register(e);
-	called_register(e);
+	layer_on(e, CORE_CALLED, on_called);
 	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1)) {
 		int rc = layer_table[i]->open(e, &e->layer[i]);
 		if (rc)
@@ -48,7 +49,7 @@ void layers_close(struct endpoint *e)
 		if (e->layer[i])
 			layer_table[i]->close(e->layer[i]);
 	long_close(e);
-	called_close(e);
+	memory_free(e->barrier.called);
 }
 
 unsigned layers_progress(struct endpoint *e)
