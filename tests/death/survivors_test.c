@@ -91,6 +91,9 @@ static void lose_one(void)
 	CHECK(strstr(tern_strerror(rc), name) ||
 	      (steps < RANKS && strstr(tern_strerror(rc), other)));
 	CHECK_IS(tern_team_barrier(all), -EOWNERDEAD);
+	uint64_t pass = all->pass;
+	CHECK_IS(tern_team_quiet(all), -EOWNERDEAD);
+	CHECK_IS(all->pass, pass); /* it sends nothing */
 	if (tern_rank(t) == second && steps < RANKS) {
 		survivors_dies_at = steps;
 		(void)!tern_team_survivors(all, &left);

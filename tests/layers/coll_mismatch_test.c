@@ -246,6 +246,21 @@ static void try_two_teams(void)
 	CHECK_IS(tern_team_barrier(all), 0);
 }
 
+/* Both halves have one id: ranks of one wait in their calls, and those of the other for all. */
+static void try_halves(void)
+{
+	tern_team *half;
+	uint32_t me = tern_rank(t);
+	CHECK_IS(tern_team_split(all, (int)me / 2, 0, &half), 0);
+	for (int i = 0; me >= 2 && i < 3; i++) {
+		if (me == 3)
+			ranks_nap(20000000);
+		CHECK_IS(tern_team_barrier(half), 0);
+	}
+	CHECK_IS(tern_team_barrier(all), 0);
+	CHECK_IS(tern_team_free(half), 0);
+}
+
 static void rank_main(void)
 {
 	atomic_store(&check_failures, 0);
@@ -263,6 +278,7 @@ static void rank_main(void)
 	try_teams();
 	try_order();
 	try_two_teams();
+	try_halves();
 	CHECK_IS(tern_team_free(all), 0);
 	CHECK_IS(tern_close(t), 0);
 }

@@ -134,53 +134,16 @@ void run_agree_lengths(struct run *r)
 
 /* -- Calls on two teams, in another order ------------------------------------------------------ */
 
-enum { TOLD_TEAMS = 16 };
-
-/* What a rank that waits tells: its call, in words, and how many it has made on its teams. */
-struct waiting {
-	char words[PULSE_TEXT];
-	struct {
-		uint64_t id, calls;
-	} team[TOLD_TEAMS];
-};
-
-void waits_tell(const struct run *r, uint32_t *untold)
+/* Whether nothing but members that have not made it keeps the call from its end. */
+static bool call_whole(const tern_team *team, uint64_t call)
 {
-	struct endpoint *e = r->team->coll->e;
-	const uint64_t word[] = { r->team->id, r->call };
-	struct waiting w = { .words = "" };
-	unsigned n = 0;
-	if (!*untold || threads_run(e))
-		return;
-	run_words(r, w.words, sizeof w.words);
-	for (const tern_team *team = r->team->coll->teams; team && n < TOLD_TEAMS;
-	     team = team->next, n++) {
-		w.team[n].id = team->id;
-		w.team[n].calls = team->calls;
-	}
-	library_hold(e);
-	for (; *untold; --*untold) {
-		uint32_t rank = r->team->all.rank[*untold - 1];
-		if (rank != e->t->rank && !e->site.peer[rank].lost &&
-		    layer_request(e, rank, COLL_WAITS, &w, sizeof w, 2, word) == -EAGAIN)
-			break;
-	}
-	library_release(e);
-}
-
-/* Whether `src` has not come to a call of a team either, and no member has left. */
-static bool call_waits(const struct waiting *w, const tern_team *team, uint64_t call, uint32_t src)
-{
-	unsigned i = 0;
-	while (i < TOLD_TEAMS && w->team[i].id != team->id)
-		i++;
-	return i < TOLD_TEAMS && w->team[i].calls <= call && !team->gone &&
-	       !team_fails(team, call) && team_member(team, src) < team->all.n;
+	return !team->gone && !team_fails(team, call);
 }
 
 /*
- * The sender waits in a call that this rank has not made, and this one in a call that the sender
- * has not made: neither ever will. Both teams fail, at all of their members.
+ * The sender waits in a call that this rank has not made. If this one waits for another call, it
+ * answers with that; and whoever hears this, and has not made that call either, knows that neither
+ * ever will. Both teams fail, at all of their members.
  */
 void on_waits(tern *t, const tern_msg *m)
 {
@@ -189,26 +152,30 @@ void on_waits(tern *t, const tern_msg *m)
 	tern_team *team = team_find(c, tern_msg_word(m, 0));
 	uint64_t call = tern_msg_word(m, 1);
 	uint32_t src = tern_msg_src(m);
-	char words[PULSE_TEXT];
-	struct waiting w;
+	char mine[PULSE_TEXT];
 	size_t len;
-	const void *data = tern_msg_data(m, &len);
+	const char *theirs = tern_msg_data(m, &len);
 	c->handled++;
-	if (!data || len != sizeof w || !r || !team || team == r->team || threads_run(c->e))
+	/* Teams that are made by one call have one id, and no member in common. */
+	if (!theirs || len != sizeof mine || !r || !team || team == r->team || team->calls > call ||
+	    team_member(team, src) == team->all.n || threads_run(c->e) || !call_whole(team, call) ||
+	    !call_whole(r->team, r->call))
 		return;
-	memcpy(&w, data, sizeof w);
-	w.words[sizeof w.words - 1] = 0;
-	if (team->calls > call || team->gone || team_fails(team, call) ||
-	    !call_waits(&w, r->team, r->call, src))
+	const uint64_t words[] = { r->team->id, r->call, team->id, call };
+	run_words(r, mine, sizeof mine);
+	if (tern_msg_count(m) == 2) {
+		layer_reply(c->e, COLL_WAITS, mine, sizeof mine, 4, words);
 		return;
+	}
+	if (tern_msg_word(m, 2) != r->team->id || tern_msg_word(m, 3) != r->call)
+		return; /* it has come to its end since */
 	bool first = t->rank < src;
 	struct failure why = { t->rank, -EINVAL, "" };
-	run_words(r, words, sizeof words);
 	snprintf(why.words, sizeof why.words,
-		 "rank %u calls %s, rank %u %s: all ranks make their calls on the teams that they "
-		 "have in common in the same order",
-		 first ? t->rank : src, first ? words : w.words, first ? src : t->rank,
-		 first ? w.words : words);
+		 "rank %u calls %.*s, rank %u %.*s: all ranks make their calls on the teams that "
+		 "they have in common in the same order",
+		 first ? t->rank : src, PULSE_TEXT - 1, first ? mine : theirs,
+		 first ? src : t->rank, PULSE_TEXT - 1, first ? theirs : mine);
 	team_fail_as(team, call, &why);
 	team_fail_tell(team, call);
 	team_fail_as(r->team, r->call, &why);

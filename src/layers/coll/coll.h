@@ -23,7 +23,8 @@ enum coll_handler {
 	COLL_MARKED,               /* the same */
 	COLL_VIEW,                 /* of a team of survivors: team, leader; and a set of members */
 	COLL_FAILED, /* team, call; and struct failure: the call failed at the sender */
-	COLL_WAITS,  /* team, call; and struct waiting, of agree.c: the sender waits in it */
+	COLL_WAITS, /* team, call, and those of the request that this answers; and words: the sender
+		     * waits in it */
 };
 
 struct coll {

@@ -89,26 +89,30 @@ void team_fail_note(tern_team *team, uint64_t call)
 		team_fail_tell(team, call);
 }
 
-/* Under a hold, so that no send waits; who has left needs no word. */
-static unsigned team_tell(tern_team *team)
+uint32_t members_tell(const tern_team *team, uint32_t untold, unsigned id, uint64_t call,
+		      const void *data, size_t len)
 {
-	struct coll *c = team->coll;
-	const uint64_t words[] = { team->id, team->failed };
-	unsigned told = 0;
-	library_hold(c->e);
-	for (; team->untold; team->untold--, told++) {
-		uint32_t rank = team->all.rank[team->untold - 1];
-		if (rank == c->e->t->rank || c->e->site.peer[rank].lost)
-			continue;
-		if (layer_request(c->e, rank, COLL_FAILED, &team->failure, sizeof team->failure, 2,
-				  words) == -EAGAIN)
+	struct endpoint *e = team->coll->e;
+	const uint64_t words[] = { team->id, call };
+	library_hold(e);
+	for (; untold; untold--) {
+		uint32_t rank = team->all.rank[untold - 1];
+		if (rank != e->t->rank && !e->site.peer[rank].lost &&
+		    layer_request(e, rank, id, data, len, 2, words) == -EAGAIN)
 			break;
 	}
-	library_release(c->e);
-	if (!team->untold)
-		c->telling--;
-	coll_work(c);
-	return told;
+	library_release(e);
+	return untold;
+}
+
+static unsigned team_tell(tern_team *team)
+{
+	uint32_t before = team->untold;
+	team->untold = members_tell(team, before, COLL_FAILED, team->failed, &team->failure,
+				    sizeof team->failure);
+	team->coll->telling -= !team->untold;
+	coll_work(team->coll);
+	return before - team->untold;
 }
 
 unsigned failures_tell(struct coll *c)

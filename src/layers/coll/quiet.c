@@ -23,7 +23,7 @@ static void on_marked(tern *t, const tern_msg *m)
 	tern_team *team = team_find(c, tern_msg_word(m, 0));
 	c->handled++;
 	if (team && team->pass == tern_msg_word(m, 1))
-		team->marked++;
+		team->marks--;
 }
 
 void quiet_handlers(struct endpoint *e)
@@ -32,31 +32,23 @@ void quiet_handlers(struct endpoint *e)
 	layer_on(e, COLL_MARKED, on_marked);
 }
 
-struct marks {
-	tern_team *team;
-	uint32_t sent;
-};
-
 /* Who has left cannot have been in this call to its end. */
-static bool marks_hopeless(const tern_team *team)
+static bool marks_over(struct endpoint *e, void *arg)
 {
-	return team->gone || team_fails(team, team->calls);
-}
-
-static bool marks_answered(struct endpoint *e, void *arg)
-{
-	const struct marks *m = arg;
+	const tern_team *team = arg;
 	(void)e;
-	return m->team->marked == m->sent || marks_hopeless(m->team);
+	return !team->marks || team->gone || team_fails(team, team->calls);
 }
 
-/* Puts a mark behind what was sent to each member, and waits for the answers. */
-static int marks_pass(tern_team *team)
+/*
+ * Puts a mark behind what was sent to each member, and waits for the answers. Without one of them
+ * the next call on the team fails.
+ */
+static void marks_pass(tern_team *team)
 {
 	struct endpoint *e = team->coll->e;
 	const uint64_t words[] = { team->id, ++team->pass };
-	struct marks marks = { .team = team };
-	team->marked = 0;
+	team->marks = 0;
 	for (uint32_t i = 0; i < team->all.n; i++) {
 		uint32_t rank = team->all.rank[i];
 		if (!e->t->lane[rank].base) /* nothing was ever sent */
@@ -66,14 +58,13 @@ static int marks_pass(tern_team *team)
 			team_fail(team, team->calls, rank, rc);
 			break;
 		}
-		marks.sent++;
+		team->marks++;
 	}
 	struct wait w = { .call = "tern_team_quiet()", .stop = team_stop };
-	wait_through(e, marks_answered, &marks, &w);
+	wait_through(e, marks_over, team, &w);
 	for (uint32_t i = 0; i < team->all.n && team->gone; i++)
 		if (layer_lost(e, team->all.rank[i]))
 			team_fail(team, team->calls, team->all.rank[i], -ESHUTDOWN);
-	return team_check(team, "tern_team_quiet()");
 }
 
 /* Other threads than the one that calls, and a deferred function that waits in one of them. */
@@ -104,9 +95,8 @@ int tern_team_quiet(tern_team *team)
 	int rc = quiet_allowed(team);
 	uint64_t before = UINT64_MAX, any = 1;
 	for (bool was_busy = true; !rc && any;) {
-		rc = marks_pass(team);
-		if (!rc)
-			rc = call_barrier(team, NULL, "tern_team_quiet()");
+		marks_pass(team);
+		rc = call_barrier(team, NULL, "tern_team_quiet()");
 		if (rc)
 			break;
 		uint64_t handled = endpoint_served(e) - c->handled;

@@ -327,7 +327,9 @@ static int run_lasts(struct endpoint *e, struct wait *w)
 		run_words(rw->run, rw->words, sizeof rw->words);
 		w->call = rw->words;
 	}
-	waits_tell(rw->run, &rw->untold);
+	if (rw->untold && !threads_run(e))
+		rw->untold = members_tell(rw->run->team, rw->untold, COLL_WAITS, rw->run->call,
+					  rw->words, sizeof rw->words);
 	if (!rw->dozes && rw->run->team->outbox) {
 		rw->dozes = true;
 		near_doze(rw->run->team, true);

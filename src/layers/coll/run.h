@@ -154,11 +154,6 @@ void steps_alltoall(struct run *r, const void *in, void *out, size_t len);
 /* -- agree.c -- */
 /* In a checked team: the run fails unless all members make its call, with the same words behind. */
 __attribute__((format(printf, 2, 3))) void run_agree(struct run *r, const char *format, ...);
-/*
- * To the members that have not been told, `untold` of them, that this rank waits for the run, and
- * for nothing else. Who waits for this rank in another call finds out that neither can go on.
- */
-void waits_tell(const struct run *r, uint32_t *untold);
 /* Behind that: it fails unless each sends what the other expects. `varied` has the lengths. */
 void run_agree_lengths(struct run *r);
 

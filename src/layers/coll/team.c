@@ -240,7 +240,7 @@ static bool team_outboxes(tern_team *team, const struct place *places)
 static bool team_lay(tern_team *team, const uint32_t *ranks, uint32_t n, const struct place *places)
 {
 	for (uint32_t i = 0; i < n; i++)
-		members_add(&team->all, team->coll, ranks[i]);
+		members_add(&team->all, team->coll, ranks ? ranks[i] : i);
 	team_sort(team);
 	team_group(team);
 	team->two_levels = team_levels(team, places);
@@ -271,8 +271,8 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	team->next = c->teams;
 	c->teams = team;
 	for (uint32_t i = 0; i < n; i++)
-		if (layer_lost(c->e, ranks[i]))
-			team_loses(team, ranks[i]);
+		if (layer_lost(c->e, team->all.rank[i]))
+			team_loses(team, team->all.rank[i]);
 	uint64_t call;
 	struct failure why;
 	while (early_take(team, EARLY_FAILURE, &call, &why, sizeof why))
@@ -447,18 +447,10 @@ int tern_team_all(tern *t, tern_team **team)
 	INSIDE struct scope scope = scope_given(t);
 	struct coll *c = coll_of(t);
 	int rc = rules_rank_waits(t->own, "tern_team_all()");
-	if (rc)
-		return rc;
-	uint32_t *ranks = malloc(t->size * sizeof *ranks);
-	if (!ranks)
-		return error_set(-ENOMEM, "tern_team_all(): no memory");
-	for (uint32_t i = 0; i < t->size; i++)
-		ranks[i] = i;
 	/* Id 1 is a team without outboxes, on which this call alone is made. */
 	tern_team *base = team_find(c, TEAM_FIRST);
-	if (!base)
-		rc = team_make(c, TEAM_FIRST, ranks, t->size, NULL, NULL, &base);
-	free(ranks);
+	if (!rc && !base)
+		rc = team_make(c, TEAM_FIRST, NULL, t->size, NULL, NULL, &base);
 	return rc ? rc : team_offer(base, 0, 0, NO_LIST, "tern_team_all()", team);
 }
 

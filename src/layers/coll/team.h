@@ -51,8 +51,8 @@ struct tern_team {
 	bool no_direct;            /* a member may not read the memory of others */
 	bool retired;              /* its survivors have another one */
 	struct view *views; /* of each member in the agreement on its survivors; see survivors.c */
-	uint64_t pass;      /* of marks of tern_team_quiet(), and how many were answered */
-	uint32_t marked;
+	uint64_t pass;      /* of marks of tern_team_quiet(), and how many are not answered yet */
+	uint32_t marks;
 };
 
 /* -- team.c -- */
@@ -69,7 +69,10 @@ static inline uint32_t near_place(const tern_team *team, uint32_t member)
 {
 	return team->group[member] - team->group_at[team->machine[member]];
 }
-/* A team of `n` ranks, of which this one is; without outboxes if `places` is NULL. */
+/*
+ * A team of `n` ranks, of which this one is: the first ones if `ranks` is NULL; without outboxes if
+ * `places` is.
+ */
 int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	      const struct place *places, struct outbox *own, tern_team **out);
 
@@ -120,6 +123,12 @@ void team_fail_tell(tern_team *team, uint64_t call);
 void team_fail_note(tern_team *team, uint64_t call);
 void team_fail_told(tern_team *team, const char *name); /* waits until they are */
 unsigned failures_tell(struct coll *c);
+/*
+ * A message of a call to the first `untold` members, under a hold, so that no send waits: returns
+ * how many of them are still to be told. Who has left needs no word.
+ */
+uint32_t members_tell(const tern_team *team, uint32_t untold, unsigned id, uint64_t call,
+		      const void *data, size_t len);
 /* The code, with a sentence. */
 int team_failure(const tern_team *team);
 static inline bool team_fails(const tern_team *team, uint64_t call)
