@@ -256,6 +256,71 @@ TEST(a_call_for_whose_data_a_member_has_no_room_any_more_fails_at_all)
 	unsetenv("TERN_HEAP");
 }
 
+/* -- What a team does not do ------------------------------------------------------------------- */
+
+/* Failures of no rank of the job, with no error, and of another length. */
+static void failures_tell_wrong(tern *t, const tern_team *team)
+{
+	static const struct failure bad[] = { { 7, -EINVAL, "" }, { 0, 0, "" }, { 0, 5, "" } };
+	static const struct failure good = { 0, -EINVAL, "" };
+	const uint64_t words[] = { team->id, team->calls };
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		CHECK_IS(layer_request(t->own, 0, COLL_FAILED, &bad[i], sizeof bad[i], 2, words),
+			 0);
+	CHECK_IS(layer_request(t->own, 0, COLL_FAILED, &good, sizeof good - 1, 2, words), 0);
+	CHECK_IS(layer_request(t->own, 0, COLL_FAILED, NULL, 0, 2, words), 0);
+}
+
+static void lying_rank(void)
+{
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all;
+	REQUIRE(tern_team_all(t, &all) == 0);
+	if (tern_rank(t) == 1)
+		failures_tell_wrong(t, all);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_team_barrier(all), 0);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_failure_that_no_good_member_tells_is_none)
+{
+	ranks_run(2, lying_rank);
+}
+
+static _Atomic bool *asked; /* by rank 0; rank 1 begins the call then */
+
+static void busy_rank(void)
+{
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_op op = TERN_OP;
+	tern_team *all, *left = NULL;
+	REQUIRE(tern_team_all(t, &all) == 0);
+	while (tern_rank(t) == 1 && !atomic_load(asked))
+		CHECK(tern_poll(t) >= 0);
+	CHECK_IS(tern_team_barrier_start(all, &op), 0);
+	if (tern_rank(t) == 0) {
+		CHECK_IS(tern_team_survivors(all, &left), -EBUSY);
+		CHECK(strstr(tern_strerror(-EBUSY), "tern_team_barrier_start() is under way"));
+		CHECK_IS(tern_team_free(all), -EBUSY);
+		CHECK(!left);
+		atomic_store(asked, true);
+	}
+	CHECK_IS(tern_op_wait(t, &op), 0);
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_team_with_a_call_under_way_is_not_freed_and_has_no_survivors)
+{
+	asked = ranks_shared(sizeof *asked);
+	ranks_run(2, busy_rank);
+	munmap((void *)asked, sizeof *asked);
+}
+
 /* -- Ids of teams ------------------------------------------------------------------------------ */
 
 enum { SAME = 5 };
