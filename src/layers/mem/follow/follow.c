@@ -129,11 +129,8 @@ static int moved_step(struct mem *m, struct follow *f)
 		return -EAGAIN;
 	if (f->move.error)
 		return f->move.error;
-	if (f->left) {
-		f->left = 0;
-		told(m, &f->local, 0);
-		told(m, &f->op, 0);
-	}
+	told(m, &f->local, 0);
+	told(m, &f->op, 0);
 	int rc = f->id == TERN_HANDLER_NONE
 			 ? 0
 			 : tern_request_array(m->e->t, f->rank, f->id, f->n, f->word);
@@ -429,7 +426,6 @@ static int start_parts(tern *t, const tern_long *what)
 	int rc = silent ? rules_program(t->own, "a put of parts")
 			: rules_send(t->own, rank, what->id, what->n, 0);
 	all.n = silent ? 0 : what->n;
-	all.len = 1; /* it has some data, so that handles are told when that is there */
 	return rc ? rc : start_far(t, &all, rank);
 }
 

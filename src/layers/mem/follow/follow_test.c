@@ -17,7 +17,8 @@ enum { TAKE, TAKEN, HELLO, ASK, SOLE };
 /* Rank 0 has the memory, in its heap and registered; rank 1 puts. */
 static struct board {
 	tern_addr at[2];
-	_Atomic bool polls; /* rank 0 may serve what has come */
+	_Atomic bool holds; /* rank 0 serves nothing, */
+	_Atomic bool polls; /* until it may serve what has come */
 	_Atomic uint32_t quiet;
 } * board;
 static unsigned char *area[2], private[AREA], source[AREA];
@@ -223,12 +224,29 @@ static void many(void)
 	end(t);
 }
 
+/* Rank 0, until rank 1 lets it; that begins when it does. */
+static void serve_nothing(tern *t)
+{
+	tern_hold(t);
+	atomic_store(&board->holds, true);
+	while (!atomic_load(&board->polls))
+		ranks_nap(100000);
+	tern_release(t);
+}
+
+static void until_it_holds(tern *t)
+{
+	while (!atomic_load(&board->holds))
+		CHECK(tern_poll(t) >= 0);
+}
+
 /* A rank that does not poll: what is short is staged, and local completion needs no answer. */
 static void without_an_answer(void)
 {
 	tern *t = begin();
 	tern_op local = { .flag = &freed }, op = { .flag = &there };
 	if (tern_rank(t) == 1) {
+		until_it_holds(t);
 		fill(3, SHORT);
 		CHECK_IS(tern_put_request_start(t, board->at[1], TAKE, source, SHORT, &local, NULL,
 						1, 0, SHORT, 3),
@@ -239,14 +257,46 @@ static void without_an_answer(void)
 			 0);
 		CHECK(local.pending == 0 && atomic_load(&freed) == 2);
 		CHECK(op.pending == 1 && atomic_load(&there) == 0);
+		fill(3, AREA);
+		CHECK_IS(tern_put_request_start(t, board->at[1], TAKE, source, AREA, &local, NULL,
+						1, 0, AREA, 3),
+			 0);
+		int done = 1;
+		for (int i = 0; done && i < 1000000; i++)
+			done = tern_poll(t);
+		CHECK_IS(done, 0); /* what waits for its target is nothing to do */
 		atomic_store(&board->polls, true);
 		CHECK_IS(tern_op_wait(t, &op), 0);
-		CHECK_IS(tern_wait(t, &taken, 2), 0);
+		CHECK_IS(tern_wait(t, &taken, 3), 0);
 	} else {
+		serve_nothing(t);
+	}
+	end(t);
+}
+
+/* The handles are told of the data when that is there, though the request has no room yet. */
+static void before_the_request(void)
+{
+	tern *t = begin();
+	tern_op local = { .flag = &freed }, op = { .flag = &there };
+	uint64_t sent = 0;
+	if (tern_rank(t) == 1) {
+		until_it_holds(t);
 		tern_hold(t);
-		while (!atomic_load(&board->polls))
-			ranks_nap(100000);
+		while (tern_request(t, 0, TAKE) == 0)
+			sent++;
 		tern_release(t);
+		fill(3, AREA);
+		CHECK_IS(tern_put_request_start(t, board->at[0], TAKE, source, AREA, &local, &op, 0,
+						0, AREA, 3),
+			 0);
+		CHECK_IS(tern_op_wait(t, &op), 0);
+		CHECK_IS(local.pending, 0);
+		CHECK(atomic_load(&freed) == 1 && atomic_load(&there) == 1);
+		atomic_store(&board->polls, true);
+		CHECK_IS(tern_wait(t, &taken, sent + 1), 0);
+	} else {
+		serve_nothing(t);
 	}
 	end(t);
 }
@@ -342,6 +392,7 @@ static void everything(void)
 TEST(a_put_with_a_request_is_split_phase_at_any_length)
 {
 	everything();
+	job(2, before_the_request);
 }
 
 TEST(the_same_where_the_kernel_does_not_copy)
@@ -349,6 +400,7 @@ TEST(the_same_where_the_kernel_does_not_copy)
 	setenv("TERN_SINGLE_COPY", "0", 1);
 	everything();
 	job(2, without_an_answer);
+	job(2, before_the_request);
 }
 
 TEST(the_same_over_udp)
