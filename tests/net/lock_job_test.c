@@ -89,6 +89,7 @@ static void in_order(void)
 	tern *t = area_open();
 	uint32_t me = tern_rank(t);
 	uint64_t place = 0;
+	char words[40];
 	if (me == 0) {
 		CHECK_IS(tern_lock_take(t, &area->lock[1]), 0);
 		until_last(t, RANKS);
@@ -96,6 +97,8 @@ static void in_order(void)
 	} else {
 		until_last(t, me);
 		CHECK_IS(tern_lock_try(t, &area->lock[1]), -EAGAIN);
+		snprintf(words, sizeof words, "rank %u was the last to ask", me - 1);
+		CHECK(strstr(tern_strerror(-EAGAIN), words));
 		CHECK_IS(tern_lock_take(t, &area->lock[1]), 0);
 		CHECK_IS(tern_amo(t, tern_addr_at(t, 0, &area->count), TERN_AMO_ADD, 1, &place), 0);
 		CHECK_IS(place, me - 1);

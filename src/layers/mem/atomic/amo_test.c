@@ -151,6 +151,21 @@ TEST(doubles_add_and_have_a_least_and_a_most)
 	local_close();
 }
 
+TEST(two_zeros_and_a_nan_leave_the_value_as_it_is)
+{
+	static const double kept[] = { 0.0, -0.0, NAN, 1.5 }, other[] = { -0.0, 0.0, 1.5, NAN };
+	words_open();
+	for (int i = 0; i < 16; i++) {
+		void *p = (void *)&word[i & 1][3];
+		memcpy(p, &kept[i / 4], 8);
+		CHECK_IS(tern_amo(local[0], at[i & 1] + 24, i & 2 ? TERN_AMO_MIN : TERN_AMO_MAX,
+				  other[i / 4], (double *)NULL),
+			 0);
+		CHECK(memcmp(p, &kept[i / 4], 8) == 0);
+	}
+	local_close();
+}
+
 TEST(an_address_that_is_not_aligned_or_not_there_is_refused_and_nothing_changes)
 {
 	uint64_t old = 77;
