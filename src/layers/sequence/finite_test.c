@@ -208,16 +208,24 @@ TEST(a_block_of_any_length_arrives_and_nothing_beyond_it_is_written)
 /* Rank 1 handles a packet as ever, and whatever it answers is lost. */
 static tern_handler *line_handler, *packet_handler;
 
-static void line_unanswered(tern *t, const tern_msg *m)
+/* An item of a post may not be answered so, and its lane is full. */
+static void unanswered(tern *t, const tern_msg *m, tern_handler *fn)
 {
 	t->answer = &t->own->refuse;
-	line_handler(t, m);
+	t->own->item = m;
+	t->own->item_layer = LAYER_POST;
+	fn(t, m);
+	t->own->item = NULL;
+}
+
+static void line_unanswered(tern *t, const tern_msg *m)
+{
+	unanswered(t, m, line_handler);
 }
 
 static void packet_unanswered(tern *t, const tern_msg *m)
 {
-	t->answer = &t->own->refuse;
-	packet_handler(t, m);
+	unanswered(t, m, packet_handler);
 }
 
 static tern_handler *replace(unsigned id, tern_handler *fn)

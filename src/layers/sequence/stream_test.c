@@ -65,22 +65,6 @@ TEST(a_poll_of_the_sender_sends_again_what_was_lost)
 	local_close();
 }
 
-/* Though it is not the last of its group. */
-TEST(the_last_packet_that_is_sent_again_asks_for_its_acknowledgement)
-{
-	const uint64_t word = 0;
-	tern_stream *s = stream_begin();
-	CHECK_IS(tern_stream_put(s, 1, &word), 0);
-	CHECK(tern_poll(local[1]) > 0);
-	CHECK_IS(tern_stream_on(local[1], STREAM, packet, NULL), 0);
-	for (int i = 0; i < POLLS_MOST && s->acked != s->next; i++) {
-		CHECK(tern_poll(local[0]) >= 0);
-		CHECK(tern_poll(local[1]) >= 0);
-	}
-	CHECK(s->acked == s->next && got == 1);
-	local_close();
-}
-
 TEST(what_is_acknowledged_gives_polls_nothing_to_do)
 {
 	tern_stream *s = stream_begin();
