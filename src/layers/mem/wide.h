@@ -19,7 +19,7 @@
 /* How much more than WIDE_LEAST bytes they may be: 0 if the processor has no wide registers. */
 extern __attribute__((visibility("hidden"))) size_t wide_more;
 
-/* More than WIDE_MOST bytes: memcpy(), or wide registers up to WIDE_LONG. */
+/* More than WIDE_MOST bytes: memcpy(), or two lines at a time up to WIDE_LONG. */
 __attribute__((visibility("hidden"))) void wide_long(char *to, const char *from, size_t len);
 
 static inline bool wide_fits(size_t len)
