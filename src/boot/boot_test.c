@@ -563,24 +563,6 @@ TEST(who_has_left_is_known_on_other_machines_before_its_process_ends)
 	CHECK_IS(ranks_failed(), 0);
 }
 
-TEST(the_machine_of_a_process_is_that_of_its_children_and_not_of_another_namespace)
-{
-	struct machine_id *here =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct machine_id mine;
-	CHECK_IS(machine_id_read(&mine), 0);
-	CHECK(mine.host[0] && strlen(mine.id) > 36);
-	if (fork() == 0) {
-		machine_id_read(&here[0]);
-		if (unshare(CLONE_NEWNET) == 0)
-			machine_id_read(&here[1]);
-		_exit(0);
-	}
-	wait(NULL);
-	CHECK(machine_id_same(&mine, &here[0]));
-	CHECK(!machine_id_same(&mine, &here[1]));
-}
-
 /* -- A manager that speaks something else -------------------------------------------------- */
 
 static void rank_is_refused(uint32_t rank)

@@ -66,7 +66,7 @@ static void job_begin(uint64_t silence)
 	mesh_begin(silence);
 }
 
-static void turn(void)
+static void round_play(void)
 {
 	struct pollfd p[1 + MACHINES + STRANGERS];
 	REQUIRE(mesh_polls_most(&job) <= sizeof p / sizeof *p);
@@ -104,7 +104,7 @@ static unsigned machine_1(struct connection *c, uint32_t serial)
 static bool connected(struct connection *c, uint32_t serial)
 {
 	for (int i = 0; i < 3000 && !(mesh->peer[1].stream.received && c->received); i++) {
-		turn();
+		round_play();
 		machine_1(c, serial);
 	}
 	return mesh->peer[1].stream.received && c->received;
@@ -115,7 +115,7 @@ static void machine_1_accepts(struct connection *c)
 {
 	int rc = -EAGAIN;
 	for (int i = 0; i < 3000 && rc; i++) {
-		turn();
+		round_play();
 		rc = connection_accept(c, their_listener, &theirs, 0);
 	}
 	REQUIRE(rc == 0);
@@ -141,7 +141,7 @@ TEST(machines_tell_each_other_of_their_ranks)
 	job_tell(&job, 0);
 	CHECK(!mesh_told(mesh, false));
 	while (!machine_1(&c, 1))
-		turn();
+		round_play();
 	CHECK(mesh_told(mesh, true));
 	connection_close(&c);
 }
@@ -160,14 +160,14 @@ TEST(strangers_are_sent_away_and_keep_nobody_out)
 		fd[i] = stranger_calls();
 		if (i % 2)
 			CHECK_IS(send(fd[i], &g, sizeof g, 0), sizeof g);
-		turn();
+		round_play();
 	}
 	for (int i = 0; i < CROWD - STRANGERS; i++) /* displaced */
 		CHECK(closed(fd[i]));
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
 	for (int i = 0; i < 3000 && mesh_must_retry(mesh); i++) /* they are given some seconds */
-		turn();
+		round_play();
 	for (int i = 0; i < CROWD; i++) {
 		CHECK(closed(fd[i]));
 		close(fd[i]);
@@ -185,11 +185,11 @@ TEST(strangers_displace_no_machine_of_the_job)
 	int ours = mesh->peer[1].stream.fd;
 	for (int i = 0; i <= STRANGERS; i++) {
 		fd[i] = stranger_calls();
-		turn();
+		round_play();
 	}
 	job_tell(&job, 0);
 	while (!machine_1(&c, 1))
-		turn();
+		round_play();
 	CHECK_IS(mesh->peer[1].stream.fd, ours);
 	for (int i = 0; i <= STRANGERS; i++)
 		close(fd[i]);
@@ -209,7 +209,7 @@ TEST(a_machine_gets_in_while_strangers_call_all_the_time)
 		if (n >= 64)
 			close(fd[n % 64]);
 		fd[n % 64] = stranger_calls();
-		turn();
+		round_play();
 		machine_1(&c, 1);
 	}
 	CHECK(mesh->peer[1].stream.received);
@@ -240,14 +240,14 @@ TEST(of_two_connections_the_one_that_the_lower_machine_called_stays)
 	CHECK(connected(&c, 1));
 	REQUIRE(connection_call(&mine, &address[0], &theirs, 0) == 0);
 	for (int i = 0; i < 3000 && !closed(mine.fd); i++) {
-		turn();
+		round_play();
 		machine_1(&mine, 2);
 		if (mine.greeted && !mine.received && mine.sent)
 			usleep(1000);
 	}
 	job_tell(&job, 0);
 	while (!machine_1(&c, 1))
-		turn();
+		round_play();
 	CHECK(mesh->peer[1].stream.caller);
 	connection_close(&mine);
 	connection_close(&c);
@@ -258,7 +258,7 @@ static void check_waits(enum rank_state state)
 {
 	uint64_t begun = clock_ns();
 	for (int i = 0; i < 20; i++)
-		turn();
+		round_play();
 	if (clock_ns() - begun < 800000000)
 		CHECK_IS(job_rank_state(&job, 1), state);
 }
@@ -266,7 +266,7 @@ static void check_waits(enum rank_state state)
 static void check_lost(void)
 {
 	for (int i = 0; i < 6000 && job_rank_state(&job, 2) != RANK_DEAD; i++)
-		turn();
+		round_play();
 	for (uint32_t r = 1; r < RANKS; r++) {
 		CHECK_IS(job_rank_state(&job, r), RANK_DEAD);
 		CHECK_IS(atomic_load(&job.rank[r].status), STATUS_LOST);
@@ -314,7 +314,7 @@ TEST(without_a_limit_on_silence_a_machine_to_which_no_way_leads_is_waited_for)
 	way_end();
 	mesh_begin(0);
 	for (int i = 0; i < 200; i++)
-		turn();
+		round_play();
 	CHECK_IS(job_rank_state(&job, 1), RANK_EXPECTED);
 }
 
@@ -324,7 +324,7 @@ TEST(a_machine_whose_link_has_not_begun_is_not_silent)
 	struct connection c;
 	job_begin(1);
 	for (int i = 0; i < 250; i++)
-		turn();
+		round_play();
 	CHECK_IS(job_rank_state(&job, 1), RANK_EXPECTED);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
@@ -343,7 +343,7 @@ TEST(a_machine_that_speaks_of_ranks_elsewhere_is_not_believed)
 	connection_send(&c, &b);
 	connection_flush(&c);
 	for (int i = 0; i < 3000 && !closed(c.fd); i++)
-		turn();
+		round_play();
 	CHECK(closed(c.fd));
 	CHECK_IS(job_rank_state(&job, 0), RANK_EXPECTED);
 	connection_close(&c);
@@ -364,7 +364,7 @@ TEST(a_machine_whose_ranks_have_all_ended_is_not_called_again)
 	}
 	connection_close(&c);
 	for (int i = 0; i < 300; i++)
-		turn();
+		round_play();
 	for (uint32_t r = 1; r < RANKS; r++)
 		CHECK_IS(job_rank_state(&job, r), RANK_GONE);
 	CHECK_IS(connection_accept(&c, their_listener, &theirs, 0), -EAGAIN);
@@ -389,12 +389,12 @@ TEST(whoever_calls_when_no_descriptor_is_left_waits_for_one_and_costs_nothing)
 	int fd = stranger_calls(), last = dup(STDIN_FILENO);
 	close(last);
 	descriptors_limit((rlim_t)last);
-	turn();
+	round_play();
 	CHECK(mesh_must_retry(mesh)); /* it looks again, */
 	mesh_polls(mesh, p);
 	CHECK_IS(p[0].fd, -1); /* and is not woken by the call */
 	descriptors_limit(0);
-	turn();
+	round_play();
 	mesh_polls(mesh, p);
 	CHECK_IS(p[0].fd, listener);
 	close(fd);
@@ -425,7 +425,7 @@ TEST(whoever_may_say_something_is_listened_to)
 	CHECK(!mesh_must_retry(mesh));
 	int fd = stranger_calls();
 	while (mesh->stranger[0].fd < 0)
-		turn();
+		round_play();
 	CHECK(waits_for(mesh->stranger[0].fd, POLLIN));
 	CHECK(mesh_must_retry(mesh)); /* to send it away */
 	close(fd);

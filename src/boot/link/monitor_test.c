@@ -41,7 +41,7 @@ static void rank_kill(uint32_t rank)
 	REQUIRE(waitid(P_PID, (id_t)pid[rank], &how, WEXITED | WNOWAIT) == 0);
 }
 
-static void turn(void)
+static void round_play(void)
 {
 	struct pollfd p[1 + RANKS];
 	unsigned n = monitor_polls(&monitor, p);
@@ -66,9 +66,9 @@ TEST(each_rank_that_ends_is_told_of_once_and_no_descriptor_is_left)
 	monitor_begin();
 	CHECK_IS(monitor.left, RANKS);
 	CHECK(!monitor_must_retry(&monitor));
-	turn();
+	round_play();
 	check_dead(0, 2);
-	turn();
+	round_play();
 	check_dead(0, 2);
 	CHECK_IS(job_rank_state(&job, 1), RANK_EXPECTED);
 	rank_kill(1);
@@ -79,7 +79,7 @@ TEST(each_rank_that_ends_is_told_of_once_and_no_descriptor_is_left)
 	monitor_check(&monitor, 1);
 	check_dead(1, 1);
 	rank_kill(2);
-	turn();
+	round_play();
 	check_dead(2, 0);
 	CHECK(!monitor_must_retry(&monitor));
 	left_nothing_since(&before);
@@ -98,13 +98,13 @@ TEST(a_rank_that_ended_before_there_was_a_link_is_dead_and_one_that_had_closed_i
 		CHECK_IS(waitpid(pid[r], NULL, 0), pid[r]);
 	}
 	monitor_begin();
-	turn();
+	round_play();
 	CHECK_IS(monitor.left, 1);
 	CHECK_IS(job_rank_state(&job, 0), RANK_DEAD);
 	CHECK_IS(atomic_load(&job.rank[0].status), STATUS_UNKNOWN);
 	CHECK_IS(job_rank_state(&job, 1), RANK_GONE);
 	rank_kill(2);
-	turn();
+	round_play();
 	check_dead(2, 0);
 	CHECK_IS(waitpid(pid[2], NULL, 0), pid[2]);
 }

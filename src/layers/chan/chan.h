@@ -39,13 +39,13 @@ struct cursor {
 	uint64_t leaf;
 };
 
-enum { OFFER_SENT = 1 };
+enum { OFFER_UNSENT = -4096, OFFER_SENT = 1 };
 
 /* A rank that reads from our ring. */
 struct listener {
 	uint32_t rank;
 	bool lost;
-	int offer;       /* OFFER_SENT; then 0, or why it does not read */
+	int offer;       /* OFFER_UNSENT, OFFER_SENT; then 0, or why it does not read */
 	bool far;        /* it reads a mirror, and the rest is what feed.c knows of that: */
 	bool ended;      /* the mirror was told how the ring ended */
 	uint64_t mirror; /* its number; 0: not known yet */

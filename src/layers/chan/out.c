@@ -86,7 +86,7 @@ static struct listener listener_of(const struct tern_chan *c, uint32_t rank)
 {
 	struct endpoint *e = c->chans->e;
 	return (struct listener){ .rank = rank,
-				  .offer = -ECANCELED,
+				  .offer = OFFER_UNSENT,
 				  .lost = e->site.peer[rank].lost,
 				  .far = !layer_maps(e, rank),
 				  .sent = { .line = pipe_begin(c->pipe), .at = -TERN_CHAN_FULL } };
