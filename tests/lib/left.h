@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a rank leaves behind in its process. A rank that has closed gives back each descriptor and
- * each mapping of shared memory that it took, and all of its memory: where the address sanitizer
- * is on, nothing may be left that no pointer leads to.
+ * What is left behind in a process: a rank that has closed gives back each descriptor and each
+ * mapping of shared memory that it took. Where the address sanitizer is on, left_nothing_since()
+ * asks, too, for memory that no pointer leads to.
  */
 #ifndef TERN_TESTS_LEFT_H
 #define TERN_TESTS_LEFT_H
@@ -58,7 +58,7 @@ static inline void left_before(struct left *l)
 	left_shared(l);
 }
 
-static inline void left_nothing_since(const struct left *before)
+static inline void left_open_since(const struct left *before)
 {
 	struct left now;
 	char path[64], to[256];
@@ -75,6 +75,12 @@ static inline void left_nothing_since(const struct left *before)
 		CHECK(!now.open[fd]);
 	}
 	CHECK(now.shared <= before->shared);
+}
+
+/* Of a program that frees what it takes itself. */
+static inline void left_nothing_since(const struct left *before)
+{
+	left_open_since(before);
 #ifdef __SANITIZE_ADDRESS__
 	CHECK_IS(__lsan_do_recoverable_leak_check(), 0);
 #endif

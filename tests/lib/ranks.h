@@ -52,7 +52,7 @@ __attribute__((noreturn)) static inline void ranks_child(uint32_t rank, void (*r
 	left_before(&before);
 	rank_main();
 	if (atomic_load(&ranks_job.rank[rank].state) != RANK_OPEN)
-		left_nothing_since(&before);
+		left_open_since(&before);
 	fflush(NULL);
 	_exit(atomic_load(&check_failures) ? 1 : 0);
 }

@@ -17,10 +17,7 @@
 
 enum { ASK, TELL };
 
-/*
- * [0]: ranks may begin; [1]: how many have come so far; [2]: who was killed, a bit each; [3]: all
- * that will be are
- */
+/* [0]: ranks may begin; [1]: how many have come; [2]: bits of who was killed; [3]: all were */
 static _Atomic uint64_t *shared;
 static _Atomic uint64_t answers, never;
 
@@ -327,8 +324,8 @@ TEST(ranks_whose_launcher_was_killed_are_ended)
 	for (int r = 0; r < 3; r++)
 		CHECK_IS(waitpid(ranks_pid[r], &status[r], 0), ranks_pid[r]);
 	CHECK(WIFSIGNALED(status[0]) && WTERMSIG(status[0]) == SIGTERM);
-	CHECK(WIFSIGNALED(status[1]) &&
-	      WTERMSIG(status[1]) == SIGKILL); /* it would not hear the other one */
+	/* It would not hear the other one. */
+	CHECK(WIFSIGNALED(status[1]) && WTERMSIG(status[1]) == SIGKILL);
 	CHECK(WIFSIGNALED(status[2]) && WTERMSIG(status[2]) == SIGTERM); /* stopped */
 	waitpid(pid, NULL, 0);
 	check_ends(link);
@@ -357,10 +354,7 @@ TEST(ranks_whose_launcher_ended_before_the_link_began_are_ended)
 	launcher = (struct process_name){ .pid = 0 };
 }
 
-/*
- * Rank 1 ends the job. Rank 0 waits, rank 2 polls, rank 3 computes, rank 4 computes and ignores
- * SIGTERM.
- */
+/* Rank 1 ends the job. Rank 0 waits, 2 polls, 3 computes, 4 computes and ignores SIGTERM. */
 static void one_ends_the_job(void)
 {
 	tern *t = watching_open();
@@ -534,9 +528,7 @@ TEST(a_program_with_threads_that_have_allocated_much_has_a_link)
 	pthread_join(thread, NULL);
 }
 
-/*
- * No copy of the program goes on running: as long as there is one, whatever is written is copied.
- */
+/* No copy of the program goes on running: while there is one, whatever is written is copied. */
 TEST(a_link_is_a_small_program_of_its_own)
 {
 	enum { BYTES = 64 << 20 };

@@ -43,7 +43,8 @@ struct work {
 	bool queued; /* or having its turn */
 };
 
-/* Something that has turns until its handle is over; a function of the program's, and no more. */
+/* Something that is carried on until its handle is over; a function of the program's, and no more.
+ */
 struct task {
 	struct record record;
 	struct pool_of *pool; /* of which it is */

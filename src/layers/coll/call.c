@@ -301,14 +301,14 @@ static const struct {
 	bool combines, parts; /* elements; a part for each member, or of each */
 	enum whose in, out;
 } rows[] = {
-	[NEAR_BROADCAST] = { broadcast_steps, "from" },
-	[NEAR_REDUCE] = { reduce_steps, "to", .combines = true, .out = ROOT_HAS },
+	[NEAR_BROADCAST] = { broadcast_steps, .way = "from" },
+	[NEAR_REDUCE] = { reduce_steps, .way = "to", .combines = true, .out = ROOT_HAS },
 	[NEAR_ALLREDUCE] = { allreduce_steps, .combines = true },
 	[NEAR_SCAN] = { scan_steps, .combines = true },
 	[NEAR_EXSCAN] = { scan_steps, .combines = true, .out = LATER_HAVE },
-	[NEAR_GATHER] = { moving_steps, "to", .parts = true, .out = ROOT_HAS },
+	[NEAR_GATHER] = { moving_steps, .way = "to", .parts = true, .out = ROOT_HAS },
 	[NEAR_ALLGATHER] = { moving_steps, .parts = true },
-	[NEAR_SCATTER] = { moving_steps, "from", .parts = true, .in = ROOT_HAS },
+	[NEAR_SCATTER] = { moving_steps, .way = "from", .parts = true, .in = ROOT_HAS },
 	[NEAR_ALLTOALL] = { moving_steps, .parts = true },
 	[NEAR_REDUCE_SCATTER] = { reduce_scatter_steps, .combines = true },
 };

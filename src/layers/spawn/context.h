@@ -50,7 +50,7 @@ void context_wanted(struct spawn *s);
 /* Gives the core to the next of the rota; as struct scheduler has it. */
 void context_pass(struct endpoint *e, struct wait *l, unsigned handled);
 
-/* A poll, and then the others have their turns. */
+/* A poll, and then the others run. */
 void context_yield(struct endpoint *e);
 
 /* All contexts of an endpoint; they are parked. */

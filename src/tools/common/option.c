@@ -93,14 +93,14 @@ static bool choice_read(const struct choice *c)
 }
 
 /* What getopt_long() wants: the long options, whose values are their places, and the short ones. */
-static void choices_list(const struct options *o, struct option *list, char *letters)
+static void choices_list(const struct options *o, struct option *list, char *shorts)
 {
 	int n = 0;
-	letters += sprintf(letters, "%s:h", o->program ? "+" : "");
+	shorts += sprintf(shorts, "%s:h", o->program ? "+" : "");
 	for (int i = 0; o->choice[i].name && n < CHOICES_MOST - 1; i++) {
 		const struct choice *c = &o->choice[i];
 		if (c->name[1] != '-')
-			letters += sprintf(letters, "%c:", c->name[1]);
+			shorts += sprintf(shorts, "%c:", c->name[1]);
 		else
 			list[n++] =
 				(struct option){ c->name + 2,
@@ -136,14 +136,14 @@ static bool option_read(const struct options *o, int letter, const char *word)
 bool options_read(const struct options *o, int argc, char **argv, int *status)
 {
 	struct option list[CHOICES_MOST];
-	char letters[2 * CHOICES_MOST];
-	choices_list(o, list, letters);
+	char shorts[2 * CHOICES_MOST];
+	choices_list(o, list, shorts);
 	command = o->command;
 	*status = 2;
 	optind = 0; /* glibc: forget whatever was parsed before */
 	for (;;) {
 		const char *word = argv[optind ? optind : 1];
-		int letter = getopt_long(argc, argv, letters, list, NULL);
+		int letter = getopt_long(argc, argv, shorts, list, NULL);
 		if (letter == 'h') {
 			fputs(o->help, stdout);
 			*status = 0;
