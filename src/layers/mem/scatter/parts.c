@@ -174,7 +174,7 @@ static inline void parts_go(struct run_walk *w, char *bytes, size_t len, bool ga
 			row_pass(w, runs);
 		else
 			run_pass(w, n);
-		bytes += bytes ? n : 0;
+		bytes = bytes ? bytes + n : NULL;
 		len -= n;
 	}
 }
