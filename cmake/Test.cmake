@@ -73,9 +73,8 @@ endfunction()
 # A test program; `label` says where it stands.
 function(tern_test_program file label)
 	cmake_path(GET file STEM target)
-	if(TARGET ${target}) # the same name in two folders
-		cmake_path(GET file PARENT_PATH folder)
-		string(MAKE_C_IDENTIFIER "${folder}_${target}" target)
+	if(TARGET ${target}) # scripts start programs of tests by name
+		message(FATAL_ERROR "${file}: another test is called ${target} too; give it another name")
 	endif()
 	add_executable(${target} ${PROJECT_SOURCE_DIR}/${file})
 	target_compile_options(${target} PRIVATE -UNDEBUG)
