@@ -26,8 +26,12 @@ udp=(attach_test legal_test segment_test name_test match_test handles_test order
 	"chan_death_test what_a_sender_put_before_it_was_killed_is_got_and_then_it_is_named
 		a_put_ends_when_the_receiver_is_killed
 		opening_either_end_fails_when_the_other_rank_is_killed")
-ofi=(fail_test name_test "$mem_mix" "$litmus" "flood_test two_processes_flood_each_other"
-	"order_test order_is_kept_between_processes")
+ofi_shm=(name_test "$mem_mix" "$litmus" "flood_test two_processes_flood_each_other"
+	"order_test order_is_kept_between_processes"
+	"fail_test a_dead_rank_is_named_by_whoever_needs_it_and_the_others_go_on
+		a_function_is_told_of_a_killed_rank_and_the_wait_under_way_goes_on_without_it")
+# A rank that is killed within the shm provider leaves locks in shared memory that others wait for.
+ofi_tcp=("${ofi_shm[@]}" "fail_test whenever_ranks_are_killed_the_calls_of_the_others_end")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 failed=0 ran=0
@@ -56,7 +60,7 @@ on() { # NETWORK PROGRAM...
 
 for net in "${@:-udp ofi/tcp ofi/shm}"; do
 	for one in $net; do
-		programs=${one%%/*}[@]
+		programs=${one/\//_}[@]
 		on "$one" "${!programs}"
 	done
 done
