@@ -63,18 +63,19 @@ static void formula_text(const struct cost_fit *f, char *text, size_t len)
 			 fabs(word));
 }
 
-static void formula_row(const struct cost_study *s, const char *title, const char *name,
-			int feature)
+static void formula_row(struct rows *w, const struct cost_study *s, const char *title,
+			const char *name, int feature)
 {
-	printf("  %-12s", title);
+	static const char *const heads[] = { "source", "destination", "both" };
+	rows_text(w, NULL, "", -12, title);
 	for (int side = COST_SOURCE; side <= COST_SIDES; side++) {
 		struct cost_cut c = { side == COST_SIDES ? -1 : side, feature, -1, -1 };
 		struct cost_fit f = fit(s, name, c);
 		char text[80];
 		formula_text(&f, text, sizeof text);
-		printf("%s%-27s", side ? " " : "", text);
+		rows_text(w, NULL, heads[side], side < COST_SIDES ? -26 : 0, text);
 	}
-	putchar('\n');
+	rows_end_row(w);
 }
 
 static void formula_check(const struct cost_study *s, const char *name)
@@ -90,10 +91,12 @@ static void formula_check(const struct cost_study *s, const char *name)
 
 static void formulas(const struct cost_study *s, const char *what, const char *name, int features)
 {
-	printf("%s\n  %-12s%-27s %-27s %s\n", what, "", "source", "destination", "both");
+	struct rows w;
+	puts(what);
+	rows_begin(&w, ROWS_TABLE, stdout);
 	for (int f = 0; f < features; f++)
-		formula_row(s, cost_feature_name[f], name, f);
-	formula_row(s, "total", name, -1);
+		formula_row(&w, s, cost_feature_name[f], name, f);
+	formula_row(&w, s, "total", name, -1);
 	formula_check(s, name);
 }
 
@@ -119,18 +122,25 @@ static double paper_overhead(enum cost_form form, double n)
 	return 100 * (1 - paper_base(form, MESSAGE, n) / paper_total(form, MESSAGE, n));
 }
 
+/* Tern's packets have no more than 8 words. */
+static void overhead_cell(struct rows *w, const char *head, int width, double value, bool none)
+{
+	rows_real(w, NULL, head, width, value, none ? "-" : "%.0f %%", value);
+}
+
 void fit_overhead(const struct cost_study *s)
 {
-	printf("%6s%10s%16s%20s%16s%20s\n", "n", "packets", "CMAM, finite", "CMAM, indefinite",
-	       "Tern, finite", "Tern, indefinite");
+	struct rows w;
+	rows_begin(&w, ROWS_TABLE, stdout);
 	for (unsigned n = 4; n <= 128; n *= 2) {
-		printf("%6u%10u%14.0f %%%18.0f %%", n, MESSAGE / n, paper_overhead(COST_FINITE, n),
-		       paper_overhead(COST_STREAM, n));
-		if (n > 8)
-			printf("%16s%20s\n", "-", "-");
-		else
-			printf("%14.0f %%%18.0f %%\n", overhead(s, "block", n == 4 ? 1 : 2),
-			       overhead(s, "ordered", n == 4 ? 1 : 2));
+		int i = n == 4 ? 1 : 2; /* of the counts */
+		rows_whole(&w, NULL, "n", 6, n, NULL);
+		rows_whole(&w, NULL, "packets", 8, MESSAGE / n, NULL);
+		overhead_cell(&w, "CMAM, finite", 14, paper_overhead(COST_FINITE, n), false);
+		overhead_cell(&w, "CMAM, indefinite", 18, paper_overhead(COST_STREAM, n), false);
+		overhead_cell(&w, "Tern, finite", 14, overhead(s, "block", i), n > 8);
+		overhead_cell(&w, "Tern, indefinite", 18, overhead(s, "ordered", i), n > 8);
+		rows_end_row(&w);
 	}
 	puts("A line of Tern's carries eight words of a protocol.");
 }

@@ -99,8 +99,11 @@ static void table_packet(const struct cost_study *s)
 		{ "dst", 4, &four->steady, COST_DESTINATION, -1 },
 	};
 	table_heading("\n1. A single packet: steps, at the source and at the destination");
-	printf("%-20s%13s%16s%16s\n", "", "CMAM, CM-5", "Tern, 16 bytes", "Tern, 32 bytes");
 	rows_begin(&w, ROWS_TABLE, stdout);
+	rows_over(&w, -20, "");
+	rows_over(&w, 11, "CMAM, CM-5");
+	rows_over(&w, 14, "Tern, 16 bytes");
+	rows_over(&w, 14, "Tern, 32 bytes");
 	for (int step = 0; step < COST_STEPS; step++)
 		row(&w, step_title[step], false, c, COLUMNS, (struct cost_cut){ -1, -1, step, -1 });
 	row(&w, "total", false, c, COLUMNS, COST_ALL);
@@ -119,8 +122,8 @@ static void table_packet(const struct cost_study *s)
 /* -- Table 2 --------------------------------------------------------------------------------- */
 
 /* The study's figures and Tern's, by feature; in groups too, unless that is NULL. */
-static void beside_paper(const struct cost_tally *paper, const struct cost_tally *counted,
-			 const struct cost_tally *group)
+static void beside_paper(struct rows *w, const struct cost_tally *paper,
+			 const struct cost_tally *counted, const struct cost_tally *group)
 {
 	const struct column c[] = {
 		{ "src", 6, paper, COST_SOURCE, -1 },
@@ -131,13 +134,21 @@ static void beside_paper(const struct cost_tally *paper, const struct cost_tally
 		{ "both", 6, counted, -1, -1 },
 		{ "both", 10, group, -1, -1 },
 	};
-	struct rows w;
 	unsigned columns = sizeof c / sizeof *c - !group;
-	printf("%-20s%24s%28s%s\n", "", "CMAM, CM-5", "Tern, shared memory",
-	       group ? "   in groups" : "");
-	rows_begin(&w, ROWS_TABLE, stdout);
-	feature_rows(&w, false, c, columns);
-	row(&w, "total", false, c, columns, COST_ALL);
+	rows_begin(w, ROWS_TABLE, stdout);
+	rows_over(w, -20, "");
+	rows_over(w, 22, "CMAM, CM-5");
+	rows_over(w, 26, "Tern, shared memory");
+	if (group)
+		rows_over(w, 10, "in groups");
+	feature_rows(w, false, c, columns);
+	row(w, "total", false, c, columns, COST_ALL);
+}
+
+static void share_cell(struct rows *w, int width, const struct cost_tally *t, double all)
+{
+	double share = (double)cost_sum(t, COST_ALL) / all;
+	rows_real(w, NULL, "", width, share, "%.2f", share);
 }
 
 /* Like for like: the same protocol, packets of four words, every message with its feature. */
@@ -151,13 +162,15 @@ static void table_protocol(const struct cost_study *s, enum cost_form form, unsi
 	const struct cost_tally *group = finite ? NULL : &study_find(s, name)->steady;
 	const struct cost_tally *paper = paper_sequence(form, words);
 	double all = (double)cost_sum(paper, COST_ALL);
+	struct rows w;
 	printf("\n%s sequence, %u words, %u packets (%s)\n", finite ? "finite" : "indefinite",
 	       words, r->op->packets, r->op->name);
-	beside_paper(paper, &r->steady, group);
-	printf("%-20s%24s%28.2f", "of CMAM's", "", (double)cost_sum(&r->steady, COST_ALL) / all);
+	beside_paper(&w, paper, &r->steady, group);
+	rows_text(&w, NULL, "", -20, "of CMAM's");
+	share_cell(&w, 50, &r->steady, all);
 	if (group)
-		printf("%12.2f", (double)cost_sum(group, COST_ALL) / all);
-	putchar('\n');
+		share_cell(&w, 10, group, all);
+	rows_end_row(&w);
 }
 
 static void table_protocols(const struct cost_study *s)
@@ -183,13 +196,20 @@ static void table_sequence(const struct cost_study *s, enum cost_form form, unsi
 	const struct cost_result *r = study_best(s, form, words);
 	const struct cost_tally *paper = paper_sequence(form, words);
 	const int64_t *copy = r->steady.copy;
+	struct rows w;
 	printf("\n%s, %u words: %s (%s)\n", form == COST_FINITE ? "finite sequence" : "stream",
 	       words, r->op->what, r->op->name);
-	beside_paper(paper, &r->steady, NULL);
-	printf("%-20s%24lld%28s\n", "on a better network", (long long)of(paper, -1, COST_BASE), "");
-	if (copy[0] + copy[1])
-		printf("%-20s%24s%12lld%8lld%8lld\n", "in it, the copy", "", (long long)copy[0],
-		       (long long)copy[1], (long long)(copy[0] + copy[1]));
+	beside_paper(&w, paper, &r->steady, NULL);
+	rows_text(&w, NULL, "", -20, "on a better network");
+	cell(&w, "", 22, of(paper, -1, COST_BASE));
+	rows_end_row(&w);
+	if (!(copy[0] + copy[1]))
+		return;
+	rows_text(&w, NULL, "", -20, "in it, the copy");
+	cell(&w, "", 34, copy[0]);
+	cell(&w, "", 6, copy[1]);
+	cell(&w, "", 6, copy[0] + copy[1]);
+	rows_end_row(&w);
 }
 
 static void table_sequences(const struct cost_study *s)
@@ -222,33 +242,36 @@ static void table_candidates(const struct cost_study *s)
 
 /* -- Table 4 ------------------------------------------------------------------------------- */
 
-static void kinds_of(struct rows *w, const struct cost_study *s, const char *name,
-		     const struct cost_tally *t)
+static void kinds_of(const struct cost_study *s, const char *name, const struct cost_tally *t)
 {
+	static const char *const heads[COST_KINDS] = { "reg", "mem", "dev" };
 	enum { COLUMNS = COST_SIDES * COST_KINDS };
 	struct column c[COLUMNS];
+	struct rows w;
 	for (int i = 0; i < COLUMNS; i++)
-		c[i] = (struct column){ "", i % COST_KINDS ? 4 : 7, t, i / COST_KINDS,
-					i % COST_KINDS };
-	printf("%s\n", name);
-	feature_rows(w, true, c, COLUMNS);
-	row(w, "total", true, c, COLUMNS, COST_ALL);
-	printf("  %-18s%21.6g%21.6g\n", "weighted",
-	       study_weighted(s, t, (struct cost_cut){ COST_SOURCE, -1, -1, -1 }),
-	       study_weighted(s, t, (struct cost_cut){ COST_DESTINATION, -1, -1, -1 }));
+		c[i] = (struct column){ heads[i % COST_KINDS], i % COST_KINDS ? 4 : 7, t,
+					i / COST_KINDS, i % COST_KINDS };
+	puts(name);
+	rows_begin(&w, ROWS_TABLE, stdout);
+	rows_over(&w, -20, "");
+	rows_over(&w, 19, "source");
+	rows_over(&w, 19, "destination");
+	feature_rows(&w, true, c, COLUMNS);
+	row(&w, "total", true, c, COLUMNS, COST_ALL);
+	rows_text(&w, NULL, "", -20, "  weighted");
+	for (int side = COST_SOURCE; side <= COST_DESTINATION; side++) {
+		double weighted = study_weighted(s, t, (struct cost_cut){ side, -1, -1, -1 });
+		rows_real(&w, NULL, "", 19, weighted, "%.6g", weighted);
+	}
+	rows_end_row(&w);
 }
 
 static void table_kinds(const struct cost_study *s)
 {
-	struct rows w;
 	table_heading("\n4. Kinds of instructions: registers, memory, device (memory that the peer "
 		      "shares)");
 	printf("Weighted: %g for one on registers, %g on memory, %g on the device.\n", s->weight[0],
 	       s->weight[1], s->weight[2]);
-	printf("  %-18s%21s%21s\n", "", "source", "destination");
-	printf("  %-18s%9s%6s%6s%9s%6s%6s\n", "", "reg", "mem", "dev", "reg", "mem", "dev");
-	rows_begin(&w, ROWS_TABLE, stdout);
-	w.headed = true; /* once, above all of them */
 	for (int words = 16; words <= 1024; words *= 64)
 		for (enum cost_form form = COST_FINITE; form <= COST_STREAM; form++) {
 			printf("\n%s, %d words\n",
@@ -257,9 +280,9 @@ static void table_kinds(const struct cost_study *s)
 			char name[40];
 			snprintf(name, sizeof name, "%s-%d-by-4",
 				 form == COST_FINITE ? "block" : "ordered", words);
-			kinds_of(&w, s, "CMAM", paper_sequence(form, (unsigned)words));
-			kinds_of(&w, s, "Tern, the same protocol", &study_find(s, name)->steady);
-			kinds_of(&w, s, "Tern, on shared memory as it is",
+			kinds_of(s, "CMAM", paper_sequence(form, (unsigned)words));
+			kinds_of(s, "Tern, the same protocol", &study_find(s, name)->steady);
+			kinds_of(s, "Tern, on shared memory as it is",
 				 &study_best(s, form, (unsigned)words)->steady);
 		}
 }

@@ -62,20 +62,32 @@ static int64_t category_memory(const struct cost_tally *t, int side, const struc
 	return category_sum(t, side, c, COST_MEMORY) + category_sum(t, side, c, COST_DEVICE);
 }
 
+static void counts_cells(struct rows *w, int ncube, int64_t interrupt, int64_t polls)
+{
+	rows_whole(w, NULL, "nCUBE/2", 8, (uint64_t)ncube, NULL);
+	rows_whole(w, NULL, "interrupt", 11, (uint64_t)interrupt, NULL);
+	rows_whole(w, NULL, "polls", 7, (uint64_t)polls, NULL);
+}
+
 static void rows_print(const char *title, const struct category *row, unsigned n, int side,
 		       const struct cost_study *s)
 {
 	const struct cost_tally *by = &study_find(s, "interrupt-4")->steady,
 				*polled = &study_find(s, "request-4")->steady;
-	printf("%s\n  %-26s%32s%32s\n", title, "", "instructions", "on memory");
-	printf("  %-26s%10s%13s%9s%10s%13s%9s\n", "", "nCUBE/2", "interrupt", "polls", "nCUBE/2",
-	       "interrupt", "polls");
-	for (unsigned i = 0; i < n; i++)
-		printf("  %-26s%10d%13lld%9lld%10d%13lld%9lld\n", row[i].name, row[i].ncube,
-		       (long long)category_sum(by, side, &row[i], -1),
-		       (long long)category_sum(polled, side, &row[i], -1), row[i].ncube_memory,
-		       (long long)category_memory(by, side, &row[i]),
-		       (long long)category_memory(polled, side, &row[i]));
+	struct rows w;
+	puts(title);
+	rows_begin(&w, ROWS_TABLE, stdout);
+	rows_over(&w, -28, "");
+	rows_over(&w, 30, "instructions");
+	rows_over(&w, 30, "on memory");
+	for (unsigned i = 0; i < n; i++) {
+		rows_text(&w, NULL, "", -28, row[i].name);
+		counts_cells(&w, row[i].ncube, category_sum(by, side, &row[i], -1),
+			     category_sum(polled, side, &row[i], -1));
+		counts_cells(&w, row[i].ncube_memory, category_memory(by, side, &row[i]),
+			     category_memory(polled, side, &row[i]));
+		rows_end_row(&w);
+	}
 }
 
 void table_interrupt(const struct cost_study *s)

@@ -195,15 +195,17 @@ static const char *thesis_cell(char *cell, const struct thesis_column *c, unsign
 static void thesis_table(const struct logp_outcome *o)
 {
 	struct thesis_column c[THESIS_COLUMNS + HERE_COLUMNS];
+	struct rows w;
 	char message[CELL], cell[CELL];
 	memcpy(c, thesis, sizeof thesis);
 	unsigned n = THESIS_COLUMNS + here_columns(o, c + THESIS_COLUMNS, message);
 	table_heading("Table 4-12 of von Eicken's thesis, with this machine");
-	for (unsigned row = 0; row < THESIS_ROWS; row++) {
-		printf("%-16s", thesis_rows[row]);
+	rows_begin(&w, ROWS_TABLE, stdout);
+	for (unsigned row = 1; row < THESIS_ROWS; row++) { /* the first is the heading */
+		rows_text(&w, NULL, thesis_rows[0], -16, thesis_rows[row]);
 		for (unsigned i = 0; i < n; i++)
-			printf("  %15s", thesis_cell(cell, &c[i], row));
-		putchar('\n');
+			rows_text(&w, NULL, c[i].machine, 15, thesis_cell(cell, &c[i], row));
+		rows_end_row(&w);
 	}
 	puts(thesis_note);
 	puts("o: the mean of both sides, by the papers' phases between processes. The processor's "

@@ -89,7 +89,7 @@ for side in 'send 16 18' 'reception 35 43'; do
 	read -r title all memory <<<"$side"
 	awk -v title="$title" -v all="$all" -v memory="$memory" '
 		$0 == title { on = 1; next }
-		on && /^  total / {
+		on && /^total / {
 			for (i = 2; i <= 7; i++) bad += $i != sum[i]
 			exit bad || $2 != all || $5 != memory || $3 <= $4
 		}
