@@ -48,9 +48,11 @@ macro(tern_test_options file)
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endmacro()
 
+# Its time limit is its cost: long tests begin first, and none of them runs alone at the end.
 function(tern_test_add name)
 	add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${test_TIMEOUT}
+		COST ${test_TIMEOUT}
 		RUN_SERIAL ${test_RUN_SERIAL} LABELS "${test_LABELS}" RESOURCE_LOCK "${test_LOCK}")
 	if(CMAKE_CROSSCOMPILING) # the emulator takes long to map much
 		set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT TERN_HEAP=256M)

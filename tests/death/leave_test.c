@@ -312,7 +312,7 @@ TEST(all_leave_after_their_last_call_and_nobody_fails_over_udp)
 
 TEST(each_call_without_a_member_over_shared_memory)
 {
-	try_all("shm", "poll", 10);
+	try_all("shm", "poll", 5);
 }
 
 TEST(each_call_without_a_member_over_shared_memory_by_thread)

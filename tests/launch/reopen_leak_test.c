@@ -15,7 +15,7 @@
 
 #include "lib/net_traffic.h"
 
-enum { RANKS = 3, SESSIONS = 1200, PART = 6 };
+enum { RANKS = 3, SESSIONS = 600, PART = 6 };
 enum { MAPPED_KIB = 1024, HEAP_BYTES = 16 << 10 }; /* that may be the allocator's own */
 
 static void (*session)(tern *t);
