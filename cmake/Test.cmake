@@ -5,7 +5,7 @@
 #
 # RANKS n...   started by `tern run -n n`, once for each n; without it the program runs alone
 # TIMEOUT s    seconds that it takes at most on an idle machine, instead of 120; it gets several times as long, because
-#              a busy machine is no reason to fail
+#              a busy machine is no reason to fail, but not so long that one that hangs takes all the time of CI
 # RUN_SERIAL   nothing beside it: it starts many processes that compute, or measures
 # LOCK name    not beside another with the same lock: it waits more than it computes, so others may run
 # MODES        again with TERN_DELIVERY=thread, and with TERN_DELIVERY=interrupt: NAME@thread and
@@ -43,7 +43,13 @@ macro(tern_test_options file)
 	if(NOT test_TIMEOUT)
 		set(test_TIMEOUT 120)
 	endif()
-	math(EXPR test_TIMEOUT "${test_TIMEOUT} * ${test_timeout_factor}")
+	math(EXPR test_most "180 * ${test_timeout_factor}")
+	if(test_TIMEOUT LESS test_most)
+		math(EXPR test_TIMEOUT "${test_TIMEOUT} * ${test_timeout_factor}")
+		if(test_TIMEOUT GREATER test_most)
+			set(test_TIMEOUT ${test_most})
+		endif()
+	endif()
 	# The line can change: look at it again when the file does.
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endmacro()

@@ -42,6 +42,7 @@ enum cost_kind { COST_REGISTER, COST_MEMORY, COST_DEVICE, COST_KINDS };
 
 extern const char *const cost_side_name[COST_SIDES];
 extern const char *const cost_feature_name[COST_FEATURES_ALL];
+extern const char *const cost_feature_title[COST_FEATURES_ALL];
 extern const char *const cost_step_name[COST_STEPS];
 extern const char *const cost_kind_name[COST_KINDS];
 

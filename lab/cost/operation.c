@@ -244,16 +244,9 @@ SENDS(put_word, tern_put(t, there, from, sizeof(uint64_t)));
 
 /* -- The other end ------------------------------------------------------------------------- */
 
-/* One poll, if it takes all in; a long sequence needs more. */
 static void receive_poll(struct bench *b, unsigned n)
 {
-	tern *t = b->t[COST_DESTINATION];
-	int left = (int)(n * b->op->packets);
-	COST_MARK();
-	do {
-		left -= tern_poll(t); /* cost: base call */
-	} while (left > 0);           /* cost: program */
-	COST_MARK();
+	bench_poll(b->t[COST_DESTINATION], n * b->op->packets);
 }
 
 /* What is counted at a side, of `n` operations. */

@@ -61,6 +61,8 @@ extern const size_t operation_count;
 const struct operation *operation_named(const char *name); /* NULL: there is none */
 
 /* What belongs to no line of a protocol, up to the next step, is `feature` of `side`. */
+/* One poll, if it takes in n messages; a long sequence needs more. */
+void bench_poll(tern *t, uint32_t n);
 void bench_step(struct bench *b, enum cost_side side, enum cost_feature feature);
 
 /* The study's protocols, in steps: lab/cost/protocol.c. */

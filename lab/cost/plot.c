@@ -21,16 +21,6 @@ static const struct {
 	{ COST_STREAM, 1024, "ordered-1024-by-4", "Indefinite sequence, 1,024 words" },
 };
 
-static const char *const legend[COST_FEATURES] = {
-	[COST_BASE] = "base",
-	[COST_BUFFER] = "buffers",
-	[COST_ORDER] = "order",
-	[COST_FAULT] = "fault tolerance",
-	[COST_FLOW] = "flow control",
-	[COST_PROTECTION] = "protection",
-	[COST_STATISTICS] = "statistics",
-};
-
 /* CMAM's source and Tern's, then both destinations. */
 static const char *const bars[BARS] = { "CMAM, source", "Tern, source", "CMAM, destination",
 					"Tern, destination" };
@@ -66,7 +56,7 @@ static void stacks_make(struct chart *c, const struct cost_study *s, int chart)
 	for (int f = 0; f < COST_FEATURES; f++) {
 		if (!feature_shown(s, f))
 			continue;
-		struct chart_series *stack = chart_series(c, legend[f], CHART_WHOLE);
+		struct chart_series *stack = chart_series(c, cost_feature_title[f], CHART_WHOLE);
 		stack->colour = (unsigned)f;
 		for (int i = 0; i < BARS; i++)
 			chart_point(stack,

@@ -36,8 +36,7 @@ static void stream_take(tern *t, uint32_t rank, unsigned id, unsigned n, const u
 	(void)t, (void)rank, (void)id, (void)words, (void)n, (void)arg;
 }
 
-/* One poll, if it takes all in; a long sequence needs more. */
-static void poll_for(tern *t, uint32_t n)
+void bench_poll(tern *t, uint32_t n)
 {
 	int left = (int)n;
 	COST_MARK();
@@ -92,14 +91,14 @@ void block_steps(struct bench *b)
 	shipment_ask(s);
 	COST_MARK();
 	bench_step(b, COST_DESTINATION, COST_BUFFER);
-	poll_for(destination, 1);
+	bench_poll(destination, 1);
 	answer_take(b, COST_BUFFER, shipment_verdict);
 	bench_step(b, COST_SOURCE, COST_BASE);
 	COST_MARK();
 	shipment_packets(s, packets);
 	COST_MARK();
 	bench_step(b, COST_DESTINATION, COST_BASE);
-	poll_for(destination, packets);
+	bench_poll(destination, packets);
 	answer_take(b, COST_FAULT, shipment_done);
 }
 
@@ -168,7 +167,7 @@ void ordered_steps(struct bench *b)
 		for (unsigned i = 0; i < round; i += 2)
 			pair_put(b, n);
 		bench_step(b, COST_DESTINATION, COST_BASE);
-		poll_for(b->t[COST_DESTINATION], round);
+		bench_poll(b->t[COST_DESTINATION], round);
 		bench_step(b, COST_SOURCE, COST_FAULT);
 		COST_MARK();
 		tern_stream_flush(s);

@@ -23,6 +23,18 @@ const char *const cost_feature_name[COST_FEATURES_ALL] = {
 	[COST_UNKNOWN] = "unknown",
 };
 
+const char *const cost_feature_title[COST_FEATURES_ALL] = {
+	[COST_BASE] = "base",
+	[COST_BUFFER] = "buffer management",
+	[COST_ORDER] = "in-order delivery",
+	[COST_FAULT] = "fault tolerance",
+	[COST_FLOW] = "flow control",
+	[COST_PROTECTION] = "protection",
+	[COST_STATISTICS] = "statistics",
+	[COST_PROGRAM] = "the program's own",
+	[COST_UNKNOWN] = "not attributed",
+};
+
 const char *const cost_step_name[COST_STEPS] = {
 	[COST_CALL] = "call", [COST_SETUP] = "setup",   [COST_WRITE] = "write",
 	[COST_READ] = "read", [COST_STATUS] = "status", [COST_CONTROL] = "control",

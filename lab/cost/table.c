@@ -15,18 +15,6 @@ static const char *const step_title[COST_STEPS] = {
 	[COST_CONTROL] = "control flow",
 };
 
-static const char *const feature_title[COST_FEATURES_ALL] = {
-	[COST_BASE] = "base",
-	[COST_BUFFER] = "buffer management",
-	[COST_ORDER] = "in-order delivery",
-	[COST_FAULT] = "fault tolerance",
-	[COST_FLOW] = "flow control",
-	[COST_PROTECTION] = "protection",
-	[COST_STATISTICS] = "statistics",
-	[COST_PROGRAM] = "the program's own",
-	[COST_UNKNOWN] = "not attributed",
-};
-
 static int64_t of(const struct cost_tally *t, int side, int feature)
 {
 	return cost_sum(t, (struct cost_cut){ side, feature, -1, -1 });
@@ -78,7 +66,7 @@ static void feature_rows(struct rows *w, bool part, const struct column *c, unsi
 	for (int f = 0; f < COST_FEATURES_ALL; f++) {
 		struct cost_cut cut = { -1, f, -1, -1 };
 		if (f != COST_PROGRAM && columns_have(c, n, cut))
-			row(w, feature_title[f], part, c, n, cut);
+			row(w, cost_feature_title[f], part, c, n, cut);
 	}
 }
 
@@ -100,10 +88,7 @@ static void table_packet(const struct cost_study *s)
 	};
 	table_heading("\n1. A single packet: steps, at the source and at the destination");
 	rows_begin(&w, ROWS_TABLE, stdout);
-	rows_over(&w, -20, "");
-	rows_over(&w, 11, "CMAM, CM-5");
-	rows_over(&w, 14, "Tern, 16 bytes");
-	rows_over(&w, 14, "Tern, 32 bytes");
+	printf("%33s%16s%16s\n", "CMAM, CM-5", "Tern, 16 bytes", "Tern, 32 bytes");
 	for (int step = 0; step < COST_STEPS; step++)
 		row(&w, step_title[step], false, c, COLUMNS, (struct cost_cut){ -1, -1, step, -1 });
 	row(&w, "total", false, c, COLUMNS, COST_ALL);
@@ -136,11 +121,7 @@ static void beside_paper(struct rows *w, const struct cost_tally *paper,
 	};
 	unsigned columns = sizeof c / sizeof *c - !group;
 	rows_begin(w, ROWS_TABLE, stdout);
-	rows_over(w, -20, "");
-	rows_over(w, 22, "CMAM, CM-5");
-	rows_over(w, 26, "Tern, shared memory");
-	if (group)
-		rows_over(w, 10, "in groups");
+	printf("%44s%28s%12s\n", "CMAM, CM-5", "Tern, shared memory", group ? "in groups" : "");
 	feature_rows(w, false, c, columns);
 	row(w, "total", false, c, columns, COST_ALL);
 }
@@ -253,9 +234,7 @@ static void kinds_of(const struct cost_study *s, const char *name, const struct 
 					i / COST_KINDS, i % COST_KINDS };
 	puts(name);
 	rows_begin(&w, ROWS_TABLE, stdout);
-	rows_over(&w, -20, "");
-	rows_over(&w, 19, "source");
-	rows_over(&w, 19, "destination");
+	printf("%41s%21s\n", "source", "destination");
 	feature_rows(&w, true, c, COLUMNS);
 	row(&w, "total", true, c, COLUMNS, COST_ALL);
 	rows_text(&w, NULL, "", -20, "  weighted");

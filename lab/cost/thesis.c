@@ -77,9 +77,7 @@ static void rows_print(const char *title, const struct category *row, unsigned n
 	struct rows w;
 	puts(title);
 	rows_begin(&w, ROWS_TABLE, stdout);
-	rows_over(&w, -28, "");
-	rows_over(&w, 30, "instructions");
-	rows_over(&w, 30, "on memory");
+	printf("%60s%32s\n", "instructions", "on memory");
 	for (unsigned i = 0; i < n; i++) {
 		rows_text(&w, NULL, "", -28, row[i].name);
 		counts_cells(&w, row[i].ncube, category_sum(by, side, &row[i], -1),

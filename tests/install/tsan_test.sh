@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 1800 LABELS slow once
+# ctest: TIMEOUT 300 LABELS slow once
 # What tern-debug(7) says of thread sanitizer: in a program with workers it finds a race that is
 # one, and none that is none, though the library was not compiled with it; and likewise with a
 # library that was, by the commands of the page.
@@ -26,7 +26,7 @@ static struct worker {
 	unsigned char out[BYTES], in[BYTES];
 } workers[WORKERS];
 static uint64_t sum;
-static int racing, raced;
+static int racing, raced, echoed;
 
 static void on_take(tern *t, const tern_msg *m)
 {
@@ -44,6 +44,7 @@ static void on_echo(tern *t, const tern_msg *m)
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	tern_reply_data(t, m, BACK, data, len, tern_msg_word(m, 0));
+	echoed++;
 }
 
 static void on_claim(tern *t, const tern_msg *m)
@@ -55,6 +56,7 @@ static void on_claim(tern *t, const tern_msg *m)
 		return;
 	memcpy(data, from, len);
 	tern_reply_commit(t, m, data, BACK, tern_msg_word(m, 0));
+	echoed++;
 }
 
 static void on_back(tern *t, const tern_msg *m)
@@ -89,10 +91,11 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static int all_taken(tern *t, void *arg)
+/* Behind it the main thread polls no more. */
+static int all_answered(tern *t, void *arg)
 {
 	(void)t, (void)arg;
-	return sum == WORKERS * TIMES;
+	return sum == WORKERS * TIMES && echoed == WORKERS * TIMES;
 }
 
 int main(int argc, char **argv)
@@ -107,7 +110,7 @@ int main(int argc, char **argv)
 		if (tern_worker_open(t, &workers[i].t) ||
 		    pthread_create(&thread[i], NULL, work, &workers[i]))
 			return 1;
-	int rc = argc > 1 ? tern_detach(t) : tern_wait_until(t, all_taken, NULL);
+	int rc = argc > 1 ? tern_detach(t) : tern_wait_until(t, all_answered, NULL);
 	for (int i = 0; i < WORKERS; i++)
 		if (pthread_join(thread[i], NULL))
 			return 1;
@@ -128,7 +131,7 @@ has() {
 
 # quiet HOW ARGUMENT...: the program, whose messages are delivered so
 quiet() {
-	TERN_DELIVERY=$1 setarch -R ./program "${@:2}" >said 2>&1 && grep -qx '200 taken' said &&
+	TERN_DELIVERY=$1 setarch -R timeout 100 ./program "${@:2}" >said 2>&1 && grep -qx '200 taken' said &&
 		! grep -q ThreadSanitizer said && return
 	echo "    $*"
 	head -30 said
@@ -147,7 +150,7 @@ for compiler in gcc clang; do
 		quiet thread
 	done
 	echo "and a race is found"
-	setarch -R ./program racing >said 2>&1
+	setarch -R timeout 100 ./program racing >said 2>&1
 	grep -q 'ThreadSanitizer: data race' said || { cat said; exit 1; }
 done
 [[ ${ran-} ]] || { echo "skipped: no thread sanitizer here"; exit 77; }

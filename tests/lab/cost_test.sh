@@ -78,7 +78,7 @@ done
 count_out 2 "^of CMAM's +[0-9.]+$"           # finite
 count_out 2 "^of CMAM's +[0-9.]+ +[0-9.]+$" # indefinite, acknowledged singly and in groups
 for base in 181 149 10261 8717; do
-	count_out 1 "^on a better network +$base +$"
+	count_out 1 "^on a better network +$base$"
 done
 count_out 1 '^  total +128 +10 +35 +168 +24 +32$'
 count_out 2 '^ +[48] +[0-9]+ +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9]+ %$'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 1800 LABELS slow */
+/* ctest: TIMEOUT 300 LABELS slow */
 /*
  * Jobs in which everything is drawn from a seed (chaos.h): launcher, network, faults, delivery,
  * deaths, stops, cuts, forks and limits. Ranks (chaos_ranks.c) check every message and what every

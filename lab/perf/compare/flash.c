@@ -111,13 +111,12 @@ static const struct paper_row rows[] = {
 };
 
 static const char *const notes[] = {
-	"a page is a typed message of 4 KiB, one at a time, until its sender knows that it has "
-	"landed; two looks at",
-	"the clock are in it. Dirty: written just before by its sender, and the buffer by its "
-	"receiver. Here the call",
-	"itself copies the page where memory is shared; on FLASH it tells MAGIC, whose network "
-	"limits a clean page to",
-	"317 MB/s. The paper's figures are estimates", NULL
+	"a page is a typed message of 4 KiB, one at a time, until its sender knows that it has",
+	"landed; two looks at the clock are in it. Dirty: written just before by its sender, and",
+	"the buffer by its receiver. Here the call itself copies the page where memory is shared;",
+	"on FLASH it tells MAGIC, whose network limits a clean page to 317 MB/s. The paper's",
+	"figures are estimates",
+	NULL
 };
 
 const struct paper_table paper_flash = {

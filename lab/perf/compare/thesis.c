@@ -312,17 +312,11 @@ static const struct paper_row rows[] = {
 };
 
 static const char *const notes[] = {
-	"overheads are the processor's part alone: two endpoints of one thread, so that no line "
-	"travels",
-	"N is 128 words of 64 bits here, in one message; on the CM-5 a block goes in messages of "
-	"16 bytes, and "
-	"the figure is for one of those",
-	"a request that transfers is acknowledged here: handling it includes the reply, and its "
-	"sender later "
-	"takes that in",
+	"overheads are the processor's part alone: two endpoints of one thread, no line travels",
+	"N: 128 words of 64 bits here, in one message; on the CM-5, one message of 16 bytes",
+	"transfers are acknowledged here: handling includes the reply, which the sender takes in",
 	"handling on the CM-5 is one figure for requests and replies",
-	"a hop: there are none here; the thesis gives 0.8 us and 8 cycles for the CM-5, which do "
-	"not agree",
+	"a hop: none here; the thesis' 0.8 us and 8 cycles for the CM-5 do not agree",
 	NULL
 };
 

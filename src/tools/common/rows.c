@@ -24,11 +24,6 @@ void rows_end(struct rows *r)
 	fflush(r->json.to);
 }
 
-static void line_write(struct rows *r, const char *line, bool bold)
-{
-	fprintf(r->json.to, "%s%s%s\n", bold ? "\033[1m" : "", line, bold ? "\033[0m" : "");
-}
-
 void rows_end_row(struct rows *r)
 {
 	r->inside = false;
@@ -36,11 +31,10 @@ void rows_end_row(struct rows *r)
 		json_end(&r->json, '}');
 	} else {
 		bool bold = r->bold && r->as == ROWS_TABLE;
-		if (!r->headed && r->over[0])
-			line_write(r, r->over, bold);
 		if (!r->headed)
-			line_write(r, r->head, bold);
-		line_write(r, r->line, false);
+			fprintf(r->json.to, "%s%s%s\n", bold ? "\033[1m" : "", r->head,
+				bold ? "\033[0m" : "");
+		fprintf(r->json.to, "%s\n", r->line);
 		r->headed = true;
 		r->head[0] = r->line[0] = '\0';
 	}
@@ -51,12 +45,6 @@ static void line_add(char *line, size_t room, const char *between, int width, co
 {
 	size_t used = strlen(line);
 	snprintf(line + used, room - used, "%s%*s", between, width, text);
-}
-
-void rows_over(struct rows *r, int width, const char *text)
-{
-	if (r->as == ROWS_TABLE)
-		line_add(r->over, sizeof r->over, r->over[0] ? "  " : "", width, text);
 }
 
 /* Whether JSON wants the value itself. */

@@ -18,13 +18,11 @@ struct rows {
 	bool headed; /* it has been written */
 	bool inside; /* a row has begun */
 	struct json json;
-	char over[256], head[512], line[2048];
+	char head[512], line[2048];
 };
 
 /* Begins an array of JSON. */
 void rows_begin(struct rows *r, enum rows_as as, FILE *to);
-/* What stands above the heading of a table, over as many columns as it is wide. */
-void rows_over(struct rows *r, int width, const char *text);
 /* Ends a row. */
 void rows_end_row(struct rows *r);
 void rows_end(struct rows *r);
