@@ -13,7 +13,7 @@
 #include "lib/handed.h"
 #include "lib/ranks.h"
 
-enum { TELL = 1, WORDS = 1024, PAGE = 4096, WORD = 8 };
+enum { TELL = 1, TELLS = 3, WORDS = 1024, PAGE = 4096, WORD = 8 };
 #define SECOND UINT64_C(1000000000)
 
 struct board {
@@ -101,12 +101,26 @@ static void operate(tern *t, tern_addr a, uint64_t i)
 	timed(since);
 }
 
+/* When its handle says so all of it is there, in pieces or not; its message is the program's. */
+static void put_with_request(tern *t)
+{
+	static char block[3 * PAGE], back[3 * PAGE];
+	tern_addr there = board->at + 8 * PAGE;
+	tern_op op = TERN_OP;
+	memset(block, 1, sizeof block);
+	CHECK_IS(tern_put_request_start(t, there, TELL, block, sizeof block, NULL, &op), 0);
+	CHECK_IS(tern_op_wait(t, &op), 0);
+	CHECK_IS(tern_get(t, back, there, sizeof back), 0);
+	CHECK(memcmp(block, back, sizeof back) == 0);
+}
+
 static void ask(tern *t)
 {
 	stage_wait(1);
 	ranks_nap(20000000); /* the other rank is in its computation */
 	CHECK_IS(tern_request(t, 0, TELL, 1, 2, 3), 0);
 	CHECK_IS(tern_request(t, 0, TELL), 0); /* a piece of a line */
+	put_with_request(t);
 	uint64_t since = clock_ns(), n = atomic_load(&board->rounds);
 	for (uint64_t i = 0; i < n; i++)
 		operate(t, board->at, i);
@@ -134,7 +148,7 @@ static void far_ranks(void)
 		CHECK_IS(atomic_load(&board->handled), 0);
 		if (holds)
 			tern_release(t);
-		while (atomic_load(&board->handled) < 2)
+		while (atomic_load(&board->handled) < TELLS)
 			CHECK(tern_poll(t) >= 0);
 		CHECK_IS(*(uint64_t *)p, atomic_load(&board->rounds));
 		CHECK_IS(tern_store_sync(t, WORD * atomic_load(&board->rounds)), 0);
@@ -142,7 +156,7 @@ static void far_ranks(void)
 		ask(t);
 	}
 	CHECK_IS(tern_barrier(t), 0);
-	CHECK_IS(atomic_load(&board->handled), 2);
+	CHECK_IS(atomic_load(&board->handled), TELLS);
 	CHECK_IS(tern_close(t), 0);
 }
 

@@ -37,8 +37,10 @@ static struct job_span no_spans[TERN_RANKS_MAX];
 
 static void handlers_open(struct endpoint *e)
 {
+	/* Of each, all that comes before it: data in pieces have come when their last piece has. */
 	static const enum mem_handler served[] = { MEM_PUT,       MEM_GET,       MEM_AMO,
-						   MEM_PUT_PARTS, MEM_GET_PARTS, MEM_SIGNAL };
+						   MEM_PUT_PARTS, MEM_GET_PARTS, MEM_SIGNAL,
+						   MEM_PIECE };
 #define MEM_ON(id, fn) layer_on(e, id, fn);
 	MEM_MESSAGES(MEM_ON)
 	for (unsigned i = 0; i < sizeof served / sizeof *served; i++)

@@ -24,25 +24,26 @@ enum { ADDR_RANK_SHIFT = 48, ADDR_OFFSET_BITS = 47 };
 #define ADDR_HEAP (UINT64_C(1) << ADDR_OFFSET_BITS)
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
-#define MEM_MESSAGES(X)                                                                           \
-	X(MEM_PUT, on_put)                                                                        \
-	X(MEM_GET, on_get)                                                                        \
-	X(MEM_AMO, on_amo)                                                                        \
-	X(MEM_COPY, on_copy)                                                                      \
-	X(MEM_WHEN, on_when)                                                                      \
-	X(MEM_BLOCK, on_get_block)                                                                \
-	X(MEM_XFER, on_xfer)                                                                      \
-	X(MEM_REPLY_XFER, on_reply_xfer)                                                          \
-	X(MEM_DONE, on_mem_answer) /* the answer to any: slot, error, a word; or data */          \
-	X(MEM_AGREE, on_agree)                                                                    \
-	X(MEM_WINDOW, on_window_query) /* which part of a heap a network may move by itself */    \
-	X(MEM_WINDOW_IS, on_window_reply)                                                         \
-	X(MEM_PUT_PARTS, on_put_parts) /* scattered memory: what lies where, and the bytes */     \
-	X(MEM_GET_PARTS, on_get_parts)                                                            \
-	X(MEM_THEN, on_then)       /* a piece of a put that a message follows, or that message */ \
-	X(MEM_INVITE, on_invite)   /* asks for a first request, */                                \
-	X(MEM_INVITED, on_invited) /* which is this */                                            \
-	X(MEM_GRANT, on_grant)     /* memory of the asker may be stored to, or no more */         \
+#define MEM_MESSAGES(X)                                                                        \
+	X(MEM_PUT, on_put)                                                                     \
+	X(MEM_GET, on_get)                                                                     \
+	X(MEM_AMO, on_amo)                                                                     \
+	X(MEM_COPY, on_copy)                                                                   \
+	X(MEM_WHEN, on_when)                                                                   \
+	X(MEM_BLOCK, on_get_block)                                                             \
+	X(MEM_XFER, on_xfer)                                                                   \
+	X(MEM_REPLY_XFER, on_reply_xfer)                                                       \
+	X(MEM_DONE, on_mem_answer) /* the answer to any: slot, error, a word; or data */       \
+	X(MEM_AGREE, on_agree)                                                                 \
+	X(MEM_WINDOW, on_window_query) /* which part of a heap a network may move by itself */ \
+	X(MEM_WINDOW_IS, on_window_reply)                                                      \
+	X(MEM_PUT_PARTS, on_put_parts) /* scattered memory: what lies where, and the bytes */  \
+	X(MEM_GET_PARTS, on_get_parts)                                                         \
+	X(MEM_PIECE, on_piece)     /* of a put that a message follows, */                      \
+	X(MEM_THEN, on_then)       /* and that message */                                      \
+	X(MEM_INVITE, on_invite)   /* asks for a first request, */                             \
+	X(MEM_INVITED, on_invited) /* which is this */                                         \
+	X(MEM_GRANT, on_grant)     /* memory of the asker may be stored to, or no more */      \
 	X(MEM_SIGNAL, on_signal)   /* a put, or none, and then an operation on a word; a store */
 
 #define MEM_NUMBER(id, fn) id,

@@ -15,27 +15,21 @@
 #include "mem/word.h"
 
 /*
- * The first word of a piece: the address without its rank, the number of the message's words, and
- * its handler. The piece that brings the message has as many lines as the message, which it becomes
- * on arrival: the words follow the first one, and the last of 6 and of 8 goes behind the data.
+ * A piece has the address of its data as its word. What brings the message has the address of the
+ * rest, without its rank, the number of the message's words, and its handler in the first word. It
+ * has as many lines as the message, which it becomes on arrival: the words follow the first one,
+ * and the last of 6 and of 8 goes behind the data.
  */
 enum {
 	META_WORDS_SHIFT = ADDR_RANK_SHIFT,
 	META_ID_SHIFT = META_WORDS_SHIFT + 4,
-	META_WORDS = 15, /* a mask, */
-	META_MORE = 15,  /* and in the place of the words: the message comes later */
+	META_WORDS = 15, /* a mask */
 };
-_Static_assert((int)TERN_WORDS_MAX < (int)META_MORE, "a number of words is no META_MORE");
 _Static_assert(META_ID_SHIFT + 10 <= 64, "a handler's number has its place");
 
 enum { PIECES_AT_ONCE = 4 }; /* of each in a poll */
 
 /* -- Pieces --------------------------------------------------------------------------------- */
-
-static uint64_t piece_meta(tern_addr a, unsigned id, unsigned n)
-{
-	return addr_moved(a, 0) | (uint64_t)n << META_WORDS_SHIFT | (uint64_t)id << META_ID_SHIFT;
-}
 
 /* Words that follow the first one, of a message with n. */
 static unsigned words_ahead(unsigned n)
@@ -49,11 +43,11 @@ static size_t piece_tail(unsigned n)
 	return n > words_ahead(n) ? sizeof(uint64_t) : 0;
 }
 
-static int piece_send(struct mem *m, const struct follow *f, const void *data, size_t len,
-		      unsigned n, const uint64_t *words)
+static int piece_send(struct mem *m, const struct follow *f, enum mem_handler id, const void *data,
+		      size_t len, unsigned n, const uint64_t *words)
 {
-	return f->reply ? layer_reply_more(m->e, f->rank, MEM_THEN, data, len, n, words)
-			: layer_request(m->e, f->rank, MEM_THEN, data, len, n, words);
+	return f->reply ? layer_reply_more(m->e, f->rank, id, data, len, n, words)
+			: layer_request(m->e, f->rank, id, data, len, n, words);
 }
 
 /*
@@ -62,7 +56,9 @@ static int piece_send(struct mem *m, const struct follow *f, const void *data, s
  */
 static int message_send(struct mem *m, const struct follow *f)
 {
-	uint64_t words[TERN_WORDS_MAX] = { piece_meta(f->left ? f->dst : f->dst - 1, f->id, f->n) };
+	uint64_t words[TERN_WORDS_MAX] = { addr_moved(f->left ? f->dst : f->dst - 1, 0) |
+					   (uint64_t)f->n << META_WORDS_SHIFT |
+					   (uint64_t)f->id << META_ID_SHIFT };
 	unsigned ahead = words_ahead(f->n), n = f->n <= TERN_LINE_WORDS ? f->n : ahead;
 	size_t tail = piece_tail(f->n);
 	char joined[TERN_PAYLOAD_MAX];
@@ -76,14 +72,13 @@ static int message_send(struct mem *m, const struct follow *f)
 		memcpy(joined + f->left, &f->word[ahead], tail);
 		data = joined;
 	}
-	return piece_send(m, f, data, f->left + tail, 1 + n, words);
+	return piece_send(m, f, MEM_THEN, data, f->left + tail, 1 + n, words);
 }
 
 static int data_send(struct mem *m, const struct follow *f, size_t len)
 {
-	uint64_t meta = piece_meta(f->dst, 0, META_MORE);
 	union word value;
-	return piece_send(m, f, word_value(&value, f->src, len), len, 1, &meta);
+	return piece_send(m, f, MEM_PIECE, word_value(&value, f->src, len), len, 1, &f->dst);
 }
 
 /* The slot has counted itself, so that `op` is not told again. */
@@ -275,6 +270,14 @@ static void piece_refused(struct endpoint *e, const tern_msg *msg)
 				       e->t->rank, tern_msg_src(msg)));
 }
 
+/* A thread may serve it; if it is refused, so is the message behind it. */
+void on_piece(tern *t, const tern_msg *msg)
+{
+	size_t len;
+	const char *data = tern_msg_data(msg, &len);
+	piece_place(mem_of(t), addr_moved(tern_msg_word(msg, 0), t->rank), data, len);
+}
+
 void on_then(tern *t, const tern_msg *msg)
 {
 	size_t len;
@@ -283,24 +286,20 @@ void on_then(tern *t, const tern_msg *msg)
 	unsigned n = (unsigned)(meta >> META_WORDS_SHIFT) & META_WORDS;
 	unsigned id = (unsigned)(meta >> META_ID_SHIFT) % TERN_HANDLER_SLOTS;
 	tern_addr a = addr_moved(meta, t->rank);
-	bool more = n == META_MORE;
-	bool fits = more || n <= TERN_LINE_WORDS ||
+	bool fits = n <= TERN_LINE_WORDS ||
 		    (n <= TERN_WORDS_MAX && tern_msg_count(msg) == TERN_WORDS_MAX);
-	for (unsigned i = 0; fits && !more && i < words_ahead(n); i++)
+	for (unsigned i = 0; fits && i < words_ahead(n); i++)
 		words[i] = tern_msg_word(msg, 1 + i);
-	size_t tail = more || !fits ? 0 : piece_tail(n);
+	size_t tail = fits ? piece_tail(n) : 0;
 	if (len >= tail && tail) {
 		len -= tail;
 		memcpy(&words[words_ahead(n)], data + len, tail);
 	}
-	/* The last piece lies in the same memory as the others: it is refused with them. */
-	if (!fits || piece_place(mem_of(t), a, data, len) || (!more && id >= TERN_HANDLER_MAX)) {
-		if (!more)
-			piece_refused(t->own, msg);
+	/* It lies in the same memory as the pieces: it is refused with them. */
+	if (!fits || piece_place(mem_of(t), a, data, len) || id >= TERN_HANDLER_MAX) {
+		piece_refused(t->own, msg);
 		return;
 	}
-	if (more)
-		return;
 	payload_return(t->own);
 	message_become(t, msg, id, n, words, NULL, 0);
 }
