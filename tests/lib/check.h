@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -191,8 +192,15 @@ static inline int check_run_apart(const struct check_test *test)
 	int status = 0;
 	fflush(NULL);
 	pid_t child = fork();
-	if (child == 0)
+	if (child == 0) {
+		/*
+		 * Ranks are stopped in a group of their own. In one whose session has no shell any
+		 * more, as behind nohup, the kernel then sends SIGHUP to all of them.
+		 */
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		exit(check_run_here(test));
+	}
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return 1;
 	if (WIFSIGNALED(status))
