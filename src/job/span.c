@@ -19,7 +19,7 @@ int job_spans_open(struct job *j, uint32_t member, struct job_span **spans)
 	*spans = spans_of(j, member);
 	if (atomic_load(&j->spanned[member])) /* by a worker that was closed */
 		return 0;
-	snprintf(what, sizeof what, "the heaps' addresses at rank %u", job_member_rank(j, member));
+	snprintf(what, sizeof what, "the table of heaps at rank %u", job_member_rank(j, member));
 	int rc = job_commit(j, j->span_at + member * j->span_bytes, j->span_bytes, what);
 	if (!rc)
 		atomic_store(&j->spanned[member], 1);

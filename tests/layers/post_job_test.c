@@ -347,3 +347,37 @@ TEST(posts_to_a_rank_that_was_killed_fail_with_its_name)
 	try_death(NULL);
 	try_death("udp");
 }
+
+/* -- Memory that is spent -------------------------------------------------------------------- */
+
+/* A rank's first look at another's heap takes a page. */
+static void get_without_memory(void)
+{
+	tern *t = ranks_open();
+	int rc = 0;
+	CHECK_IS(tern_on(t, TAKE, nothing), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == 0) {
+		for (uint64_t i = 0; i < 1000; i++)
+			CHECK_IS(tern_post(t, 1, TAKE, i, i), 0);
+		CHECK_IS(tern_post_flush(t), 0);
+		atomic_store(&t->own->group->job.head->committed, t->own->group->job.head->budget);
+		atomic_store(&board->done, 1);
+		CHECK_IS(tern_close(t), 0);
+		return;
+	}
+	while (!atomic_load(&board->done))
+		ranks_nap(100000);
+	for (int i = 0; rc >= 0 && i < 1000; i++)
+		rc = tern_poll(t);
+	CHECK_IS(rc, -ENOMEM);
+	CHECK(strstr(tern_strerror(rc), "gathered items from rank 0"));
+	CHECK(strstr(tern_strerror(rc), "TERN_MEMORY"));
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(items_that_there_is_no_memory_to_reach_are_lost_with_a_sentence)
+{
+	board = ranks_shared(sizeof *board);
+	ranks_run(2, get_without_memory);
+}

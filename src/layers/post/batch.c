@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What comes: batches, whose items are handled one by one, and who must wait. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -131,6 +132,20 @@ static void batch_bad(tern *t, uint32_t src)
 					    t->rank, src));
 }
 
+/* Its sender's memory is out of reach; or there is no memory for the first look at any. */
+static void batch_lost(tern *t, uint32_t src, tern_addr a)
+{
+	char why[300];
+	int rc = mem_check(mem_of(t), a, 1, "a post");
+	if (rc != -ENOMEM) {
+		batch_bad(t, src);
+		return;
+	}
+	snprintf(why, sizeof why, "%s", tern_strerror(rc));
+	poll_trouble_warn(t->own, error_set(rc, "rank %u lost gathered items from rank %u: %s",
+					    t->rank, src, why));
+}
+
 static void on_batch(tern *t, const tern_msg *m)
 {
 	size_t len;
@@ -163,10 +178,13 @@ static void on_slot(tern *t, const tern_msg *m)
 		batch_next(t, in->next);
 	if (!at && mem_dead(mem_of(t), src)) /* nobody reaches its items any more */
 		return;
-	if (!at || !batch_handle(t, src, at, at + words))
+	if (!at) {
+		batch_lost(t, src, a);
+		return;
+	}
+	if (!batch_handle(t, src, at, at + words))
 		batch_bad(t, src);
-	if (at)
-		post_slot_give(at);
+	post_slot_give(at);
 }
 
 /* -- Pace -------------------------------------------------------------------------------------- */
