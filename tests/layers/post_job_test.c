@@ -350,7 +350,7 @@ TEST(posts_to_a_rank_that_was_killed_fail_with_its_name)
 
 /* -- Memory that is spent -------------------------------------------------------------------- */
 
-/* A rank's first look at another's heap takes a page. */
+/* A rank's first look at another's heap takes a page. Nobody looks before it is spent. */
 static void get_without_memory(void)
 {
 	tern *t = ranks_open();
@@ -358,6 +358,8 @@ static void get_without_memory(void)
 	CHECK_IS(tern_on(t, TAKE, nothing), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0) {
+		while (!atomic_load(&board->under_way))
+			ranks_nap(100000);
 		for (uint64_t i = 0; i < 1000; i++)
 			CHECK_IS(tern_post(t, 1, TAKE, i, i), 0);
 		CHECK_IS(tern_post_flush(t), 0);
@@ -366,6 +368,7 @@ static void get_without_memory(void)
 		CHECK_IS(tern_close(t), 0);
 		return;
 	}
+	atomic_store(&board->under_way, 1);
 	while (!atomic_load(&board->done))
 		ranks_nap(100000);
 	for (int i = 0; rc >= 0 && i < 1000; i++)
