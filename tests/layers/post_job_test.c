@@ -379,7 +379,7 @@ static void get_without_memory(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-TEST(items_that_there_is_no_memory_to_reach_are_lost_with_a_sentence)
+TEST(items_lost_for_want_of_memory_are_told)
 {
 	board = ranks_shared(sizeof *board);
 	ranks_run(2, get_without_memory);

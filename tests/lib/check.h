@@ -194,8 +194,8 @@ static inline int check_run_apart(const struct check_test *test)
 	pid_t child = fork();
 	if (child == 0) {
 		/*
-		 * Ranks are stopped in a group of their own. In one whose session has no shell any
-		 * more, as behind nohup, the kernel then sends SIGHUP to all of them.
+		 * Tests stop ranks with SIGSTOP. In an orphaned process group, as behind nohup, the
+		 * kernel then sends SIGHUP to every process; a new group is not orphaned.
 		 */
 		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);

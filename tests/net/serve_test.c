@@ -101,7 +101,7 @@ static void operate(tern *t, tern_addr a, uint64_t i)
 	timed(since);
 }
 
-/* When its handle says so all of it is there, in pieces or not; its message is the program's. */
+/* All of its data are there when its handle says so. Its request waits for the owner's poll. */
 static void put_with_request(tern *t)
 {
 	static char block[3 * PAGE], back[3 * PAGE];

@@ -37,7 +37,10 @@ static struct job_span no_spans[TERN_RANKS_MAX];
 
 static void handlers_open(struct endpoint *e)
 {
-	/* Of each, all that comes before it: data in pieces have come when their last piece has. */
+	/*
+	 * MEM_PIECE is served because MEM_PUT is: a put with a request sends its last data by
+	 * MEM_PUT, whose answer says that the pieces before it are there.
+	 */
 	static const enum mem_handler served[] = { MEM_PUT,       MEM_GET,       MEM_AMO,
 						   MEM_PUT_PARTS, MEM_GET_PARTS, MEM_SIGNAL,
 						   MEM_PIECE };

@@ -132,7 +132,7 @@ static void batch_bad(tern *t, uint32_t src)
 					    t->rank, src));
 }
 
-/* Its sender's memory is out of reach; or there is no memory for the first look at any. */
+/* Items at `a` cannot be reached: `a` is wrong, or memory for the first look at a heap is spent. */
 static void batch_lost(tern *t, uint32_t src, tern_addr a)
 {
 	char why[300];
