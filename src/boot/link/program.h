@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { PROGRAM_FOLDERS = 7 }; /* before those of PATH */
+enum { PROGRAM_FOLDERS = 8 }; /* before those of PATH */
 
 /*
  * The i-th folder to look in, from 0: beside the library (or the program, if that has the library

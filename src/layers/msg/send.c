@@ -21,7 +21,7 @@ static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t m
 	uint64_t w[4] = { 0 };
 	if (TERN_LIKELY(len == sizeof w[0]))
 		memcpy(w, data, sizeof w[0]);
-	else
+	else if (len) /* data may be NULL without */
 		memcpy(w, data, len);
 	return layer_words(m->e, dst, MSG_WORDS, id, meta, w[0], w[1], w[2], w[3]);
 }

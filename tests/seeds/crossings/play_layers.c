@@ -293,7 +293,8 @@ static int threads_have_ended(tern *own, void *arg)
 	return atomic_load(&threads_ended) >= threads_due;
 }
 
-static void spawn_one(const struct step *s, unsigned i)
+/* Puts what is under way before `given`, until every thread has ended. */
+static void spawn_one(const struct step *s, unsigned i, struct pending **given)
 {
 	uint64_t word[TERN_WORDS_MAX] = { s->number, i };
 	for (unsigned k = 2; k < TERN_WORDS_MAX; k++)
@@ -308,6 +309,8 @@ static void spawn_one(const struct step *s, unsigned i)
 		return;
 	}
 	struct pending *w = pending_new(s, i, s->len, NULL);
+	w->next = *given;
+	*given = w;
 	content_fill(w->bytes, 0, s->len, message_number(s, i));
 	threads_due++;
 	const tern_spawn_args a = { .rank = s->to,
@@ -323,10 +326,13 @@ static void spawn_one(const struct step *s, unsigned i)
 
 void spawn_play(const struct step *s)
 {
+	struct pending *given = NULL;
 	for (unsigned i = 0; i < s->count && s->from == me; i++)
-		spawn_one(s, i);
+		spawn_one(s, i, &given);
 	if (s->from == me)
 		code_is(s, "waiting for threads", tern_wait_until(t, threads_have_ended, NULL), 0);
+	for (struct pending *w; (w = given) != NULL; pending_drop(w))
+		given = w->next;
 }
 
 void more_open(void)
