@@ -237,7 +237,6 @@ static void worm_end(struct machine *m, const struct mesh_view *v, uint32_t i)
 		v->mesh->injected += w->length;
 		v->mesh->ejected += w->length;
 		v->mesh->skipped += (uint64_t)w->length * w->way;
-		w->lone = 0;
 	}
 	machine_deliver(m, i);
 }
