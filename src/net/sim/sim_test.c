@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <tern/sim.h>
@@ -72,6 +73,23 @@ TEST(the_machine_lies_behind_the_memory_of_the_job_and_is_made_once)
 	CHECK_IS(m->shared->clock, 77);
 	sim_leave(1);
 	CHECK(sim_machine() == m); /* the other node is still there */
+	leave();
+}
+
+TEST(a_machine_that_finds_no_room_behind_the_memory_of_the_job_is_refused)
+{
+	struct rlimit most, less;
+	signal(SIGXFSZ, SIG_IGN);
+	setenv("TERN_SIM", "cluster", 1);
+	REQUIRE(job_create(&job, NODES, 0) == 0);
+	REQUIRE(getrlimit(RLIMIT_FSIZE, &most) == 0);
+	less = (struct rlimit){ job.bytes, most.rlim_max };
+	REQUIRE(setrlimit(RLIMIT_FSIZE, &less) == 0);
+	CHECK_IS(sim_join(&job, 0), -EFBIG);
+	CHECK(strstr(tern_strerror(-EFBIG), "making the memory of the simulated machine: "));
+	CHECK(!sim_machine());
+	REQUIRE(setrlimit(RLIMIT_FSIZE, &most) == 0);
+	REQUIRE(sim_join(&job, 0) == 0);
 	leave();
 }
 

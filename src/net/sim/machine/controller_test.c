@@ -159,6 +159,21 @@ TEST(a_thread_is_suspended_while_its_queue_is_full)
 	}
 }
 
+TEST(where_packets_may_be_lost_or_late_or_find_no_room_there_are_no_queues)
+{
+	static const char *const profiles[] = {
+		"scmp,queue=12,drop=1",  "scmp,queue=12,corrupt=1", "scmp,queue=12,jitter=1ns",
+		"scmp,queue=12,order=0", "scmp,queue=12,room=0",    "scmp,queue=12"
+	};
+	enum { PROFILES = sizeof profiles / sizeof *profiles };
+	for (unsigned i = 0; i < PROFILES; i++) {
+		begin(profiles[i]);
+		for (unsigned blocks = 0; blocks < 4; blocks++)
+			sent(LIBRARY, 2, 4096);
+		CHECK_IS(niu_full(&m, 0, 0), i == PROFILES - 1);
+	}
+}
+
 TEST(each_change_of_scmp_can_be_switched_off_alone)
 {
 	for (unsigned queues = 0; queues < 2; queues++) {
@@ -351,7 +366,10 @@ TEST(a_communication_processor_sends_blocks_and_the_processor_words)
 	uint64_t block = sent(0, 0, 64)->sent; /* handed over in 8 cycles */
 	CHECK_IS(turn_time(&m), words + 8 * 25000);
 	CHECK_IS(block, words + (8 + 4 + 16) * 25000);
-	CHECK_IS(sent(0, 0, 64)->sent, block + (4 + 16) * 25000); /* one after the other */
+	block = sent(0, 0, 64)->sent;
+	CHECK_IS(block, words + (8 + 4 + 16 + 4 + 16) * 25000); /* one after the other */
+	/* Words that the processor writes meanwhile do not pass them. */
+	CHECK_IS(sent(0, 2, 0)->sent, block);
 }
 
 TEST(a_block_of_flash_has_a_header_for_each_line)

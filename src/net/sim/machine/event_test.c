@@ -99,6 +99,16 @@ TEST(memory_of_packets_is_used_again)
 	CHECK(m.shared->cells < 4096);
 }
 
+TEST(a_packet_of_whole_cells_takes_no_more_of_them)
+{
+	begin("cluster");
+	for (uint32_t cells = 1; cells <= 1024; cells *= 2) {
+		uint32_t before = m.shared->cells;
+		send_at(0, 0, 1, cells * CELL);
+		CHECK_IS(m.shared->cells - before, cells);
+	}
+}
+
 TEST(every_built_in_profile_can_be_read)
 {
 	struct profile p;
@@ -123,6 +133,9 @@ TEST(what_a_profile_cannot_say_is_refused_with_the_key_and_what_it_can_be)
 	CHECK(refused("cluster,network=ether", "network is 'ether'; it can be logp"));
 	CHECK(refused("cluster,lateness=2us", "no key 'lateness'"));
 	CHECK(refused("cluster,seed=-1", "whole number"));
+	CHECK(refused("cluster,channels=0", "channels is '0'; it must be a whole number from 1"));
+	CHECK(refused("cluster,channels=17", "whole number from 1 to 16"));
+	CHECK(refused("cluster,cycle=2ms", "cycle is '2ms'; it must be a time"));
 	CHECK(refused("cluster,latency", "no line 'key = value'"));
 	CHECK(refused("/nowhere.conf", "no file that can be read"));
 }
