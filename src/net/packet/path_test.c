@@ -2,6 +2,8 @@
 /* What is staged for a peer: when it leaves, and when all of it has come. */
 #include "net/packet/path.h"
 
+#include <errno.h>
+
 #include "lib/flow_sides.h"
 
 enum {
@@ -309,6 +311,78 @@ TEST(to_a_peer_that_is_given_up_nothing_is_sent_and_nobody_waits_for_it)
 	look(true);
 	CHECK(path_landed(path) && path_quiet(path) && !path->dirty);
 	CHECK_IS(sent(), 0);
+	sides_close();
+}
+
+/* -- A peer that leaves ------------------------------------------------------------------------ */
+
+static int check(void)
+{
+	return packet_check(&side[0].net.net, 1);
+}
+
+static bool settled(bool late)
+{
+	return packet_settled(&side[0].net.net, late);
+}
+
+TEST(what_a_peer_sent_before_it_left_is_taken_first_and_then_nobody_waits_for_it)
+{
+	begin(RELIABLE);
+	rooms = 0;
+	say(1); /* nobody takes it */
+	CHECK_IS(check(), 0);
+	CHECK(!settled(false));
+	REQUIRE(put(&side[1], &side[1].lanes[0], 0));
+	path_pump(path_of(&side[1]), true);
+	post_flush(&side[1].net);
+	atomic_store(&side[0].ranks[1].state, RANK_CLOSED);
+	CHECK_IS(check(), 0);
+	look(true);
+	drink(&side[0], STREAM_REQUESTS, 1);
+	CHECK_IS(side[0].next[STREAM_REQUESTS], 1);
+	CHECK_IS(check(), 0); /* more may have come */
+	CHECK(!settled(false));
+	look(true);
+	CHECK_IS(check(), -ESHUTDOWN);
+	CHECK(!path_quiet(path));
+	CHECK(settled(false));
+	sides_close();
+}
+
+TEST(who_leaves_late_does_not_wait_for_a_peer_that_computes)
+{
+	begin(RELIABLE);
+	rooms = 0;
+	say(1);
+	CHECK(!settled(false));
+	CHECK(settled(true));
+	stats_add(&side[0].pulse[1].count[PULSE_BELLS], 1); /* the peer polls */
+	CHECK(!settled(true));
+	sides_close();
+}
+
+/* -- A thread that serves ---------------------------------------------------------------------- */
+
+/* A send that needs no call takes one of the first at the same moment. */
+TEST(a_thread_that_serves_memory_takes_none_but_the_last_blocks_of_the_pool)
+{
+	begin(RELIABLE);
+	struct net *net = &side[0].net.net;
+	struct block *b = NULL, *last = NULL;
+	side[0].site.serving = true;
+	for (unsigned i = TERN_POOL_BLOCKS; i < POOL_LONG; i++) {
+		CHECK_IS(packet_take(net, 0, &b), 0);
+		CHECK(b == pool_at(net, i));
+		last = b;
+	}
+	CHECK_IS(packet_take(net, 0, &b), -EAGAIN);
+	block_set(last, BLOCK_FREE);
+	CHECK_IS(packet_take(net, 0, &b), 0);
+	CHECK(b == last);
+	side[0].site.serving = false;
+	CHECK_IS(packet_take(net, 0, &b), 0);
+	CHECK(b == pool_at(net, 0));
 	sides_close();
 }
 

@@ -154,6 +154,9 @@ TEST(a_rank_with_other_terms_is_named_with_what_differs)
 		      "TERN_SERVICE");
 	check_strange(3, "rank 3", "has the protection encrypt, and this rank auth",
 		      "TERN_PROTECT");
+	publish(2, "udp", 0, GUARD_AUTH); /* for its next session */
+	check_strange(2, "rank 2", "has the services none, and this rank order,retry",
+		      "TERN_SERVICE");
 	CHECK_IS(net->strangers, 3);
 	CHECK_IS(net->unmet, 1);
 	CHECK(terms_fit(net, 4)); /* it has not come */
