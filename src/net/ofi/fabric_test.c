@@ -9,11 +9,13 @@
 #include <tern/tern.h>
 
 #include "lib/check.h"
+#include "net/ofi/port.h"
 
 enum step { NONE, FABRIC, DOMAIN, TABLE, QUEUE, ENDPOINT, BIND, ENABLE, REGISTER, MR_BIND, STEPS };
 static enum step fails;
 static unsigned opened, closed, queues; /* objects */
 static bool sleepless;                  /* the queue has no descriptor */
+static uint64_t able = UINT64_MAX;      /* capabilities of the provider */
 
 static int step(enum step s)
 {
@@ -52,8 +54,11 @@ struct fi_info *fi_dupinfo(const struct fi_info *info)
 	a->info.fabric_attr = &a->fabric;
 	a->fabric.prov_name = provider;
 	a->domain.name = device;
-	if (info)
+	a->ep.max_msg_size = 4096;
+	if (info) {
+		a->info.caps = info->caps;
 		a->domain.mr_mode = info->domain_attr->mr_mode;
+	}
 	return &a->info;
 }
 
@@ -66,6 +71,8 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
 	       const struct fi_info *hints, struct fi_info **info)
 {
 	(void)version, (void)node, (void)service, (void)flags;
+	if (hints->caps & ~able)
+		return -FI_ENODATA;
 	*info = fi_dupinfo(hints);
 	return 0;
 }
@@ -116,12 +123,28 @@ static struct fi_ops mr_ops = {
 	.size = sizeof mr_ops, .close = fid_close, .bind = mr_bind, .control = control
 };
 
+static int setopt(struct fid *fid, int level, int name, const void *value, size_t len)
+{
+	(void)fid, (void)level, (void)name, (void)value, (void)len;
+	return 0;
+}
+
+static ssize_t receive_none(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	(void)ep, (void)msg, (void)flags;
+	return -FI_EAGAIN;
+}
+
+static struct fi_ops_ep ep_own_ops = { .size = sizeof ep_own_ops, .setopt = setopt };
+static struct fi_ops_msg ep_msg_ops = { .size = sizeof ep_msg_ops, .recvmsg = receive_none };
+
 static struct fid_fabric fabric;
 static struct fid_domain domain;
 static struct fid_av table;
 static struct fid_cq queue[2];
 static struct fid_ep endpoint;
-static struct fid_mr region;
+static struct fid_mr region[8];
+static unsigned regions;
 
 /* What cannot be opened leaves `out` as it was. */
 static int object_open(enum step s, struct fid *fid, struct fi_ops *its, void *out)
@@ -152,6 +175,8 @@ static int endpoint_open(struct fid_domain *d, struct fi_info *info, struct fid_
 {
 	(void)c;
 	CHECK(d == &domain && info);
+	endpoint.ops = &ep_own_ops;
+	endpoint.msg = &ep_msg_ops;
 	return object_open(ENDPOINT, &endpoint.fid, &ep_ops, out);
 }
 
@@ -160,7 +185,8 @@ static int region_open(struct fid *fid, const void *base, size_t len, uint64_t a
 {
 	(void)base, (void)len, (void)access, (void)at, (void)key, (void)flags, (void)c;
 	CHECK(fid == &domain.fid);
-	return object_open(REGISTER, &region.fid, &mr_ops, out);
+	REQUIRE(regions < sizeof region / sizeof *region);
+	return object_open(REGISTER, &region[regions++].fid, &mr_ops, out);
 }
 
 static struct fi_ops_domain domain_ops = { .size = sizeof domain_ops,
@@ -253,7 +279,45 @@ TEST(memory_that_cannot_be_registered_is_nothing_to_be_closed)
 	}
 	fails = NONE;
 	CHECK_IS(fabric_register(&f, bytes, sizeof bytes, FI_SEND, &mr), 0);
-	REQUIRE(mr == &region);
+	REQUIRE(mr == &region[regions - 1]);
 	fi_close(&mr->fid);
 	end(&f);
+}
+
+/* -- What a provider can do ----------------------------------------------------------------- */
+
+TEST(a_provider_can_do_what_it_must_and_as_much_of_the_rest_as_there_is)
+{
+	static const uint64_t some[] = { FI_MSG | FI_RMA | FI_SOURCE | FI_MULTI_RECV,
+					 FI_MSG | FI_RMA | FI_SOURCE, FI_MSG | FI_RMA, FI_MSG };
+	const struct library *l = library_open();
+	struct fi_info *info;
+	REQUIRE(l);
+	for (unsigned i = 0; i < sizeof some / sizeof *some; i++) {
+		able = some[i];
+		REQUIRE(provider_find(l, "", 0, &info) == 0);
+		CHECK_IS(info->caps, some[i]);
+		l->freeinfo(info);
+		CHECK_IS(provider_find(l, "", FI_ATOMIC, &info), -ENOTSUP);
+		CHECK(!info);
+	}
+	able |= FI_ATOMIC;
+	REQUIRE(provider_find(l, "", FI_ATOMIC, &info) == 0);
+	CHECK_IS(info->caps, FI_MSG | FI_ATOMIC);
+	l->freeinfo(info);
+}
+
+TEST(memory_that_peers_may_reach_is_closed_with_the_port)
+{
+	static char bytes[4096];
+	struct ofi o = { .port = NULL };
+	struct window w;
+	opened = closed = 0;
+	REQUIRE(port_open(&o.port, NULL, 2, "toy") == 0);
+	CHECK(rma_able(o.port));
+	unsigned before = opened;
+	CHECK_IS(ofi_rma.expose(&o.packet.net, bytes, sizeof bytes, &w), 0);
+	CHECK_IS(opened, before + 1);
+	o.port->wire.ops->close(&o.port->wire);
+	CHECK_IS(closed, opened);
 }
