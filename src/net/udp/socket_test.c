@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -146,6 +147,19 @@ TEST(each_datagram_of_a_batch_arrives_whole_and_in_order)
 	CHECK_IS(wire[0]->ops->most(wire[0], 2), DATAGRAM_MAX);
 	check_batches(DATAGRAM_MAX);
 	wires_close();
+}
+
+/* A program may have closed its standard input: then a socket gets its number. */
+TEST(the_sockets_of_peers_are_closed_with_the_wire_whichever_numbers_they_have)
+{
+	REQUIRE(dup2(STDERR_FILENO, STDIN_FILENO) == STDIN_FILENO);
+	wires_open();
+	close(STDIN_FILENO);
+	CHECK(wire[0]->ops->most(wire[0], 1) > 0);
+	CHECK(wire[0]->ops->most(wire[0], 2) > 0);
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	wires_close();
+	CHECK_IS(fcntl(STDIN_FILENO, F_GETFD), -1);
 }
 
 TEST(datagrams_that_the_kernel_cuts_and_joins_arrive_as_they_were_sent)
