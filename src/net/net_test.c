@@ -258,6 +258,30 @@ TEST(every_network_of_the_table_is_in_this_suite_and_says_what_it_is)
 	}
 }
 
+/* Mappings of jobs in this process. */
+static unsigned mappings(void)
+{
+	char line[4096];
+	unsigned n = 0;
+	FILE *f = fopen("/proc/self/maps", "r");
+	REQUIRE(f);
+	while (fgets(line, sizeof line, f))
+		n += strstr(line, "/memfd:tern") != NULL;
+	fclose(f);
+	return n;
+}
+
+TEST(asking_whether_there_is_shared_memory_leaves_none_behind)
+{
+	char why[400];
+	CHECK(shm_ops.usable(why, sizeof why));
+	CHECK_IS(mappings(), 0);
+	REQUIRE(job_create(&job, RANKS, 0) == 0);
+	CHECK(mappings() > 0); /* which would be seen */
+	job_unmap(&job);
+	job_forget(&job);
+}
+
 static void requests_arrive(void)
 {
 	connect_ends();
