@@ -112,6 +112,40 @@ TEST(what_it_says_of_packets_that_are_missing_is_a_code_too)
 	local_close();
 }
 
+static uint64_t sent[4]; /* packets with each number, as far as there are places */
+
+static void count_packet(tern *t, const tern_msg *m)
+{
+	uint64_t i = tern_msg_word(m, 1);
+	(void)t;
+	CHECK(i < 3);
+	sent[i < 3 ? i : 3]++;
+}
+
+/* First all from the second on, and far more than there are; then none. */
+static void answer_more(tern *t, const tern_msg *m)
+{
+	const uint64_t words[] = {
+		tern_msg_word(m, 0), said, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX
+	};
+	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 6, words);
+	said = 0;
+}
+
+TEST(packets_that_a_block_does_not_have_are_never_sent)
+{
+	begin();
+	memset(sent, 0, sizeof sent);
+	layer_on(local[1]->own, SEQUENCE_END, answer_more);
+	layer_on(local[1]->own, SEQUENCE_PACKET, count_packet);
+	CHECK_IS(send_saying(EAGAIN, TERN_WAY_FULL), 0);
+	CHECK_IS(sent[0], 1);
+	CHECK_IS(sent[1], 2);
+	CHECK_IS(sent[2], 2);
+	CHECK_IS(sent[3], 0);
+	local_close();
+}
+
 TEST(a_length_that_no_memory_has_is_not_accepted)
 {
 	begin();
@@ -167,15 +201,40 @@ TEST(a_block_that_is_under_way_goes_with_its_endpoint)
 	local_close();
 }
 
-/* Lines that are doubled, in the wrong order, too long or of another length. */
-TEST(lines_make_a_block_in_any_order_and_however_often_they_come)
+/* Its sender has given up on the first; the early packets of that are not those of the second. */
+TEST(a_block_takes_the_place_of_one_that_is_under_way)
 {
-	static const uint64_t order[] = { 3, 0, 0, 2, 7, BLOCK_INDEX, 3, 1, 1 };
+	static char other[sizeof memory];
+	const uint64_t second[] = { 2 * FIRST, sizeof memory,
+				    KIND | (uint64_t)SHIFT_PAYLOAD << BLOCK_SHIFT };
+	begin();
+	memset(memory, 0, sizeof memory);
+	memset(other, 7, sizeof other);
+	ask(sizeof memory, SHIFT_PAYLOAD);
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_PACKET, memory, PACKET, 2,
+			       (const uint64_t[]){ FIRST, 1 }),
+		 0);
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 3, second), 0);
+	for (uint64_t i = 0; i < sizeof memory / PACKET; i++)
+		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_PACKET, other, PACKET, 2,
+				       (const uint64_t[]){ 2 * FIRST, i }),
+			 0);
+	while (tern_poll(local[1]) > 0)
+		;
+	CHECK_IS(accepted, 2);
+	CHECK_IS(ended, 1);
+	CHECK(memcmp(memory, other, sizeof memory) == 0);
+	local_close();
+}
+
+/* Lines that are doubled, in the wrong order, too long or of another length. */
+static void lines_come(const uint64_t *order, unsigned n)
+{
 	enum { LEN = 7 * 16 / 2 }; /* three lines and a half */
 	begin();
 	ask(LEN, SHIFT_LINE2);
 	memset(memory, 0, LEN + 8);
-	for (unsigned i = 0; i < sizeof order / sizeof *order; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		const uint64_t line[] = { FIRST + order[i], 100 + order[i], 200 + order[i], 9, 9 };
 		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE4, NULL, 0, 5, line), 0);
 		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE2, NULL, 0, 3, line), 0);
@@ -188,6 +247,16 @@ TEST(lines_make_a_block_in_any_order_and_however_often_they_come)
 		CHECK_IS(word[i], (i % 2 ? 200 : 100) + i / 2);
 	CHECK_IS(word[7], 0);
 	local_close();
+}
+
+TEST(lines_make_a_block_in_any_order_and_however_often_they_come)
+{
+	static const uint64_t short_first[] = { 3, 0, 0, 2, 7, BLOCK_INDEX, 3, 1, 1 };
+	static const uint64_t short_last[] = { 0, 1, 2, 0, 3, 3 };
+	static const uint64_t short_alone[] = { 1, 0, 2, 3 };
+	lines_come(short_first, sizeof short_first / sizeof *short_first);
+	lines_come(short_last, sizeof short_last / sizeof *short_last);
+	lines_come(short_alone, sizeof short_alone / sizeof *short_alone);
 }
 
 TEST(a_block_of_any_length_arrives_and_nothing_beyond_it_is_written)
