@@ -3,6 +3,7 @@
  * What goes wrong, at both ends: the code, a sentence that names rank and id, and nothing written.
  */
 #include <errno.h>
+#include <sys/resource.h>
 #include <tern/mem.h>
 #include <tern/send.h>
 
@@ -367,6 +368,63 @@ TEST(sends_and_receives_may_not_be_called_in_a_handler)
 			printf("    number %d\n", i);
 	CHECK_IS(tern_op_state(local[1], &started), TERN_STATE_IN_USE);
 	CHECK_IS(started.pending, 2);
+	local_close();
+}
+
+static void leave_a_hold(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_hold(t);
+}
+
+TEST(a_probe_that_waits_ends_when_a_handler_leaves_a_hold)
+{
+	local_polled();
+	local_open(2);
+	local_on(1, leave_a_hold);
+	CHECK_IS(tern_request(local[0], 1, 1), 0);
+	int rc = tern_probe(local[1],
+			    &(tern_match){ .flags = TERN_PROBE_WAIT, .rank = 0, .id = ID }, NULL);
+	CHECK_IS(rc, -EDEADLK);
+	CHECK(sentence_has(rc, "tern_probe() with TERN_PROBE_WAIT"));
+	tern_release(local[1]);
+	local_close();
+}
+
+/* -- Without memory ---------------------------------------------------------------------------- */
+
+/* Lets the process map so many bytes more; UINT64_MAX: as many as it likes. */
+static void memory_left(uint64_t bytes)
+{
+	struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
+	unsigned long pages = 0;
+	if (bytes != UINT64_MAX) {
+		FILE *f = fopen("/proc/self/statm", "r");
+		REQUIRE(f && fscanf(f, "%lu", &pages) == 1);
+		fclose(f);
+		most.rlim_cur = pages * (uint64_t)sysconf(_SC_PAGESIZE) + bytes;
+	}
+	REQUIRE(setrlimit(RLIMIT_AS, &most) == 0);
+}
+
+/* Its record has room, and the table of receives, which is larger, has none. */
+TEST(a_receive_without_memory_is_refused_and_takes_nothing)
+{
+	uint64_t word = 0;
+	tern_op op = TERN_OP;
+	const tern_match match = { .rank = 0, .id = ID };
+	local_polled();
+	local_open(2);
+	memory_left(128 << 10);
+	int rc = tern_recv_start(local[1], &match, &word, sizeof word, NULL, &op);
+	memory_left(UINT64_MAX);
+	CHECK_IS(rc, -ENOMEM);
+	CHECK(sentence_has(rc, "no memory for the table"));
+	CHECK_IS(op.pending, 0);
+	CHECK_IS(tern_recv_start(local[1], &match, &word, sizeof word, NULL, &op), 0);
+	CHECK_IS(tern_send(local[0], 1, ID, &(uint64_t){ 7 }, sizeof word), 0);
+	CHECK_IS(tern_op_wait(local[1], &op), 0);
+	CHECK_IS(word, 7);
 	local_close();
 }
 
