@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "lib/check.h"
+#include "lib/local.h"
 #include "mem/mem.h"
 
 /* A network may tell of a move that was given up when its slot has been taken many times since. */
@@ -44,4 +44,47 @@ TEST(a_move_that_a_network_could_not_make_ends_when_a_death_would_be_known)
 	CHECK_IS(op.pending, 1);
 	CHECK_IS(tern_op_wait(t, &op), -EIO);
 	CHECK_IS(tern_close(t), 0);
+}
+
+static unsigned refused;
+
+static int move_refuse(struct net *net, uint32_t rank, const struct window *w, uint64_t offset,
+		       void *bytes, size_t len, bool put, uint64_t tag)
+{
+	(void)net, (void)rank, (void)w, (void)offset, (void)bytes, (void)len, (void)put, (void)tag;
+	refused++;
+	return -EINVAL;
+}
+
+static unsigned none_ended(struct net *net, struct moved *moved, unsigned n)
+{
+	(void)net, (void)moved, (void)n;
+	return 0;
+}
+
+/* So does a flush, which waits until no slot is taken. */
+TEST(what_a_network_does_not_move_goes_by_message_and_ends)
+{
+	static const struct net_rma rma = { .move = move_refuse, .ended = none_ended };
+	static char bytes[5000];
+	tern_op op = TERN_OP;
+	tern_addr a;
+	void *p;
+	local_polled();
+	far_use(NULL);
+	local_open(2);
+	memset(bytes, 7, sizeof bytes);
+	REQUIRE(tern_alloc(local[1], sizeof bytes, &p) == 0);
+	REQUIRE(tern_addr_of(local[1], p, &a) == 0);
+	struct mem *m = mem_of(local[0]);
+	m->peer[1].half[0].bytes = atomic_load(&m->job->rank[1].heap);
+	local[0]->own->site.peer[1].net->rma = &rma;
+	CHECK_IS(tern_put_start(local[0], a, bytes, sizeof bytes, &op), 0);
+	while (op.pending)
+		local_settle_transfers();
+	CHECK(refused > 0);
+	CHECK(memcmp(p, bytes, sizeof bytes) == 0);
+	CHECK(slots_quiet(m));
+	local[0]->own->site.peer[1].net->rma = NULL;
+	local_close();
 }

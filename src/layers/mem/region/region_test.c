@@ -146,3 +146,27 @@ TEST(memory_that_a_layer_lends_is_not_of_the_program)
 	CHECK_IS(tern_put(local[0], lent, "x", 1), -EFAULT);
 	local_close();
 }
+
+/* It looks at all places, since the order is its rank's. */
+TEST(a_worker_finds_what_its_rank_has_registered_and_nothing_else)
+{
+	static char few[3][100], none[100];
+	tern_addr of[3], lent, found;
+	tern *w;
+	local_open(2);
+	REQUIRE(tern_worker_open(local[1], &w) == 0);
+	CHECK_IS(tern_addr_of(w, none, &found), -EFAULT);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK_IS(tern_register(local[1], few[i], sizeof few[i], &of[i]), 0);
+	CHECK_IS(tern_unregister(local[1], of[1]), 0);
+	lent = region_lend(mem_of(local[1]), none, sizeof none);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_IS(tern_addr_of(w, few[i] + 99, &found), i == 1 ? -EFAULT : 0);
+		if (i != 1)
+			CHECK_IS(found, of[i] + 99);
+	}
+	CHECK_IS(tern_addr_of(w, none, &found), -EFAULT);
+	region_unlend(mem_of(local[1]), lent);
+	CHECK_IS(tern_close(w), 0);
+	local_close();
+}
