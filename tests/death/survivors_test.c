@@ -7,6 +7,7 @@
 #include <string.h>
 #include <tern/coll.h>
 
+#include "coll/message.h"
 #include "coll/run.h"
 #include "lib/chance.h"
 #include "lib/ranks.h"
@@ -173,6 +174,37 @@ TEST(survivors_agree_over_a_network)
 	struct chance c = { check_seed() };
 	for (steps = 0; steps <= RANKS; steps++)
 		lose(&c, "udp");
+}
+
+/* Rank 0 tells a view that lacks itself, and lives: the others know better, and repeat it. */
+static void view_repeated(void)
+{
+	enum { LEADER, OTHERS = 2 };
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all, *left = NULL;
+	REQUIRE(tern_team_all(t, &all) == 0);
+	if (tern_rank(t) == LEADER) {
+		const uint64_t alive = 1 << 1 | 1 << 2, words[] = { all->id, LEADER, 0, 0 };
+		for (uint32_t r = 1; r <= OTHERS; r++)
+			CHECK_IS(
+				layer_request(t->own, r, COLL_VIEW, &alive, sizeof alive, 4, words),
+				0);
+		while (coll_of(t)->handled < OTHERS)
+			CHECK(tern_poll(t) >= 0);
+	} else {
+		CHECK_IS(tern_team_survivors(all, &left), 0);
+		CHECK_IS(members_of(left), 1 << 1 | 1 << 2);
+		CHECK_IS(tern_team_barrier(left), 0);
+		CHECK_IS(tern_team_free(left), 0);
+	}
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(who_has_a_view_repeats_it_whatever_it_knows_itself)
+{
+	ranks_run(3, view_repeated);
 }
 
 /* By name alone, with more than VICTIM ranks, such as those of several machines. */

@@ -205,6 +205,67 @@ TEST(teams_of_one_machine_are_made_without_a_message_and_take_what_they_use)
 	ranks_run(5, frugal_rank);
 }
 
+/* Two are made, and freed in the order in which they were made, or the other way around. */
+static void again_rank(void)
+{
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all, *part[2];
+	uint64_t before = 0, sum, one = 1;
+	REQUIRE(tern_team_all(t, &all) == 0);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < 2; i++)
+			REQUIRE(tern_team_split(all, 0, 0, &part[i]) == 0);
+		CHECK(part[0]->own_outbox != part[1]->own_outbox);
+		for (int i = 0; i < 2; i++) {
+			CHECK_IS(tern_team_allreduce(part[i], &one, &sum, 1, TERN_TYPE_UINT64,
+						     TERN_REDUCE_SUM),
+				 0);
+			CHECK_IS(sum, tern_size(t));
+		}
+		for (unsigned i = 0; i < 2; i++)
+			CHECK_IS(tern_team_free(part[(i + round) % 2]), 0);
+		before = round ? before : heap_bytes(t);
+		CHECK_IS(heap_bytes(t), before);
+	}
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(teams_use_again_what_those_before_them_took)
+{
+	ranks_run(3, again_rank);
+}
+
+static unsigned runs_kept(tern *t)
+{
+	unsigned n = 0;
+	for (const struct run *r = coll_of(t)->spent; r; r = r->next)
+		n++;
+	return n;
+}
+
+static void spent_rank(void)
+{
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	tern_team *all;
+	REQUIRE(tern_team_all(t, &all) == 0);
+	for (int i = 0; i < 100; i++) {
+		tern_op op = TERN_OP;
+		CHECK_IS(tern_team_barrier_start(all, &op), 0);
+		CHECK_IS(tern_op_wait(t, &op), 0);
+		CHECK(runs_kept(t) <= 1);
+	}
+	CHECK_IS(tern_team_free(all), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(what_a_call_with_a_handle_took_is_given_back_before_the_next)
+{
+	ranks_run(2, spent_rank);
+}
+
 static void narrow_rank(void)
 {
 	static uint64_t in[1000], out[1000];
