@@ -209,10 +209,7 @@ static int out_wait(struct tern_chan *c)
 			  .rule = "a put into a channel without room",
 			  .arg = c,
 			  .stop = out_push };
-	struct endpoint *e = c->chans->e;
-	if (!out_free(e, c))
-		out_push(e, &w); /* also in a turn, where nothing waits */
-	int rc = chan_until(e, out_free, c, &w);
+	int rc = chan_until(c->chans->e, out_free, c, &w);
 	if (!rc && !out_limit(c))
 		rc = out_gone(c);
 	return rc;
