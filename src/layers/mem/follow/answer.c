@@ -123,7 +123,7 @@ unsigned answer_invite(struct mem *m)
 {
 	unsigned sent = 0;
 	library_hold(m->e);
-	for (uint32_t r = 0; r < m->size && m->follows.invited; r++) {
+	for (uint32_t r = 0; r < m->size; r++) {
 		if (!m->peer[r].invited ||
 		    layer_request(m->e, r, MEM_INVITED, NULL, 0, 0, NULL) == -EAGAIN)
 			continue;

@@ -275,9 +275,9 @@ static int place_fresh(struct mem *m, unsigned class, unsigned *place)
 		atomic_fetch_add(some, PAGE_PLACES < c->count ? PAGE_PLACES : c->count);
 	}
 	*place = c->first + f->fresh++;
-	uint64_t span = UINT64_C(1) << c->shift, before_wrap = wrap_distance() * GRAIN;
+	uint64_t before_wrap = wrap_distance() * GRAIN; /* far less than a place spans */
 	place_rewind(m, class, *place,
-		     before_wrap && before_wrap < span ? span - before_wrap : GRAIN);
+		     before_wrap ? (UINT64_C(1) << c->shift) - before_wrap : GRAIN);
 	return 0;
 }
 
