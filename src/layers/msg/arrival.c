@@ -168,9 +168,12 @@ static bool arrival_add(struct msg *m, const struct incoming *l)
 	a->cells = cells;
 	a->key = a->ordered = (struct node){ .rank = l->src, .id = l->id };
 	a->any = (struct node){ .rank = TERN_RANK_ANY, .id = l->id };
-	if (table_add(&m->by_key, &a->key) || table_add(&m->by_id, &a->any)) {
+	bool keyed = table_add(&m->by_key, &a->key) == 0;
+	if (!keyed || table_add(&m->by_id, &a->any)) {
+		if (keyed)
+			table_remove(&m->by_key, &a->key);
 		cell_give(m, cells);
-		record_give(&m->arrivals, a); /* no table at all yet: nothing to take out of one */
+		record_give(&m->arrivals, a);
 		return false;
 	}
 	list_append(&m->ordered, &a->ordered);

@@ -22,8 +22,9 @@ static int recv_add(struct msg *m, struct receiving *r)
 		list_append(&m->masked, &r->node);
 		return 0;
 	}
-	m->anys += r->node.rank == TERN_RANK_ANY;
-	return table_add(&m->recv_table, &r->node);
+	int rc = table_add(&m->recv_table, &r->node);
+	m->anys += !rc && r->node.rank == TERN_RANK_ANY;
+	return rc;
 }
 
 static void recv_remove(struct msg *m, struct receiving *r)

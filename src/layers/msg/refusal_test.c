@@ -428,6 +428,30 @@ TEST(a_receive_without_memory_is_refused_and_takes_nothing)
 	local_close();
 }
 
+/* Each piece of memory that an arrival needs is the one that is lacking: all or nothing is kept. */
+TEST(a_message_that_there_is_no_memory_to_write_down_leaves_nothing_behind)
+{
+	enum { STEP = 64 << 10 };
+	local_polled();
+	for (uint64_t left = 0, kept = 0; !kept; left += STEP) {
+		uint64_t word = 0;
+		local_open(2);
+		CHECK_IS(tern_send(local[0], 1, ID, &(uint64_t){ 1 }, sizeof word), 0);
+		memory_left(left);
+		(void)!tern_poll(local[1]);
+		memory_left(UINT64_MAX);
+		int found = tern_probe(local[1], &(tern_match){ .rank = 0, .id = ID }, NULL);
+		kept = found == 1;
+		CHECK_IS(tern_send(local[0], 1, ID, &(uint64_t){ 2 }, sizeof word), 0);
+		for (uint64_t i = 2 - kept; i <= 2; i++) {
+			CHECK_IS(tern_recv(local[1], 0, ID, &word, sizeof word, NULL), 0);
+			CHECK_IS(word, i);
+		}
+		CHECK_IS(tern_probe(local[1], &(tern_match){ .rank = 0, .id = ID }, NULL), 0);
+		local_close();
+	}
+}
+
 /* -- Ranks that have left ---------------------------------------------------------------------- */
 
 TEST(a_rank_that_has_closed_well_ends_what_needs_it)
