@@ -247,24 +247,26 @@ static bool team_lay(tern_team *team, const uint32_t *ranks, uint32_t n, const s
 	return team_outboxes(team, places);
 }
 
+static int team_refuse(const struct coll *c, uint32_t n)
+{
+	return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank, n);
+}
+
 int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	      const struct place *places, struct outbox *own, tern_team **out)
 {
-	tern_team *team = calloc(1, sizeof *team);
-	if (team)
-		*team = (tern_team){
-			.coll = c, .id = id, .fails = UINT64_MAX, .failed = UINT64_MAX
-		};
-	if (!team || !members_new(&team->all, n) || !members_new(&team->near, n) ||
+	tern_team *team = malloc(sizeof *team);
+	if (!team)
+		return team_refuse(c, n);
+	*team = (tern_team){ .coll = c, .id = id, .fails = UINT64_MAX, .failed = UINT64_MAX };
+	if (!members_new(&team->all, n) || !members_new(&team->near, n) ||
 	    !members_new(&team->heads, n) || !members_new(&team->agents, n) ||
 	    !(team->machine = malloc(n * sizeof *team->machine)) ||
 	    !(team->group = malloc(n * sizeof *team->group)) ||
 	    !(team->group_at = malloc((n + 1) * sizeof *team->group_at)) ||
 	    !team_lay(team, ranks, n, places)) {
-		if (team)
-			team_drop(team);
-		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
-				 n);
+		team_drop(team);
+		return team_refuse(c, n);
 	}
 	team->is_near = team->near.n == n && team->outbox;
 	team->own_outbox = own;
