@@ -3,7 +3,11 @@
 #include "base/kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/check.h"
@@ -14,6 +18,32 @@ static bool knocked(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	return poll(&p, 1, 0) > 0;
+}
+
+static bool names_fail;
+
+/* In place of the C library's. */
+int getsockname(int fd, struct sockaddr *restrict at, socklen_t *restrict len)
+{
+	if (!names_fail)
+		return (int)syscall(SYS_getsockname, fd, at, len);
+	errno = ENOBUFS;
+	return -1;
+}
+
+TEST(a_port_that_cannot_be_had_is_an_error_and_leaves_no_descriptor)
+{
+	uint16_t port;
+	close(STDIN_FILENO); /* so that the socket is number 0 */
+	names_fail = true;
+	CHECK_IS(loopback_listen(&port), -ENOBUFS);
+	names_fail = false;
+	CHECK_IS(fcntl(STDIN_FILENO, F_GETFD), -1);
+	int fd = loopback_listen(&port);
+	CHECK_IS(fd, STDIN_FILENO);
+	loopback_knock(port);
+	CHECK(knocked(fd));
+	close(fd);
 }
 
 TEST(a_drain_takes_in_knocks_and_ends_however_many_there_are)
@@ -70,6 +100,29 @@ TEST(a_wait_for_words_lasts_its_time_unless_one_has_another_value)
 	futex_wait(&small, 5, SHORT_NS);
 	CHECK(now_ns() - began >= SHORT_NS);
 	futex_wait(&small, 6, FOREVER_NS);
+}
+
+static void *wake_soon(void *arg)
+{
+	_Atomic uint64_t *word = arg;
+	nanosleep(&(struct timespec){ .tv_nsec = SHORT_NS }, NULL);
+	atomic_store(word, 8);
+	futex_wake(word);
+	return NULL;
+}
+
+/* Nearly a second: whenever it begins, it ends in the second after that. */
+TEST(a_wait_for_words_lasts_its_time_over_the_end_of_a_second)
+{
+	enum { LONG_NS = 999999999 };
+	static _Atomic uint64_t word[2] = { 7, 7 };
+	_Atomic uint64_t *const words[] = { &word[0], &word[1] };
+	pthread_t thread;
+	REQUIRE(pthread_create(&thread, NULL, wake_soon, &word[1]) == 0);
+	uint64_t began = now_ns();
+	int rc = futex_wait_many(words, 2, 7, LONG_NS);
+	CHECK(rc == -ENOSYS || atomic_load(&word[1]) == 8 || now_ns() - began >= LONG_NS);
+	pthread_join(thread, NULL);
 }
 
 TEST(whether_a_byte_can_be_written_is_asked_without_writing_it)
