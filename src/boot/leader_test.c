@@ -81,6 +81,24 @@ TEST(every_rank_gets_the_memory_and_the_job_knows_its_process)
 		CHECK_IS(atomic_load(&j.rank[r].word), r + 1);
 }
 
+static void member_of_two_comes(uint32_t rank)
+{
+	struct job j;
+	CHECK_IS(member_join(rank, &j), 0);
+}
+
+TEST(a_leader_whose_standard_input_is_closed_gives_a_member_its_number)
+{
+	struct job j;
+	setenv("TERN_JOIN", "1", 1); /* not for ever */
+	REQUIRE(leader_listen(&door, &address) == 0);
+	close(STDIN_FILENO);
+	member_start(member_of_two_comes, 1);
+	CHECK_IS(leader_share(door, &address, 0, plan_of(2), &j), 0);
+	CHECK_IS(members_failed(), 0);
+	unsetenv("TERN_JOIN");
+}
+
 /* -- Strangers -------------------------------------------------------------------------- */
 
 static void member_is_refused(void)
