@@ -50,6 +50,9 @@ TEST(what_cannot_be_done_is_refused_at_open_with_a_sentence)
 	setenv("TERN_DELIVERY", "interupt", 1);
 	check_refused(NULL, -EINVAL, "'interupt'", "did you mean interrupt");
 	unsetenv("TERN_DELIVERY");
+	setenv("TERN_SERVE", "many", 1);
+	check_refused(NULL, -EINVAL, "TERN_SERVE", "many");
+	unsetenv("TERN_SERVE");
 	unsetenv("TERN_SIGNAL");
 	check_refused(&(tern_options){ .delivery = (enum tern_delivery)7 }, -EINVAL, "7",
 		      "no way of delivery");
