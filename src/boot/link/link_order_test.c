@@ -56,3 +56,18 @@ TEST(an_order_that_a_link_cannot_follow_is_refused_with_a_reason)
 	job_unmap(&alone);
 	job_forget(&alone);
 }
+
+TEST(whoever_begins_a_link_that_cannot_follow_is_told_why)
+{
+	struct job job;
+	REQUIRE(job_create(&job, 1, 0) == 0);
+	struct job other = job;
+	struct link_plan plan = { .job = &other, .listener = -1 };
+	other.fd = memfd_create("tern-test", MFD_CLOEXEC);
+	REQUIRE(other.fd >= 0);
+	CHECK_IS(link_begin(&plan), -EINVAL);
+	CHECK(strstr(tern_strerror(-EINVAL), "not a job's memory") != NULL);
+	close(other.fd);
+	job_unmap(&job);
+	job_forget(&job);
+}

@@ -7,7 +7,6 @@
 #include "boot/link/link.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -585,14 +584,6 @@ TEST(a_program_that_is_not_there_or_is_no_link_is_said)
 	close(fd);
 	check_no_link(path, strerror(ENOEXEC));
 	unlink(path);
-	struct job other = ranks_job;
-	other.fd = memfd_create("tern-test", MFD_CLOEXEC);
-	REQUIRE(other.fd >= 0);
-	plan.job = &other;
-	CHECK_IS(link_begin(&plan), -EINVAL); /* the answer of the link */
-	CHECK(says(-EINVAL, "not a job's memory"));
-	plan.job = &ranks_job;
-	close(other.fd);
 	setenv("TERN_KEEPALIVE", "long", 1);
 	CHECK_IS(link_begin(&plan), -EINVAL);
 	CHECK(says(-EINVAL, "TERN_KEEPALIVE"));
