@@ -191,6 +191,21 @@ TEST(a_change_that_fails_leaves_delivery_as_it_was)
 	}
 }
 
+TEST(where_neither_the_new_way_nor_the_old_one_can_begin_the_program_polls)
+{
+	unsetenv("TERN_SIGNAL");
+	setenv("TERN_DELIVERY", "thread", 1);
+	visitor_open();
+	setenv("TERN_AGENT_CORE", "1000000", 1); /* for which there is no thread */
+	CHECK_IS(tern_delivery_set(local[0], TERN_DELIVERY_INTERRUPT), -EINVAL);
+	unsetenv("TERN_AGENT_CORE");
+	CHECK_IS(tern_delivery_get(local[0]), TERN_DELIVERY_POLL);
+	visitor_pays(10);
+	while (atomic_load(&visits) < 10)
+		CHECK(tern_poll(local[0]) >= 0);
+	local_close();
+}
+
 /* -- Machines and threads ------------------------------------------------------------------ */
 
 TEST(without_membarrier_a_program_that_computes_is_served_and_holds_hold)
