@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: ONE_MODE LABELS by-interrupt */
 /* Delivery by interrupt: the program's own thread runs the handlers, and notices nothing. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fenv.h>
+#include <fcntl.h>
 
 #include "base/kernel.h"
 #include "endpoint/endpoint.h"
@@ -264,6 +266,48 @@ TEST(a_signal_after_the_endpoint_has_closed_does_nothing)
 	host_computes_until(3);
 	local_close();
 	raise(40);
+}
+
+/* -- Without a timer ------------------------------------------------------------------------- */
+
+static bool timers_fail;
+
+/* In place of the C library's. */
+int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer)
+{
+	static int (*real)(clockid_t, struct sigevent *restrict, timer_t *restrict);
+	*(void **)&real = dlsym(RTLD_NEXT, "timer_create");
+	errno = EAGAIN;
+	return timers_fail ? -1 : real(clock, event, timer);
+}
+
+/* Whether rank 0 warns when interrupts begin. */
+static bool warned(void)
+{
+	char said[300] = "";
+	int ends[2], before = dup(STDERR_FILENO);
+	REQUIRE(pipe2(ends, O_NONBLOCK) == 0 && before >= 0);
+	dup2(ends[1], STDERR_FILENO);
+	interrupted_open(on_visit);
+	dup2(before, STDERR_FILENO);
+	(void)!read(ends[0], said, sizeof said - 1);
+	close(ends[0]);
+	close(ends[1]);
+	close(before);
+	return strstr(said, "rank 0 has no timer") != NULL;
+}
+
+TEST(a_program_that_can_have_no_timer_is_warned_and_delivers_when_it_calls)
+{
+	CHECK(!warned());
+	local_close();
+	timers_fail = true;
+	CHECK(warned());
+	visitor_pays(3);
+	while (atomic_load(&visits) < 3)
+		CHECK(tern_poll(local[0]) >= 0);
+	local_close();
+	timers_fail = false;
 }
 
 /* -- Several endpoints of one thread ------------------------------------------------------- */
