@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which ranks share a machine: what the kernel says of a process. */
+#include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+
+#include <tern/tern.h>
 
 #include "boot/join.h"
 #include "lib/check.h"
@@ -24,4 +29,25 @@ TEST(the_machine_of_a_process_is_that_of_its_children_and_not_of_another_namespa
 	wait(NULL);
 	CHECK(machine_id_same(&mine, &here[0]));
 	CHECK(!machine_id_same(&mine, &here[1]));
+}
+
+static bool files_fail;
+
+/* In place of the C library's. */
+FILE *fopen(const char *restrict path, const char *restrict mode)
+{
+	static FILE *(*real)(const char *restrict, const char *restrict);
+	*(void **)&real = dlsym(RTLD_NEXT, "fopen");
+	errno = ENOENT;
+	return files_fail ? NULL : real(path, mode);
+}
+
+/* Machines without a number would all be one. */
+TEST(where_proc_is_not_mounted_ranks_are_told_so)
+{
+	struct machine_id m;
+	files_fail = true;
+	CHECK_IS(machine_id_read(&m), -ENOTSUP);
+	files_fail = false;
+	CHECK(strstr(tern_strerror(-ENOTSUP), "mount /proc") != NULL);
 }
