@@ -25,7 +25,8 @@ struct board {
 };
 
 static struct board *board;
-static bool holds; /* rank 0 computes under a hold */
+static bool holds;  /* rank 0 computes under a hold, */
+static bool visits; /* or behind a wait in another endpoint */
 
 static void on_tell(tern *t, const tern_msg *m)
 {
@@ -129,6 +130,16 @@ static void ask(tern *t)
 	atomic_store(&board->stage, 2);
 }
 
+/* A wait there serves this thread's other endpoint, too. */
+static void wait_elsewhere(void)
+{
+	static tern_flag never;
+	tern *other;
+	REQUIRE(tern_open_local(1, &other) == 0);
+	CHECK_IS(tern_wait_for(other, &never, 1, 3000000), -ETIMEDOUT);
+	CHECK_IS(tern_close(other), 0);
+}
+
 static void far_ranks(void)
 {
 	tern *t = ranks_open();
@@ -140,6 +151,8 @@ static void far_ranks(void)
 	CHECK(t->own->owner.serves);
 	CHECK_IS(t->reach, t->own->owner.guarded ? 0 : 2); /* sends are inline as ever */
 	if (tern_rank(t) == 0) {
+		if (visits)
+			wait_elsewhere();
 		if (holds)
 			tern_hold(t);
 		atomic_store(&board->stage, 1);
@@ -482,6 +495,13 @@ TEST(so_it_is_under_a_hold)
 	holds = true;
 	job_run(NULL, NULL, 20, far_ranks);
 	holds = false;
+}
+
+TEST(so_it_is_behind_a_wait_in_another_endpoint)
+{
+	visits = true;
+	job_run(NULL, NULL, 2, far_ranks);
+	visits = false;
 }
 
 TEST(so_it_is_over_a_bad_network)
