@@ -66,8 +66,6 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 	lane->freed = freed;
 	lane->heed = heed;
 	lane->peer = (uint16_t)peer;
-	lane->piece = NULL;
-	lane->growth = NULL;
 	lane->leaf = ring_first_leaf();
 	lane->head = ring_lap_of(lane->leaf, source);
 	lane->padded = lane->leaf * ring_leaf_room(leaf_lines) - ring_first_message();
