@@ -300,6 +300,28 @@ TEST(a_rank_that_ends_without_having_closed_is_dead_whatever_its_status)
 	job_end();
 }
 
+/* Its last function is still to run: whoever ends the ranks gives it time for that. */
+TEST(when_a_job_ends_whoever_asks_for_a_rank_that_lives_goes_on_and_for_a_dead_one_ends)
+{
+	struct job_end end;
+	int status;
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
+	job_end_write(&job, 0, 42, &end);
+	for (int dead = 0; dead < 2; dead++) {
+		fflush(stdout);
+		pid_t child = fork();
+		REQUIRE(child >= 0);
+		if (child == 0)
+			_exit(job_rank_check(&job, 1) == 0 ? 7 : 8);
+		REQUIRE(waitpid(child, &status, 0) == child);
+		CHECK(WIFEXITED(status));
+		CHECK_IS(WEXITSTATUS(status), dead ? 42 : 7);
+		job_rank_ended(&job, 1, SIGKILL);
+	}
+	job_end();
+}
+
 TEST(a_rank_that_ends_after_it_closed_is_counted_once)
 {
 	REQUIRE(job_create(&job, 2, 0) == 0);
