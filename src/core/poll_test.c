@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Polling: which kinds, how many, and what a hold keeps away. */
 #include <errno.h>
+#include <tern/sim.h>
 
 #include "endpoint/endpoint.h"
 #include "lib/handed.h"
@@ -299,4 +300,73 @@ TEST(what_lay_in_the_rings_is_handled_and_not_what_came_later)
 	CHECK_IS(flood_handled, LYING);
 	CHECK(!poll_is_due(e));
 	local_close();
+}
+
+/* -- While declared work is done --------------------------------------------------------------- */
+
+static unsigned served;
+static bool working;
+
+static int work_price(const tern_work *work, uint64_t *left)
+{
+	(void)work;
+	*left = 1;
+	return 0;
+}
+
+/* Asks to serve once, as where a controller handles messages while a program computes. */
+static enum working work_once(uint64_t *left, uint64_t thread, bool may, bool others)
+{
+	(void)thread, (void)may, (void)others;
+	return (*left)-- ? WORK_SERVE : WORK_DONE;
+}
+
+static void work_checked(tern *t)
+{
+	unsigned before = served;
+	working = true;
+	CHECK_IS(tern_sim_work(t, &(tern_work){ .integer = 1 }), 0);
+	working = false;
+	CHECK_IS(served, before);
+}
+
+static void work_deferred(tern *t, void *arg)
+{
+	(void)arg;
+	work_checked(t);
+}
+
+static void work_in_handler(tern *t, const tern_msg *m)
+{
+	(void)m;
+	CHECK(!working);
+	served++;
+	work_checked(t);
+	if (served == 1)
+		CHECK_IS(tern_defer(t, work_deferred, NULL), 0);
+}
+
+TEST(work_serves_messages_but_not_in_handlers_or_what_they_defer_nor_under_holds)
+{
+	enum { MANY = 4 };
+	static struct world computing;
+	computing = world_real;
+	computing.price = work_price;
+	computing.work = work_once;
+	local_polled();
+	world_use(&computing);
+	ranks_open(2);
+	local_on(ASK, work_in_handler);
+	for (unsigned i = 0; i < MANY; i++)
+		CHECK_IS(tern_request(local[0], 1, ASK, i), 0);
+	while (local_underway())
+		CHECK_IS(tern_poll(local[0]), 0);
+	tern_hold(local[1]);
+	work_checked(local[1]);
+	tern_release(local[1]);
+	for (unsigned i = 0; served < MANY && i < 10000; i++)
+		CHECK_IS(tern_sim_work(local[1], &(tern_work){ .integer = 1 }), 0);
+	CHECK_IS(served, MANY);
+	local_close();
+	world_use(&world_real);
 }
