@@ -328,6 +328,10 @@ static int handles_null(void)
 	tern_op *none = NULL;
 	tern *worker;
 	objects_open();
+	struct given open = g;
+	objects_closed(); /* whose memory nobody else has by now */
+	tern *closed = g.t;
+	g = open;
 	must(tern_worker_open(g.t, &worker));
 	must(tern_close(worker));
 	const struct {
@@ -342,6 +346,7 @@ static int handles_null(void)
 		{ "tern_request_data", tern_request_data(g.t, 0, 0, NULL, 10) },
 		{ "tern_request_data of 8 words",
 		  tern_request_data(g.t, 0, 0, NULL, 10, 1, 2, 3, 4, 5, 6, 7, 8) },
+		{ "tern_reply to NULL at a closed endpoint", tern_reply(closed, NULL, 0, 1) },
 		{ "tern_request at a closed worker", tern_request(worker, 0, 0, 1) },
 		{ "tern_flush at a closed worker", tern_flush(worker) },
 		{ "tern_close of a closed worker", tern_close(worker) },

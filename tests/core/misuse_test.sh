@@ -16,7 +16,7 @@ diff "$folder/exported" "$folder/table" || {
 }
 for check in 0 1; do
 	echo "TERN_CHECK=$check"
-	TERN_CHECK=$check "$TERN_BIN/misuse"
+	TERN_CHECK=$check MALLOC_PERTURB_=165 "$TERN_BIN/misuse" # what is freed is written over
 done
 # A sanitizer takes the fault itself.
 (ulimit -c 0 && TERN_CHECK=0 "$TERN_BIN/misuse" --inline) 2>"$folder/said" && exit 1
