@@ -184,6 +184,49 @@ TEST(a_worker_that_waits_serves_its_rank_while_the_ranks_thread_rests_in_a_wait)
 	local_close();
 }
 
+static _Atomic uint64_t stopped_by_others;
+
+static void on_stop_later(tern *t, const tern_msg *m)
+{
+	stopped_by_others += !pthread_equal(pthread_self(), owner);
+	atomic_store(&finish, tern_msg_word(m, 0) != 0);
+	on_later(t, m);
+	on_stop(t, m);
+}
+
+/* Sleeps first, as above. */
+static void *stop_until_served_here(void *arg)
+{
+	tern *w;
+	CHECK_IS(tern_worker_open(local[0], &w), 0);
+	for (int i = 0; i < 2000 && atomic_load(&stopped_by_others) < 3; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+		CHECK_IS(tern_request(w, 0, STOP, 0), 0);
+		CHECK_IS(tern_request(w, 0, ASK, 0), 0);
+		CHECK_IS(tern_wait(w, &told[0], 1), 0);
+	}
+	CHECK_IS(tern_request(w, 0, STOP, 1), 0);
+	CHECK_IS(tern_close(w), 0);
+	return arg;
+}
+
+TEST(what_a_handler_defers_has_run_when_the_wait_ends_that_it_ends_whoever_served_it)
+{
+	pthread_t thread;
+	open_ranks();
+	local_on(STOP, on_stop_later);
+	deferred[0] = 0;
+	REQUIRE(pthread_create(&thread, NULL, stop_until_served_here, NULL) == 0);
+	for (uint64_t n = 1; !atomic_load(&finish); n++) {
+		CHECK_IS(tern_wait(local[0], &stopped, 1), 0);
+		CHECK(deferred[0] >= n);
+	}
+	pthread_join(thread, NULL);
+	CHECK(stopped_by_others);
+	local_close();
+	atomic_store(&finish, false);
+}
+
 static void on_detach(tern *t, const tern_msg *m)
 {
 	(void)m;
