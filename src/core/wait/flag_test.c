@@ -5,6 +5,7 @@
 #include <tern/send.h>
 
 #include "base/clock.h"
+#include "base/world.h"
 #include "lib/threads.h"
 
 enum { ASK, WAITER };
@@ -72,6 +73,61 @@ TEST(a_wait_of_0_ns_serves_what_has_arrived_and_does_not_rest)
 	CHECK_IS(atomic_load(&flag), 0);
 	CHECK_IS(tern_wait_for(local[0], &flag, 0, 0), 0);
 	local_close();
+}
+
+/* Where a rest takes exactly as long as it is to, and nothing else takes time. */
+static uint64_t rested_until;
+static unsigned rests;
+
+static uint64_t rests_now(void)
+{
+	return rested_until;
+}
+
+static void rest_nap(uint64_t ns)
+{
+	rested_until += ns;
+	rests++;
+}
+
+static void rest_yield(void)
+{
+	rest_nap(1000);
+}
+
+static void rest_sleep(const struct sleep *s, uint64_t ns)
+{
+	(void)s;
+	rest_nap(ns);
+}
+
+TEST(a_limit_ends_a_wait_to_the_nanosecond)
+{
+	static struct world resting;
+	resting = world_real;
+	resting.ticks = false;
+	resting.now = rests_now;
+	resting.yield = rest_yield;
+	resting.nap = rest_nap;
+	resting.sleep = rest_sleep;
+	rested_until = 1000 * MS;
+	setenv("TERN_SPIN", "10", 1);
+	local_polled();
+	world_use(&resting);
+	ranks_open(1);
+	rests = 0;
+	CHECK_IS(tern_wait_for(local[0], &flag, 1, 0), -ETIMEDOUT);
+	CHECK_IS(rests, 0);
+	for (uint64_t ns = 1000; ns < 1000 * MS; ns *= 3) {
+		uint64_t began = rested_until;
+		CHECK_IS(tern_wait_for(local[0], &flag, 1, ns), -ETIMEDOUT);
+		CHECK(rested_until - began >= ns);
+		if (ns > MS) /* it naps and sleeps: a yield takes what it takes */
+			CHECK_IS(rested_until - began, ns);
+	}
+	local_close();
+	world_use(&world_real);
+	unsetenv("TERN_SPIN");
 }
 
 /* A limit also ends a wait that never rests, because messages for others keep coming. */
