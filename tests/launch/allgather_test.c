@@ -15,7 +15,10 @@
 
 #include <tern/tern.h>
 
+#include "boot/link/seal.h"
+#include "endpoint/endpoint.h"
 #include "lib/check.h"
+#include "lib/far.h"
 
 enum { RANKS = 4, CARD_MAX = 1024 };
 
@@ -205,6 +208,34 @@ static void one_dies(uint32_t rank)
 TEST(a_rank_that_dies_is_told_of)
 {
 	CHECK_IS(processes(RANKS, one_dies), 1);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+/* Each rank as if on a machine of its own. */
+static void close_apart(uint32_t rank)
+{
+	char machine[16];
+	struct job j;
+	struct member m = { &shared->table[0], rank, 2 };
+	snprintf(machine, sizeof machine, "machine%u", rank);
+	setenv("TERN_MACHINE", machine, 1);
+	setenv("TERN_UDP_BIND", "127.0.0.1", 1);
+	tern *t = member_open(&m);
+	member_talk(t);
+	REQUIRE(job_map(&j, dup(t->own->group->job.fd)) == 0);
+	CHECK_IS(j.head->asked, 0);
+	CHECK_IS(tern_close(t), 0);
+	CHECK_IS(j.head->asked, 1); /* the link has been asked to say so, and given time for it */
+}
+
+TEST(whoever_closes_has_the_other_machines_told)
+{
+	char why[200];
+	if (!seal_usable(why, sizeof why))
+		check_skip(why);
+	far_need("udp");
+	CHECK_IS(processes(2, close_apart), 0);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 }
