@@ -3,8 +3,8 @@
 /* Delivery by interrupt: the program's own thread runs the handlers, and notices nothing. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fenv.h>
 #include <fcntl.h>
+#include <fenv.h>
 
 #include "base/kernel.h"
 #include "endpoint/endpoint.h"
