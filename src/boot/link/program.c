@@ -54,7 +54,7 @@ static void own_folder(char folder[PATH_MAX])
 }
 
 /* From bin, libexec/tern, lib, or one folder deeper, as in lib/x86_64-linux-gnu. */
-static const char *const near[] = { "", "/../libexec/tern", "/../libexec", "/../../libexec",
+static const char *const near[] = { "",        "/../libexec/tern", "/../libexec", "/../../libexec",
 				    "/../bin", "/../../bin" };
 static const char *const installed[] = { TERN_LIBEXEC "/tern", TERN_LIBEXEC };
 enum { NEAR = sizeof near / sizeof *near };
