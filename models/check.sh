@@ -38,7 +38,7 @@ search() {
 		spin -a "$@" "$models/$model.pml" &&
 			"$([ "$optimize" = -O0 ] && echo "$quick" || echo gcc)" -w "$optimize" \
 			${build[$kind]} -DNOBOUNDCHECK -DSFH -DMEMLIM=900 -o pan pan.c &&
-			./pan ${run[$kind]} -n -m20000 -w22
+			./pan ${run[$kind]} -n -m200000 -w22
 	} >out 2>&1
 }
 
@@ -139,6 +139,13 @@ check breaks "leaves of the larger ring are given back to the small one" ring -D
 
 check holds "2 senders, 2 messages each: no wake-up is lost" sleep
 check holds "3 senders: no wake-up is lost" sleep -DSENDERS=3 -DM=1 -DNO_SPURIOUS
+check holds "payloads behind messages: what they leave in a leaf is taken for no header later" carry
+check holds "the same with 3 leaves" carry -DLEAVES=3 -DK=5
+check breaks "the lines of a payload are not cleared" carry -DNO_CLEAR
+check breaks "only the first of them is" carry -DCLEAR_ONE
+check breaks "they are cleared when the leaf has been given back" carry -DCLEAR_LATE
+check breaks "a leaf is not cleared when the lap number wraps" carry -DNO_WRAP
+
 check holds "a second ring is begun under way: it is polled" sleep -DM=1 -DCONNECT -DNO_SPURIOUS
 check holds "the same where the knock may be skipped after a full fence" \
 	sleep -DM=1 -DCONNECT -DCONNECT_SHORTCUT -DCONNECT_FENCE -DNO_SPURIOUS

@@ -10,9 +10,9 @@
  * A message is one 64-byte line in a ring with one producer and one consumer:
  * a header, six words, and a payload descriptor. Messages of 0 or 1 word are
  * 16-byte pieces, four to a line. A message of 7 or 8 words has a second line behind
- * the first, with those words; the library writes and reads it. The header is written last and
- * carries a lap number, so whatever an older lap left in memory is smaller than, and never equal
- * to, what the consumer expects.
+ * the first, with those words; the library writes and reads it. A short payload may lie in the
+ * lines behind its message. The header is written last and carries a lap number, so whatever an
+ * older lap left in memory is smaller than, and never equal to, what the consumer expects.
  *
  *     63      36 35      20 19 18 17     8  7   5   4   3   0
  *    +----------+----------+--+--+--------+------+-----+-----+
@@ -27,7 +27,7 @@
 
 TERN_BEGIN_
 
-#define TERN_LAYOUT 6u
+#define TERN_LAYOUT 7u
 
 #define TERN_LAP_SHIFT 36
 #define TERN_SRC_SHIFT 20
@@ -72,8 +72,8 @@ struct tern_lane {
 	uint64_t leaf; /* leaves entered so far, beginning with 0 */
 	char *base;
 	struct tern_inlet *gate;          /* of a reply lane: the inlet whose requests it answers */
-	uint64_t shared;                  /* lines that pieces share, opened so far */
-	uint64_t padded;                  /* pieces of those that were left empty */
+	uint64_t carries;                 /* whether it takes short payloads */
+	uint64_t pieces;                  /* messages that are more, or fewer, than lines so far */
 	const struct ring_growth *growth; /* of a ring that begins small; else NULL */
 	uint64_t layers[TERN_LANE_LAYERS / 8];
 };

@@ -264,7 +264,8 @@ int tern_abandon(tern *t, void *claimed);
 
 /*
  * A reply composed in place: in fresh bytes, or in the payload of request `m`, contents intact, so
- * that fields which do not change need no copy and the block returns to its sender. The latter
+ * that fields which do not change need no copy and the block returns to its sender; of a short one
+ * that came in the ring the bytes are a copy. The latter
  * needs a request with a payload of at least `len` bytes: -ENOBUFS. Either has at most
  * TERN_REQUEST_MAX. tern_reply_commit(t, m, claimed, id, ...) sends it. A claim that the handler
  * does not commit is abandoned on return.
@@ -302,7 +303,8 @@ TERN_INLINE_ const void *tern_msg_data(const tern_msg *m, size_t *len);
  * Keeps `m` beyond its handler: *kept stays valid until tern_msg_drop(). Only
  * from the handler of `m`, once. -ENOBUFS when TERN_KEEP_MAX messages are kept
  * already. A kept payload pins its block at the sender, which
- * has TERN_POOL_BLOCKS of them, and as many for payloads above TERN_PAYLOAD_MAX.
+ * has TERN_POOL_BLOCKS of them, and as many for payloads above TERN_PAYLOAD_MAX. A short one that
+ * came in the ring is copied and pins nothing.
  */
 int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **kept);
 int tern_msg_drop(tern *t, const tern_msg *kept);

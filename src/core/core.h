@@ -170,6 +170,8 @@ int send_reachable(struct endpoint *e, uint32_t dst);
  * cannot have.
  */
 int send_room(struct endpoint *e, uint32_t dst);
+/* The same for a message with so many bytes of payload behind it, in a ring that takes them. */
+int send_room_behind(struct endpoint *e, uint32_t dst, size_t len);
 
 /* Sends a request whose rules are checked; waits for room. */
 int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p);

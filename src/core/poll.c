@@ -31,15 +31,18 @@ struct frame {
 	struct tern_lane *answer;
 	struct block *block;
 	bool block_kept;
+	const tern_msg *carrying;
 	uint32_t reach;
 };
 
 static struct frame frame_enter(struct endpoint *e, struct tern_inlet *in)
 {
 	tern *t = e->t;
-	struct frame f = { e->inlet, t->current, t->answer, e->block, e->block_kept, t->reach };
+	struct frame f = { e->inlet,      t->current,  t->answer, e->block,
+			   e->block_kept, e->carrying, t->reach };
 	e->inlet = in;
 	e->block = NULL;
+	e->carrying = NULL;
 	if (t->reach) /* not written while it is 0: another thread may be reading it to attach */
 		t->reach = 0;
 	t->answer = TERN_UNLIKELY(e->trace) ? &e->refuse : in->answer;
@@ -51,6 +54,7 @@ static void frame_leave(struct endpoint *e, const struct frame *f)
 	e->inlet = f->inlet;
 	e->block = f->block;
 	e->block_kept = f->block_kept;
+	e->carrying = f->carrying;
 	e->t->current = f->current;
 	e->t->answer = f->answer;
 	if (f->reach)
@@ -95,6 +99,42 @@ static __attribute__((noinline)) bool payload_fair(const struct endpoint *e,
 	       net_owns(e->site.peer[in->peer].net, in->peer, data, len);
 }
 
+static inline __attribute__((always_inline)) void handler_call(struct endpoint *e,
+							       const tern_msg *m,
+							       uint64_t difference, size_t len,
+							       struct tally *y)
+{
+	e->t->current = m; /* cost: protection setup */
+	difference ^= TERN_HEAD_PAYLOAD;
+	if (y) {
+		stats_add(&e->stats->handler[difference >> TERN_ID_SHIFT].payload, len);
+		y->bytes += len;
+		count_handler(e, m, difference, y);
+	} else
+		e->t->handler[difference >> TERN_ID_SHIFT](e->t, m); /* cost: base call */
+}
+
+/*
+ * A message with its payload behind it, if it ends in the ring. Its lines come one behind another,
+ * as the processor expects: to fetch those of a later message takes longer than it saves.
+ */
+static inline __attribute__((always_inline)) void
+drain_carried(struct endpoint *e, struct tern_inlet *in, uint64_t difference, struct tally *y)
+{
+	const tern_msg *m = inlet_at(in);
+	size_t len = m->payload & ((1 << TERN_LEN_BITS) - 1), lines = carry_lines(len);
+	const char *next = (const char *)(m + lines);
+	if (next > in->base + RING_LEAVES * in->leaf_lines * TERN_LINE) {
+		drain_garbage(e, in, difference ^ in->expect, "a payload outside its ring");
+		return;
+	}
+	in->cursor += lines * TERN_LINE;
+	e->carrying = m;
+	handler_call(e, m, difference, len, y);
+	e->carrying = NULL;
+	message_clear(m, lines); /* cost: buffer control */
+}
+
 /* `lines` is a constant: how many the message has. */
 static inline __attribute__((always_inline)) void drain_payload(struct endpoint *e,
 								struct tern_inlet *in,
@@ -114,15 +154,8 @@ static inline __attribute__((always_inline)) void drain_payload(struct endpoint 
 	in->cursor += lines * TERN_LINE; /* cost: order read */
 	e->block = block_of(data);       /* cost: buffer setup */
 	e->block_kept = false;           /* cost: buffer setup */
-	e->t->current = m;               /* cost: protection setup */
-	difference ^= TERN_HEAD_PAYLOAD;
-	if (y) {
-		stats_add(&e->stats->handler[difference >> TERN_ID_SHIFT].payload, len);
-		y->bytes += len;
-		count_handler(e, m, difference, y);
-	} else
-		e->t->handler[difference >> TERN_ID_SHIFT](e->t, m); /* cost: base call */
-	if (!e->block_kept)                                          /* cost: buffer control */
+	handler_call(e, m, difference, len, y);
+	if (!e->block_kept) /* cost: buffer control */
 		block_set(e->block, BLOCK_FREE);
 	e->block = NULL;
 }
@@ -177,7 +210,10 @@ static inline __attribute__((always_inline)) bool drain_rare(struct endpoint *e,
 	payload_forget_reply(e);
 	if (in->accept == 0) /* cost: flow status */
 		return gate_open(e, in);
-	drain_payload(e, in, difference, y, 1);
+	if (message_carries(inlet_at(in), difference))
+		drain_carried(e, in, difference, y);
+	else
+		drain_payload(e, in, difference, y, 1);
 	*handled += 1;
 	return true;
 }

@@ -53,6 +53,8 @@ const tern_msg *rules_handled(const struct endpoint *e)
 {
 	if (e->item)
 		return e->item;
+	if (e->carrying)
+		return e->carrying;
 	char *end = e->inlet->cursor;
 	bool aligned = (uintptr_t)end % TERN_LINE == 0;
 	/* Behind a piece the line before it may be before the ring, in a hole that a look fills. */

@@ -48,7 +48,9 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 	return e->t->lane[dst].base ? 0 : p->net->ops->connect(p->net, dst);
 }
 
-int send_room(struct endpoint *e, uint32_t dst)
+enum { NOTHING_BEHIND = CARRY_MAX + 1 };
+
+static inline int room_wait(struct endpoint *e, uint32_t dst, size_t behind)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
 	struct wait l = { .bounded = true,
@@ -60,7 +62,9 @@ int send_room(struct endpoint *e, uint32_t dst)
 	struct stall stall = { 0 };
 	for (;;) {
 		int rc = send_reachable(e, dst); /* each time: the peer may have left meanwhile */
-		if (rc || lane_ready(lane)) {
+		bool ready = !rc && (behind == NOTHING_BEHIND ? lane_ready(lane)
+							      : lane_carries(lane, behind));
+		if (rc || ready) {
 			stall_end(e, &stall, PULSE_ROOM_STALLS);
 			return rc;
 		}
@@ -73,6 +77,16 @@ int send_room(struct endpoint *e, uint32_t dst)
 		stall_begin(e, &stall);
 		wait_step(e, &l);
 	}
+}
+
+int send_room(struct endpoint *e, uint32_t dst)
+{
+	return room_wait(e, dst, NOTHING_BEHIND);
+}
+
+int send_room_behind(struct endpoint *e, uint32_t dst, size_t len)
+{
+	return room_wait(e, dst, len);
 }
 
 int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)

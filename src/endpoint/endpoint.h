@@ -57,6 +57,8 @@ struct endpoint {
 	unsigned item_layer; /* whose batch that is */
 	struct block *block; /* the payload being handled, if it has one */
 	bool block_kept;     /* it will not be given back when its handler returns */
+	/* The message being handled, if its payload lies behind it in the ring. */
+	const tern_msg *carrying;
 	struct reply_claim reply;
 	struct long_reply *longs; /* see core/payload/long.c */
 	uint64_t long_pieces;     /* sent so far */

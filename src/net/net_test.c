@@ -213,7 +213,7 @@ static uint64_t heard_now(struct end *e, enum tern_kind kind)
 				break;
 			if (inlet_control(in, x) || inlet_grown(in, x))
 				continue;
-			in->cursor += head_bytes(x);
+			in->cursor += message_bytes(inlet_at(in), x);
 			CHECK_IS(tern_msg_word(m, 1), ~tern_msg_word(m, 0));
 			return tern_msg_word(m, 0);
 		}

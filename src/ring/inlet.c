@@ -84,7 +84,7 @@ uint64_t inlet_lying(const struct tern_inlet *in)
 			look.expect;
 		if (inlet_control(&look, difference) || inlet_grown(&look, difference))
 			continue;
-		look.cursor += head_bytes(difference);
+		look.cursor += message_bytes(inlet_at(&look), difference);
 		n++;
 	}
 	return n;

@@ -49,10 +49,15 @@ static void lane_pace(struct tern_lane *lane)
 	lane->ahead = (uint16_t)(streams * (TERN_PREFETCH + 1) * TERN_LINE); /* without a branch */
 }
 
+static char *leaf_begin(const struct tern_lane *lane, uint64_t leaf)
+{
+	return lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
+}
+
 static void lane_enter(struct tern_lane *lane, uint64_t leaf)
 {
 	lane->leaf = leaf;
-	lane->tail = lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
+	lane->tail = leaf_begin(lane, leaf);
 	lane->end = lane->tail + (size_t)(lane->leaf_lines - LEAF_KEPT) * TERN_LINE;
 	lane->limit = lane->end;
 	lane_pace(lane);
@@ -68,7 +73,7 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 	lane->peer = (uint16_t)peer;
 	lane->leaf = ring_first_leaf();
 	lane->head = ring_lap_of(lane->leaf, source);
-	lane->padded = lane->leaf * ring_leaf_room(leaf_lines) - ring_first_message();
+	lane->pieces = ring_first_message() - lane->leaf * ring_leaf_room(leaf_lines);
 	if (lane->leaf) /* memory is zero; nothing is given back before something is sent */
 		atomic_store_explicit(freed, lane->leaf, memory_order_relaxed);
 	lane_enter(lane, lane->leaf);
@@ -85,7 +90,7 @@ static bool lane_stuck(const struct tern_lane *lane)
  */
 static __attribute__((noinline)) void leaf_clear(const struct tern_lane *lane, uint64_t leaf)
 {
-	char *line = lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
+	char *line = leaf_begin(lane, leaf);
 	for (uint32_t i = 0; i < lane->leaf_lines; i++)
 		head_clear(line + (size_t)i * TERN_LINE);
 }
@@ -97,6 +102,7 @@ static void lane_move(struct tern_lane *lane, const struct ring_memory *m)
 	uint64_t next = lane->leaf + 1, head = lane->head, count = lane_count(lane);
 	lane->base = m->lines;
 	lane->leaf_lines = (uint16_t)m->leaf_lines;
+	lane->carries = true;
 	lane->freed = m->freed;
 	if (next % RING_LEAVES == 0)
 		lane->head = ring_next_lap(head);
@@ -104,7 +110,7 @@ static void lane_move(struct tern_lane *lane, const struct ring_memory *m)
 	atomic_store_explicit(m->freed, next, memory_order_relaxed);
 	head_publish(at, head | TERN_HEAD_CONTROL | CONTROL_GROW << TERN_ID_SHIFT);
 	lane_enter(lane, next);
-	lane->padded += lane_count(lane) - count;
+	lane->pieces -= lane_count(lane) - count;
 }
 
 /* Moves if it is time, and there is memory; asked once. */
@@ -140,6 +146,8 @@ static bool lane_turn(struct tern_lane *lane)
 		lane->head = ring_next_lap(head);
 	if (TERN_UNLIKELY(ring_wrapped(lane->head, next)))
 		leaf_clear(lane, next); /* before the turn: the consumer follows it (ring.R1) */
+	if (!lane_stuck(lane))          /* lines that are left for want of room for a payload */
+		lane->pieces -= (uint64_t)(lane->end - lane->tail) / TERN_LINE + 1;
 	head_publish(lane->tail, head | TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT);
 	lane_enter(lane, next);
 	return true;
@@ -164,7 +172,7 @@ static void lane_close_line(struct tern_lane *lane)
 	if ((uintptr_t)lane->piece % TERN_LINE)
 		head_publish(lane->piece,
 			     lane->head | TERN_HEAD_CONTROL | CONTROL_PAD << TERN_ID_SHIFT);
-	lane->padded += lane_empty_pieces(lane);
+	lane->pieces -= lane_empty_pieces(lane);
 	lane->piece = NULL;
 	lane->tail += TERN_LINE; /* cost: order setup */
 	lane->limit = lane->end;
@@ -195,7 +203,7 @@ int tern_lane_share_(struct tern_lane *lane, uint64_t bits, uint64_t word)
 	lane->tail = line;
 	lane->piece = line + TERN_PIECE;
 	lane->limit = NULL;
-	lane->shared++;
+	lane->pieces += TERN_LINE / TERN_PIECE - 1;
 	return 1;
 }
 
@@ -212,7 +220,7 @@ static void put_second(struct tern_lane *lane, unsigned n, const uint64_t *words
 	atomic_store_explicit(&m->head,
 			      lane->head | TERN_HEAD_CONTROL | CONTROL_SECOND << TERN_ID_SHIFT,
 			      memory_order_relaxed); /* the first line's is released behind it */
-	lane->padded += lane->tail < lane->end;
+	lane->pieces -= lane->tail < lane->end;
 }
 
 bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words)
@@ -226,6 +234,14 @@ bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const 
 	lane_fetch_two(lane);
 	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
 	return true;
+}
+
+bool lane_carries(struct tern_lane *lane, size_t len)
+{
+	if (!lane->carries || len > CARRY_MAX)
+		return false;
+	lane_close_line(lane);
+	return lane->tail + carry_lines(len) * TERN_LINE <= lane->end || lane_turn(lane);
 }
 
 static void put_line(struct tern_lane *lane, const struct parcel *p)
@@ -252,6 +268,11 @@ void lane_put(struct tern_lane *lane, const struct parcel *p)
 		return;
 	}
 	lane_close_line(lane);
+	if (p->carried) {
+		const uint64_t *w = p->word;
+		lane_carry(lane, p->bits, p->payload, p->len, w[0], w[1], w[2], w[3], w[4], w[5]);
+		return;
+	}
 	if (!small || !tern_lane_share_(lane, p->bits, p->word[0]))
 		put_line(lane, p);
 }
@@ -259,12 +280,13 @@ void lane_put(struct tern_lane *lane, const struct parcel *p)
 void lane_shut(struct tern_lane *lane)
 {
 	if (lane->piece) {
-		lane->padded += lane_empty_pieces(lane);
+		lane->pieces -= lane_empty_pieces(lane);
 		lane->tail += TERN_LINE;
 	}
 	lane->limit = NULL; /* brings every send to tern_request_rare_() */
 	lane->piece = NULL;
 	lane->end = NULL;
+	lane->carries = false;
 }
 
 /*
@@ -280,7 +302,7 @@ uint64_t lane_count(const struct tern_lane *lane)
 	uint64_t room = ring_leaf_room(lane->leaf_lines),
 		 here = (uint64_t)(lane->tail - leaf) / TERN_LINE;
 	uint64_t lines = lane->leaf * room + (here < room ? here : room);
-	uint64_t pieces = lane->shared * (TERN_LINE / TERN_PIECE - 1) - lane->padded;
+	uint64_t pieces = lane->pieces;
 	/* The open line is not among those behind the tail. */
 	if (lane->piece)
 		pieces += 1 - lane_empty_pieces(lane);

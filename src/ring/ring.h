@@ -39,18 +39,23 @@
  *  I7  The larger memory is zero and its count of freed leaves is that of the first leaf there
  *      before the header that leads into it is published. So I1 and I2 hold there from the
  *      beginning, whatever the consumer has not given back of the small ring.
+ *  I8  The lines of a payload behind its message have no headers, and their bytes may look like
+ *      any. The consumer clears the headers of those lines when the message has been handled,
+ *      before it gives the leaf back. So I2 holds there, too: smaller than what is expected.
  */
 #ifndef TERN_RING_RING_H
 #define TERN_RING_RING_H
 
 #include <stdbool.h>
+#include <string.h>
 #include <tern/tern.h>
 
 enum {
 	RING_LEAVES = 4,
 	REQUEST_LEAF_LINES = 128,
 	REPLY_LEAF_LINES = 64,
-	LEAF_KEPT = 3, /* lines of a leaf behind the last that the inline path writes */
+	LEAF_KEPT = 3,   /* lines of a leaf behind the last that the inline path writes */
+	CARRY_MAX = 512, /* bytes of a payload that lies behind its message */
 };
 
 /* Lines of messages that a leaf has room for in any case, where one of two lines counts as two. */
@@ -79,15 +84,40 @@ static inline bool head_double(uint64_t head)
 	       words_double(n) && n <= TERN_WORDS_MAX;
 }
 
-/* The bytes in a ring of a message with that header. */
-static inline size_t head_bytes(uint64_t head)
+/* The lines of a message of one line and the payload behind it. */
+static inline size_t carry_lines(size_t len)
+{
+	return 1 + (len + TERN_LINE - 1) / TERN_LINE;
+}
+
+/* Whether a message's payload lies behind it in the ring, and not in a block. */
+static inline bool message_carries(const tern_msg *m, uint64_t head)
+{
+	return (head & (TERN_HEAD_PAYLOAD | TERN_HEAD_PIECE)) == TERN_HEAD_PAYLOAD &&
+	       m->payload - ((uint64_t)TERN_LINE << TERN_LEN_BITS) <= CARRY_MAX;
+}
+
+/* The bytes in a ring of a message with that header, or what it differs by. */
+static inline size_t message_bytes(const tern_msg *m, uint64_t head)
 {
 	if (head & TERN_HEAD_PIECE)
 		return TERN_PIECE;
+	if (TERN_UNLIKELY(message_carries(m, head)))
+		return carry_lines(m->payload & ((1 << TERN_LEN_BITS) - 1)) * TERN_LINE;
 	return TERN_UNLIKELY(head & TERN_HEAD_CONTROL) ? 2 * TERN_LINE : TERN_LINE;
 }
 
-/* The message of whole lines that ends at `end`: the line before it, or two. */
+/* Clears the headers of the lines behind a message whose payload has been read (I8). */
+static inline void message_clear(const tern_msg *m, size_t lines)
+{
+	tern_msg *line = (tern_msg *)(uintptr_t)m;
+	for (size_t i = 1; i < lines; i++)
+		atomic_store_explicit(&line[i].head, 0, memory_order_relaxed);
+}
+
+/*
+ * The message of whole lines that ends at `end`: the line before it, or two. It carries no payload.
+ */
 static inline const tern_msg *message_before(const char *end)
 {
 	const tern_msg *m = (const tern_msg *)(const void *)(end - TERN_LINE);
@@ -102,6 +132,7 @@ struct parcel {
 	unsigned n;
 	const char *payload; /* with TERN_HEAD_PAYLOAD: where it lies, and its length */
 	size_t len;
+	bool carried; /* it is copied behind the message */
 	uint64_t word[TERN_WORDS_MAX];
 };
 
@@ -137,8 +168,45 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 /* Whether there is room for one message of any kind; enters the next leaf if it must and can. */
 bool lane_ready(struct tern_lane *lane);
 
-/* Writes a message of any kind. The caller has seen lane_ready(). */
+/*
+ * Writes a message of any kind. The caller has seen lane_ready(); of one with its payload behind
+ * it, lane_carries().
+ */
 void lane_put(struct tern_lane *lane, const struct parcel *p);
+
+/*
+ * Whether there is room for a message with so many bytes of payload behind it; enters the next leaf
+ * if it must and can.
+ */
+bool lane_carries(struct tern_lane *lane, size_t len);
+
+/*
+ * Writes a message of at most six words with its payload behind it, where the leaf has room and no
+ * line is open. In a stream it fetches the lines of a later message, else its own.
+ */
+static inline void lane_carry(struct tern_lane *lane, uint64_t bits, const void *data, size_t len,
+			      TERN_SIX_)
+{
+	size_t whole = len & ~(size_t)(TERN_LINE - 1), bytes = carry_lines(len) * TERN_LINE;
+	char *line = lane->tail, *next = line + bytes;
+	const char *fetch =
+		line + ((lane->ahead * bytes / (2 * TERN_LINE)) & ~(size_t)(TERN_LINE - 1));
+	tern_prefetch_write_(fetch);
+	for (size_t i = 0; i < whole; i += TERN_LINE) {
+		tern_prefetch_write_(fetch + i + TERN_LINE);
+		memcpy(line + TERN_LINE + i, (const char *)data + i,
+		       TERN_LINE); /* cost: base write */
+	}
+	if (whole < len) {
+		tern_prefetch_write_(fetch + whole + TERN_LINE);
+		memcpy(line + TERN_LINE + whole, (const char *)data + whole, len - whole);
+	}
+	((tern_msg *)(void *)line)->payload = (uint64_t)TERN_LINE << TERN_LEN_BITS | len;
+	lane->pieces -= bytes / TERN_LINE - 1;
+	tern_line_write_(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_LINE_WORDS,
+			 TERN_SIX_VALUES_);
+	lane->tail = next;
+}
 
 /* As a send fetches a line, of a message that takes two. */
 static inline void lane_fetch_two(const struct tern_lane *lane)

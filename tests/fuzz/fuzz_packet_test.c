@@ -111,7 +111,7 @@ static void inlet_drink(struct tern_inlet *in)
 		REQUIRE((x & ~flags) >> TERN_ID_SHIFT < TERN_HANDLER_SLOTS);
 		REQUIRE(tern_msg_count(m) <= TERN_WORDS_MAX && tern_msg_src(m) == PEER);
 		const char *data = tern_msg_data(m, &len);
-		in->cursor += head_bytes(x);
+		in->cursor += message_bytes(inlet_at(in), x);
 		if (!data)
 			continue;
 		REQUIRE(net_owns(&net.net, PEER, data, len));

@@ -240,7 +240,7 @@ static inline void drink(struct side *s, unsigned stream, unsigned most)
 			return;
 		if (inlet_control(in, x))
 			continue;
-		in->cursor += head_bytes(x);
+		in->cursor += message_bytes(inlet_at(in), x);
 		check_message(s, stream, m);
 		in->handled++;
 		most--;

@@ -67,7 +67,7 @@ static void served_pass(struct endpoint *e, struct tern_inlet *in)
 			continue;
 		if (difference_id(x) != SERVED)
 			break;
-		in->cursor += head_bytes(x);
+		in->cursor += message_bytes(inlet_at(in), x);
 		passed++;
 	}
 	poll_note(e, in, passed);
@@ -89,7 +89,7 @@ static unsigned served_inlet(struct endpoint *e, struct tern_inlet *in)
 				break;
 			served++;
 		}
-		look.cursor += head_bytes(x);
+		look.cursor += message_bytes(inlet_at(&look), x);
 	}
 	served_pass(e, in);
 	return served;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages kept beyond their handlers: the lines are copied, the payload stays where it lies. */
+/* Messages kept beyond their handlers: their lines are copied; a payload in a block stays there. */
 #include <errno.h>
 #include <string.h>
 
@@ -34,6 +34,8 @@ static void keep_copy(tern_msg *to, const tern_msg *m)
 	if (head & TERN_HEAD_PAYLOAD) {
 		size_t len;
 		const char *data = tern_msg_data(m, &len);
+		if (message_carries(m, head))
+			data = memcpy(to + 1, data, len);
 		to->payload = (uint64_t)(data - (const char *)to) << TERN_LEN_BITS | len;
 	}
 	atomic_store_explicit(&to->head, head, memory_order_relaxed);
@@ -83,7 +85,7 @@ int tern_msg_drop(tern *t, const tern_msg *kept)
 		return error_set(-EINVAL, "%p is not a message that rank %u keeps",
 				 (const void *)kept, t->rank);
 	const void *data = tern_msg_data(kept, NULL);
-	if (data)
+	if (data && !message_carries(kept, atomic_load_explicit(&kept->head, memory_order_relaxed)))
 		block_set(block_of(data), BLOCK_FREE);
 	uint16_t slot = (uint16_t)(at / sizeof *e->keeps.kept);
 	/* A second drop is an error. */

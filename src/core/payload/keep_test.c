@@ -82,6 +82,30 @@ TEST(a_kept_payload_stays_where_it_lies)
 	local_close();
 }
 
+TEST(as_many_short_payloads_are_kept_as_messages_and_each_stays_as_it_was)
+{
+	ranks_open(keep);
+	traffic(); /* the ring has grown: payloads lie behind their messages */
+	for (unsigned i = 0; i < TERN_KEEP_MAX; i++) {
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 2 * i, i, i + 1), 0);
+		if (i % 8 == 0)
+			local_settle();
+	}
+	local_settle();
+	traffic();
+	for (int i = 0; i < 200; i++)
+		CHECK_IS(tern_request_data(local[0], 1, TELL, bytes + 1, CARRY_MAX), 0);
+	local_settle();
+	for (unsigned i = 0; i < TERN_KEEP_MAX; i++) {
+		size_t len;
+		const unsigned char *data = tern_msg_data(kept[i], &len);
+		CHECK(data && len == 2 * i && chance_filled(data, len, 1));
+		CHECK(tern_msg_word(kept[i], 0) == i && tern_msg_word(kept[i], 1) == i + 1);
+		CHECK_IS(tern_msg_drop(local[1], kept[i]), 0);
+	}
+	local_close();
+}
+
 TEST(what_is_dropped_is_dropped_once)
 {
 	ranks_open(keep);
@@ -138,13 +162,13 @@ TEST(a_sender_whose_blocks_are_all_kept_waits_until_one_is_dropped)
 	local_on(ASK, keep);
 	local_on(TELL, ask_to_drop);
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1000), 0);
 	local_settle();
 	tern_hold(local[0]);
-	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), -EAGAIN);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1000), -EAGAIN);
 	tern_release(local[0]);
 	CHECK_IS(tern_request(local[0], 1, TELL, 1), 0); /* handled while the next call waits */
-	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1000), 0);
 	local_settle();
 	CHECK_IS(keeps, TERN_POOL_BLOCKS + 1);
 	local_close();
@@ -164,7 +188,7 @@ TEST(a_sender_that_keeps_all_its_own_blocks_is_told_and_does_not_wait)
 
 static void return_in_place(tern *t, const tern_msg *m)
 {
-	void *reply = handed_reply_claim(t, m, 10);
+	void *reply = handed_reply_claim(t, m, 1000);
 	REQUIRE(reply == tern_msg_data(m, NULL));
 	CHECK_IS(tern_reply_commit(t, m, reply, TELL), 0);
 	CHECK(!handed_keep(t, m)); /* it is on its way home */
@@ -177,16 +201,16 @@ TEST(a_reply_that_came_back_in_place_can_be_kept)
 	local_on(ASK, return_in_place);
 	local_on(TELL, keep);
 	chance_fill(bytes, sizeof bytes, 1);
-	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1000), 0);
 	local_settle();
 	CHECK_IS(keeps, 1);
 	for (int i = 0; i < 100; i++) {
-		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1000), 0);
 		local_settle();
 		CHECK_IS(tern_msg_drop(local[0], kept[keeps - 1]), 0);
 		keeps--;
 	}
-	CHECK(chance_filled(tern_msg_data(kept[0], NULL), 10, 1));
+	CHECK(chance_filled(tern_msg_data(kept[0], NULL), 1000, 1));
 	CHECK_IS(tern_msg_drop(local[0], kept[0]), 0);
 	local_close();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Payloads lie in blocks, and the message in the ring names its block. So a claim holds no place in
- * the order, and a kept message pins its block and nothing else.
+ * Short payloads lie behind their message in the ring, where it takes them: on shared memory, when
+ * the ring has grown. All others lie in blocks, and the message in the ring names its block. So do
+ * those that are composed in place: a claim holds no place in the order.
  */
 #include <errno.h>
 #include <string.h>
@@ -102,6 +103,34 @@ static int block_send(struct endpoint *e, struct block *b, const struct parcel *
 	return rc;
 }
 
+static bool parcel_may_carry(const struct parcel *p, const struct tern_lane *lane, size_t len)
+{
+	return lane->carries && len <= CARRY_MAX && p->n <= TERN_LINE_WORDS;
+}
+
+static void parcel_carry(struct parcel *p, const void *data, size_t len)
+{
+	p->bits |= TERN_HEAD_PAYLOAD;
+	p->payload = data;
+	p->len = len;
+	p->carried = true;
+}
+
+/* Whether a request's payload goes behind it; under a hold nothing is waited for. */
+static bool request_carries(struct endpoint *e, uint32_t dst, const struct parcel *p, size_t len)
+{
+	struct tern_lane *lane = &e->t->lane[dst];
+	return parcel_may_carry(p, lane, len) && (!held(e) || lane_carries(lane, len));
+}
+
+static int request_carry(struct endpoint *e, uint32_t dst, struct parcel *p, const void *data,
+			 size_t len)
+{
+	int rc = send_room_behind(e, dst, len);
+	parcel_carry(p, data, len);
+	return rc ? rc : send_request(e, dst, p);
+}
+
 /* Sends a copy of `data`. */
 static int block_copy(struct endpoint *e, uint32_t dst, struct parcel *p, const void *data,
 		      size_t len)
@@ -119,16 +148,37 @@ static int block_copy(struct endpoint *e, uint32_t dst, struct parcel *p, const 
 	return rc;
 }
 
+/* A request's payload goes behind it, or into a block. */
+static int data_copy(struct endpoint *e, uint32_t dst, struct parcel *p, const void *data,
+		     size_t len)
+{
+	return dst < JOB_WORKER && request_carries(e, dst, p, len)
+		       ? request_carry(e, dst, p, data, len)
+		       : block_copy(e, dst, p, data, len);
+}
+
 enum { BLOCKS_AHEAD = 4 }; /* are on their way here: their receiver had them last */
+
+/* The common case of a payload that goes behind its request: the leaf, or the next, has room. */
+static inline __attribute__((always_inline)) bool
+carry_quick(struct tern_lane *lane, uint64_t bits, const void *data, size_t len, TERN_SIX_)
+{
+	if (TERN_UNLIKELY((!lane->limit || lane->tail + carry_lines(len) * TERN_LINE > lane->end) &&
+			  !lane_carries(lane, len)))
+		return false;
+	lane_carry(lane, bits, data, len, TERN_SIX_VALUES_);
+	return true;
+}
 
 /*
  * The common case of a request with a payload: its lane has room, and the next block is free.
  * False if this is not it. The words are written all six, because counting them takes longer.
  */
-static inline __attribute__((always_inline)) bool
-payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len, TERN_SIX_)
+static inline __attribute__((always_inline)) bool block_quick(tern *t, struct tern_lane *lane,
+							      uint32_t dst, uint64_t bits,
+							      const void *data, size_t len,
+							      TERN_SIX_)
 {
-	struct tern_lane *lane = &t->lane[dst];
 	struct net *net = t->own->site.peer[dst].net;
 	char *line = lane->tail;
 	struct block *b = net->pool ? &net->pool->block[net->next] : NULL;
@@ -145,6 +195,18 @@ payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len
 			 TERN_SIX_VALUES_);
 	tern_prefetch_write_(line + lane->ahead);
 	lane->tail = line + TERN_LINE;
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool
+payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len, TERN_SIX_)
+{
+	struct tern_lane *lane = &t->lane[dst];
+	bool sent = len <= CARRY_MAX && lane->carries
+			    ? carry_quick(lane, bits, data, len, TERN_SIX_VALUES_)
+			    : block_quick(t, lane, dst, bits, data, len, TERN_SIX_VALUES_);
+	if (TERN_UNLIKELY(!sent))
+		return false;
 	if (TERN_UNLIKELY(tern_unheeded_(lane)))
 		tern_knock_(t, lane);
 	tern_look_(t);
@@ -174,7 +236,7 @@ static __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsi
 	if (rc)
 		return rc;
 	struct parcel p = parcel_of(id, n, words);
-	return block_copy(e, dst, &p, data, len);
+	return data_copy(e, dst, &p, data, len);
 }
 
 /* More words than a line has come from nobody: whoever calls this counts them. */
@@ -342,6 +404,16 @@ static int reply_copy(struct endpoint *e, struct block *b, struct parcel *p, con
 	return reply_send(e, b, p);
 }
 
+/* Sends a copy of `data`, behind its message or in a block. */
+static int reply_with(struct endpoint *e, struct parcel *p, const void *data, size_t len)
+{
+	struct tern_lane *lane = e->inlet->answer;
+	if (!data || e->item || !parcel_may_carry(p, lane, len) || !lane_carries(lane, len))
+		return reply_copy(e, reply_block(e), p, data, len);
+	parcel_carry(p, data, len);
+	return send_reply(e, p);
+}
+
 static int item_refuses(const struct endpoint *e, const char *what)
 {
 	return error_set(-ENOTSUP,
@@ -373,8 +445,7 @@ int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *d
 		return rc;
 	payload_forget_reply(e);
 	struct parcel p = parcel_of(id, n, words);
-	return len > TERN_PAYLOAD_MAX ? reply_long(e, &p, data, len)
-				      : reply_copy(e, reply_block(e), &p, data, len);
+	return len > TERN_PAYLOAD_MAX ? reply_long(e, &p, data, len) : reply_with(e, &p, data, len);
 }
 
 int tern_reply_payload_(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
@@ -422,12 +493,14 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 	size_t has;
 	tern_msg_data(m, &has);
 	bool same = from != TERN_CLAIM_FRESH && e->block && !e->block_kept && len <= has;
-	if (from == TERN_CLAIM_SAME && !same)
+	bool copied = from != TERN_CLAIM_FRESH && e->carrying && len <= has;
+	if (from == TERN_CLAIM_SAME && !same && !copied)
 		return error_set(
 			-ENOBUFS,
 			"a reply of %zu bytes to rank %u cannot use the block of its request, "
 			"which has %zu: claim a fresh one",
-			len, inlet_source(e->inlet), e->block && !e->block_kept ? has : 0);
+			len, inlet_source(e->inlet),
+			(e->block && !e->block_kept) || e->carrying ? has : 0);
 	payload_forget_reply(e);
 	struct block *fresh = same ? NULL : reply_fresh(e, len);
 	if (!same && !fresh)
@@ -438,6 +511,8 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 	e->reply.cursor = e->inlet->cursor;
 	e->reply.leaf = e->inlet->leaf;
 	*claimed = block_bytes(same ? e->block : fresh);
+	if (copied)
+		memcpy(*claimed, tern_msg_data(m, NULL), has);
 	return 0;
 }
 
@@ -519,7 +594,7 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 	int rc = rules_program(e, "an operation that sends a request");
 	if (rc)
 		return rc;
-	return data ? block_copy(e, dst, &p, data, len) : send_request(e, dst, &p);
+	return data ? data_copy(e, dst, &p, data, len) : send_request(e, dst, &p);
 }
 
 /*
@@ -544,8 +619,12 @@ int layer_reply_more(struct endpoint *e, uint32_t dst, unsigned id, const void *
 		     unsigned n, const uint64_t *words)
 {
 	struct parcel p = parcel_of(TERN_HANDLER_MAX + id, n, words);
+	struct tern_lane *lane = &e->site.peer[dst].answer;
 	struct block *b = NULL;
-	if (data && send_reply_ready(e, dst)) {
+	if (data && send_reply_ready(e, dst) && parcel_may_carry(&p, lane, len) &&
+	    lane_carries(lane, len)) {
+		parcel_carry(&p, data, len);
+	} else if (data && send_reply_ready(e, dst)) {
 		b = more_block(e, dst);
 		if (!b)
 			return -EAGAIN;
@@ -594,5 +673,5 @@ int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, u
 	if (TERN_UNLIKELY(e->inlet && e->inlet->kind == TERN_KIND_REPLY))
 		return -EBADMSG;
 	payload_forget_reply(e);
-	return data ? reply_copy(e, reply_block(e), &p, data, len) : send_reply(e, &p);
+	return data ? reply_with(e, &p, data, len) : send_reply(e, &p);
 }

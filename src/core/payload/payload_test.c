@@ -322,8 +322,8 @@ TEST(a_claim_under_a_hold_without_a_block_is_refused_and_takes_nothing)
 	tern_hold(local[0]);
 	tern_hold(local[1]); /* so that it gives none back */
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
-	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), -EAGAIN);
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1000), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1000), -EAGAIN);
 	CHECK(!handed_claim(local[0], 1, 10));
 	CHECK_IS(errno, EAGAIN);
 	tern_release(local[1]);
@@ -375,4 +375,47 @@ TEST(a_payload_outside_the_senders_blocks_is_dropped)
 	local_settle();
 	CHECK_IS(requests.word[0], 3);
 	local_close();
+}
+
+TEST(a_payload_that_would_end_behind_the_ring_is_dropped)
+{
+	ranks_open(note_request);
+	const struct tern_lane *lane = &local[0]->lane[1];
+	do { /* until the next message is the last one of a ring that has grown */
+		CHECK_IS(tern_request(local[0], 1, ASK, 1, 2), 0);
+		local_settle();
+	} while (!lane->carries || lane->leaf % RING_LEAVES != RING_LEAVES - 1 ||
+		 lane->tail != lane->end);
+	unsigned count = requests.count;
+	tern_msg *m = (tern_msg *)(void *)lane->tail;
+	tern_hold(local[1]);
+	CHECK_IS(tern_request(local[0], 1, ASK, 1, 2), 0);
+	m->payload = (uint64_t)TERN_LINE << TERN_LEN_BITS | CARRY_MAX;
+	atomic_fetch_or(&m->head, TERN_HEAD_PAYLOAD);
+	tern_release(local[1]);
+	CHECK_IS(tern_poll(local[1]), -EBADMSG);
+	CHECK(sentence_has(-EBADMSG, "outside its ring"));
+	CHECK_IS(tern_request(local[0], 1, ASK, 3), 0);
+	local_settle();
+	CHECK(requests.count == count + 1 && requests.word[0] == 3);
+	local_close();
+}
+
+TEST(short_payloads_there_and_back_arrive_whole_whatever_lies_between_them)
+{
+	struct chance c = { check_seed() };
+	ranks_open(note_request);
+	for (unsigned i = 0; i < check_scaled(20000); i++) {
+		size_t len = chance_below(&c, CARRY_MAX + 20);
+		unsigned between = chance_below(&c, 4);
+		CHECK_IS(tern_request_data(local[0], 1, ECHO, bytes, len), 0);
+		for (unsigned k = 0; k < between; k++)
+			CHECK_IS(tern_request(local[0], 1, ASK, k), 0);
+		if (chance_one_in(&c, 3))
+			CHECK_IS(tern_request(local[0], 1, ASK, 1, 2, 3, 4, 5, 6, 7, 8), 0);
+		local_settle();
+		REQUIRE(replies.count == i + 1);
+		check_arrival(&replies, len, 1);
+	}
+	check_no_block_lost();
 }

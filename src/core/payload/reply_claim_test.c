@@ -71,8 +71,8 @@ static void note_first_byte(tern *t, const tern_msg *m)
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
 	arrival_note(&replies, t, m);
-	if (CHECK(data && len == 100))
-		come_back[came_back++] = data[99];
+	if (CHECK(data && len == reply_len))
+		come_back[came_back++] = data[len - 1];
 }
 
 /* As a rank that has slept: it looks at nobody until somebody knocks. */
@@ -86,26 +86,26 @@ static void look_at_nobody(tern *t)
 	t->own->site.peek = &t->own->site.bell;
 }
 
-static void check_last_replies(bool asleep)
+static void check_last_replies(size_t len, bool asleep)
 {
 	local_open(3);
 	local_on(ASK, return_changed);
 	local_on(TELL, note_first_byte);
 	local_on(ECHO, note_request);
-	reply_len = 100;
+	reply_len = len;
 	came_back = 0;
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
-		memset(bytes, i, 100);
-		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+		memset(bytes, i, len);
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, len), 0);
 	}
 	if (asleep)
 		look_at_nobody(local[0]);
 	while (tern_poll(local[1]) > 0)
 		;
 	local_close_one(1);
-	memset(bytes, 0xee, 100);
+	memset(bytes, 0xee, len);
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-		CHECK_IS(tern_request_data(local[0], 2, ECHO, bytes, 100), 0);
+		CHECK_IS(tern_request_data(local[0], 2, ECHO, bytes, len), 0);
 	local_settle();
 	CHECK_IS(came_back, TERN_POOL_BLOCKS);
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
@@ -116,8 +116,34 @@ static void check_last_replies(bool asleep)
 TEST(replies_in_place_from_a_rank_that_has_closed_arrive_whole)
 {
 	local_polled();
-	check_last_replies(false);
-	check_last_replies(true);
+	check_last_replies(1000, false);
+	check_last_replies(1000, true);
+}
+
+static void answer_in_a_claim(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	void *same;
+	CHECK_IS(tern_reply_claim(t, m, len + 1, TERN_CLAIM_SAME, &same), -ENOBUFS);
+	CHECK_IS(tern_reply_claim(t, m, len, tern_msg_word(m, 0) ? TERN_CLAIM_SAME : TERN_CLAIM_ANY,
+				  &same),
+		 0);
+	CHECK(memcmp(same, data, len) == 0);
+	CHECK_IS(tern_reply_commit(t, m, same, TELL), 0);
+}
+
+TEST(a_claim_of_the_requests_payload_has_its_contents_wherever_they_lie)
+{
+	ranks_open(answer_in_a_claim);
+	local_on(TELL, note_reply);
+	for (unsigned i = 0; i < 600; i++) { /* a ring that grows meanwhile */
+		size_t len = 1 + 7 * i % (2 * CARRY_MAX);
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, len, i % 2), 0);
+		local_settle();
+		check_arrival(&replies, len, 1);
+	}
+	check_no_block_lost();
 }
 
 static void claim_and_forget(tern *t, const tern_msg *m)

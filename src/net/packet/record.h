@@ -98,7 +98,7 @@ static inline void place_settle(const struct out *o, struct place *p)
 
 static inline void place_pass(struct place *p, const tern_msg *m)
 {
-	p->cursor += head_bytes(atomic_load_explicit(&m->head, memory_order_relaxed));
+	p->cursor += message_bytes(m, atomic_load_explicit(&m->head, memory_order_relaxed));
 	p->offset = 0;
 }
 

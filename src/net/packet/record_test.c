@@ -117,7 +117,7 @@ static void check_came(unsigned n, uint64_t number, size_t len)
 	for (size_t i = 0; i < len; i++)
 		wrong += (unsigned char)data[i] != pattern(i, number);
 	CHECK_IS(wrong, 0);
-	in->cursor += head_bytes(x);
+	in->cursor += message_bytes(inlet_at(in), x);
 	in->handled++;
 	block_set(block_of(data), BLOCK_FREE);
 }

@@ -57,7 +57,6 @@ static bool stroll_step(struct stroll *s)
 		return false; /* no ring goes on there: its memory was written over */
 	const tern_msg *m = (const tern_msg *)(const void *)(s->in.lines + s->at);
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	size_t line = s->at / TERN_LINE * TERN_LINE + TERN_LINE;
 	if ((head ^ ring_lap_of(s->leaf, 0)) >> TERN_LAP_SHIFT)
 		return false;
 	bool two = head_double(head);
@@ -70,7 +69,10 @@ static bool stroll_step(struct stroll *s)
 		s->later += s->leaf > s->first;
 		s->last = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
 	}
-	s->at = head & TERN_HEAD_PIECE ? s->at + TERN_PIECE : line + two * TERN_LINE;
+	if (head & TERN_HEAD_CONTROL && !two)
+		s->at += TERN_LINE - s->at % TERN_LINE; /* behind a pad */
+	else
+		s->at += message_bytes(m, head);
 	return true;
 }
 
