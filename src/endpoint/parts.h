@@ -15,7 +15,7 @@ struct progress;
 struct share;
 struct wait;
 
-/* core/payload/payload.c: a reply's claim, a fresh block composed for the request being handled. */
+/* core/payload/claim.c: a reply's claim, a fresh block composed for the request being handled. */
 struct reply_claim {
 	struct block *block;
 	size_t len;
