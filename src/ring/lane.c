@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The producing end of a ring: room, leaves, and lines that small messages share. */
-#include "ring/ring.h"
+#include "ring/carry.h"
 
 #include "base/clock.h"
 #include "base/wrap.h"

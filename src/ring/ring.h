@@ -47,7 +47,6 @@
 #define TERN_RING_RING_H
 
 #include <stdbool.h>
-#include <string.h>
 #include <tern/tern.h>
 
 enum {
@@ -179,34 +178,6 @@ void lane_put(struct tern_lane *lane, const struct parcel *p);
  * if it must and can.
  */
 bool lane_carries(struct tern_lane *lane, size_t len);
-
-/*
- * Writes a message of at most six words with its payload behind it, where the leaf has room and no
- * line is open. In a stream it fetches the lines of a later message, else its own.
- */
-static inline void lane_carry(struct tern_lane *lane, uint64_t bits, const void *data, size_t len,
-			      TERN_SIX_)
-{
-	size_t whole = len & ~(size_t)(TERN_LINE - 1), bytes = carry_lines(len) * TERN_LINE;
-	char *line = lane->tail, *next = line + bytes;
-	const char *fetch =
-		line + ((lane->ahead * bytes / (2 * TERN_LINE)) & ~(size_t)(TERN_LINE - 1));
-	tern_prefetch_write_(fetch);
-	for (size_t i = 0; i < whole; i += TERN_LINE) {
-		tern_prefetch_write_(fetch + i + TERN_LINE);
-		memcpy(line + TERN_LINE + i, (const char *)data + i,
-		       TERN_LINE); /* cost: base write */
-	}
-	if (whole < len) {
-		tern_prefetch_write_(fetch + whole + TERN_LINE);
-		memcpy(line + TERN_LINE + whole, (const char *)data + whole, len - whole);
-	}
-	((tern_msg *)(void *)line)->payload = (uint64_t)TERN_LINE << TERN_LEN_BITS | len;
-	lane->pieces -= bytes / TERN_LINE - 1;
-	tern_line_write_(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_LINE_WORDS,
-			 TERN_SIX_VALUES_);
-	lane->tail = next;
-}
 
 /* As a send fetches a line, of a message that takes two. */
 static inline void lane_fetch_two(const struct tern_lane *lane)

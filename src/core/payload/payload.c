@@ -13,6 +13,7 @@
 #include "core/payload.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
+#include "ring/carry.h"
 
 /*
  * A block for a request, serving what arrives until one is free. Both classes of blocks wait so,
