@@ -136,6 +136,9 @@ void payload_forget_reply(struct endpoint *e);
  * In a handler: gives the payload back before the handler returns; the message has none any more.
  */
 void payload_return(struct endpoint *e);
+
+/* Drops every message that is kept. */
+void keep_drop_all(struct endpoint *e);
 /*
  * In the handler of one of Tern's own messages: it becomes one of the program's, whose handler is
  * called. It has as many lines as that needs. `data` is its payload, or NULL.

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <tern/tern.h>
 
-#include "ring/ring.h"
-
 struct block;
 struct interrupt;
 struct progress;
@@ -25,9 +23,7 @@ struct reply_claim {
 };
 
 /* core/payload/keep.c: messages beyond their handlers. */
-struct kept {
-	struct tern_msg line[1 + CARRY_MAX / TERN_LINE]; /* a payload behind it is copied, too */
-};
+struct kept;
 struct keeps {
 	struct kept *kept; /* TERN_KEEP_MAX of them, allocated with the first */
 	uint16_t free[TERN_KEEP_MAX];

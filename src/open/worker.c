@@ -72,9 +72,7 @@ static void worker_empty(struct endpoint *w)
 {
 	while (held(w))
 		tern_release(w->t);
-	for (unsigned i = 0; w->keeps.kept && i < TERN_KEEP_MAX; i++)
-		if (atomic_load_explicit(&w->keeps.kept[i].line[0].head, memory_order_relaxed))
-			tern_msg_drop(w->t, &w->keeps.kept[i].line[0]);
+	keep_drop_all(w);
 	for (unsigned i = 0; i < w->net[0]->blocks; i++)
 		if (block_is(pool_at(w->net[0], i), BLOCK_CLAIMED))
 			block_set(pool_at(w->net[0], i), BLOCK_FREE);

@@ -438,7 +438,7 @@ static unsigned pushed;
 
 static void on_push(tern *t, const tern_msg *m)
 {
-	static const char data[100];
+	static const char data[1000]; /* in a block */
 	int rc = tern_reply_data(t, m, DATA_BACK, data, sizeof data, 0);
 	CHECK(rc == 0 || rc == -EOWNERDEAD);
 	pushed++;

@@ -7,6 +7,10 @@
 #include "base/memory.h"
 #include "core/scope.h"
 
+struct kept {
+	struct tern_msg line[1 + CARRY_MAX / TERN_LINE]; /* a payload behind it is copied, too */
+};
+
 static int keep_slots(struct endpoint *e)
 {
 	if (!e->keeps.kept) {
@@ -92,4 +96,11 @@ int tern_msg_drop(tern *t, const tern_msg *kept)
 	atomic_store_explicit(&e->keeps.kept[slot].line[0].head, 0, memory_order_relaxed);
 	e->keeps.free[e->keeps.left++] = slot;
 	return 0;
+}
+
+void keep_drop_all(struct endpoint *e)
+{
+	for (unsigned i = 0; e->keeps.kept && i < TERN_KEEP_MAX; i++)
+		if (atomic_load_explicit(&e->keeps.kept[i].line[0].head, memory_order_relaxed))
+			tern_msg_drop(e->t, &e->keeps.kept[i].line[0]);
 }
