@@ -137,8 +137,6 @@ check breaks "leaves are counted from 0 in the larger ring" ring -DGROW -DN=7 -D
 check breaks "leaves of the larger ring are given back to the small one" ring -DGROW -DN=7 -DN1=0 \
 	-DALWAYS_REPLY -DGROW_OLD_COUNT
 
-check holds "2 senders, 2 messages each: no wake-up is lost" sleep
-check holds "3 senders: no wake-up is lost" sleep -DSENDERS=3 -DM=1 -DNO_SPURIOUS
 check holds "payloads behind messages: what they leave in a leaf is taken for no header later" carry
 check holds "the same with 3 leaves" carry -DLEAVES=3 -DK=5
 check breaks "the lines of a payload are not cleared" carry -DNO_CLEAR
@@ -146,6 +144,8 @@ check breaks "only the first of them is" carry -DCLEAR_ONE
 check breaks "they are cleared when the leaf has been given back" carry -DCLEAR_LATE
 check breaks "a leaf is not cleared when the lap number wraps" carry -DNO_WRAP
 
+check holds "2 senders, 2 messages each: no wake-up is lost" sleep
+check holds "3 senders: no wake-up is lost" sleep -DSENDERS=3 -DM=1 -DNO_SPURIOUS
 check holds "a second ring is begun under way: it is polled" sleep -DM=1 -DCONNECT -DNO_SPURIOUS
 check holds "the same where the knock may be skipped after a full fence" \
 	sleep -DM=1 -DCONNECT -DCONNECT_SHORTCUT -DCONNECT_FENCE -DNO_SPURIOUS

@@ -15,7 +15,7 @@ static inline void lane_carry(struct tern_lane *lane, uint64_t bits, const void 
 {
 	size_t bytes = carry_lines(len) * TERN_LINE;
 	char *line = lane->tail, *next = line + bytes;
-	const char *fetch =
+	const char *fetch = /* in a stream, about four messages ahead */
 		line + ((lane->ahead * bytes / (2 * TERN_LINE)) & ~(size_t)(TERN_LINE - 1));
 	tern_prefetch_write_(fetch);
 	copy_lines(line + TERN_LINE, data, len, fetch + TERN_LINE);
