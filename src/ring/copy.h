@@ -12,11 +12,11 @@ static inline void copy_lines(char *to, const char *data, size_t len, const char
 	size_t whole = len & ~(size_t)(TERN_LINE - 1);
 	for (size_t i = 0; i < whole; i += TERN_LINE) {
 		tern_prefetch_write_(fetch + i);
-		memcpy(to + i, data + i, TERN_LINE); /* cost: base write */
+		memcpy(to + i, data + i, TERN_LINE);
 	}
 	if (whole < len) {
 		tern_prefetch_write_(fetch + whole);
-		memcpy(to + whole, data + whole, len - whole); /* cost: base write */
+		memcpy(to + whole, data + whole, len - whole);
 	}
 }
 
