@@ -5,7 +5,8 @@
  *     circle   each receives from the next, and nobody sends
  *     barrier  the last rank does not come
  *     room     rank 0 sends to rank 1, which computes
- *     hold     the same, and rank 1 holds its handlers back
+ *     carried  the same, with payloads that lie in the ring
+ *     hold     as room, and rank 1 holds its handlers back
  *     busy     messages go round for ever
  *     puts     rank 0 puts long data for ever, and nobody holds
  *     left     the last rank dies, and the others close
@@ -60,8 +61,10 @@ static int barrier(tern *t)
 	return tern_barrier(t);
 }
 
-static int flood(tern *t, bool held)
+static int flood(tern *t, bool held, size_t len)
 {
+	static char data[500];
+	memset(data, 0xff, sizeof data); /* greater than any header */
 	int rc = tern_barrier(t);
 	if (tern_rank(t) == 1) {
 		if (held)
@@ -69,18 +72,24 @@ static int flood(tern *t, bool held)
 		compute();
 	}
 	while (!rc)
-		rc = tern_request(t, 1, NOTE, 1, 2);
+		rc = len ? tern_request_data(t, 1, NOTE, data, len)
+			 : tern_request(t, 1, NOTE, 1, 2);
 	return rc;
 }
 
 static int room(tern *t)
 {
-	return flood(t, false);
+	return flood(t, false, 0);
+}
+
+static int carried(tern *t)
+{
+	return flood(t, false, 500);
 }
 
 static int hold(tern *t)
 {
-	return flood(t, true);
+	return flood(t, true, 0);
 }
 
 static int busy(tern *t)
@@ -213,7 +222,7 @@ static const struct {
 	{ "hold", hold },     { "busy", busy },       { "puts", puts_for_ever },
 	{ "left", left },     { "lost", lost },       { "worker", worker },
 	{ "team", team },     { "started", started }, { "overlap", overlap },
-	{ "astray", astray }, { "meeting", meeting },
+	{ "astray", astray }, { "meeting", meeting }, { "carried", carried },
 };
 
 int main(int argc, char **argv)

@@ -95,6 +95,13 @@ waiting=$(sed -nE 's/.* rank 1 .*; ([0-9]+) messages wait.*/\1/p' "$out")
 ((waiting >= 3 * 126 && waiting <= 4 * (2 + 126))) || fail "there are $waiting"
 job_end
 
+sentence "and of payloads that lie in the ring, 14 a leaf"
+TERN_STATS=1 job_start 2 carried
+ask_until 'rank 1 .*; [0-9]+ messages wait to be handled by it' why "$job"
+waiting=$(sed -nE 's/.* rank 1 .*; ([0-9]+) messages wait.*/\1/p' "$out")
+((waiting >= 3 * 13 && waiting <= 4 * (2 + 14))) || fail "there are $waiting"
+job_end
+
 sentence "a worker that waits is shown below its rank, and whom it waits for is named"
 job_start 2 worker
 ask_until '^in short: rank 0 waits for rank 1, which computes and does not poll' why "$job"
