@@ -104,11 +104,62 @@ static void stream_take(struct raw_arena *a, uint64_t first, uint64_t count, enu
 	raw_tell(&a->finished.head, first + count);
 }
 
-int raw_stream(struct bench_rank *p)
+/* A ring of messages with their payload in the lines behind them; a leaf's end parts none. */
+struct carrier {
+	struct raw_arena *arena;
+	uint64_t lines, room; /* of a message; messages of a leaf */
+	uint64_t leaf, at;    /* where the next one is */
+};
+
+static struct carrier carrier_at(const struct bench_rank *p)
 {
-	(p->rank ? stream_take : stream_send)(p->raw.arena, p->raw.lines, p->count, manner_of(p));
-	p->raw.lines += p->count;
-	return 0;
+	struct carrier c = { .arena = p->raw.arena, .lines = 1 + (p->size + 63) / 64 };
+	c.room = RAW_LEAF / c.lines;
+	c.leaf = p->raw.copies / c.room;
+	c.at = p->raw.copies % c.room;
+	return c;
+}
+
+static inline struct raw_line *carrier_line(const struct carrier *c, uint64_t ahead)
+{
+	return &c->arena->stream[(c->leaf % RING_LEAVES * RAW_LEAF + c->at * c->lines + ahead) %
+				 RAW_LINES];
+}
+
+/* True if that was the leaf's last one. */
+static inline bool carrier_next(struct carrier *c)
+{
+	bool last = ++c->at == c->room;
+	c->leaf += last;
+	c->at = last ? 0 : c->at;
+	return last;
+}
+
+static void carry_send(const struct bench_rank *p, const void *data, enum raw_manner manner)
+{
+	struct carrier c = carrier_at(p);
+	uint64_t ahead = (TERN_PREFETCH + 1) * c.lines / 2;
+	for (uint64_t i = p->raw.copies; i < p->raw.copies + p->count; i++, carrier_next(&c)) {
+		if (c.at == 0 && c.leaf >= RING_LEAVES)
+			raw_wait(&c.arena->freed.head, c.leaf - RING_LEAVES + 1, manner);
+		struct raw_line *l = carrier_line(&c, 0);
+		for (uint64_t k = 0; k < c.lines; k++)
+			tern_prefetch_write_(carrier_line(&c, ahead + k));
+		memcpy(l + 1, data, p->size);
+		line_write(l, i);
+	}
+}
+
+static void carry_take(const struct bench_rank *p, enum raw_manner manner)
+{
+	struct carrier c = carrier_at(p);
+	for (uint64_t i = p->raw.copies; i < p->raw.copies + p->count; i++) {
+		struct raw_line *l = carrier_line(&c, 0);
+		raw_wait(&l->head, i + 1, manner);
+		raw_sink += line_sum(l) + raw_sum(l + 1, p->size);
+		if (carrier_next(&c))
+			raw_tell(&c.arena->freed.head, c.leaf);
+	}
 }
 
 /* A slot's turn is even when it may be written, odd when it may be read; it grows by 2 each use. */
@@ -128,25 +179,45 @@ static void slot_empty(struct raw_slot *s, uint64_t use, const char *from, size_
 	raw_tell(&s->turn, 2 * use + 2);
 }
 
-int raw_copies(struct bench_rank *p, const void *data)
+static void slots_copy(const struct bench_rank *p, const void *data, enum raw_manner manner)
 {
-	struct raw *r = &p->raw;
-	struct raw_arena *a = r->arena;
-	enum raw_manner manner = manner_of(p);
+	const struct raw *r = &p->raw;
 	for (uint64_t i = r->copies; i < r->copies + p->count; i++) {
 		uint64_t at = i % TERN_POOL_BLOCKS, use = i / TERN_POOL_BLOCKS;
-		struct raw_slot *s = &a->slot[at];
-		char *place = p->size > TERN_PAYLOAD_MAX ? a->large[at].data : s->data;
+		struct raw_slot *s = &r->arena->slot[at];
+		char *place = p->size > TERN_PAYLOAD_MAX ? r->arena->large[at].data : s->data;
 		if (p->rank)
 			slot_empty(s, use, place, p->size, manner);
 		else
 			slot_fill(s, use, place, data, p->size, manner);
 	}
+}
+
+int raw_copies(struct bench_rank *p, const void *data)
+{
+	struct raw *r = &p->raw;
+	enum raw_manner manner = manner_of(p);
+	if (p->size > TERN_CARRY_MAX)
+		slots_copy(p, data, manner);
+	else if (p->rank)
+		carry_take(p, manner);
+	else
+		carry_send(p, data, manner);
 	r->copies += p->count;
 	if (p->rank)
 		raw_tell(&r->arena->finished.head, r->copies);
 	else
 		raw_wait(&r->arena->finished.head, r->copies, manner);
+	return 0;
+}
+
+int raw_stream(struct bench_rank *p)
+{
+	static const uint64_t rest[2];
+	if (p->size > TERN_LINE_WORDS) /* two lines: the size in words is that of two in bytes */
+		return raw_copies(p, rest);
+	(p->rank ? stream_take : stream_send)(p->raw.arena, p->raw.lines, p->count, manner_of(p));
+	p->raw.lines += p->count;
 	return 0;
 }
 

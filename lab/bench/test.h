@@ -106,7 +106,10 @@ enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE };
 phase_act raw_trips;  /* a line there and back, between ranks 0 and 1 */
 phase_act raw_stream; /* a line for each message from rank 0 to rank 1, until all were read */
 phase_act raw_laps;   /* a token through all ranks */
-/* Payloads of the size from rank 0, copied into a slot, and read there by rank 1. */
+/*
+ * Payloads of the size from rank 0, read in place by rank 1: short ones lie in a ring behind the
+ * line of their message, others in slots.
+ */
 int raw_copies(struct bench_rank *p, const void *data);
 
 /*
