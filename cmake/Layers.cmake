@@ -10,7 +10,7 @@
 # outside of the tree, which has a line in a layers.cmake of its own, is named by its path.
 set(TERN_LAYERS "all" CACHE STRING "Layers to build, with those that they use: all, none, or names and folders")
 
-file(STRINGS include/tern/fast.h layer_lanes REGEX "TERN_LANE_LAYERS = [0-9]+")
+file(STRINGS include/tern/ring.h layer_lanes REGEX "TERN_LANE_LAYERS = [0-9]+")
 string(REGEX REPLACE ".*TERN_LANE_LAYERS = ([0-9]+).*" "\\1" layer_lanes "${layer_lanes}")
 set(layer_names "")
 set(layer_next 5) # numbers before this are the core's: enum core_handler

@@ -7,7 +7,7 @@
  *  - a ring of LEAVES leaves of K lines with one producer and one consumer [lane_put, inlet_drain];
  *    a message begins at the latest 2 lines before the end of its leaf, as the turn is behind it;
  *  - a message has one line, or two more with a payload: in the place of headers these
- *    hold what is greater than any header [lane_carry];
+ *    hold what is greater than any header [tern_lane_carry_];
  *  - a payload that has no room in the leaf: the turn comes early, and where the next leaf is not
  *    free the message goes without it, its payload in a block [lane_carries, block_copy];
  *  - the receiver, which clears the lines of a payload when its message has been handled

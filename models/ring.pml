@@ -7,7 +7,7 @@
  *  - a ring of LEAVES leaves of K lines, the last of each a control line; a line
  *    is words and then a header with a lap [tern_line_write_];
  *  - with TWO_LINES, messages that take two lines, before and behind any other; a message
- *    begins at the latest 3 lines before the end of its leaf [put_second, LEAF_KEPT];
+ *    begins at the latest 3 lines before the end of its leaf [put_line, LEAF_KEPT];
  *  - the turn into the next leaf, tried at once after the last message line of a
  *    leaf and again when room is needed [lane_turn, lane_ready, lane_put];
  *  - the look that takes a header for new that is not smaller than what is expected [inlet_arrived], and so the

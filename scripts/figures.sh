@@ -105,7 +105,7 @@ counts() {
 		whole stream-16-by-8 "64 bytes as a stream: two 4-word requests"
 		whole finite-16-put-then "64 bytes from memory to memory: a put, then a request"
 		whole finite-1024-put-then "4,096 bytes, likewise"
-		row "an 8-word request, in two lines: send, take in" "211 together" \
+		row "an 8-word request, in two lines: send, take in" "80 together" \
 			"$(printed "$loops" '8-word request' 1), $(printed "$loops" \
 			'8-word request' 2)"
 		whole finite-16-data "64 bytes as a payload, used where it lies"

@@ -136,8 +136,7 @@ struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost
 static bool is_copy(const struct cost_site *s)
 {
 	return s->feature != COST_PROGRAM &&
-	       (s->library || strcmp(s->file, "src/layers/mem/wide.c") == 0 ||
-		strcmp(s->file, "src/ring/copy.h") == 0);
+	       (s->library || strcmp(s->file, "src/layers/mem/wide.c") == 0);
 }
 
 static void tally_passage(struct cost_map *map, const struct cost_trace *t,

@@ -131,7 +131,13 @@ bool end_deferred(const struct endpoint *e); /* and it has not been called */
 void end_close(struct endpoint *e);
 
 /* -- payload.c: an uncommitted reply claim is forgotten when its handler is over -- */
-void payload_forget_reply(struct endpoint *e);
+void payload_drop_reply(struct endpoint *e);
+static inline void payload_forget_reply(struct endpoint *e)
+{
+	if (TERN_UNLIKELY(e->reply.block))
+		payload_drop_reply(e);
+}
+
 /*
  * In a handler: gives the payload back before the handler returns; the message has none any more.
  */

@@ -115,24 +115,36 @@ static inline __attribute__((always_inline)) void handler_call(struct endpoint *
 }
 
 /*
- * A message with its payload behind it, if it ends in the ring. Its lines come one behind another,
- * as the processor expects: to fetch those of a later message takes longer than it saves.
+ * Whether the gate is open, read anew: compilers would keep it for this in a register, at one more
+ * instruction for every plain message.
  */
-static inline __attribute__((always_inline)) void
+static inline bool gate_is_open(const struct tern_inlet *in)
+{
+	return *(const volatile uint64_t *)&in->accept != 0;
+}
+
+/*
+ * A message with its payload behind it; false if this is not it, or it would end behind the ring.
+ * Its lines come one behind another, as the processor expects: to fetch those of a later message
+ * takes longer than it saves.
+ */
+static inline __attribute__((always_inline)) bool
 drain_carried(struct endpoint *e, struct tern_inlet *in, uint64_t difference, struct tally *y)
 {
 	const tern_msg *m = inlet_at(in);
-	size_t len = m->payload & ((1 << TERN_LEN_BITS) - 1), lines = carry_lines(len);
-	const char *next = (const char *)(m + lines);
-	if (next > in->base + RING_LEAVES * in->leaf_lines * TERN_LINE) {
-		drain_garbage(e, in, difference ^ in->expect, "a payload outside its ring");
-		return;
-	}
-	in->cursor += lines * TERN_LINE;
+	if (!message_carries(m, difference) || !gate_is_open(in))
+		return false;
+	size_t len = m->payload & ((1 << TERN_LEN_BITS) - 1);
+	const char *next = (const char *)m + carry_bytes(len);
+	if (TERN_UNLIKELY(next > in->base + RING_LEAVES * in->leaf_lines * TERN_LINE))
+		return false;
+	payload_forget_reply(e);
+	in->cursor = (char *)(uintptr_t)next; /* cost: order read */
 	e->carrying = m;
 	handler_call(e, m, difference, len, y);
 	e->carrying = NULL;
-	message_clear(m, lines); /* cost: buffer control */
+	message_clear(m, next); /* cost: buffer control */
+	return true;
 }
 
 /* `lines` is a constant: how many the message has. */
@@ -160,19 +172,35 @@ static inline __attribute__((always_inline)) void drain_payload(struct endpoint 
 	e->block = NULL;
 }
 
-static void drain_words(struct endpoint *e, struct tern_inlet *in, uint64_t difference,
-			struct tally *y)
+/* A message of two lines and no payload, likewise. */
+static inline __attribute__((always_inline)) bool
+drain_words(struct endpoint *e, struct tern_inlet *in, uint64_t difference, struct tally *y)
 {
 	const tern_msg *m = inlet_at(in);
-	in->cursor += 2 * TERN_LINE;
-	e->t->current = m;
+	if (!head_double(difference) || !gate_is_open(in))
+		return false;
+	payload_forget_reply(e);
+	in->cursor += 2 * TERN_LINE; /* cost: order read */
+	e->t->current = m;           /* cost: protection setup */
+	difference ^= TERN_HEAD_CONTROL;
 	if (y)
 		count_handler(e, m, difference, y);
 	else
-		e->t->handler[difference >> TERN_ID_SHIFT](e->t, m);
+		e->t->handler[difference >> TERN_ID_SHIFT](e->t, m); /* cost: base call */
+	return true;
 }
 
-/* A message of two lines, or garbage. False when the inlet has had its turn. */
+/* Messages of several lines that need no more care than that. */
+static inline __attribute__((always_inline)) bool
+drain_lines(struct endpoint *e, struct tern_inlet *in, uint64_t difference, struct tally *y)
+{
+	if (difference >= TERN_HEAD_CONTROL + TERN_HEAD_PAYLOAD) /* cost: order status */
+		return false;
+	return difference < TERN_HEAD_CONTROL ? drain_carried(e, in, difference, y)
+					      : drain_words(e, in, difference, y);
+}
+
+/* A message of two lines with a payload, or garbage. False when the inlet has had its turn. */
 static __attribute__((noinline)) bool drain_double(struct endpoint *e, struct tern_inlet *in,
 						   uint64_t difference, unsigned *handled,
 						   struct tally *y)
@@ -186,11 +214,7 @@ static __attribute__((noinline)) bool drain_double(struct endpoint *e, struct te
 	payload_forget_reply(e);
 	if (in->accept == 0) /* cost: flow status */
 		return gate_open(e, in);
-	difference ^= TERN_HEAD_CONTROL;
-	if (difference & TERN_HEAD_PAYLOAD)
-		drain_payload(e, in, difference, y, 2);
-	else
-		drain_words(e, in, difference, y);
+	drain_payload(e, in, difference ^ TERN_HEAD_CONTROL, y, 2);
 	*handled += 1;
 	return true;
 }
@@ -210,10 +234,7 @@ static inline __attribute__((always_inline)) bool drain_rare(struct endpoint *e,
 	payload_forget_reply(e);
 	if (in->accept == 0) /* cost: flow status */
 		return gate_open(e, in);
-	if (message_carries(inlet_at(in), difference))
-		drain_carried(e, in, difference, y);
-	else
-		drain_payload(e, in, difference, y, 1);
+	drain_payload(e, in, difference, y, 1);
 	*handled += 1;
 	return true;
 }
@@ -240,7 +261,9 @@ static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint
 						     memory_order_acquire); /* cost: base status */
 		uint64_t x = head ^ in->expect;                             /* cost: order status */
 		if (TERN_UNLIKELY(x >= in->accept)) {                       /* cost: flow status */
-			if (!drain_rare(e, in, x, &handled, y))
+			if (drain_lines(e, in, x, y))
+				handled++;
+			else if (!drain_rare(e, in, x, &handled, y))
 				break;
 			continue;
 		}

@@ -48,7 +48,7 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 	return e->t->lane[dst].base ? 0 : p->net->ops->connect(p->net, dst);
 }
 
-enum { NOTHING_BEHIND = CARRY_MAX + 1 };
+enum { NOTHING_BEHIND = TERN_CARRY_MAX + 1 };
 
 static inline int room_wait(struct endpoint *e, uint32_t dst, size_t behind)
 {
@@ -178,37 +178,24 @@ int tern_reply_rare_(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_S
 
 /* -- Words in an array: for TERN_NO_INLINE, other languages, counts known at run time ------- */
 
-/*
- * The common case of two lines: the lane has room, no line of pieces is open, and this is not the
- * last message of its leaf. False if this is not it.
- */
-static inline bool double_put(tern *t, struct tern_lane *lane, unsigned id, unsigned n,
-			      const uint64_t *words)
-{
-	if (n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
-	    !lane_write_double(lane, (uint64_t)id << TERN_ID_SHIFT, n, words))
-		return false;
-	if (TERN_UNLIKELY(tern_unheeded_(lane)))
-		tern_knock_(t, lane);
-	return true;
-}
-
 static __attribute__((noinline)) int request_double(tern *t, uint32_t dst, unsigned id, unsigned n,
 						    const uint64_t *words)
 {
-	if (TERN_UNLIKELY(dst >= t->reach || !double_put(t, &t->lane[dst], id, n, words)))
+	struct tern_lane *lane = &t->lane[dst];
+	if (TERN_UNLIKELY(n > TERN_WORDS_MAX || tern_unsendable_(t, dst, id) ||
+			  !tern_lane_double_(lane, id, n, words)))
 		return request_rare(t, dst, id, n, words);
-	tern_look_(t);
-	return 0;
+	return tern_requested_(t, lane);
 }
 
 static __attribute__((noinline)) int reply_double(tern *t, const tern_msg *m, unsigned id,
 						  unsigned n, const uint64_t *words)
 {
-	if (TERN_UNLIKELY(m != t->current || !double_put(t, t->answer, id, n, words)))
+	struct tern_lane *lane = t->answer;
+	if (TERN_UNLIKELY(n > TERN_WORDS_MAX || tern_unanswerable_(t, m, id) ||
+			  !tern_lane_double_(lane, id, n, words)))
 		return reply_rare(t, m, id, n, words);
-	t->current = tern_answered_(t);
-	return 0;
+	return tern_replied_(t, lane);
 }
 
 int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)

@@ -6,19 +6,19 @@ TEST(a_payload_without_room_behind_its_message_goes_on_in_the_next_leaf)
 {
 	ring_open(REQUEST_LEAF_LINES);
 	ring.lane.carries = true;
-	const size_t lines = carry_lines(CARRY_MAX),
+	const size_t lines = carry_bytes(TERN_CARRY_MAX) / TERN_LINE,
 		     most = (REQUEST_LEAF_LINES - LEAF_KEPT) / lines;
 	carried_make(0);
 	struct parcel p = parcel_make(KINDS + 1, 0);
 	p.carried = true;
-	p.len = CARRY_MAX;
+	p.len = TERN_CARRY_MAX;
 	for (size_t i = 0; i < RING_LEAVES * most; i++) {
-		REQUIRE(lane_carries(&ring.lane, CARRY_MAX));
+		REQUIRE(lane_carries(&ring.lane, TERN_CARRY_MAX));
 		lane_put(&ring.lane, &p);
 		CHECK_IS(ring.lane.leaf, i / most);
 		CHECK_IS(lane_sent(&ring.lane), i + 1);
 	}
-	CHECK(!lane_carries(&ring.lane, CARRY_MAX));
+	CHECK(!lane_carries(&ring.lane, TERN_CARRY_MAX));
 	CHECK(lane_ready(&ring.lane)); /* for a message without */
 	CHECK_IS(inlet_lying(&ring.inlet), RING_LEAVES * most);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The producing end of a ring: room, leaves, and lines that small messages share. */
-#include "ring/carry.h"
+#include "ring/ring.h"
 
 #include "base/clock.h"
 #include "base/wrap.h"
@@ -207,48 +207,22 @@ int tern_lane_share_(struct tern_lane *lane, uint64_t bits, uint64_t word)
 	return 1;
 }
 
-/*
- * The words that the first line at `tail` has no room for. lane_count() counts a message for each
- * line up to a leaf's room: there this line is not one.
- */
-static void put_second(struct tern_lane *lane, unsigned n, const uint64_t *words)
-{
-	tern_msg *m = (tern_msg *)(void *)(lane->tail + TERN_LINE);
-	m->word[0] = words[TERN_LINE_WORDS];
-	if (n == TERN_WORDS_MAX)
-		m->word[1] = words[TERN_LINE_WORDS + 1];
-	atomic_store_explicit(&m->head,
-			      lane->head | TERN_HEAD_CONTROL | CONTROL_SECOND << TERN_ID_SHIFT,
-			      memory_order_relaxed); /* the first line's is released behind it */
-	lane->pieces -= lane->tail < lane->end;
-}
-
-bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words)
-{
-	char *p = lane->tail;
-	if (!lane_has_two(lane))
-		return false;
-	put_second(lane, n, words);
-	tern_line_write_(p, lane->head | TERN_HEAD_CONTROL | bits | n, TERN_LINE_WORDS, words[0],
-			 words[1], words[2], words[3], words[4], words[5]);
-	lane_fetch_two(lane);
-	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
-	return true;
-}
-
 bool lane_carries(struct tern_lane *lane, size_t len)
 {
-	if (!lane->carries || len > CARRY_MAX)
+	if (!lane->carries || len > TERN_CARRY_MAX)
 		return false;
 	lane_close_line(lane);
-	return lane->tail + carry_lines(len) * TERN_LINE <= lane->end || lane_turn(lane);
+	return lane->tail + carry_bytes(len) <= lane->end || lane_turn(lane);
 }
 
 static void put_line(struct tern_lane *lane, const struct parcel *p)
 {
 	bool two = words_double(p->n);
-	if (TERN_UNLIKELY(two))
-		put_second(lane, p->n, p->word);
+	if (TERN_UNLIKELY(two)) {
+		tern_second_write_(lane, lane->tail, p->n, p->word);
+		/* lane_count() counts up to a leaf's room: there the second line is no message. */
+		lane->pieces -= lane->tail < lane->end;
+	}
 	if (p->bits & TERN_HEAD_PAYLOAD)
 		((tern_msg *)(void *)lane->tail)->payload =
 			(uint64_t)(p->payload - lane->tail) << TERN_LEN_BITS | p->len;
@@ -270,7 +244,8 @@ void lane_put(struct tern_lane *lane, const struct parcel *p)
 	lane_close_line(lane);
 	if (p->carried) {
 		const uint64_t *w = p->word;
-		lane_carry(lane, p->bits, p->payload, p->len, w[0], w[1], w[2], w[3], w[4], w[5]);
+		tern_lane_carry_(lane, p->bits, p->n, p->payload, p->len, w[0], w[1], w[2], w[3],
+				 w[4], w[5]);
 		return;
 	}
 	if (!small || !tern_lane_share_(lane, p->bits, p->word[0]))

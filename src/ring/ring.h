@@ -53,8 +53,7 @@ enum {
 	RING_LEAVES = 4,
 	REQUEST_LEAF_LINES = 128,
 	REPLY_LEAF_LINES = 64,
-	LEAF_KEPT = 3,   /* lines of a leaf behind the last that the inline path writes */
-	CARRY_MAX = 512, /* bytes of a payload that lies behind its message */
+	LEAF_KEPT = 3, /* lines of a leaf behind the last that the inline path writes */
 };
 
 /* Lines of messages that a leaf has room for in any case, where one of two lines counts as two. */
@@ -67,7 +66,7 @@ static inline uint32_t ring_leaf_room(uint32_t leaf_lines)
 	((UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1) /* numbers of laps: 1 to this, and 1 again */
 
 /* Control headers, in the place of the handler number. */
-enum control { CONTROL_TURN, CONTROL_PAD, CONTROL_SECOND, CONTROL_GROW };
+enum control { CONTROL_TURN, CONTROL_PAD, CONTROL_GROW = 3 }; /* 2: TERN_HEAD_SECOND */
 
 /* Whether a message of `n` words takes two lines. */
 static inline bool words_double(unsigned n)
@@ -83,17 +82,17 @@ static inline bool head_double(uint64_t head)
 	       words_double(n) && n <= TERN_WORDS_MAX;
 }
 
-/* The lines of a message of one line and the payload behind it. */
-static inline size_t carry_lines(size_t len)
+/* The bytes in a ring of a message of one line and the payload behind it. */
+static inline size_t carry_bytes(size_t len)
 {
-	return 1 + (len + TERN_LINE - 1) / TERN_LINE;
+	return (len + 2 * TERN_LINE - 1) & ~(size_t)(TERN_LINE - 1);
 }
 
 /* Whether a message's payload lies behind it in the ring, and not in a block. */
 static inline bool message_carries(const tern_msg *m, uint64_t head)
 {
 	return (head & (TERN_HEAD_PAYLOAD | TERN_HEAD_PIECE)) == TERN_HEAD_PAYLOAD &&
-	       m->payload - ((uint64_t)TERN_LINE << TERN_LEN_BITS) <= CARRY_MAX;
+	       m->payload - ((uint64_t)TERN_LINE << TERN_LEN_BITS) <= TERN_CARRY_MAX;
 }
 
 /* The bytes in a ring of a message with that header, or what it differs by. */
@@ -102,16 +101,18 @@ static inline size_t message_bytes(const tern_msg *m, uint64_t head)
 	if (head & TERN_HEAD_PIECE)
 		return TERN_PIECE;
 	if (TERN_UNLIKELY(message_carries(m, head)))
-		return carry_lines(m->payload & ((1 << TERN_LEN_BITS) - 1)) * TERN_LINE;
+		return carry_bytes(m->payload & ((1 << TERN_LEN_BITS) - 1));
 	return TERN_UNLIKELY(head & TERN_HEAD_CONTROL) ? 2 * TERN_LINE : TERN_LINE;
 }
 
-/* Clears the headers of the lines behind a message whose payload has been read (I8). */
-static inline void message_clear(const tern_msg *m, size_t lines)
+/*
+ * Clears the headers of the lines behind a message whose payload has been read (I8), up to the next
+ * message.
+ */
+static inline void message_clear(const tern_msg *m, const char *next)
 {
-	tern_msg *line = (tern_msg *)(uintptr_t)m;
-	for (size_t i = 1; i < lines; i++)
-		atomic_store_explicit(&line[i].head, 0, memory_order_relaxed);
+	for (tern_msg *line = (tern_msg *)(uintptr_t)m + 1; (const char *)line < next; line++)
+		atomic_store_explicit(&line->head, 0, memory_order_relaxed);
 }
 
 /*
@@ -122,7 +123,7 @@ static inline const tern_msg *message_before(const char *end)
 	const tern_msg *m = (const tern_msg *)(const void *)(end - TERN_LINE);
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
 	uint64_t mark = head & ((UINT64_C(1) << TERN_SRC_SHIFT) - 1);
-	return m - (mark == (TERN_HEAD_CONTROL | CONTROL_SECOND << TERN_ID_SHIFT));
+	return m - (mark == TERN_HEAD_SECOND);
 }
 
 /* What is sent besides the words: handler, count, flags in the header's low part. */
@@ -178,25 +179,6 @@ void lane_put(struct tern_lane *lane, const struct parcel *p);
  * if it must and can.
  */
 bool lane_carries(struct tern_lane *lane, size_t len);
-
-/* As a send fetches a line, of a message that takes two. */
-static inline void lane_fetch_two(const struct tern_lane *lane)
-{
-	tern_prefetch_write_(lane->tail + lane->ahead);
-	tern_prefetch_write_(lane->tail + lane->ahead + TERN_LINE);
-}
-
-/* Whether two lines can be written at once; of a lane that is not connected, both are 0. */
-static inline bool lane_has_two(const struct tern_lane *lane)
-{
-	return (uintptr_t)lane->tail + TERN_LINE < (uintptr_t)lane->limit;
-}
-
-/*
- * Writes a message of two lines and no payload where the lane has room for it in the common case,
- * as tern_lane_write_() does; false if this is not it. `bits` has the handler.
- */
-bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words);
 
 /* Nothing is to be sent any more. */
 void lane_shut(struct tern_lane *lane);

@@ -268,7 +268,7 @@ TEST(an_unknown_control_header_is_refused)
 {
 	ring_open(REPLY_LEAF_LINES);
 	char *cursor = ring.inlet.cursor;
-	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | CONTROL_SECOND << TERN_ID_SHIFT));
+	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_SECOND));
 	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT | 7));
 	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | TERN_HEAD_PAYLOAD |
 						  CONTROL_TURN << TERN_ID_SHIFT));

@@ -28,13 +28,13 @@ enum {
 	SKIPPED = 77,
 	MESSAGES = 50,
 	BUDGET = 47,
-	PUT_BUDGET = 22,   /* and a get's */
-	OFF_BUDGET = 45,   /* what a request, */
-	OFF_PUT = 22,      /* a put */
-	OFF_PAYLOAD = 217, /* and a payload took before there were statistics */
-	POLL_ONE = 80,     /* a poll that finds one message and no more */
-	POLL_AROUND = 2,   /* from mark() and to it */
-	TWO_LINES = 211,   /* a request of 8 words */
+	PUT_BUDGET = 22,  /* and a get's */
+	OFF_BUDGET = 45,  /* what a request */
+	OFF_PUT = 22,     /* a put */
+	OFF_PAYLOAD = 92, /* and a payload of 64 bytes take */
+	POLL_ONE = 80,    /* a poll that finds one message and no more */
+	POLL_AROUND = 2,  /* from mark() and to it */
+	TWO_LINES = 80,   /* a request of 8 words */
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
 	ADD_BUDGET = 31,
@@ -365,14 +365,14 @@ static int verdict_off(double four, double put, double payload)
 #if BUDGETS_HOLD
 	return over("a 4-word request that nobody counts", four, 20, OFF_BUDGET) |
 	       over("an 8-byte put that nobody counts", put, 10, OFF_PUT) |
-	       over("a payload that nobody counts", payload, 100, OFF_PAYLOAD);
+	       over("a payload that nobody counts", payload, 50, OFF_PAYLOAD);
 #else
 	(void)four, (void)put, (void)payload;
 	return 0;
 #endif
 }
 
-/* Two lines cost a call at each side, and no block. */
+/* Two lines cost no block. */
 static int verdict_eight(double eight)
 {
 #if BUDGETS_HOLD
@@ -407,7 +407,7 @@ static int verdict_small(double none, double payload, double poll)
 {
 #if BUDGETS_HOLD
 	return over("a poll that finds one message", poll, 40, POLL_ONE) |
-	       over("a payload of 0 bytes at NULL", none, 100, 1.1 * payload);
+	       over("a payload of 0 bytes at NULL", none, 40, 1.1 * payload);
 #else
 	(void)none, (void)payload, (void)poll;
 	return 0;

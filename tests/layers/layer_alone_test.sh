@@ -191,7 +191,7 @@ echo "the core builds alone and carries messages"
 build . "$folder/build" none && { program core "$folder/build" || fail "its program"; }
 left_out=$(sed -n 's/.*REGEX "[^"(]*(\([a-z|]*\)).*/\1/p' "$folder/build/cmake_install.cmake" | head -1)
 headers=$(cd include/tern && printf '%s\n' *.h | grep -vxE "($left_out)\.h" | tr '\n' ' ')
-[[ $headers == "fast.h lang.h op.h sim.h stats.h tern.h " ]] || fail "it installs $headers"
+[[ $headers == "fast.h lang.h op.h ring.h sim.h stats.h tern.h " ]] || fail "it installs $headers"
 
 # A call of each.
 calls=(mem:tern_put msg:tern_send typed:tern_buf_send chan:tern_chan_any

@@ -45,7 +45,7 @@ static inline void ring_age(unsigned laps_before_wrap)
 enum { KINDS = 2 * (TERN_WORDS_MAX + 1), ALL_KINDS = KINDS + TERN_LINE_WORDS + 1 };
 
 /* Payloads of messages that may be in the ring: the n-th is that of message n. */
-static uint64_t carried[4 * RING_LEAVES * REQUEST_LEAF_LINES][CARRY_MAX / 8];
+static uint64_t carried[4 * RING_LEAVES * REQUEST_LEAF_LINES][TERN_CARRY_MAX / 8];
 
 static inline uint64_t *carried_of(uint64_t number)
 {
@@ -58,9 +58,9 @@ static inline void carried_make(uint64_t number)
 	uint64_t *words = carried_of(number);
 	const uint64_t heads[] = { ring.lane.head, ring_next_lap(ring.lane.head),
 				   ring_next_lap(ring_next_lap(ring.lane.head)), ~UINT64_C(0) };
-	for (unsigned i = 0; i < CARRY_MAX / 8; i++)
+	for (unsigned i = 0; i < TERN_CARRY_MAX / 8; i++)
 		words[i] = chance_of(number, i);
-	for (unsigned i = 0; i < CARRY_MAX / 8; i += TERN_LINE / 8)
+	for (unsigned i = 0; i < TERN_CARRY_MAX / 8; i += TERN_LINE / 8)
 		words[i] = heads[words[i] % 4] | HANDLER << TERN_ID_SHIFT | words[i] % 3;
 }
 
@@ -74,7 +74,7 @@ static inline struct parcel parcel_make(unsigned kind, uint64_t number)
 	if (kind >= KINDS) {
 		p.bits |= TERN_HEAD_PAYLOAD;
 		p.payload = (const char *)carried_of(number);
-		p.len = chance_of(number, 99) % (CARRY_MAX + 1);
+		p.len = chance_of(number, 99) % (TERN_CARRY_MAX + 1);
 	} else if (kind > TERN_WORDS_MAX) {
 		p.bits |= TERN_HEAD_PAYLOAD;
 		p.payload = payload;
@@ -88,8 +88,7 @@ static inline bool ring_send_parcel(const struct parcel *p)
 {
 	const uint64_t *w = p->word;
 	bool plain = !(p->bits & TERN_HEAD_PAYLOAD);
-	if (plain && words_double(p->n) &&
-	    lane_write_double(&ring.lane, HANDLER << TERN_ID_SHIFT, p->n, w))
+	if (plain && words_double(p->n) && tern_lane_double_(&ring.lane, HANDLER, p->n, w))
 		return true;
 	if (!plain || words_double(p->n) ||
 	    !tern_lane_write_(&ring.lane, HANDLER, p->n, w[0], w[1], w[2], w[3], w[4], w[5])) {
@@ -119,7 +118,7 @@ static inline const tern_msg *ring_take(void)
 	if (ring.handled) {
 		size_t len;
 		tern_msg_data(ring.handled, &len);
-		message_clear(ring.handled, carry_lines(len));
+		message_clear(ring.handled, (const char *)ring.handled + carry_bytes(len));
 		ring.handled = NULL;
 	}
 	for (;;) {

@@ -8,7 +8,8 @@
 #include "core/scope.h"
 
 struct kept {
-	struct tern_msg line[1 + CARRY_MAX / TERN_LINE]; /* a payload behind it is copied, too */
+	/* A payload behind it is copied, too. */
+	struct tern_msg line[1 + TERN_CARRY_MAX / TERN_LINE];
 };
 
 static int keep_slots(struct endpoint *e)

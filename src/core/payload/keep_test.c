@@ -94,7 +94,7 @@ TEST(as_many_short_payloads_are_kept_as_messages_and_each_stays_as_it_was)
 	local_settle();
 	traffic();
 	for (int i = 0; i < 200; i++)
-		CHECK_IS(tern_request_data(local[0], 1, TELL, bytes + 1, CARRY_MAX), 0);
+		CHECK_IS(tern_request_data(local[0], 1, TELL, bytes + 1, TERN_CARRY_MAX), 0);
 	local_settle();
 	for (unsigned i = 0; i < TERN_KEEP_MAX; i++) {
 		size_t len;

@@ -13,7 +13,7 @@
 #include "core/payload.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
-#include "ring/carry.h"
+#include "ring/ring.h"
 
 /*
  * A block for a request, serving what arrives until one is free. Both classes of blocks wait so,
@@ -99,7 +99,7 @@ int block_send(struct endpoint *e, struct block *b, const struct parcel *p)
 
 static bool parcel_may_carry(const struct parcel *p, const struct tern_lane *lane, size_t len)
 {
-	return lane->carries && len <= CARRY_MAX && p->n <= TERN_LINE_WORDS;
+	return lane->carries && len <= TERN_CARRY_MAX && p->n <= TERN_LINE_WORDS;
 }
 
 static void parcel_carry(struct parcel *p, const void *data, size_t len)
@@ -153,14 +153,13 @@ static int data_copy(struct endpoint *e, uint32_t dst, struct parcel *p, const v
 
 enum { BLOCKS_AHEAD = 4 }; /* are on their way here: their receiver had them last */
 
-/* The common case of a payload that goes behind its request: the leaf, or the next, has room. */
+/* A payload that goes behind its request, in this leaf or the next; false without room. */
 static inline __attribute__((always_inline)) bool
 carry_quick(struct tern_lane *lane, uint64_t bits, const void *data, size_t len, TERN_SIX_)
 {
-	if (TERN_UNLIKELY((!lane->limit || lane->tail + carry_lines(len) * TERN_LINE > lane->end) &&
-			  !lane_carries(lane, len)))
-		return false;
-	lane_carry(lane, bits, data, len, TERN_SIX_VALUES_);
+	while (!tern_lane_carry_(lane, bits, TERN_LINE_WORDS, data, len, TERN_SIX_VALUES_))
+		if (!lane_carries(lane, len))
+			return false;
 	return true;
 }
 
@@ -196,15 +195,10 @@ static inline __attribute__((always_inline)) bool
 payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len, TERN_SIX_)
 {
 	struct tern_lane *lane = &t->lane[dst];
-	bool sent = len <= CARRY_MAX && lane->carries
+	bool sent = len <= TERN_CARRY_MAX && lane->carries
 			    ? carry_quick(lane, bits, data, len, TERN_SIX_VALUES_)
 			    : block_quick(t, lane, dst, bits, data, len, TERN_SIX_VALUES_);
-	if (TERN_UNLIKELY(!sent))
-		return false;
-	if (TERN_UNLIKELY(tern_unheeded_(lane)))
-		tern_knock_(t, lane);
-	tern_look_(t);
-	return true;
+	return TERN_LIKELY(sent) && !tern_requested_(t, lane);
 }
 
 static int payload_missing(const void *data, unsigned id, size_t len)
@@ -237,8 +231,7 @@ static __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsi
 int tern_request_payload_(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			  size_t len, TERN_SIX_)
 {
-	if (TERN_LIKELY(dst < t->reach && data && id < TERN_HANDLER_MAX && t->known[id] &&
-			len <= TERN_PAYLOAD_MAX &&
+	if (TERN_LIKELY(!tern_unsendable_(t, dst, id) && data && len <= TERN_PAYLOAD_MAX &&
 			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
 				      TERN_SIX_VALUES_)))
 		return 0;
@@ -275,9 +268,9 @@ struct block *reply_block(struct endpoint *e)
 	return b;
 }
 
-void payload_forget_reply(struct endpoint *e)
+void payload_drop_reply(struct endpoint *e)
 {
-	if (!e->reply.block || e->inlet->kind != TERN_KIND_REQUEST)
+	if (e->inlet->kind != TERN_KIND_REQUEST)
 		return;
 	block_set(e->reply.block, BLOCK_FREE);
 	e->reply.block = NULL;

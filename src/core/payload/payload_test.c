@@ -390,11 +390,11 @@ TEST(a_payload_that_would_end_behind_the_ring_is_dropped)
 	tern_msg *m = (tern_msg *)(void *)lane->tail;
 	tern_hold(local[1]);
 	CHECK_IS(tern_request(local[0], 1, ASK, 1, 2), 0);
-	m->payload = (uint64_t)TERN_LINE << TERN_LEN_BITS | CARRY_MAX;
+	m->payload = (uint64_t)TERN_LINE << TERN_LEN_BITS | TERN_CARRY_MAX;
 	atomic_fetch_or(&m->head, TERN_HEAD_PAYLOAD);
 	tern_release(local[1]);
 	CHECK_IS(tern_poll(local[1]), -EBADMSG);
-	CHECK(sentence_has(-EBADMSG, "outside its ring"));
+	CHECK(sentence_has(-EBADMSG, "outside its sender's blocks"));
 	CHECK_IS(tern_request(local[0], 1, ASK, 3), 0);
 	local_settle();
 	CHECK(requests.count == count + 1 && requests.word[0] == 3);
@@ -406,7 +406,7 @@ TEST(short_payloads_there_and_back_arrive_whole_whatever_lies_between_them)
 	struct chance c = { check_seed() };
 	ranks_open(note_request);
 	for (unsigned i = 0; i < check_scaled(20000); i++) {
-		size_t len = chance_below(&c, CARRY_MAX + 20);
+		size_t len = chance_below(&c, TERN_CARRY_MAX + 20);
 		unsigned between = chance_below(&c, 4);
 		CHECK_IS(tern_request_data(local[0], 1, ECHO, bytes, len), 0);
 		for (unsigned k = 0; k < between; k++)

@@ -138,7 +138,7 @@ TEST(a_claim_of_the_requests_payload_has_its_contents_wherever_they_lie)
 	ranks_open(answer_in_a_claim);
 	local_on(TELL, note_reply);
 	for (unsigned i = 0; i < 600; i++) { /* a ring that grows meanwhile */
-		size_t len = 1 + 7 * i % (2 * CARRY_MAX);
+		size_t len = 1 + 7 * i % (2 * TERN_CARRY_MAX);
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, len, i % 2), 0);
 		local_settle();
 		check_arrival(&replies, len, 1);

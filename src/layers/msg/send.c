@@ -337,14 +337,10 @@ static __attribute__((noinline)) int send_eight(struct msg *m, uint32_t dst, ter
 	if (len > EIGHT_MOST || p->cells < cells || p->first) /* cost: flow status */
 		return 0;
 	memcpy(&words[2], data, len);
-	if (!lane_write_double(lane, (uint64_t)(TERN_HANDLER_MAX + MSG_WORDS) << TERN_ID_SHIFT,
-			       TERN_WORDS_MAX, words))
+	if (!tern_lane_double_(lane, TERN_HANDLER_MAX + MSG_WORDS, TERN_WORDS_MAX, words))
 		return 0;
 	p->cells -= cells;
-	if (TERN_UNLIKELY(tern_unheeded_(lane))) /* cost: base status */
-		tern_knock_(t, lane);
-	tern_look_(t);
-	return 1;
+	return !tern_requested_(t, lane);
 }
 
 /*
