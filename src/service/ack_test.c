@@ -360,7 +360,7 @@ TEST(an_acknowledgement_of_what_was_never_sent_is_counted_and_ignored)
 		 3); /* words that are not there, or too many */
 }
 
-TEST(an_acknowledgement_that_comes_with_a_message_waits_until_somebody_asks)
+TEST(an_acknowledgement_comes_with_a_message_and_an_older_one_takes_nothing_back)
 {
 	struct carried c;
 	retry_begin(3);
@@ -371,30 +371,15 @@ TEST(an_acknowledgement_that_comes_with_a_message_waits_until_somebody_asks)
 	CHECK_IS(header_of(&c).expected, 3);
 	CHECK(bring(0, &c));
 	CHECK(end[0].count == 1 && end[0].got[0] == 7);
-	CHECK_IS(transit(0)->first, 0);
+	CHECK_IS(transit(0)->first, 3);
 	struct header old = header_of(&c);
 	old.number = 1;
 	old.expected = 1;
 	struct carried late = c;
 	memcpy(late.bytes, &old, sizeof old);
-	CHECK(bring(0, &late)); /* an older one takes nothing back */
-	retry_service.hear(end[0].path);
+	CHECK(bring(0, &late));
 	CHECK_IS(transit(0)->first, 3);
-	retry_service.hear(end[0].path);
-	CHECK_IS(transit(0)->first, 3);
-	CHECK(!retry_of(end[0].path)->heard.waits);
-}
-
-TEST(whoever_has_no_room_to_send_hears_what_was_put_off)
-{
-	struct carried c;
-	retry_begin(1);
-	CHECK(bring(1, &letter[0]));
-	send(1, 7, &c);
-	CHECK(bring(0, &c));
-	transit(0)->pace.window = 1; /* less than is under way */
-	CHECK(retry_service.ready(end[0].path));
-	CHECK_IS(transit(0)->first, 1);
+	CHECK_IS(counted(0, PULSE_PACKETS_MALFORMED), 0);
 }
 
 TEST(a_path_that_stops_sends_nothing_again)
@@ -402,10 +387,8 @@ TEST(a_path_that_stops_sends_nothing_again)
 	struct carried again[8];
 	retry_begin(4);
 	transit(0)->lost = 2;
-	retry_of(end[0].path)->heard.waits = true;
 	retry_service.stop(end[0].path);
 	CHECK_IS(transit(0)->first, transit(0)->next);
-	CHECK(!retry_of(end[0].path)->heard.waits);
 	clock_set(now + 1000 * MS);
 	CHECK_IS(tick(0, again, 8), 0);
 	retry_service.close(end[0].path);

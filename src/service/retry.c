@@ -91,7 +91,6 @@ static void retry_stop(struct path *p)
 		p->transit.next; /* blocks and lines of what was under way belong to others now */
 	p->transit.lost = 0;
 	p->transit.timer = 0;
-	retry_of(p)->heard.waits = false;
 }
 
 /* -- What has come here ----------------------------------------------------------------- */
@@ -244,43 +243,36 @@ static void window_advance(struct path *p)
 	r->timer = r->first == r->next ? 0 : p->net->now + pace_patience(&r->pace);
 }
 
-/* What an acknowledgement says, that came at `when`. */
-struct ack {
-	uint32_t expected, echo;
-	uint64_t when;
-	const unsigned char *bits;
-	unsigned words, skipped;
-	bool doubled;
-};
-
 /*
  * Whether the timeout before this acknowledgement was one for nothing: it is for a packet that was
  * sent before the timeout, or what was sent again had come. A peer that waits for a core answers
  * late and has lost nothing (as in RFC 3522 and RFC 3708).
  */
-static void timeout_judge(struct transit *r, const struct ack *a)
+static void timeout_judge(struct transit *r, const struct header *h)
 {
 	uint32_t at = stamp_of(r->pace.doubt.at);
-	bool before = a->echo && (int32_t)(a->echo - at) < 0;
-	pace_judge(&r->pace, before || a->doubled);
+	bool before = h->echo && (int32_t)(h->echo - at) < 0;
+	pace_judge(&r->pace, before || h->kind & ACK_DOUBLED);
 }
 
 /*
  * When the packet was sent that the acknowledgement answers. None that has landed was sent later:
  * if one has been sent again meanwhile, its first sending has come.
  */
-static uint64_t ack_sent(const struct ack *a)
+static uint64_t ack_sent(const struct header *h, uint64_t now)
 {
-	if (!a->echo)
-		return a->when;
-	return a->when - ((uint64_t)(uint32_t)(stamp_of(a->when) - a->echo) << STAMP_SHIFT);
+	if (!h->echo)
+		return now;
+	return now - ((uint64_t)(uint32_t)(stamp_of(now) - h->echo) << STAMP_SHIFT);
 }
 
-static void ack_take(struct path *p, const struct ack *a)
+/* `bits`: of its words. */
+static void ack_take(struct path *p, const struct header *h, const unsigned char *bits,
+		     unsigned words)
 {
 	struct transit *r = &p->transit;
 	struct landed l = { 0 };
-	uint32_t under_way = r->next - r->first, acked = a->expected - r->first;
+	uint32_t under_way = r->next - r->first, acked = h->expected - r->first;
 	if (acked > under_way) {
 		packet_count(p->net, PULSE_PACKETS_MALFORMED,
 			     acked < UINT32_MAX / 2); /* else it is an old one that came late */
@@ -288,49 +280,23 @@ static void ack_take(struct path *p, const struct ack *a)
 	}
 	for (uint32_t i = 0; i < acked; i++)
 		flight_landed(p, r->first + i, &l);
-	uint32_t above = 1 + a->skipped * UINT32_C(64);
-	for (uint32_t i = 0; i < a->words * 64 && acked + above + i < under_way; i++)
-		if (a->bits[i / 8] >> i % 8 & 1)
-			flight_landed(p, a->expected + above + i, &l);
-	if (a->echo)
-		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(a->when) - a->echo + 2)
+	uint32_t above = 1 + h->skipped * UINT32_C(64);
+	for (uint32_t i = 0; i < words * 64 && acked + above + i < under_way; i++)
+		if (bits[i / 8] >> i % 8 & 1)
+			flight_landed(p, h->expected + above + i, &l);
+	if (h->echo)
+		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(p->net->now) - h->echo + 2)
 					       << STAMP_SHIFT);
 	if (!l.flights)
 		return;
 	if (r->pace.doubt.at)
-		timeout_judge(r, a);
+		timeout_judge(r, h);
 	window_advance(p);
-	uint64_t sent = ack_sent(a);
+	uint64_t sent = ack_sent(h, p->net->now);
 	flights_overtaken(r, l.newest < sent ? l.newest : sent, p->net->now);
 }
 
-static void retry_hear(struct path *p)
-{
-	struct retry *r = retry_of(p);
-	if (!r->heard.waits)
-		return;
-	r->heard.waits = false;
-	ack_take(p, &(struct ack){ .expected = r->heard.expected,
-				   .echo = r->heard.echo,
-				   .when = r->heard.when });
-}
-
-/*
- * What comes with an acknowledgement is for its handler, which may answer it: a plain one is put
- * off until somebody wants to know, and the next look does. One that comes meanwhile has all that
- * it said.
- */
-static void ack_put_off(struct retry *r, const struct header *h, uint64_t now)
-{
-	if (r->heard.waits && !further(r->heard.expected, h->expected))
-		return;
-	r->heard.waits = true;
-	r->heard.expected = h->expected;
-	r->heard.echo = h->echo;
-	r->heard.when = now;
-}
-
-/* One with bits, or that came by itself. False if there are no such bits. */
+/* False if it has fewer bits than it says, or too many. */
 static bool ack_up(struct path *p, struct arrival *a, const struct header *h)
 {
 	unsigned words = h->kind & ~(unsigned)ACK_FLAGS;
@@ -338,13 +304,11 @@ static bool ack_up(struct path *p, struct arrival *a, const struct header *h)
 		words <= ACK_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
 	if (!bits)
 		return false;
-	retry_hear(p);
-	ack_take(p, &(struct ack){ h->expected, h->echo, p->net->now, bits, words, h->skipped,
-				   h->kind & ACK_DOUBLED });
+	ack_take(p, h, bits, words);
 	return true;
 }
 
-static bool window_ready(struct path *p)
+static bool retry_ready(struct path *p)
 {
 	struct transit *r = &p->transit;
 	if (!r->window || r->lost) /* what is lost goes first: others wait for it */
@@ -352,16 +316,6 @@ static bool window_ready(struct path *p)
 	if (r->next - r->first == r->size && r->size < RETRY_WINDOW)
 		window_grow(r);
 	return r->next - r->first < r->size && pace_ready(&r->pace, p->net->now);
-}
-
-static bool retry_ready(struct path *p)
-{
-	if (window_ready(p))
-		return true;
-	if (!retry_of(p)->heard.waits)
-		return false;
-	retry_hear(p);
-	return window_ready(p);
 }
 
 static bool retry_up(struct path *p, struct arrival *a, unsigned level)
@@ -372,9 +326,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 	if (!header)
 		return true;
 	memcpy(&h, header, sizeof h);
-	if (!h.kind) {
-		ack_put_off(r, &h, p->net->now);
-	} else if (!ack_up(p, a, &h)) {
+	if (!ack_up(p, a, &h)) {
 		packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
 		return true;
 	}
@@ -495,6 +447,5 @@ const struct service retry_service = {
 	.ready = retry_ready,
 	.down = retry_down,
 	.up = retry_up,
-	.hear = retry_hear,
 	.tick = retry_tick,
 };

@@ -12,12 +12,6 @@ enum {
 
 /* Beside what the path knows of what is under way (struct transit). */
 struct retry {
-	struct {
-		bool waits; /* a plain acknowledgement that has come and was put off */
-		uint32_t expected, echo;
-		uint64_t when; /* ns */
-	} heard;
-
 	uint32_t expected;          /* the lowest number that has not come */
 	uint64_t came[RETRY_WORDS]; /* of those above it, by number, */
 	uint32_t above;             /* how many have, */

@@ -61,9 +61,7 @@ struct packet_net {
 	unsigned layers;
 	/* How an arrival goes up: the records' own at 0, then each layer's, the highest first. */
 	bool (*up[5])(struct path *p, struct arrival *a, unsigned level);
-	bool (*ready[4])(struct path *p); /* of those layers that have one */
-	unsigned readies;
-	void (*hear)(struct path *p); /* of the layer that has one, or NULL */
+	bool (*ready)(struct path *p); /* of the layer that has one, or NULL */
 	const struct service *const *service_table;
 	struct path **path; /* one a rank; NULL until the two talk */
 	uint32_t *active;   /* ranks with a path */

@@ -283,7 +283,6 @@ void path_service(struct path *p, bool all)
 		path_mark_dirty(p);
 		return;
 	}
-	service_hear(p);
 	bool held = p->transit.lost;
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);

@@ -161,16 +161,6 @@ void post_send(struct packet_net *n)
 	post_flush(n);
 }
 
-/*
- * A barrier waits for acknowledgements, and what it sends must be known before a date for a sleep
- * is.
- */
-static void post_hear(struct packet_net *n)
-{
-	for (uint32_t i = 0; i < n->dirty_count; i++)
-		service_hear(n->path[n->dirty[i]]);
-}
-
 void post_look(struct packet_net *n, bool all)
 {
 	n->now = n->looked = clock_ns();
@@ -179,10 +169,8 @@ void post_look(struct packet_net *n, bool all)
 		post_send(n); /* nothing joins a packet of one message, so it need not wait */
 	unsigned came = n->net.site->idle && !n->local ? post_receive_idle(n) : post_receive(n);
 	n->empties += !came;
-	if (n->barrier.stage != BARRIER_OVER) {
-		post_hear(n);
-		barrier_go_on(n);
-	}
+	if (n->barrier.stage != BARRIER_OVER)
+		barrier_go_on(n); /* what it sends must be known before a date for a sleep is */
 	if (post_put_off(n, came))
 		return;
 	if (n->now >= n->due)

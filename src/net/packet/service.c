@@ -138,9 +138,7 @@ static void service_add(struct packet_net *n, const struct service *s)
 	n->layer[n->layers++] = s;
 	n->up[n->layers] = s->up;
 	if (s->ready)
-		n->ready[n->readies++] = s->ready;
-	if (s->hear)
-		n->hear = s->hear;
+		n->ready = s->ready;
 }
 
 int service_choose(struct packet_net *n, service_list all)
@@ -149,8 +147,8 @@ int service_choose(struct packet_net *n, service_list all)
 	unsigned adds = (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE) & ~n->wire->provides;
 	int rc = strcmp(text, "auto") == 0 ? 0 : services_read(text, &adds);
 	n->services = adds;
-	n->layers = n->readies = 0;
-	n->hear = NULL;
+	n->layers = 0;
+	n->ready = NULL;
 	if (!rc)
 		rc = flow_choose(n, all);
 	n->up[0] = landing_take;
@@ -176,16 +174,7 @@ void service_words(service_list all, unsigned added, char text[SERVICE_WORDS])
 
 bool service_ready(struct path *p)
 {
-	for (unsigned i = 0; i < p->net->readies; i++)
-		if (!p->net->ready[i](p))
-			return false;
-	return true;
-}
-
-void service_hear(struct path *p)
-{
-	if (p->net->hear)
-		p->net->hear(p);
+	return !p->net->ready || p->net->ready(p);
 }
 
 void service_down(struct packet *k, unsigned level)

@@ -32,7 +32,7 @@ struct service {
 	void (*close)(struct path *p); /* may be NULL */
 	/* Nothing is to be sent any more, nor again; may be NULL. What comes is still taken in. */
 	void (*stop)(struct path *p);
-	/* Whether another packet may be sent now; may be NULL: always. */
+	/* Whether another packet may be sent now; NULL: always. At most one service has this. */
 	bool (*ready)(struct path *p);
 	/* Flow: says how much of each stream the next packet may begin; may be NULL. */
 	void (*budget)(struct path *p);
@@ -45,8 +45,6 @@ struct service {
 	 * sending it again.
 	 */
 	bool (*up)(struct path *p, struct arrival *a, unsigned level);
-	/* Takes in what has come and was put off; may be NULL. At most one service has this. */
-	void (*hear)(struct path *p);
 	/* Does what is due at `now`; when it wants to be called again. */
 	uint64_t (*tick)(struct path *p, uint64_t now);
 };
@@ -73,7 +71,6 @@ enum { SERVICE_WORDS = 64 };
 void service_words(service_list all, unsigned services, char text[SERVICE_WORDS]);
 
 bool service_ready(struct path *p);
-void service_hear(struct path *p);
 /* From `level` down to the wire; 0 is the highest. */
 void service_down(struct packet *k, unsigned level);
 uint64_t service_tick(struct path *p, uint64_t now);
