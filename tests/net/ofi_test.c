@@ -341,7 +341,7 @@ TEST(a_put_to_a_rank_that_dies_ends_with_its_name)
 
 /* -- Sleeping ------------------------------------------------------------------------------ */
 
-/* A descriptor to sleep on, once nothing is left to be looked at. */
+/* Whether it can be slept on, once nothing is left to be looked at. */
 static bool may_sleep(struct wire *w)
 {
 	enum { TURNS = 10000 };
@@ -349,7 +349,7 @@ static bool may_sleep(struct wire *w)
 	bool may = false;
 	for (int i = 0; i < TURNS && !may; i++) {
 		w->ops->receive(w, &d, 1);
-		may = w->ops->descriptor(w) >= 0;
+		may = w->ops->descriptor(w) != -1;
 	}
 	return may;
 }

@@ -21,7 +21,7 @@ bool ofi_usable(char *why, size_t len)
 {
 	const struct library *l = library_open();
 	struct fi_info *info = NULL;
-	int rc = l ? provider_find(l, provider_asked(), 0, &info) : -ENOTSUP;
+	int rc = l ? provider_find(l, provider_asked(), &info) : -ENOTSUP;
 	if (rc) {
 		snprintf(why, len, "%s", tern_strerror(rc));
 		return false;

@@ -129,12 +129,12 @@ static int objects_open(struct fabric *f, uint32_t size, bool waits)
 	return rc ? fabric_failed(f, "open an endpoint", rc) : 0;
 }
 
-int fabric_open(struct fabric *f, const char *name, uint64_t also, uint32_t size, bool waits)
+int fabric_open(struct fabric *f, const char *name, uint32_t size, bool waits)
 {
 	*f = (struct fabric){ .library = library_open(), .wait_fd = -1 };
 	if (!f->library)
 		return -ENOTSUP;
-	int rc = provider_find(f->library, name, also, &f->info);
+	int rc = provider_find(f->library, name, &f->info);
 	if (rc)
 		return rc;
 	struct library_signals *s = library_signals_keep();

@@ -39,11 +39,10 @@ struct library_signals *library_signals_keep(void); /* NULL: no memory; nothing 
 void library_signals_restore(struct library_signals *s);
 
 /*
- * `name` is PROVIDER or PROVIDER/DOMAIN, as in tcp, tcp/lo, shm; empty: whichever; `also`
- * are further capabilities that it must have. Freed with library->freeinfo.
- * -EINVAL with a sentence that lists what there is.
+ * `name` is PROVIDER or PROVIDER/DOMAIN, as in tcp, tcp/lo, shm; empty: whichever. Freed with
+ * library->freeinfo. -EINVAL with a sentence that lists what there is.
  */
-int provider_find(const struct library *l, const char *name, uint64_t also, struct fi_info **out);
+int provider_find(const struct library *l, const char *name, struct fi_info **out);
 
 /* One endpoint, and what it takes to open it. */
 struct fabric {
@@ -58,10 +57,10 @@ struct fabric {
 };
 
 /*
- * `name` and `also` as for provider_find(); `waits`: the queue can be slept on. What was opened is
- * closed by fabric_close(), also after an error.
+ * `name` as for provider_find(); `waits`: the queue can be slept on. What was opened is closed by
+ * fabric_close(), also after an error.
  */
-int fabric_open(struct fabric *f, const char *name, uint64_t also, uint32_t size, bool waits);
+int fabric_open(struct fabric *f, const char *name, uint32_t size, bool waits);
 void fabric_close(struct fabric *f);
 
 static inline const char *fabric_name(const struct fabric *f)

@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -72,20 +70,15 @@ static void send_bufs_post(struct port *p, struct ofi_peer *c)
 {
 	while (c->posted != c->next && send_buf_post(p, c, &c->send_buf[c->posted % SEND_BUFS]))
 		;
+	p->waits |= c->posted != c->next;
 }
 
-/* Those that found no room, in their order. */
+/* Those that found no room. */
 static void port_push(struct port *p)
 {
-	uint32_t still = 0;
-	for (uint32_t i = 0; i < p->waits; i++) {
-		struct ofi_peer *c = &p->to[p->waiting[i]];
-		send_bufs_post(p, c);
-		c->waits = c->posted != c->next;
-		if (c->waits)
-			p->waiting[still++] = p->waiting[i];
-	}
-	p->waits = still;
+	p->waits = false;
+	for (uint32_t r = 0; r < p->size; r++)
+		send_bufs_post(p, &p->to[r]);
 }
 
 static void send_buf_over(struct port *p, struct send_buf *l, int error)
@@ -123,10 +116,6 @@ static void send_one(struct port *p, const struct outgoing *o)
 	l->len = outgoing_copy(l->bytes, o);
 	l->over = false;
 	send_bufs_post(p, c);
-	if (c->posted == c->next || c->waits)
-		return;
-	c->waits = true;
-	p->waiting[p->waits++] = o->rank;
 }
 
 static void port_send(struct wire *w, const struct outgoing *o, unsigned n)
@@ -171,26 +160,16 @@ static bool peer_meet(struct port *p, uint32_t rank)
 
 /* -- What has come --------------------------------------------------------------------------- */
 
-static bool recv_buf_post(struct port *p, struct recv_buf *b)
-{
-	struct iovec part = { b->bytes, p->recv_buf_bytes };
-	void *desc = desc_of(p->mr);
-	struct fi_msg m = { .msg_iov = &part,
-			    .desc = &desc,
-			    .iov_count = 1,
-			    .addr = FI_ADDR_UNSPEC,
-			    .context = &b->work.context };
-	return fi_recvmsg(p->fabric.ep, &m,
-			  p->many ? FI_MULTI_RECV | FI_COMPLETION : FI_COMPLETION) == 0;
-}
-
 static void recv_bufs_post(struct port *p)
 {
-	for (unsigned i = 0; p->spent && i < p->recv_bufs; i++)
-		if (p->recv_buf[i].spent && recv_buf_post(p, &p->recv_buf[i])) {
-			p->recv_buf[i].spent = false;
-			p->spent--;
-		}
+	for (unsigned i = 0; p->spent && i < RECV_BUFS; i++) {
+		struct recv_buf *b = &p->recv_buf[i];
+		if (!b->spent || fi_recv(p->fabric.ep, b->bytes, p->most, desc_of(p->mr),
+					 FI_ADDR_UNSPEC, &b->work.context) != 0)
+			continue;
+		b->spent = false;
+		p->spent--;
+	}
 }
 
 static void recv_buf_spent(struct port *p, struct recv_buf *b)
@@ -221,9 +200,7 @@ static bool port_error(struct port *p)
 	struct fi_cq_err_entry e = { .err_data_size = 0 };
 	if (fi_cq_readerr(p->fabric.cq, &e, 0) != 1)
 		return false;
-	const struct work *w = e.op_context;
-	bool shared = w && w->kind == WORK_RECV && p->many && !(e.flags & FI_MULTI_RECV);
-	if (w && !shared) /* the provider keeps a shared receive buffer when one message failed */
+	if (e.op_context)
 		port_ended(p, e.op_context, e.err ? -e.err : -EIO);
 	return true;
 }
@@ -244,7 +221,7 @@ static struct datagram datagram_of(const struct port *p, const struct fi_cq_data
 				   fi_addr_t from)
 {
 	const struct recv_buf *b = e->op_context;
-	return (struct datagram){ .bytes = p->many ? e->buf : b->bytes,
+	return (struct datagram){ .bytes = b->bytes,
 				  .len = e->len,
 				  .from = from < p->size ? p->rank_at[from] : 0 };
 }
@@ -258,16 +235,6 @@ static void port_meet(struct port *p)
 		peer_meet(p, r);
 }
 
-/*
- * While the rank is awake nobody need be told of what comes: each message would cost its sender a
- * wake-up.
- */
-static void port_unwatch(struct port *p)
-{
-	epoll_ctl(p->sleep_fd, EPOLL_CTL_DEL, p->fabric.wait_fd, NULL);
-	p->watched = false;
-}
-
 static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct port *p = port_of(w);
@@ -275,8 +242,6 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 	fi_addr_t from[PACKET_BATCH];
 	unsigned came = 0;
 	bool all = p->known == p->size;
-	if (p->watched)
-		port_unwatch(p);
 	if (p->spent)
 		recv_bufs_post(p);
 	if (p->waits)
@@ -288,14 +253,9 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 		struct work *work = e[i].op_context;
 		if (!work)
 			continue;
-		if (work->kind != WORK_RECV) {
-			port_ended(p, work, 0);
-			continue;
-		}
-		if (e[i].flags & FI_RECV)
+		if (work->kind == WORK_RECV)
 			d[came++] = datagram_of(p, &e[i], p->believed ? from[i] : FI_ADDR_NOTAVAIL);
-		if (!p->many || e[i].flags & FI_MULTI_RECV) /* the last one that fitted into it */
-			recv_buf_spent(p, (struct recv_buf *)(void *)work);
+		port_ended(p, work, 0);
 	}
 	if (came && p->sources && !all)
 		port_meet(p);
@@ -304,22 +264,13 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 
 /* -- Sleeping -------------------------------------------------------------------------------- */
 
-static bool watch(int epoll, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) == 0;
-}
-
 static int port_descriptor(struct wire *w)
 {
 	struct port *p = port_of(w);
 	struct fid *fids[] = { &p->fabric.cq->fid };
 	if (p->fabric.wait_fd < 0)
-		return p->sleep_fd;
-	if (fi_trywait(p->fabric.fabric, fids, 1) != 0)
-		return -1;
-	p->watched = p->watched || watch(p->sleep_fd, p->fabric.wait_fd);
-	return p->watched ? p->sleep_fd : -1;
+		return WIRE_NAPS;
+	return fi_trywait(p->fabric.fabric, fids, 1) == 0 ? p->fabric.wait_fd : -1;
 }
 
 static uint64_t port_due(struct wire *w)
@@ -327,14 +278,6 @@ static uint64_t port_due(struct wire *w)
 	const struct port *p = port_of(w);
 	bool asks = p->fabric.wait_fd < 0 || p->waits || p->posted || p->moving;
 	return asks ? clock_ns() + NAP_NS : DUE_NEVER;
-}
-
-static int wake_open(struct port *p)
-{
-	p->sleep_fd = epoll_create1(EPOLL_CLOEXEC);
-	return p->sleep_fd < 0
-		       ? error_set(-errno, "opening what a rank sleeps on: %s", strerror(errno))
-		       : 0;
 }
 
 /* -- Opening and closing ------------------------------------------------------------------- */
@@ -385,23 +328,19 @@ static size_t port_most(struct wire *w, uint32_t rank)
 
 static int recv_bufs_make(struct port *p)
 {
-	p->recv_bufs = p->many ? RECV_BUFS : RECV_BUFS_SINGLE;
-	p->recv_buf_bytes = p->many ? RECV_BUF_BYTES : p->most;
-	size_t bytes = p->recv_bufs * p->recv_buf_bytes;
-	p->recv_buf = calloc(p->recv_bufs, sizeof *p->recv_buf);
+	size_t bytes = RECV_BUFS * p->most;
+	p->recv_buf = calloc(RECV_BUFS, sizeof *p->recv_buf);
 	p->bytes = memory_new(1, bytes);
 	if (!p->recv_buf || !p->bytes)
 		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
 	if (own_register(p, p->bytes, bytes, FI_RECV, &p->mr))
 		return error_set(-EIO, "the provider %s of libfabric does not register %zu bytes",
 				 fabric_name(&p->fabric), bytes);
-	for (unsigned i = 0; i < p->recv_bufs; i++)
+	for (unsigned i = 0; i < RECV_BUFS; i++)
 		p->recv_buf[i] = (struct recv_buf){ .work = { .kind = WORK_RECV, .of = i },
-						    .bytes = p->bytes + i * p->recv_buf_bytes,
+						    .bytes = p->bytes + i * p->most,
 						    .spent = true };
-	p->spent = p->recv_bufs;
-	fi_setopt(&p->fabric.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &p->most,
-		  sizeof p->most);
+	p->spent = RECV_BUFS;
 	recv_bufs_post(p);
 	return 0;
 }
@@ -423,12 +362,9 @@ static void port_close(struct wire *w)
 		fi_close(&p->mr->fid);
 	fabric_close(&p->fabric);
 	memory_free(p->bytes);
-	if (p->sleep_fd >= 0)
-		close(p->sleep_fd);
 	free(p->recv_buf);
 	free(p->to);
 	free(p->rank_at);
-	free(p->waiting);
 	free(p);
 }
 
@@ -451,26 +387,11 @@ static const struct wire_ops port_ops = {
 	.close = port_close,
 };
 
-/*
- * libfabric's tcp says that it is done with a buffer for many messages when the last message that
- * fits in has come, though one from another rank may still be coming into it (before 1.20): posted
- * again, the buffer is written over. The version of a provider counts libfabric's as 117.0 and so
- * on.
- */
-static bool port_many(const struct fi_info *i)
-{
-	const char *name = i->fabric_attr->prov_name;
-	bool early = (strncmp(name, "tcp", 3) == 0 || strncmp(name, "net", 3) == 0) &&
-		     FI_MAJOR(i->fabric_attr->prov_version) < 120;
-	return i->caps & FI_MULTI_RECV && !early;
-}
-
 static int port_settle(struct port *p)
 {
 	const struct fi_info *i = p->fabric.info;
 	p->most = i->ep_attr->max_msg_size < PORT_MOST ? i->ep_attr->max_msg_size : PORT_MOST;
 	p->sources = i->caps & FI_SOURCE;
-	p->many = port_many(i);
 	/*
 	 * Without it order must be added, which drops what comes much too early, and so must retry.
 	 */
@@ -478,15 +399,13 @@ static int port_settle(struct port *p)
 		p->wire.provides = PROVIDES_ORDER | PROVIDES_RELIABLE;
 	p->to = calloc(p->size, sizeof *p->to);
 	p->rank_at = calloc(p->size, sizeof *p->rank_at);
-	p->waiting = calloc(p->size, sizeof *p->waiting);
-	if (!p->to || !p->rank_at || !p->waiting)
+	if (!p->to || !p->rank_at)
 		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
 	for (uint32_t r = 0; r < p->size; r++)
 		p->to[r].address = FI_ADDR_NOTAVAIL;
 	for (uint32_t k = 0; k < MOVES; k++)
 		p->move[k].work = (struct work){ .kind = WORK_MOVE, .of = k };
-	int rc = recv_bufs_make(p);
-	return rc ? rc : wake_open(p);
+	return recv_bufs_make(p);
 }
 
 /*
@@ -511,11 +430,10 @@ int port_open(struct port **out, struct job *job, uint32_t size, const char *nam
 	if (!p)
 		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
 	*p = (struct port){ .wire = { .ops = &port_ops }, .job = job, .size = size };
-	p->sleep_fd = -1;
 	uint64_t waits = 1;
 	int rc = setting_number(SETTING_OFI_WAIT, &waits);
 	if (!rc)
-		rc = fabric_open(&p->fabric, name, 0, size, waits);
+		rc = fabric_open(&p->fabric, name, size, waits);
 	if (!rc)
 		rc = provider_refuse(p);
 	if (!rc)

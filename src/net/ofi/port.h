@@ -6,8 +6,8 @@
  * What is sent is copied into a send buffer, which lives until the provider is done with it: send
  * buffers of a peer stand in a ring, [first, posted) are the provider's and [posted, next) wait
  * until it has room. So nothing is lost, and a peer that takes nothing holds up nobody else: when
- * its ring is full, room() says so, and messages stay staged. Messages come into a few large
- * receive buffers, many to an receive buffer, and are read there.
+ * its ring is full, room() says so, and messages stay staged. Each message comes into a receive
+ * buffer of its own, and is read there.
  */
 #ifndef TERN_NET_OFI_PORT_H
 #define TERN_NET_OFI_PORT_H
@@ -16,10 +16,8 @@
 #include "net/packet/packet.h"
 
 enum {
-	SEND_BUFS = 16,             /* of a peer */
-	RECV_BUFS = 4,              /* if many messages fit into one, */
-	RECV_BUFS_SINGLE = 128,     /* and if they do not */
-	RECV_BUF_BYTES = 512 << 10, /* of one for many */
+	SEND_BUFS = 16, /* of a peer */
+	RECV_BUFS = 128,
 	/* Bytes of a datagram: providers on sockets copy those, and ask first for longer ones. */
 	PORT_MOST = (16 << 10) - 256,
 	EXPOSED = 128, /* pieces of memory that peers may reach */
@@ -42,7 +40,7 @@ enum work_kind { WORK_SEND, WORK_RECV, WORK_MOVE };
 struct work {
 	struct fi_context2 context;
 	enum work_kind kind;
-	uint32_t of; /* a send buffer's rank; the number of an receive buffer or a move */
+	uint32_t of; /* a send buffer's rank; the number of a receive buffer or a move */
 };
 
 struct send_buf {
@@ -58,7 +56,6 @@ struct ofi_peer {
 	struct send_buf *send_buf;    /* SEND_BUFS; NULL until its card was seen */
 	struct fid_mr *mr;            /* of their bytes, if the provider wants that */
 	struct failure failure;       /* send buffers that the provider has lost */
-	bool waits;                   /* it is among those with send buffers that are not posted */
 };
 
 struct recv_buf {
@@ -84,25 +81,20 @@ struct port {
 	size_t most;
 	struct ofi_peer *to; /* one a rank */
 	uint32_t *rank_at;   /* by address: the rank, plus 1 */
-	uint32_t *waiting;   /* ranks with send buffers that are not posted */
-	uint32_t waits;
-	uint32_t posted; /* send buffers with the provider, */
-	uint32_t moving; /* and moves */
-	bool sources;    /* it tells who sent what, */
+	bool waits;          /* a send buffer that found no room is not posted */
+	uint32_t posted;     /* send buffers with the provider, */
+	uint32_t moving;     /* and moves */
+	bool sources;        /* it tells who sent what, */
 	/*
 	 * Ranks that it knows. It is believed when it knows all: some take a stranger for another.
 	 */
 	uint32_t known;
 	bool believed;  /* and has nothing left that came before that */
 	uint32_t looks; /* at what has come since we last looked for ranks that it does not know */
-	bool many;      /* messages share an receive buffer */
 	struct recv_buf *recv_buf;
-	unsigned recv_bufs, spent;
-	size_t recv_buf_bytes;
+	unsigned spent;
 	unsigned char *bytes; /* of the receive buffers */
 	struct fid_mr *mr;    /* of those, if the provider wants that */
-	int sleep_fd; /* an epoll that has, while the rank sleeps, the provider's descriptor */
-	bool watched; /* it has it */
 	struct move move[MOVES];
 	struct fid_mr *exposed[EXPOSED]; /* what peers may reach */
 	unsigned exposures;

@@ -13,7 +13,6 @@
 
 /* What is asked of a provider first, and what is done without if there is none such. */
 static const uint64_t wishes[] = {
-	FI_MSG | FI_RMA | FI_SOURCE | FI_MULTI_RECV,
 	FI_MSG | FI_RMA | FI_SOURCE,
 	FI_MSG | FI_RMA,
 	FI_MSG,
@@ -109,44 +108,24 @@ static void name_add(char *text, size_t size, const char *name, size_t len)
 		snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", (int)len, name);
 }
 
-/* The names that can be asked for, once each. */
-static void provider_names(const struct fi_info *all, char *names, size_t size)
-{
-	for (*names = '\0'; all; all = all->next) {
-		const char *full = all->fabric_attr->prov_name;
-		name_add(names, size, full, strcspn(full, ";"));
-	}
-}
-
-/*
- * The provider is there, and what follows it in `name` is none of its domains, which are put into
- * `names`.
- */
-static bool domain_lacks(const struct fi_info *all, const char *name, char *names, size_t size)
-{
-	size_t len = strcspn(name, "/");
-	for (*names = '\0'; name[len] && all; all = all->next) {
-		const char *domain = all->domain_attr->name;
-		if (provider_is(all, name, len))
-			name_add(names, size, domain, strlen(domain));
-	}
-	return *names;
-}
-
 static int provider_none(const struct library *l, const char *name)
 {
-	char names[300];
+	char names[300] = "", domains[300] = ""; /* that can be asked for, once each */
 	struct fi_info *all = provider_all(l, FI_MSG, false);
-	bool domain = domain_lacks(all, name, names, sizeof names);
-	if (!domain)
-		provider_names(all, names, sizeof names);
+	size_t len = strcspn(name, "/");
+	for (const struct fi_info *i = all; i; i = i->next) {
+		const char *full = i->fabric_attr->prov_name, *domain = i->domain_attr->name;
+		name_add(names, sizeof names, full, strcspn(full, ";"));
+		if (name[len] && provider_is(i, name, len))
+			name_add(domains, sizeof domains, domain, strlen(domain));
+	}
 	if (all)
 		l->freeinfo(all);
-	if (domain)
+	if (*domains)
 		return error_set(-EINVAL,
 				 "libfabric's provider %.*s has no domain "
 				 "(interface or device) '%s' here; it has %s",
-				 (int)strcspn(name, "/"), name, strchr(name, '/') + 1, names);
+				 (int)len, name, name + len + 1, domains);
 	if (*name)
 		return error_set(
 			-EINVAL,
@@ -158,12 +137,12 @@ static int provider_none(const struct library *l, const char *name)
 			 *names ? names : "none");
 }
 
-int provider_find(const struct library *l, const char *name, uint64_t also, struct fi_info **out)
+int provider_find(const struct library *l, const char *name, struct fi_info **out)
 {
 	*out = NULL;
 	for (int ordered = 1; ordered >= 0 && !*out; ordered--)
 		for (unsigned i = 0; i < sizeof wishes / sizeof *wishes && !*out; i++) {
-			struct fi_info *all = provider_all(l, wishes[i] | also, ordered);
+			struct fi_info *all = provider_all(l, wishes[i], ordered);
 			*out = provider_pick(l, all, name);
 			if (all)
 				l->freeinfo(all);

@@ -332,7 +332,7 @@ static bool arm_call(struct packet_net *n, const struct sleep *sleep)
 static bool arm_sleep(struct packet_net *n, struct sleep *sleep)
 {
 	int fd = n->wire->ops->descriptor(n->wire);
-	if (fd < 0 || sleep->fds + 2 > SLEEP_FDS || (!n->local && sleep->bells == FUTEX_MANY))
+	if (fd == -1 || sleep->fds + 2 > SLEEP_FDS || (!n->local && sleep->bells == FUTEX_MANY))
 		return false;
 	if (sleep->serving) {
 		sleep->fd[sleep->fds++] = fd;
@@ -341,7 +341,7 @@ static bool arm_sleep(struct packet_net *n, struct sleep *sleep)
 	if (!n->local)
 		sleep->bell[sleep->bells++] = &n->job->rank[n->net.site->rank].bell;
 	sleep->fd[sleep->fds++] = n->wake;
-	sleep->fd[sleep->fds++] = fd;
+	sleep->fd[sleep->fds++] = fd; /* poll(2) passes over WIRE_NAPS */
 	sleep->ports++;
 	return true;
 }

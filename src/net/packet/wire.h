@@ -81,6 +81,7 @@ struct failure {
 	char where[96];       /* where they were to go, in words */
 };
 
+enum { WIRE_NAPS = -2 };
 struct wire_ops {
 	/*
 	 * Bytes that a datagram to `rank` may have now, at most DATAGRAM_MAX; 0: it cannot be sent
@@ -107,7 +108,10 @@ struct wire_ops {
 	 * but for what stays.
 	 */
 	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
-	/* A descriptor to poll; -1: do not sleep, data may be pending. */
+	/*
+	 * A descriptor to poll; -1: do not sleep, data may be pending; WIRE_NAPS: there is none,
+	 * and due() says when to look again.
+	 */
 	int (*descriptor)(struct wire *w);
 	/* When it must be called though nothing is: ns; UINT64_MAX. */
 	uint64_t (*due)(struct wire *w);
