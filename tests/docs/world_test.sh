@@ -27,7 +27,7 @@ allowed() {
 	src/base/kernel.c:clock_gettime) ;;         # a futex of the kernel has a date of the kernel
 	src/base/numa.c:syscall) ;;                 # getcpu(), set_mempolicy()
 	src/base/process.c:syscall) ;;              # pidfd_open()
-	src/net/udp/socket.c:syscall) ;;            # recvfrom() and recvmmsg() that do not wait
+	src/net/udp/socket.c:syscall) ;;            # recvmsg() that does not wait
 	src/base/file.c:sigtimedwait) ;;            # takes a signal that is pending
 	src/boot/link/program.c:syscall) ;;         # close_range()
 	src/core/delivery/interrupt.c:timer_create) ;;       # a signal to a program that computes

@@ -27,13 +27,6 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return (ssize_t)len;
 }
 
-int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
-{
-	for (unsigned i = 0; i < n; i++)
-		m[i].msg_len = (unsigned)sendmsg(fd, &m[i].msg_hdr, flags);
-	return (int)n;
-}
-
 static void nothing(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;

@@ -35,8 +35,6 @@ static const struct {
 	{ "sched_setaffinity", SYS_sched_setaffinity },
 	{ "mlock", SYS_mlock },
 	{ "madvise", SYS_madvise },
-	{ "recvmmsg", SYS_recvmmsg },
-	{ "sendmmsg", SYS_sendmmsg },
 };
 
 enum { CALLS = sizeof calls / sizeof *calls, FILTER_MOST = 2 + 2 * CALLS };

@@ -30,7 +30,7 @@ without() { # CALL NETWORK DELIVERY
 nets=(shm)
 [[ $(TERN_NET=udp "$TERN_BIN/tern" info 2>/dev/null) == *"udp            usable"* ]] && nets+=(udp)
 for call in process_vm_readv process_vm_writev membarrier futex_waitv pidfd_open pidfd_getfd prctl \
-	sched_getaffinity sched_setaffinity mlock madvise recvmmsg sendmmsg; do
+	sched_getaffinity sched_setaffinity mlock madvise; do
 	echo "without $call() messages, memory, atomics, teams and threads are right"
 	for net in "${nets[@]}"; do
 		without $call "$net" poll

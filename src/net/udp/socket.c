@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A wire of one UDP socket: many datagrams with a call each way, cut and joined by the kernel where
- * it can. Peers that are sent much to have a connected socket of their own.
+ * A wire of one UDP socket: many short datagrams with a call each way, cut and joined by the kernel
+ * where it can. Peers that are sent much to have a connected socket of their own.
  */
 #include "net/udp/socket.h"
 
@@ -66,7 +66,7 @@ struct socket {
 	int fd;
 	int *to_fd; /* one a rank, connected; -1 */
 	unsigned connected;
-	unsigned came; /* datagrams at the last look, or looks in a row that found one */
+	unsigned came; /* datagrams at the last look, or looks in a row that found few */
 	socklen_t address_len;
 	struct sockaddr_in6 own; /* where others send to, but for the port */
 	struct job *job;
@@ -75,15 +75,12 @@ struct socket {
 	struct failure *failure; /* one a rank */
 	unsigned char *bytes;    /* of the receive buffers */
 	struct rx_buffer rx[RX_BUFFERS];
-	struct rx_buffer *chosen[PACKET_BATCH]; /* whose it is */
-	unsigned full, next; /* of those, how many were filled and how many handed on, */
-	size_t at;           /* and how far the next has been */
-	struct mmsghdr in[PACKET_BATCH], out[PACKET_BATCH];
-	struct iovec in_part[PACKET_BATCH];
-	char in_control[PACKET_BATCH][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	bool able;  /* the kernel knows how to cut what is sent, */
-	bool cuts;  /* and does it, */
-	bool joins; /* and joins what comes */
+	unsigned next;         /* the one to receive in, if it is empty */
+	struct rx_buffer *now; /* the last that was received in, */
+	size_t len, cut, at;   /* what it has, of datagrams how long, and how much of it went on */
+	bool able;             /* the kernel knows how to cut what is sent, */
+	bool cuts;             /* and does it, */
+	bool joins;            /* and joins what comes */
 	struct gso_batch gso;
 };
 
@@ -266,32 +263,21 @@ static unsigned send_trains(struct socket *s, const struct outgoing *o, unsigned
 	return done;
 }
 
+/* What the kernel does not cut goes one by one. */
 static void send_many(struct socket *s, const struct outgoing *o, unsigned n)
 {
 	int fd = s->to_fd[o->rank] >= 0 ? s->to_fd[o->rank] : s->fd;
+	unsigned done = 0;
 	if (s->cuts && outgoing_bytes(o) <= GSO_BYTES / 2) {
-		unsigned done = send_trains(s, o, n, fd);
+		done = send_trains(s, o, n, fd);
 		bool too_long =
 			done < n &&
 			s->gso.length > path_mtu(fd, s->to[o->rank].sin6_family == AF_INET6);
 		/* A batch can fail because the path MTU shrank: the kernel can cut all the same. */
 		s->cuts = done == n || too_long;
-		o += done;
-		n -= done;
 	}
-	for (unsigned i = 0; i < n; i++)
-		s->out[i].msg_hdr = header_for(s, &o[i]);
-	for (unsigned done = 0; done < n;) {
-		int sent = sendmmsg(fd, s->out + done, n - done, MSG_DONTWAIT);
-		if (sent < 0 && errno == EINTR)
-			continue;
-		bool full = sent < 0 && (errno == EAGAIN || errno == ENOBUFS);
-		if (sent < 0)
-			send_failed(s, o->rank);
-		if (full)
-			return;
-		done += sent > 0 ? (unsigned)sent : 1; /* past one that cannot be sent */
-	}
+	for (; done < n; done++)
+		send_one(s, &o[done]);
 }
 
 static void socket_send(struct wire *w, const struct outgoing *o, unsigned n)
@@ -314,122 +300,84 @@ static bool rx_buffer_free(struct rx_buffer *h)
 	return !h->pinned.n;
 }
 
-/* Finds up to `n` that are empty, the same ones again if they are: the caches have those. */
-static unsigned rx_buffers_choose(struct socket *s, unsigned n)
-{
-	unsigned found = 0;
-	for (unsigned i = 0; i < RX_BUFFERS && found < n; i++)
-		if (rx_buffer_free(&s->rx[i])) {
-			s->in_part[found].iov_base = s->rx[i].bytes;
-			s->chosen[found++] = &s->rx[i];
-		}
-	return found;
-}
-
-/*
- * What is in a receive buffer may stay only while a whole batch of others is empty, so that there
- * is always one to receive in.
- */
-static struct datagram rx_datagram(const struct socket *s, unsigned i, size_t at, size_t len)
-{
-	struct rx_buffer *h = s->chosen[i];
-	return (struct datagram){ .bytes = h->bytes + at,
-				  .len = len,
-				  .pinned = h < s->rx + PACKET_BATCH ? &h->pinned : NULL };
-}
-
-/* The length of each datagram but the last of those that came as one. */
-static size_t rx_segment_bytes(struct mmsghdr *m)
-{
-	int length = 0;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m->msg_hdr); c; c = CMSG_NXTHDR(&m->msg_hdr, c))
-		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
-			memcpy(&length, CMSG_DATA(c), sizeof length);
-	return length > 0 ? (size_t)length : m->msg_len;
-}
-
-/* Hands on what lies in the receive buffers, up to `n`. */
-static unsigned rx_buffers_drain(struct socket *s, struct datagram *d, unsigned n)
-{
-	unsigned given = 0;
-	while (given < n && s->next < s->full) {
-		struct mmsghdr *m = &s->in[s->next];
-		size_t rest = m->msg_len - s->at, cut = s->joins ? rx_segment_bytes(m) : rest;
-		size_t len = rest < cut ? rest : cut;
-		d[given++] = rx_datagram(s, s->next, s->at, len);
-		s->at += len;
-		if (s->at < m->msg_len)
-			continue;
-		s->at = 0;
-		s->next++;
-	}
-	return given;
-}
-
 /*
  * Each poll asks the socket. Not through the C library: its calls are points where a thread may be
  * cancelled, which in a process of two threads takes 50 instructions more; and a poll that ends in
  * its middle would leave the endpoint half changed. Thread sanitizer sees what a datagram orders in
  * the C library's calls alone.
  */
+static ssize_t socket_ask(int fd, struct msghdr *m)
+{
 #ifdef TERN_WATCHED_
-static ssize_t socket_take_one(struct socket *s, void *bytes, size_t most)
-{
-	return recv(s->fd, bytes, most, MSG_DONTWAIT);
-}
-
-static int socket_take_many(struct socket *s, unsigned n)
-{
-	return recvmmsg(s->fd, s->in, n, MSG_DONTWAIT, NULL);
-}
+	return recvmsg(fd, m, MSG_DONTWAIT);
 #else
-static ssize_t socket_take_one(struct socket *s, void *bytes, size_t most)
-{
-	return syscall(SYS_recvfrom, s->fd, bytes, most, MSG_DONTWAIT, NULL, NULL);
-}
-
-static int socket_take_many(struct socket *s, unsigned n)
-{
-	return (int)syscall(SYS_recvmmsg, s->fd, s->in, n, MSG_DONTWAIT, NULL);
-}
+	return syscall(SYS_recvmsg, fd, m, MSG_DONTWAIT);
 #endif
+}
 
-/* Fills receive buffers. */
-static void socket_take(struct socket *s)
+/* The length of each datagram but the last of those that came as one. */
+static size_t rx_segment_bytes(struct msghdr *m, size_t all)
 {
-	unsigned n = rx_buffers_choose(s, PACKET_BATCH);
-	for (unsigned i = 0; s->joins && i < n; i++) {
-		s->in[i].msg_hdr.msg_control = s->in_control[i];
-		s->in[i].msg_hdr.msg_controllen = sizeof s->in_control[i];
+	int length = 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
+			memcpy(&length, CMSG_DATA(c), sizeof length);
+	return length > 0 ? (size_t)length : all;
+}
+
+/* Receives into the next buffer that is empty; false if nothing has come. */
+static bool socket_take(struct socket *s)
+{
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	while (!rx_buffer_free(&s->rx[s->next]))
+		s->next++;
+	struct iovec part = { s->rx[s->next].bytes, RX_BYTES };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	if (s->joins) {
+		m.msg_control = control;
+		m.msg_controllen = sizeof control;
 	}
-	int came = socket_take_many(s, n);
-	s->full = s->came = came > 0 ? (unsigned)came : 0;
-	s->next = 0;
+	ssize_t len = socket_ask(s->fd, &m);
+	if (len < 0)
+		return false;
+	s->now = &s->rx[s->next++];
 	s->at = 0;
+	s->len = (size_t)len;
+	s->cut = s->joins ? rx_segment_bytes(&m, s->len) : s->len;
+	return true;
 }
 
 /*
- * Where few come, one is asked for: that is quicker, and if there are more, the next looks will
- * see.
+ * The next datagram of those that came as one. It may stay only while a whole batch of other
+ * buffers is empty, so that there is always one to receive in.
+ */
+static struct datagram rx_datagram(struct socket *s)
+{
+	size_t rest = s->len - s->at, len = rest < s->cut ? rest : s->cut;
+	unsigned char *bytes = s->now->bytes + s->at;
+	s->at += len;
+	return (struct datagram){ .bytes = bytes,
+				  .len = len,
+				  .pinned =
+					  s->now < s->rx + PACKET_BATCH ? &s->now->pinned : NULL };
+}
+
+/*
+ * Begins with the same buffers again if they are empty: the caches have those. Where few come, one
+ * is asked for: that is quicker, and if there are more, the next looks will see.
  */
 static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct socket *s = socket_of(w);
-	if (s->came < STREAK && !s->joins) {
-		if (s->chosen[0]->pinned.n)
-			rx_buffers_choose(s, 1);
-		ssize_t len = socket_take_one(s, s->chosen[0]->bytes, RX_BYTES);
-		if (len < 0) {
-			s->came = 0;
-			return 0;
-		}
-		d[0] = rx_datagram(s, 0, 0, (size_t)len);
-		s->came++;
-		return 1;
+	unsigned given = 0, most = s->came < STREAK ? 1 : n;
+	bool rest = s->at < s->len;
+	for (s->next = rest ? s->next : 0; given < n; given++) {
+		if (s->at == s->len && (rest || given >= most || !socket_take(s)))
+			break;
+		d[given] = rx_datagram(s);
 	}
-	if (s->next == s->full)
-		socket_take(s);
-	return rx_buffers_drain(s, d, n);
+	s->came = !given || s->came >= STREAK ? given : s->came + 1;
+	return given;
 }
 
 static int socket_descriptor(struct wire *w)
@@ -441,7 +389,7 @@ static uint64_t socket_due(struct wire *w)
 {
 	const struct socket *s = socket_of(w);
 	/* What came with others: the descriptor does not tell of it. */
-	return s->next < s->full ? 1 : DUE_NEVER;
+	return s->at < s->len ? 1 : DUE_NEVER;
 }
 
 static void socket_failed(struct wire *w, uint32_t rank, struct failure *f)
@@ -516,11 +464,6 @@ static int socket_allocate(struct socket *s, uint32_t size)
 	s->wire.pinnable_len = (size_t)RX_BUFFERS * RX_BYTES;
 	for (unsigned i = 0; i < RX_BUFFERS; i++)
 		s->rx[i].bytes = s->bytes + (size_t)i * RX_BYTES;
-	rx_buffers_choose(s, 1);
-	for (unsigned i = 0; i < PACKET_BATCH; i++) {
-		s->in_part[i].iov_len = RX_BYTES;
-		s->in[i].msg_hdr = (struct msghdr){ .msg_iov = &s->in_part[i], .msg_iovlen = 1 };
-	}
 	return 0;
 }
 

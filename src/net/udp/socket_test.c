@@ -260,27 +260,26 @@ TEST(what_could_not_be_sent_is_remembered_with_its_cause_and_its_address)
 	wires_close();
 }
 
-/* The way out refuses so many calls for several datagrams, with that errno. */
+/* The way out refuses so many calls, with that errno. */
 static int refusal;
 static unsigned refusals, calls;
 
-int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
 	calls++;
 	if (calls > refusals)
-		return (int)syscall(SYS_sendmmsg, fd, m, n, flags);
+		return syscall(SYS_sendmsg, fd, m, flags);
 	errno = refusal;
 	return -1;
 }
 
-TEST(what_finds_no_room_is_lost_with_all_behind_it_and_what_cannot_be_sent_alone)
+TEST(what_finds_no_room_or_cannot_be_sent_is_lost_alone)
 {
 	enum { BATCH = 3, LONG = 33000 }; /* too long for two to go as one */
 	static const struct {
 		int error;
-		unsigned refusals, calls, come;
-	} c[] = { { EAGAIN, 1, 1, 0 }, { ENOBUFS, 1, 1, 0 }, { EPERM, 1, 2, 2 },
-		  { EPERM, 3, 3, 0 },  { EINTR, 2, 3, 3 },   { 0, 0, 1, 3 } };
+		unsigned refusals, come;
+	} c[] = { { EAGAIN, 1, 2 }, { ENOBUFS, 2, 1 }, { EPERM, 3, 0 }, { 0, 0, 3 } };
 	uint32_t to[] = { 1, 1, 1 };
 	struct failure f;
 	wires_open();
@@ -292,7 +291,7 @@ TEST(what_finds_no_room_is_lost_with_all_behind_it_and_what_cannot_be_sent_alone
 		refusals = c[i].refusals;
 		calls = 0;
 		send_all(to, BATCH);
-		CHECK_IS(calls, c[i].calls);
+		CHECK_IS(calls, BATCH);
 		uint32_t come[BATCH] = { 0 }; /* the last of them */
 		for (unsigned k = BATCH - c[i].come; k < BATCH; k++)
 			come[k] = 1;
