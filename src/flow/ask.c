@@ -224,9 +224,9 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 	return true;
 }
 
-#define ASKS                                                                                      \
-	.kind = SERVICE_FLOW, .bytes = STREAMS * sizeof(struct ask_state), .adds = PROVIDES_ROOM, \
-	.open = ask_open, .down = ask_down, .up = ask_up
+#define ASKS                                                                                 \
+	.kind = SERVICE_FLOW, .bytes = STREAMS * sizeof(struct ask_state), .open = ask_open, \
+	.down = ask_down, .up = ask_up
 
 const struct service flow_permit = {
 	.name = "permit", .number = 5, ASKS, .budget = permit_budget, .tick = permit_tick

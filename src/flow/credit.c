@@ -157,7 +157,6 @@ const struct service flow_credit = {
 	.number = 0,
 	.kind = SERVICE_FLOW,
 	.bytes = sizeof(struct credit),
-	.adds = PROVIDES_ROOM,
 	.grants = true,
 	.open = credit_open,
 	.down = credit_down,

@@ -170,7 +170,6 @@ const struct service flow_token = {
 	.number = 4,
 	.kind = SERVICE_FLOW,
 	.bytes = STREAMS * sizeof(struct tokens),
-	.adds = PROVIDES_ROOM,
 	.open = token_open,
 	.budget = token_budget,
 	.down = token_down,

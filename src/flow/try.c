@@ -300,10 +300,9 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 	return due;
 }
 
-#define TRIES                                                                                  \
-	.kind = SERVICE_FLOW, .bytes = sizeof(struct attempts), .adds = PROVIDES_ROOM,         \
-	.keeps = true, .open = try_open, .budget = try_budget, .down = try_down, .up = try_up, \
-	.tick = try_tick
+#define TRIES                                                                                    \
+	.kind = SERVICE_FLOW, .bytes = sizeof(struct attempts), .keeps = true, .open = try_open, \
+	.budget = try_budget, .down = try_down, .up = try_up, .tick = try_tick
 
 const struct service flow_return = { .name = "return", .number = 1, TRIES };
 const struct service flow_drop = { .name = "drop", .number = 2, TRIES };

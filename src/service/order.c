@@ -112,7 +112,6 @@ const struct service order_service = {
 	.name = "order",
 	.kind = SERVICE_ORDER,
 	.bytes = sizeof(struct order),
-	.adds = PROVIDES_ORDER,
 	.open = order_open,
 	.close = order_close,
 	.down = order_down,

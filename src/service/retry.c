@@ -440,7 +440,6 @@ const struct service retry_service = {
 	.name = "retry",
 	.kind = SERVICE_RETRY,
 	.bytes = sizeof(struct retry),
-	.adds = PROVIDES_RELIABLE,
 	.open = retry_begin,
 	.close = retry_close,
 	.stop = retry_stop,

@@ -24,15 +24,11 @@ int stack_open(struct packet_net *n, const struct net_ops *ops, const struct sta
 	int rc = stack_protect(n, s);
 	if (rc)
 		return rc;
-	struct packet_options o = { .local = s->local,
-				    .wire = n->wire,
-				    .guard = &guard_ops,
-				    .keys = n->keys,
-				    .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
-				    .services = service_all,
-				    .terms.protects = (uint8_t)guard_mode(n->keys) };
-	terms_write(&o.terms, s->local, ops->name, s->provider);
-	rc = packet_open(n, ops, s->site, s->job, &o);
+	n->copies = guard_mode(n->keys) == GUARD_ENCRYPT;
+	n->service_table = service_all;
+	n->terms.protects = (uint8_t)guard_mode(n->keys);
+	terms_write(&n->terms, s->local, ops->name, s->provider);
+	rc = packet_open(n, ops, s->site, s->job, s->local);
 	if (rc)
 		return rc;
 	s->card->terms = n->terms;

@@ -75,7 +75,6 @@ static const struct net_ops any_net;
 
 static void net_open(void)
 {
-	net = (struct packet_net){ 0 };
 	site = (struct site){
 		.rank = ME, .size = RANKS, .lane = lanes, .peer = peers, .refuse = &refuse
 	};
@@ -84,10 +83,10 @@ static void net_open(void)
 	head = (struct job_head){ 0 };
 	memset(ranks, 0, sizeof ranks);
 	job = (struct job){ .head = &head, .rank = ranks, .pulse = pulse, .size = RANKS };
-	REQUIRE(packet_open(&net, &any_net, &site, &job,
-			    &(struct packet_options){ .wire = &any_wire,
-						      .guard = &no_guard,
-						      .services = service_all }) == 0);
+	net = (struct packet_net){ .wire = &any_wire,
+				   .guard = &no_guard,
+				   .service_table = service_all };
+	REQUIRE(packet_open(&net, &any_net, &site, &job, NULL) == 0);
 	REQUIRE(packet_connect(&net.net, PEER) == 0);
 }
 

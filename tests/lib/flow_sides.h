@@ -153,10 +153,10 @@ static inline void sides_open(const char *strategy, unsigned lose)
 		s->job = (struct job){
 			.head = &s->head, .rank = s->ranks, .pulse = s->pulse, .size = SIDES
 		};
-		struct packet_options o = { .wire = &s->wire,
-					    .guard = &no_guard,
-					    .services = service_all };
-		REQUIRE(s->queue && packet_open(&s->net, &queue_net, &s->site, &s->job, &o) == 0);
+		s->net.wire = &s->wire;
+		s->net.guard = &no_guard;
+		s->net.service_table = service_all;
+		REQUIRE(s->queue && packet_open(&s->net, &queue_net, &s->site, &s->job, NULL) == 0);
 		REQUIRE(packet_connect(&s->net.net, 1 - i) == 0);
 	}
 }

@@ -441,14 +441,13 @@ static int packet_allocate(struct packet_net *n, uint32_t size)
 	n->path = calloc(size, sizeof *n->path);
 	n->active = calloc(size, sizeof *n->active);
 	n->dirty = calloc(size, sizeof *n->dirty);
-	n->flushing = calloc(size, sizeof *n->flushing);
 	n->batch = memory_new(PACKET_BATCH, sizeof *n->batch);
 	n->net.pool = memory_new(POOL_LONG, sizeof(struct block));
 	struct large_block *large = memory_new(LARGE_LONG, sizeof *large);
 	n->net.blocks = n->net.larges = TERN_POOL_BLOCKS;
 	n->net.own = blocks_short(n->net.pool, POOL_LONG);
 	n->net.large = blocks_large(large, LARGE_LONG);
-	if (n->path && n->active && n->dirty && n->flushing && n->batch && n->net.pool && large)
+	if (n->path && n->active && n->dirty && n->batch && n->net.pool && large)
 		return 0;
 	return error_set(-ENOMEM, "opening the network of rank %u: no memory", n->net.site->rank);
 }
@@ -490,21 +489,15 @@ static struct block_range stays_range(const struct wire *w)
 }
 
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
-		const struct packet_options *o)
+		struct net *local)
 {
 	n->net = (struct net){ .ops = ops, .site = site };
 	n->job = job;
 	n->pulse = &job->pulse[site->rank];
-	n->local = o->local;
-	n->wire = o->wire;
+	n->local = local;
 	n->records = n->wire->messages ? n->wire->messages : PACKET_RECORDS;
-	n->guard = o->guard;
-	n->keys = o->keys;
-	n->copies = o->copies;
-	n->terms = o->terms;
-	n->service_table = o->services;
 	n->bell = BELL_RUNG;
-	int rc = service_choose(n, o->services);
+	int rc = service_choose(n);
 	if (!rc)
 		rc = packet_allocate(n, site->size);
 	if (!rc)
@@ -558,7 +551,6 @@ void packet_free(struct packet_net *n)
 	free(n->path);
 	free(n->active);
 	free(n->dirty);
-	free(n->flushing);
 }
 
 void packet_dispose(struct packet_net *n)

@@ -61,14 +61,13 @@ struct packet_net {
 	unsigned layers;
 	/* How an arrival goes up: the records' own at 0, then each layer's, the highest first. */
 	bool (*up[5])(struct path *p, struct arrival *a, unsigned level);
-	bool (*ready)(struct path *p); /* of the layer that has one, or NULL */
-	const struct service *const *service_table;
-	struct path **path; /* one a rank; NULL until the two talk */
-	uint32_t *active;   /* ranks with a path */
+	bool (*ready)(struct path *p);              /* of the layer that has one, or NULL */
+	const struct service *const *service_table; /* as service_list, service.h */
+	struct path **path;                         /* one a rank; NULL until the two talk */
+	uint32_t *active;                           /* ranks with a path */
 	uint32_t actives;
 	uint32_t *dirty; /* ranks where something is to be done */
 	uint32_t dirty_count;
-	uint32_t *flushing;    /* those of the look under way */
 	uint64_t due;          /* when the first of the others wants to be looked after */
 	_Atomic uint64_t bell; /* always rung: a poll asks the network */
 	_Atomic uint8_t heed;  /* always 0: a send ends in a knock */
@@ -147,18 +146,12 @@ void post_look(struct packet_net *n, bool all); /* receives, minds the time, sen
 uint64_t post_due(struct packet_net *n);
 
 /* -- packet.c -- */
-struct packet_options {
-	struct net *local;
-	struct wire *wire;
-	const struct guard_ops *guard;
-	void *keys;
-	bool copies;
-	struct terms terms; /* without a name of the network: whatever others have */
-	const struct service *const
-		*services; /* that may be added to the wire, as service_list; service.h */
-};
+/*
+ * `n` has its wire, its guard with keys, whether it copies, the services that may be added to the
+ * wire, and its terms; these without a name of the network: whatever others have.
+ */
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
-		const struct packet_options *o);
+		struct net *local);
 void packet_free(struct packet_net *n); /* what packet_open() has made */
 /* The same, with its guard and wire, and its own memory. */
 void packet_dispose(struct packet_net *n);

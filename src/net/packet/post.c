@@ -139,18 +139,19 @@ static void post_service_all(struct packet_net *n, bool all)
 		path_service(n->path[n->active[i]], all);
 }
 
-/* Those where something happened; each may want to be looked after the next time, too. */
+/*
+ * Those where something happened. Each may want to be looked after the next time, too, and then
+ * takes its own place or one before it.
+ */
 static void post_service_dirty(struct packet_net *n, bool all)
 {
 	uint32_t dirty_count = n->dirty_count;
-	uint32_t *rank = n->dirty;
-	for (uint32_t i = 0; i < dirty_count; i++)
-		n->path[rank[i]]->dirty = false;
-	n->dirty = n->flushing;
-	n->flushing = rank;
 	n->dirty_count = 0;
-	for (uint32_t i = 0; i < dirty_count; i++)
-		path_service(n->path[rank[i]], all);
+	for (uint32_t i = 0; i < dirty_count; i++) {
+		struct path *p = n->path[n->dirty[i]];
+		p->dirty = false;
+		path_service(p, all);
+	}
 }
 
 void post_send(struct packet_net *n)

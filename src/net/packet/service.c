@@ -12,22 +12,25 @@
 static const struct {
 	const char *name;
 	enum provides adds;
-} services[] = { { "flow", PROVIDES_ROOM },
-		 { "order", PROVIDES_ORDER },
-		 { "retry", PROVIDES_RELIABLE } };
-enum { SERVICES = sizeof services / sizeof *services };
+} services[SERVICE_KINDS] = { [SERVICE_FLOW] = { "flow", PROVIDES_ROOM },
+			      [SERVICE_ORDER] = { "order", PROVIDES_ORDER },
+			      [SERVICE_RETRY] = { "retry", PROVIDES_RELIABLE } };
 
 /* What a service adds; 0 if it is none. */
 static unsigned service_named(const char *name, size_t len)
 {
-	for (unsigned i = 0; i < SERVICES; i++)
+	for (unsigned i = 0; i < SERVICE_KINDS; i++)
 		if (strlen(services[i].name) == len && memcmp(services[i].name, name, len) == 0)
 			return services[i].adds;
 	return 0;
 }
 
-static int services_read(const char *text, unsigned *adds)
+/* What TERN_SERVICE adds, into *adds, which stays as it is for auto; -EINVAL with a sentence. */
+static int services_read(unsigned *adds)
 {
+	const char *text = setting_text(SETTING_SERVICE);
+	if (strcmp(text, "auto") == 0)
+		return 0;
 	*adds = 0;
 	if (strcmp(text, "none") == 0)
 		return 0;
@@ -49,48 +52,29 @@ static int services_read(const char *text, unsigned *adds)
 
 /* -- Flow: one of several strategies ------------------------------------------------------- */
 
-/* The strategy with that number, or the next behind it; NULL if there is none. */
-static const struct service *strategy_from(service_list all, unsigned number)
+/* The strategy with that name, or, if that is NULL, with that number; NULL if there is none. */
+static const struct service *strategy_find(service_list all, const char *name, unsigned number)
 {
-	for (; number < FLOW_NUMBERS; number++)
-		for (unsigned i = 0; all[i]; i++)
-			if (all[i]->kind == SERVICE_FLOW && all[i]->number == number)
-				return all[i];
+	for (unsigned i = 0; all[i]; i++)
+		if (all[i]->kind == SERVICE_FLOW &&
+		    (name ? strcmp(all[i]->name, name) == 0 : all[i]->number == number))
+			return all[i];
 	return NULL;
-}
-
-static const char *flow_name(service_list all, unsigned added)
-{
-	const struct service *s = strategy_from(all, added >> FLOW_SHIFT);
-	return s && s->number == added >> FLOW_SHIFT ? s->name : "an unknown strategy";
-}
-
-/* The names of all strategies, as in "credit, drop and nack". */
-static void strategies_write(service_list all, char *text, size_t len)
-{
-	const struct service *s = strategy_from(all, 0), *next;
-	size_t used = 0;
-	for (; s && used < len; s = next) {
-		next = strategy_from(all, s->number + 1);
-		bool last = !next || !strategy_from(all, next->number + 1);
-		used += (size_t)snprintf(text + used, len - used, "%s%s", s->name,
-					 !next  ? ""
-					 : last ? " and "
-						: ", ");
-	}
 }
 
 /* The strategy that TERN_FLOW names; -EINVAL with a sentence. */
 static int flow_read(service_list all, const struct service **out)
 {
 	char names[160] = "";
+	size_t used = 0;
 	const char *text = setting_text(SETTING_FLOW);
-	for (unsigned i = 0; all[i]; i++)
-		if (all[i]->kind == SERVICE_FLOW && strcmp(all[i]->name, text) == 0) {
-			*out = all[i];
-			return 0;
-		}
-	strategies_write(all, names, sizeof names);
+	*out = strategy_find(all, text, 0);
+	if (*out)
+		return 0;
+	for (unsigned i = 0; all[i] && used < sizeof names; i++)
+		if (all[i]->kind == SERVICE_FLOW)
+			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+						 used ? ", " : "", all[i]->name);
 	return error_set(-EINVAL, "TERN_FLOW is '%s'; there are %s", text, names);
 }
 
@@ -111,25 +95,12 @@ static int flow_absent(void)
 		       : 0;
 }
 
-/* The strategy that TERN_FLOW names, into n->flow; -EINVAL with a sentence. */
-static int flow_choose(struct packet_net *n, service_list all)
-{
-	n->flow = NULL;
-	if (!(n->services & PROVIDES_ROOM))
-		return flow_absent();
-	int rc = flow_read(all, &n->flow);
-	if (!rc)
-		n->services |= n->flow->number << FLOW_SHIFT;
-	return rc;
-}
-
 /* -- All of them ---------------------------------------------------------------------------- */
 
 int service_judge(void)
 {
-	const char *text = setting_text(SETTING_SERVICE);
 	unsigned adds = PROVIDES_ROOM;
-	int rc = strcmp(text, "auto") == 0 ? 0 : services_read(text, &adds);
+	int rc = services_read(&adds);
 	return rc || adds & PROVIDES_ROOM ? rc : flow_absent();
 }
 
@@ -141,20 +112,18 @@ static void service_add(struct packet_net *n, const struct service *s)
 		n->ready = s->ready;
 }
 
-int service_choose(struct packet_net *n, service_list all)
+int service_choose(struct packet_net *n)
 {
-	const char *text = setting_text(SETTING_SERVICE);
+	const struct service *const *all = n->service_table;
 	unsigned adds = (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE) & ~n->wire->provides;
-	int rc = strcmp(text, "auto") == 0 ? 0 : services_read(text, &adds);
-	n->services = adds;
-	n->layers = 0;
-	n->ready = NULL;
+	int rc = services_read(&adds);
 	if (!rc)
-		rc = flow_choose(n, all);
+		rc = adds & PROVIDES_ROOM ? flow_read(all, &n->flow) : flow_absent();
+	n->services = adds | (n->flow ? n->flow->number << FLOW_SHIFT : 0);
 	n->up[0] = landing_take;
 	for (unsigned kind = 0; kind < SERVICE_KINDS; kind++) /* the highest first */
 		for (unsigned i = 0; all[i]; i++)
-			if (all[i]->kind == kind && adds & all[i]->adds &&
+			if (all[i]->kind == kind && adds & services[kind].adds &&
 			    (kind != SERVICE_FLOW || all[i] == n->flow))
 				service_add(n, all[i]);
 	return rc;
@@ -162,14 +131,16 @@ int service_choose(struct packet_net *n, service_list all)
 
 void service_words(service_list all, unsigned added, char text[SERVICE_WORDS])
 {
+	const struct service *flow = strategy_find(all, NULL, added >> FLOW_SHIFT);
+	const char *by = flow ? flow->name : "an unknown strategy";
 	size_t used = 0;
 	strcpy(text, "none");
-	for (unsigned i = 0; i < SERVICES; i++)
+	for (unsigned i = 0; i < SERVICE_KINDS; i++)
 		if (services[i].adds & added)
-			used += (size_t)snprintf(
-				text + used, SERVICE_WORDS - used, "%s%s%s%s", used ? "," : "",
-				services[i].name, services[i].adds == PROVIDES_ROOM ? " by " : "",
-				services[i].adds == PROVIDES_ROOM ? flow_name(all, added) : "");
+			used += (size_t)snprintf(text + used, SERVICE_WORDS - used, "%s%s%s%s",
+						 used ? "," : "", services[i].name,
+						 i == SERVICE_FLOW ? " by " : "",
+						 i == SERVICE_FLOW ? by : "");
 }
 
 bool service_ready(struct path *p)

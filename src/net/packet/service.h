@@ -22,7 +22,6 @@ struct service {
 	enum service_kind kind;
 	unsigned number; /* flow: what ranks tell each other of it (FLOW_SHIFT); never changed */
 	size_t bytes;    /* of its state, path.state[kind]: zero when it is opened */
-	unsigned adds;   /* of enum provides */
 	bool grants;     /* flow: its receiver says which lines may be written again */
 	/*
 	 * Flow: its receiver may refuse; lines and blocks are kept until it says that it took them.
@@ -64,7 +63,7 @@ int service_judge(void);
 int strategies_judge(service_list all);
 
 /* Fills the layers of `n`: what TERN_SERVICE says, or what the wire lacks. */
-int service_choose(struct packet_net *n, service_list all);
+int service_choose(struct packet_net *n);
 
 /* In words, what is added. */
 enum { SERVICE_WORDS = 64 };

@@ -136,10 +136,10 @@ static int toy_open(struct net **out, struct site *site, struct job *job, struct
 	m->wire.ops = &wire_ops;
 	m->rank = site->rank;
 	mailboxes[site->rank] = m;
-	struct packet_options o = {
-		.local = local, .wire = &m->wire, .guard = &open_guard, .services = service_all
-	};
-	int rc = packet_open(n, &toy_ops, site, job, &o);
+	n->wire = &m->wire;
+	n->guard = &open_guard;
+	n->service_table = service_all;
+	int rc = packet_open(n, &toy_ops, site, job, local);
 	if (rc) {
 		packet_dispose(n);
 		return rc;
