@@ -81,7 +81,6 @@ struct packet_net {
 	bool resting;
 	struct call call;
 	uint64_t now, looked; /* ns */
-	uint64_t ticked;      /* when the clock was last asked by who sends, in ticks */
 	uint64_t empties;     /* looks that found nothing */
 	uint64_t round;       /* looks at which nothing was held back for company */
 	uint32_t known_left;
