@@ -59,8 +59,8 @@ static inline bool pass_up(struct path *p, struct arrival *a, unsigned level)
 	CHECK_IS(level, 0);
 	if (e->refuses)
 		return false;
-	REQUIRE(a->len >= 12 && e->count < FLYING_MOST);
-	memcpy(&e->got[e->count++], a->at + 4, 8);
+	REQUIRE(a->len >= 10 && e->count < FLYING_MOST);
+	memcpy(&e->got[e->count++], a->at + 2, 8);
 	return true;
 }
 
@@ -155,7 +155,7 @@ static inline void send(unsigned which, uint64_t number, struct carried *c)
 	struct packet *k = post_begin(end[which].path);
 	memset(&k->flight, 0, sizeof k->flight);
 	k->flight.slice.news = NEWS_BARRIER;
-	k->flight.slice.generation = number;
+	k->flight.slice.value = number;
 	record_again(end[which].path, k);
 	service_down(k, 0);
 	REQUIRE(collect(which, c, 1) == 1);

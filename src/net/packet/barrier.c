@@ -84,7 +84,7 @@ static bool token_send(struct packet_net *n, uint32_t rank, unsigned round)
 	struct path *p = path_to(n, rank);
 	if (!p)
 		return false;
-	p->token = n->barrier.arrived << 8 | round;
+	p->token = n->barrier.arrived << TOKEN_SHIFT | round;
 	p->pending_control |= 1u << NEWS_BARRIER;
 	path_mark_dirty(p);
 	return true;
@@ -101,10 +101,11 @@ static bool tokens_send(struct packet_net *n, unsigned round)
 	return sent;
 }
 
-void barrier_token(struct packet_net *n, unsigned round, uint64_t generation)
+void barrier_token(struct packet_net *n, uint64_t token)
 {
-	if (generation > n->barrier.heard[round])
-		n->barrier.heard[round] = generation;
+	uint64_t *heard = &n->barrier.heard[token_round(token)], generation = token >> TOKEN_SHIFT;
+	if (generation > *heard)
+		*heard = generation;
 }
 
 static bool all_landed(const struct packet_net *n)

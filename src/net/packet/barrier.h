@@ -9,6 +9,13 @@ struct packet_net;
 
 enum { ROUNDS_MAX = 11 };
 
+/* A token is a generation and, in its lowest bits, a round. */
+enum { TOKEN_SHIFT = 8 };
+static inline unsigned token_round(uint64_t token)
+{
+	return token % (1 << TOKEN_SHIFT);
+}
+
 enum barrier_stage { BARRIER_OVER, BARRIER_LANDING, BARRIER_LOCAL, BARRIER_ROUNDS };
 struct barrier {
 	uint64_t arrived, passed; /* generations, */
@@ -29,7 +36,7 @@ uint64_t packet_arrive(struct net *net);
 bool packet_passed(struct net *net, uint64_t ticket, uint32_t rank);
 int barrier_open(struct packet_net *n);
 void barrier_close(struct packet_net *n);
-void barrier_token(struct packet_net *n, unsigned round, uint64_t generation);
+void barrier_token(struct packet_net *n, uint64_t token); /* has come */
 void barrier_go_on(struct packet_net *n);
 void barrier_tell(struct packet_net *n); /* after a flush: whether our part in it is over */
 

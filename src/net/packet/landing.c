@@ -11,9 +11,8 @@
 
 struct record {
 	unsigned stream, id, n;
-	enum news news; /* NEWS_NONE for a message */
-	unsigned round;
-	uint64_t generation;
+	enum news news;                     /* NEWS_NONE for a message */
+	uint64_t value;                     /* of the news */
 	const unsigned char *words, *bytes; /* bytes: NULL without a payload */
 	unsigned len, offset, here;
 };
@@ -31,15 +30,12 @@ static bool get16(struct arrival *a, unsigned *value)
 
 static bool news_read(struct arrival *a, unsigned kind, struct record *r)
 {
-	unsigned round;
-	const void *generation;
-	if (kind == NEWS_NONE || kind >= NEWS_KINDS || !get16(a, &round) || round >= ROUNDS_MAX ||
-	    !(generation = header_pull(a, sizeof r->generation)))
+	const void *value = header_pull(a, sizeof r->value);
+	if (kind == NEWS_NONE || kind >= NEWS_KINDS || !value)
 		return false;
 	r->news = (enum news)kind;
-	r->round = round;
-	memcpy(&r->generation, generation, sizeof r->generation);
-	return true;
+	memcpy(&r->value, value, sizeof r->value);
+	return kind != NEWS_BARRIER || token_round(r->value) < ROUNDS_MAX;
 }
 
 /* The bytes that its payload may have: only requests of a program are longer than a short block. */
@@ -282,14 +278,14 @@ static bool message_take(struct path *p, struct arrival *a, const struct record 
 static void news_take(struct path *p, const struct record *r)
 {
 	if (r->news == NEWS_BARRIER)
-		barrier_token(p->net, r->round, r->generation);
+		barrier_token(p->net, r->value);
 	if (r->news == NEWS_ASK) { /* what was sent before it lies in our rings by now */
-		p->confirm.answer = r->generation;
+		p->confirm.answer = r->value;
 		p->pending_control |= 1u << NEWS_CONFIRM;
 	}
 	if (r->news == NEWS_LOST)
 		silence_told(p);
-	if (r->news == NEWS_CONFIRM && r->generation == p->confirm.asked) {
+	if (r->news == NEWS_CONFIRM && r->value == p->confirm.asked) {
 		p->confirm.landed = p->confirm.asked - 1;
 		p->confirm.asked = 0;
 	}

@@ -31,7 +31,7 @@ struct path {
 	uint64_t due;             /* when it must be looked after, ns */
 	bool dirty;               /* among those to be looked after at the next look */
 	uint32_t pending_control; /* news to send, a bit each */
-	uint64_t token;           /* generation << 8 | round of NEWS_BARRIER */
+	uint64_t token;           /* of NEWS_BARRIER, see barrier.h */
 	uint64_t mark[STREAMS];   /* messages that had been written when the barrier was come to */
 	/*
 	 * Of a wire that is reliable by itself, where nothing is acknowledged unless it was asked

@@ -294,8 +294,7 @@ static void news_put(struct packet *k)
 	if (!s->news)
 		return;
 	put16(k, RECORD_IS_NEWS | s->news);
-	put16(k, s->round);
-	put_bytes(k, &s->generation, sizeof s->generation);
+	put_bytes(k, &s->value, sizeof s->value);
 }
 
 /* The news whose turn it is; a wish of flow's is fulfilled by any packet. */
@@ -305,14 +304,9 @@ static void news_choose(struct path *p, struct slice *s)
 		return;
 	s->news = (uint8_t)__builtin_ctz(p->pending_control);
 	p->pending_control &= p->pending_control - 1;
-	if (s->news == NEWS_ASK)
-		s->generation = p->confirm.asked;
-	if (s->news == NEWS_CONFIRM)
-		s->generation = p->confirm.answer;
-	if (s->news != NEWS_BARRIER)
-		return;
-	s->round = p->token & 0xff;
-	s->generation = p->token >> 8;
+	s->value = s->news == NEWS_ASK       ? p->confirm.asked
+		   : s->news == NEWS_CONFIRM ? p->confirm.answer
+					     : p->token;
 }
 
 bool record_write(struct path *p, struct packet *k, size_t most)

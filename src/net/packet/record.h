@@ -31,7 +31,7 @@ enum {
 	/* Length, offset, bytes here, and bytes that are skipped before those follow the words,
 	   each in 16 bits. */
 	RECORD_HAS_PAYLOAD = 1 << 14,
-	/* The kind is where the handler is; a round and a generation follow. */
+	/* The kind is where the handler is; a value of 64 bits follows. */
 	RECORD_IS_NEWS = 1 << 15,
 };
 

@@ -27,8 +27,8 @@ struct slice {
 	struct until to[STREAMS];
 	uint32_t begin[STREAMS];    /* messages before it */
 	uint16_t messages[STREAMS]; /* that end in it */
-	uint8_t news, round;
-	uint64_t generation;
+	uint8_t news;
+	uint64_t value; /* of the news */
 };
 
 /* A packet that was sent: what it takes to send it again. */

@@ -516,7 +516,7 @@ static void travel_read(struct travel *t, const struct outgoing *o)
 	if (!at || t->library)
 		return;
 	memcpy(&head, at, sizeof head);
-	at += head & RECORD_IS_NEWS ? 2 * sizeof head + sizeof(uint64_t) : 0;
+	at += head & RECORD_IS_NEWS ? sizeof head + sizeof(uint64_t) : 0;
 	memcpy(&head, at, sizeof head);
 	at += sizeof head;
 	unsigned id = head % (1 << RECORD_WORDS_SHIFT), n = head >> RECORD_WORDS_SHIFT & 7;
