@@ -176,7 +176,7 @@ static void ask_down(struct path *p, struct packet *k)
 		h.may_blocks[i] = s->may_blocks;
 	}
 	flow_tells(p, k);
-	memcpy(header_push(k, sizeof h), &h, sizeof h);
+	header_put(k, &h, sizeof h);
 }
 
 static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint32_t blocks)
@@ -207,10 +207,8 @@ static bool ask_take(struct path *p, unsigned stream, uint32_t want, uint32_t bl
 static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 {
 	struct header h;
-	const void *header = header_pull(a, sizeof h);
-	if (!header)
+	if (!header_take(a, &h, sizeof h))
 		return true;
-	memcpy(&h, header, sizeof h);
 	path_serve(p); /* a question comes before the first request */
 	for (unsigned i = 0; i < STREAMS; i++) {
 		packet_count(p->net, PULSE_PACKETS_MALFORMED,
@@ -218,7 +216,7 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 		packet_count(p->net, PULSE_PACKETS_MALFORMED,
 			     !ask_take(p, i, h.want[i], h.want_blocks[i]));
 	}
-	if (!p->net->up[level - 1](p, a, level - 1))
+	if (!service_up(p, a, level))
 		return false;
 	p->net->flow->tick(p, p->net->now); /* the answer leaves at this look */
 	return true;

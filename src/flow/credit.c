@@ -16,8 +16,7 @@ struct grant {
 
 struct credit {
 	struct grant said;       /* what the peer was told last */
-	struct grant heard;      /* what it said last, */
-	uint32_t freed[STREAMS]; /* and the furthest of that */
+	uint32_t freed[STREAMS]; /* the furthest that it said */
 };
 
 static struct credit *credit_of(const struct path *p)
@@ -52,7 +51,7 @@ static void credit_down(struct path *p, struct packet *k)
 	struct grant g = grant_now(p);
 	if (flow_tells(p, k))
 		credit_of(p)->said = g;
-	memcpy(header_push(k, sizeof g), &g, sizeof g);
+	header_put(k, &g, sizeof g);
 }
 
 /*
@@ -107,25 +106,15 @@ static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t
 	return true;
 }
 
-static void grants_take(struct path *p, const struct grant *g)
-{
-	for (unsigned i = 0; i < STREAMS; i++)
-		packet_count(p->net, PULSE_PACKETS_MALFORMED,
-			     !grant_take(p, i, g->freed[i], g->allowed[i]));
-	credit_of(p)->heard = *g;
-}
-
 static bool credit_up(struct path *p, struct arrival *a, unsigned level)
 {
 	struct grant g;
-	const void *header = header_pull(a, sizeof g);
-	if (!header)
+	if (!header_take(a, &g, sizeof g))
 		return true;
-	memcpy(&g, header, sizeof g);
-	/* Nearly always it says what it said before. */
-	if (memcmp(&g, &credit_of(p)->heard, sizeof g) != 0)
-		grants_take(p, &g);
-	return p->net->up[level - 1](p, a, level - 1);
+	for (unsigned i = 0; i < STREAMS; i++)
+		packet_count(p->net, PULSE_PACKETS_MALFORMED,
+			     !grant_take(p, i, g.freed[i], g.allowed[i]));
+	return service_up(p, a, level);
 }
 
 /* Whether the peer should hear of it though nothing else is to be said. */

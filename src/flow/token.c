@@ -89,7 +89,7 @@ static void token_down(struct path *p, struct packet *k)
 		s->said = tells ? c.returned[i] : s->said;
 		s->said_allowed = tells ? c.allowed[i] : s->said_allowed;
 	}
-	memcpy(header_push(k, sizeof c), &c, sizeof c);
+	header_put(k, &c, sizeof c);
 }
 
 static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint32_t allowed)
@@ -123,16 +123,14 @@ static bool token_up(struct path *p, struct arrival *a, unsigned level)
 {
 	struct change c;
 	uint64_t before[STREAMS];
-	const void *header = header_pull(a, sizeof c);
-	if (!header)
+	if (!header_take(a, &c, sizeof c))
 		return true;
-	memcpy(&c, header, sizeof c);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		before[i] = landing_begun(&p->in[i]);
 		packet_count(p->net, PULSE_PACKETS_MALFORMED,
 			     !change_take(p, i, c.returned[i], c.allowed[i]));
 	}
-	if (!p->net->up[level - 1](p, a, level - 1))
+	if (!service_up(p, a, level))
 		return false;
 	for (unsigned i = 0; i < STREAMS; i++)
 		packet_count(p->net, PULSE_PACKETS_MALFORMED, !tokens_put(p, i, before[i]));

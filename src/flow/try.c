@@ -268,17 +268,15 @@ static void try_down(struct path *p, struct packet *k)
 		s->most += further(s->most, (uint32_t)p->out[i].sent);
 	}
 	packet_count(p->net, PULSE_PACKETS_AGAIN, again && !k->again);
-	memcpy(header_push(k, sizeof h), &h, sizeof h);
+	header_put(k, &h, sizeof h);
 }
 
 static bool try_up(struct path *p, struct arrival *a, unsigned level)
 {
 	struct header h;
-	const void *header = header_pull(a, sizeof h);
 	(void)level;
-	if (!header)
+	if (!header_take(a, &h, sizeof h))
 		return true;
-	memcpy(&h, header, sizeof h);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		packet_count(p->net, PULSE_PACKETS_MALFORMED, !taken_note(p, i, h.taken[i]));
 		asked_note(p, i, h.asked[i]);

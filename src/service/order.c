@@ -30,7 +30,7 @@ static void order_down(struct path *p, struct packet *k)
 {
 	if (!k->again)
 		k->flight.order = order_of(p)->next++;
-	memcpy(header_push(k, sizeof k->flight.order), &k->flight.order, sizeof k->flight.order);
+	header_put(k, &k->flight.order, sizeof k->flight.order);
 }
 
 /* Passes up those whose turn has come, as far as they are taken. */
@@ -40,7 +40,7 @@ static void order_release(struct path *p, unsigned level)
 	struct early *e;
 	while ((e = &o->held[o->expected % ORDER_HELD])->here) {
 		struct arrival a = { .at = e->bytes, .len = e->len };
-		if (!p->net->up[level - 1](p, &a, level - 1))
+		if (!service_up(p, &a, level))
 			return;
 		e->here = false;
 		if (o->kept > ORDER_KEPT)
@@ -77,10 +77,8 @@ static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 static bool order_up(struct path *p, struct arrival *a, unsigned level)
 {
 	uint32_t number;
-	const void *header = header_pull(a, sizeof number);
-	if (!header)
+	if (!header_take(a, &number, sizeof number))
 		return true;
-	memcpy(&number, header, sizeof number);
 	uint32_t ahead = number - order_of(p)->expected;
 	if (ahead >= UINT32_MAX / 2)
 		return true; /* long past */
@@ -88,7 +86,7 @@ static bool order_up(struct path *p, struct arrival *a, unsigned level)
 		return false;
 	if (ahead)
 		return order_hold(p, a, number);
-	if (!p->net->up[level - 1](p, a, level - 1))
+	if (!service_up(p, a, level))
 		return false;
 	order_of(p)->expected++;
 	if (order_of(p)->holds)
@@ -99,12 +97,9 @@ static bool order_up(struct path *p, struct arrival *a, unsigned level)
 /* One that was refused above, though its turn had come, is offered again. */
 static uint64_t order_tick(struct path *p, uint64_t now)
 {
-	const struct packet_net *n = p->net;
 	if (!order_of(p)->holds)
 		return DUE_NEVER;
-	for (unsigned i = 0; i < n->layers; i++)
-		if (n->layer[i]->kind == SERVICE_ORDER)
-			order_release(p, i + 1);
+	order_release(p, p->net->flow ? 2 : 1);
 	return order_of(p)->held[order_of(p)->expected % ORDER_HELD].here ? now : DUE_NEVER;
 }
 

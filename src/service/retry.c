@@ -157,9 +157,9 @@ static void header_write(struct path *p, struct packet *k, uint32_t number, uint
 	unsigned words = h.kind & ~(unsigned)ACK_FLAGS;
 	for (unsigned i = words; i--;) {
 		uint64_t word = came_word(r, r->expected + 1 + (h.skipped + i) * 64);
-		memcpy(header_push(k, sizeof word), &word, sizeof word);
+		header_put(k, &word, sizeof word);
 	}
-	memcpy(header_push(k, sizeof h), &h, sizeof h);
+	header_put(k, &h, sizeof h);
 	p->transit.unacked = 0;
 	r->heavy = 0;
 	r->echo = 0;
@@ -322,10 +322,8 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 {
 	struct retry *r = retry_of(p);
 	struct header h;
-	const void *header = header_pull(a, sizeof h);
-	if (!header)
+	if (!header_take(a, &h, sizeof h))
 		return true;
-	memcpy(&h, header, sizeof h);
 	if (!ack_up(p, a, &h)) {
 		packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
 		return true;
@@ -335,7 +333,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 	uint32_t ahead = h.number - r->expected;
 	size_t bytes = a->len;
 	if (ahead < RETRY_WINDOW && !came(r, h.number)) {
-		if (!p->net->up[level - 1](p, a, level - 1))
+		if (!service_up(p, a, level))
 			return false;
 		came_note(r, h.number);
 	} else if (ahead >= RETRY_WINDOW && ahead < UINT32_MAX / 2) {

@@ -20,21 +20,17 @@ struct record {
 static bool get16(struct arrival *a, unsigned *value)
 {
 	uint16_t v;
-	const void *from = header_pull(a, sizeof v);
-	if (!from)
+	if (!header_take(a, &v, sizeof v))
 		return false;
-	memcpy(&v, from, sizeof v);
 	*value = v;
 	return true;
 }
 
 static bool news_read(struct arrival *a, unsigned kind, struct record *r)
 {
-	const void *value = header_pull(a, sizeof r->value);
-	if (kind == NEWS_NONE || kind >= NEWS_KINDS || !value)
+	if (kind == NEWS_NONE || kind >= NEWS_KINDS || !header_take(a, &r->value, sizeof r->value))
 		return false;
 	r->news = (enum news)kind;
-	memcpy(&r->value, value, sizeof r->value);
 	return kind != NEWS_BARRIER || token_round(r->value) < ROUNDS_MAX;
 }
 

@@ -38,10 +38,9 @@ struct service {
 	/* Writes its header before k->at. k->again: the packet has been here before. */
 	void (*down)(struct path *p, struct packet *k);
 	/*
-	 * Takes its header off and passes the rest on, now, later, or not at all: by
-	 * p->net->up[level - 1](p, a, level - 1), where `level` is its own place. False if the
-	 * packet could not be taken in, as if it had never come; only its own sender can help, by
-	 * sending it again.
+	 * Takes its header off and passes the rest on by service_up(), now, later, or not at all;
+	 * `level` is its own place. False if the packet could not be taken in, as if it had never
+	 * come; only its own sender can help, by sending it again.
 	 */
 	bool (*up)(struct path *p, struct arrival *a, unsigned level);
 	/* Does what is due at `now`; when it wants to be called again. */
@@ -95,9 +94,10 @@ static inline bool flow_tells(struct path *p, const struct packet *k)
 }
 
 /* -- Headers: little endian, unaligned -- */
-static inline void *header_push(struct packet *k, size_t bytes)
+static inline void header_put(struct packet *k, const void *header, size_t bytes)
 {
-	return k->at -= bytes;
+	k->at -= bytes;
+	memcpy(k->at, header, bytes);
 }
 
 /* NULL if there are not so many bytes. */
@@ -109,6 +109,21 @@ static inline const void *header_pull(struct arrival *a, size_t bytes)
 	a->at += bytes;
 	a->len -= bytes;
 	return p;
+}
+
+/* False, and nothing in `header`, if there are not so many bytes. */
+static inline bool header_take(struct arrival *a, void *header, size_t bytes)
+{
+	const void *from = header_pull(a, bytes);
+	if (from)
+		memcpy(header, from, bytes);
+	return from;
+}
+
+/* What is left goes up from the service at `level`, whose header has been taken off. */
+static inline bool service_up(struct path *p, struct arrival *a, unsigned level)
+{
+	return p->net->up[level - 1](p, a, level - 1);
 }
 
 #endif
