@@ -82,7 +82,7 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	else if (p->transit.timer < p->due) /* all that is left to do is to wait for an answer */
 		path_wake(p, p->transit.timer);
 	n->replied |= reply && p->staged;
-	n->net.site->timer_armed |= n->call.on;
+	n->net.site->timer_armed |= n->called;
 }
 
 int packet_connect(struct net *net, uint32_t rank)
@@ -114,18 +114,6 @@ static void look_in_passing(struct packet_net *n)
  * datagram, so whoever polls turns it off first, and whoever goes turns it on: a burst costs one
  * signal, or a few.
  */
-static bool call_whom(struct packet_net *n, int fd, const struct sleep *s)
-{
-	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = s->thread };
-	if (n->call.thread == s->thread && n->call.signal == s->signal)
-		return true;
-	if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETSIG, s->signal) != 0)
-		return false;
-	n->call.thread = s->thread;
-	n->call.signal = s->signal;
-	return true;
-}
-
 static bool call_set(int fd, bool on)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -135,16 +123,18 @@ static bool call_set(int fd, bool on)
 /* False if that cannot be done. */
 static bool call_on(struct packet_net *n, const struct sleep *s)
 {
+	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = s->thread };
 	int fd = n->wire->ops->descriptor(n->wire);
-	n->call.on = n->wire->calls && call_whom(n, fd, s) && call_set(fd, true);
-	return n->call.on;
+	n->called = n->wire->calls && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+		    fcntl(fd, F_SETSIG, s->signal) == 0 && call_set(fd, true);
+	return n->called;
 }
 
 static void call_off(struct packet_net *n)
 {
-	if (!n->call.on)
+	if (!n->called)
 		return;
-	n->call.on = false;
+	n->called = false;
 	call_set(n->wire->ops->descriptor(n->wire), false);
 }
 
@@ -160,7 +150,7 @@ static void packet_disarm(struct packet_net *n)
 void packet_answer(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
-	if (n->call.on)
+	if (n->called)
 		packet_disarm(n); /* whoever polls need not be called */
 	if (net->site->passing)
 		look_in_passing(n);
@@ -400,8 +390,7 @@ void packet_report(struct net *net)
 
 static bool path_settled(struct path *p, bool late)
 {
-	path_mark(p);
-	return (path_quiet(p) && path_landed(p)) || packet_check(&p->net->net, p->rank) != 0 ||
+	return path_quiet(p) || packet_check(&p->net->net, p->rank) != 0 ||
 	       (late && silence_computes(p));
 }
 

@@ -39,13 +39,6 @@
 
 struct service;
 
-/* How the wire calls a program that computes. */
-struct call {
-	bool on;        /* what arrives raises the signal, */
-	int32_t thread; /* of which thread; 0: not said yet */
-	int signal;
-};
-
 struct packet_net {
 	struct net net;
 	struct job *job;
@@ -79,7 +72,7 @@ struct packet_net {
 	bool leaving;  /* packet_settled() was asked */
 	/* After this look there may be none for long: nothing that can be said is put off. */
 	bool resting;
-	struct call call;
+	bool called;          /* what arrives raises a signal: the program computes */
 	uint64_t now, looked; /* ns */
 	uint64_t empties;     /* looks that found nothing */
 	uint64_t round;       /* looks at which nothing was held back for company */

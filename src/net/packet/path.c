@@ -239,13 +239,10 @@ const struct place *path_unacked(const struct path *p, unsigned stream)
 						: &p->out[stream].next;
 }
 
-bool path_quiet(const struct path *p)
+bool path_quiet(struct path *p)
 {
-	bool quiet = !p->pending_control && !path_flying(p);
-	for (unsigned stream = 0; stream < STREAMS; stream++)
-		quiet &= !p->out[stream].base ||
-			 p->out[stream].acked >= lane_count(p->out[stream].lane);
-	return p->gone || quiet;
+	path_mark(p);
+	return p->gone || (!p->pending_control && !path_flying(p) && path_landed(p));
 }
 
 void path_give_up(struct path *p)

@@ -69,11 +69,11 @@ static inline void path_serve(struct path *p)              /* if it has not been
 }
 /* Sends what may be sent; `all`: though more might join it. */
 void path_pump(struct path *p, bool all);
-bool path_full(const struct path *p);  /* what is staged makes a packet */
-bool path_quiet(const struct path *p); /* everything was acknowledged */
-void path_mark(struct path *p);        /* what has been written by now, */
-bool path_landed(struct path *p);      /* and whether that has come to its receiver */
-void path_question(struct path *p); /* asks it to say that all has come; one question at a time */
+bool path_full(const struct path *p); /* what is staged makes a packet */
+void path_mark(struct path *p);       /* what has been written by now, */
+bool path_landed(struct path *p);     /* and whether that has come to its receiver; */
+bool path_quiet(struct path *p);      /* nothing is under way, and all that was written has */
+void path_question(struct path *p);   /* asks it to say that all has come; one question at a time */
 void path_give_up(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */
 void path_service(struct path *p, bool all);  /* its services, its time, what is staged */
