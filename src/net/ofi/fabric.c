@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -27,9 +26,9 @@ static bool symbol_find(void *handle, const char *name, void *to)
 static void library_load(void)
 {
 	struct library l;
-	struct library_signals *s = library_signals_keep();
+	struct library_signals s = library_signals_keep();
 	void *handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
-	library_signals_restore(s);
+	library_signals_restore(&s);
 	if (!handle) {
 		strncpy(why, dlerror(), sizeof why - 1);
 		return;
@@ -55,25 +54,20 @@ const struct library *library_open(void)
 	return NULL;
 }
 
-struct library_signals {
-	struct sigaction action[LIBRARY_SIGNALS];
-};
-
-struct library_signals *library_signals_keep(void)
+struct library_signals library_signals_keep(void)
 {
-	struct library_signals *s = calloc(1, sizeof *s);
-	for (int i = 1; s && i < LIBRARY_SIGNALS; i++)
-		sigaction(i, NULL, &s->action[i]);
+	struct library_signals s;
+	for (int i = 1; i < LIBRARY_SIGNALS; i++)
+		sigaction(i, NULL, &s.action[i]);
 	return s;
 }
 
-void library_signals_restore(struct library_signals *s)
+void library_signals_restore(const struct library_signals *s)
 {
 	struct sigaction now;
-	for (int i = 1; s && i < LIBRARY_SIGNALS; i++)
+	for (int i = 1; i < LIBRARY_SIGNALS; i++)
 		if (sigaction(i, NULL, &now) == 0 && now.sa_handler != s->action[i].sa_handler)
 			sigaction(i, &s->action[i], NULL);
-	free(s);
 }
 
 enum { QUEUE = 4096 }; /* completions that wait to be read, at least */
@@ -137,9 +131,9 @@ int fabric_open(struct fabric *f, const char *name, uint32_t size, bool waits)
 	int rc = provider_find(f->library, name, &f->info);
 	if (rc)
 		return rc;
-	struct library_signals *s = library_signals_keep();
+	struct library_signals s = library_signals_keep();
 	rc = objects_open(f, size, waits);
-	library_signals_restore(s);
+	library_signals_restore(&s);
 	return rc;
 }
 

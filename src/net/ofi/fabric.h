@@ -3,6 +3,7 @@
 #ifndef TERN_NET_OFI_FABRIC_H
 #define TERN_NET_OFI_FABRIC_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include <rdma/fabric.h>
@@ -34,9 +35,11 @@ const struct library *library_open(void);
  * so. Whoever uses Tern has not asked for it.
  */
 enum { LIBRARY_SIGNALS = 32 };
-struct library_signals;
-struct library_signals *library_signals_keep(void); /* NULL: no memory; nothing is undone */
-void library_signals_restore(struct library_signals *s);
+struct library_signals {
+	struct sigaction action[LIBRARY_SIGNALS];
+};
+struct library_signals library_signals_keep(void);
+void library_signals_restore(const struct library_signals *s);
 
 /*
  * `name` is PROVIDER or PROVIDER/DOMAIN, as in tcp, tcp/lo, shm; empty: whichever. Freed with
@@ -76,5 +79,12 @@ static inline bool fabric_asks(const struct fabric *f, int mr_mode)
 /* Registers memory; 0 or a negative code, without a sentence, and then `out` gets NULL. */
 int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access,
 		    struct fid_mr **out);
+
+/* The same with memory of our own, where the provider asks for that. */
+static inline int own_register(struct fabric *f, void *base, size_t bytes, uint64_t access,
+			       struct fid_mr **out)
+{
+	return fabric_asks(f, FI_MR_LOCAL) ? fabric_register(f, base, bytes, access, out) : 0;
+}
 
 #endif

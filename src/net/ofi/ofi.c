@@ -9,15 +9,6 @@
 #include "net/ofi/port.h"
 #include "service/stack.h"
 
-static int card_write(struct ofi_card *card, struct port *p)
-{
-	int len = port_address(p, card->address, sizeof card->address);
-	if (len < 0)
-		return len;
-	card->len = (uint32_t)len;
-	return 0;
-}
-
 static int ofi_open_on(struct ofi *o, struct site *site, struct job *job, struct net *local,
 		       const char *provider)
 {
@@ -27,7 +18,7 @@ static int ofi_open_on(struct ofi *o, struct site *site, struct job *job, struct
 	if (rc)
 		return rc;
 	n->wire = &o->port->wire;
-	rc = card_write(&card, o->port);
+	rc = port_address(o->port, card.address, sizeof card.address);
 	if (!rc)
 		rc = stack_open(n, &ofi_ops,
 				&(struct stack){ .site = site,

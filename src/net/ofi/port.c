@@ -282,22 +282,13 @@ static uint64_t port_due(struct wire *w)
 
 /* -- Opening and closing ------------------------------------------------------------------- */
 
-/* Registers memory of our own, where the provider asks for that; 0 or a negative code. */
-static int own_register(struct port *p, void *base, size_t bytes, uint64_t access,
-			struct fid_mr **out)
-{
-	return fabric_asks(&p->fabric, FI_MR_LOCAL)
-		       ? fabric_register(&p->fabric, base, bytes, access, out)
-		       : 0;
-}
-
 static bool send_bufs_make(struct port *p, uint32_t rank)
 {
 	struct ofi_peer *c = &p->to[rank];
 	size_t bytes = SEND_BUFS * p->most;
 	unsigned char *at = memory_new(1, bytes);
 	c->send_buf = at ? calloc(SEND_BUFS, sizeof *c->send_buf) : NULL;
-	if (!c->send_buf || own_register(p, at, bytes, FI_SEND, &c->mr)) {
+	if (!c->send_buf || own_register(&p->fabric, at, bytes, FI_SEND, &c->mr)) {
 		memory_free(at);
 		free(c->send_buf);
 		c->send_buf = NULL;
@@ -333,7 +324,7 @@ static int recv_bufs_make(struct port *p)
 	p->bytes = memory_new(1, bytes);
 	if (!p->recv_buf || !p->bytes)
 		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
-	if (own_register(p, p->bytes, bytes, FI_RECV, &p->mr))
+	if (own_register(&p->fabric, p->bytes, bytes, FI_RECV, &p->mr))
 		return error_set(-EIO, "the provider %s of libfabric does not register %zu bytes",
 				 fabric_name(&p->fabric), bytes);
 	for (unsigned i = 0; i < RECV_BUFS; i++)
@@ -450,10 +441,9 @@ int port_address(struct port *p, unsigned char *address, size_t most)
 {
 	size_t len = most;
 	int rc = fi_getname(&p->fabric.ep->fid, address, &len);
-	if (rc)
-		return error_set(
-			-EIO,
-			"the provider %s of libfabric has an address of %zu bytes, and %zu fit",
-			fabric_name(&p->fabric), len, most);
-	return (int)len;
+	return rc ? error_set(
+			    -EIO,
+			    "the provider %s of libfabric has an address of %zu bytes, and %zu fit",
+			    fabric_name(&p->fabric), len, most)
+		  : 0;
 }

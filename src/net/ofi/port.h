@@ -29,7 +29,6 @@ enum { OFI_ADDRESS_MOST = 192 };
 /* What a rank tells the others of itself, so that they can send to it and know it. */
 struct ofi_card {
 	struct card_front front; /* it names the provider: ranks must have the same */
-	uint32_t len;
 	unsigned char address[OFI_ADDRESS_MOST]; /* as the provider has it */
 };
 
@@ -117,7 +116,7 @@ bool rma_able(const struct port *p); /* whether the provider can, on terms that 
 /* `name` as for provider_find(). */
 int port_open(struct port **out, struct job *job, uint32_t size, const char *name);
 
-/* Where peers send to; bytes written, at most `most`, or a negative code with a sentence. */
+/* Where peers send to, in at most `most` bytes; 0, or a negative code with a sentence. */
 int port_address(struct port *p, unsigned char *address, size_t most);
 
 #endif

@@ -81,10 +81,10 @@ static struct fi_info *provider_pick(const struct library *l, struct fi_info *al
 static struct fi_info *provider_all(const struct library *l, uint64_t caps, bool ordered)
 {
 	struct fi_info *hints = hints_for(l, caps, ordered), *all = NULL;
-	struct library_signals *s = library_signals_keep();
+	struct library_signals s = library_signals_keep();
 	if (hints && l->getinfo(FI_VERSION(1, 11), NULL, NULL, 0, hints, &all) != 0)
 		all = NULL;
-	library_signals_restore(s);
+	library_signals_restore(&s);
 	if (hints)
 		l->freeinfo(hints);
 	return all;

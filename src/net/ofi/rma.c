@@ -53,14 +53,6 @@ static ssize_t move_post(struct port *p, struct move *v, const struct ofi_peer *
 		   : fi_readmsg(p->fabric.ep, &m, FI_COMPLETION);
 }
 
-/* Some adapters want to know of local memory, too. */
-static bool move_local(struct port *p, struct move *v, const struct iovec *local, bool put)
-{
-	return !fabric_asks(&p->fabric, FI_MR_LOCAL) ||
-	       fabric_register(&p->fabric, local->iov_base, local->iov_len,
-			       put ? FI_WRITE : FI_READ, &v->mr) == 0;
-}
-
 static void move_end(struct move *v)
 {
 	if (v->mr)
@@ -78,7 +70,7 @@ static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint
 	struct fi_rma_iov there = { .addr = w->base + offset, .len = len, .key = w->key };
 	if (!v || !p->wire.ops->most(&p->wire, rank))
 		return -EAGAIN;
-	if (!move_local(p, v, &here, put))
+	if (own_register(&p->fabric, local, len, put ? FI_WRITE : FI_READ, &v->mr))
 		return -EIO;
 	ssize_t rc = move_post(p, v, &p->to[rank], &here, &there, put);
 	if (rc) {
