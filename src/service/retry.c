@@ -250,9 +250,11 @@ static void window_advance(struct path *p)
  */
 static void timeout_judge(struct transit *r, const struct header *h)
 {
-	uint32_t at = stamp_of(r->pace.doubt.at);
+	uint32_t at = stamp_of(r->doubt);
 	bool before = h->echo && (int32_t)(h->echo - at) < 0;
-	pace_judge(&r->pace, before || h->kind & ACK_DOUBLED);
+	r->doubt = 0;
+	if (before || h->kind & ACK_DOUBLED)
+		pace_undo(&r->pace, &r->before);
 }
 
 /*
@@ -289,7 +291,7 @@ static void ack_take(struct path *p, const struct header *h, const unsigned char
 					       << STAMP_SHIFT);
 	if (!l.flights)
 		return;
-	if (r->pace.doubt.at)
+	if (r->doubt)
 		timeout_judge(r, h);
 	window_advance(p);
 	uint64_t sent = ack_sent(h, p->net->now);
@@ -361,8 +363,10 @@ static void timer_expire(struct path *p, uint64_t now)
 {
 	struct transit *r = &p->transit;
 	uint32_t end = r->tries && r->pace.smooth ? r->next : r->first + 1;
-	if (!r->tries)
-		pace_doubt(&r->pace, now);
+	if (!r->tries) {
+		r->before = r->pace;
+		r->doubt = now;
+	}
 	for (uint32_t i = r->first; i != end; i++)
 		if (flight_at(r, i)->state == FLIGHT_FLYING)
 			flight_lose(r, flight_at(r, i), now);

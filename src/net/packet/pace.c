@@ -198,32 +198,17 @@ void pace_timeout(struct pace *p, uint64_t now)
 	p->window = least;
 }
 
-void pace_doubt(struct pace *p, uint64_t now)
+void pace_undo(struct pace *p, const struct pace *before)
 {
-	p->doubt.at = now;
-	p->doubt.window = p->window;
-	p->doubt.enough = p->enough;
-	p->doubt.peak = p->peak;
-	p->doubt.closed = p->closed;
-	p->doubt.since = p->since;
-	p->doubt.until_peak = p->until_peak;
-	p->doubt.lost = p->lost;
-}
-
-void pace_judge(struct pace *p, bool late)
-{
-	p->doubt.at = 0;
-	if (!late)
+	p->lost = before->lost;
+	if (p->window >= before->window)
 		return;
-	p->lost = p->doubt.lost;
-	if (p->window >= p->doubt.window)
-		return;
-	p->window = p->doubt.window;
-	p->enough = p->doubt.enough;
-	p->peak = p->doubt.peak;
-	p->closed = p->doubt.closed;
-	p->since = p->doubt.since;
-	p->until_peak = p->doubt.until_peak;
+	p->window = before->window;
+	p->enough = before->enough;
+	p->peak = before->peak;
+	p->closed = before->closed;
+	p->since = before->since;
+	p->until_peak = before->until_peak;
 }
 
 /* -- Round trips ------------------------------------------------------------------------- */

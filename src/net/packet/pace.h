@@ -36,13 +36,6 @@ struct pace {
 	uint64_t earliest;   /* when the next may be sent, ns, */
 	bool held;           /* and one waits for that */
 	uint64_t late;       /* how long after that time the last one to wait was sent, ns */
-	struct {
-		uint64_t at; /* when a timeout may have closed the window for nothing, ns; 0: none
-				has */
-		size_t window, enough, peak; /* what they were before it */
-		uint64_t closed, since, until_peak;
-		uint32_t lost;
-	} doubt;
 };
 
 void pace_open(struct pace *p, size_t packet);
@@ -60,12 +53,9 @@ void pace_sampled(struct pace *p, uint64_t ns); /* a round trip */
 void pace_round(struct pace *p, uint32_t acked, uint32_t next, uint64_t now);
 void pace_timeout(struct pace *p, uint64_t now);
 /*
- * Around a timeout: what the window was is kept before anything is taken for lost. The first
- * acknowledgement after it tells whether anything was: if not, its peer was only late, and the
- * window is as before.
+ * The window is as it was before a timeout again, which was for nothing: its peer was only late.
  */
-void pace_doubt(struct pace *p, uint64_t now);
-void pace_judge(struct pace *p, bool late);
+void pace_undo(struct pace *p, const struct pace *before);
 uint64_t pace_patience(const struct pace *p); /* ns after which a packet is taken for lost */
 
 #endif

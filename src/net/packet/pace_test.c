@@ -241,19 +241,15 @@ TEST(a_timeout_that_was_for_nothing_is_undone)
 	size_t window = p->window, enough = p->enough;
 	uint64_t since = p->since;
 	uint32_t lost = p->lost;
-	pace_doubt(p, l.now);
+	struct pace before = *p;
 	pace_lost(p, PACKET, l.now, l.now);
 	pace_timeout(p, l.now);
 	CHECK(p->window < window);
-	pace_judge(p, true);
+	pace_undo(p, &before);
 	CHECK_IS(p->window, window);
 	CHECK_IS(p->enough, enough);
 	CHECK_IS(p->since, since);
 	CHECK_IS(p->lost, lost);
-	pace_doubt(p, l.now);
-	pace_timeout(p, l.now);
-	pace_judge(p, false);
-	CHECK(p->window < window);
 }
 
 /* -- Each figure by itself --------------------------------------------------------------------- */
@@ -399,15 +395,12 @@ TEST(what_a_timeout_has_changed_is_as_before_if_it_was_for_nothing)
 	struct pace p = paced(100), before;
 	p.peak = 80, p.closed = 70, p.since = 60, p.until_peak = 50, p.lost = 4;
 	before = p;
-	pace_doubt(&p, SECOND);
-	CHECK_IS(p.doubt.at, SECOND);
 	p.window = p.enough = p.peak = p.closed = p.since = p.until_peak = p.lost = 1;
-	pace_judge(&p, true);
-	CHECK_IS(p.doubt.at, 0);
+	pace_undo(&p, &before);
 	CHECK(p.window == before.window && p.enough == before.enough && p.peak == 80);
 	CHECK(p.closed == 70 && p.since == 60 && p.until_peak == 50 && p.lost == 4);
 	p.peak = p.lost = 1; /* where the window is not smaller, nothing was closed */
-	pace_judge(&p, true);
+	pace_undo(&p, &before);
 	CHECK(p.peak == 1 && p.lost == 4);
 }
 

@@ -55,6 +55,9 @@ struct transit {
 	uint64_t overdue;      /* and when the first of them was, ns */
 	uint64_t timer;        /* when the first is taken for lost, ns; 0: nothing is under way */
 	struct pace pace;
+	/* What it was before a timeout that may have closed the window for nothing, */
+	struct pace before;
+	uint64_t doubt;   /* and when that was, ns; 0: none may have */
 	unsigned unacked; /* packets that have come from the peer and were not acknowledged */
 };
 
