@@ -9,11 +9,10 @@
 /* Where there are faults, damage must be noticed. */
 static int stack_protect(struct packet_net *n, const struct stack *s)
 {
-	const struct wire *inner = n->wire;
-	int rc = fault_wrap(&n->wire, s->site->rank, s->site->size);
+	int rc = fault_wrap(n->wire, s->site->rank, s->site->size);
 	if (rc)
 		return rc;
-	rc = guard_new(&n->keys, s->job, s->site, n->wire != inner ? GUARD_AUTH : s->mode,
+	rc = guard_new(&n->keys, s->job, s->site, fault_in(n->wire) ? GUARD_AUTH : s->mode,
 		       s->card->key);
 	n->guard = &guard_ops;
 	return rc ? rc : fault_judge(n->wire, guard_mode(n->keys) != GUARD_NONE);

@@ -125,8 +125,9 @@ struct late {
 };
 
 struct fault {
-	struct wire wire;
-	struct wire *inner;
+	struct wire_ops ops; /* first: the wire's, in place of */
+	const struct wire_ops *inner;
+	struct wire *wire;
 	struct plan plan;
 	struct chance chance;
 	uint64_t *cut;  /* until when nothing gets to a rank */
@@ -143,9 +144,9 @@ void fault_rest(bool rest)
 	resting = rest;
 }
 
-static struct fault *fault_of(struct wire *w)
+static struct fault *fault_of(const struct wire *w)
 {
-	return (struct fault *)(void *)w;
+	return (struct fault *)(uintptr_t)w->ops;
 }
 
 static bool happens(struct fault *f, uint32_t rate)
@@ -160,7 +161,7 @@ static void send_bytes(struct fault *f, const struct outgoing *o, unsigned char 
 	struct outgoing now = *o;
 	now.part = &part;
 	now.parts = 1;
-	f->inner->ops->send(f->inner, &now, 1);
+	f->inner->send(f->wire, &now, 1);
 }
 
 static void late_release(struct fault *f, uint64_t now)
@@ -259,7 +260,7 @@ static void fault_send(struct wire *w, const struct outgoing *o, unsigned n)
 		if (resting || !harm(f, &o[i], now))
 			well[wells++] = o[i];
 	if (wells)
-		f->inner->ops->send(f->inner, well, wells);
+		f->inner->send(w, well, wells);
 }
 
 static unsigned fault_receive(struct wire *w, struct datagram *d, unsigned n)
@@ -267,23 +268,13 @@ static unsigned fault_receive(struct wire *w, struct datagram *d, unsigned n)
 	struct fault *f = fault_of(w);
 	if (f->due != DUE_NEVER)
 		late_release(f, clock_ns());
-	return f->inner->ops->receive(f->inner, d, n);
-}
-
-static size_t fault_most(struct wire *w, uint32_t rank)
-{
-	return fault_of(w)->inner->ops->most(fault_of(w)->inner, rank);
-}
-
-static int fault_descriptor(struct wire *w)
-{
-	return fault_of(w)->inner->ops->descriptor(fault_of(w)->inner);
+	return f->inner->receive(w, d, n);
 }
 
 static uint64_t fault_due(struct wire *w)
 {
 	struct fault *f = fault_of(w);
-	uint64_t due = f->inner->ops->due(f->inner);
+	uint64_t due = f->inner->due(w);
 	return due < f->due ? due : f->due;
 }
 
@@ -297,33 +288,10 @@ static void fault_free(struct fault *f)
 static void fault_close(struct wire *w)
 {
 	struct fault *f = fault_of(w);
-	f->inner->ops->close(f->inner);
+	w->ops = f->inner;
+	w->ops->close(w);
 	fault_free(f);
 }
-
-static size_t fault_narrow(struct wire *w, uint32_t rank, size_t had, bool dark)
-{
-	struct wire *inner = fault_of(w)->inner;
-	return inner->ops->narrow ? inner->ops->narrow(inner, rank, had, dark) : had;
-}
-
-static void fault_failed(struct wire *w, uint32_t rank, struct failure *f)
-{
-	struct wire *inner = fault_of(w)->inner;
-	if (inner->ops->failed)
-		inner->ops->failed(inner, rank, f);
-}
-
-static const struct wire_ops fault_ops = {
-	.most = fault_most,
-	.narrow = fault_narrow,
-	.send = fault_send,
-	.receive = fault_receive,
-	.descriptor = fault_descriptor,
-	.due = fault_due,
-	.failed = fault_failed,
-	.close = fault_close,
-};
 
 static int fault_new(struct fault **out, uint32_t size)
 {
@@ -340,7 +308,7 @@ static int fault_new(struct fault **out, uint32_t size)
 	return 0;
 }
 
-int fault_wrap(struct wire **w, uint32_t rank, uint32_t size)
+int fault_wrap(struct wire *w, uint32_t rank, uint32_t size)
 {
 	const char *text = setting_text(SETTING_FAULT);
 	struct plan plan;
@@ -357,18 +325,28 @@ int fault_wrap(struct wire **w, uint32_t rank, uint32_t size)
 	if (rank == 0)
 		error_warn("TERN_FAULT: things go wrong on purpose, with seed=%llu",
 			   (unsigned long long)plan.seed);
-	f->wire = **w; /* but whatever the other one provides is broken */
-	f->wire.ops = &fault_ops;
-	f->wire.provides = 0;
-	f->inner = *w;
+	f->ops = *w->ops;
+	f->ops.room = NULL;
+	f->ops.send = fault_send;
+	f->ops.receive = fault_receive;
+	f->ops.due = fault_due;
+	f->ops.close = fault_close;
+	f->inner = w->ops;
+	f->wire = w;
 	f->plan = plan;
 	f->chance.state = plan.seed ^ (rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
 	f->due = DUE_NEVER;
-	*w = &f->wire;
+	w->ops = &f->ops;
+	w->provides = 0;
 	return 0;
 }
 
-int fault_judge(struct wire *w, bool checked)
+bool fault_in(const struct wire *w)
 {
-	return w->ops == &fault_ops ? plan_judge(&fault_of(w)->plan, checked) : 0;
+	return w->ops->send == fault_send;
+}
+
+int fault_judge(const struct wire *w, bool checked)
+{
+	return fault_in(w) ? plan_judge(&fault_of(w)->plan, checked) : 0;
 }

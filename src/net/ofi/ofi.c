@@ -18,6 +18,7 @@ static int ofi_open_on(struct ofi *o, struct site *site, struct job *job, struct
 	if (rc)
 		return rc;
 	n->wire = &o->port->wire;
+	const struct wire_ops *plain = n->wire->ops;
 	rc = port_address(o->port, card.address, sizeof card.address);
 	if (!rc)
 		rc = stack_open(n, &ofi_ops,
@@ -29,8 +30,7 @@ static int ofi_open_on(struct ofi *o, struct site *site, struct job *job, struct
 						 .card = &card.front,
 						 .card_bytes = sizeof card });
 	/* Memory goes past faults and the guard, so it is moved where there is neither. */
-	if (!rc && n->wire == &o->port->wire && n->terms.protects == GUARD_NONE &&
-	    rma_able(o->port))
+	if (!rc && n->wire->ops == plain && n->terms.protects == GUARD_NONE && rma_able(o->port))
 		n->net.rma = &ofi_rma;
 	return rc;
 }

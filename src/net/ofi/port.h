@@ -99,7 +99,7 @@ struct port {
 	unsigned exposures;
 };
 
-/* The network. Its wire may have another around it; memory goes past that. */
+/* The network. Its wire may have faults; memory goes past those. */
 struct ofi {
 	struct packet_net packet;
 	struct port *port;

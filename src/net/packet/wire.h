@@ -2,7 +2,7 @@
 /*
  * What a network of packets has to offer: it carries datagrams to ranks, some of which may be
  * lost, doubled, or come late. Everything else (rings, services, protection) stands on this, so a
- * further network of packets is a wire and nothing more; and faults are a wire around a wire.
+ * further network of packets is a wire and nothing more; and faults are in any wire.
  */
 #ifndef TERN_NET_PACKET_WIRE_H
 #define TERN_NET_PACKET_WIRE_H
