@@ -21,16 +21,23 @@ enum {
 	ASK_MOST = (RING_LEAVES - 1) * (REPLY_LEAF_LINES - LEAF_KEPT + 1) / MESSAGE_LINES - 1,
 };
 
-struct header {
-	uint32_t want[STREAMS], want_blocks[STREAMS], may[STREAMS], may_blocks[STREAMS];
+/* Messages and payloads, since ever. */
+struct amount {
+	uint32_t messages, blocks;
 };
 
-/* One stream: messages and payloads, since ever. */
-struct ask_state {
-	uint32_t want, want_blocks;   /* as a sender: asked for */
-	uint32_t may, may_blocks;     /* as a receiver: permitted */
-	uint32_t asked, asked_blocks; /* by the peer */
+struct header {
+	struct amount want[STREAMS], may[STREAMS];
 };
+
+/* One stream. */
+struct ask_state {
+	struct amount want;  /* as a sender: asked for */
+	struct amount may;   /* as a receiver: permitted */
+	struct amount asked; /* by the peer */
+};
+
+extern const struct service flow_reserve; /* one of the two below */
 
 static struct ask_state *ask_of(const struct path *p, unsigned stream)
 {
@@ -39,16 +46,11 @@ static struct ask_state *ask_of(const struct path *p, unsigned stream)
 
 static void ask_open(struct path *p)
 {
-	uint32_t messages = (uint32_t)ring_first_message(), blocks = (uint32_t)payload_first();
+	struct amount none = { (uint32_t)ring_first_message(), (uint32_t)payload_first() };
 	for (unsigned i = 0; i < STREAMS; i++) {
-		p->out[i].may = messages;
-		p->out[i].allowed = blocks;
-		*ask_of(p, i) = (struct ask_state){ .want = messages,
-						    .want_blocks = blocks,
-						    .may = messages,
-						    .may_blocks = blocks,
-						    .asked = messages,
-						    .asked_blocks = blocks };
+		p->out[i].may = none.messages;
+		p->out[i].allowed = none.blocks;
+		*ask_of(p, i) = (struct ask_state){ none, none, none };
 	}
 }
 
@@ -69,13 +71,12 @@ static void ask_count(const struct out *o, size_t bytes_most, struct ask_state *
 		payloads += payload;
 		place_pass(&at, m);
 	}
-	s->want = (uint32_t)o->sent + messages;
-	s->want_blocks = (uint32_t)o->blocks + payloads;
+	s->want = (struct amount){ (uint32_t)o->sent + messages, (uint32_t)o->blocks + payloads };
 }
 
 static bool ask_granted(const struct path *p, unsigned stream)
 {
-	return further(p->out[stream].may, ask_of(p, stream)->want);
+	return further(p->out[stream].may, ask_of(p, stream)->want.messages);
 }
 
 /* Whether the next message is there and may not be sent. */
@@ -85,29 +86,19 @@ static bool out_held(struct out *o)
 	return m && (o->sent >= o->may || (tern_msg_data(m, NULL) && o->blocks >= o->allowed));
 }
 
-static void ask(struct path *p, size_t bytes_most)
+static void ask_budget(struct path *p)
 {
+	size_t bytes_most = p->net->flow == &flow_reserve ? SIZE_MAX : p->most;
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
 		struct ask_state *s = ask_of(p, i);
 		if (ask_granted(p, i) || !out_held(o))
 			continue;
 		ask_count(o, bytes_most, s);
-		if (!further(o->may, s->want))
-			s->want = (uint32_t)o->may +
-				  1; /* it lacks a block alone; a question must ask for more */
+		if (!further(o->may, s->want.messages))          /* it lacks a block alone; */
+			s->want.messages = (uint32_t)o->may + 1; /* a question asks for more */
 		p->pending_control |= 1u << NEWS_FLOW;
 	}
-}
-
-static void permit_budget(struct path *p)
-{
-	ask(p, p->most);
-}
-
-static void reserve_budget(struct path *p)
-{
-	ask(p, SIZE_MAX);
 }
 
 /* -- The receiver -------------------------------------------------------------------------- */
@@ -117,21 +108,20 @@ static bool ask_grant(struct path *p, unsigned stream)
 {
 	struct ask_state *s = ask_of(p, stream);
 	const struct in *in = &p->in[stream];
-	uint32_t messages = s->asked - (uint32_t)lane_count(&in->fill);
-	uint32_t allowed = (uint32_t)landing_allowed(in),
-		 blocks = further(s->may_blocks, s->asked_blocks);
-	uint32_t there = further(s->may_blocks, allowed);
+	uint32_t messages = s->asked.messages - (uint32_t)lane_count(&in->fill);
+	uint32_t blocks = further(s->may.blocks, s->asked.blocks);
+	uint32_t there = further(s->may.blocks, (uint32_t)landing_allowed(in));
 	if (messages > landing_lines(in) / MESSAGE_LINES || (blocks && !there))
 		return false;
-	s->may = s->asked;
-	s->may_blocks += blocks < there ? blocks : there;
+	s->may.messages = s->asked.messages;
+	s->may.blocks += blocks < there ? blocks : there;
 	return true;
 }
 
 static bool ask_asked(const struct path *p, unsigned stream)
 {
 	const struct ask_state *s = ask_of(p, stream);
-	return p->in[stream].fill.base && further(s->may, s->asked);
+	return p->in[stream].fill.base && further(s->may.messages, s->asked.messages);
 }
 
 static bool sequence_handled(const struct path *p, unsigned stream)
@@ -139,8 +129,9 @@ static bool sequence_handled(const struct path *p, unsigned stream)
 	return p->in[stream].inlet->handled == landing_begun(&p->in[stream]);
 }
 
-static uint64_t grant(struct path *p, uint64_t now, bool whole)
+static uint64_t ask_tick(struct path *p, uint64_t now)
 {
+	bool whole = p->net->flow == &flow_reserve;
 	uint64_t due = DUE_NEVER;
 	for (unsigned i = 0; i < STREAMS; i++) {
 		if (!ask_asked(p, i))
@@ -153,54 +144,41 @@ static uint64_t grant(struct path *p, uint64_t now, bool whole)
 	return due;
 }
 
-static uint64_t permit_tick(struct path *p, uint64_t now)
-{
-	return grant(p, now, false);
-}
-
-static uint64_t reserve_tick(struct path *p, uint64_t now)
-{
-	return grant(p, now, true);
-}
-
 /* -- Both ------------------------------------------------------------------------------------ */
 
 static void ask_down(struct path *p, struct packet *k)
 {
 	struct header h;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		const struct ask_state *s = ask_of(p, i);
-		h.want[i] = s->want;
-		h.want_blocks[i] = s->want_blocks;
-		h.may[i] = s->may;
-		h.may_blocks[i] = s->may_blocks;
+		h.want[i] = ask_of(p, i)->want;
+		h.may[i] = ask_of(p, i)->may;
 	}
 	flow_tells(p, k);
 	header_put(k, &h, sizeof h);
 }
 
-static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint32_t blocks)
+static bool permission_take(struct path *p, unsigned stream, struct amount may)
 {
 	struct out *o = &p->out[stream];
-	uint32_t more = further(o->may, may), more_blocks = further(o->allowed, blocks);
-	if (more > further(o->may, ask_of(p, stream)->want) || more_blocks > LANDING)
+	uint32_t more = further(o->may, may.messages), blocks = further(o->allowed, may.blocks);
+	if (more > further(o->may, ask_of(p, stream)->want.messages) || blocks > LANDING)
 		return false;
 	o->may += more;
-	o->allowed += more_blocks;
-	p->staged += more + more_blocks; /* it was waited for */
+	o->allowed += blocks;
+	p->staged += more + blocks; /* it was waited for */
 	return true;
 }
 
-static bool ask_take(struct path *p, unsigned stream, uint32_t want, uint32_t blocks)
+static bool ask_take(struct path *p, unsigned stream, struct amount want)
 {
 	struct ask_state *s = ask_of(p, stream);
-	if (!further(s->asked, want))
+	if (!further(s->asked.messages, want.messages))
 		return true;
 	/* Of what was permitted before, some may have been lost and be on its way again. */
-	if (want - s->may > ASK_MOST + 2 || further(s->may_blocks, blocks) > LANDING)
+	if (want.messages - s->may.messages > ASK_MOST + 2 ||
+	    further(s->may.blocks, want.blocks) > LANDING)
 		return false;
 	s->asked = want;
-	s->asked_blocks = blocks;
 	return true;
 }
 
@@ -211,24 +189,18 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 		return true;
 	path_serve(p); /* a question comes before the first request */
 	for (unsigned i = 0; i < STREAMS; i++) {
-		packet_count(p->net, PULSE_PACKETS_MALFORMED,
-			     !permission_take(p, i, h.may[i], h.may_blocks[i]));
-		packet_count(p->net, PULSE_PACKETS_MALFORMED,
-			     !ask_take(p, i, h.want[i], h.want_blocks[i]));
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, !permission_take(p, i, h.may[i]));
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, !ask_take(p, i, h.want[i]));
 	}
 	if (!service_up(p, a, level))
 		return false;
-	p->net->flow->tick(p, p->net->now); /* the answer leaves at this look */
+	ask_tick(p, p->net->now); /* the answer leaves at this look */
 	return true;
 }
 
 #define ASKS                                                                                 \
 	.kind = SERVICE_FLOW, .bytes = STREAMS * sizeof(struct ask_state), .open = ask_open, \
-	.down = ask_down, .up = ask_up
+	.budget = ask_budget, .down = ask_down, .up = ask_up, .tick = ask_tick
 
-const struct service flow_permit = {
-	.name = "permit", .number = 5, ASKS, .budget = permit_budget, .tick = permit_tick
-};
-const struct service flow_reserve = {
-	.name = "reserve", .number = 6, ASKS, .budget = reserve_budget, .tick = reserve_tick
-};
+const struct service flow_permit = { .name = "permit", .number = 5, ASKS };
+const struct service flow_reserve = { .name = "reserve", .number = 6, ASKS };

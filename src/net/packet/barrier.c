@@ -29,15 +29,6 @@ static uint32_t machine_of(const struct packet_net *n, uint32_t rank)
 	return n->local ? n->job->rank[rank].machine : rank;
 }
 
-/* Ranks of a machine that come before `rank`. */
-static uint32_t place_of(const struct packet_net *n, uint32_t rank)
-{
-	uint32_t before = 0;
-	for (uint32_t r = 0; r < rank; r++)
-		before += machine_of(n, r) == machine_of(n, rank);
-	return before;
-}
-
 static void members_sort(struct packet_net *n, uint32_t size)
 {
 	struct barrier *b = &n->barrier;
@@ -59,12 +50,13 @@ int barrier_open(struct packet_net *n)
 	const struct site *site = n->net.site;
 	b->machines = n->local ? n->job->head->machines : site->size;
 	b->machine = machine_of(n, site->rank);
-	b->place = place_of(n, site->rank);
 	b->member = calloc(site->size, sizeof *b->member);
 	b->first = calloc(b->machines + 1, sizeof *b->first);
 	if (!b->member || !b->first)
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
 	members_sort(n, site->size);
+	while (b->member[b->first[b->machine] + b->place] != site->rank)
+		b->place++;
 	while (UINT64_C(1) << b->rounds < b->machines)
 		b->rounds++;
 	return 0;
