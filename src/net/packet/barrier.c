@@ -15,10 +15,6 @@
  * messages, too, each is a machine by itself. A token of a later generation says all that an
  * earlier one does, so the latest suffices.
  */
-#include <errno.h>
-#include <stdlib.h>
-
-#include "base/error.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 
@@ -44,28 +40,17 @@ static void members_sort(struct packet_net *n, uint32_t size)
 	b->first[b->machines] = size;
 }
 
-int barrier_open(struct packet_net *n)
+void barrier_open(struct packet_net *n)
 {
 	struct barrier *b = &n->barrier;
 	const struct site *site = n->net.site;
 	b->machines = n->local ? n->job->head->machines : site->size;
 	b->machine = machine_of(n, site->rank);
-	b->member = calloc(site->size, sizeof *b->member);
-	b->first = calloc(b->machines + 1, sizeof *b->first);
-	if (!b->member || !b->first)
-		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
 	members_sort(n, site->size);
 	while (b->member[b->first[b->machine] + b->place] != site->rank)
 		b->place++;
 	while (UINT64_C(1) << b->rounds < b->machines)
 		b->rounds++;
-	return 0;
-}
-
-void barrier_close(struct packet_net *n)
-{
-	free(n->barrier.member);
-	free(n->barrier.first);
 }
 
 /* -- Tokens ------------------------------------------------------------------------------ */

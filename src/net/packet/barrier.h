@@ -34,8 +34,7 @@ struct barrier {
 
 uint64_t packet_arrive(struct net *net);
 bool packet_passed(struct net *net, uint64_t ticket, uint32_t rank);
-int barrier_open(struct packet_net *n);
-void barrier_close(struct packet_net *n);
+void barrier_open(struct packet_net *n);                  /* where its memory is */
 void barrier_token(struct packet_net *n, uint64_t token); /* has come */
 void barrier_go_on(struct packet_net *n);
 void barrier_tell(struct packet_net *n); /* after a flush: whether our part in it is over */

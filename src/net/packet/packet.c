@@ -412,13 +412,17 @@ static int packet_allocate(struct packet_net *n, uint32_t size)
 	n->path = calloc(size, sizeof *n->path);
 	n->active = calloc(size, sizeof *n->active);
 	n->dirty = calloc(size, sizeof *n->dirty);
+	n->met = calloc(size, sizeof *n->met);
+	n->barrier.member = calloc(size, sizeof *n->barrier.member);
+	n->barrier.first = calloc(size + 1, sizeof *n->barrier.first);
 	n->batch = memory_new(PACKET_BATCH, sizeof *n->batch);
 	n->net.pool = memory_new(POOL_LONG, sizeof(struct block));
 	struct large_block *large = memory_new(LARGE_LONG, sizeof *large);
 	n->net.blocks = n->net.larges = TERN_POOL_BLOCKS;
 	n->net.own = blocks_short(n->net.pool, POOL_LONG);
 	n->net.large = blocks_large(large, LARGE_LONG);
-	if (n->path && n->active && n->dirty && n->batch && n->net.pool && large)
+	if (n->path && n->active && n->dirty && n->met && n->barrier.member && n->barrier.first &&
+	    n->batch && n->net.pool && large)
 		return 0;
 	return error_set(-ENOMEM, "opening the network of rank %u: no memory", n->net.site->rank);
 }
@@ -472,15 +476,13 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 	if (!rc)
 		rc = packet_allocate(n, site->size);
 	if (!rc)
-		rc = terms_open(n);
-	if (!rc)
-		rc = barrier_open(n);
-	if (!rc)
 		rc = silence_open(n);
 	if (!rc)
 		rc = packet_wake(n);
 	if (rc)
 		return rc;
+	terms_open(n);
+	barrier_open(n);
 	n->net.provides = (n->wire->provides | n->services) &
 			  (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE);
 	n->net.any[0] = stays_range(n->wire);
@@ -516,9 +518,10 @@ void packet_free(struct packet_net *n)
 	memory_free((void *)n->net.large.at);
 	if (n->wake > 0)
 		close(n->wake);
-	barrier_close(n);
 	unmet_close(n);
-	terms_close(n);
+	free(n->met);
+	free(n->barrier.member);
+	free(n->barrier.first);
 	free(n->path);
 	free(n->active);
 	free(n->dirty);

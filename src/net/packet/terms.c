@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,26 +53,16 @@ void terms_publish_local(struct job *job, uint32_t rank)
 }
 
 /* Ranks that shared memory reaches are not met here; nobody is, if the network has no name. */
-int terms_open(struct packet_net *n)
+void terms_open(struct packet_net *n)
 {
 	uint32_t size = n->net.site->size;
 	n->terms.services = (uint8_t)n->services;
-	n->met = calloc(size, sizeof *n->met);
-	if (!n->met)
-		return error_set(-ENOMEM, "opening the network of rank %u: no memory",
-				 n->net.site->rank);
 	for (uint32_t r = 0; r < size; r++)
 		if (!*n->terms.net || r == n->net.site->rank || (n->local && job_here(n->job, r)))
 			n->met[r] = MEETING_FITS;
 		else
 			n->unmet++;
 	n->review_gap = REVIEW_FIRST_NS;
-	return 0;
-}
-
-void terms_close(struct packet_net *n)
-{
-	free(n->met);
 }
 
 static bool terms_same(const struct terms *a, const struct terms *b)

@@ -41,9 +41,8 @@ void terms_write(struct terms *t, bool local, const char *net, const char *provi
 /* For a rank that has shared memory alone: those with another network are to know. */
 void terms_publish_local(struct job *job, uint32_t rank);
 
-/* n->terms has been written, but for the services. */
-int terms_open(struct packet_net *n);
-void terms_close(struct packet_net *n);
+/* n->terms has been written, but for the services, and n->met has memory. */
+void terms_open(struct packet_net *n);
 
 /* False if `rank` has shown a card with other terms. */
 bool terms_fit(struct packet_net *n, uint32_t rank);
