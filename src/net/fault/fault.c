@@ -280,6 +280,8 @@ static uint64_t fault_due(struct wire *w)
 
 static void fault_free(struct fault *f)
 {
+	if (!f)
+		return;
 	free(f->cut);
 	memory_free(f->late);
 	free(f);
@@ -296,11 +298,11 @@ static void fault_close(struct wire *w)
 static int fault_new(struct fault **out, uint32_t size)
 {
 	struct fault *f = calloc(1, sizeof *f);
-	if (!f)
-		return error_set(-ENOMEM, "TERN_FAULT: no memory");
-	f->cut = calloc(size, sizeof *f->cut);
-	f->late = memory_new(LATE + 1, sizeof *f->late);
-	if (!f->cut || !f->late) {
+	if (f) {
+		f->cut = calloc(size, sizeof *f->cut);
+		f->late = memory_new(LATE + 1, sizeof *f->late);
+	}
+	if (!f || !f->cut || !f->late) {
 		fault_free(f);
 		return error_set(-ENOMEM, "TERN_FAULT: no memory");
 	}

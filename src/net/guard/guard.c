@@ -177,10 +177,6 @@ static void seal_auth(struct pair *p, struct packet *k)
 	}
 	const unsigned char *key = once_key(&p->send, p->counter);
 	crypto_onetimeauth_state s;
-	if (k->parts == 1) {
-		crypto_onetimeauth(k->end, k->at, (size_t)(k->end - k->at), key);
-		return;
-	}
 	crypto_onetimeauth_init(&s, key);
 	for (int i = 0; i < k->parts; i++)
 		crypto_onetimeauth_update(&s, k->part[i].iov_base, k->part[i].iov_len);
@@ -264,36 +260,34 @@ static bool authentic(const struct keys *k, struct pair *p, const struct datagra
 	       (k->mode == GUARD_AUTH ? open_auth : open_encrypted)(p, d, counter);
 }
 
+/* What it is, is counted. */
+static enum seal broken(struct packet_net *n, enum pulse_count what)
+{
+	packet_count(n, what, 1);
+	return SEAL_BROKEN;
+}
+
 static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank,
 			      struct arrival *a)
 {
 	struct keys *k = n->keys;
 	struct head h;
 	size_t tag = k->mode == GUARD_NONE ? 0 : PACKET_TAG;
-	if (d->len < sizeof h + tag) {
-		/* A single byte only wakes us. */
-		packet_count(n, PULSE_PACKETS_MALFORMED, d->len != 1);
-		return SEAL_BROKEN;
-	}
+	if (d->len < sizeof h + tag)
+		return broken(n, PULSE_PACKETS_MALFORMED);
 	memcpy(&h, d->bytes, sizeof h);
 	bool another = d->from && d->from != h.rank + 1u; /* than the wire says */
 	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services ||
-	    h.rank >= k->size || h.rank == n->net.site->rank || another) {
-		packet_count(n, PULSE_PACKETS_FOREIGN, 1);
-		return SEAL_BROKEN;
-	}
+	    h.rank >= k->size || h.rank == n->net.site->rank || another)
+		return broken(n, PULSE_PACKETS_FOREIGN);
 	*rank = h.rank;
 	if ((n->unmets && unmet_keeps(n, h.rank)) || !(k->pair[h.rank] || guard_open(n, h.rank)))
 		return SEAL_UNMET;
 	struct pair *p = k->pair[h.rank];
-	if (h.session != p->receive.session || replayed(p, h.counter)) {
-		packet_count(n, PULSE_PACKETS_OLD, 1);
-		return SEAL_BROKEN;
-	}
-	if (!authentic(k, p, d, h.counter)) {
-		packet_count(n, PULSE_PACKETS_FORGED, 1);
-		return SEAL_BROKEN;
-	}
+	if (h.session != p->receive.session || replayed(p, h.counter))
+		return broken(n, PULSE_PACKETS_OLD);
+	if (!authentic(k, p, d, h.counter))
+		return broken(n, PULSE_PACKETS_FORGED);
 	/* Where packets may overtake each other, the missing one comes later. */
 	if (h.counter != p->newest + 1 && n->confirms && !n->wire->overtakes) {
 		silence_missed(n, h.rank);

@@ -28,7 +28,7 @@ struct packet *post_begin(struct path *p)
 	k->parts = 1;
 	k->named = 0;
 	k->records = 0;
-	k->carries[STREAM_REQUESTS] = k->carries[STREAM_REPLIES] = false;
+	k->class = CLASS_CONTROL;
 	return k;
 }
 
@@ -49,13 +49,6 @@ void post_end(struct packet *k)
 	packet_count(n, PULSE_PACKETS_SENT, 1);
 }
 
-static enum packet_class packet_class(const struct packet *k)
-{
-	if (k->carries[STREAM_REQUESTS])
-		return CLASS_REQUEST;
-	return k->carries[STREAM_REPLIES] ? CLASS_REPLY : CLASS_CONTROL;
-}
-
 void post_flush(struct packet_net *n)
 {
 	struct outgoing o[PACKET_BATCH];
@@ -63,7 +56,7 @@ void post_flush(struct packet_net *n)
 		o[i] = (struct outgoing){ .rank = n->batch[i].path->rank,
 					  .part = n->batch[i].part,
 					  .parts = n->batch[i].parts,
-					  .class = packet_class(&n->batch[i]),
+					  .class = n->batch[i].class,
 					  .context = n->batch[i].context,
 					  .record = n->batch[i].bytes + PACKET_FRONT };
 	if (n->filled)

@@ -192,7 +192,8 @@ static void words_put(struct packet *k, unsigned stream, const tern_msg *m, unsi
 		words_put_double(k, m, n);
 	else
 		put_bytes(k, m->word, n * sizeof(uint64_t));
-	k->carries[stream] = true;
+	if (stream < k->class)
+		k->class = (enum packet_class)stream;
 }
 
 /* A message without a payload; false if `left` bytes are not enough. */

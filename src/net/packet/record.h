@@ -62,8 +62,8 @@ struct packet {
 	int parts;
 	size_t named; /* bytes in parts that lie elsewhere */
 	unsigned records;
-	bool carries[STREAMS]; /* a message of that stream, or a part of one */
-	uint64_t context;      /* as of struct outgoing */
+	enum packet_class class;
+	uint64_t context; /* as of struct outgoing */
 	unsigned char bytes[PACKET_FRONT + DATAGRAM_MAX];
 };
 

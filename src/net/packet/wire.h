@@ -22,7 +22,7 @@ struct block;
  * What a packet carries: a request or a part of one; if not, a reply; if neither, what the network
  * itself has to say.
  */
-enum packet_class { CLASS_REQUEST, CLASS_REPLY, CLASS_CONTROL, CLASSES };
+enum packet_class { CLASS_REQUEST, CLASS_REPLY, CLASS_CONTROL, CLASSES }; /* from STREAM_REQUESTS */
 
 struct outgoing {
 	uint32_t rank;
