@@ -30,18 +30,17 @@ static void *desc_of(struct fid_mr *mr)
 }
 
 /*
- * A send buffer that failed is lost, and those behind it are sent all the same: the provider may
- * have connected again. Where nothing is sent again, who gets them sees the gap, see
- * silence_missed().
+ * The provider is done with a send buffer. One that failed is lost, and those behind it are sent
+ * all the same: the provider may have connected again. Where nothing is sent again, who gets them
+ * sees the gap, see silence_missed().
  */
-static void send_buf_lost(struct ofi_peer *c, struct send_buf *l, int error)
+static void send_buf_over(struct port *p, struct buf *l, int error)
 {
-	failure_note(&c->failure, error, clock_ns());
+	struct ofi_peer *c = &p->to[l->work.of];
 	l->over = true;
-}
-
-static void send_bufs_retire(struct ofi_peer *c)
-{
+	p->posted--;
+	if (error)
+		failure_note(&c->failure, -error, clock_ns());
 	while (c->first != c->posted && c->send_buf[c->first % SEND_BUFS].over)
 		c->first++;
 	/* The same send buffers again: their bytes are in the cache. */
@@ -50,19 +49,16 @@ static void send_bufs_retire(struct ofi_peer *c)
 }
 
 /* False if the provider has no room now. */
-static bool send_buf_post(struct port *p, struct ofi_peer *c, struct send_buf *l)
+static bool send_buf_post(struct port *p, struct ofi_peer *c, struct buf *l)
 {
 	ssize_t rc = fi_send(p->fabric.ep, l->bytes, l->len, desc_of(c->mr), c->address,
 			     &l->work.context);
 	if (rc == -FI_EAGAIN)
 		return false;
 	c->posted++;
-	if (rc) {
-		send_buf_lost(c, l, (int)-rc);
-		send_bufs_retire(c);
-	} else {
-		p->posted++;
-	}
+	p->posted++;
+	if (rc)
+		send_buf_over(p, l, (int)rc);
 	return true;
 }
 
@@ -79,16 +75,6 @@ static void port_push(struct port *p)
 	p->waits = false;
 	for (uint32_t r = 0; r < p->size; r++)
 		send_bufs_post(p, &p->to[r]);
-}
-
-static void send_buf_over(struct port *p, struct send_buf *l, int error)
-{
-	struct ofi_peer *c = &p->to[l->work.of];
-	l->over = true;
-	p->posted--;
-	if (error)
-		send_buf_lost(c, l, -error);
-	send_bufs_retire(c);
 }
 
 /* Small ones the provider takes at once, and copies. */
@@ -112,7 +98,7 @@ static void send_one(struct port *p, const struct outgoing *o)
 	struct ofi_peer *c = &p->to[o->rank];
 	if (port_gone(p, o->rank) || c->next - c->first == SEND_BUFS || port_inject(p, c, o))
 		return;
-	struct send_buf *l = &c->send_buf[c->next++ % SEND_BUFS];
+	struct buf *l = &c->send_buf[c->next++ % SEND_BUFS];
 	l->len = outgoing_copy(l->bytes, o);
 	l->over = false;
 	send_bufs_post(p, c);
@@ -163,29 +149,24 @@ static bool peer_meet(struct port *p, uint32_t rank)
 static void recv_bufs_post(struct port *p)
 {
 	for (unsigned i = 0; p->spent && i < RECV_BUFS; i++) {
-		struct recv_buf *b = &p->recv_buf[i];
-		if (!b->spent || fi_recv(p->fabric.ep, b->bytes, p->most, desc_of(p->mr),
-					 FI_ADDR_UNSPEC, &b->work.context) != 0)
+		struct buf *b = &p->recv_buf[i];
+		if (!b->over || fi_recv(p->fabric.ep, b->bytes, p->most, desc_of(p->mr),
+					FI_ADDR_UNSPEC, &b->work.context) != 0)
 			continue;
-		b->spent = false;
+		b->over = false;
 		p->spent--;
 	}
-}
-
-static void recv_buf_spent(struct port *p, struct recv_buf *b)
-{
-	p->spent += !b->spent;
-	b->spent = true;
 }
 
 static void port_ended(struct port *p, struct work *w, int error)
 {
 	switch (w->kind) {
 	case WORK_SEND:
-		send_buf_over(p, (struct send_buf *)(void *)w, error);
+		send_buf_over(p, (struct buf *)(void *)w, error);
 		break;
 	case WORK_RECV:
-		recv_buf_spent(p, (struct recv_buf *)(void *)w);
+		((struct buf *)(void *)w)->over = true;
+		p->spent++;
 		break;
 	case WORK_MOVE:
 		p->move[w->of].over = true;
@@ -220,7 +201,7 @@ static ssize_t port_read(struct port *p, struct fi_cq_data_entry *e, unsigned n,
 static struct datagram datagram_of(const struct port *p, const struct fi_cq_data_entry *e,
 				   fi_addr_t from)
 {
-	const struct recv_buf *b = e->op_context;
+	const struct buf *b = e->op_context;
 	return (struct datagram){ .bytes = b->bytes,
 				  .len = e->len,
 				  .from = from < p->size ? p->rank_at[from] : 0 };
@@ -282,55 +263,51 @@ static uint64_t port_due(struct wire *w)
 
 /* -- Opening and closing ------------------------------------------------------------------- */
 
-static bool send_bufs_make(struct port *p, uint32_t rank)
+static int bufs_make(struct port *p, struct buf **out, unsigned n, struct work work,
+		     uint64_t access, struct fid_mr **mr)
 {
-	struct ofi_peer *c = &p->to[rank];
-	size_t bytes = SEND_BUFS * p->most;
-	unsigned char *at = memory_new(1, bytes);
-	c->send_buf = at ? calloc(SEND_BUFS, sizeof *c->send_buf) : NULL;
-	if (!c->send_buf || own_register(&p->fabric, at, bytes, FI_SEND, &c->mr)) {
-		memory_free(at);
-		free(c->send_buf);
-		c->send_buf = NULL;
-		return false;
+	unsigned char *bytes = memory_new(n, p->most);
+	struct buf *b = calloc(n, sizeof *b);
+	int rc = b && bytes ? own_register(&p->fabric, bytes, n * p->most, access, mr) : -ENOMEM;
+	if (rc) {
+		memory_free(bytes);
+		free(b);
+		return rc;
 	}
-	for (uint32_t i = 0; i < SEND_BUFS; i++)
-		c->send_buf[i] = (struct send_buf){ .work = { .kind = WORK_SEND, .of = rank },
-						    .bytes = at + i * p->most };
-	return true;
+	for (unsigned i = 0; i < n; i++)
+		b[i] = (struct buf){ .work = work, .over = true, .bytes = bytes + i * p->most };
+	*out = b;
+	return 0;
 }
 
-static void send_bufs_free(struct ofi_peer *c)
+static void bufs_free(struct buf *b, struct fid_mr *mr)
 {
-	if (!c->send_buf)
-		return;
-	if (c->mr)
-		fi_close(&c->mr->fid);
-	memory_free(c->send_buf[0].bytes);
-	free(c->send_buf);
+	if (mr)
+		fi_close(&mr->fid);
+	if (b)
+		memory_free(b[0].bytes);
+	free(b);
 }
 
 static size_t port_most(struct wire *w, uint32_t rank)
 {
 	struct port *p = port_of(w);
 	struct ofi_peer *c = &p->to[rank];
-	return c->send_buf || (peer_meet(p, rank) && send_bufs_make(p, rank)) ? p->most : 0;
+	struct work work = { .kind = WORK_SEND, .of = rank };
+	bool able = c->send_buf || (peer_meet(p, rank) && bufs_make(p, &c->send_buf, SEND_BUFS,
+								    work, FI_SEND, &c->mr) == 0);
+	return able ? p->most : 0;
 }
 
 static int recv_bufs_make(struct port *p)
 {
-	size_t bytes = RECV_BUFS * p->most;
-	p->recv_buf = calloc(RECV_BUFS, sizeof *p->recv_buf);
-	p->bytes = memory_new(1, bytes);
-	if (!p->recv_buf || !p->bytes)
-		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
-	if (own_register(&p->fabric, p->bytes, bytes, FI_RECV, &p->mr))
+	struct work work = { .kind = WORK_RECV };
+	int rc = bufs_make(p, &p->recv_buf, RECV_BUFS, work, FI_RECV, &p->mr);
+	if (rc == -ENOMEM)
+		return error_set(rc, "opening an endpoint of libfabric: no memory");
+	if (rc)
 		return error_set(-EIO, "the provider %s of libfabric does not register %zu bytes",
-				 fabric_name(&p->fabric), bytes);
-	for (unsigned i = 0; i < RECV_BUFS; i++)
-		p->recv_buf[i] = (struct recv_buf){ .work = { .kind = WORK_RECV, .of = i },
-						    .bytes = p->bytes + i * p->most,
-						    .spent = true };
+				 fabric_name(&p->fabric), RECV_BUFS * p->most);
 	p->spent = RECV_BUFS;
 	recv_bufs_post(p);
 	return 0;
@@ -348,12 +325,9 @@ static void port_close(struct wire *w)
 		if (p->move[i].mr)
 			fi_close(&p->move[i].mr->fid);
 	for (uint32_t r = 0; p->to && r < p->size; r++)
-		send_bufs_free(&p->to[r]);
-	if (p->mr)
-		fi_close(&p->mr->fid);
+		bufs_free(p->to[r].send_buf, p->to[r].mr);
+	bufs_free(p->recv_buf, p->mr);
 	fabric_close(&p->fabric);
-	memory_free(p->bytes);
-	free(p->recv_buf);
 	free(p->to);
 	free(p->rank_at);
 	free(p);

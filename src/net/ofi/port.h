@@ -42,25 +42,20 @@ struct work {
 	uint32_t of; /* a send buffer's rank; the number of a receive buffer or a move */
 };
 
-struct send_buf {
+/* Where a datagram lies that is sent, or will come. */
+struct buf {
 	struct work work;
-	size_t len;
-	bool over; /* the provider is done with it */
+	size_t len; /* of what is sent */
+	bool over;  /* the provider is done with it */
 	unsigned char *bytes;
 };
 
 struct ofi_peer {
 	fi_addr_t address;
 	uint32_t first, posted, next; /* of its send buffers; from 0 again when there are none */
-	struct send_buf *send_buf;    /* SEND_BUFS; NULL until its card was seen */
+	struct buf *send_buf;         /* SEND_BUFS; NULL until its card was seen */
 	struct fid_mr *mr;            /* of their bytes, if the provider wants that */
 	struct failure failure;       /* send buffers that the provider has lost */
-};
-
-struct recv_buf {
-	struct work work;
-	unsigned char *bytes;
-	bool spent; /* to be posted again */
 };
 
 /* A move of memory, as mem asked for it. */
@@ -90,10 +85,9 @@ struct port {
 	uint32_t known;
 	bool believed;  /* and has nothing left that came before that */
 	uint32_t looks; /* at what has come since we last looked for ranks that it does not know */
-	struct recv_buf *recv_buf;
-	unsigned spent;
-	unsigned char *bytes; /* of the receive buffers */
-	struct fid_mr *mr;    /* of those, if the provider wants that */
+	struct buf *recv_buf; /* RECV_BUFS */
+	unsigned spent;       /* of those, to be posted again */
+	struct fid_mr *mr;    /* of their bytes, if the provider wants that */
 	struct move move[MOVES];
 	struct fid_mr *exposed[EXPOSED]; /* what peers may reach */
 	unsigned exposures;
