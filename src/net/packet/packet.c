@@ -204,8 +204,7 @@ void packet_reclaim(struct net *net, uint32_t rank)
 	struct path *p = packet_of(net)->path[rank];
 	if (p && !p->gone)
 		path_give_up(p);
-	if (packet_of(net)->unmets)
-		unmet_review(packet_of(net));
+	unmet_review(packet_of(net));
 	unmet_forget(packet_of(net), rank);
 	pool_reclaim(net, rank);
 }

@@ -52,62 +52,45 @@ void unmet_keep(struct packet_net *n, uint32_t rank, const struct datagram *d)
 	*at = u;
 }
 
-/* Those of one rank, in their order, which are kept no more. */
-static struct unmet *unmet_take(struct packet_net *n, uint32_t rank)
+static bool unmet_ready(struct packet_net *n)
 {
-	struct unmet *taken = NULL, **end = &taken;
-	for (struct unmet **at = &n->unmets; *at;) {
-		struct unmet *u = *at;
-		if (u->rank != rank) {
-			at = &u->next;
-			continue;
-		}
-		*at = u->next;
-		u->next = NULL;
-		*end = u;
-		end = &u->next;
-		n->unmet_bytes -= u->len;
-	}
-	return taken;
+	for (const struct unmet *u = n->unmets; u; u = u->next)
+		if (n->guard->open(n, u->rank))
+			return true;
+	return false;
 }
 
-static void unmet_free(struct unmet *u)
-{
-	while (u) {
-		struct unmet *next = u->next;
-		memory_free(u);
-		u = next;
-	}
-}
-
-static void unmet_take_in(struct packet_net *n, uint32_t rank)
-{
-	struct unmet *all = unmet_take(n, rank);
-	for (struct unmet *u = all; u; u = u->next)
-		post_take(n,
-			  &(struct datagram){ .bytes = u->bytes, .len = u->len, .from = u->from });
-	unmet_free(all);
-}
-
+/* All are offered again in their order: who still has no card is kept again. */
 void unmet_review(struct packet_net *n)
 {
-	struct unmet *u = n->unmets;
-	while (u) {
-		if (n->guard->open(n, u->rank)) {
-			unmet_take_in(n, u->rank);
-			u = n->unmets;
-		} else {
-			u = u->next;
-		}
+	struct unmet *all = unmet_ready(n) ? n->unmets : NULL, *u;
+	if (!all)
+		return;
+	n->unmets = NULL;
+	n->unmet_bytes = 0;
+	while ((u = all)) {
+		all = u->next;
+		post_take(n,
+			  &(struct datagram){ .bytes = u->bytes, .len = u->len, .from = u->from });
+		memory_free(u);
 	}
 }
 
 void unmet_forget(struct packet_net *n, uint32_t rank)
 {
-	unmet_free(unmet_take(n, rank));
+	struct unmet **at = &n->unmets, *u;
+	while ((u = *at))
+		if (u->rank == rank) {
+			*at = u->next;
+			n->unmet_bytes -= u->len;
+			memory_free(u);
+		} else {
+			at = &u->next;
+		}
 }
 
 void unmet_close(struct packet_net *n)
 {
-	unmet_free(n->unmets);
+	while (n->unmets)
+		unmet_forget(n, n->unmets->rank);
 }
