@@ -65,36 +65,25 @@ static size_t whole_lines(size_t bytes)
 	return (bytes + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
 }
 
-/* The state of a service begins a line of its own, behind the path. */
-static size_t state_place(struct path *p, const struct service *s, size_t at)
-{
-	if (p && s->bytes)
-		p->state[s->kind] = (char *)p + at;
-	return at + whole_lines(s->bytes);
-}
-
-/* How many bytes a path has; NULL: how many one would have. */
-static size_t path_lay_out(struct packet_net *n, struct path *p)
-{
-	size_t at = whole_lines(sizeof *p);
-	for (unsigned i = 0; i < n->layers; i++)
-		at = state_place(p, n->layer[i], at);
-	return at;
-}
-
 static struct path *path_make(struct packet_net *n, uint32_t rank)
 {
-	struct path *p = memory_new(1, path_lay_out(n, NULL));
+	size_t bytes = whole_lines(sizeof(struct path));
+	for (unsigned i = 0; i < n->layers; i++)
+		bytes += whole_lines(n->layer[i]->bytes);
+	struct path *p = memory_new(1, bytes);
 	if (!p)
 		return NULL;
 	p->net = n;
 	p->rank = rank;
 	p->due = DUE_NEVER;
-	path_lay_out(n, p);
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		streams_begin(&p->out[stream], &p->in[stream]);
-	for (unsigned i = 0; i < n->layers; i++)
+	char *at = (char *)p + whole_lines(sizeof *p);
+	for (unsigned i = 0; i < n->layers; i++) {
+		p->state[n->layer[i]->kind] = at;
+		at += whole_lines(n->layer[i]->bytes);
 		n->layer[i]->open(p);
+	}
 	struct peer *peer = &n->net.site->peer[rank];
 	peer->pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
 	peer->may[0] = blocks_short(p->landing, STREAMS * LANDING);

@@ -217,9 +217,8 @@ static enum verdict path_judge(struct path *p, struct failure *f)
 		return VERDICT_LOSSY;
 	if (f->error && clock_ns() - f->last > RECENT_NS)
 		f->error = 0;
-	return f->error && !error_of_way(f->error) ? VERDICT_REFUSED
-	       : n->fails                          ? VERDICT_CUT
-						   : VERDICT_WAIT;
+	bool refused = f->error && !error_of_way(f->error);
+	return refused || n->fails ? VERDICT_CUT : VERDICT_WAIT;
 }
 
 /* It has owed an answer for too long. */

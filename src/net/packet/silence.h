@@ -10,7 +10,7 @@ struct packet_net;
 struct path;
 
 /* Whether a peer answers. */
-enum verdict { VERDICT_WAIT, VERDICT_CUT, VERDICT_REFUSED, VERDICT_LOSSY };
+enum verdict { VERDICT_WAIT, VERDICT_CUT, VERDICT_LOSSY };
 struct silence {
 	enum verdict over; /* it was given up, and why */
 	bool warned;       /* the user knows that it does not answer */

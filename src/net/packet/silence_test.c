@@ -258,7 +258,7 @@ TEST(only_an_error_of_this_machine_that_is_not_over_gives_a_peer_up)
 		CHECK_IS(after_failure(of_way[i], 0), VERDICT_WAIT);
 		CHECK(says("sending to the address fails: ") && says("interfaces and routes"));
 	}
-	CHECK_IS(after_failure(EPERM, 0), VERDICT_REFUSED);
+	CHECK_IS(after_failure(EPERM, 0), VERDICT_CUT);
 	CHECK(says("sending to the address fails: Operation not permitted; a firewall"));
 	CHECK_IS(after_failure(EPERM, 2 * SECOND), VERDICT_WAIT);
 	CHECK(says("it polls"));
