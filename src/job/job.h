@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/cgroup.h"
+#include "base/process.h"
 #include "job/stats.h"
 
 #define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
@@ -61,8 +62,9 @@ struct job_head {
 	_Atomic uint32_t asked, carried;
 	/* The process that watches the ranks here, under another launcher; 0: none. */
 	_Atomic int32_t link;
-	uint32_t machine, machines; /* which one this is of how many */
-	uint32_t here;              /* ranks that are on it */
+	struct process_name launcher; /* which it watches, too */
+	uint32_t machine, machines;   /* which one this is of how many */
+	uint32_t here;                /* ranks that are on it */
 	/* enum job_fabric: whether all machines have one, once it is known. */
 	_Atomic uint32_t fabric;
 	uint32_t grant;        /* TERN_GRANT of whoever made the memory, so the same for all */
@@ -138,6 +140,9 @@ struct job_rank {
 	_Atomic int32_t status;        /* as from waitpid, of a rank that is gone or dead */
 	/* Port of loopback where a datagram of one byte ends a sleep; 0: the bell does. */
 	_Atomic uint32_t port;
+	/* Under another launcher, of the lowest rank of a machine: the link's address, 0 behind it.
+	 */
+	uint8_t link[32];
 	struct job_offer offer[2];
 };
 

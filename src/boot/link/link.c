@@ -31,20 +31,6 @@ static int start_failed(const char *path, const char *why, int rc)
 	return error_set(rc, "starting %s, which watches the ranks of this machine: %s", path, why);
 }
 
-static bool order_send(struct wire *w, const struct link_plan *plan, const struct link_order *order)
-{
-	size_t len = order->machines * sizeof *plan->address;
-	char *text = malloc(sizeof *order + len);
-	if (!text)
-		return false;
-	memcpy(text, order, sizeof *order);
-	if (len)
-		memcpy(text + sizeof *order, plan->address, len);
-	wire_send(w, FRAME_WATCH, text, sizeof *order + len);
-	free(text);
-	return true;
-}
-
 /* It answers when it watches, or cannot. */
 static int answer_read(struct wire *w, const char *path)
 {
@@ -58,18 +44,6 @@ static int answer_read(struct wire *w, const char *path)
 	return a.rc ? start_failed(path, a.text, a.rc < 0 ? a.rc : -EPROTO) : 0;
 }
 
-static int link_order(const struct link_plan *plan, const char *path, struct wire *w, bool notice)
-{
-	struct link_order order = { .version = TERN_VERSION,
-				    .notice = notice,
-				    .launcher = plan->launcher };
-	int rc = setting_number(SETTING_KEEPALIVE, &order.silence);
-	if (rc)
-		return rc;
-	order.machines = plan->listener >= 0 ? plan->job->head->machines : 0;
-	return order_send(w, plan, &order) ? answer_read(w, path) : -ENOMEM;
-}
-
 static int notice_open(struct job *job)
 {
 	uint16_t port = 0;
@@ -80,17 +54,18 @@ static int notice_open(struct job *job)
 	return notice;
 }
 
-static int link_start(const struct link_plan *plan, const char *path, int notice)
+static int link_start(const struct job *job, const char *path, int listener, int notice)
 {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return start_failed(path, strerror(errno), -errno);
-	const int fd[] = { plan->job->fd, plan->listener, notice };
+	const int fd[] = { job->fd, listener, notice };
 	struct wire w;
 	int rc = program_start(path, pair[1], fd);
 	close(pair[1]);
 	wire_open(&w, pair[0], pair[0]);
-	rc = rc ? start_failed(path, strerror(-rc), rc) : link_order(plan, path, &w, notice >= 0);
+	wire_send(&w, FRAME_WATCH, NULL, 0);
+	rc = rc ? start_failed(path, strerror(-rc), rc) : answer_read(&w, path);
 	wire_close(&w);
 	return rc;
 }
@@ -108,15 +83,14 @@ static int link_find(char path[PATH_MAX])
 	return program_find(path);
 }
 
-int link_begin(const struct link_plan *plan)
+int link_begin(struct job *job, int listener, bool closes)
 {
 	char path[PATH_MAX];
 	int notice = -1, rc = link_find(path);
-	bool wakes = plan->job->head->machines > 1 || plan->closes;
-	if (!rc && wakes && (notice = notice_open(plan->job)) < 0)
+	if (!rc && (job->head->machines > 1 || closes) && (notice = notice_open(job)) < 0)
 		rc = start_failed(path, strerror(-notice), notice);
 	if (!rc)
-		rc = link_start(plan, path, notice);
+		rc = link_start(job, path, listener, notice);
 	if (notice >= 0)
 		close(notice);
 	return rc;

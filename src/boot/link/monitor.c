@@ -27,14 +27,14 @@ static void watched_open(const struct job *j, struct watched *w)
 
 static void launcher_open(struct monitor *m)
 {
-	if (m->launcher.pid > 0)
-		m->launcher_fd = process_open(m->launcher.pid, m->launcher.born);
+	const struct process_name *launcher = &m->job->head->launcher;
+	if (launcher->pid > 0)
+		m->launcher_fd = process_open(launcher->pid, launcher->born);
 }
 
-void monitor_open(struct monitor *m, struct job *job, struct watched *room,
-		  const struct process_name *launcher)
+void monitor_open(struct monitor *m, struct job *job, struct watched *room)
 {
-	*m = (struct monitor){ .job = job, .rank = room, .launcher = *launcher, .launcher_fd = -1 };
+	*m = (struct monitor){ .job = job, .rank = room, .launcher_fd = -1 };
 	for (uint32_t r = 0; r < job->size; r++)
 		if (job_here(job, r)) {
 			room[m->count] = (struct watched){ .rank = r };
@@ -160,7 +160,7 @@ void monitor_check(struct monitor *m, uint32_t rank)
 bool monitor_must_retry(const struct monitor *m)
 {
 	bool blind = ((m->asked || job_end_word(m->job)) && m->left) ||
-		     (!m->asked && m->launcher.pid > 0 && m->launcher_fd < 0);
+		     (!m->asked && m->job->head->launcher.pid > 0 && m->launcher_fd < 0);
 	for (uint32_t i = 0; i < m->count; i++)
 		blind |= !m->rank[i].ended && m->rank[i].fd < 0;
 	return blind;

@@ -13,7 +13,6 @@
 
 #include <poll.h>
 
-#include "base/process.h"
 #include "job/job.h"
 
 struct watched {
@@ -27,16 +26,14 @@ struct monitor {
 	struct job *job;
 	struct watched *rank; /* those that are here */
 	uint32_t count, left; /* how many have not ended */
-	struct process_name launcher;
-	int launcher_fd; /* as in `watched`; -1 also if nobody knows the launcher */
-	uint64_t ended;  /* when it was seen that a rank has ended the job, ns; 0: it goes on */
+	int launcher_fd;      /* as in `watched`; -1 also if nobody knows the launcher */
+	uint64_t ended; /* when it was seen that a rank has ended the job, ns; 0: it goes on */
 	/* When the ranks were told to end, ns; 0: they were not. */
 	uint64_t asked;
 };
 
 /* `room` has a place for each rank that is here. Every rank that is here has `pid` and `born`. */
-void monitor_open(struct monitor *m, struct job *job, struct watched *room,
-		  const struct process_name *launcher);
+void monitor_open(struct monitor *m, struct job *job, struct watched *room);
 /* What to wait for: 1 + count places. */
 unsigned monitor_polls(const struct monitor *m, struct pollfd *p);
 /* Tells the job of whoever has ended; `p` as it was filled, and poll() has answered. */

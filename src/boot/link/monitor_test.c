@@ -30,8 +30,7 @@ static void ranks_begin(void)
 
 static void monitor_begin(void)
 {
-	const struct process_name nobody = { .pid = 0 };
-	monitor_open(&monitor, &job, watched, &nobody);
+	monitor_open(&monitor, &job, watched);
 }
 
 static void rank_kill(uint32_t rank)

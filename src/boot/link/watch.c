@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What tern-link does: it watches a machine's ranks and talks with the other machines. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/kernel.h"
+#include "base/setting.h"
 #include "base/world.h"
 #include "boot/link/link.h"
 #include "boot/link/mesh.h"
@@ -43,7 +45,7 @@ enum {
 /* All the memory that it will ever need, so that nothing is left to be refused when it runs. */
 struct link {
 	struct job job;
-	struct link_order order;
+	uint64_t silence; /* TERN_KEEPALIVE, s */
 	int notice;
 	struct monitor monitor;
 	struct watched *watched;
@@ -93,7 +95,7 @@ static void link_serve(struct link *l)
 /* Nobody is left here: the others are to know. */
 static void link_end(struct link *l)
 {
-	uint64_t end = clock_ns() + (l->order.silence ? l->order.silence : LAST_S) * SECOND;
+	uint64_t end = clock_ns() + (l->silence ? l->silence : LAST_S) * SECOND;
 	while (!mesh_told(l->mesh, true) && clock_ns() < end) {
 		link_sleep(l);
 		link_serve(l);
@@ -119,7 +121,7 @@ static void link_run(struct link *l)
 	files_raise();
 	l->job.meanwhile = link_check_renewer;
 	atomic_store(&l->job.head->link, getpid());
-	monitor_open(&l->monitor, &l->job, l->watched, &l->order.launcher);
+	monitor_open(&l->monitor, &l->job, l->watched);
 	while (l->monitor.left) {
 		link_sleep(l);
 		link_serve(l);
@@ -130,51 +132,34 @@ static void link_run(struct link *l)
 
 /* -- Beginning ------------------------------------------------------------------------------ */
 
-static int order_read(struct link *l, const struct frame *f)
-{
-	struct link_order *o = &l->order;
-	if (f->len < sizeof o->version || strncmp(f->data, TERN_VERSION, sizeof o->version) != 0)
-		return error_set(-EPROTO, "it is of Tern %s and the library is another version",
-				 TERN_VERSION);
-	if (f->len < sizeof *o)
-		return error_set(-EPROTO, "what it was told is cut off");
-	memcpy(o, f->data, sizeof *o);
-	int rc = job_map(&l->job, PROGRAM_MEMORY);
-	if (rc)
-		return rc;
-	uint32_t machines = l->job.head->machines;
-	if (o->machines && (o->machines != machines ||
-			    f->len != sizeof *o + machines * sizeof(struct sockaddr_in6)))
-		return error_set(-EPROTO, "it was told of %u machines and the job has %u",
-				 o->machines, machines);
-	return 0;
-}
-
-static int mesh_begin(struct link *l, const void *addresses)
+static int mesh_begin(struct link *l)
 {
 	char why[200] = "";
-	size_t len = l->order.machines * sizeof(struct sockaddr_in6);
-	struct sockaddr_in6 *address = malloc(len); /* what is in a frame has any alignment */
 	if (!seal_usable(why, sizeof why))
 		return error_set(-ENOTSUP, "%s", why);
-	if (address)
-		memcpy(address, addresses, len);
-	l->mesh = address ? mesh_open(&l->job, PROGRAM_LISTENER, address, l->order.silence) : NULL;
-	free(address);
+	l->mesh = mesh_open(&l->job, PROGRAM_LISTENER, l->silence);
 	return l->mesh ? 0 : error_set(-ENOMEM, "no memory");
 }
 
-static int link_open(struct link *l, const struct frame *f)
+static bool is_open(int fd)
 {
-	int rc = order_read(l, f);
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static int link_open(struct link *l)
+{
+	bool calls = is_open(PROGRAM_LISTENER);
+	l->notice = is_open(PROGRAM_NOTICE) ? PROGRAM_NOTICE : -1;
+	int rc = setting_number(SETTING_KEEPALIVE, &l->silence);
+	if (!rc)
+		rc = job_map(&l->job, PROGRAM_MEMORY);
 	if (rc)
 		return rc;
-	l->notice = l->order.notice ? PROGRAM_NOTICE : -1;
 	l->watched = calloc(l->job.head->here, sizeof *l->watched);
 	l->polls = calloc(2 + l->job.head->here + mesh_polls_most(&l->job), sizeof *l->polls);
 	if (!l->watched || !l->polls)
 		return error_set(-ENOMEM, "no memory");
-	return l->order.machines ? mesh_begin(l, f->data + sizeof l->order) : 0;
+	return calls ? mesh_begin(l) : 0;
 }
 
 /* The rank that has started this waits for it. */
@@ -190,12 +175,12 @@ static void link_answer(struct wire *w, int rc)
 }
 
 /* The guard. Where no second process can be had, it watches by itself. */
-int link_watch(struct wire *wire, const struct frame *order)
+int link_watch(struct wire *wire)
 {
 	int status = 0;
 	prctl(PR_SET_NAME, "tern-guard");
 	signal(SIGCHLD, SIG_DFL); /* the program may have ignored it */
-	int rc = link_open(&self, order);
+	int rc = link_open(&self);
 	link_answer(wire, rc);
 	for (int i = 0; !rc && i < LINKS; i++, world_nap(AGAIN_NS)) {
 		pid_t pid = fork();
