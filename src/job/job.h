@@ -208,6 +208,11 @@ enum begun {
 	PAIR_COMMITTED = 2, /* the page that they are in is committed and counted */
 };
 
+/* A part of the memory: where the first of its pieces lies, and what each of them has, in bytes. */
+struct job_part {
+	size_t at, bytes;
+};
+
 /* A mapped job. Filled by job_create() or job_map(); plain data, one per process and job. */
 struct job {
 	int fd;
@@ -230,12 +235,10 @@ struct job {
 	_Atomic uint64_t dumped;
 	/* Bytes that may be taken before the limits of the cgroup are read again. */
 	_Atomic uint64_t trusted;
-	size_t seat_at, seat_bytes;
-	size_t pool_at, pool_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, stats_at,
-		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes,
-		region_at;
-	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
-	size_t large_at, large_bytes;
+	struct job_part pool, seat, spare, span; /* one a member, or a seat */
+	struct job_part large;                   /* blocks, TERN_POOL_BLOCKS a member */
+	struct job_part stats, outbox, region;   /* one a rank; `region`: all that it may have */
+	size_t pair_at, talk_at, heap_at, heap_bytes;
 	/*
 	 * What job_renewed() does between two looks, in the process that would notice if the rank
 	 * that makes the memory new died over it; NULL: to sleep a little.
@@ -420,11 +423,18 @@ size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);  /* struct 
 size_t pair_area(uint32_t members); /* bytes that all pages and all talks span */
 size_t talk_area(uint32_t members);
 
-size_t job_spare_at(const struct job *j, uint32_t member);
+/* The i-th piece, as job_commit() takes it, and in memory. */
+static inline size_t job_part_at(const struct job_part *p, size_t i)
+{
+	return p->at + i * p->bytes;
+}
+
+static inline void *job_part_in(const struct job *j, const struct job_part *p, size_t i)
+{
+	return j->base + job_part_at(p, i);
+}
+
 size_t job_heap_at(const struct job *j, uint32_t rank);
-size_t job_region_at(const struct job *j, uint32_t rank); /* the first of them */
-size_t job_pool_at(const struct job *j, uint32_t rank);
-size_t job_large_at(const struct job *j, uint32_t rank); /* the first of them */
 /* Not to be touched unless the rank's pulse says that it counts. */
 struct stats *job_stats(const struct job *j, uint32_t rank);
 /* Gives `rank`'s statistics memory; 0, or -ENOMEM with a sentence. */

@@ -116,10 +116,10 @@ static void job_recount(struct job *j)
 static void job_renew(struct job *j)
 {
 	uint64_t next = session_next(j);
-	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)j->pool_at,
-		  (off_t)(j->bytes - j->pool_at));
+	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)j->pool.at,
+		  (off_t)(j->bytes - j->pool.at));
 	memset((void *)j->heed, 0, (size_t)((char *)j->card - (char *)j->heed));
-	atomic_store(&j->head->committed, j->pool_at); /* the front, which is kept */
+	atomic_store(&j->head->committed, j->pool.at); /* the front, which is kept */
 	atomic_store(&j->head->arrived, 0);
 	atomic_store(&j->head->generation, 0);
 	atomic_store(&j->head->seats_used, 0);
