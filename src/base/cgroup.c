@@ -117,16 +117,6 @@ void cgroup_tell(const struct cgroup *c, char text[CGROUP_TEXT])
 		 (unsigned long long)room >> 10);
 }
 
-uint64_t cgroup_limit(const struct cgroup *c)
-{
-	uint64_t least = UINT64_MAX;
-	for (unsigned i = 0; i < c->levels; i++) {
-		uint64_t limit = file_number(c->path[i], names[c->version].limit, UINT64_MAX);
-		least = limit < least ? limit : least;
-	}
-	return least;
-}
-
 /* -- Finding them ----------------------------------------------------------------------------- */
 
 /*

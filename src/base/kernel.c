@@ -29,14 +29,10 @@ enum { WAITER_32_BITS = 2 };
 static int wait_many(_Atomic uint64_t *const *words, unsigned n, uint32_t value, uint64_t ns)
 {
 	struct waiter waiters[FUTEX_MANY];
-	struct timespec now, deadline = timespec_of(ns);
+	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	deadline.tv_sec += now.tv_sec;
-	deadline.tv_nsec += now.tv_nsec;
-	if (deadline.tv_nsec >= 1000000000) {
-		deadline.tv_nsec -= 1000000000;
-		deadline.tv_sec++;
-	}
+	uint64_t begun = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	struct timespec deadline = timespec_of(ns < UINT64_MAX - begun ? begun + ns : UINT64_MAX);
 	for (unsigned i = 0; i < n; i++)
 		waiters[i] = (struct waiter){ .value = value,
 					      .address = (uintptr_t)words[i],

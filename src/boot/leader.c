@@ -53,8 +53,7 @@ static int socket_open(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return error_set(-errno, "making a socket for the ranks of this machine: %s",
-				 strerror(errno));
+		return error_system("making a socket for the ranks of this machine");
 	socket_patience(fd, patience_s());
 	return fd;
 }
@@ -81,8 +80,7 @@ int leader_listen(int *out, char door[CARD_DOOR])
 	if (bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) != 0 ||
 	    listen(fd, TERN_RANKS_MAX) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&name, &len) != 0) {
-		int rc = error_set(-errno, "opening a socket for the ranks of this machine: %s",
-				   strerror(errno));
+		int rc = error_system("opening a socket for the ranks of this machine");
 		close(fd);
 		return rc;
 	}

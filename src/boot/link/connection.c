@@ -56,6 +56,7 @@ static void socket_keepalive(int fd, uint64_t silence)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
+/* Both ends greet at once. */
 static void connection_begin(struct connection *c, int fd, bool caller, const struct job *job)
 {
 	*c = (struct connection){ .fd = fd, .caller = caller, .begun = clock_ns() };
@@ -64,6 +65,7 @@ static void connection_begin(struct connection *c, int fd, bool caller, const st
 	memcpy(c->wire.seal.key, job->head->key, sizeof c->wire.seal.key);
 	c->mine = (struct greeting){ .stamp = build_stamp, .machine = job->head->machine };
 	seal_random(c->mine.random, sizeof c->mine.random);
+	wire_send(&c->wire, FRAME_GREETING, &c->mine, sizeof c->mine);
 }
 
 int connection_call(struct connection *c, const struct sockaddr_in6 *to, const struct job *job,
@@ -73,15 +75,14 @@ int connection_call(struct connection *c, const struct sockaddr_in6 *to, const s
 	if (fd < 0)
 		return fd;
 	socket_keepalive(fd, silence);
-	connection_begin(c, fd, true, job);
-	if (connect(fd, (const struct sockaddr *)(const void *)to, address_len(to)) == 0 ||
-	    errno == EINPROGRESS) {
-		wire_send(&c->wire, FRAME_GREETING, &c->mine, sizeof c->mine);
-		return 0;
+	if (connect(fd, (const struct sockaddr *)(const void *)to, address_len(to)) != 0 &&
+	    errno != EINPROGRESS) {
+		int rc = -errno;
+		close(fd);
+		return rc;
 	}
-	int rc = -errno;
-	connection_close(c);
-	return rc;
+	connection_begin(c, fd, true, job);
+	return 0;
 }
 
 int connection_accept(struct connection *c, int listener, const struct job *job, uint64_t silence)
@@ -91,7 +92,6 @@ int connection_accept(struct connection *c, int listener, const struct job *job,
 		return -errno;
 	socket_keepalive(fd, silence);
 	connection_begin(c, fd, false, job);
-	wire_send(&c->wire, FRAME_GREETING, &c->mine, sizeof c->mine);
 	return 0;
 }
 

@@ -33,14 +33,14 @@ static struct {
 	pmix_proc_t self;
 } pmix;
 
-static bool pmix_usable(char *why, size_t len)
+static int pmix_load(void)
 {
 	static const char *const names[] = { "PMIx_Init", "PMIx_Initialized", "PMIx_Finalize",
 					     "PMIx_Put",  "PMIx_Commit",      "PMIx_Fence",
 					     "PMIx_Get",  "PMIx_Abort",       "PMIx_Error_string",
 					     NULL };
 	return pmi_load(&pmix.library, "libpmix.so.2", RTLD_NOW | RTLD_LOCAL, names, &pmix,
-			"install PMIx 3 or newer (Debian: libpmix2)", why, len);
+			"install PMIx 3 or newer (Debian: libpmix2)");
 }
 
 static int pmix_refused(const char *what, pmix_status_t status)
@@ -176,8 +176,7 @@ static bool pmix_kills(int status)
 
 static bool pmix_open_already(void)
 {
-	char why[300];
-	return pmix_usable(why, sizeof why) && pmix.initialized();
+	return pmix_load() == 0 && pmix.initialized();
 }
 
 static int pmix_abort(int status)
@@ -195,7 +194,7 @@ const struct pmi_ops pmix_ops = {
 	.count = "OMPI_COMM_WORLD_SIZE",
 	.parallel = true,
 	.counts = true,
-	.usable = pmix_usable,
+	.load = pmix_load,
 	.open = pmix_open,
 	.put = pmix_put,
 	.fence = pmix_fence,
