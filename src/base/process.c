@@ -90,7 +90,7 @@ bool process_ended(const struct process_name *name)
 {
 	struct process p;
 	if (stat_read("", name->pid, &p))
-		return p.born != name->born || p.state == 'Z' || p.state == 'X';
+		return (name->born && p.born != name->born) || p.state == 'Z' || p.state == 'X';
 	return kill(name->pid, 0) != 0 && errno == ESRCH;
 }
 

@@ -239,11 +239,8 @@ struct job {
 	struct job_part large;                   /* blocks, TERN_POOL_BLOCKS a member */
 	struct job_part stats, outbox, region;   /* one a rank; `region`: all that it may have */
 	size_t pair_at, talk_at, heap_at, heap_bytes;
-	/*
-	 * What job_renewed() does between two looks, in the process that would notice if the rank
-	 * that makes the memory new died over it; NULL: to sleep a little.
-	 */
-	void (*meanwhile)(struct job *j);
+	/* This process tells of ranks that end: no other does for which it could wait. */
+	bool watches;
 };
 
 /*

@@ -363,6 +363,28 @@ TEST(a_renewal_that_its_rank_did_not_finish_counts_nobody_twice)
 	job_end();
 }
 
+/* As the keeper of `tern run` does, which does not know when its ranks began. */
+TEST(whoever_watches_the_ranks_waits_for_no_renewal_whose_rank_has_ended)
+{
+	siginfo_t how;
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(3);
+	REQUIRE(waitid(P_PID, (id_t)pid, &how, WEXITED | WNOWAIT) == 0);
+	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
+	job_rank_leaves(&job, 0, RANK_CLOSED);
+	job.rank[1].pid = pid;
+	job.rank[1].state = RANK_CLOSED;
+	job.head->phase |= 2 << 16;
+	job.watches = true;
+	job_renewed(&job);
+	CHECK_IS(job_rank_state(&job, 0), RANK_EXPECTED);
+	CHECK_IS(job_rank_state(&job, 1), RANK_GONE);
+	CHECK_IS(waitpid(pid, NULL, 0), pid);
+	job_end();
+}
+
 /* Ranks of other machines may still be in a barrier that it had not passed. */
 TEST(a_rank_that_has_ended_stays_in_the_session_in_which_it_ended)
 {

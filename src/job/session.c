@@ -178,13 +178,28 @@ void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
 	job_tell(j, rank);
 }
 
+/*
+ * The rank that makes the memory new may die over it. Whoever has to notice that may be waiting
+ * here, and then says it itself.
+ */
+static void renewer_check(struct job *j)
+{
+	uint32_t rank = job_renewer(j) - 1;
+	if (!j->watches || rank >= j->size)
+		return;
+	const struct process_name name = { .pid = atomic_load(&j->rank[rank].pid),
+					   .born = atomic_load(&j->rank[rank].born) };
+	int status = 0; /* it had closed */
+	if (!process_ended(&name))
+		return;
+	process_status(-1, name.pid, name.born, &status);
+	job_rank_ended(j, rank, status);
+}
+
 void job_renewed(struct job *j)
 {
-	while (job_renewing(j))
-		if (j->meanwhile)
-			j->meanwhile(j);
-		else
-			world_nap(RENEW_NAP_NS);
+	for (; job_renewing(j); world_nap(RENEW_NAP_NS))
+		renewer_check(j);
 }
 
 /*

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/world.h"
 
 enum {
 	GRACE_NS = 1000000000,    /* between SIGTERM and SIGKILL, as under `tern run` */
@@ -145,16 +144,6 @@ void monitor_serve(struct monitor *m, const struct pollfd *p)
 	}
 	if (m->asked && clock_ns() - m->asked >= GRACE_NS)
 		ranks_signal(m, SIGKILL);
-}
-
-void monitor_check(struct monitor *m, uint32_t rank)
-{
-	for (uint32_t i = 0; i < m->count; i++) {
-		struct pollfd p = { .fd = m->rank[i].fd, .events = POLLIN };
-		if (m->rank[i].rank == rank && !m->rank[i].ended &&
-		    (p.fd == -ESRCH || (p.fd >= 0 && world_poll(&p, 1, 0) == 1)))
-			watched_ended(m, &m->rank[i]);
-	}
 }
 
 bool monitor_must_retry(const struct monitor *m)

@@ -38,10 +38,6 @@ void monitor_open(struct monitor *m, struct job *job, struct watched *room);
 unsigned monitor_polls(const struct monitor *m, struct pollfd *p);
 /* Tells the job of whoever has ended; `p` as it was filled, and poll() has answered. */
 void monitor_serve(struct monitor *m, const struct pollfd *p);
-/*
- * The same of one rank, without waiting: for whoever waits for something that this rank was to do.
- */
-void monitor_check(struct monitor *m, uint32_t rank);
 /* Whether something must be tried again that no descriptor announces. */
 bool monitor_must_retry(const struct monitor *m);
 

@@ -32,9 +32,8 @@
 #define SECOND UINT64_C(1000000000)
 
 enum {
-	ROUND_MS = 100, /* while something is to be looked after that wakes nobody */
-	LOOK_MS = 1000, /* a notice may get lost */
-	NAP_NS = 200000,
+	ROUND_MS = 100,      /* while something is to be looked after that wakes nobody */
+	LOOK_MS = 1000,      /* a notice may get lost */
 	AGAIN_NS = 10000000, /* between looks, or links, when something is wrong */
 	PART_S = 1,          /* how long others may take to see that a link has ended */
 	/* How long an unreachable machine is tried at the end, where TERN_KEEPALIVE is 0. */
@@ -56,15 +55,6 @@ struct link {
 static struct link self;
 
 /* -- Watching ------------------------------------------------------------------------------- */
-
-/* The rank that makes the memory new may die over it, and nobody else would notice. */
-static void link_check_renewer(struct job *j)
-{
-	uint32_t rank = job_renewer(j);
-	if (rank)
-		monitor_check(&self.monitor, rank - 1);
-	world_nap(NAP_NS);
-}
 
 static void link_sleep(struct link *l)
 {
@@ -119,7 +109,7 @@ static void link_run(struct link *l)
 {
 	prctl(PR_SET_NAME, "tern-link");
 	files_raise();
-	l->job.meanwhile = link_check_renewer;
+	l->job.watches = true;
 	atomic_store(&l->job.head->link, getpid());
 	monitor_open(&l->monitor, &l->job, l->watched);
 	while (l->monitor.left) {
