@@ -267,7 +267,6 @@ static struct {
 	const struct pmi_ops *manager;
 	bool open; /* by us */
 	struct job *job;
-	uint32_t rank;
 	pid_t pid;
 } kept;
 
@@ -285,7 +284,7 @@ static void manager_leave(bool returning)
 	if (kept.pid != getpid())
 		return;
 	if (kept.job)
-		link_settle(kept.job, kept.rank);
+		link_settle(kept.job);
 	if (!kept.manager || !manager_free(returning))
 		return;
 	if (kept.open)
@@ -355,7 +354,6 @@ static int join_once(struct joined *j, bool (*fabric)(void))
 		return rc;
 	b->fd = j->job.fd;
 	kept.job = &j->job;
-	kept.rank = b->rank;
 	return 0;
 }
 
@@ -435,5 +433,5 @@ int join_gathered(const tern_options *o, struct boot *b, bool (*fabric)(void))
 void boot_left_gathered(struct job *job, uint32_t rank)
 {
 	job_rank_ended(job, rank, 0);
-	link_settle(job, rank);
+	link_settle(job);
 }

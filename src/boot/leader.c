@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,11 +26,10 @@ enum {
 	NAP_NS = 1000000,
 };
 
-/* What the leader answers a member, who says its rank; the descriptor comes with the answer. */
-struct grant {
-	int32_t rc; /* 0, or why there is no job */
-	char text[400];
-};
+/*
+ * A member says its rank. The leader answers with what came of making the job, an error or none,
+ * and the descriptor beside it.
+ */
 
 /* -- Sockets ------------------------------------------------------------------------ */
 
@@ -89,7 +87,7 @@ int leader_listen(int *out, char door[CARD_DOOR])
 	return 0;
 }
 
-static int grant_send(int fd, const struct grant *w, int job)
+static int answer_send(int fd, const struct error_kept *w, int job)
 {
 	union {
 		struct cmsghdr head;
@@ -107,7 +105,7 @@ static int grant_send(int fd, const struct grant *w, int job)
 }
 
 /* *job is -1 if no descriptor came. */
-static int grant_receive(int fd, struct grant *w, int *job)
+static int answer_receive(int fd, struct error_kept *w, int *job)
 {
 	union {
 		struct cmsghdr head;
@@ -246,12 +244,12 @@ static int leader_make(const struct leader *l, struct job *job)
 /* One that has died since then is noticed by the link. */
 static void leader_answer(struct leader *l, int rc, int memory)
 {
-	struct grant w = { .rc = rc };
+	struct error_kept w = { .rc = 0 };
 	if (rc)
-		snprintf(w.text, sizeof w.text, "%s", tern_strerror(rc));
+		error_keep(&w);
 	for (uint32_t r = 0; r < l->all->size; r++)
 		if (l->member[r] >= 0) {
-			grant_send(l->member[r], &w, memory);
+			answer_send(l->member[r], &w, memory);
 			close(l->member[r]);
 		}
 }
@@ -326,11 +324,11 @@ static int member_failed(const struct joiners *all, uint32_t leader, int rc)
 
 int leader_join(const struct joiners *all, uint32_t leader, struct job *job)
 {
-	struct grant w;
+	struct error_kept w;
 	int fd, memory = -1;
 	int rc = member_connect(&all->card[leader], all->rank, &fd);
 	if (!rc) {
-		rc = grant_receive(fd, &w, &memory);
+		rc = answer_receive(fd, &w, &memory);
 		close(fd);
 	}
 	if (rc)

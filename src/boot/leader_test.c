@@ -389,13 +389,7 @@ TEST(if_the_link_cannot_begin_every_rank_hears_why_and_nothing_stays_open)
 	CHECK_IS(dup(door), next);
 }
 
-/* What a leader answers, in its bytes. */
-struct answer {
-	int32_t rc;
-	char text[400];
-};
-
-static struct answer said;
+static struct error_kept said;
 static int expected_code;
 static const char *expected_words;
 
@@ -448,7 +442,7 @@ static void member_gets_no_memory(uint32_t rank)
 
 TEST(a_descriptor_that_is_no_memory_of_a_job_is_refused_and_closed)
 {
-	struct answer good = { .rc = 0 };
+	struct error_kept good = { .rc = 0 };
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(int))];

@@ -410,17 +410,12 @@ void job_ring(struct job *j, uint32_t rank)
 			      atomic_load(&j->rank[rank].signal));
 }
 
-static void notice_send(const struct job *j, uint32_t rank)
-{
-	uint32_t port = atomic_load(&j->rank[rank].notice);
-	if (port)
-		loopback_knock((uint16_t)port);
-}
-
 void job_tell(struct job *j, uint32_t rank)
 {
 	atomic_fetch_add(&j->rank[rank].serial, 1);
-	notice_send(j, rank);
+	uint32_t port = atomic_load(&j->head->notice);
+	if (port)
+		loopback_knock((uint16_t)port);
 }
 
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)

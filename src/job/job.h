@@ -74,6 +74,8 @@ struct job_head {
 	_Atomic uint64_t end;        /* the rank that ended the job, and with which status: end.c */
 	/* Port of loopback where a byte says that `end` is written; 0: nobody listens. */
 	_Atomic uint32_t end_port;
+	/* And where one says that a status record of a rank here has changed; 0: nobody asks. */
+	_Atomic uint32_t notice;
 	uint32_t end_signal;  /* with which the launcher ends ranks; 0: SIGTERM */
 	uint64_t id;          /* of this job, on all its machines: names it and is no secret */
 	uint8_t key[JOB_KEY]; /* of this job, made with it: what authenticates its datagrams */
@@ -127,8 +129,6 @@ struct job_rank {
 	uint32_t machine;        /* that it is on */
 	_Atomic uint32_t node;   /* NUMA node that it was on when it opened, plus 1 */
 	_Atomic uint64_t serial; /* grows with whatever its status record says */
-	/* Port of loopback where a byte says that its status record has changed; 0: nobody asks. */
-	_Atomic uint32_t notice;
 	/* What its machine said of it: session << 8 | state; nothing of a rank that is here. */
 	_Atomic uint64_t told;
 	/* The member of a worker that it writes a request for now, or 0: see core/target.c. */

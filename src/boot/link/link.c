@@ -35,7 +35,7 @@ static int start_failed(const char *path, const char *why, int rc)
 static int answer_read(struct wire *w, const char *path)
 {
 	struct frame f;
-	struct link_answer a;
+	struct error_kept a;
 	if (!wire_wait(w, &f) || f.type != FRAME_OVER || f.len != sizeof a)
 		return start_failed(path, "it ended before it watched anybody; run it to see why",
 				    -ENOTSUP);
@@ -48,9 +48,7 @@ static int notice_open(struct job *job)
 {
 	uint16_t port = 0;
 	int notice = loopback_listen(&port);
-	for (uint32_t r = 0; notice >= 0 && r < job->size; r++)
-		if (job_here(job, r))
-			atomic_store(&job->rank[r].notice, port);
+	atomic_store(&job->head->notice, port);
 	return notice;
 }
 
@@ -112,10 +110,10 @@ int link_listen(int *listener, struct sockaddr_in6 *address)
 
 /* -- Waiting for it ------------------------------------------------------------------------- */
 
-void link_settle(struct job *job, uint32_t rank)
+void link_settle(struct job *job)
 {
 	struct job_head *h = job->head;
-	uint32_t port = atomic_load(&job->rank[rank].notice);
+	uint32_t port = atomic_load(&h->notice);
 	if (h->machines == 1 || !port)
 		return;
 	uint32_t ticket = atomic_fetch_add(&h->asked, 1) + 1;

@@ -30,18 +30,15 @@ int link_listen(int *listener, struct sockaddr_in6 *address);
 int link_begin(struct job *job, int listener, bool closes);
 
 /*
- * Waits, not for long, until what `rank` has done is on its way to the other machines: it may end
- * now.
+ * Waits, not for long, until what this rank has done is on its way to the other machines: it may
+ * end now.
  */
-void link_settle(struct job *job, uint32_t rank);
+void link_settle(struct job *job);
 
-/* What tern-link answers to FRAME_WATCH, in a FRAME_OVER. The rest is in the job's memory. */
-struct link_answer {
-	int32_t rc; /* 0, or why it does not begin */
-	char text[400];
-};
-
-/* tern-link, if what came first from `wire` is that. Its exit status. */
+/*
+ * tern-link, if what came first from `wire` is FRAME_WATCH. It answers with a FRAME_OVER: an error
+ * as it is kept (error.h), or none. Its exit status.
+ */
 int link_watch(struct wire *wire);
 
 #endif

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -155,9 +154,9 @@ static int link_open(struct link *l)
 /* The rank that has started this waits for it. */
 static void link_answer(struct wire *w, int rc)
 {
-	struct link_answer a = { .rc = rc };
+	struct error_kept a = { .rc = 0 };
 	if (rc)
-		snprintf(a.text, sizeof a.text, "%s", tern_strerror(rc));
+		error_keep(&a);
 	wire_send(w, FRAME_OVER, &a, sizeof a);
 	wire_close(w);
 	dup2(STDERR_FILENO, STDIN_FILENO);

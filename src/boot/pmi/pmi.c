@@ -171,13 +171,17 @@ static uint64_t seconds_of(enum setting s, uint64_t otherwise)
 	return setting_number(s, &seconds) == 0 ? seconds : otherwise;
 }
 
-/* 0 when the thread is done; else why it is not waited for any longer. */
-static int call_wait(struct call *c, struct liveness *liveness,
-		     void (*warn)(const struct call *c, uint64_t seconds),
+/*
+ * 0 when the thread is done; else why it is not waited for any longer. `neighbours` says who is to
+ * be on this node, of so many ranks of which this is one.
+ */
+static int call_wait(struct call *c, bool (*neighbours)(char *list, size_t len), uint32_t rank,
+		     uint32_t size, void (*warn)(const struct call *c, uint64_t seconds),
 		     int (*late)(const struct call *c, uint64_t seconds))
 {
 	uint64_t stuck = seconds_of(SETTING_STUCK, 0), join = seconds_of(SETTING_JOIN, 0);
-	bool warned = false;
+	struct liveness liveness;
+	bool warned = false, seen = liveness_open(&liveness, c->pmi, neighbours, rank, size);
 	int rc = 0, looks = 0;
 	stuck = stuck ? stuck : STUCK_S;
 	while (!rc && !pmi_done_within(&c->done, LOOK_NS)) {
@@ -186,11 +190,12 @@ static int call_wait(struct call *c, struct liveness *liveness,
 			warn(c, stuck);
 			warned = true;
 		}
-		if (liveness && ++looks % LIVENESS_EVERY == 0)
-			rc = liveness_check(liveness);
+		if (seen && ++looks % LIVENESS_EVERY == 0)
+			rc = liveness_check(&liveness);
 		if (!rc && join && waited >= join)
 			rc = late(c, join);
 	}
+	liveness_close(&liveness);
 	return rc;
 }
 
@@ -231,12 +236,8 @@ static uint32_t number_of(const char *variable)
  */
 static int open_wait(struct call *c)
 {
-	struct liveness liveness;
-	bool seen = liveness_open(&liveness, c->pmi, c->pmi->started, number_of(c->pmi->number),
-				  number_of(c->pmi->count));
-	int rc = call_wait(c, seen ? &liveness : NULL, open_warn, open_late);
-	liveness_close(&liveness);
-	return rc;
+	return call_wait(c, c->pmi->started, number_of(c->pmi->number), number_of(c->pmi->count),
+			 open_warn, open_late);
 }
 
 int pmi_open(const struct pmi_ops *pmi, uint32_t *rank, uint32_t *size)
@@ -341,11 +342,7 @@ static int gather_late(const struct call *c, uint64_t seconds)
 
 static int gather_wait(struct call *c)
 {
-	struct liveness liveness;
-	bool seen = liveness_open(&liveness, c->pmi, c->pmi->neighbours, c->rank, c->size);
-	int rc = call_wait(c, seen ? &liveness : NULL, gather_warn, gather_late);
-	liveness_close(&liveness);
-	return rc;
+	return call_wait(c, c->pmi->neighbours, c->rank, c->size, gather_warn, gather_late);
 }
 
 int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key,
