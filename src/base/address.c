@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "base/setting.h"
 
+enum { BACKLOG = 1024 };
+
 static struct sockaddr *sockaddr_of(struct sockaddr_in6 *a)
 {
 	return (struct sockaddr *)(void *)a;
@@ -219,4 +221,19 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 			"TERN_UDP_BIND is '%s', and no interface here has an address of it", text);
 	address->sin6_port = 0;
 	return 0;
+}
+
+/* -- Sockets ------------------------------------------------------------------------------- */
+
+int socket_bound(int type, struct sockaddr *at, socklen_t len, socklen_t room)
+{
+	bool connects = (type & 0xf) != SOCK_DGRAM;
+	int fd = socket(at->sa_family, type | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && bind(fd, at, len) == 0 && (!connects || listen(fd, BACKLOG) == 0) &&
+	    getsockname(fd, at, &room) == 0)
+		return fd;
+	int rc = -errno;
+	if (fd >= 0)
+		close(fd);
+	return rc;
 }

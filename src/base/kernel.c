@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/address.h"
+
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
@@ -61,17 +63,11 @@ void futex_wake(_Atomic uint64_t *word)
 int loopback_listen(uint16_t *port)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	socklen_t len = sizeof at;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && bind(fd, (struct sockaddr *)(void *)&at, sizeof at) == 0 &&
-	    getsockname(fd, (struct sockaddr *)(void *)&at, &len) == 0) {
-		*port = ntohs(at.sin_port);
-		return fd;
-	}
-	int rc = -errno;
+	int fd = socket_bound(SOCK_DGRAM | SOCK_NONBLOCK, (struct sockaddr *)(void *)&at, sizeof at,
+			      sizeof at);
 	if (fd >= 0)
-		close(fd);
-	return rc;
+		*port = ntohs(at.sin_port);
+	return fd;
 }
 
 /*

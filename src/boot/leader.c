@@ -13,6 +13,7 @@
 
 #include <tern/tern.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
@@ -47,15 +48,6 @@ static void socket_patience(int fd, uint64_t seconds)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
 }
 
-static int socket_open(void)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return error_system("making a socket for the ranks of this machine");
-	socket_patience(fd, patience_s());
-	return fd;
-}
-
 /* The process at the other end, as the kernel knows it: -EPERM if it is another user's. */
 static int peer_pid(int fd, pid_t *pid)
 {
@@ -71,19 +63,12 @@ static int peer_pid(int fd, pid_t *pid)
 int leader_listen(int *out, char door[CARD_DOOR])
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	socklen_t len = sizeof name;
-	int fd = socket_open();
-	if (fd < 0)
-		return fd;
-	if (bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) != 0 ||
-	    listen(fd, TERN_RANKS_MAX) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&name, &len) != 0) {
-		int rc = error_system("opening a socket for the ranks of this machine");
-		close(fd);
-		return rc;
-	}
+	*out = socket_bound(SOCK_SEQPACKET, (struct sockaddr *)&name, sizeof name.sun_family,
+			    sizeof name);
+	if (*out < 0)
+		return error_set(*out, "opening a socket for the ranks of this machine: %s",
+				 strerror(-*out));
 	memcpy(door, name.sun_path, CARD_DOOR);
-	*out = fd;
 	return 0;
 }
 
@@ -277,22 +262,23 @@ int leader_share(int fd, const struct joiners *all, int (*begin)(struct job *job
 
 /* -- The members -------------------------------------------------------------------- */
 
-static int member_connect(const struct card *leader, uint32_t rank, int *out)
+/* The connection, or a negative errno. */
+static int member_connect(const struct card *leader, uint32_t rank)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	pid_t pid;
-	int fd = socket_open();
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return fd;
+		return -errno;
+	socket_patience(fd, patience_s());
 	memcpy(name.sun_path, leader->door, CARD_DOOR);
 	socklen_t len = (socklen_t)sizeof name.sun_family + CARD_DOOR;
 	int rc = connect(fd, (struct sockaddr *)&name, len) == 0 ? peer_pid(fd, &pid) : -errno;
 	if (!rc && send(fd, &rank, sizeof rank, MSG_NOSIGNAL) != (ssize_t)sizeof rank)
 		rc = -errno;
-	if (rc)
-		close(fd);
-	else
-		*out = fd;
+	if (!rc)
+		return fd;
+	close(fd);
 	return rc;
 }
 
@@ -325,12 +311,10 @@ static int member_failed(const struct joiners *all, uint32_t leader, int rc)
 int leader_join(const struct joiners *all, uint32_t leader, struct job *job)
 {
 	struct error_kept w;
-	int fd, memory = -1;
-	int rc = member_connect(&all->card[leader], all->rank, &fd);
-	if (!rc) {
-		rc = answer_receive(fd, &w, &memory);
+	int memory = -1, fd = member_connect(&all->card[leader], all->rank);
+	int rc = fd < 0 ? fd : answer_receive(fd, &w, &memory);
+	if (fd >= 0)
 		close(fd);
-	}
 	if (rc)
 		rc = member_failed(all, leader, rc);
 	else if (w.rc < 0 && *w.text)

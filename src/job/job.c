@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/setting.h"
 #include "base/stamp.h"
 #include "base/world.h"
@@ -94,15 +95,13 @@ static void job_lay_out(struct job *j, uint64_t heap)
 /* Half of what is free, so that a job never starves the machine it runs on. */
 static uint64_t budget_by_default(const struct cgroup *c)
 {
-	char line[128];
+	char text[512] = "";
 	unsigned long long free_kib = UINT64_C(4) << 20; /* where nobody says */
 	uint64_t room = cgroup_room(c);
-	FILE *f = fopen("/proc/meminfo", "re");
-	while (f && fgets(line, sizeof line, f) &&
-	       sscanf(line, "MemAvailable: %llu", &free_kib) != 1)
-		;
-	if (f)
-		fclose(f);
+	file_text("/proc/meminfo", text, sizeof text);
+	const char *line = strstr(text, "MemAvailable:");
+	if (line)
+		sscanf(line, "MemAvailable: %llu", &free_kib);
 	return (free_kib << 10 < room ? free_kib << 10 : room) / 2;
 }
 
