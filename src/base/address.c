@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "base/setting.h"
 
+enum { BACKLOG = 1024 };
+
 static struct sockaddr *sockaddr_of(struct sockaddr_in6 *a)
 {
 	return (struct sockaddr *)(void *)a;
@@ -52,16 +54,9 @@ static bool address_read(struct sockaddr_in6 *a, const char *text)
 	return inet_pton(AF_INET, text, &sockaddr_in_of(a)->sin_addr) == 1;
 }
 
-static void address_loopback(struct sockaddr_in6 *a)
+static unsigned address_bits(const struct sockaddr_in6 *a)
 {
-	*a = (struct sockaddr_in6){ .sin6_family = AF_INET };
-	sockaddr_in_of(a)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-}
-
-static bool address_is_loopback(struct sockaddr_in6 *a)
-{
-	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a->sin6_addr)
-					  : address_bytes(a)[0] == 127;
+	return a->sin6_family == AF_INET6 ? 128 : 32;
 }
 
 /* Of one family, and equal in the first bits. */
@@ -71,6 +66,19 @@ static bool address_in_subnet(struct sockaddr_in6 *a, struct sockaddr_in6 *netwo
 	if (a->sin6_family != network->sin6_family || memcmp(x, y, bits / 8) != 0)
 		return false;
 	return bits % 8 == 0 || (x[bits / 8] ^ y[bits / 8]) >> (8 - bits % 8) == 0;
+}
+
+static bool address_is_loopback(struct sockaddr_in6 *a)
+{
+	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a->sin6_addr)
+					  : address_bytes(a)[0] == 127;
+}
+
+/* Bound to it, a socket has every address of the machine. */
+static bool address_is_any(struct sockaddr_in6 *a)
+{
+	struct sockaddr_in6 zero = { .sin6_family = a->sin6_family };
+	return address_in_subnet(a, &zero, address_bits(a));
 }
 
 /* -- This machine's addresses -------------------------------------------------------------- */
@@ -121,7 +129,7 @@ static bool address_of_ssh(struct sockaddr_in6 *a)
 	    address_is_loopback(a))
 		return false;
 	w.network = *a;
-	w.bits = a->sin6_family == AF_INET6 ? 128 : 32;
+	w.bits = address_bits(a);
 	return address_find(a, &w);
 }
 
@@ -151,7 +159,7 @@ static void address_by_itself(struct sockaddr_in6 *a, bool several)
 	if (several && (address_of_ssh(a) || address_of_route(a) || address_find(a, &any)))
 		a->sin6_port = 0;
 	else
-		address_loopback(a);
+		address_read(a, "127.0.0.1");
 }
 
 /* -- The setting --------------------------------------------------------------------------- */
@@ -163,7 +171,7 @@ static bool subnet_read(struct subnet *w, const char *text)
 	if (sscanf(text, "%63[^/]/%u%c", address, &w->bits, &rest) != 2 ||
 	    !address_read(&w->network, address))
 		return false;
-	return w->bits <= (w->network.sin6_family == AF_INET6 ? 128 : 32);
+	return w->bits <= address_bits(&w->network);
 }
 
 /*
@@ -180,12 +188,6 @@ int address_refused(const struct sockaddr_in6 *address, int rc, const char *open
 			  "several "
 			  "have the setting, name their network, such as 10.1.0.0/16"
 			: "");
-}
-
-static bool address_is_any(struct sockaddr_in6 *a)
-{
-	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&a->sin6_addr)
-					  : sockaddr_in_of(a)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
 int address_choose(struct sockaddr_in6 *address, bool several)
@@ -219,4 +221,19 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 			"TERN_UDP_BIND is '%s', and no interface here has an address of it", text);
 	address->sin6_port = 0;
 	return 0;
+}
+
+/* -- Sockets ------------------------------------------------------------------------------- */
+
+int socket_bound(int type, struct sockaddr *at, socklen_t len, socklen_t room)
+{
+	bool connects = (type & 0xf) != SOCK_DGRAM;
+	int fd = socket(at->sa_family, type | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && bind(fd, at, len) == 0 && (!connects || listen(fd, BACKLOG) == 0) &&
+	    getsockname(fd, at, &room) == 0)
+		return fd;
+	int rc = -errno;
+	if (fd >= 0)
+		close(fd);
+	return rc;
 }

@@ -27,4 +27,10 @@ const char *address_text(const struct sockaddr_in6 *address, char text[INET6_ADD
 /* Of an IPv4 or IPv6 address that lies there. */
 socklen_t address_len(const struct sockaddr_in6 *address);
 
+/*
+ * A socket of that type, bound to the `len` bytes at `at`, which has `room` for the address that it
+ * gets, with all that the kernel has chosen. One of a type that connects listens. -errno.
+ */
+int socket_bound(int type, struct sockaddr *at, socklen_t len, socklen_t room);
+
 #endif

@@ -2,11 +2,11 @@
 /* Reads the limits and the use of the memory cgroups above this process. */
 #include "base/cgroup.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/file.h"
 
 /* Version 1 says that there is no limit with a number near 2^63. */
 #define UNLIMITED (UINT64_C(1) << 60)
@@ -22,25 +22,11 @@ static const struct {
 	[2] = { "memory.max", "memory.current", { "inactive_file ", "active_file " } },
 };
 
-/*
- * Without stdio, which an interrupt may find in use. The text ends with 0; false if there is none.
- */
 static bool file_read(const char *folder, const char *name, char *text, size_t room)
 {
 	char path[CGROUP_PATH + 32];
-	size_t len = strlen(folder), more = strlen(name);
-	if (len + more + 2 > sizeof path)
-		return false;
-	memcpy(path, folder, len);
-	path[len] = '/';
-	memcpy(path + len + 1, name, more + 1);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t n = read(fd, text, room - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
+	return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+	       file_text(path, text, room);
 }
 
 /* `otherwise` if it does not begin with a number: "max". */
@@ -115,16 +101,6 @@ void cgroup_tell(const struct cgroup *c, char text[CGROUP_TEXT])
 		 "the memory cgroup %s, whose limit (%s) is %llu KiB, has %llu KiB left", folder,
 		 names[c->version].limit, (unsigned long long)limit >> 10,
 		 (unsigned long long)room >> 10);
-}
-
-uint64_t cgroup_limit(const struct cgroup *c)
-{
-	uint64_t least = UINT64_MAX;
-	for (unsigned i = 0; i < c->levels; i++) {
-		uint64_t limit = file_number(c->path[i], names[c->version].limit, UINT64_MAX);
-		least = limit < least ? limit : least;
-	}
-	return least;
 }
 
 /* -- Finding them ----------------------------------------------------------------------------- */

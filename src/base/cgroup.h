@@ -25,11 +25,7 @@ void cgroup_find(struct cgroup *c);
 /* The same from another file and folder. */
 void cgroup_find_in(struct cgroup *c, const char *file, const char *mount);
 
-/*
- * The smallest limit, in bytes, and how much is left of it; UINT64_MAX without one. Also from a
- * signal's handler.
- */
-uint64_t cgroup_limit(const struct cgroup *c);
+/* How many bytes the limits leave; UINT64_MAX without one. Also from a signal's handler. */
 uint64_t cgroup_room(const struct cgroup *c);
 /* Names the one that has the least left, its limit, and what is left. There is one. */
 void cgroup_tell(const struct cgroup *c, char text[CGROUP_TEXT]);

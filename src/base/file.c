@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -42,6 +41,17 @@ FILE *file_private_stream(const char *path)
 {
 	int fd = file_private(path, O_TRUNC);
 	return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
+bool file_text(const char *path, char *text, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, text, room - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
 }
 
 const char *file_why(int error)

@@ -4,6 +4,7 @@
 #define TERN_BASE_FILE_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -15,6 +16,11 @@
 int file_private(const char *path, int flags);
 /* Empty, as a stream; NULL with errno. */
 FILE *file_private_stream(const char *path);
+/*
+ * The beginning of a small file of the kernel's, as text; false if there is none, or it is empty.
+ * Without stdio, which an interrupt may find in use.
+ */
+bool file_text(const char *path, char *text, size_t room);
 /* What errno of these means, in words. */
 const char *file_why(int error);
 

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/address.h"
+
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
@@ -29,14 +31,10 @@ enum { WAITER_32_BITS = 2 };
 static int wait_many(_Atomic uint64_t *const *words, unsigned n, uint32_t value, uint64_t ns)
 {
 	struct waiter waiters[FUTEX_MANY];
-	struct timespec now, deadline = timespec_of(ns);
+	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	deadline.tv_sec += now.tv_sec;
-	deadline.tv_nsec += now.tv_nsec;
-	if (deadline.tv_nsec >= 1000000000) {
-		deadline.tv_nsec -= 1000000000;
-		deadline.tv_sec++;
-	}
+	uint64_t begun = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	struct timespec deadline = timespec_of(ns < UINT64_MAX - begun ? begun + ns : UINT64_MAX);
 	for (unsigned i = 0; i < n; i++)
 		waiters[i] = (struct waiter){ .value = value,
 					      .address = (uintptr_t)words[i],
@@ -65,17 +63,11 @@ void futex_wake(_Atomic uint64_t *word)
 int loopback_listen(uint16_t *port)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	socklen_t len = sizeof at;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && bind(fd, (struct sockaddr *)(void *)&at, sizeof at) == 0 &&
-	    getsockname(fd, (struct sockaddr *)(void *)&at, &len) == 0) {
-		*port = ntohs(at.sin_port);
-		return fd;
-	}
-	int rc = -errno;
+	int fd = socket_bound(SOCK_DGRAM | SOCK_NONBLOCK, (struct sockaddr *)(void *)&at, sizeof at,
+			      sizeof at);
 	if (fd >= 0)
-		close(fd);
-	return rc;
+		*port = ntohs(at.sin_port);
+	return fd;
 }
 
 /*

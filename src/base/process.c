@@ -3,7 +3,6 @@
 #include "base/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -38,15 +39,10 @@ static bool stat_read(const char *folder, pid_t pid, struct process *p)
 {
 	char text[1024];
 	unsigned long long born, user, kernel;
-	snprintf(text, sizeof text, "/proc/%s%d/stat", folder, (int)pid);
-	int fd = open(text, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%s%d/stat", folder, (int)pid);
+	if (!file_text(path, text, sizeof text))
 		return false;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
 	const char *behind = strrchr(text, ')'), *last = strrchr(text, ' ');
 	if (!behind ||
 	    sscanf(behind,
@@ -90,7 +86,7 @@ bool process_ended(const struct process_name *name)
 {
 	struct process p;
 	if (stat_read("", name->pid, &p))
-		return p.born != name->born || p.state == 'Z' || p.state == 'X';
+		return (name->born && p.born != name->born) || p.state == 'Z' || p.state == 'X';
 	return kill(name->pid, 0) != 0 && errno == ESRCH;
 }
 

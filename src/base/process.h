@@ -34,7 +34,10 @@ char process_state(pid_t pid, uint64_t *used);
 /* The same of a thread of this process. */
 char thread_state(pid_t thread);
 
-/* Whether it has ended, be it that nobody has asked how yet. False if that cannot be seen. */
+/*
+ * Whether it has ended, be it that nobody has asked how yet. False if that cannot be seen. `born`
+ * 0: it is a child whose number nobody else gets.
+ */
 bool process_ended(const struct process_name *name);
 
 /*

@@ -27,7 +27,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_HEAP] = { "TERN_HEAP", "1G", "bytes that each rank's heap may grow to (K, M, G)" },
 	[SETTING_CORE] = { "TERN_CORE", "own",
 			   "what of the job's shared memory a core dump has: own, "
-			   "what the rank itself uses, up to 32 MiB; or all" },
+			   "what the rank itself uses, up to 32 MiB; or all",
+			   true },
 	[SETTING_SPIN] = { "TERN_SPIN", "20000",
 			   "looks at the rings before a wait yields its core; "
 			   "not used when there are more ranks than cores" },
@@ -38,7 +39,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "the rank it waits for and pending operations to stderr; 0: never" },
 	[SETTING_DELIVERY] = { "TERN_DELIVERY", "poll",
 			       "who runs handlers while the program computes: poll (nobody), "
-			       "thread, interrupt" },
+			       "thread, interrupt",
+			       true },
 	[SETTING_SERVE] = { "TERN_SERVE", "1",
 			    "0: puts, gets and atomic operations over a network wait until their "
 			    "target polls; "
@@ -88,7 +90,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			   "start so many before their wrap; 0: where they always start" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
 			    "record what each rank does in the file of this name and its rank; "
-			    "for tern trace" },
+			    "for tern trace",
+			    true },
 	[SETTING_CONTEXTS] = { "TERN_CONTEXTS", "16",
 			       "threads of each rank that can have started and not ended; "
 			       "further ones wait" },
@@ -97,41 +100,50 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "milliseconds of computing after which another thread of the rank has "
 			    "a turn, by a timer and a signal; 0: only when one waits" },
 	[SETTING_SSH] = { "TERN_SSH", "ssh -o BatchMode=yes",
-			  "the command by which tern run --hosts reaches a host" },
+			  "the command by which tern run --hosts reaches a host", true },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: "
 			    "be a job of one rank although another launcher started this process" },
 	[SETTING_NET] = { "TERN_NET", "auto",
 			  "the network between ranks: shm, udp, ofi, ofi/PROVIDER; "
-			  "two, as in shm,udp: within machines and between them; or auto" },
+			  "two, as in shm,udp: within machines and between them; or auto",
+			  true },
 	[SETTING_SIM] = { "TERN_SIM", "cluster",
 			  "the simulated machine of TERN_NET=sim: "
-			  "a profile that is built in (tern sim --profiles), or a file" },
+			  "a profile that is built in (tern sim --profiles), or a file",
+			  true },
 	[SETTING_SIM_USE] = { "TERN_SIM_USE", "",
 			      "the file that gets what the parts of the simulated machine were "
-			      "used for, when the last rank closes; see tern-sim(7)" },
+			      "used for, when the last rank closes; see tern-sim(7)",
+			      true },
 	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "auto",
 			       "the address that UDP is to use, in numbers, "
-			       "or a network such as 10.1.0.0/16" },
+			       "or a network such as 10.1.0.0/16",
+			       true },
 	[SETTING_OFI_WAIT] = { "TERN_OFI_WAIT", "1",
 			       "0: do not ask a provider of libfabric for a descriptor to sleep "
 			       "on; ranks look every half millisecond instead, "
 			       "and some providers are quicker then" },
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
 			      "services added to a network: of order, flow, retry, "
-			      "with commas between them; none; or auto, those that it lacks" },
+			      "with commas between them; none; or auto, those that it lacks",
+			      true },
 	[SETTING_FLOW] = { "TERN_FLOW", "credit",
 			   "what the flow service does: credit, return, drop, nack, token, "
-			   "permit or reserve; see tern-net(7)" },
+			   "permit or reserve; see tern-net(7)",
+			   true },
 	[SETTING_FAULT] = { "TERN_FAULT", "",
 			    "what goes wrong with packets, as in drop=0.01,reorder=0.05,seed=42; "
-			    "see tern-net(7)" },
+			    "see tern-net(7)",
+			    true },
 	[SETTING_PROTECT] = { "TERN_PROTECT", "auto",
 			      "datagrams are authenticated (auth), encrypted too (encrypt), "
-			      "or neither (none); auto is auth over udp, and none over ofi" },
+			      "or neither (none); auto is auth over udp, and none over ofi",
+			      true },
 	[SETTING_MACHINE] = { "TERN_MACHINE", "",
 			      "under another launcher: ranks with different values share no "
-			      "memory, as if on different machines" },
+			      "memory, as if on different machines",
+			      true },
 	[SETTING_JOIN] = { "TERN_JOIN", "300",
 			   "under another launcher: seconds that tern_open() waits for the other "
 			   "ranks to call it, and for the launcher to answer; 0: for ever" },
@@ -140,39 +152,17 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 				"0: never" },
 	[SETTING_UNREACHABLE] = { "TERN_UNREACHABLE", "wait",
 				  "when a rank that lives has not answered for TERN_KEEPALIVE "
-				  "seconds: wait for it, or fail the calls that need it" },
+				  "seconds: wait for it, or fail the calls that need it",
+				  true },
 	[SETTING_LINK] = { "TERN_LINK", "",
 			   "under another launcher: the path of the program tern-link, which "
-			   "watches the ranks of a machine; unset: the library looks for it" },
+			   "watches the ranks of a machine; unset: the library looks for it",
+			   true },
 	[SETTING_LIBRARY] = { "TERN_LIBRARY", "",
 			      "the path of libtern.so for bindings of other languages; "
-			      "unset: they look for it" },
+			      "unset: they look for it",
+			      true },
 };
-
-int setting_is_text(enum setting s)
-{
-	switch (s) {
-	case SETTING_CORE:
-	case SETTING_DELIVERY:
-	case SETTING_TRACE:
-	case SETTING_SSH:
-	case SETTING_NET:
-	case SETTING_SIM:
-	case SETTING_SIM_USE:
-	case SETTING_UDP_BIND:
-	case SETTING_SERVICE:
-	case SETTING_FLOW:
-	case SETTING_FAULT:
-	case SETTING_PROTECT:
-	case SETTING_MACHINE:
-	case SETTING_LINK:
-	case SETTING_UNREACHABLE:
-	case SETTING_LIBRARY:
-		return 1;
-	default:
-		return 0;
-	}
-}
 
 int setting_given(enum setting s)
 {
@@ -185,21 +175,12 @@ const char *setting_text(enum setting s)
 	return setting_given(s) ? getenv(setting_table[s].name) : setting_table[s].fallback;
 }
 
+/* 0 if it is none. */
 static uint64_t suffix_scale(char c)
 {
-	switch (c) {
-	case 'K':
-	case 'k':
-		return UINT64_C(1) << 10;
-	case 'M':
-	case 'm':
-		return UINT64_C(1) << 20;
-	case 'G':
-	case 'g':
-		return UINT64_C(1) << 30;
-	default:
-		return 0;
-	}
+	static const char suffixes[] = "KkMmGg";
+	const char *at = strchr(suffixes, c);
+	return at ? UINT64_C(1024) << (at - suffixes) / 2 * 10 : 0;
 }
 
 int setting_number(enum setting s, uint64_t *value)

@@ -6,6 +6,7 @@
 #ifndef TERN_BASE_SETTING_H
 #define TERN_BASE_SETTING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum setting {
@@ -65,14 +66,13 @@ struct setting_info {
 	const char *name;     /* TERN_... */
 	const char *fallback; /* the value when unset, as text; "" for none */
 	const char *meaning;  /* one line */
+	bool is_text;         /* its value is no number */
 };
 
 extern const struct setting_info setting_table[SETTING_COUNT];
 
 /* The value as text: the environment's, or the fallback. Never NULL. */
 const char *setting_text(enum setting s);
-/* Whether its value is no number. */
-int setting_is_text(enum setting s);
 /* Whether the environment sets it. */
 int setting_given(enum setting s);
 /*

@@ -82,15 +82,6 @@ bool machine_id_same(const struct machine_id *a, const struct machine_id *b)
 
 /* -- Cards ---------------------------------------------------------------------------------- */
 
-struct card {
-	struct machine_id machine;
-	struct leader_address leader; /* its socket, in case it is the lowest rank of its machine */
-	struct process_name process;
-	struct sockaddr_in6 link; /* family 0: no socket could be had */
-	uint32_t fabric;          /* whether its machine has one */
-	uint64_t id;              /* rank 0's is the job's, */
-	uint8_t key[JOB_KEY];
-};
 _Static_assert(sizeof(struct card) <= PMI_CARD_MAX,
 	       "a card must fit a value of the launcher's table");
 
@@ -99,11 +90,7 @@ struct joining {
 	const struct pmi_ops *pmi;   /* by which cards are exchanged, */
 	const tern_options *options; /* or else by a function of the program's */
 	struct process_name launcher;
-	uint32_t rank, size;
-	struct card *card; /* one a rank */
-	/* One a rank: the number of its machine, in the order of their lowest ranks. */
-	uint32_t *machine;
-	uint32_t machines;
+	struct joiners all;
 	int socket, listener;
 	struct error_kept deaf; /* why there is no listener */
 	struct job *job;
@@ -125,7 +112,7 @@ static int card_make(struct joining *j, struct card *c, bool fabric)
 			    .fabric = fabric };
 	int rc = machine_id_read(&c->machine);
 	if (!rc)
-		rc = leader_listen(&j->socket, &c->leader);
+		rc = leader_listen(&j->socket, c->door);
 	if (!rc)
 		rc = job_identity_make(&c->id, c->key);
 	listener_open(j, c);
@@ -133,39 +120,36 @@ static int card_make(struct joining *j, struct card *c, bool fabric)
 }
 
 /* The lowest rank on the machine of `rank`. */
-static uint32_t leader_of(const struct joining *j, uint32_t rank)
+static uint32_t leader_of(const struct joiners *all, uint32_t rank)
 {
 	uint32_t leader = 0;
-	while (!machine_id_same(&j->card[leader].machine, &j->card[rank].machine))
+	while (!machine_id_same(&all->card[leader].machine, &all->card[rank].machine))
 		leader++;
 	return leader;
 }
 
-static void machines_count(struct joining *j)
+static void machines_count(struct joiners *all)
 {
-	for (uint32_t r = 0; r < j->size; r++) {
-		uint32_t leader = leader_of(j, r);
-		j->machine[r] = leader < r ? j->machine[leader] : j->machines++;
+	for (uint32_t r = 0; r < all->size; r++) {
+		uint32_t leader = leader_of(all, r);
+		all->machine[r] = leader < r ? all->machine[leader] : all->machines++;
 	}
 }
 
-/* Where each machine's link can be called: its lowest rank opened that socket. */
-static int link_addresses(const struct joining *j, struct sockaddr_in6 *address)
+/* Whether each machine's link can be called: its lowest rank opened that socket. */
+static int link_check(const struct joining *j)
 {
-	if (j->machines > 1 && j->listener < 0) {
+	const struct joiners *all = &j->all;
+	if (all->machines > 1 && j->listener < 0) {
 		error_restore(&j->deaf);
 		return j->deaf.rc;
 	}
-	for (uint32_t r = 0; r < j->size; r++) {
-		if (leader_of(j, r) != r)
-			continue;
-		address[j->machine[r]] = j->card[r].link;
-		if (j->machines > 1 && !j->card[r].link.sin6_family)
+	for (uint32_t r = 0; all->machines > 1 && r < all->size; r++)
+		if (leader_of(all, r) == r && !all->card[r].link.sin6_family)
 			return error_set(
 				-ENOTSUP,
 				"rank %u on %.63s cannot reach other machines, and says why", r,
-				j->card[r].machine.host);
-	}
+				all->card[r].machine.host);
 	return 0;
 }
 
@@ -173,64 +157,35 @@ static int link_addresses(const struct joining *j, struct sockaddr_in6 *address)
 static int link_start_first(struct job *job, void *arg)
 {
 	const struct joining *j = arg;
-	struct sockaddr_in6 *address = calloc(j->machines, sizeof *address);
-	struct link_plan plan = { .job = job,
-				  .launcher = j->launcher,
-				  .closes = j->options != NULL,
-				  .listener = j->machines > 1 ? j->listener : -1,
-				  .address = address };
 	bool fabric = true;
-	for (uint32_t r = 0; r < j->size; r++)
-		fabric &= j->card[r].fabric != 0;
+	for (uint32_t r = 0; r < j->all.size; r++)
+		fabric &= j->all.card[r].fabric != 0;
 	job_fabric_agreed(job, fabric);
-	int rc = address ? link_addresses(j, address)
-			 : error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
-	if (!rc)
-		rc = link_begin(&plan);
-	free(address);
-	return rc;
-}
-
-static int join_as_leader(struct joining *j)
-{
-	struct process_name *process = calloc(j->size, sizeof *process);
-	struct leader_plan plan = { .size = j->size,
-				    .machine = j->machine,
-				    .machines = j->machines,
-				    .id = j->card[0].id,
-				    .process = process,
-				    .begin = link_start_first,
-				    .arg = j };
-	if (!process)
-		return error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
-	memcpy(plan.key, j->card[0].key, sizeof plan.key);
-	for (uint32_t r = 0; r < j->size; r++)
-		process[r] = j->card[r].process;
-	int rc = leader_share(j->socket, &j->card[j->rank].leader, j->rank, &plan, j->job);
-	free(process);
-	return rc;
+	job->head->launcher = j->launcher;
+	int rc = link_check(j);
+	return rc ? rc
+		  : link_begin(job, j->all.machines > 1 ? j->listener : -1, j->options != NULL);
 }
 
 static int memory_get(struct joining *j)
 {
-	const struct card *lowest = &j->card[leader_of(j, j->rank)];
-	const struct leader_name leader = { .rank = (uint32_t)(lowest - j->card),
-					    .address = lowest->leader,
-					    .process = lowest->process };
-	return leader.rank == j->rank ? join_as_leader(j) : leader_join(&leader, j->rank, j->job);
+	uint32_t leader = leader_of(&j->all, j->all.rank);
+	return leader == j->all.rank ? leader_share(j->socket, &j->all, link_start_first, j, j->job)
+				     : leader_join(&j->all, leader, j->job);
 }
 
 static int cards_gather(struct joining *j, const struct card *mine)
 {
 	const tern_options *o = j->options;
 	if (j->pmi)
-		return pmi_gather(j->pmi, j->rank, j->size, "card", mine, sizeof *mine, j->card);
-	int rc = o->allgather(o->allgather_arg, mine, j->card, sizeof *mine);
+		return pmi_gather(j->pmi, j->all.rank, j->all.size, "card", mine, sizeof *mine,
+				  j->all.card);
+	int rc = o->allgather(o->allgather_arg, mine, j->all.card, sizeof *mine);
 	return !rc ? 0
 		   : error_set(
 			     rc < 0 ? rc : -EPROTO,
 			     "tern_options.allgather, by which %u ranks were to join, returned %d",
-			     j->size, rc);
+			     j->all.size, rc);
 }
 
 /* A rank that cannot join says so with an empty card: the others would wait for it. */
@@ -248,8 +203,8 @@ static int cards_exchange(struct joining *j, bool fabric)
 		error_restore(&said);
 		return rc;
 	}
-	for (uint32_t r = 0; !gathered && r < j->size; r++)
-		if (!j->card[r].process.pid)
+	for (uint32_t r = 0; !gathered && r < j->all.size; r++)
+		if (!j->all.card[r].process.pid)
 			return error_set(-ENOTSUP, "rank %u cannot join, and says why", r);
 	return gathered;
 }
@@ -260,19 +215,21 @@ static void joining_close(const struct joining *j)
 		close(j->socket);
 	if (j->listener >= 0)
 		close(j->listener);
-	free(j->machine);
-	free(j->card);
+	free(j->all.machine);
+	free(j->all.card);
 }
 
 static int join_others(struct joining *j, bool fabric)
 {
 	j->socket = j->listener = -1;
-	j->card = calloc(j->size, sizeof *j->card);
-	j->machine = calloc(j->size, sizeof *j->machine);
-	int rc = j->card && j->machine ? cards_exchange(j, fabric)
-				       : error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
+	struct joiners *all = &j->all;
+	all->card = calloc(all->size, sizeof *all->card);
+	all->machine = calloc(all->size, sizeof *all->machine);
+	int rc = all->card && all->machine
+			 ? cards_exchange(j, fabric)
+			 : error_set(-ENOMEM, "joining %u ranks: no memory", all->size);
 	if (!rc) {
-		machines_count(j);
+		machines_count(all);
 		rc = memory_get(j);
 	}
 	joining_close(j);
@@ -310,7 +267,6 @@ static struct {
 	const struct pmi_ops *manager;
 	bool open; /* by us */
 	struct job *job;
-	uint32_t rank;
 	pid_t pid;
 } kept;
 
@@ -328,7 +284,7 @@ static void manager_leave(bool returning)
 	if (kept.pid != getpid())
 		return;
 	if (kept.job)
-		link_settle(kept.job, kept.rank);
+		link_settle(kept.job);
 	if (!kept.manager || !manager_free(returning))
 		return;
 	if (kept.open)
@@ -382,7 +338,9 @@ static int join_once(struct joined *j, bool (*fabric)(void))
 	if (rc)
 		return rc;
 	b->fd = -1;
-	struct joining joining = { .pmi = pmi, .rank = b->rank, .size = b->size, .job = &j->job };
+	struct joining joining = { .pmi = pmi,
+				   .all = { .rank = b->rank, .size = b->size },
+				   .job = &j->job };
 	rc = ranks_check(b->rank, b->size, pmi->name);
 	joining.launcher = process_launcher(pmi->sign);
 	if (!rc && b->size > 1)
@@ -396,7 +354,6 @@ static int join_once(struct joined *j, bool (*fabric)(void))
 		return rc;
 	b->fd = j->job.fd;
 	kept.job = &j->job;
-	kept.rank = b->rank;
 	return 0;
 }
 
@@ -454,7 +411,9 @@ static struct process_name launcher_find(void)
 int join_gathered(const tern_options *o, struct boot *b, bool (*fabric)(void))
 {
 	struct job job;
-	struct joining j = { .options = o, .rank = o->rank, .size = o->size, .job = &job };
+	struct joining j = { .options = o,
+			     .all = { .rank = o->rank, .size = o->size },
+			     .job = &job };
 	*b = (struct boot){ .rank = o->rank, .size = o->size, .fd = -1 };
 	int rc = gathered_check(o);
 	if (rc || o->size == 1)
@@ -474,5 +433,5 @@ int join_gathered(const tern_options *o, struct boot *b, bool (*fabric)(void))
 void boot_left_gathered(struct job *job, uint32_t rank)
 {
 	job_rank_ended(job, rank, 0);
-	link_settle(job, rank);
+	link_settle(job);
 }

@@ -4,19 +4,9 @@
 #define TERN_BOOT_JOIN_H
 
 #include "boot/boot.h"
+#include "boot/card.h"
 #include "boot/pmi/pmi.h"
-#include "job/job.h"
 
-/*
- * The machine that a process is on, in numbers of the kernel's. Ranks with equal ones can share
- * memory and see each other's processes: they run under one kernel, in one namespace of processes
- * and one of networks. The launcher is not asked: two of its nodes may be one machine, or one node
- * several containers.
- */
-struct machine_id {
-	char id[96];
-	char host[64]; /* for error texts; nothing is decided by it */
-};
 int machine_id_read(struct machine_id *m);
 bool machine_id_same(const struct machine_id *a, const struct machine_id *b);
 

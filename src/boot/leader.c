@@ -5,16 +5,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <tern/tern.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
@@ -28,16 +27,10 @@ enum {
 	NAP_NS = 1000000,
 };
 
-/* What a member says, and what the leader answers; the descriptor comes with the answer. */
-struct hello {
-	uint8_t key[LEADER_KEY];
-	uint32_t rank;
-};
-
-struct grant {
-	int32_t rc; /* 0, or why there is no job */
-	char text[400];
-};
+/*
+ * A member says its rank. The leader answers with what came of making the job, an error or none,
+ * and the descriptor beside it.
+ */
 
 /* -- Sockets ------------------------------------------------------------------------ */
 
@@ -55,16 +48,6 @@ static void socket_patience(int fd, uint64_t seconds)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
 }
 
-static int socket_open(void)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return error_set(-errno, "making a socket for the ranks of this machine: %s",
-				 strerror(errno));
-	socket_patience(fd, patience_s());
-	return fd;
-}
-
 /* The process at the other end, as the kernel knows it: -EPERM if it is another user's. */
 static int peer_pid(int fd, pid_t *pid)
 {
@@ -77,30 +60,19 @@ static int peer_pid(int fd, pid_t *pid)
 }
 
 /* Bound without a name: the kernel finds one that nobody has, beside the file system. */
-int leader_listen(int *out, struct leader_address *a)
+int leader_listen(int *out, char door[CARD_DOOR])
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	socklen_t len = sizeof name;
-	int fd = socket_open();
-	if (fd < 0)
-		return fd;
-	*a = (struct leader_address){ .name_len = 0 };
-	if (bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) != 0 ||
-	    listen(fd, TERN_RANKS_MAX) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
-	    getrandom(a->key, sizeof a->key, 0) != sizeof a->key) {
-		int rc = error_set(-errno, "opening a socket for the ranks of this machine: %s",
-				   strerror(errno));
-		close(fd);
-		return rc;
-	}
-	a->name_len = (uint8_t)(len - sizeof name.sun_family);
-	memcpy(a->name, name.sun_path, a->name_len < LEADER_NAME ? a->name_len : LEADER_NAME);
-	*out = fd;
+	*out = socket_bound(SOCK_SEQPACKET, (struct sockaddr *)&name, sizeof name.sun_family,
+			    sizeof name);
+	if (*out < 0)
+		return error_set(*out, "opening a socket for the ranks of this machine: %s",
+				 strerror(-*out));
+	memcpy(door, name.sun_path, CARD_DOOR);
 	return 0;
 }
 
-static int grant_send(int fd, const struct grant *w, int job)
+static int answer_send(int fd, const struct error_kept *w, int job)
 {
 	union {
 		struct cmsghdr head;
@@ -118,7 +90,7 @@ static int grant_send(int fd, const struct grant *w, int job)
 }
 
 /* *job is -1 if no descriptor came. */
-static int grant_receive(int fd, struct grant *w, int *job)
+static int answer_receive(int fd, struct error_kept *w, int *job)
 {
 	union {
 		struct cmsghdr head;
@@ -143,75 +115,52 @@ static int grant_receive(int fd, struct grant *w, int *job)
 
 /* -- The leader --------------------------------------------------------------------- */
 
-/* A rank, as the leader sees it. */
-struct member {
-	int fd; /* -1: it has not come, or is the leader itself */
-	pid_t pid;
-	uint64_t born;
-};
-
 struct leader {
 	int fd;
-	const struct leader_address *address;
-	uint32_t rank;
-	const struct leader_plan *plan;
-	struct member *member; /* one a rank */
+	const struct joiners *all;
+	int *member;     /* one a rank: its connection; -1: it has not come, or is not to come */
 	cpu_set_t cores; /* that any of them may use: launchers bind ranks before they begin */
 };
 
 static bool is_member(const struct leader *l, uint32_t rank)
 {
-	return rank < l->plan->size && rank != l->rank &&
-	       l->plan->machine[rank] == l->plan->machine[l->rank];
+	const struct joiners *all = l->all;
+	return rank < all->size && rank != all->rank &&
+	       all->machine[rank] == all->machine[all->rank];
 }
 
-static bool leader_note(struct leader *l, struct member *g, pid_t pid)
+static void leader_note_cores(struct leader *l, pid_t pid)
 {
 	cpu_set_t cores;
-	g->pid = pid;
-	g->born = process_born(pid);
-	if (!g->born || sched_getaffinity(pid, sizeof cores, &cores) != 0)
-		return false;
-	CPU_OR(&l->cores, &l->cores, &cores);
-	return true;
+	if (sched_getaffinity(pid, sizeof cores, &cores) == 0)
+		CPU_OR(&l->cores, &l->cores, &cores);
 }
 
-/* Asked after a process was looked at under its number: if it is there now, it was the one. */
-static bool still_there(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	return world_poll(&p, 1, 0) == 0;
-}
-
-static bool key_equal(const uint8_t *a, const uint8_t *b)
-{
-	unsigned differ = 0;
-	for (int i = 0; i < LEADER_KEY; i++)
-		differ |= a[i] ^ b[i];
-	return !differ;
-}
-
-/* True if the caller is a rank of the job that had not come yet. The others are refused. */
+/*
+ * True if the caller is a rank of the job that had not come yet: the process that its card names.
+ * The others are refused.
+ */
 static bool leader_admit(struct leader *l, int fd)
 {
-	struct hello k;
+	uint32_t rank;
 	pid_t pid;
 	socket_patience(fd, HELLO_S);
-	if (peer_pid(fd, &pid) != 0 || recv(fd, &k, sizeof k, 0) != (ssize_t)sizeof k ||
-	    !key_equal(k.key, l->address->key) || !is_member(l, k.rank))
+	if (peer_pid(fd, &pid) != 0 || recv(fd, &rank, sizeof rank, 0) != (ssize_t)sizeof rank ||
+	    !is_member(l, rank) || l->member[rank] >= 0)
 		return false;
-	struct member *g = &l->member[k.rank];
-	if (g->fd >= 0 || !leader_note(l, g, pid) || !still_there(fd))
+	const struct process_name *process = &l->all->card[rank].process;
+	if (pid != process->pid || process_born(pid) != process->born)
 		return false;
-	g->fd = fd;
+	leader_note_cores(l, pid);
+	l->member[rank] = fd;
 	return true;
 }
 
 /* Who has not come; UINT32_MAX: all have. */
 static uint32_t leader_awaits(const struct leader *l)
 {
-	for (uint32_t r = 0; r < l->plan->size; r++)
-		if (is_member(l, r) && l->member[r].fd < 0)
+	for (uint32_t r = 0; r < l->all->size; r++)
+		if (is_member(l, r) && l->member[r] < 0)
 			return r;
 	return UINT32_MAX;
 }
@@ -220,18 +169,16 @@ static int leader_missing(const struct leader *l)
 {
 	return error_set(-ETIMEDOUT,
 			 "rank %u has not come to meet rank %u within %llu s (TERN_JOIN)",
-			 leader_awaits(l), l->rank, (unsigned long long)patience_s());
+			 leader_awaits(l), l->all->rank, (unsigned long long)patience_s());
 }
 
-/* Everybody lived when the cards were exchanged; a card says which process that was. */
+/* Everybody lived when the cards were exchanged. */
 static int leader_look(const struct leader *l)
 {
-	for (uint32_t r = 0; l->plan->process && r < l->plan->size; r++) {
-		if (!is_member(l, r) || l->member[r].fd >= 0 ||
-		    !process_ended(&l->plan->process[r]))
-			continue;
-		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job", r);
-	}
+	for (uint32_t r = 0; r < l->all->size; r++)
+		if (is_member(l, r) && l->member[r] < 0 && process_ended(&l->all->card[r].process))
+			return error_set(-EOWNERDEAD,
+					 "rank %u ended while the ranks joined their job", r);
 	return 0;
 }
 
@@ -256,19 +203,25 @@ static int leader_collect(struct leader *l)
 
 static int leader_make(const struct leader *l, struct job *job)
 {
+	const struct joiners *all = l->all;
 	uint64_t budget;
 	int rc = setting_number(SETTING_MEMORY, &budget);
 	if (!rc)
-		rc = job_create(job, l->plan->size, budget);
+		rc = job_create(job, all->size, budget);
 	if (rc)
 		return rc;
-	job_spread(job, l->plan->machine, l->plan->machine[l->rank], l->plan->machines);
-	job_identify(job, l->plan->id, l->plan->key);
-	job->head->cores = (uint32_t)CPU_COUNT(&l->cores);
-	/* seq_cst by default: nobody else has the memory yet. */
-	for (uint32_t r = 0; r < l->plan->size; r++) {
-		atomic_store(&job->rank[r].pid, l->member[r].pid);
-		atomic_store(&job->rank[r].born, l->member[r].born);
+	job_spread(job, all->machine, all->machine[all->rank], all->machines);
+	job_identify(job, all->card[0].id, all->card[0].key);
+	if (CPU_COUNT(&l->cores))
+		job->head->cores = (uint32_t)CPU_COUNT(&l->cores);
+	for (uint32_t r = 0; r < all->size; r++) {
+		const struct card *c = &all->card[r];
+		memcpy(job->rank[r].link, &c->link, sizeof c->link);
+		if (!job_here(job, r))
+			continue;
+		/* seq_cst by default: nobody else has the memory yet. */
+		atomic_store(&job->rank[r].pid, c->process.pid);
+		atomic_store(&job->rank[r].born, c->process.born);
 	}
 	return 0;
 }
@@ -276,30 +229,29 @@ static int leader_make(const struct leader *l, struct job *job)
 /* One that has died since then is noticed by the link. */
 static void leader_answer(struct leader *l, int rc, int memory)
 {
-	struct grant w = { .rc = rc };
+	struct error_kept w = { .rc = 0 };
 	if (rc)
-		snprintf(w.text, sizeof w.text, "%s", tern_strerror(rc));
-	for (uint32_t r = 0; r < l->plan->size; r++)
-		if (l->member[r].fd >= 0) {
-			grant_send(l->member[r].fd, &w, memory);
-			close(l->member[r].fd);
+		error_keep(&w);
+	for (uint32_t r = 0; r < l->all->size; r++)
+		if (l->member[r] >= 0) {
+			answer_send(l->member[r], &w, memory);
+			close(l->member[r]);
 		}
 }
 
-int leader_share(int fd, const struct leader_address *a, uint32_t rank,
-		 const struct leader_plan *plan, struct job *job)
+int leader_share(int fd, const struct joiners *all, int (*begin)(struct job *job, void *arg),
+		 void *arg, struct job *job)
 {
-	struct leader l = { .fd = fd, .address = a, .rank = rank, .plan = plan };
-	l.member = calloc(plan->size, sizeof *l.member);
+	struct leader l = { .fd = fd, .all = all };
+	l.member = malloc(all->size * sizeof *l.member);
 	if (!l.member)
-		return error_set(-ENOMEM, "joining %u ranks: no memory", plan->size);
-	for (uint32_t r = 0; r < plan->size; r++)
-		l.member[r].fd = -1;
-	leader_note(&l, &l.member[rank], getpid());
+		return error_set(-ENOMEM, "joining %u ranks: no memory", all->size);
+	memset(l.member, -1, all->size * sizeof *l.member);
+	leader_note_cores(&l, getpid());
 	int rc = leader_collect(&l);
 	if (!rc)
 		rc = leader_make(&l, job);
-	if (!rc && plan->begin && (rc = plan->begin(job, plan->arg)) != 0) {
+	if (!rc && (rc = begin(job, arg)) != 0) {
 		job_unmap(job);
 		job_forget(job);
 	}
@@ -310,31 +262,28 @@ int leader_share(int fd, const struct leader_address *a, uint32_t rank,
 
 /* -- The members -------------------------------------------------------------------- */
 
-static int member_connect(const struct leader_address *leader, uint32_t rank, int *out)
+/* The connection, or a negative errno. */
+static int member_connect(const struct card *leader, uint32_t rank)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	struct hello k = { .rank = rank };
 	pid_t pid;
-	if (leader->name_len > LEADER_NAME)
-		return -EPROTO; /* what else came with the card is not to be trusted either */
-	int fd = socket_open();
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return fd;
-	memcpy(name.sun_path, leader->name, LEADER_NAME);
-	memcpy(k.key, leader->key, sizeof k.key);
-	socklen_t len = (socklen_t)sizeof name.sun_family + leader->name_len;
+		return -errno;
+	socket_patience(fd, patience_s());
+	memcpy(name.sun_path, leader->door, CARD_DOOR);
+	socklen_t len = (socklen_t)sizeof name.sun_family + CARD_DOOR;
 	int rc = connect(fd, (struct sockaddr *)&name, len) == 0 ? peer_pid(fd, &pid) : -errno;
-	if (!rc && send(fd, &k, sizeof k, MSG_NOSIGNAL) != (ssize_t)sizeof k)
+	if (!rc && send(fd, &rank, sizeof rank, MSG_NOSIGNAL) != (ssize_t)sizeof rank)
 		rc = -errno;
-	if (rc)
-		close(fd);
-	else
-		*out = fd;
+	if (!rc)
+		return fd;
+	close(fd);
 	return rc;
 }
 
 /* A process that ends closes its sockets a moment before it has ended. */
-static bool leader_ended(const struct leader_name *leader)
+static bool leader_ended(const struct card *leader)
 {
 	uint64_t end = clock_ns() + END_NS;
 	while (!process_ended(&leader->process))
@@ -345,37 +294,36 @@ static bool leader_ended(const struct leader_name *leader)
 	return true;
 }
 
-static int member_failed(const struct leader_name *leader, uint32_t rank, int rc)
+static int member_failed(const struct joiners *all, uint32_t leader, int rc)
 {
 	if (rc == -EAGAIN)
 		return error_set(-ETIMEDOUT,
 				 "rank %u has given rank %u no memory within %llu s (TERN_JOIN)",
-				 leader->rank, rank, (unsigned long long)patience_s());
-	if ((rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -EPIPE) && leader_ended(leader))
+				 leader, all->rank, (unsigned long long)patience_s());
+	if ((rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -EPIPE) &&
+	    leader_ended(&all->card[leader]))
 		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job",
-				 leader->rank);
-	return error_set(rc, "rank %u cannot get the job's memory from rank %u: %s", rank,
-			 leader->rank, strerror(-rc));
+				 leader);
+	return error_set(rc, "rank %u cannot get the job's memory from rank %u: %s", all->rank,
+			 leader, strerror(-rc));
 }
 
-int leader_join(const struct leader_name *leader, uint32_t rank, struct job *job)
+int leader_join(const struct joiners *all, uint32_t leader, struct job *job)
 {
-	struct grant w;
-	int fd, memory = -1;
-	int rc = member_connect(&leader->address, rank, &fd);
-	if (!rc) {
-		rc = grant_receive(fd, &w, &memory);
+	struct error_kept w;
+	int memory = -1, fd = member_connect(&all->card[leader], all->rank);
+	int rc = fd < 0 ? fd : answer_receive(fd, &w, &memory);
+	if (fd >= 0)
 		close(fd);
-	}
 	if (rc)
-		rc = member_failed(leader, rank, rc);
+		rc = member_failed(all, leader, rc);
 	else if (w.rc < 0 && *w.text)
 		rc = error_set(w.rc, "%s", w.text);
 	else if (w.rc || memory < 0)
 		rc = error_set(
 			-EPROTO,
 			"rank %u was answered without the job's memory: do all ranks run one Tern?",
-			rank);
+			all->rank);
 	else
 		rc = job_map(job, memory);
 	if (rc && memory >= 0)

@@ -3,6 +3,7 @@
 #include "boot/leader.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -15,34 +16,52 @@
 #include "base/process.h"
 #include "lib/check.h"
 
-/* All on one machine. */
-static const struct leader_plan *plan_of(uint32_t size)
+static int door;
+static uint32_t machine[8];
+static struct card card[8];
+static struct joiners all = { .card = card, .machine = machine };
+
+static struct process_name process_of(pid_t pid)
 {
-	static const uint32_t machine[8];
-	static struct leader_plan plan;
-	plan = (struct leader_plan){ .size = size, .machine = machine, .machines = 1 };
-	return &plan;
+	return (struct process_name){ .pid = pid, .born = process_born(pid) };
 }
 
-static struct leader_address address;
-static int door;
-static struct process_name leader; /* this process, unless a test says otherwise */
+/* As many ranks, all on one machine. */
+static void leader_begin(uint32_t size)
+{
+	memset(machine, 0, sizeof machine);
+	all.size = size;
+	all.machines = 1;
+	card[0].process = process_of(getpid());
+	REQUIRE(leader_listen(&door, card[0].door) == 0);
+}
+
+static int begins(struct job *job, void *arg)
+{
+	(void)job, (void)arg;
+	return 0;
+}
+
+static int leader_shares(struct job *j)
+{
+	return leader_share(door, &all, begins, NULL, j);
+}
 
 static int member_join(uint32_t rank, struct job *j)
 {
-	return leader_join(
-		&(struct leader_name){ .rank = 0, .address = address, .process = leader }, rank, j);
+	all.rank = rank;
+	return leader_join(&all, 0, j);
 }
 
 static void member_start(void (*member)(uint32_t rank), uint32_t rank)
 {
-	if (!leader.pid)
-		leader = (struct process_name){ .pid = getpid(), .born = process_born(getpid()) };
 	fflush(NULL);
 	pid_t pid = fork();
 	REQUIRE(pid >= 0);
-	if (pid)
+	if (pid) {
+		card[rank].process = process_of(pid);
 		return;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	member(rank);
 	fflush(NULL);
@@ -72,10 +91,10 @@ static void member_comes(uint32_t rank)
 TEST(every_rank_gets_the_memory_and_the_job_knows_its_process)
 {
 	struct job j;
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(4);
 	for (uint32_t r = 1; r < 4; r++)
 		member_start(member_comes, r);
-	REQUIRE(leader_share(door, &address, 0, plan_of(4), &j) == 0);
+	REQUIRE(leader_shares(&j) == 0);
 	CHECK_IS(members_failed(), 0);
 	for (uint32_t r = 1; r < 4; r++)
 		CHECK_IS(atomic_load(&j.rank[r].word), r + 1);
@@ -91,10 +110,10 @@ TEST(a_leader_whose_standard_input_is_closed_gives_a_member_its_number)
 {
 	struct job j;
 	setenv("TERN_JOIN", "1", 1); /* not for ever */
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	close(STDIN_FILENO);
 	member_start(member_of_two_comes, 1);
-	CHECK_IS(leader_share(door, &address, 0, plan_of(2), &j), 0);
+	CHECK_IS(leader_shares(&j), 0);
 	CHECK_IS(members_failed(), 0);
 	unsetenv("TERN_JOIN");
 }
@@ -125,22 +144,21 @@ static void stranger_then_member(void (*disguise)(void), uint32_t rank)
 	CHECK_IS(member_join(rank, &j), 0);
 }
 
-static void with_another_key(void)
+static void as_another_process(void)
 {
-	address.key[3] ^= 1;
 }
 
-static void comes_behind_a_wrong_key(uint32_t rank)
+static void comes_behind_another_process(uint32_t rank)
 {
-	stranger_then_member(with_another_key, rank);
+	stranger_then_member(as_another_process, rank);
 }
 
-TEST(whoever_has_another_key_is_sent_away_and_the_rank_still_comes)
+TEST(a_process_that_no_card_names_is_sent_away_and_the_rank_still_comes)
 {
 	struct job j;
-	REQUIRE(leader_listen(&door, &address) == 0);
-	member_start(comes_behind_a_wrong_key, 1);
-	REQUIRE(leader_share(door, &address, 0, plan_of(2), &j) == 0);
+	leader_begin(2);
+	member_start(comes_behind_another_process, 1);
+	REQUIRE(leader_shares(&j) == 0);
 	CHECK_IS(members_failed(), 0);
 }
 
@@ -154,16 +172,16 @@ static void comes_behind_another_user(uint32_t rank)
 	stranger_then_member(as_another_user, rank);
 }
 
-TEST(another_user_is_sent_away_though_the_key_is_right)
+TEST(another_user_is_sent_away)
 {
 	struct job j;
 	if (geteuid() != 0) {
 		printf("    skipped: only root can become another user\n");
 		return;
 	}
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	member_start(comes_behind_another_user, 1);
-	REQUIRE(leader_share(door, &address, 0, plan_of(2), &j) == 0);
+	REQUIRE(leader_shares(&j) == 0);
 	CHECK_IS(members_failed(), 0);
 }
 
@@ -173,7 +191,7 @@ static void member_meets_a_stranger(uint32_t rank)
 	CHECK_IS(member_join(rank, &j), -EPERM);
 }
 
-TEST(a_rank_does_not_tell_the_key_to_another_users_process)
+TEST(a_rank_takes_no_memory_from_another_users_process)
 {
 	if (geteuid() != 0) {
 		printf("    skipped: only root can become another user\n");
@@ -183,7 +201,7 @@ TEST(a_rank_does_not_tell_the_key_to_another_users_process)
 		char bytes[64];
 	} got;
 	REQUIRE(setresuid(65534, 65534, 0) == 0);
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	REQUIRE(setresuid(0, 0, 0) == 0);
 	member_start(member_meets_a_stranger, 1);
 	int fd = accept(door, NULL, NULL);
@@ -206,10 +224,10 @@ TEST(if_the_leader_cannot_make_the_memory_every_rank_hears_why)
 {
 	struct job j;
 	setenv("TERN_MEMORY", "1K", 1);
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(4);
 	for (uint32_t r = 1; r < 4; r++)
 		member_start(member_hears_why, r);
-	CHECK_IS(leader_share(door, &address, 0, plan_of(4), &j), -ENOMEM);
+	CHECK_IS(leader_shares(&j), -ENOMEM);
 	CHECK_IS(members_failed(), 0);
 }
 
@@ -223,7 +241,7 @@ static void member_finds_nobody(uint32_t rank)
 
 TEST(a_leader_that_has_died_is_an_error_and_no_wait)
 {
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	close(door);
 	member_start(member_finds_nobody, 1);
 	CHECK_IS(members_failed(), 0);
@@ -236,7 +254,7 @@ static struct process_name process_dead(void)
 	REQUIRE(pid >= 0);
 	if (pid == 0)
 		_exit(0);
-	struct process_name name = { .pid = pid, .born = process_born(pid) };
+	struct process_name name = process_of(pid);
 	siginfo_t how;
 	REQUIRE(waitid(P_PID, (id_t)pid, &how, WEXITED | WNOWAIT) == 0);
 	return name;
@@ -251,24 +269,20 @@ static void member_names_the_leader(uint32_t rank)
 
 TEST(a_leader_whose_process_has_ended_is_named)
 {
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	close(door);
-	leader = process_dead();
+	card[0].process = process_dead();
 	member_start(member_names_the_leader, 1);
 	CHECK_IS(members_failed(), 0);
-	leader.pid = 0;
 }
 
 TEST(a_member_whose_process_has_ended_is_named_and_not_waited_for)
 {
 	struct job j;
-	struct leader_plan plan = *plan_of(3);
-	struct process_name process[3] = { { .pid = getpid(), .born = process_born(getpid()) } };
-	process[1] = process[0]; /* lives, and does not come */
-	process[2] = process_dead();
-	plan.process = process;
-	REQUIRE(leader_listen(&door, &address) == 0);
-	CHECK_IS(leader_share(door, &address, 0, &plan, &j), -EOWNERDEAD);
+	leader_begin(3);
+	card[1].process = card[0].process; /* lives, and does not come */
+	card[2].process = process_dead();
+	CHECK_IS(leader_shares(&j), -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(-EOWNERDEAD), "rank 2 ended while the ranks joined"));
 	CHECK_IS(members_failed(), 0);
 }
@@ -276,13 +290,10 @@ TEST(a_member_whose_process_has_ended_is_named_and_not_waited_for)
 TEST(a_member_that_lives_and_does_not_come_is_waited_for_as_long_as_asked)
 {
 	struct job j;
-	struct leader_plan plan = *plan_of(2);
-	struct process_name process[2] = { { .pid = getpid(), .born = process_born(getpid()) } };
-	process[1] = process[0];
-	plan.process = process;
 	setenv("TERN_JOIN", "1", 1);
-	REQUIRE(leader_listen(&door, &address) == 0);
-	CHECK_IS(leader_share(door, &address, 0, &plan, &j), -ETIMEDOUT);
+	leader_begin(2);
+	card[1].process = card[0].process;
+	CHECK_IS(leader_shares(&j), -ETIMEDOUT);
 	CHECK(strstr(tern_strerror(-ETIMEDOUT), "rank 1 has not come") &&
 	      strstr(tern_strerror(-ETIMEDOUT), "TERN_JOIN"));
 	unsetenv("TERN_JOIN");
@@ -311,32 +322,41 @@ static void comes_behind_others(uint32_t rank)
 	CHECK(job_here(&j, 1) && !job_here(&j, 2) && job_here(&j, 3));
 	CHECK_IS(j.head->id, 0x1234567890);
 	CHECK_IS(j.head->key[5], 77);
+	CHECK(memcmp(j.rank[2].link, &card[2].link, sizeof card[2].link) == 0);
 }
 
+static void *comes_again(void *rc)
+{
+	struct job j;
+	*(int *)rc = leader_join(&all, 0, &j);
+	return NULL;
+}
+
+/* One of the two is sent away, and the other gets the memory. */
 static void comes_twice(uint32_t rank)
 {
 	struct job j;
-	pid_t again = fork();
-	if (again == 0) { /* one of the two is sent away, and the other gets the memory */
-		int rc = member_join(rank, &j);
-		_exit(rc == 0 ? 7 : 8);
-	}
-	int status, rc = member_join(rank, &j);
-	waitpid(again, &status, 0);
-	CHECK((rc == 0) == (WEXITSTATUS(status) == 8));
+	pthread_t thread;
+	int again = 0;
+	all.rank = rank;
+	REQUIRE(pthread_create(&thread, NULL, comes_again, &again) == 0);
+	int rc = leader_join(&all, 0, &j);
+	pthread_join(thread, NULL);
+	CHECK((rc == 0) == (again != 0));
 }
 
 TEST(only_ranks_of_this_machine_get_the_memory_and_each_once)
 {
-	static const uint32_t machine[4] = { 0, 0, 1, 0 };
-	struct leader_plan plan = { .size = 4, .machine = machine, .machines = 2 };
 	struct job j;
-	plan.id = 0x1234567890;
-	plan.key[5] = 77;
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(4);
+	machine[2] = 1;
+	all.machines = 2;
+	card[0].id = 0x1234567890;
+	card[0].key[5] = 77;
+	card[2].link.sin6_family = AF_INET6;
 	member_start(comes_behind_others, 1);
 	member_start(comes_twice, 3);
-	REQUIRE(leader_share(door, &address, 0, &plan, &j) == 0);
+	REQUIRE(leader_shares(&j) == 0);
 	CHECK_IS(members_failed(), 0);
 	CHECK_IS(atomic_load(&j.rank[2].pid), 0);
 }
@@ -359,26 +379,17 @@ static void member_hears_of_the_link(uint32_t rank)
 TEST(if_the_link_cannot_begin_every_rank_hears_why_and_nothing_stays_open)
 {
 	struct job j;
-	struct leader_plan plan = *plan_of(3);
-	plan.begin = begin_fails;
-	plan.arg = &door;
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(3);
 	int next = dup(door);
 	close(next);
 	for (uint32_t r = 1; r < 3; r++)
 		member_start(member_hears_of_the_link, r);
-	CHECK_IS(leader_share(door, &address, 0, &plan, &j), -ENETUNREACH);
+	CHECK_IS(leader_share(door, &all, begin_fails, &door, &j), -ENETUNREACH);
 	CHECK_IS(members_failed(), 0);
 	CHECK_IS(dup(door), next);
 }
 
-/* What a leader answers, in its bytes. */
-struct answer {
-	int32_t rc;
-	char text[400];
-};
-
-static struct answer said;
+static struct error_kept said;
 static int expected_code;
 static const char *expected_words;
 
@@ -395,7 +406,7 @@ static void check_answered(size_t len, int code, const char *words)
 	char hello[64];
 	expected_code = code;
 	expected_words = words;
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	member_start(member_is_answered, 1);
 	int fd = accept(door, NULL, NULL);
 	REQUIRE(fd >= 0 && recv(fd, hello, sizeof hello, 0) > 0);
@@ -431,7 +442,7 @@ static void member_gets_no_memory(uint32_t rank)
 
 TEST(a_descriptor_that_is_no_memory_of_a_job_is_refused_and_closed)
 {
-	struct answer good = { .rc = 0 };
+	struct error_kept good = { .rc = 0 };
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(int))];
@@ -442,7 +453,7 @@ TEST(a_descriptor_that_is_no_memory_of_a_job_is_refused_and_closed)
 			    .msg_control = &beside,
 			    .msg_controllen = sizeof beside.room };
 	char hello[64];
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	beside.head.cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(&beside.head), &door, sizeof door);
 	member_start(member_gets_no_memory, 1);
@@ -463,7 +474,7 @@ static void member_waits_in_vain(uint32_t rank)
 TEST(a_leader_that_does_not_answer_is_waited_for_as_long_as_asked)
 {
 	setenv("TERN_JOIN", "1", 1);
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	member_start(member_waits_in_vain, 1);
 	CHECK_IS(members_failed(), 0);
 	unsetenv("TERN_JOIN");
@@ -472,9 +483,10 @@ TEST(a_leader_that_does_not_answer_is_waited_for_as_long_as_asked)
 TEST(an_address_that_no_socket_has_is_refused)
 {
 	struct job j;
-	address.name_len = LEADER_NAME + 1;
-	CHECK_IS(member_join(1, &j), -EPROTO);
-	address.name_len = LEADER_NAME;
+	leader_begin(2);
+	memset(card[0].door, 'x', CARD_DOOR);
+	CHECK_IS(member_join(1, &j), -ENOENT);
+	card[0].door[0] = '\0';
 	CHECK_IS(member_join(1, &j), -ECONNREFUSED);
 }
 
@@ -508,9 +520,9 @@ TEST(ranks_bound_to_a_core_each_have_as_many_cores_as_ranks)
 		printf("    skipped: there is one core\n");
 		return;
 	}
-	REQUIRE(leader_listen(&door, &address) == 0);
+	leader_begin(2);
 	member_start(member_bound, 1);
 	bind_to_the(0);
-	REQUIRE(leader_share(door, &address, 0, plan_of(2), &j) == 0);
+	REQUIRE(leader_shares(&j) == 0);
 	CHECK_IS(members_failed(), 0);
 }

@@ -104,7 +104,8 @@ static enum rank_status_worth rank_status_write(struct job *j, const struct rank
 	return RANK_STATUS_NEWS;
 }
 
-void rank_status_end(struct job *j, uint32_t rank, int status, struct rank_status *n)
+/* As far as somebody can say who is not of its machine: well, if it had closed before. */
+static void rank_status_end(struct job *j, uint32_t rank, int status, struct rank_status *n)
 {
 	rank_status_read(j, rank, n);
 	if (n->state >= RANK_GONE)

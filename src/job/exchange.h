@@ -50,11 +50,8 @@ enum rank_status_worth {
 enum rank_status_worth rank_status_take(struct job *j, const struct rank_status *n);
 
 /*
- * Of a rank that has ended, as far as somebody can say who is not of its machine: well, if it had
- * closed before.
+ * That a rank has ended, by somebody who knows nothing else of it; whoever takes it does.
  */
-void rank_status_end(struct job *j, uint32_t rank, int status, struct rank_status *n);
-/* The same by somebody who knows nothing of it; whoever takes it does. */
 void rank_status_lost(struct rank_status *n, uint32_t rank);
 
 #endif

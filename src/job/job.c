@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/setting.h"
 #include "base/stamp.h"
 #include "base/world.h"
@@ -45,7 +46,8 @@ static void *front_take(const struct job *j, size_t *at, size_t bytes)
 	return (void *)part;
 }
 
-static void front_lay_out(struct job *j)
+/* Returns where it ends. */
+static size_t front_lay_out(struct job *j)
 {
 	size_t members = (size_t)j->size + j->seats, at = 0;
 	j->heed_row = round_up(members, 64);
@@ -60,58 +62,46 @@ static void front_lay_out(struct job *j)
 	j->pulse = front_take(j, &at, j->size * sizeof *j->pulse);
 	j->card = front_take(j, &at, j->size * sizeof *j->card);
 	j->name = front_take(j, &at, TERN_HANDLER_SLOTS * sizeof *j->name);
-	j->pool_at = round_up(at, PAGE);
+	return round_up(at, PAGE);
+}
+
+/* So many pieces, each of whole pages. Returns where they end. */
+static size_t part_lay_out(struct job_part *p, size_t at, size_t pieces, size_t bytes)
+{
+	*p = (struct job_part){ at, round_up(bytes, PAGE) };
+	return job_part_at(p, pieces);
 }
 
 /* Where each part lies, from the numbers of ranks and seats and the bytes of a heap alone. */
 static void job_lay_out(struct job *j, uint64_t heap)
 {
 	size_t size = j->size, members = size + j->seats;
-	front_lay_out(j);
-	j->pool_bytes = round_up(sizeof(struct pool), PAGE);
-	j->large_bytes = round_up(sizeof(struct large_block), PAGE);
-	j->spare_bytes = round_up((members + SPARES) * sizeof(struct block), PAGE);
-	j->talk_bytes = sizeof(struct large_talk);
-	j->stats_bytes = round_up(stats_bytes(j->size), PAGE);
-	j->seat_bytes = round_up(sizeof(struct job_seat), PAGE);
-	j->span_bytes = round_up(size * sizeof(struct job_span), PAGE);
-	j->outbox_bytes = round_up(JOB_OUTBOX, PAGE);
+	size_t at = front_lay_out(j);
+	at = part_lay_out(&j->pool, at, members, sizeof(struct pool));
+	at = part_lay_out(&j->seat, at, j->seats, sizeof(struct job_seat));
+	at = part_lay_out(&j->large, at, members * TERN_POOL_BLOCKS, sizeof(struct large_block));
+	at = part_lay_out(&j->stats, at, size, stats_bytes(j->size));
+	at = part_lay_out(&j->spare, at, members, (members + SPARES) * sizeof(struct block));
+	at = part_lay_out(&j->span, at, members, size * sizeof(struct job_span));
+	at = part_lay_out(&j->outbox, at, size, JOB_OUTBOX);
+	at = part_lay_out(&j->region, at, size, JOB_REGION_BYTES);
 	j->heap_bytes = round_up(heap, HUGE_PAGE);
-	j->seat_at = j->pool_at + members * j->pool_bytes;
-	j->large_at = j->seat_at + j->seats * j->seat_bytes;
-	j->stats_at = j->large_at + members * TERN_POOL_BLOCKS * j->large_bytes;
-	j->spare_at = j->stats_at + size * j->stats_bytes;
-	j->span_at = j->spare_at + members * j->spare_bytes;
-	j->outbox_at = j->span_at + members * j->span_bytes;
-	j->region_at = j->outbox_at + size * j->outbox_bytes;
-	j->pair_at = round_up(j->region_at + size * JOB_REGION_BYTES, HUGE_PAGE);
+	j->pair_at = round_up(at, HUGE_PAGE);
 	j->talk_at = j->pair_at + pair_area((uint32_t)members);
 	j->heap_at = j->talk_at + talk_area((uint32_t)members);
 	j->bytes = j->heap_at + size * j->heap_bytes;
 }
 
-static uint64_t number_in(const char *path, const char *format, uint64_t otherwise)
-{
-	char line[128];
-	unsigned long long number;
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return otherwise;
-	uint64_t found = otherwise;
-	while (fgets(line, sizeof line, f))
-		if (sscanf(line, format, &number) == 1) {
-			found = number;
-			break;
-		}
-	fclose(f);
-	return found;
-}
-
 /* Half of what is free, so that a job never starves the machine it runs on. */
 static uint64_t budget_by_default(const struct cgroup *c)
 {
-	uint64_t free_kib = number_in("/proc/meminfo", "MemAvailable: %llu", UINT64_C(4) << 20);
+	char text[512] = "";
+	unsigned long long free_kib = UINT64_C(4) << 20; /* where nobody says */
 	uint64_t room = cgroup_room(c);
+	file_text("/proc/meminfo", text, sizeof text);
+	const char *line = strstr(text, "MemAvailable:");
+	if (line)
+		sscanf(line, "MemAvailable: %llu", &free_kib);
 	return (free_kib << 10 < room ? free_kib << 10 : room) / 2;
 }
 
@@ -152,7 +142,7 @@ static int job_map_bytes(struct job *j, int protection)
 	return rc;
 }
 
-/* j->pool_at is the end of the front. */
+/* The pools begin behind the front. */
 static int job_attach(struct job *j, int protection)
 {
 	bool all;
@@ -161,7 +151,7 @@ static int job_attach(struct job *j, int protection)
 		rc = job_map_bytes(j, protection);
 	if (rc)
 		return rc;
-	commit_dump(j, j->pool_at, all);
+	commit_dump(j, j->pool.at, all);
 	job_lay_out(j, j->heap_bytes);
 	return 0;
 }
@@ -185,15 +175,14 @@ static int job_size(const struct job *j)
 			"program",
 			j->size, j->bytes >> 20, (unsigned long long)limit.rlim_cur >> 10);
 	if (ftruncate(j->fd, (off_t)j->bytes) != 0)
-		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
-				 strerror(errno));
+		return error_system("sizing the memory of a job of %u ranks", j->size);
 	return 0;
 }
 
 static int job_make(struct job *j, uint64_t budget, uint64_t heap, bool grant)
 {
 	job_lay_out(j, heap);
-	size_t front = j->pool_at;
+	size_t front = j->pool.at;
 	if (budget && budget < front)
 		return error_set(
 			-ENOMEM,
@@ -264,8 +253,7 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 		return rc;
 	*j = (struct job){ .size = size, .seats = seats, .fd = memfd_create("tern", MFD_CLOEXEC) };
 	if (j->fd < 0)
-		return error_set(-errno, "making the memory of a job of %u ranks: %s", size,
-				 strerror(errno));
+		return error_system("making the memory of a job of %u ranks", size);
 	cgroup_find(&j->cgroup);
 	rc = job_make(j, budget, heap, grant != 0);
 	if (rc)
@@ -368,22 +356,13 @@ void job_needs(uint32_t size, struct job_needs *needs)
 	job_lay_out(&j, 0);
 	uint64_t pairs = (uint64_t)size * (size - 1);
 	uint64_t neighbours = size < 3 ? pairs : (uint64_t)size * 2;
-	needs->start = j.pool_at;
-	uint64_t open = j.pool_at + size * round_up(SPARES * sizeof(struct block), PAGE),
-		 pools = size * j.pool_bytes;
+	needs->start = j.pool.at;
+	uint64_t open = j.pool.at + size * round_up(SPARES * sizeof(struct block), PAGE),
+		 pools = size * j.pool.bytes;
 	needs->few_words = open + pairs / 2 * PAGE;
-	needs->neighbours = open + pools + neighbours / 2 * PAGE + neighbours * j.talk_bytes;
-	needs->all_pairs = needs->few_words + pools + pairs * j.talk_bytes;
-}
-
-size_t job_spare_at(const struct job *j, uint32_t member)
-{
-	return j->spare_at + member * j->spare_bytes;
-}
-
-size_t job_region_at(const struct job *j, uint32_t rank)
-{
-	return j->region_at + (size_t)rank * JOB_REGION_BYTES;
+	needs->neighbours =
+		open + pools + neighbours / 2 * PAGE + neighbours * sizeof(struct large_talk);
+	needs->all_pairs = needs->few_words + pools + pairs * sizeof(struct large_talk);
 }
 
 size_t job_heap_at(const struct job *j, uint32_t rank)
@@ -391,26 +370,16 @@ size_t job_heap_at(const struct job *j, uint32_t rank)
 	return j->heap_at + rank * j->heap_bytes;
 }
 
-size_t job_pool_at(const struct job *j, uint32_t rank)
-{
-	return j->pool_at + rank * j->pool_bytes;
-}
-
-size_t job_large_at(const struct job *j, uint32_t rank)
-{
-	return j->large_at + (size_t)rank * TERN_POOL_BLOCKS * j->large_bytes;
-}
-
 struct stats *job_stats(const struct job *j, uint32_t rank)
 {
-	return (struct stats *)(void *)(j->base + j->stats_at + rank * j->stats_bytes);
+	return job_part_in(j, &j->stats, rank);
 }
 
 int job_stats_begin(struct job *j, uint32_t rank)
 {
 	char what[64];
 	snprintf(what, sizeof what, "counting at rank %u (TERN_STATS)", rank);
-	int rc = job_commit(j, j->stats_at + rank * j->stats_bytes, j->stats_bytes, what);
+	int rc = job_commit(j, job_part_at(&j->stats, rank), j->stats.bytes, what);
 	if (rc)
 		return rc;
 	struct moment now = world_used()->ticks ? moment_now() : (struct moment){ 0 };
@@ -440,17 +409,12 @@ void job_ring(struct job *j, uint32_t rank)
 			      atomic_load(&j->rank[rank].signal));
 }
 
-static void notice_send(const struct job *j, uint32_t rank)
-{
-	uint32_t port = atomic_load(&j->rank[rank].notice);
-	if (port)
-		loopback_knock((uint16_t)port);
-}
-
 void job_tell(struct job *j, uint32_t rank)
 {
 	atomic_fetch_add(&j->rank[rank].serial, 1);
-	notice_send(j, rank);
+	uint32_t port = atomic_load(&j->head->notice);
+	if (port)
+		loopback_knock((uint16_t)port);
 }
 
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/cgroup.h"
+#include "base/process.h"
 #include "job/stats.h"
 
 #define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
@@ -61,8 +62,9 @@ struct job_head {
 	_Atomic uint32_t asked, carried;
 	/* The process that watches the ranks here, under another launcher; 0: none. */
 	_Atomic int32_t link;
-	uint32_t machine, machines; /* which one this is of how many */
-	uint32_t here;              /* ranks that are on it */
+	struct process_name launcher; /* which it watches, too */
+	uint32_t machine, machines;   /* which one this is of how many */
+	uint32_t here;                /* ranks that are on it */
 	/* enum job_fabric: whether all machines have one, once it is known. */
 	_Atomic uint32_t fabric;
 	uint32_t grant;        /* TERN_GRANT of whoever made the memory, so the same for all */
@@ -72,6 +74,8 @@ struct job_head {
 	_Atomic uint64_t end;        /* the rank that ended the job, and with which status: end.c */
 	/* Port of loopback where a byte says that `end` is written; 0: nobody listens. */
 	_Atomic uint32_t end_port;
+	/* And where one says that a status record of a rank here has changed; 0: nobody asks. */
+	_Atomic uint32_t notice;
 	uint32_t end_signal;  /* with which the launcher ends ranks; 0: SIGTERM */
 	uint64_t id;          /* of this job, on all its machines: names it and is no secret */
 	uint8_t key[JOB_KEY]; /* of this job, made with it: what authenticates its datagrams */
@@ -125,8 +129,6 @@ struct job_rank {
 	uint32_t machine;        /* that it is on */
 	_Atomic uint32_t node;   /* NUMA node that it was on when it opened, plus 1 */
 	_Atomic uint64_t serial; /* grows with whatever its status record says */
-	/* Port of loopback where a byte says that its status record has changed; 0: nobody asks. */
-	_Atomic uint32_t notice;
 	/* What its machine said of it: session << 8 | state; nothing of a rank that is here. */
 	_Atomic uint64_t told;
 	/* The member of a worker that it writes a request for now, or 0: see core/target.c. */
@@ -138,6 +140,9 @@ struct job_rank {
 	_Atomic int32_t status;        /* as from waitpid, of a rank that is gone or dead */
 	/* Port of loopback where a datagram of one byte ends a sleep; 0: the bell does. */
 	_Atomic uint32_t port;
+	/* Under another launcher, of the lowest rank of a machine: the link's address, 0 behind it.
+	 */
+	uint8_t link[32];
 	struct job_offer offer[2];
 };
 
@@ -203,6 +208,11 @@ enum begun {
 	PAIR_COMMITTED = 2, /* the page that they are in is committed and counted */
 };
 
+/* A part of the memory: where the first of its pieces lies, and what each of them has, in bytes. */
+struct job_part {
+	size_t at, bytes;
+};
+
 /* A mapped job. Filled by job_create() or job_map(); plain data, one per process and job. */
 struct job {
 	int fd;
@@ -225,17 +235,12 @@ struct job {
 	_Atomic uint64_t dumped;
 	/* Bytes that may be taken before the limits of the cgroup are read again. */
 	_Atomic uint64_t trusted;
-	size_t seat_at, seat_bytes;
-	size_t pool_at, pool_bytes, pair_at, talk_at, talk_bytes, heap_at, heap_bytes, stats_at,
-		stats_bytes, spare_at, spare_bytes, span_at, span_bytes, outbox_at, outbox_bytes,
-		region_at;
-	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
-	size_t large_at, large_bytes;
-	/*
-	 * What job_renewed() does between two looks, in the process that would notice if the rank
-	 * that makes the memory new died over it; NULL: to sleep a little.
-	 */
-	void (*meanwhile)(struct job *j);
+	struct job_part pool, seat, spare, span; /* one a member, or a seat */
+	struct job_part large;                   /* blocks, TERN_POOL_BLOCKS a member */
+	struct job_part stats, outbox, region;   /* one a rank; `region`: all that it may have */
+	size_t pair_at, talk_at, heap_at, heap_bytes;
+	/* This process tells of ranks that end: no other does for which it could wait. */
+	bool watches;
 };
 
 /*
@@ -415,11 +420,18 @@ size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);  /* struct 
 size_t pair_area(uint32_t members); /* bytes that all pages and all talks span */
 size_t talk_area(uint32_t members);
 
-size_t job_spare_at(const struct job *j, uint32_t member);
+/* The i-th piece, as job_commit() takes it, and in memory. */
+static inline size_t job_part_at(const struct job_part *p, size_t i)
+{
+	return p->at + i * p->bytes;
+}
+
+static inline void *job_part_in(const struct job *j, const struct job_part *p, size_t i)
+{
+	return j->base + job_part_at(p, i);
+}
+
 size_t job_heap_at(const struct job *j, uint32_t rank);
-size_t job_region_at(const struct job *j, uint32_t rank); /* the first of them */
-size_t job_pool_at(const struct job *j, uint32_t rank);
-size_t job_large_at(const struct job *j, uint32_t rank); /* the first of them */
 /* Not to be touched unless the rank's pulse says that it counts. */
 struct stats *job_stats(const struct job *j, uint32_t rank);
 /* Gives `rank`'s statistics memory; 0, or -ENOMEM with a sentence. */

@@ -65,9 +65,9 @@ TEST(what_is_committed_is_in_the_file_and_counted)
 {
 	REQUIRE(job_create(&job, 4, 0) == 0);
 	uint64_t before = file_bytes();
-	CHECK_IS(job_commit(&job, job_talk_at(&job, 1, 2), job.talk_bytes, "a test"), 0);
-	CHECK_IS(job_commit(&job, job_pool_at(&job, 3), job.pool_bytes, "a test"), 0);
-	CHECK_IS(file_bytes() - before, job.talk_bytes + job.pool_bytes);
+	CHECK_IS(job_commit(&job, job_talk_at(&job, 1, 2), sizeof(struct large_talk), "a test"), 0);
+	CHECK_IS(job_commit(&job, job_part_at(&job.pool, 3), job.pool.bytes, "a test"), 0);
+	CHECK_IS(file_bytes() - before, sizeof(struct large_talk) + job.pool.bytes);
 	CHECK_IS(job.head->committed, file_bytes());
 	job_end();
 }
@@ -78,7 +78,7 @@ TEST(a_spent_budget_is_an_error_that_says_what_was_asked_for)
 	job_needs(4, &needs);
 	REQUIRE(job_create(&job, 4, needs.start + 1) == 0);
 	uint64_t before = file_bytes();
-	int rc = job_commit(&job, job_talk_at(&job, 1, 2), job.talk_bytes,
+	int rc = job_commit(&job, job_talk_at(&job, 1, 2), sizeof(struct large_talk),
 			    "talking from rank 1 to rank 2");
 	CHECK_IS(rc, -ENOMEM);
 	CHECK(says(rc, "talking from rank 1 to rank 2") && says(rc, "budget") &&
@@ -117,21 +117,20 @@ static void talks_lie_apart(void)
 			CHECK_IS(page, job_pair_at(&job, to, from));
 			place_once(taken, job.pair_at, small, job.talk_at, 2048);
 			place_once(taken, job.pair_at, job_talk_at(&job, from, to), job.heap_at,
-				   job.talk_bytes);
+				   sizeof(struct large_talk));
 		}
 	free(taken);
 }
 
 static void parts_have_room(void)
 {
-	CHECK(job.pool_bytes >= sizeof(struct pool));
-	CHECK(job.seat_bytes >= sizeof(struct job_seat));
-	CHECK(job.large_bytes >= sizeof(struct large_block));
-	CHECK(job.stats_bytes >= stats_bytes(job.size));
-	CHECK(job.spare_bytes >= (job.size + job.seats) * sizeof(struct block));
-	CHECK(job.span_bytes >= job.size * sizeof(struct job_span));
-	CHECK(job.outbox_bytes >= JOB_OUTBOX);
-	CHECK(job.talk_bytes >= sizeof(struct large_talk));
+	CHECK(job.pool.bytes >= sizeof(struct pool));
+	CHECK(job.seat.bytes >= sizeof(struct job_seat));
+	CHECK(job.large.bytes >= sizeof(struct large_block));
+	CHECK(job.stats.bytes >= stats_bytes(job.size));
+	CHECK(job.spare.bytes >= (job.size + job.seats) * sizeof(struct block));
+	CHECK(job.span.bytes >= job.size * sizeof(struct job_span));
+	CHECK(job.outbox.bytes >= JOB_OUTBOX);
 	CHECK(job.heap_bytes >= job.head->heap);
 }
 
@@ -140,29 +139,29 @@ TEST(no_two_parts_overlap)
 	REQUIRE(job_create(&job, 5, 0) == 0);
 	parts_have_room();
 	size_t at = (size_t)job.head->committed;
-	for (uint32_t m = 0; m < 5 + job.seats; m++, at += job.pool_bytes)
-		CHECK_IS(job_pool_at(&job, m), at);
-	for (uint32_t m = 5; m < 5 + job.seats; m++, at += job.seat_bytes)
+	for (uint32_t m = 0; m < 5 + job.seats; m++, at += job.pool.bytes)
+		CHECK_IS(job_part_at(&job.pool, m), at);
+	for (uint32_t m = 5; m < 5 + job.seats; m++, at += job.seat.bytes)
 		CHECK((char *)job_seat(&job, m) == job.base + at);
-	for (uint32_t m = 0; m < 5 + job.seats; m++, at += TERN_POOL_BLOCKS * job.large_bytes)
-		CHECK_IS(job_large_at(&job, m), at);
-	for (uint32_t r = 0; r < 5; r++, at += job.stats_bytes)
+	for (uint32_t m = 0; m < 5 + job.seats; m++, at += TERN_POOL_BLOCKS * job.large.bytes)
+		CHECK_IS(job_part_at(&job.large, m * TERN_POOL_BLOCKS), at);
+	for (uint32_t r = 0; r < 5; r++, at += job.stats.bytes)
 		CHECK((char *)job_stats(&job, r) == job.base + at);
-	for (uint32_t m = 0; m < 5 + job.seats; m++, at += job.spare_bytes)
-		CHECK_IS(job_spare_at(&job, m), at);
-	CHECK_IS(job.span_at, at);
-	at += (5 + job.seats) * job.span_bytes;
-	CHECK_IS(job.outbox_at, at);
-	at += 5 * job.outbox_bytes;
+	for (uint32_t m = 0; m < 5 + job.seats; m++, at += job.spare.bytes)
+		CHECK_IS(job_part_at(&job.spare, m), at);
+	CHECK_IS(job.span.at, at);
+	at += (5 + job.seats) * job.span.bytes;
+	CHECK_IS(job.outbox.at, at);
+	at += 5 * job.outbox.bytes;
 	for (uint32_t r = 0; r < 5; r++, at += JOB_REGION_BYTES)
-		CHECK_IS(job_region_at(&job, r), at);
+		CHECK_IS(job_part_at(&job.region, r), at);
 	CHECK(job.pair_at >= at);
 	talks_lie_apart();
 	for (uint32_t r = 0; r < 5; r++)
 		CHECK_IS(job_heap_at(&job, r), job.heap_at + r * job.heap_bytes);
 	CHECK_IS(job.bytes, job.heap_at + 5 * job.heap_bytes);
 	CHECK((char *)(job.knocker + 5 * job.knocker_row) <= (char *)job.pulse);
-	CHECK((char *)(job.pulse + 5) <= job.base + job_pool_at(&job, 0));
+	CHECK((char *)(job.pulse + 5) <= job.base + job_part_at(&job.pool, 0));
 	job_end();
 }
 
@@ -252,16 +251,16 @@ TEST(a_new_session_begins_with_new_memory)
 	uint64_t start = file_bytes();
 	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
 	size_t at = job_talk_at(&job, 0, 1);
-	CHECK_IS(job_commit(&job, at, job.talk_bytes, "a test"), 0);
-	memset(job.base + at, 0xff, job.talk_bytes);
+	CHECK_IS(job_commit(&job, at, sizeof(struct large_talk), "a test"), 0);
+	memset(job.base + at, 0xff, sizeof(struct large_talk));
 	atomic_store(&job.heed[1], 1);
 	atomic_store(&job.head->arrived, 1);
 	job_rank_leaves(&job, 0, RANK_CLOSED);
 	job_rank_leaves(&job, 1, RANK_CLOSED);
 	CHECK_IS(file_bytes(), start);
 	CHECK_IS(job.head->committed, start);
-	CHECK_IS(job_commit(&job, at, job.talk_bytes, "a test"), 0);
-	for (size_t i = 0; i < job.talk_bytes; i++)
+	CHECK_IS(job_commit(&job, at, sizeof(struct large_talk), "a test"), 0);
+	for (size_t i = 0; i < sizeof(struct large_talk); i++)
 		CHECK_IS(job.base[at + i], 0);
 	CHECK(job.heed[1] == 0 && job.head->arrived == 0);
 	job_end();
@@ -364,6 +363,28 @@ TEST(a_renewal_that_its_rank_did_not_finish_counts_nobody_twice)
 	job_end();
 }
 
+/* As the keeper of `tern run` does, which does not know when its ranks began. */
+TEST(whoever_watches_the_ranks_waits_for_no_renewal_whose_rank_has_ended)
+{
+	siginfo_t how;
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(3);
+	REQUIRE(waitid(P_PID, (id_t)pid, &how, WEXITED | WNOWAIT) == 0);
+	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
+	job_rank_leaves(&job, 0, RANK_CLOSED);
+	job.rank[1].pid = pid;
+	job.rank[1].state = RANK_CLOSED;
+	job.head->phase |= 2 << 16;
+	job.watches = true;
+	job_renewed(&job);
+	CHECK_IS(job_rank_state(&job, 0), RANK_EXPECTED);
+	CHECK_IS(job_rank_state(&job, 1), RANK_GONE);
+	CHECK_IS(waitpid(pid, NULL, 0), pid);
+	job_end();
+}
+
 /* Ranks of other machines may still be in a barrier that it had not passed. */
 TEST(a_rank_that_has_ended_stays_in_the_session_in_which_it_ended)
 {
@@ -427,12 +448,12 @@ TEST(a_core_dump_has_what_the_process_uses_and_not_more_than_64_mib)
 	REQUIRE(job_create(&job, 8, UINT64_C(200) << 20) == 0);
 	job_needs(8, &needs);
 	CHECK_IS(dump_bytes(), needs.start);
-	CHECK_IS(job_commit(&job, job_talk_at(&job, 1, 2), job.talk_bytes, "x"), 0);
-	CHECK_IS(dump_bytes(), needs.start + job.talk_bytes);
-	job_dump(&job, job_talk_at(&job, 2, 1), job.talk_bytes);
-	CHECK_IS(dump_bytes(), needs.start + 2 * job.talk_bytes);
+	CHECK_IS(job_commit(&job, job_talk_at(&job, 1, 2), sizeof(struct large_talk), "x"), 0);
+	CHECK_IS(dump_bytes(), needs.start + sizeof(struct large_talk));
+	job_dump(&job, job_talk_at(&job, 2, 1), sizeof(struct large_talk));
+	CHECK_IS(dump_bytes(), needs.start + 2 * sizeof(struct large_talk));
 	CHECK_IS(job_commit(&job, job_heap_at(&job, 3), 100 << 20, "x"), 0);
-	CHECK(dump_bytes() > needs.start + 3 * job.talk_bytes);
+	CHECK(dump_bytes() > needs.start + 3 * sizeof(struct large_talk));
 	CHECK(dump_bytes() <= 64 << 20);
 	job_end();
 }

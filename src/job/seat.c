@@ -13,8 +13,7 @@
 
 struct job_seat *job_seat(const struct job *j, uint32_t member)
 {
-	return (struct job_seat *)(void *)(j->base + j->seat_at +
-					   (member - j->size) * j->seat_bytes);
+	return job_part_in(j, &j->seat, member - j->size);
 }
 
 uint32_t job_member_rank(const struct job *j, uint32_t member)
@@ -71,7 +70,7 @@ static int seat_try(struct job *j, uint32_t seat, uint32_t rank)
 	if (atomic_load(&j->owner[seat]))
 		return -EAGAIN;
 	snprintf(what, sizeof what, "a worker of rank %u", rank);
-	int rc = job_commit(j, j->seat_at + seat * j->seat_bytes, j->seat_bytes, what);
+	int rc = job_commit(j, job_part_at(&j->seat, seat), j->seat.bytes, what);
 	if (rc)
 		return rc;
 	if (!atomic_compare_exchange_strong(&j->owner[seat], &nobody, rank + 1))

@@ -116,10 +116,10 @@ static void job_recount(struct job *j)
 static void job_renew(struct job *j)
 {
 	uint64_t next = session_next(j);
-	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)j->pool_at,
-		  (off_t)(j->bytes - j->pool_at));
+	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)j->pool.at,
+		  (off_t)(j->bytes - j->pool.at));
 	memset((void *)j->heed, 0, (size_t)((char *)j->card - (char *)j->heed));
-	atomic_store(&j->head->committed, j->pool_at); /* the front, which is kept */
+	atomic_store(&j->head->committed, j->pool.at); /* the front, which is kept */
 	atomic_store(&j->head->arrived, 0);
 	atomic_store(&j->head->generation, 0);
 	atomic_store(&j->head->seats_used, 0);
@@ -178,13 +178,28 @@ void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
 	job_tell(j, rank);
 }
 
+/*
+ * The rank that makes the memory new may die over it. Whoever has to notice that may be waiting
+ * here, and then says it itself.
+ */
+static void renewer_check(struct job *j)
+{
+	uint32_t rank = job_renewer(j) - 1;
+	if (!j->watches || rank >= j->size)
+		return;
+	const struct process_name name = { .pid = atomic_load(&j->rank[rank].pid),
+					   .born = atomic_load(&j->rank[rank].born) };
+	int status = 0; /* it had closed */
+	if (!process_ended(&name))
+		return;
+	process_status(-1, name.pid, name.born, &status);
+	job_rank_ended(j, rank, status);
+}
+
 void job_renewed(struct job *j)
 {
-	while (job_renewing(j))
-		if (j->meanwhile)
-			j->meanwhile(j);
-		else
-			world_nap(RENEW_NAP_NS);
+	for (; job_renewing(j); world_nap(RENEW_NAP_NS))
+		renewer_check(j);
 }
 
 /*

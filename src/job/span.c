@@ -8,19 +8,14 @@
 
 #include "job/job.h"
 
-static struct job_span *spans_of(const struct job *j, uint32_t member)
-{
-	return (struct job_span *)(void *)(j->base + j->span_at + member * j->span_bytes);
-}
-
 int job_spans_open(struct job *j, uint32_t member, struct job_span **spans)
 {
 	char what[64];
-	*spans = spans_of(j, member);
+	*spans = job_part_in(j, &j->span, member);
 	if (atomic_load(&j->spanned[member])) /* by a worker that was closed */
 		return 0;
 	snprintf(what, sizeof what, "the table of heaps at rank %u", job_member_rank(j, member));
-	int rc = job_commit(j, j->span_at + member * j->span_bytes, j->span_bytes, what);
+	int rc = job_commit(j, job_part_at(&j->span, member), j->span.bytes, what);
 	if (!rc)
 		atomic_store(&j->spanned[member], 1);
 	return rc;
@@ -41,5 +36,5 @@ void job_heap_withdraw(struct job *j, uint32_t rank)
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t m = 0; m < job_members(j); m++)
 		if (atomic_load(&j->spanned[m]))
-			job_span_clear(&spans_of(j, m)[rank]);
+			job_span_clear((struct job_span *)job_part_in(j, &j->span, m) + rank);
 }

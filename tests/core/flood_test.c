@@ -8,6 +8,7 @@
 
 #include "lib/chance.h"
 #include "lib/ranks.h"
+#include "net/talk.h"
 
 enum { ASK, ASK_DATA, TELL, BYTES = 3000, STACK_MOST = 32768 * CHECK_SLOWER };
 
@@ -127,7 +128,8 @@ static void flood_rank(tern *t)
 		/* Ten times the messages; rings grow once, and so do spares for replies. */
 		const struct job *j = &t->own->group->job;
 		size_t pairs = (size_t)j->size * (j->size - 1);
-		CHECK(committed(t) - before <= j->size * j->spare_bytes + pairs * j->talk_bytes);
+		CHECK(committed(t) - before <=
+		      j->size * j->spare.bytes + pairs * sizeof(struct large_talk));
 		CHECK_IS(tern_barrier(t), 0);
 	}
 	tern_hold(t);

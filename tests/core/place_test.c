@@ -109,7 +109,7 @@ TEST(rings_lie_near_who_reads_them_and_all_else_near_its_owner)
 		       half = sizeof(((struct large_talk *)0)->requests);
 		check_pages(rings, half, to);
 		check_pages(rings + half, sizeof(struct large_talk) - half, r);
-		check_pages(job_pool_at(job, r), job->pool_bytes, r);
+		check_pages(job_part_at(&job->pool, r), job->pool.bytes, r);
 		check_pages((size_t)((char *)heap[r] - job->base), HEAP, r);
 	}
 	local_close();

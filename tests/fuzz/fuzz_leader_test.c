@@ -23,38 +23,36 @@ static void job_end(struct job *job)
 
 /* -- Knocks ------------------------------------------------------------------------------- */
 
-static int call(const struct leader_address *a, const void *bytes, size_t len)
+static int call(const struct card *leader, const void *bytes, size_t len)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	memcpy(name.sun_path, a->name, a->name_len);
+	memcpy(name.sun_path, leader->door, CARD_DOOR);
 	REQUIRE(connect(fd, (struct sockaddr *)&name,
-			(socklen_t)sizeof name.sun_family + a->name_len) == 0);
+			(socklen_t)sizeof name.sun_family + CARD_DOOR) == 0);
 	REQUIRE(send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len);
 	return fd;
 }
 
-/* Somebody calls with these bytes, and then rank 1 as it should. */
-static void callers(const uint8_t *bytes, size_t len, bool knows_key)
+static int begins(struct job *job, void *arg)
 {
-	struct {
-		uint8_t key[LEADER_KEY];
-		uint32_t rank;
-	} good = { .rank = 1 };
-	static const uint32_t machine[2];
-	const struct leader_plan plan = { .size = 2, .machine = machine, .machines = 1 };
-	struct leader_address a;
+	(void)job, (void)arg;
+	return 0;
+}
+
+/* Somebody calls with these bytes, and then rank 1 as it should. */
+static void callers(const uint8_t *bytes, size_t len)
+{
+	const uint32_t good = 1;
+	struct card card[2] = { { .fabric = 0 } };
+	uint32_t machine[2] = { 0 };
+	const struct joiners all = { .size = 2, .card = card, .machine = machine, .machines = 1 };
 	struct job job;
-	uint8_t first[256];
 	int fd;
-	REQUIRE(leader_listen(&fd, &a) == 0);
-	len = len < sizeof first ? len : sizeof first;
-	memcpy(first, bytes, len);
-	if (knows_key)
-		memcpy(first, a.key, len < LEADER_KEY ? len : LEADER_KEY);
-	memcpy(good.key, a.key, LEADER_KEY);
-	int one = call(&a, first, len), two = call(&a, &good, sizeof good);
-	REQUIRE(leader_share(fd, &a, 0, &plan, &job) == 0);
+	REQUIRE(leader_listen(&fd, card[0].door) == 0);
+	card[1].process = (struct process_name){ .pid = getpid(), .born = process_born(getpid()) };
+	int one = call(card, bytes, len < 256 ? len : 256), two = call(card, &good, sizeof good);
+	REQUIRE(leader_share(fd, &all, begins, NULL, &job) == 0);
 	job_end(&job);
 	close(one);
 	close(two);
@@ -106,18 +104,16 @@ static int memory_make(unsigned kind)
 	return job.fd;
 }
 
-static void answers(const uint8_t *bytes, size_t len, unsigned kind, unsigned name_len)
+static void answers(const uint8_t *bytes, size_t len, unsigned kind)
 {
 	struct answer says = { .bytes = bytes, .len = len, .beside = memory_make(kind) };
-	struct leader_address a;
+	struct card card[2] = { { .process = { .pid = INT32_MAX } } }; /* nobody's number */
+	const struct joiners all = { .rank = 1, .size = 2, .card = card };
 	struct job job;
 	pthread_t leader;
-	REQUIRE(leader_listen(&says.fd, &a) == 0);
+	REQUIRE(leader_listen(&says.fd, card[0].door) == 0);
 	REQUIRE(pthread_create(&leader, NULL, leader_answers, &says) == 0);
-	a.name_len = name_len ? (uint8_t)name_len : a.name_len;
-	struct leader_name lost = { .address = a,
-				    .process = { .pid = INT32_MAX } }; /* nobody's number */
-	int rc = leader_join(&lost, 1, &job);
+	int rc = leader_join(&all, 0, &job);
 	REQUIRE(rc <= 0 && (rc == 0 || *tern_strerror(rc)));
 	if (!rc)
 		job_end(&job);
@@ -130,11 +126,11 @@ static void answers(const uint8_t *bytes, size_t len, unsigned kind, unsigned na
 
 static void fuzz_one(const uint8_t *bytes, size_t len)
 {
-	unsigned what = fuzz_byte(&bytes, &len), name_len = what & 1 ? 0 : fuzz_byte(&bytes, &len);
+	unsigned what = fuzz_byte(&bytes, &len);
 	if (what & 1)
-		callers(bytes, len, what & 2);
+		callers(bytes, len);
 	else
-		answers(bytes, len, what >> 1, name_len);
+		answers(bytes, len, what >> 1);
 }
 
 FUZZ_TARGET(leader, 300)

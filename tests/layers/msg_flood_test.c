@@ -10,6 +10,7 @@
 #include "lib/ranks.h"
 #include "lib/rows.h"
 #include "msg/msg.h"
+#include "net/talk.h"
 
 enum {
 	RANKS = 5,
@@ -56,7 +57,7 @@ static void check_bounds(tern *t, uint32_t from, const struct burden *before)
 	const struct job *j = &m->e->group->job;
 	size_t pairs = (size_t)tern_size(t) * (tern_size(t) - 1);
 	CHECK(b.committed - before->committed <=
-	      tern_size(t) * j->spare_bytes + pairs * j->talk_bytes);
+	      tern_size(t) * j->spare.bytes + pairs * sizeof(struct large_talk));
 }
 
 /* -- Processes ----------------------------------------------------------------------------- */

@@ -12,30 +12,14 @@
 #include "base/clock.h"
 #include "base/stamp.h"
 
-enum { BACKLOG = 1024 };
-
 _Static_assert((int)JOB_KEY == (int)SEAL_KEY, "keys have one size");
 
 /* -- Connecting ------------------------------------------------------------------------- */
 
-static int socket_new(int family)
-{
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return fd < 0 ? -errno : fd;
-}
-
 int connection_listen(struct sockaddr_in6 *address)
 {
-	socklen_t len = address_len(address);
-	int fd = socket_new(address->sin6_family);
-	if (fd < 0)
-		return fd;
-	if (bind(fd, (struct sockaddr *)(void *)address, len) == 0 && listen(fd, BACKLOG) == 0 &&
-	    getsockname(fd, (struct sockaddr *)(void *)address, &len) == 0)
-		return fd;
-	int rc = -errno;
-	close(fd);
-	return rc;
+	return socket_bound(SOCK_STREAM | SOCK_NONBLOCK, (struct sockaddr *)(void *)address,
+			    address_len(address), sizeof *address);
 }
 
 /*
@@ -56,6 +40,7 @@ static void socket_keepalive(int fd, uint64_t silence)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
+/* Both ends greet at once. */
 static void connection_begin(struct connection *c, int fd, bool caller, const struct job *job)
 {
 	*c = (struct connection){ .fd = fd, .caller = caller, .begun = clock_ns() };
@@ -64,24 +49,24 @@ static void connection_begin(struct connection *c, int fd, bool caller, const st
 	memcpy(c->wire.seal.key, job->head->key, sizeof c->wire.seal.key);
 	c->mine = (struct greeting){ .stamp = build_stamp, .machine = job->head->machine };
 	seal_random(c->mine.random, sizeof c->mine.random);
+	wire_send(&c->wire, FRAME_GREETING, &c->mine, sizeof c->mine);
 }
 
 int connection_call(struct connection *c, const struct sockaddr_in6 *to, const struct job *job,
 		    uint64_t silence)
 {
-	int fd = socket_new(to->sin6_family);
+	int fd = socket(to->sin6_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return fd;
+		return -errno;
 	socket_keepalive(fd, silence);
-	connection_begin(c, fd, true, job);
-	if (connect(fd, (const struct sockaddr *)(const void *)to, address_len(to)) == 0 ||
-	    errno == EINPROGRESS) {
-		wire_send(&c->wire, FRAME_GREETING, &c->mine, sizeof c->mine);
-		return 0;
+	if (connect(fd, (const struct sockaddr *)(const void *)to, address_len(to)) != 0 &&
+	    errno != EINPROGRESS) {
+		int rc = -errno;
+		close(fd);
+		return rc;
 	}
-	int rc = -errno;
-	connection_close(c);
-	return rc;
+	connection_begin(c, fd, true, job);
+	return 0;
 }
 
 int connection_accept(struct connection *c, int listener, const struct job *job, uint64_t silence)
@@ -91,7 +76,6 @@ int connection_accept(struct connection *c, int listener, const struct job *job,
 		return -errno;
 	socket_keepalive(fd, silence);
 	connection_begin(c, fd, false, job);
-	wire_send(&c->wire, FRAME_GREETING, &c->mine, sizeof c->mine);
 	return 0;
 }
 

@@ -31,25 +31,11 @@ static int start_failed(const char *path, const char *why, int rc)
 	return error_set(rc, "starting %s, which watches the ranks of this machine: %s", path, why);
 }
 
-static bool order_send(struct wire *w, const struct link_plan *plan, const struct link_order *order)
-{
-	size_t len = order->machines * sizeof *plan->address;
-	char *text = malloc(sizeof *order + len);
-	if (!text)
-		return false;
-	memcpy(text, order, sizeof *order);
-	if (len)
-		memcpy(text + sizeof *order, plan->address, len);
-	wire_send(w, FRAME_WATCH, text, sizeof *order + len);
-	free(text);
-	return true;
-}
-
 /* It answers when it watches, or cannot. */
 static int answer_read(struct wire *w, const char *path)
 {
 	struct frame f;
-	struct link_answer a;
+	struct error_kept a;
 	if (!wire_wait(w, &f) || f.type != FRAME_OVER || f.len != sizeof a)
 		return start_failed(path, "it ended before it watched anybody; run it to see why",
 				    -ENOTSUP);
@@ -58,39 +44,26 @@ static int answer_read(struct wire *w, const char *path)
 	return a.rc ? start_failed(path, a.text, a.rc < 0 ? a.rc : -EPROTO) : 0;
 }
 
-static int link_order(const struct link_plan *plan, const char *path, struct wire *w, bool notice)
-{
-	struct link_order order = { .version = TERN_VERSION,
-				    .notice = notice,
-				    .launcher = plan->launcher };
-	int rc = setting_number(SETTING_KEEPALIVE, &order.silence);
-	if (rc)
-		return rc;
-	order.machines = plan->listener >= 0 ? plan->job->head->machines : 0;
-	return order_send(w, plan, &order) ? answer_read(w, path) : -ENOMEM;
-}
-
 static int notice_open(struct job *job)
 {
 	uint16_t port = 0;
 	int notice = loopback_listen(&port);
-	for (uint32_t r = 0; notice >= 0 && r < job->size; r++)
-		if (job_here(job, r))
-			atomic_store(&job->rank[r].notice, port);
+	atomic_store(&job->head->notice, port);
 	return notice;
 }
 
-static int link_start(const struct link_plan *plan, const char *path, int notice)
+static int link_start(const struct job *job, const char *path, int listener, int notice)
 {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return start_failed(path, strerror(errno), -errno);
-	const int fd[] = { plan->job->fd, plan->listener, notice };
+	const int fd[] = { job->fd, listener, notice };
 	struct wire w;
 	int rc = program_start(path, pair[1], fd);
 	close(pair[1]);
 	wire_open(&w, pair[0], pair[0]);
-	rc = rc ? start_failed(path, strerror(-rc), rc) : link_order(plan, path, &w, notice >= 0);
+	wire_send(&w, FRAME_WATCH, NULL, 0);
+	rc = rc ? start_failed(path, strerror(-rc), rc) : answer_read(&w, path);
 	wire_close(&w);
 	return rc;
 }
@@ -108,15 +81,14 @@ static int link_find(char path[PATH_MAX])
 	return program_find(path);
 }
 
-int link_begin(const struct link_plan *plan)
+int link_begin(struct job *job, int listener, bool closes)
 {
 	char path[PATH_MAX];
 	int notice = -1, rc = link_find(path);
-	bool wakes = plan->job->head->machines > 1 || plan->closes;
-	if (!rc && wakes && (notice = notice_open(plan->job)) < 0)
+	if (!rc && (job->head->machines > 1 || closes) && (notice = notice_open(job)) < 0)
 		rc = start_failed(path, strerror(-notice), notice);
 	if (!rc)
-		rc = link_start(plan, path, notice);
+		rc = link_start(job, path, listener, notice);
 	if (notice >= 0)
 		close(notice);
 	return rc;
@@ -138,10 +110,10 @@ int link_listen(int *listener, struct sockaddr_in6 *address)
 
 /* -- Waiting for it ------------------------------------------------------------------------- */
 
-void link_settle(struct job *job, uint32_t rank)
+void link_settle(struct job *job)
 {
 	struct job_head *h = job->head;
-	uint32_t port = atomic_load(&job->rank[rank].notice);
+	uint32_t port = atomic_load(&h->notice);
 	if (h->machines == 1 || !port)
 		return;
 	uint32_t ticket = atomic_fetch_add(&h->asked, 1) + 1;

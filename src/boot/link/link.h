@@ -16,46 +16,29 @@
 
 #include <netinet/in.h>
 
-#include "base/process.h"
 #include "boot/link/wire.h"
 #include "job/job.h"
 
 /* A socket at which the links of other machines can call; before it begins. */
 int link_listen(int *listener, struct sockaddr_in6 *address);
 
-struct link_plan {
-	struct job *job; /* every rank that is here has `pid` and `born` */
-	struct process_name launcher;
-	bool closes;  /* a rank that has closed does not open again: it counts as ended */
-	int listener; /* -1 on one machine; stays the caller's */
-	const struct sockaddr_in6 *address; /* one a machine */
-};
-int link_begin(const struct link_plan *plan);
+/*
+ * Starts it for a job in whose memory every rank that is here has `pid` and `born`, and every
+ * machine, where there are several, has a rank with a `link`. `listener`: -1 on one machine; stays
+ * the caller's. `closes`: a rank that has closed does not open again: it counts as ended.
+ */
+int link_begin(struct job *job, int listener, bool closes);
 
 /*
- * Waits, not for long, until what `rank` has done is on its way to the other machines: it may end
- * now.
+ * Waits, not for long, until what this rank has done is on its way to the other machines: it may
+ * end now.
  */
-void link_settle(struct job *job, uint32_t rank);
+void link_settle(struct job *job);
 
 /*
- * FRAME_WATCH, an address for each machine behind it, and what tern-link answers in a FRAME_OVER.
- * The rest is in the job's memory.
+ * tern-link, if what came first from `wire` is FRAME_WATCH. It answers with a FRAME_OVER: an error
+ * as it is kept (error.h), or none. Its exit status.
  */
-struct link_order {
-	char version[16];  /* first, in every version */
-	uint32_t machines; /* 0: there is no socket for others, */
-	uint32_t notice;   /* nor one for notices */
-	struct process_name launcher;
-	uint64_t silence; /* TERN_KEEPALIVE, s */
-};
-
-struct link_answer {
-	int32_t rc; /* 0, or why it does not begin */
-	char text[400];
-};
-
-/* tern-link, if what came first from `wire` is such an order. Its exit status. */
-int link_watch(struct wire *wire, const struct frame *order);
+int link_watch(struct wire *wire);
 
 #endif

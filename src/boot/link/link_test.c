@@ -59,8 +59,8 @@ static void ranks_start_watching(uint32_t n, void (*rank_main)(void))
 	shared = ranks_shared(4096);
 	ranks_start(n, 0, rank_main);
 	ranks_note();
-	struct link_plan plan = { .job = &ranks_job, .launcher = launcher, .listener = -1 };
-	REQUIRE(link_begin(&plan) == 0);
+	ranks_job.head->launcher = launcher;
+	REQUIRE(link_begin(&ranks_job, -1, false) == 0);
 	atomic_store(shared, 1);
 }
 
@@ -426,8 +426,7 @@ TEST(a_program_hears_of_no_child_when_its_link_begins)
 	ranks_start(2, 0, open_and_close);
 	ranks_note();
 	REQUIRE(sigaction(SIGCHLD, &count, &before) == 0);
-	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
-	REQUIRE(link_begin(&plan) == 0);
+	REQUIRE(link_begin(&ranks_job, -1, false) == 0);
 	CHECK(!any_blocked());
 #ifndef CHECK_SANITIZED /* there it is a fork() like any other */
 	CHECK(!ends_heard);
@@ -473,10 +472,9 @@ TEST(a_link_keeps_no_descriptor_of_the_program_and_is_no_child_of_it)
 	ranks_start(2, 0, open_and_close);
 	ranks_note();
 	REQUIRE(pipe(ends) == 0);
-	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
 	struct left before;
 	left_before(&before);
-	REQUIRE(link_begin(&plan) == 0);
+	REQUIRE(link_begin(&ranks_job, -1, false) == 0);
 	left_nothing_since(&before);
 	atomic_store(shared, 1);
 	link_pid(0);
@@ -559,9 +557,8 @@ TEST(a_link_is_a_small_program_of_its_own)
 
 static void check_no_link(const char *path, const char *words)
 {
-	struct link_plan plan = { .job = &ranks_job, .listener = -1, .closes = true };
 	setenv("TERN_LINK", path, 1);
-	int rc = link_begin(&plan);
+	int rc = link_begin(&ranks_job, -1, true);
 	CHECK(rc < 0);
 	CHECK(says(rc, path) && says(rc, words));
 	unsetenv("TERN_LINK");
@@ -570,7 +567,6 @@ static void check_no_link(const char *path, const char *words)
 TEST(a_program_that_is_not_there_or_is_no_link_is_said)
 {
 	char path[] = "/tmp/tern-no-link-XXXXXX";
-	struct link_plan plan = { .job = &ranks_job, .listener = -1, .closes = true };
 	struct left before;
 	shared = ranks_shared(4096);
 	ranks_start(2, 0, open_and_close);
@@ -585,11 +581,11 @@ TEST(a_program_that_is_not_there_or_is_no_link_is_said)
 	check_no_link(path, strerror(ENOEXEC));
 	unlink(path);
 	setenv("TERN_KEEPALIVE", "long", 1);
-	CHECK_IS(link_begin(&plan), -EINVAL);
+	CHECK_IS(link_begin(&ranks_job, -1, true), -EINVAL);
 	CHECK(says(-EINVAL, "TERN_KEEPALIVE"));
 	unsetenv("TERN_KEEPALIVE");
 	left_nothing_since(&before);
-	CHECK_IS(link_begin(&plan), 0);
+	CHECK_IS(link_begin(&ranks_job, -1, true), 0);
 	atomic_store(shared, 1);
 	atomic_store(&shared[1], 1);
 	CHECK_IS(reap_in_silence(), 0);

@@ -20,19 +20,21 @@ enum {
 
 /* -- Beginning ---------------------------------------------------------------------------- */
 
-static void peer_open(struct mesh *m, uint32_t machine, const struct sockaddr_in6 *address)
+static void peer_open(struct mesh *m, uint32_t machine)
 {
 	bool lower = m->job->head->machine < machine;
+	uint32_t lowest = 0;
+	while (lowest + 1 < m->job->size && m->job->rank[lowest].machine != machine)
+		lowest++;
 	m->peer[machine] = (struct mesh_peer){ .stream = { .fd = -1 },
-					       .address = *address,
 					       .recall = clock_ns() + (lower ? 0 : SECOND),
 					       .over = machine == m->job->head->machine,
 					       .sent = m->sent + (size_t)machine * m->here };
+	memcpy(&m->peer[machine].address, m->job->rank[lowest].link, sizeof(struct sockaddr_in6));
 	keepalive_begin(&m->peer[machine].silence, m->silence);
 }
 
-struct mesh *mesh_open(struct job *job, int listener, const struct sockaddr_in6 *address,
-		       uint64_t silence)
+struct mesh *mesh_open(struct job *job, int listener, uint64_t silence)
 {
 	const struct job_head *h = job->head;
 	struct mesh *m = calloc(1, sizeof *m);
@@ -51,7 +53,7 @@ struct mesh *mesh_open(struct job *job, int listener, const struct sockaddr_in6 
 		if (job_here(job, r))
 			m->rank[m->here++] = r;
 	for (uint32_t i = 0; i < m->machines; i++)
-		peer_open(m, i, &address[i]);
+		peer_open(m, i);
 	for (uint32_t i = 0; i < STRANGERS; i++)
 		m->stranger[i].fd = -1;
 	return m;

@@ -48,9 +48,8 @@ struct mesh {
 	bool starved;    /* somebody calls, and there is no descriptor or memory for it */
 };
 
-/* `address` has one a machine. NULL: no memory. Connections are made later, and are their own. */
-struct mesh *mesh_open(struct job *job, int listener, const struct sockaddr_in6 *address,
-		       uint64_t silence);
+/* NULL: no memory. Connections are made later, and are their own. */
+struct mesh *mesh_open(struct job *job, int listener, uint64_t silence);
 void mesh_close(struct mesh *m); /* gives its memory back */
 
 /* What to wait for; at most mesh_polls_most(). */

@@ -56,7 +56,9 @@ static void job_open(void)
 
 static void mesh_begin(uint64_t silence)
 {
-	mesh = mesh_open(&job, listener, address, silence);
+	for (uint32_t r = 0; r < RANKS; r++)
+		memcpy(job.rank[r].link, &address[job.rank[r].machine], sizeof *address);
+	mesh = mesh_open(&job, listener, silence);
 	REQUIRE(mesh);
 }
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/world.h"
 
 enum {
 	GRACE_NS = 1000000000,    /* between SIGTERM and SIGKILL, as under `tern run` */
@@ -27,14 +26,14 @@ static void watched_open(const struct job *j, struct watched *w)
 
 static void launcher_open(struct monitor *m)
 {
-	if (m->launcher.pid > 0)
-		m->launcher_fd = process_open(m->launcher.pid, m->launcher.born);
+	const struct process_name *launcher = &m->job->head->launcher;
+	if (launcher->pid > 0)
+		m->launcher_fd = process_open(launcher->pid, launcher->born);
 }
 
-void monitor_open(struct monitor *m, struct job *job, struct watched *room,
-		  const struct process_name *launcher)
+void monitor_open(struct monitor *m, struct job *job, struct watched *room)
 {
-	*m = (struct monitor){ .job = job, .rank = room, .launcher = *launcher, .launcher_fd = -1 };
+	*m = (struct monitor){ .job = job, .rank = room, .launcher_fd = -1 };
 	for (uint32_t r = 0; r < job->size; r++)
 		if (job_here(job, r)) {
 			room[m->count] = (struct watched){ .rank = r };
@@ -147,20 +146,10 @@ void monitor_serve(struct monitor *m, const struct pollfd *p)
 		ranks_signal(m, SIGKILL);
 }
 
-void monitor_check(struct monitor *m, uint32_t rank)
-{
-	for (uint32_t i = 0; i < m->count; i++) {
-		struct pollfd p = { .fd = m->rank[i].fd, .events = POLLIN };
-		if (m->rank[i].rank == rank && !m->rank[i].ended &&
-		    (p.fd == -ESRCH || (p.fd >= 0 && world_poll(&p, 1, 0) == 1)))
-			watched_ended(m, &m->rank[i]);
-	}
-}
-
 bool monitor_must_retry(const struct monitor *m)
 {
 	bool blind = ((m->asked || job_end_word(m->job)) && m->left) ||
-		     (!m->asked && m->launcher.pid > 0 && m->launcher_fd < 0);
+		     (!m->asked && m->job->head->launcher.pid > 0 && m->launcher_fd < 0);
 	for (uint32_t i = 0; i < m->count; i++)
 		blind |= !m->rank[i].ended && m->rank[i].fd < 0;
 	return blind;

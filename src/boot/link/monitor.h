@@ -13,7 +13,6 @@
 
 #include <poll.h>
 
-#include "base/process.h"
 #include "job/job.h"
 
 struct watched {
@@ -27,24 +26,18 @@ struct monitor {
 	struct job *job;
 	struct watched *rank; /* those that are here */
 	uint32_t count, left; /* how many have not ended */
-	struct process_name launcher;
-	int launcher_fd; /* as in `watched`; -1 also if nobody knows the launcher */
-	uint64_t ended;  /* when it was seen that a rank has ended the job, ns; 0: it goes on */
+	int launcher_fd;      /* as in `watched`; -1 also if nobody knows the launcher */
+	uint64_t ended; /* when it was seen that a rank has ended the job, ns; 0: it goes on */
 	/* When the ranks were told to end, ns; 0: they were not. */
 	uint64_t asked;
 };
 
 /* `room` has a place for each rank that is here. Every rank that is here has `pid` and `born`. */
-void monitor_open(struct monitor *m, struct job *job, struct watched *room,
-		  const struct process_name *launcher);
+void monitor_open(struct monitor *m, struct job *job, struct watched *room);
 /* What to wait for: 1 + count places. */
 unsigned monitor_polls(const struct monitor *m, struct pollfd *p);
 /* Tells the job of whoever has ended; `p` as it was filled, and poll() has answered. */
 void monitor_serve(struct monitor *m, const struct pollfd *p);
-/*
- * The same of one rank, without waiting: for whoever waits for something that this rank was to do.
- */
-void monitor_check(struct monitor *m, uint32_t rank);
 /* Whether something must be tried again that no descriptor announces. */
 bool monitor_must_retry(const struct monitor *m);
 

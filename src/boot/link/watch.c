@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What tern-link does: it watches a machine's ranks and talks with the other machines. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/kernel.h"
+#include "base/setting.h"
 #include "base/world.h"
 #include "boot/link/link.h"
 #include "boot/link/mesh.h"
@@ -30,9 +31,8 @@
 #define SECOND UINT64_C(1000000000)
 
 enum {
-	ROUND_MS = 100, /* while something is to be looked after that wakes nobody */
-	LOOK_MS = 1000, /* a notice may get lost */
-	NAP_NS = 200000,
+	ROUND_MS = 100,      /* while something is to be looked after that wakes nobody */
+	LOOK_MS = 1000,      /* a notice may get lost */
 	AGAIN_NS = 10000000, /* between looks, or links, when something is wrong */
 	PART_S = 1,          /* how long others may take to see that a link has ended */
 	/* How long an unreachable machine is tried at the end, where TERN_KEEPALIVE is 0. */
@@ -43,7 +43,7 @@ enum {
 /* All the memory that it will ever need, so that nothing is left to be refused when it runs. */
 struct link {
 	struct job job;
-	struct link_order order;
+	uint64_t silence; /* TERN_KEEPALIVE, s */
 	int notice;
 	struct monitor monitor;
 	struct watched *watched;
@@ -54,15 +54,6 @@ struct link {
 static struct link self;
 
 /* -- Watching ------------------------------------------------------------------------------- */
-
-/* The rank that makes the memory new may die over it, and nobody else would notice. */
-static void link_check_renewer(struct job *j)
-{
-	uint32_t rank = job_renewer(j);
-	if (rank)
-		monitor_check(&self.monitor, rank - 1);
-	world_nap(NAP_NS);
-}
 
 static void link_sleep(struct link *l)
 {
@@ -93,7 +84,7 @@ static void link_serve(struct link *l)
 /* Nobody is left here: the others are to know. */
 static void link_end(struct link *l)
 {
-	uint64_t end = clock_ns() + (l->order.silence ? l->order.silence : LAST_S) * SECOND;
+	uint64_t end = clock_ns() + (l->silence ? l->silence : LAST_S) * SECOND;
 	while (!mesh_told(l->mesh, true) && clock_ns() < end) {
 		link_sleep(l);
 		link_serve(l);
@@ -117,9 +108,9 @@ static void link_run(struct link *l)
 {
 	prctl(PR_SET_NAME, "tern-link");
 	files_raise();
-	l->job.meanwhile = link_check_renewer;
+	l->job.watches = true;
 	atomic_store(&l->job.head->link, getpid());
-	monitor_open(&l->monitor, &l->job, l->watched, &l->order.launcher);
+	monitor_open(&l->monitor, &l->job, l->watched);
 	while (l->monitor.left) {
 		link_sleep(l);
 		link_serve(l);
@@ -130,59 +121,42 @@ static void link_run(struct link *l)
 
 /* -- Beginning ------------------------------------------------------------------------------ */
 
-static int order_read(struct link *l, const struct frame *f)
-{
-	struct link_order *o = &l->order;
-	if (f->len < sizeof o->version || strncmp(f->data, TERN_VERSION, sizeof o->version) != 0)
-		return error_set(-EPROTO, "it is of Tern %s and the library is another version",
-				 TERN_VERSION);
-	if (f->len < sizeof *o)
-		return error_set(-EPROTO, "what it was told is cut off");
-	memcpy(o, f->data, sizeof *o);
-	int rc = job_map(&l->job, PROGRAM_MEMORY);
-	if (rc)
-		return rc;
-	uint32_t machines = l->job.head->machines;
-	if (o->machines && (o->machines != machines ||
-			    f->len != sizeof *o + machines * sizeof(struct sockaddr_in6)))
-		return error_set(-EPROTO, "it was told of %u machines and the job has %u",
-				 o->machines, machines);
-	return 0;
-}
-
-static int mesh_begin(struct link *l, const void *addresses)
+static int mesh_begin(struct link *l)
 {
 	char why[200] = "";
-	size_t len = l->order.machines * sizeof(struct sockaddr_in6);
-	struct sockaddr_in6 *address = malloc(len); /* what is in a frame has any alignment */
 	if (!seal_usable(why, sizeof why))
 		return error_set(-ENOTSUP, "%s", why);
-	if (address)
-		memcpy(address, addresses, len);
-	l->mesh = address ? mesh_open(&l->job, PROGRAM_LISTENER, address, l->order.silence) : NULL;
-	free(address);
+	l->mesh = mesh_open(&l->job, PROGRAM_LISTENER, l->silence);
 	return l->mesh ? 0 : error_set(-ENOMEM, "no memory");
 }
 
-static int link_open(struct link *l, const struct frame *f)
+static bool is_open(int fd)
 {
-	int rc = order_read(l, f);
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static int link_open(struct link *l)
+{
+	bool calls = is_open(PROGRAM_LISTENER);
+	l->notice = is_open(PROGRAM_NOTICE) ? PROGRAM_NOTICE : -1;
+	int rc = setting_number(SETTING_KEEPALIVE, &l->silence);
+	if (!rc)
+		rc = job_map(&l->job, PROGRAM_MEMORY);
 	if (rc)
 		return rc;
-	l->notice = l->order.notice ? PROGRAM_NOTICE : -1;
 	l->watched = calloc(l->job.head->here, sizeof *l->watched);
 	l->polls = calloc(2 + l->job.head->here + mesh_polls_most(&l->job), sizeof *l->polls);
 	if (!l->watched || !l->polls)
 		return error_set(-ENOMEM, "no memory");
-	return l->order.machines ? mesh_begin(l, f->data + sizeof l->order) : 0;
+	return calls ? mesh_begin(l) : 0;
 }
 
 /* The rank that has started this waits for it. */
 static void link_answer(struct wire *w, int rc)
 {
-	struct link_answer a = { .rc = rc };
+	struct error_kept a = { .rc = 0 };
 	if (rc)
-		snprintf(a.text, sizeof a.text, "%s", tern_strerror(rc));
+		error_keep(&a);
 	wire_send(w, FRAME_OVER, &a, sizeof a);
 	wire_close(w);
 	dup2(STDERR_FILENO, STDIN_FILENO);
@@ -190,12 +164,12 @@ static void link_answer(struct wire *w, int rc)
 }
 
 /* The guard. Where no second process can be had, it watches by itself. */
-int link_watch(struct wire *wire, const struct frame *order)
+int link_watch(struct wire *wire)
 {
 	int status = 0;
 	prctl(PR_SET_NAME, "tern-guard");
 	signal(SIGCHLD, SIG_DFL); /* the program may have ignored it */
-	int rc = link_open(&self, order);
+	int rc = link_open(&self);
 	link_answer(wire, rc);
 	for (int i = 0; !rc && i < LINKS; i++, world_nap(AGAIN_NS)) {
 		pid_t pid = fork();

@@ -31,7 +31,7 @@ enum frame_type {
 			      watches: that it does, or why not */
 	FRAME_GREETING,    /* between links, first: connection.h */
 	FRAME_END,         /* down: end the ranks, with the grace that they have everywhere */
-	FRAME_WATCH,       /* down from a rank, first: whom to watch; see link.h */
+	FRAME_WATCH,       /* down from a rank, first: watch the ranks of its memory; see link.h */
 	FRAME_TYPES
 };
 

@@ -30,23 +30,19 @@ static void card_key(char *text, size_t room, const char *key, uint32_t rank)
 	snprintf(text, room, "tern-%s-%u", key, rank);
 }
 
-bool pmi_load(void **library, const char *file, int flags, const char *const *names,
-	      void *functions, const char *todo, char *why, size_t len)
+int pmi_load(void **library, const char *file, int flags, const char *const *names, void *functions,
+	     const char *todo)
 {
-	if (!*library && !(*library = dlopen(file, flags))) {
-		snprintf(why, len, "%s cannot be loaded (%s): %s", file, dlerror(), todo);
-		return false;
-	}
+	if (!*library && !(*library = dlopen(file, flags)))
+		return error_set(-ENOTSUP, "%s cannot be loaded (%s): %s", file, dlerror(), todo);
 	for (size_t i = 0; names[i]; i++) {
 		void *found = dlsym(*library, names[i]);
-		if (!found) {
-			snprintf(why, len, "%s lacks %s: %s", file, names[i], todo);
-			return false;
-		}
+		if (!found)
+			return error_set(-ENOTSUP, "%s lacks %s: %s", file, names[i], todo);
 		/* The pointer of a function, which C does not convert. */
 		memcpy((char *)functions + i * sizeof found, &found, sizeof found);
 	}
-	return true;
+	return 0;
 }
 
 /* -- In a thread of its own ---------------------------------------------------------------- */
@@ -91,8 +87,7 @@ static void *call_main(void *arg)
 	return NULL;
 }
 
-/* With all signals blocked: they are the program's. 0, or a negative errno. */
-static int call_start(struct call *c, pthread_t *thread)
+int pmi_thread(pthread_t *thread, void *(*body)(void *arg), void *arg)
 {
 	pthread_attr_t attributes;
 	sigset_t all, before;
@@ -100,7 +95,7 @@ static int call_start(struct call *c, pthread_t *thread)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited by the thread */
-	int error = pthread_create(thread, &attributes, call_main, c);
+	int error = pthread_create(thread, &attributes, body, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -error;
@@ -138,7 +133,7 @@ static struct call *call_make(const struct pmi_ops *pmi, int (*make)(struct call
 static int call_run(struct call *c, int (*wait)(struct call *c))
 {
 	pthread_t thread;
-	int rc = c ? call_start(c, &thread) : -ENOMEM;
+	int rc = c ? pmi_thread(&thread, call_main, c) : -ENOMEM;
 	if (rc)
 		return error_set(rc, "joining the other ranks: %s", strerror(-rc));
 	rc = wait(c);
@@ -153,14 +148,12 @@ static int call_run(struct call *c, int (*wait)(struct call *c))
 	return c->rc;
 }
 
-static bool done_within(struct call *c, uint64_t ns)
+bool pmi_done_within(_Atomic uint32_t *done, uint64_t ns)
 {
 	uint64_t now = clock_ns(), end = now + ns;
-	while (!atomic_load(&c->done) && now < end) {
-		world_wait(&c->done, 0, end - now);
-		now = clock_ns();
-	}
-	return atomic_load(&c->done);
+	for (; !atomic_load(done) && now < end; now = clock_ns())
+		world_wait(done, 0, end - now);
+	return atomic_load(done);
 }
 
 /* -- Waiting for it ------------------------------------------------------------------------- */
@@ -178,42 +171,40 @@ static uint64_t seconds_of(enum setting s, uint64_t otherwise)
 	return setting_number(s, &seconds) == 0 ? seconds : otherwise;
 }
 
-/* 0 when the thread is done; else why it is not waited for any longer. */
-static int call_wait(struct call *c, struct liveness *liveness,
-		     void (*warn)(const struct call *c, uint64_t seconds),
+/*
+ * 0 when the thread is done; else why it is not waited for any longer. `neighbours` says who is to
+ * be on this node, of so many ranks of which this is one.
+ */
+static int call_wait(struct call *c, bool (*neighbours)(char *list, size_t len), uint32_t rank,
+		     uint32_t size, void (*warn)(const struct call *c, uint64_t seconds),
 		     int (*late)(const struct call *c, uint64_t seconds))
 {
 	uint64_t stuck = seconds_of(SETTING_STUCK, 0), join = seconds_of(SETTING_JOIN, 0);
-	bool warned = false;
+	struct liveness liveness;
+	bool warned = false, seen = liveness_open(&liveness, c->pmi, neighbours, rank, size);
 	int rc = 0, looks = 0;
 	stuck = stuck ? stuck : STUCK_S;
-	while (!rc && !done_within(c, LOOK_NS)) {
+	while (!rc && !pmi_done_within(&c->done, LOOK_NS)) {
 		uint64_t waited = (clock_ns() - begun) / UINT64_C(1000000000);
 		if (!warned && waited >= stuck) {
 			warn(c, stuck);
 			warned = true;
 		}
-		if (liveness && ++looks % LIVENESS_EVERY == 0)
-			rc = liveness_check(liveness);
+		if (seen && ++looks % LIVENESS_EVERY == 0)
+			rc = liveness_check(&liveness);
 		if (!rc && join && waited >= join)
 			rc = late(c, join);
 	}
+	liveness_close(&liveness);
 	return rc;
 }
 
 /* -- Opening -------------------------------------------------------------------------------- */
 
-int pmi_begin(const struct pmi_ops *pmi, uint32_t *rank, uint32_t *size)
-{
-	char why[300];
-	if (!pmi_usable(pmi, why, sizeof why))
-		return error_set(-ENOTSUP, "%s", why);
-	return pmi->open(rank, size);
-}
-
 static int open_make(struct call *c)
 {
-	return pmi_begin(c->pmi, &c->rank, &c->size);
+	int rc = pmi_usable(c->pmi);
+	return rc ? rc : c->pmi->open(&c->rank, &c->size);
 }
 
 static void open_warn(const struct call *c, uint64_t seconds)
@@ -245,12 +236,8 @@ static uint32_t number_of(const char *variable)
  */
 static int open_wait(struct call *c)
 {
-	struct liveness liveness;
-	bool seen = liveness_open(&liveness, c->pmi, c->pmi->started, number_of(c->pmi->number),
-				  number_of(c->pmi->count));
-	int rc = call_wait(c, seen ? &liveness : NULL, open_warn, open_late);
-	liveness_close(&liveness);
-	return rc;
+	return call_wait(c, c->pmi->started, number_of(c->pmi->number), number_of(c->pmi->count),
+			 open_warn, open_late);
 }
 
 int pmi_open(const struct pmi_ops *pmi, uint32_t *rank, uint32_t *size)
@@ -321,7 +308,7 @@ static void gather_warn(const struct call *c, uint64_t seconds)
 
 static int ask_wait(struct call *c)
 {
-	return done_within(c, (uint64_t)ASK_LOOKS * LOOK_NS) ? 0 : -ETIMEDOUT;
+	return pmi_done_within(&c->done, (uint64_t)ASK_LOOKS * LOOK_NS) ? 0 : -ETIMEDOUT;
 }
 
 /*
@@ -355,11 +342,7 @@ static int gather_late(const struct call *c, uint64_t seconds)
 
 static int gather_wait(struct call *c)
 {
-	struct liveness liveness;
-	bool seen = liveness_open(&liveness, c->pmi, c->pmi->neighbours, c->rank, c->size);
-	int rc = call_wait(c, seen ? &liveness : NULL, gather_warn, gather_late);
-	liveness_close(&liveness);
-	return rc;
+	return call_wait(c, c->pmi->neighbours, c->rank, c->size, gather_warn, gather_late);
 }
 
 int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key,

@@ -10,6 +10,8 @@
 #ifndef TERN_BOOT_PMI_PMI_H
 #define TERN_BOOT_PMI_PMI_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,10 +33,9 @@ struct pmi_ops {
 	 */
 	bool counts;
 
-	/* See pmi_usable(); NULL: it can. */
-	bool (*usable)(char *why, size_t len);
-
-	/* The rest returns 0, or a negative code with a sentence, and is called if it is usable. */
+	/* All return 0, or a negative code with a sentence. First; NULL: there is nothing to load.
+	 */
+	int (*load)(void);
 	int (*open)(uint32_t *rank, uint32_t *size);
 	int (*put)(const char *key, const char *value);
 	int (*fence)(void); /* what everybody has put can be got behind it */
@@ -60,14 +61,11 @@ struct pmi_ops {
 enum { PMI_PROTOCOLS = 3 };
 extern const struct pmi_ops *const pmi_table[PMI_PROTOCOLS];
 
-/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
-static inline bool pmi_usable(const struct pmi_ops *pmi, char *why, size_t len)
+/* Whether it can be spoken here: 0, or -ENOTSUP with what is missing and what to do. */
+static inline int pmi_usable(const struct pmi_ops *pmi)
 {
-	return !pmi->usable || pmi->usable(why, len);
+	return pmi->load ? pmi->load() : 0;
 }
-
-/* Opens a client, or says why it is not usable. */
-int pmi_begin(const struct pmi_ops *pmi, uint32_t *rank, uint32_t *size);
 
 /*
  * Opens the conversation, once in a process. Fails, beside what the manager says, when the manager
@@ -102,10 +100,18 @@ void pmi_abort(int status);
 /*
  * For a client: loads the library `file`, as dlopen() does with `flags`, unless *library is loaded
  * already, and writes the functions of these names, up to a NULL, into the pointers that
- * `functions` begins with. False: what stood in the way, and `todo`, are in `why`.
+ * `functions` begins with. 0, or -ENOTSUP with what stood in the way, and `todo`.
  */
-bool pmi_load(void **library, const char *file, int flags, const char *const *names,
-	      void *functions, const char *todo, char *why, size_t len);
+int pmi_load(void **library, const char *file, int flags, const char *const *names, void *functions,
+	     const char *todo);
+
+/*
+ * For calls that may never return: a thread with room for a manager's library on its stack, and all
+ * signals blocked, for they are the program's: 0, or a negative errno. And whether it has set its
+ * word `done`, or does within so long.
+ */
+int pmi_thread(pthread_t *thread, void *(*body)(void *arg), void *arg);
+bool pmi_done_within(_Atomic uint32_t *done, uint64_t ns);
 
 bool pmi_slurm_neighbours(char *list, size_t len);
 extern const struct pmi_ops pmix_ops, pmi1_ops, pmi_slurm_ops;

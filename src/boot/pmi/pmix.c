@@ -33,14 +33,14 @@ static struct {
 	pmix_proc_t self;
 } pmix;
 
-static bool pmix_usable(char *why, size_t len)
+static int pmix_load(void)
 {
 	static const char *const names[] = { "PMIx_Init", "PMIx_Initialized", "PMIx_Finalize",
 					     "PMIx_Put",  "PMIx_Commit",      "PMIx_Fence",
 					     "PMIx_Get",  "PMIx_Abort",       "PMIx_Error_string",
 					     NULL };
 	return pmi_load(&pmix.library, "libpmix.so.2", RTLD_NOW | RTLD_LOCAL, names, &pmix,
-			"install PMIx 3 or newer (Debian: libpmix2)", why, len);
+			"install PMIx 3 or newer (Debian: libpmix2)");
 }
 
 static int pmix_refused(const char *what, pmix_status_t status)
@@ -112,39 +112,41 @@ static int pmix_fence(void)
 				      : pmix_refused("waiting for the other ranks to join", status);
 }
 
-static int pmix_get(uint32_t rank, const char *key, char *value, size_t len)
+/* PMIX_ERR_TYPE_MISMATCH: it is no text of that length. */
+static pmix_status_t pmix_text(uint32_t rank, const char *key, pmix_info_t *how, char *text,
+			       size_t len)
 {
 	pmix_proc_t whose = pmix.self;
-	pmix_info_t now = { .key = PMIX_IMMEDIATE, .value = { .type = PMIX_BOOL } };
 	pmix_value_t *v;
+	whose.rank = rank;
+	pmix_status_t status = pmix.get(&whose, key, how, how ? 1 : 0, &v);
+	if (status != PMIX_SUCCESS)
+		return status;
+	if (v->type == PMIX_STRING && strlen(v->data.string) < len)
+		strcpy(text, v->data.string);
+	else
+		status = PMIX_ERR_TYPE_MISMATCH;
+	pmix_value_delete(v);
+	return status;
+}
+
+static int pmix_get(uint32_t rank, const char *key, char *value, size_t len)
+{
+	pmix_info_t now = { .key = PMIX_IMMEDIATE, .value = { .type = PMIX_BOOL } };
 	char what[64];
 	snprintf(what, sizeof what, "asking where rank %u is", rank);
-	whose.rank = rank;
 	now.value.data.flag = true;
-	pmix_status_t status = pmix.get(&whose, key, &now, 1, &v);
+	pmix_status_t status = pmix_text(rank, key, &now, value, len);
 	if (status == PMIX_ERR_NOT_FOUND)
 		return -ENODATA;
-	if (status != PMIX_SUCCESS)
-		return pmix_refused(what, status);
-	bool good = v->type == PMIX_STRING && strlen(v->data.string) < len;
-	if (good)
-		strcpy(value, v->data.string);
-	pmix_value_delete(v);
-	return good ? 0 : error_set(-EPROTO, "%s: PMIx answered something else", what);
+	if (status == PMIX_ERR_TYPE_MISMATCH)
+		return error_set(-EPROTO, "%s: PMIx answered something else", what);
+	return status == PMIX_SUCCESS ? 0 : pmix_refused(what, status);
 }
 
 static bool pmix_neighbours(char *list, size_t len)
 {
-	pmix_proc_t job = pmix.self;
-	pmix_value_t *v;
-	job.rank = PMIX_RANK_WILDCARD;
-	if (pmix.get(&job, PMIX_LOCAL_PEERS, NULL, 0, &v) != PMIX_SUCCESS)
-		return false;
-	bool good = v->type == PMIX_STRING && strlen(v->data.string) < len;
-	if (good)
-		strcpy(list, v->data.string);
-	pmix_value_delete(v);
-	return good;
+	return pmix_text(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS, NULL, list, len) == PMIX_SUCCESS;
 }
 
 /*
@@ -176,8 +178,7 @@ static bool pmix_kills(int status)
 
 static bool pmix_open_already(void)
 {
-	char why[300];
-	return pmix_usable(why, sizeof why) && pmix.initialized();
+	return pmix_load() == 0 && pmix.initialized();
 }
 
 static int pmix_abort(int status)
@@ -195,7 +196,7 @@ const struct pmi_ops pmix_ops = {
 	.count = "OMPI_COMM_WORLD_SIZE",
 	.parallel = true,
 	.counts = true,
-	.usable = pmix_usable,
+	.load = pmix_load,
 	.open = pmix_open,
 	.put = pmix_put,
 	.fence = pmix_fence,

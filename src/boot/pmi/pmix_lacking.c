@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is built in the place of pmix.c where the header of PMIx is missing. */
-#include <stdio.h>
+#include <errno.h>
 
+#include "base/error.h"
 #include "boot/pmi/pmi.h"
 
-static bool lacking_usable(char *why, size_t len)
+static int lacking_load(void)
 {
-	snprintf(why, len,
-		 "this Tern was built without PMIx: build it again where pmix.h is found "
-		 "(Debian: libpmix-dev)");
-	return false;
+	return error_set(-ENOTSUP, "this Tern was built without PMIx: build it again where pmix.h "
+				   "is found (Debian: libpmix-dev)");
 }
 
 const struct pmi_ops pmix_ops = {
@@ -17,6 +16,6 @@ const struct pmi_ops pmix_ops = {
 	.starters = "mpirun, prterun or srun --mpi=pmix",
 	.sign = "PMIX_RANK",
 	.count = "OMPI_COMM_WORLD_SIZE",
-	.usable = lacking_usable,
+	.load = lacking_load,
 	.number = "PMIX_RANK",
 };

@@ -124,10 +124,16 @@ static bool says(int rc, const char *words)
 	return good;
 }
 
+static int begin(uint32_t *rank, uint32_t *size)
+{
+	int rc = pmix_ops.load();
+	return rc ? rc : pmix_ops.open(rank, size);
+}
+
 static void open_it(void)
 {
 	uint32_t rank = 99, size = 99;
-	REQUIRE(pmi_begin(&pmix_ops, &rank, &size) == 0);
+	REQUIRE(begin(&rank, &size) == 0);
 	CHECK(rank == ME && size == SIZE);
 }
 
@@ -153,12 +159,12 @@ TEST(a_library_of_pmix_that_is_missing_or_old_is_named_with_what_to_install)
 {
 	uint32_t rank, size;
 	library.lacking = true;
-	CHECK_IS(pmi_begin(&pmix_ops, &rank, &size), -ENOTSUP);
+	CHECK_IS(begin(&rank, &size), -ENOTSUP);
 	CHECK(says(-ENOTSUP, "cannot be loaded") && says(-ENOTSUP, "libpmix2"));
 	CHECK(!pmix_ops.open_already());
 	library.lacking = false;
 	library.empty = true;
-	CHECK_IS(pmi_begin(&pmix_ops, &rank, &size), -ENOTSUP);
+	CHECK_IS(begin(&rank, &size), -ENOTSUP);
 	CHECK(says(-ENOTSUP, "lacks PMIx_Init") && says(-ENOTSUP, "PMIx 3 or newer"));
 	CHECK_IS(library.inits, 0);
 }
@@ -168,17 +174,17 @@ TEST(each_error_of_pmix_is_told_and_what_was_begun_is_ended)
 	uint32_t rank = 99, size = 99;
 	char text[100];
 	library.init = PMIX_ERR_UNREACH;
-	CHECK_IS(pmi_begin(&pmix_ops, &rank, &size), -EPROTO);
+	CHECK_IS(begin(&rank, &size), -EPROTO);
 	CHECK(says(-EPROTO, "trouble") && says(-EPROTO, "directly from the launcher"));
 	CHECK_IS(library.finals, 0);
 	library.init = PMIX_SUCCESS;
 	library.get = PMIX_ERR_TIMEOUT;
-	CHECK_IS(pmi_begin(&pmix_ops, &rank, &size), -EPROTO);
+	CHECK_IS(begin(&rank, &size), -EPROTO);
 	CHECK(says(-EPROTO, "asking how many ranks the job has"));
 	CHECK_IS(library.finals, 1);
 	library.get = PMIX_SUCCESS;
 	library.as_number = true;
-	CHECK_IS(pmi_begin(&pmix_ops, &rank, &size), -EPROTO);
+	CHECK_IS(begin(&rank, &size), -EPROTO);
 	CHECK(says(-EPROTO, "32 bits"));
 	CHECK_IS(library.finals, 2);
 	CHECK_IS(size, 99);

@@ -30,7 +30,7 @@ static struct {
 } slurm;
 
 /* Global: its plugins look there for what they need of it. */
-static bool slurm_usable(char *why, size_t len)
+static int slurm_load(void)
 {
 	static const char *const names[] = { "PMI_Init",
 					     "PMI_Initialized",
@@ -44,8 +44,7 @@ static bool slurm_usable(char *why, size_t len)
 					     "PMI_KVS_Get",
 					     NULL };
 	return pmi_load(&slurm.library, "libpmi.so.0", RTLD_NOW | RTLD_GLOBAL, names, &slurm,
-			"install it (Debian: libpmi0), or use srun --mpi=pmix or --mpi=pmi2", why,
-			len);
+			"install it (Debian: libpmi0), or use srun --mpi=pmix or --mpi=pmi2");
 }
 
 static int slurm_answer(const char *what, int code)
@@ -120,7 +119,7 @@ const struct pmi_ops pmi_slurm_ops = {
 	.sign = "SLURM_STEP_NUM_TASKS",
 	.count = "SLURM_STEP_NUM_TASKS",
 	.outermost = true,
-	.usable = slurm_usable,
+	.load = slurm_load,
 	.open = slurm_open,
 	.put = slurm_put,
 	.fence = slurm_fence,

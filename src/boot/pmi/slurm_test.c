@@ -119,11 +119,17 @@ static bool says(int rc, const char *words)
 
 static const struct pmi_ops *const slurm = &pmi_slurm_ops;
 
+static int begin(uint32_t *rank, uint32_t *size)
+{
+	int rc = slurm->load();
+	return rc ? rc : slurm->open(rank, size);
+}
+
 TEST(a_task_of_srun_joins_through_slurms_library)
 {
 	uint32_t rank = 99, size = 99;
 	char value[100];
-	CHECK_IS(pmi_begin(slurm, &rank, &size), 0);
+	CHECK_IS(begin(&rank, &size), 0);
 	CHECK(rank == 3 && size == 8);
 	CHECK_IS(slurm->put("key", "word"), 0);
 	CHECK(strcmp(library.put, "table7 key word") == 0);
@@ -157,7 +163,7 @@ TEST(each_error_of_slurms_library_is_told_with_its_code_and_ends_joining)
 		char value[100];
 		memset(&library, 0, sizeof library);
 		library.code[fails] = 14;
-		int rc = pmi_begin(slurm, &rank, &size);
+		int rc = begin(&rank, &size);
 		CHECK(!rc || (rank == 99 && size == 99));
 		if (!rc)
 			rc = slurm->put("key", "word");
@@ -176,10 +182,10 @@ TEST(a_missing_library_of_slurms_is_named_with_what_to_install)
 {
 	uint32_t rank, size;
 	library.lacking = true;
-	CHECK_IS(pmi_begin(slurm, &rank, &size), -ENOTSUP);
+	CHECK_IS(begin(&rank, &size), -ENOTSUP);
 	CHECK(says(-ENOTSUP, "cannot be loaded") && says(-ENOTSUP, "libpmi0"));
 	library.lacking = false;
 	library.empty = true;
-	CHECK_IS(pmi_begin(slurm, &rank, &size), -ENOTSUP);
+	CHECK_IS(begin(&rank, &size), -ENOTSUP);
 	CHECK(says(-ENOTSUP, "libpmi.so.0 lacks PMI_Init") && says(-ENOTSUP, "libpmi0"));
 }

@@ -21,9 +21,9 @@ _Static_assert(sizeof(struct outbox) <= JOB_OUTBOX, "it fits");
 static struct outbox *outbox_new(struct coll *c)
 {
 	struct job *job = &c->e->group->job;
-	size_t at = job->outbox_at + c->e->t->rank * job->outbox_bytes;
+	size_t at = job_part_at(&job->outbox, c->e->t->rank);
 	void *p = job->base + at;
-	if (c->outbox_first || job_commit(job, at, job->outbox_bytes, "the outbox of a team")) {
+	if (c->outbox_first || job_commit(job, at, job->outbox.bytes, "the outbox of a team")) {
 		if (tern_alloc(c->e->t, sizeof(struct outbox), &p))
 			return NULL;
 	}

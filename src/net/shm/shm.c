@@ -42,20 +42,22 @@ static struct rings larger_at(const struct shm *s, uint32_t from, uint32_t to)
 
 static struct block *spares_of(const struct shm *s, uint32_t member)
 {
-	return (struct block *)(void *)(s->job->base + job_spare_at(s->job, member));
+	return job_part_in(s->job, &s->job->spare, member);
 }
 
 static struct pool *pool_of(const struct shm *s, uint32_t rank)
 {
-	return (struct pool *)(void *)(s->job->base + job_pool_at(s->job, rank));
+	return job_part_in(s->job, &s->job->pool, rank);
 }
 
 /* Large blocks begin a page each, so that they can be committed one by one. */
 static struct block_range large_of(const struct shm *s, uint32_t rank)
 {
-	return (struct block_range){ (uintptr_t)s->job->base + job_large_at(s->job, rank),
-				     TERN_POOL_BLOCKS * s->job->large_bytes, s->job->large_bytes,
-				     TERN_REQUEST_MAX };
+	const struct job_part *large = &s->job->large;
+	return (struct block_range){
+		(uintptr_t)job_part_in(s->job, large, (size_t)rank * TERN_POOL_BLOCKS),
+		TERN_POOL_BLOCKS * large->bytes, large->bytes, TERN_REQUEST_MAX
+	};
 }
 
 /* Entries of the site: those whose rings we may have ends of. */
@@ -263,8 +265,8 @@ static int large_make(struct shm *s)
 	char what[64];
 	snprintf(what, sizeof what, "payload of rank %u above %d bytes", s->net.site->rank,
 		 TERN_PAYLOAD_MAX);
-	int rc = job_commit(s->job, job_large_at(s->job, me) + s->net.larges * s->job->large_bytes,
-			    s->job->large_bytes, what);
+	size_t at = job_part_at(&s->job->large, (size_t)me * TERN_POOL_BLOCKS + s->net.larges);
+	int rc = job_commit(s->job, at, s->job->large.bytes, what);
 	if (rc)
 		return rc;
 	s->net.large = s->net.any[1] = large_of(s, me);
@@ -289,11 +291,11 @@ static int shm_take(struct net *net, size_t len, struct block **out)
 	struct shm *s = shm_of(net);
 	if (len > TERN_PAYLOAD_MAX)
 		return large_take(s, out);
-	size_t at = job_pool_at(s->job, net->site->member);
+	size_t at = job_part_at(&s->job->pool, net->site->member);
 	if (!s->net.pool) {
 		char what[64];
 		snprintf(what, sizeof what, "the first payload of rank %u", net->site->rank);
-		int rc = job_commit(s->job, at, s->job->pool_bytes, what);
+		int rc = job_commit(s->job, at, s->job->pool.bytes, what);
 		if (rc)
 			return rc;
 		s->net.pool = pool_of(s, net->site->member);
@@ -309,10 +311,11 @@ static int spare_make(struct shm *s)
 	size_t page = 2 * SMALL_TALK_BYTES, need = (s->net.spares + SPARES) * sizeof(struct block);
 	char what[64];
 	need = (need + page - 1) / page * page;
-	if (need > s->job->spare_bytes)
+	if (need > s->job->spare.bytes)
 		return -ENOMEM; /* every peer has one */
 	snprintf(what, sizeof what, "replies of rank %u", s->net.site->rank);
-	int rc = job_commit(s->job, job_spare_at(s->job, s->net.site->member) + s->spare_bytes,
+	int rc = job_commit(s->job,
+			    job_part_at(&s->job->spare, s->net.site->member) + s->spare_bytes,
 			    need - s->spare_bytes, what);
 	if (rc)
 		return rc;

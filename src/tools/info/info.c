@@ -72,7 +72,7 @@ static int (*const judges[SETTING_COUNT])(void) = {
 
 static bool is_number(enum setting s)
 {
-	return !setting_is_text(s) && (setting_given(s) || *setting_table[s].fallback);
+	return !setting_table[s].is_text && (setting_given(s) || *setting_table[s].fallback);
 }
 
 /*
@@ -261,9 +261,8 @@ static void launchers_show(void)
 	usable_show("tern run", "needs nothing", true, NULL);
 	rows_end_row(&rows);
 	for (int i = 0; i < PMI_PROTOCOLS; i++) {
-		char why[400] = "";
-		bool usable = pmi_usable(pmi_table[i], why, sizeof why);
-		usable_show(pmi_table[i]->name, pmi_table[i]->starters, usable, why);
+		int rc = pmi_usable(pmi_table[i]);
+		usable_show(pmi_table[i]->name, pmi_table[i]->starters, !rc, tern_strerror(rc));
 		rows_end_row(&rows);
 	}
 	int rc = program_find(path);

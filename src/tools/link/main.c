@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 				      ? "what comes in is no order"
 				      : "whoever started this has gone before it said what to do");
 	if (first.type == FRAME_WATCH)
-		return link_watch(&wire, &first);
+		return link_watch(&wire);
 	if (first.type == FRAME_ORDER)
 		return order_run(&wire, &first, argc, argv);
 	return refuse("what comes in is no order");

@@ -47,10 +47,9 @@ int up_open(struct up *u, struct job *job, const struct run_options *o)
 	rc = u->notice < 0 ? u->notice : u->told && job_divide(job, o) ? 0 : -ENOMEM;
 	if (rc)
 		return error_set(rc, "listening for news of the ranks here: %s", strerror(-rc));
-	for (uint32_t i = 0; i < u->ranks; i++) {
+	for (uint32_t i = 0; i < u->ranks; i++)
 		u->told[i] = atomic_load(&job->rank[u->first + i].serial);
-		atomic_store(&job->rank[u->first + i].notice, port);
-	}
+	atomic_store(&job->head->notice, port);
 	keepalive_begin(&u->silence, keepalive);
 	return 0;
 }

@@ -58,7 +58,7 @@ struct regions {
 
 struct job_region *places_of(const struct mem *m, uint32_t rank)
 {
-	return (struct job_region *)(void *)(m->job->base + job_region_at(m->job, rank));
+	return job_part_in(m->job, &m->job->region, rank);
 }
 
 static unsigned class_at(uint64_t offset)
@@ -267,7 +267,7 @@ static int place_fresh(struct mem *m, unsigned class, unsigned *place)
 	struct free_places *f = &m->regions->of[class];
 	_Atomic uint32_t *some = &m->job->rank[m->rank].regions[class];
 	if (f->fresh == atomic_load(some)) {
-		size_t at = job_region_at(m->job, m->rank) +
+		size_t at = job_part_at(&m->job->region, m->rank) +
 			    (c->first + f->fresh) * sizeof(struct job_region);
 		int rc = job_commit(m->job, at, 4096, "regions of private memory");
 		if (rc)
