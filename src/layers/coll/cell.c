@@ -17,9 +17,9 @@ static void varied_fill(const tern_team *team, const struct varied *v, unsigned 
 			size_t chunk)
 {
 	for (uint32_t i = 0; i < team->near.n; i++) {
-		size_t len = varied_part(v->mine[i].sends, at, chunk);
+		size_t len = varied_part(v->in.len[i], at, chunk);
 		if (len)
-			memcpy(to + i * chunk, v->in_at + v->in_off[i] + at, len);
+			memcpy(to + i * chunk, v->in.base + v->in.at[i] + at, len);
 	}
 }
 
@@ -67,9 +67,9 @@ static void varied_take(const tern_team *team, const struct near_step *s)
 	const struct varied *v = s->varied;
 	size_t bytes = team->near.n * s->chunk;
 	for (uint32_t i = 0; i < team->near.n; i++) {
-		size_t len = varied_part(v->mine[i].expects, s->done, s->chunk);
+		size_t len = varied_part(v->out.len[i], s->done, s->chunk);
 		if (len)
-			memcpy(v->out_at + v->out_off[i] + s->done,
+			memcpy(v->out.base + v->out.at[i] + s->done,
 			       data_of(team, i, team->round, bytes) + team->near.me * s->chunk,
 			       len);
 	}
@@ -115,7 +115,7 @@ static void data_combine(const struct run *r, const struct near_step *s, uint32_
 static void piece_combine(const struct run *r, const struct near_step *s)
 {
 	uint32_t me = r->team->near.me, n = r->team->near.n;
-	size_t len = varied_part(s->varied->mine[me].sends, s->done, s->chunk);
+	size_t len = varied_part(s->varied->in.len[me], s->done, s->chunk);
 	if (len)
 		data_combine(r, s, n - 1, n * s->chunk, me * s->chunk, len);
 }

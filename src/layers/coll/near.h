@@ -38,17 +38,20 @@ struct lengths {
 	uint64_t sends, expects;
 };
 
+/* Memory in blocks, of `len` bytes from `at` on: one for each member of a party, or from each. */
+struct blocks {
+	char *base;
+	size_t *at, *len;
+};
+
 /* What goes to each member, and comes from it, where the lengths differ; see varied.c. */
 struct varied {
-	size_t *in_len, *out_len;    /* in bytes, of each member */
-	size_t *in_off, *out_off;    /* where they lie in `in_at` and `out_at` */
+	struct blocks in, out;       /* packed, one part behind the other */
 	struct lengths *mine, *said; /* for each member, and by it */
-	char *in_at, *out_at;        /* packed, one part behind the other */
-	tern_part *out;              /* where what comes goes, `outs` parts, */
-	uint32_t *from, outs;        /* and the member that each comes from */
+	tern_part *part;             /* where what comes goes, `parts` of them, */
+	uint32_t *from, parts;       /* and the member that each comes from */
 	bool *named;                 /* of each member: parts go to it, or come from it */
 	uint64_t longest[2];         /* part that this member sends, and that any does */
-	void *kept;                  /* what the parts point to; freed with the run */
 };
 
 /* A step among members that share memory, and how far it is. */

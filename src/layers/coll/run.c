@@ -64,7 +64,6 @@ void run_free(struct coll *c, struct run *r)
 		next = x->next;
 		free(x);
 	}
-	free(r->varied.kept);
 	if (c->spare)
 		free(r);
 	else

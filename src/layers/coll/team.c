@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "coll/far.h"
 #include "coll/message.h"
 #include "coll/outbox.h"
 
@@ -37,6 +36,7 @@ static void team_drop(tern_team *team)
 	free(team->machine);
 	free(team->group);
 	free(team->group_at);
+	free(team->group_size);
 	free(team->agents.rank);
 	free(team->outbox);
 	views_free(team);
@@ -153,6 +153,21 @@ static uint32_t machine_of(const struct coll *c, uint32_t rank)
 	return rank;
 }
 
+static bool same_machine(const struct coll *c, uint32_t a, uint32_t b)
+{
+	return machine_of(c, a) == machine_of(c, b);
+}
+
+/* The first member that is on this rank's machine, or that is not; all.n: there is none. */
+static uint32_t member_here(const tern_team *team, bool here)
+{
+	uint32_t i = 0;
+	while (i < team->all.n &&
+	       same_machine(team->coll, team->all.rank[i], team->coll->e->t->rank) != here)
+		i++;
+	return i;
+}
+
 static bool members_new(struct members *p, uint32_t n)
 {
 	p->rank = malloc(n * sizeof *p->rank);
@@ -168,21 +183,21 @@ static void members_add(struct members *p, const struct coll *c, uint32_t rank)
 	p->rank[p->n++] = rank;
 }
 
-/* Who is near, and one member of each machine: the first one. */
-static void team_sort(tern_team *team)
+/* Who is near, and one member of each machine: the first one. Apart: each is a machine. */
+static void team_sort(tern_team *team, bool apart)
 {
 	const struct coll *c = team->coll;
-	uint32_t here = machine_of(c, c->e->t->rank);
+	team->near.n = team->heads.n = 0;
 	team->near.me = team->heads.me = UINT32_MAX;
 	for (uint32_t i = 0; i < team->all.n; i++) {
-		uint32_t rank = team->all.rank[i], machine = machine_of(c, rank), h = 0;
-		if (machine == here)
-			members_add(&team->near, c, rank);
-		while (h < team->heads.n && machine_of(c, team->heads.rank[h]) != machine)
+		uint32_t rank = team->all.rank[i], h = apart ? i : 0;
+		while (h < team->heads.n && !same_machine(c, team->heads.rank[h], rank))
 			h++;
 		if (h == team->heads.n)
 			members_add(&team->heads, c, rank);
 		team->machine[i] = h;
+		if (apart ? rank == c->e->t->rank : same_machine(c, rank, c->e->t->rank))
+			members_add(&team->near, c, rank);
 	}
 }
 
@@ -195,24 +210,20 @@ static void team_group(tern_team *team)
 		for (uint32_t i = 0; i < team->all.n; i++)
 			if (team->machine[i] == m)
 				team->group[i] = place++;
+		team->group_size[m] = place - team->group_at[m];
 	}
-	team->group_at[team->heads.n] = place;
 }
 
 /*
- * Whether there is something to gain from a level of outboxes below one of messages. All members
- * come to the same: everybody who is not alone on its machine has an outbox, or none is used.
+ * Whether there is a level of outboxes below one of messages. All members come to the same:
+ * everybody who is not alone on its machine has an outbox, or none is used.
  */
 static bool team_levels(const tern_team *team, const struct place *places)
 {
-	if (!places || team->heads.n == team->all.n)
-		return false;
-	for (uint32_t i = 0; i < team->all.n; i++) {
-		uint32_t m = team->machine[i];
-		if (team->group_at[m + 1] - team->group_at[m] > 1 &&
-		    places[i].outbox == OUTBOX_NONE)
+	for (uint32_t i = 0; i < team->all.n; i++)
+		if (!places ||
+		    (team->group_size[team->machine[i]] > 1 && places[i].outbox == OUTBOX_NONE))
 			return false;
-	}
 	return true;
 }
 
@@ -221,7 +232,7 @@ static bool team_outboxes(tern_team *team, const struct place *places)
 {
 	const struct job *job = &team->coll->e->group->job;
 	uint32_t near = 0;
-	if (!team->two_levels || team->near.n < 2)
+	if (team->near.n < 2)
 		return true;
 	struct outbox **outbox = calloc(team->near.n, sizeof *outbox);
 	for (uint32_t i = 0; outbox && i < team->all.n; i++) {
@@ -241,9 +252,12 @@ static bool team_lay(tern_team *team, const uint32_t *ranks, uint32_t n, const s
 {
 	for (uint32_t i = 0; i < n; i++)
 		members_add(&team->all, team->coll, ranks ? ranks[i] : i);
-	team_sort(team);
+	team_sort(team, false);
 	team_group(team);
-	team->two_levels = team_levels(team, places);
+	if (!team_levels(team, places)) {
+		team_sort(team, true);
+		team_group(team);
+	}
 	return team_outboxes(team, places);
 }
 
@@ -263,7 +277,8 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	    !members_new(&team->heads, n) || !members_new(&team->agents, n) ||
 	    !(team->machine = malloc(n * sizeof *team->machine)) ||
 	    !(team->group = malloc(n * sizeof *team->group)) ||
-	    !(team->group_at = malloc((n + 1) * sizeof *team->group_at)) ||
+	    !(team->group_at = malloc(n * sizeof *team->group_at)) ||
+	    !(team->group_size = malloc(n * sizeof *team->group_size)) ||
 	    !team_lay(team, ranks, n, places)) {
 		team_drop(team);
 		return team_refuse(c, n);
@@ -357,18 +372,13 @@ _Static_assert(sizeof(struct offer) <= sizeof((struct job_offer *)0)->words, "it
 static void offers_exchange(struct run *r, const struct offer *mine, struct offer *offers)
 {
 	const tern_team *team = r->team;
-	if (team->is_near)
-		step_near(r, (struct near_step){ .kind = NEAR_ALLGATHER,
-						 .in = (const char *)mine,
-						 .out = (char *)offers,
-						 .len = sizeof *mine });
-	else if (team->id == TEAM_FIRST && team->near.n == team->all.n)
+	if (team->id == TEAM_FIRST && member_here(team, false) == team->all.n)
 		step_add(r, (struct step){ .kind = STEP_BOARD,
 					   .from = (const char *)mine,
 					   .to = (char *)offers,
 					   .len = sizeof *mine });
 	else
-		far_allgather(r, 0, mine, offers, sizeof *mine);
+		steps_allgather(r, mine, offers, sizeof *mine);
 }
 
 /*
@@ -503,7 +513,7 @@ int tern_team_machine(tern_team *team, tern_team **out)
 	int rc = rules_forked(team->coll->e);
 	if (rc)
 		return rc;
-	return team_offer(team, (int)team->machine[team->all.me], 0, NO_LIST, "tern_team_machine()",
+	return team_offer(team, (int)member_here(team, true), 0, NO_LIST, "tern_team_machine()",
 			  out);
 }
 

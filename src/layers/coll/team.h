@@ -29,12 +29,14 @@ struct tern_team {
 	uint64_t id;
 	uint64_t calls; /* made so far: the number of the next one */
 	uint64_t ahead; /* calls since the members last met */
+	/* Without outboxes each member counts as a machine of its own, as `near` and `heads` see
+	 * it. */
 	struct members all, near, heads;
 	uint32_t *machine;      /* of each member: the place among `heads` */
 	uint32_t *group;        /* of each member: its place, ordered by machines; see levels.c */
-	uint32_t *group_at;     /* of each machine, and of the end: the first of these places */
+	uint32_t *group_at;     /* of each machine: the first of these places, */
+	size_t *group_size;     /* and how many there are */
 	struct members agents;  /* of the call that is being made; see levels.c */
-	bool two_levels;        /* outboxes bring data to one member of each machine */
 	bool is_near;           /* all members share memory, and have outboxes */
 	bool checked;           /* TERN_CHECK at all members: see agree.c */
 	struct outbox **outbox; /* of the near ones; NULL: data goes in messages */
