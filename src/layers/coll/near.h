@@ -84,6 +84,7 @@ bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
  * Makes the places of this member's outbox if the step needs them: 0, or -ENOMEM with a sentence.
  */
 int near_places(tern_team *team, const struct near_step *s);
+bool near_placed(const tern_team *team, const struct near_step *s); /* it has all it needs */
 /* Whether near_turn() would get further; no effects. */
 bool near_ready(const struct run *r, const struct near_step *s);
 /* A member that has left, and that the step waits for: its rank, plus 1; 0: none. */
