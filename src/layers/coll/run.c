@@ -329,7 +329,7 @@ static int run_lasts(struct endpoint *e, struct wait *w)
 	if (rw->untold && !threads_run(e))
 		rw->untold = members_tell(rw->run->team, rw->untold, COLL_WAITS, rw->run->call,
 					  rw->words, sizeof rw->words);
-	if (!rw->dozes && rw->run->team->outbox) {
+	if (!rw->dozes && rw->run->team->near.n > 1) {
 		rw->dozes = true;
 		near_doze(rw->run->team, true);
 	}

@@ -30,15 +30,6 @@ static int coll_open(struct endpoint *e, void **state)
 
 static void team_drop(tern_team *team)
 {
-	free(team->all.rank);
-	free(team->near.rank);
-	free(team->heads.rank);
-	free(team->machine);
-	free(team->group);
-	free(team->group_at);
-	free(team->group_size);
-	free(team->agents.rank);
-	free(team->outbox);
 	views_free(team);
 	*team = (tern_team){ .coll = (struct coll *)&misuse_state };
 	memory_bury(team, false);
@@ -168,13 +159,6 @@ static uint32_t member_here(const tern_team *team, bool here)
 	return i;
 }
 
-static bool members_new(struct members *p, uint32_t n)
-{
-	p->rank = malloc(n * sizeof *p->rank);
-	p->n = 0;
-	return p->rank != NULL;
-}
-
 /* Adds a rank that is not in it. */
 static void members_add(struct members *p, const struct coll *c, uint32_t rank)
 {
@@ -227,63 +211,61 @@ static bool team_levels(const tern_team *team, const struct place *places)
 	return true;
 }
 
-/* False: no memory. The outbox of a member that has left is there: the job's memory keeps it. */
-static bool team_outboxes(tern_team *team, const struct place *places)
+/* The outbox of a member that has left is there: the job's memory keeps it. */
+static void team_outboxes(tern_team *team, const struct place *places)
 {
 	const struct job *job = &team->coll->e->group->job;
 	uint32_t near = 0;
-	if (team->near.n < 2)
-		return true;
-	struct outbox **outbox = calloc(team->near.n, sizeof *outbox);
-	for (uint32_t i = 0; outbox && i < team->all.n; i++) {
+	for (uint32_t i = 0; team->near.n > 1 && i < team->all.n; i++) {
 		if (team->machine[i] != team->machine[team->all.me])
 			continue;
 		if (places[i].round > team->round)
 			team->round = places[i].round;
-		outbox[near++] = (struct outbox *)(void *)(job->base + places[i].outbox);
+		team->outbox[near++] = (struct outbox *)(void *)(job->base + places[i].outbox);
 	}
-	team->outbox = outbox;
 	team->all_left = team->round;
-	return outbox != NULL;
 }
 
-/* Who is where, and how data gets there. False: no memory. */
-static bool team_lay(tern_team *team, const uint32_t *ranks, uint32_t n, const struct place *places)
+/* All that has an element for each member lies behind the team. NULL: no memory. */
+static tern_team *team_new(uint32_t n)
 {
+	tern_team *team;
+	size_t each = sizeof *team->outbox + sizeof *team->group_size + 7 * sizeof *team->group;
+	team = calloc(1, sizeof *team + n * each);
+	if (!team)
+		return NULL;
+	team->outbox = (struct outbox **)(void *)(team + 1);
+	team->group_size = (size_t *)(void *)(team->outbox + n);
+	team->machine = (uint32_t *)(void *)(team->group_size + n);
+	team->group = team->machine + n;
+	team->group_at = team->group + n;
+	team->all.rank = team->group_at + n;
+	team->near.rank = team->all.rank + n;
+	team->heads.rank = team->near.rank + n;
+	team->agents.rank = team->heads.rank + n;
+	return team;
+}
+
+int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
+	      const struct place *places, struct outbox *own, tern_team **out)
+{
+	tern_team *team = team_new(n);
+	if (!team)
+		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
+				 n);
+	team->coll = c;
+	team->id = id;
+	team->fails = team->failed = UINT64_MAX;
 	for (uint32_t i = 0; i < n; i++)
-		members_add(&team->all, team->coll, ranks ? ranks[i] : i);
+		members_add(&team->all, c, ranks ? ranks[i] : i);
 	team_sort(team, false);
 	team_group(team);
 	if (!team_levels(team, places)) {
 		team_sort(team, true);
 		team_group(team);
 	}
-	return team_outboxes(team, places);
-}
-
-static int team_refuse(const struct coll *c, uint32_t n)
-{
-	return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank, n);
-}
-
-int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
-	      const struct place *places, struct outbox *own, tern_team **out)
-{
-	tern_team *team = malloc(sizeof *team);
-	if (!team)
-		return team_refuse(c, n);
-	*team = (tern_team){ .coll = c, .id = id, .fails = UINT64_MAX, .failed = UINT64_MAX };
-	if (!members_new(&team->all, n) || !members_new(&team->near, n) ||
-	    !members_new(&team->heads, n) || !members_new(&team->agents, n) ||
-	    !(team->machine = malloc(n * sizeof *team->machine)) ||
-	    !(team->group = malloc(n * sizeof *team->group)) ||
-	    !(team->group_at = malloc(n * sizeof *team->group_at)) ||
-	    !(team->group_size = malloc(n * sizeof *team->group_size)) ||
-	    !team_lay(team, ranks, n, places)) {
-		team_drop(team);
-		return team_refuse(c, n);
-	}
-	team->is_near = team->near.n == n && team->outbox;
+	team_outboxes(team, places);
+	team->is_near = n > 1 && team->near.n == n;
 	team->own_outbox = own;
 	team->next = c->teams;
 	c->teams = team;

@@ -39,7 +39,7 @@ struct tern_team {
 	struct members agents;  /* of the call that is being made; see levels.c */
 	bool is_near;           /* all members share memory, and have outboxes */
 	bool checked;           /* TERN_CHECK at all members: see agree.c */
-	struct outbox **outbox; /* of the near ones; NULL: data goes in messages */
+	struct outbox **outbox; /* of the near ones, if there are others than this one */
 	struct outbox *own_outbox; /* which this rank has allotted; NULL: it has no room */
 	uint64_t round;            /* of the outboxes: the next */
 	uint64_t all_left;         /* rounds that all near members have left, as far as is known */
