@@ -264,7 +264,7 @@ static int call_check(const tern_team *team, struct call *c, const char *name)
 static void call_agree(struct run *r, const struct call *c)
 {
 	char what[COMBINE_WORDS + 48], way[32] = "", parts[COUNT_WORDS] = "", words[COMBINE_WORDS];
-	if (!r->team->checked)
+	if (!r->team->maker.checked)
 		return;
 	snprintf(what, sizeof what, " of %zu bytes", c->s.len);
 	if (rows[c->s.kind].combines) {

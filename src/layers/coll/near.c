@@ -103,16 +103,12 @@ static size_t near_room(const tern_team *team, const struct near_step *s)
 	return each < PIECE_MOST ? each : PIECE_MOST;
 }
 
-static size_t near_most(const tern_team *team, const struct near_step *s)
-{
-	size_t room = near_room(team, s);
-	return TERN_UNLIKELY(s->unit) ? room - room % s->unit : room;
-}
-
 /* From `at` on. Elements are not divided: their sizes divide CELL_LONG and 64, or are the unit. */
 static size_t near_chunk(const tern_team *team, const struct near_step *s, size_t at)
 {
-	size_t left = s->len - at, most = near_most(team, s);
+	size_t left = s->len - at, most = near_room(team, s);
+	if (TERN_UNLIKELY(s->unit))
+		most -= most % s->unit;
 	return left < most ? left : most;
 }
 
@@ -245,7 +241,7 @@ static void step_open(tern_team *team, struct near_step *s)
 	if (s->kind == NEAR_BARRIER)
 		s->len = 1; /* one round, in which nothing moves */
 	if (s->kind == NEAR_ALLTOALLV)
-		s->len = s->varied->longest[1]; /* which a step before has found out */
+		s->len = s->varied->longest; /* which a step before has found out */
 	s->direct = direct_may(team, s);
 	s->chunk = near_chunk(team, s, 0);
 	if (!near_writes(team, s, team->near.me))

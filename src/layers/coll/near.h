@@ -36,6 +36,7 @@ enum near_phase { NEAR_WAIT, NEAR_READ, NEAR_SLICES };
 /* What a member tells another of the part that it sends it, and of the one that it expects. */
 struct lengths {
 	uint64_t sends, expects;
+	uint64_t longest; /* that it sends to any */
 };
 
 /* Memory in blocks, of `len` bytes from `at` on: one for each member of a party, or from each. */
@@ -51,7 +52,7 @@ struct varied {
 	tern_part *part;             /* where what comes goes, `parts` of them, */
 	uint32_t *from, parts;       /* and the member that each comes from */
 	bool *named;                 /* of each member: parts go to it, or come from it */
-	uint64_t longest[2];         /* part that this member sends, and that any does */
+	uint64_t longest;            /* part that any member sends */
 };
 
 /* A step among members that share memory, and how far it is. */

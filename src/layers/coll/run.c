@@ -359,7 +359,7 @@ static bool run_look(struct endpoint *e, struct run_wait *rw)
 static void run_wait(struct run *r)
 {
 	struct endpoint *e = r->team->coll->e;
-	struct run_wait rw = { .run = r, .untold = r->team->checked ? r->team->all.n : 0 };
+	struct run_wait rw = { .run = r, .untold = r->team->maker.checked ? r->team->all.n : 0 };
 	rw.wait = (struct wait){ .call = r->name, .stop = run_lasts, .awaits = wait_awaits };
 	r->team->coll->waits = r;
 	for (;;) {

@@ -202,26 +202,26 @@ static void team_group(tern_team *team)
  * Whether there is a level of outboxes below one of messages. All members come to the same:
  * everybody who is not alone on its machine has an outbox, or none is used.
  */
-static bool team_levels(const tern_team *team, const struct place *places)
+static bool team_levels(const tern_team *team, const struct seat *seat)
 {
 	for (uint32_t i = 0; i < team->all.n; i++)
-		if (!places ||
-		    (team->group_size[team->machine[i]] > 1 && places[i].outbox == OUTBOX_NONE))
+		if (!seat ||
+		    (team->group_size[team->machine[i]] > 1 && seat[i].place.outbox == OUTBOX_NONE))
 			return false;
 	return true;
 }
 
 /* The outbox of a member that has left is there: the job's memory keeps it. */
-static void team_outboxes(tern_team *team, const struct place *places)
+static void team_outboxes(tern_team *team, const struct seat *seat)
 {
 	const struct job *job = &team->coll->e->group->job;
 	uint32_t near = 0;
 	for (uint32_t i = 0; team->near.n > 1 && i < team->all.n; i++) {
 		if (team->machine[i] != team->machine[team->all.me])
 			continue;
-		if (places[i].round > team->round)
-			team->round = places[i].round;
-		team->outbox[near++] = (struct outbox *)(void *)(job->base + places[i].outbox);
+		if (seat[i].place.round > team->round)
+			team->round = seat[i].place.round;
+		team->outbox[near++] = (struct outbox *)(void *)(job->base + seat[i].place.outbox);
 	}
 	team->all_left = team->round;
 }
@@ -246,8 +246,8 @@ static tern_team *team_new(uint32_t n)
 	return team;
 }
 
-int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
-	      const struct place *places, struct outbox *own, tern_team **out)
+int team_make(struct coll *c, uint64_t id, struct maker maker, const struct seat *seat, uint32_t n,
+	      struct outbox *own, tern_team **out)
 {
 	tern_team *team = team_new(n);
 	if (!team)
@@ -257,15 +257,17 @@ int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
 	team->id = id;
 	team->fails = team->failed = UINT64_MAX;
 	for (uint32_t i = 0; i < n; i++)
-		members_add(&team->all, c, ranks ? ranks[i] : i);
+		members_add(&team->all, c, seat ? seat[i].rank : i);
 	team_sort(team, false);
 	team_group(team);
-	if (!team_levels(team, places)) {
+	if (!team_levels(team, seat)) {
 		team_sort(team, true);
 		team_group(team);
 	}
-	team_outboxes(team, places);
-	team->is_near = n > 1 && team->near.n == n;
+	team_outboxes(team, seat);
+	/* A near step alone would not be checked. */
+	team->is_near = n > 1 && team->near.n == n && !maker.checked;
+	team->maker = maker;
 	team->own_outbox = own;
 	team->next = c->teams;
 	c->teams = team;
@@ -308,44 +310,20 @@ struct offer {
 	struct list list;
 };
 
-/* Members of the caller's color, by key; places in the parent. */
-static uint32_t offers_pick(const struct offer *offers, uint32_t n, int32_t color, uint32_t *place)
+/* Members of the caller's color, by key. */
+static uint32_t offers_pick(const tern_team *parent, const struct offer *offers, int32_t color,
+			    struct seat *seat)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < parent->all.n; i++) {
 		if (offers[i].color != color)
 			continue;
 		uint32_t at = count++;
-		for (; at && offers[place[at - 1]].key > offers[i].key; at--)
-			place[at] = place[at - 1];
-		place[at] = i;
+		for (; at && seat[at - 1].key > offers[i].key; at--)
+			seat[at] = seat[at - 1];
+		seat[at] = (struct seat){ parent->all.rank[i], offers[i].key, offers[i].place };
 	}
 	return count;
-}
-
-static int team_from_offers(tern_team *parent, const struct offer *offers, int32_t color,
-			    struct outbox *own, tern_team **out)
-{
-	struct coll *c = parent->coll;
-	uint32_t n = parent->all.n, *place = malloc(2 * n * sizeof *place), *rank = place + n;
-	struct place *places = malloc(n * sizeof *places);
-	uint64_t id = 0;
-	int rc = -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		id = offers[i].next_id > id ? offers[i].next_id : id;
-	if (place && places) {
-		uint32_t count = offers_pick(offers, n, color, place);
-		for (uint32_t i = 0; i < count; i++) {
-			rank[i] = parent->all.rank[place[i]];
-			places[i] = offers[place[i]].place;
-		}
-		rc = team_make(c, id, rank, count, places, own, out);
-	}
-	if (!rc) /* early messages of the new team are kept until it is there */
-		c->next_id = id + 1;
-	free(place);
-	free(places);
-	return rc;
 }
 
 _Static_assert(sizeof(struct offer) <= sizeof((struct job_offer *)0)->words, "it fits");
@@ -392,7 +370,8 @@ static int team_offer(tern_team *parent, int32_t color, int32_t key, struct list
 		return error_set(-EINVAL, "%s was given no place for the team", name);
 	struct offer mine = { .next_id = c->next_id, .color = color, .key = key, .list = list };
 	mine.checked = c->e->owner.checked;
-	struct offer *offers = malloc(n * sizeof *offers);
+	struct offer *offers = malloc(n * (sizeof *offers + sizeof(struct seat)));
+	struct seat *seat = (struct seat *)(void *)(offers + n);
 	struct outbox *own = NULL;
 	struct run *r;
 	if (!offers)
@@ -409,23 +388,21 @@ static int team_offer(tern_team *parent, int32_t color, int32_t key, struct list
 	tern_team *team = NULL;
 	if (!rc)
 		rc = offers_check(parent, call, offers);
-	if (!rc && color != TERN_COLOR_NONE)
-		rc = team_from_offers(parent, offers, color, own, &team);
-	bool checked = team != NULL;
+	uint64_t id = 0;
+	bool checked = true;
 	for (uint32_t i = 0; !rc && i < n; i++) {
+		id = offers[i].next_id > id ? offers[i].next_id : id;
 		checked = checked && offers[i].checked;
-		if (offers[i].next_id >= c->next_id)
-			c->next_id = offers[i].next_id + 1;
 	}
-	if (checked)
-		team_check_calls(team);
+	if (!rc && color != TERN_COLOR_NONE) {
+		struct maker maker = { parent->id, call, checked };
+		rc = team_make(c, id, maker, seat, offers_pick(parent, offers, color, seat), own,
+			       &team);
+	}
 	free(offers);
-	if (!rc) {
+	if (!rc) { /* early messages of the new team are kept until it is there */
+		c->next_id = id + 1;
 		*out = team;
-		if (team) {
-			team->parent = parent->id;
-			team->maker = call;
-		}
 	} else if (parent->calls > call &&
 		   rc != -EINVAL) { /* others may have it, with the outbox */
 		team_fail(parent, call, c->e->t->rank, rc);
@@ -444,7 +421,7 @@ int tern_team_all(tern *t, tern_team **team)
 	/* Id 1 is a team without outboxes, on which this call alone is made. */
 	tern_team *base = team_find(c, TEAM_FIRST);
 	if (!rc && !base)
-		rc = team_make(c, TEAM_FIRST, NULL, t->size, NULL, NULL, &base);
+		rc = team_make(c, TEAM_FIRST, (struct maker){ 0 }, NULL, t->size, NULL, &base);
 	return rc ? rc : team_offer(base, 0, 0, NO_LIST, "tern_team_all()", team);
 }
 

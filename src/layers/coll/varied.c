@@ -58,6 +58,7 @@ static void lengths_agree(struct run *r)
 	struct varied *v = &r->varied;
 	for (uint32_t i = 0; i < r->team->all.n; i++) {
 		size_t *in = &v->in.len[i], *out = &v->out.len[i];
+		v->longest = v->said[i].longest > v->longest ? v->said[i].longest : v->longest;
 		if (*in == v->said[i].expects && *out == v->said[i].sends)
 			continue;
 		r->result = error_set(-EMSGSIZE,
@@ -94,15 +95,10 @@ static void parts_unpack(struct run *r)
 static void near_steps(struct run *r)
 {
 	struct varied *v = &r->varied;
-	combine_find(TERN_TYPE_UINT64, TERN_REDUCE_MAX, r->name, &r->combine);
 	step_near(r, (struct near_step){ .kind = NEAR_ALLTOALL,
 					 .in = (const char *)v->mine,
 					 .out = (char *)v->said,
 					 .len = sizeof *v->mine });
-	step_near(r, (struct near_step){ .kind = NEAR_ALLREDUCE,
-					 .in = (const char *)&v->longest[0],
-					 .out = (char *)&v->longest[1],
-					 .len = sizeof v->longest[0] });
 	step_call(r, lengths_agree, NULL, NULL, 0);
 	step_near(r, (struct near_step){ .kind = NEAR_ALLTOALLV, .varied = v });
 }
@@ -174,10 +170,11 @@ static void varied_fill(struct run *r, const struct parts *in, const struct part
 	struct varied *v = &r->varied;
 	uint32_t n = r->team->all.n;
 	parts_pack(v, in);
-	for (uint32_t i = 0; i < n; i++) {
-		v->mine[i] = (struct lengths){ v->in.len[i], v->out.len[i] };
-		v->longest[0] = v->in.len[i] > v->longest[0] ? v->in.len[i] : v->longest[0];
-	}
+	uint64_t longest = 0;
+	for (uint32_t i = 0; i < n; i++)
+		longest = v->in.len[i] > longest ? v->in.len[i] : longest;
+	for (uint32_t i = 0; i < n; i++)
+		v->mine[i] = (struct lengths){ v->in.len[i], v->out.len[i], longest };
 	memset(v->said, 0, n * sizeof *v->said);
 	for (uint32_t k = 0; k < in->n; k++)
 		v->named[member_of(in, k)] = true;
@@ -238,7 +235,7 @@ static int varied_go(struct run *r, const struct varied_call *x, tern_op *op)
 	if (team->is_near) {
 		near_steps(r);
 	} else {
-		(team->checked ? run_agree_lengths : far_lengths)(r);
+		(team->maker.checked ? run_agree_lengths : far_lengths)(r);
 		far_exchange(r, &team->all, 1, &r->varied.in, &r->varied.out);
 	}
 	step_call(r, parts_unpack, NULL, NULL, 0);
