@@ -87,10 +87,9 @@ void cells_take(const struct run *r, const struct near_step *s, uint32_t first, 
 		return;
 	for (uint32_t i = first; i < end; i++) {
 		const char *from = part_from(team, s, i);
-		char *to = s->out + (flow->places ? i * s->len : 0);
+		char *to = v && !flow->combines ? v->out.base + v->out.at[i]
+						: s->out + (flow->places ? i * s->len : 0);
 		size_t len = s->chunk;
-		if (v && !flow->combines)
-			to = v->out.base + v->out.at[i];
 		if (v)
 			len = varied_part(flow->combines ? v->in.len[team->near.me] : v->out.len[i],
 					  s->done, s->chunk);
