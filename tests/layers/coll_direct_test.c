@@ -67,8 +67,6 @@ static void try_calls(tern *t)
 		CHECK(all->round == round + 1 || trouble != NONE);
 		CHECK(all->round > round + 1 || trouble == NONE);
 	}
-	/* Where a member never may, it is not tried again. */
-	CHECK_IS(all->no_direct, trouble >= ONE_UNWILLING);
 	CHECK_IS(tern_team_free(all), 0);
 }
 

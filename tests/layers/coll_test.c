@@ -363,7 +363,7 @@ static void try_messages(tern *t, tern_team *team)
 		CHECK_IS(tern_team_gather(team, 0, &one, all, sizeof one), 0);
 	uint64_t came = coll_of(t)->handled - before;
 	CHECK_IS(tern_team_barrier(team), 0);
-	if (tern_team_rank(team) == 0 && !team->checked &&
+	if (tern_team_rank(team) == 0 && !team->maker.checked &&
 	    !CHECK(came <= GATHERINGS * (team->heads.n - 1) + 2 * BARRIER_MESSAGES))
 		printf("    %llu messages came from %u machines\n", (unsigned long long)came,
 		       team->heads.n - 1);

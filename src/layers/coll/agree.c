@@ -42,7 +42,7 @@ static void words_compare(struct run *r)
 void run_agree(struct run *r, const char *format, ...)
 {
 	tern_team *team = r->team;
-	if (!team->checked)
+	if (!team->maker.checked)
 		return;
 	char *mine = run_scratch(r, (team->all.n + 1) * WORDS), *all = mine + WORDS;
 	if (!mine)
@@ -63,32 +63,9 @@ void run_agree(struct run *r, const char *format, ...)
 
 #define NO_PART UINT64_MAX
 
-/* Between two ranks; what all members are told of it. */
-struct difference {
-	uint32_t found, from, to;
-	uint64_t sends, expects; /* bytes, or NO_PART */
-};
-
 static uint64_t bytes_of(uint64_t length)
 {
 	return length == NO_PART ? 0 : length;
-}
-
-/* The first one between this member and another. A part without bytes must be expected, too. */
-static void difference_find(struct run *r)
-{
-	const struct varied *v = &r->varied;
-	const uint32_t *rank = r->team->all.rank, me = rank[r->team->all.me];
-	struct difference *d = (struct difference *)(void *)r->step[r->at].to;
-	*d = (struct difference){ .found = 0 };
-	for (uint32_t i = 0; i < r->team->all.n && !d->found; i++) {
-		struct lengths mine = v->mine[i], said = v->said[i];
-		bool one_sided = (mine.sends == NO_PART) != (said.sends == NO_PART);
-		if (bytes_of(said.sends) != bytes_of(mine.expects))
-			*d = (struct difference){ 1, rank[i], me, said.sends, mine.expects };
-		else if (bytes_of(mine.sends) != bytes_of(said.expects) || one_sided)
-			*d = (struct difference){ 1, me, rank[i], mine.sends, said.expects };
-	}
 }
 
 static const char *length_words(uint64_t length, char words[32])
@@ -97,39 +74,56 @@ static const char *length_words(uint64_t length, char words[32])
 	return length == NO_PART ? "no part" : words;
 }
 
+static void difference_tell(const struct run *r, uint32_t from, uint64_t sends, uint32_t to,
+			    uint64_t expects)
+{
+	char out[32], in[32];
+	int length = name_length(r->name);
+	snprintf(r->step[r->at].to, WORDS,
+		 "rank %u calls %.*s with %s for rank %u, rank %u %.*s with %s from rank %u", from,
+		 length, r->name, length_words(sends, out), to, to, length, r->name,
+		 length_words(expects, in), from);
+}
+
+/* The first one between this member and another. A part without bytes must be expected, too. */
+static void difference_find(struct run *r)
+{
+	const struct varied *v = &r->varied;
+	const uint32_t *rank = r->team->all.rank, me = rank[r->team->all.me];
+	char *words = memset(r->step[r->at].to, 0, WORDS);
+	for (uint32_t i = 0; i < r->team->all.n && !*words; i++) {
+		struct lengths mine = v->mine[i], said = v->said[i];
+		bool one_sided = (mine.sends == NO_PART) != (said.sends == NO_PART);
+		if (bytes_of(said.sends) != bytes_of(mine.expects))
+			difference_tell(r, rank[i], said.sends, me, mine.expects);
+		else if (bytes_of(mine.sends) != bytes_of(said.expects) || one_sided)
+			difference_tell(r, me, mine.sends, rank[i], said.expects);
+	}
+}
+
 /* The first one that a member has found fails the call at all. */
 static void differences_read(struct run *r)
 {
-	const struct difference *d = (const void *)r->step[r->at].from;
-	char out[32], in[32];
-	uint32_t i = 0;
-	while (i < r->team->all.n && !d[i].found)
-		i++;
-	if (i == r->team->all.n)
-		return;
-	int length = name_length(r->name);
-	r->error = error_set(-EINVAL,
-			     "rank %u calls %.*s with %s for rank %u, rank %u %.*s with %s from "
-			     "rank %u: " SAME_CALLS,
-			     d[i].from, length, r->name, length_words(d[i].sends, out), d[i].to,
-			     d[i].to, length, r->name, length_words(d[i].expects, in), d[i].from);
+	const char *words = r->step[r->at].from;
+	for (uint32_t i = 0; i < r->team->all.n && !r->error; i++, words += WORDS)
+		if (*words)
+			r->error = error_set(-EINVAL, "%.*s: " SAME_CALLS, WORDS - 1, words);
 }
 
 void run_agree_lengths(struct run *r)
 {
 	struct varied *v = &r->varied;
 	uint32_t n = r->team->all.n;
-	struct difference *mine = (void *)run_scratch(r, (n + 1) * sizeof *mine);
+	char *mine = run_scratch(r, (n + 1) * WORDS);
 	if (!mine)
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		if (!v->named[i])
-			v->mine[i] = (struct lengths){ NO_PART, NO_PART };
+			v->mine[i] = (struct lengths){ NO_PART, NO_PART, 0 };
 	steps_alltoall(r, v->mine, v->said, sizeof *v->mine);
-	step_wait(r);
 	step_call(r, difference_find, mine, NULL, 0);
-	steps_allgather(r, mine, mine + 1, sizeof *mine);
-	step_call(r, differences_read, NULL, mine + 1, 0);
+	steps_allgather(r, mine, mine + WORDS, WORDS);
+	step_call(r, differences_read, NULL, mine + WORDS, 0);
 }
 
 /* -- Calls on two teams, in another order ------------------------------------------------------ */

@@ -44,13 +44,12 @@ struct call {
 		.n = (n_), .type = (type_), .how = __VA_ARGS__ \
 	}
 
-static void barrier_steps(struct run *r);
-
 int call_begin(tern_team *team, const char *name, struct run **r)
 {
 	int rc = run_begin(team, name, r);
 	if (!rc && !team->is_near && ++team->ahead >= AHEAD_MOST) {
-		barrier_steps(*r);
+		levels_barrier(*r);
+		(*r)->meets = true;
 		team->ahead = 0;
 	}
 	return rc;
@@ -79,20 +78,6 @@ int memory_check(const void *at, size_t len, uint32_t parts, const char *name)
 
 /* -- Barrier ----------------------------------------------------------------------------------- */
 
-static void barrier_steps(struct run *r)
-{
-	tern_team *team = r->team;
-	if (team->two_levels) {
-		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
-		if (is_head(team))
-			far_barrier(r, &team->heads);
-		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
-	} else {
-		far_barrier(r, &team->all);
-	}
-	r->meets = true;
-}
-
 int call_barrier(tern_team *team, tern_op *op, const char *name)
 {
 	struct run *r;
@@ -102,63 +87,40 @@ int call_barrier(tern_team *team, tern_op *op, const char *name)
 	if (rc)
 		return rc;
 	run_agree(r, "%s", "");
-	barrier_steps(r);
+	levels_barrier(r);
+	r->meets = true;
 	return run_go(r, op);
 }
 
 /* -- Moving ------------------------------------------------------------------------------------ */
 
-static void broadcast_steps(struct run *r, const struct call *c)
-{
-	tern_team *team = r->team;
-	uint32_t root = c->s.root, at = team->machine[root];
-	char *data = c->s.out;
-	size_t len = c->s.len;
-	if (team->two_levels) {
-		bool here = team->machine[team->all.me] == at;
-		if (here)
-			near_add(r, NEAR_BROADCAST, near_place(team, root), data, data, len);
-		if (is_head(team))
-			far_broadcast(r, &team->heads, at, data, len);
-		if (!here)
-			near_add(r, NEAR_BROADCAST, HEAD, data, data, len);
-	} else {
-		far_broadcast(r, &team->all, root, data, len);
-	}
-}
-
 /*
  * Two levels are for what many messages would take longer: of a long gathering or scattering each
  * byte goes between the root and its member once, whatever goes first where.
  */
-static bool moving_levels(const tern_team *team, enum near_kind kind, size_t len)
+static bool moving_levels(const tern_team *team, const struct near_step *s)
 {
-	size_t given = kind == NEAR_ALLTOALL ? len * team->all.n : len;
-	return team->two_levels && (kind == NEAR_ALLGATHER || given <= MOVING_FEW);
+	size_t given = s->kind == NEAR_ALLTOALL ? s->len * team->all.n : s->len;
+	return team->heads.n < team->all.n && given <= MOVING_FEW;
 }
 
 static void moving_steps(struct run *r, const struct call *c)
 {
 	static const struct {
 		mover *far, *levels;
-	} movers[] = { [NEAR_GATHER] = { far_gather, levels_gather },
-		       [NEAR_ALLGATHER] = { far_allgather, levels_allgather },
+	} movers[] = { [NEAR_BROADCAST] = { levels_broadcast, levels_broadcast },
+		       [NEAR_GATHER] = { far_gather, levels_gather },
+		       [NEAR_ALLGATHER] = { levels_allgather, levels_allgather },
 		       [NEAR_SCATTER] = { far_scatter, levels_scatter },
 		       [NEAR_ALLTOALL] = { far_alltoall, levels_alltoall } };
 	const struct near_step *s = &c->s;
-	bool levels = moving_levels(r->team, s->kind, s->len);
-	if (r->team->all.n == 1)
-		step_copy(r, s->out, s->in, s->len);
-	else
-		(levels ? movers[s->kind].levels : movers[s->kind].far)(r, s->root, s->in, s->out,
-									s->len);
-	r->meets = s->len && (s->kind == NEAR_ALLGATHER || s->kind == NEAR_ALLTOALL);
+	mover *move = moving_levels(r->team, s) ? movers[s->kind].levels : movers[s->kind].far;
+	move(r, s->root, s->in, s->out, s->len);
 }
 
 void steps_allgather(struct run *r, const void *in, void *out, size_t len)
 {
-	moving_steps(r,
-		     &(struct call){ .s = { NEAR_ALLGATHER, .in = in, .out = out, .len = len } });
+	levels_allgather(r, 0, in, out, len);
 }
 
 void steps_alltoall(struct run *r, const void *in, void *out, size_t len)
@@ -168,62 +130,21 @@ void steps_alltoall(struct run *r, const void *in, void *out, size_t len)
 
 /* -- Combining --------------------------------------------------------------------------------- */
 
-static void allreduce_steps(struct run *r, const struct call *c)
-{
-	tern_team *team = r->team;
-	const char *in = c->s.in;
-	char *out = c->s.out;
-	size_t bytes = c->s.len;
-	if (r->combine.ordered) {
-		far_ordered(r, &team->all, UINT32_MAX, in, out, c->n);
-	} else if (team->two_levels) {
-		if (team->near.n == 1)
-			step_copy(r, out, in, bytes);
-		near_add(r, NEAR_REDUCE, HEAD, in, out, bytes);
-		if (is_head(team))
-			far_allreduce(r, &team->heads, out, c->n);
-		near_add(r, NEAR_BROADCAST, HEAD, out, out, bytes);
-	} else {
-		step_copy(r, out, in, bytes);
-		far_allreduce(r, &team->all, out, c->n);
-	}
-	if (team->all.n == 1)
-		step_copy(r, out, in, bytes);
-	r->meets = c->n != 0;
-}
-
 static void reduce_steps(struct run *r, const struct call *c)
 {
 	const struct near_step *s = &c->s;
-	const struct members *all = &r->team->all;
-	if (all->n == 1)
-		step_copy(r, s->out, s->in, s->len);
-	else if (r->combine.ordered)
-		far_ordered(r, all, s->root, s->in, s->out, c->n);
-	else if (r->team->two_levels)
-		levels_reduce(r, s->root, s->in, s->out, c->n);
+	bool all = s->kind == NEAR_ALLREDUCE;
+	if (r->combine.ordered)
+		far_ordered(r, &r->team->all, all ? UINT32_MAX : s->root, s->in, s->out, c->n);
+	else if (all)
+		levels_allreduce(r, s->in, s->out, c->n);
 	else
-		far_reduce(r, all, s->root, s->in, s->out, c->n);
+		levels_reduce(r, s->root, s->in, s->out, c->n);
 }
 
 static void scan_steps(struct run *r, const struct call *c)
 {
-	const struct near_step *s = &c->s;
-	far_scan(r, &r->team->all, s->in, s->out, c->n, s->kind == NEAR_SCAN);
-	if (r->team->all.n == 1 && s->kind == NEAR_SCAN)
-		step_copy(r, s->out, s->in, s->len);
-}
-
-/* Where the part of each member begins; in the run's scratch. NULL: kept as -ENOMEM. */
-static size_t *cuts_of(struct run *r, const size_t *counts)
-{
-	uint32_t n = r->team->all.n;
-	size_t *cuts = (size_t *)(void *)run_scratch(r, (n + 1) * sizeof *cuts);
-	if (cuts)
-		cuts[0] = 0;
-	for (uint32_t i = 0; cuts && i < n; i++)
-		cuts[i + 1] = cuts[i] + counts[i];
-	return cuts;
+	far_scan(r, c->s.in, c->s.out, c->n, c->s.kind == NEAR_SCAN);
 }
 
 /* Elements in cells are not divided. */
@@ -232,34 +153,22 @@ static bool near_may(const tern_team *team, const struct combine *k)
 	return team->is_near && k->size <= PIECE_LEAST;
 }
 
-/* Each member takes the pieces for it out of the cells of all, so it combines its part alone. */
-static void near_reduce_scatter(struct run *r, const struct call *c, size_t *cuts)
-{
-	uint32_t n = r->team->all.n;
-	struct near_step s = c->s;
-	struct lengths *mine = (struct lengths *)(void *)run_scratch(r, n * sizeof *mine);
-	s.len = 0;
-	s.unit = r->combine.size;
-	s.varied = &r->varied;
-	for (uint32_t i = 0; mine && i < n; i++) {
-		mine[i].sends = c->counts[i] * s.unit;
-		cuts[i] *= s.unit;
-		s.len = mine[i].sends > s.len ? mine[i].sends : s.len;
-	}
-	r->varied = (struct varied){ .mine = mine, .in_at = (char *)s.in, .in_off = cuts };
-	step_near(r, s);
-}
-
+/* On one machine each takes the pieces for it out of the cells of all, and combines them alone. */
 static void reduce_scatter_steps(struct run *r, const struct call *c)
 {
-	tern_team *team = r->team;
-	size_t *cuts = cuts_of(r, c->counts);
-	if (!cuts)
+	uint32_t n = r->team->near.n;
+	struct near_step s = c->s;
+	if (!near_may(r->team, &r->combine) || r->combine.size > CELL_LONG / n) {
+		far_reduce_scatter(r, s.in, s.out, c->counts);
 		return;
-	if (near_may(team, &r->combine) && r->combine.size <= CELL_LONG / team->near.n)
-		near_reduce_scatter(r, c, cuts);
-	else
-		far_reduce_scatter(r, &team->all, c->s.in, c->s.out, cuts);
+	}
+	r->varied.in = blocks_lay(r, s.in, n, c->counts, 0, r->combine.size);
+	s.varied = &r->varied;
+	s.unit = r->combine.size;
+	s.len = 0;
+	for (uint32_t i = 0; !r->error && i < n; i++)
+		s.len = r->varied.in.len[i] > s.len ? r->varied.in.len[i] : s.len;
+	step_near(r, s);
 }
 
 /* The first counts, and a checksum of all of them. */
@@ -299,17 +208,18 @@ static const struct {
 	void (*steps)(struct run *r, const struct call *c);
 	const char *way;      /* to the root, or from it; NULL: there is none */
 	bool combines, parts; /* elements; a part for each member, or of each */
+	bool meets;           /* whoever has completed it has met all members, if there are bytes */
 	enum whose in, out;
 } rows[] = {
-	[NEAR_BROADCAST] = { broadcast_steps, .way = "from" },
+	[NEAR_BROADCAST] = { moving_steps, .way = "from" },
 	[NEAR_REDUCE] = { reduce_steps, .way = "to", .combines = true, .out = ROOT_HAS },
-	[NEAR_ALLREDUCE] = { allreduce_steps, .combines = true },
+	[NEAR_ALLREDUCE] = { reduce_steps, .meets = true, .combines = true },
 	[NEAR_SCAN] = { scan_steps, .combines = true },
 	[NEAR_EXSCAN] = { scan_steps, .combines = true, .out = LATER_HAVE },
 	[NEAR_GATHER] = { moving_steps, .way = "to", .parts = true, .out = ROOT_HAS },
-	[NEAR_ALLGATHER] = { moving_steps, .parts = true },
+	[NEAR_ALLGATHER] = { moving_steps, .meets = true, .parts = true },
 	[NEAR_SCATTER] = { moving_steps, .way = "from", .parts = true, .in = ROOT_HAS },
-	[NEAR_ALLTOALL] = { moving_steps, .parts = true },
+	[NEAR_ALLTOALL] = { moving_steps, .meets = true, .parts = true },
 	[NEAR_REDUCE_SCATTER] = { reduce_scatter_steps, .combines = true },
 };
 
@@ -354,7 +264,7 @@ static int call_check(const tern_team *team, struct call *c, const char *name)
 static void call_agree(struct run *r, const struct call *c)
 {
 	char what[COMBINE_WORDS + 48], way[32] = "", parts[COUNT_WORDS] = "", words[COMBINE_WORDS];
-	if (!r->team->checked)
+	if (!r->team->maker.checked)
 		return;
 	snprintf(what, sizeof what, " of %zu bytes", c->s.len);
 	if (rows[c->s.kind].combines) {
@@ -383,6 +293,7 @@ static int call_do(tern_team *team, struct call *c, tern_op *op, const char *nam
 	r->combine = c->combine;
 	call_agree(r, c);
 	rows[c->s.kind].steps(r, c);
+	r->meets |= rows[c->s.kind].meets && c->s.len;
 	return run_go(r, op);
 }
 

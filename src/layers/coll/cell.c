@@ -13,111 +13,42 @@ static size_t varied_part(size_t len, size_t at, size_t chunk)
 	return left < chunk ? left : chunk;
 }
 
-static void varied_fill(const tern_team *team, const struct varied *v, unsigned char *to, size_t at,
-			size_t chunk)
+/* Where this member's data for another one begins. */
+static const char *part_for(const struct near_step *s, uint32_t member)
 {
-	for (uint32_t i = 0; i < team->near.n; i++) {
-		size_t len = varied_part(v->mine[i].sends, at, chunk);
-		if (len)
-			memcpy(to + i * chunk, v->in_at + v->in_off[i] + at, len);
-	}
+	if (s->varied)
+		return s->varied->in.base + s->varied->in.at[member];
+	return flows[s->kind].pieces ? s->in + member * s->len : s->in;
 }
 
-/* A piece for each other member: the own one never lies in a cell. */
-static void pieces_fill(const tern_team *team, const struct near_step *s, unsigned char *to,
-			size_t at, size_t chunk)
-{
-	for (uint32_t i = 0; i < team->near.n; i++)
-		if (i != team->near.me)
-			memcpy(to + i * chunk, s->in + i * s->len + at, chunk);
-}
-
+/* What stays at its member lies in no cell, but for what its own result would be written over. */
 void cell_fill(const tern_team *team, const struct near_step *s, uint64_t round, size_t at,
 	       size_t chunk)
 {
-	uint32_t me = team->near.me, n = team->near.n;
-	switch (s->kind) {
-	case NEAR_BARRIER:
-		break;
-	case NEAR_ALLTOALLV:
-	case NEAR_REDUCE_SCATTER:
-		varied_fill(team, s->varied, data_of(team, me, round, n * chunk), at, chunk);
-		break;
-	case NEAR_SCATTER:
-	case NEAR_ALLTOALL:
-		pieces_fill(team, s, data_of(team, me, round, n * chunk), at, chunk);
-		break;
-	default:
-		memcpy(data_of(team, me, round, chunk), s->in + at, chunk);
-		break;
+	const struct flow *flow = &flows[s->kind];
+	uint32_t n = flow->pieces ? team->near.n : 1;
+	if (s->kind == NEAR_BARRIER)
+		return;
+	unsigned char *to = data_of(team, team->near.me, round, n * chunk);
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len = s->varied ? varied_part(s->varied->in.len[i], at, chunk) : chunk;
+		if (len && !(flow->pieces && !flow->combines && i == team->near.me))
+			memcpy(to + i * chunk, part_for(s, i) + at, len);
 	}
 }
 
 /* -- Reading ----------------------------------------------------------------------------------- */
 
-/* A part that stays at its member; in place there is nothing to do. */
-static void own_move(char *to, const char *from, size_t len)
+/* What a member has for this one in the team's round. */
+static const char *part_from(const tern_team *team, const struct near_step *s, uint32_t member)
 {
-	if (to != from)
-		memmove(to, from, len);
-}
-
-static void varied_take(const tern_team *team, const struct near_step *s)
-{
-	const struct varied *v = s->varied;
-	size_t bytes = team->near.n * s->chunk;
-	for (uint32_t i = 0; i < team->near.n; i++) {
-		size_t len = varied_part(v->mine[i].expects, s->done, s->chunk);
-		if (len)
-			memcpy(v->out_at + v->out_off[i] + s->done,
-			       data_of(team, i, team->round, bytes) + team->near.me * s->chunk,
-			       len);
-	}
-}
-
-/* The piece for this member of each one's cell; `all` says that the whole cell is for it. */
-static void pieces_take(const tern_team *team, const struct near_step *s, bool all)
-{
-	uint32_t me = team->near.me, n = team->near.n;
-	size_t bytes = all ? s->chunk : n * s->chunk, piece = all ? 0 : me * s->chunk;
-	const char *own = all ? s->in : s->in + me * s->len;
-	own_move(s->out + me * s->len + s->done, own + s->done, s->chunk);
-	for (uint32_t i = 0; i < n; i++)
-		if (i != me)
-			memcpy(s->out + i * s->len + s->done,
-			       data_of(team, i, team->round, bytes) + piece, s->chunk);
-}
-
-static void scatter_take(const tern_team *team, const struct near_step *s)
-{
+	const struct flow *flow = &flows[s->kind];
 	uint32_t me = team->near.me;
-	if (me == s->root)
-		own_move(s->out + s->done, s->in + me * s->len + s->done, s->chunk);
-	else
-		memcpy(s->out + s->done,
-		       data_of(team, s->root, team->round, team->near.n * s->chunk) + me * s->chunk,
-		       s->chunk);
-}
-
-/* Combines `len` bytes from `at` on in the cells of members 0 .. last, which have `bytes` each. */
-static void data_combine(const struct run *r, const struct near_step *s, uint32_t last,
-			 size_t bytes, size_t at, size_t len)
-{
-	const tern_team *team = r->team;
-	char *out = s->out + s->done;
-	memcpy(out, data_of(team, 0, team->round, bytes) + at, len);
-	for (uint32_t i = 1; i <= last; i++)
-		combine_apply(&r->combine, out, data_of(team, i, team->round, bytes) + at,
-			      len / r->combine.size);
-}
-
-/* The piece for this member, which may have no bytes left. */
-static void piece_combine(const struct run *r, const struct near_step *s)
-{
-	uint32_t me = r->team->near.me, n = r->team->near.n;
-	size_t len = varied_part(s->varied->mine[me].sends, s->done, s->chunk);
-	if (len)
-		data_combine(r, s, n - 1, n * s->chunk, me * s->chunk, len);
+	if (member == me && !flow->combines)
+		return part_for(s, me) + s->done;
+	size_t bytes = flow->pieces ? team->near.n * s->chunk : s->chunk;
+	return (char *)data_of(team, member, team->round, bytes) +
+	       (flow->pieces ? me * s->chunk : 0);
 }
 
 /*
@@ -135,8 +66,7 @@ static void root_combine(const struct run *r, const struct near_step *s)
 		sum = (char *)data_of(team, first, team->round, s->chunk);
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t i = (first + k) % n;
-		const char *from =
-			i == s->root ? own : (char *)data_of(team, i, team->round, s->chunk);
+		const char *from = i == s->root ? own : part_from(team, s, i);
 		if (k)
 			combine_apply(&r->combine, sum, from, s->chunk / r->combine.size);
 		else if (sum != from)
@@ -146,51 +76,29 @@ static void root_combine(const struct run *r, const struct near_step *s)
 		memcpy(out, sum, s->chunk);
 }
 
-void cells_take(const struct run *r, const struct near_step *s)
+void cells_take(const struct run *r, const struct near_step *s, uint32_t first, uint32_t end)
 {
 	const tern_team *team = r->team;
-	uint32_t me = team->near.me, n = team->near.n;
-	switch (s->kind) {
-	case NEAR_BARRIER:
-		break;
-	case NEAR_BROADCAST:
-		if (me != s->root && s->out)
-			memcpy(s->out + s->done, data_of(team, s->root, team->round, s->chunk),
-			       s->chunk);
-		break;
-	case NEAR_REDUCE:
-		if (me == s->root)
-			root_combine(r, s);
-		break;
-	case NEAR_ALLREDUCE:
-		data_combine(r, s, n - 1, s->chunk, 0, s->chunk);
-		break;
-	case NEAR_SCAN:
-		data_combine(r, s, me, s->chunk, 0, s->chunk);
-		break;
-	case NEAR_EXSCAN:
-		if (me)
-			data_combine(r, s, me - 1, s->chunk, 0, s->chunk);
-		break;
-	case NEAR_GATHER:
-		if (me == s->root)
-			pieces_take(team, s, true);
-		break;
-	case NEAR_ALLGATHER:
-		pieces_take(team, s, true);
-		break;
-	case NEAR_SCATTER:
-		scatter_take(team, s);
-		break;
-	case NEAR_ALLTOALLV:
-		varied_take(team, s);
-		break;
-	case NEAR_ALLTOALL:
-		pieces_take(team, s, false);
-		break;
-	case NEAR_REDUCE_SCATTER:
-		piece_combine(r, s);
-		break;
+	const struct flow *flow = &flows[s->kind];
+	const struct varied *v = s->varied;
+	if (s->kind == NEAR_REDUCE && end)
+		root_combine(r, s);
+	if (s->kind == NEAR_REDUCE || s->kind == NEAR_BARRIER)
+		return;
+	for (uint32_t i = first; i < end; i++) {
+		const char *from = part_from(team, s, i);
+		char *to = v && !flow->combines ? v->out.base + v->out.at[i]
+						: s->out + (flow->places ? i * s->len : 0);
+		size_t len = s->chunk;
+		if (v)
+			len = varied_part(flow->combines ? v->in.len[team->near.me] : v->out.len[i],
+					  s->done, s->chunk);
+		if (!len || to + s->done == from)
+			continue;
+		if (flow->combines && i != first)
+			combine_apply(&r->combine, to + s->done, from, len / r->combine.size);
+		else
+			memmove(to + s->done, from, len);
 	}
 }
 

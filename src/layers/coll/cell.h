@@ -21,6 +21,19 @@ static inline unsigned char *data_of(const tern_team *team, uint32_t member, uin
 	return (unsigned char *)places + (size_t)(c->place % OUTBOX_PLACES) * CELL_LONG;
 }
 
+/* Who writes in a round, or is waited for. */
+enum who { NOBODY, ROOT, OTHERS, ALL, BEFORE, UP_TO };
+
+/* What is special in each kind of step. */
+struct flow {
+	uint8_t writes, root_needs, needs; /* enum who */
+	bool pieces;                       /* a cell has one for each member */
+	bool places;                       /* each member's data has a place of its own */
+	bool combines;
+};
+
+extern const struct flow flows[];
+
 /* Whether each member combines a slice, rather than whoever needs the result all of it. */
 bool near_sliced(const tern_team *team, const struct near_step *s);
 
@@ -42,8 +55,8 @@ bool direct_turn(tern_team *team, struct near_step *s);
 /* Writes `chunk` bytes from `at` on into this member's cell of a round. */
 void cell_fill(const tern_team *team, const struct near_step *s, uint64_t round, size_t at,
 	       size_t chunk);
-/* Takes what the team's round has brought, where no slices are combined. */
-void cells_take(const struct run *r, const struct near_step *s);
+/* Takes what the team's round has brought from [first, end), where no slices are combined. */
+void cells_take(const struct run *r, const struct near_step *s, uint32_t first, uint32_t end);
 /* Combines this member's slice, and takes the slices of all. */
 void slice_combine(const struct run *r, const struct near_step *s);
 void slices_take(const struct run *r, const struct near_step *s);

@@ -8,20 +8,17 @@
  * Where a member cannot read, or its data is in place, all of them see that in the cells, and the
  * blocks go through the outboxes instead.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
 #include "coll/cell.h"
 #include "mem/mem.h"
 
-enum refusal { REFUSED_NOT, REFUSED_NOW, REFUSED_ALWAYS };
-
 /* What is in a cell. */
 struct note {
 	uint64_t in;
-	uint32_t refuses; /* enum refusal: before the number, */
-	uint32_t failed;  /* and before the number of what is combined */
+	bool refuses; /* before the number, */
+	bool failed;  /* and before the number of what is combined */
 };
 
 static struct note *note_of(const tern_team *team, uint32_t member)
@@ -32,17 +29,16 @@ static struct note *note_of(const tern_team *team, uint32_t member)
 bool direct_may(const tern_team *team, const struct near_step *s)
 {
 	size_t least = team->near.n > 4 ? DIRECT_LEAST : DIRECT_FEW;
-	return s->kind == NEAR_ALLTOALL && s->len >= least && !team->no_direct;
+	return s->kind == NEAR_ALLTOALL && s->len >= least;
 }
 
 static void note_write(const tern_team *team, const struct near_step *s)
 {
 	struct mem *m = mem_of(team->coll->e->t);
-	enum refusal why = s->in == s->out ? REFUSED_NOW : REFUSED_NOT;
 	mem_let_in(m);
 	*note_of(team, team->near.me) = (struct note){
 		.in = (uintptr_t)s->in,
-		.refuses = m->single_copy ? why : REFUSED_ALWAYS,
+		.refuses = !m->single_copy || s->in == s->out,
 	};
 }
 
@@ -50,22 +46,19 @@ static void note_write(const tern_team *team, const struct near_step *s)
  * The same at all members: each looks at what all have written before the numbers of the phase.
  * Who is ahead may have failed already, so that is looked at in its own phase only.
  */
-static enum refusal refusal_look(const tern_team *team, const struct near_step *s)
+static bool direct_refused(const tern_team *team, const struct near_step *s)
 {
-	uint32_t most = REFUSED_NOT;
+	bool refused = false;
 	for (uint32_t i = 0; i < team->near.n && s->phase != NEAR_READ; i++) {
 		const struct note *note = note_of(team, i);
-		uint32_t why = s->phase == NEAR_WAIT ? note->refuses : note->failed;
-		most = why > most ? why : most;
+		refused |= s->phase == NEAR_WAIT ? note->refuses : note->failed;
 	}
-	return (enum refusal)most;
+	return refused;
 }
 
 /* Leaves the round; the step begins again, by the outboxes. */
-static void direct_give_up(tern_team *team, struct near_step *s, enum refusal why)
+static void direct_give_up(tern_team *team, struct near_step *s)
 {
-	if (why == REFUSED_ALWAYS)
-		team->no_direct = true;
 	s->direct = false;
 	s->filled = 0;
 	s->ahead = 0;
@@ -87,8 +80,7 @@ static size_t block_read(const tern_team *team, const struct near_step *s, uint3
 	ssize_t moved = process_vm_readv((pid_t)atomic_load(&r->pid), &here, 1, &there, 1, 0);
 	if (moved > 0)
 		return (size_t)moved;
-	note_of(team, me)->failed =
-		errno == EPERM || errno == ENOSYS ? REFUSED_ALWAYS : REFUSED_NOW;
+	note_of(team, me)->failed = true;
 	return 0;
 }
 
@@ -141,9 +133,8 @@ bool direct_turn(tern_team *team, struct near_step *s)
 {
 	while (direct_phase(team, s)) {
 		s->seen = 0;
-		enum refusal why = refusal_look(team, s);
-		if (why != REFUSED_NOT) {
-			direct_give_up(team, s, why);
+		if (direct_refused(team, s)) {
+			direct_give_up(team, s);
 			return true;
 		}
 		if (s->phase == NEAR_SLICES) {

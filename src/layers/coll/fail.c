@@ -143,9 +143,10 @@ void team_fail_told(tern_team *team, const char *name)
 /* A team that was made of another one by a call that has failed at `src`, which has it not. */
 static bool made_by(const tern_team *team, uint64_t parent, uint64_t call)
 {
-	if (team->parent != parent)
+	const struct maker *maker = &team->maker;
+	if (maker->team != parent)
 		return false;
-	return team->maker == CALL_SURVIVORS ? call == CALL_SURVIVORS : team->maker >= call;
+	return maker->call == CALL_SURVIVORS ? call == CALL_SURVIVORS : maker->call >= call;
 }
 
 /* And so has it not whatever was made of that. */

@@ -24,18 +24,101 @@ static size_t part_at(size_t len, uint32_t n, uint32_t i)
 	return (size_t)((__uint128_t)len * i / n);
 }
 
-static size_t part_len(size_t len, uint32_t n, uint32_t i)
+/* -- Blocks ------------------------------------------------------------------------------------ */
+
+struct blocks blocks_none(struct run *r, const void *base, uint32_t n)
 {
-	return part_at(len, n, i + 1) - part_at(len, n, i);
+	size_t bytes = 2 * n * sizeof(size_t);
+	struct blocks b = { .base = (char *)base, .at = (size_t *)(void *)run_scratch(r, bytes) };
+	if (b.at)
+		b.len = (size_t *)memset(b.at, 0, bytes) + n;
+	return b;
+}
+
+struct blocks blocks_lay(struct run *r, const void *base, uint32_t n, const size_t *counts,
+			 size_t units, size_t unit)
+{
+	struct blocks b = blocks_none(r, base, n);
+	size_t at = 0;
+	for (uint32_t i = 0; b.at && i < n; i++) {
+		size_t count = part_at(units, n, i + 1) - part_at(units, n, i);
+		b.at[i] = at;
+		b.len[i] = (counts ? counts[i] : count) * unit;
+		at += b.len[i];
+	}
+	return b;
+}
+
+void far_exchange(struct run *r, const struct members *p, unsigned tag, const struct blocks *in,
+		  const struct blocks *out)
+{
+	uint32_t n = p->n, me = p->me;
+	if (r->error)
+		return;
+	size_t own = in->len[me] < out->len[me] ? in->len[me] : out->len[me];
+	if (own)
+		step_copy(r, out->base + out->at[me], in->base + in->at[me], own);
+	for (uint32_t k = 1; k < n; k++) {
+		uint32_t i = (me + n - k) % n;
+		if (out->len[i])
+			step_recv(r, p->rank[i], tag, out->base + out->at[i], out->len[i]);
+	}
+	for (uint32_t k = 1; k < n; k++) {
+		uint32_t i = (me + k) % n;
+		if (in->len[i])
+			step_send(r, p->rank[i], tag, in->base + in->at[i], in->len[i]);
+	}
+	step_wait(r);
+}
+
+void far_rooted(struct run *r, const struct members *p, uint32_t root, struct blocks all,
+		const void *one, size_t len, bool gathers)
+{
+	struct blocks mine = blocks_none(r, one, p->n);
+	if (p->me != root)
+		all = blocks_none(r, one, p->n);
+	if (mine.len)
+		mine.len[root] = len;
+	far_exchange(r, p, 1, gathers ? &mine : &all, gathers ? &all : &mine);
+}
+
+/* Blocks of `count` members from one on, around: in one message, or in two. */
+static void blocks_step(struct run *r, const struct blocks *b, uint32_t n, uint32_t first,
+			uint32_t count, struct step s)
+{
+	uint32_t end = first + count < n ? first + count : n, more = first + count - end;
+	s.to = b->base + b->at[first];
+	s.len = b->at[end - 1] + b->len[end - 1] - b->at[first];
+	s.from = s.to;
+	step_add(r, s);
+	s.to = b->base;
+	s.len = more ? b->at[more - 1] + b->len[more - 1] : 0;
+	s.from = s.to;
+	s.tag++;
+	if (s.len)
+		step_add(r, s);
+}
+
+/* Each round doubles what a member has: its own and that of those behind it, around. */
+void far_allgather(struct run *r, const struct members *p, const struct blocks *b)
+{
+	uint32_t n = p->n, me = p->me;
+	for (uint32_t have = 1, tag = 2; have < n && !r->error; tag += 2) {
+		uint32_t more = have < n - have ? have : n - have, from = (me + have) % n;
+		struct step s = { .kind = STEP_RECV, .peer = p->rank[from], .tag = (uint16_t)tag };
+		blocks_step(r, b, n, from, more, s);
+		s.kind = STEP_SEND;
+		s.peer = p->rank[(me + n - have) % n];
+		blocks_step(r, b, n, me, more, s);
+		step_wait(r);
+		have += more;
+	}
 }
 
 void far_barrier(struct run *r, const struct members *p)
 {
-	for (uint32_t d = 1, tag = 0; d < p->n; d *= 2, tag++) {
-		step_recv(r, rank_at(p, p->me, p->n - d), tag, NULL, 0);
-		step_send(r, rank_at(p, p->me, d), tag, NULL, 0);
-		step_wait(r);
-	}
+	struct blocks none = blocks_none(r, r, p->n); /* without bytes */
+	far_allgather(r, p, &none);
 }
 
 /* -- Trees ------------------------------------------------------------------------------------- */
@@ -73,30 +156,13 @@ static void reduce_tree(struct run *r, const struct members *p, uint32_t root, v
 	}
 }
 
-/* -- Rings ------------------------------------------------------------------------------------- */
-
-/* Parts of `data` go around; in the end everybody has all. Member i begins with part i. */
-static void ring_allgather(struct run *r, const struct members *p, char *data, size_t len,
-			   size_t unit, unsigned tag)
-{
-	uint32_t n = p->n, to = rank_at(p, p->me, 1), from = rank_at(p, p->me, n - 1);
-	for (uint32_t k = 0; k + 1 < n; k++) {
-		uint32_t out = (p->me + n - k) % n, in = (out + n - 1) % n;
-		step_recv(r, from, tag + k, data + part_at(len, n, in) * unit,
-			  part_len(len, n, in) * unit);
-		step_send(r, to, tag + k, data + part_at(len, n, out) * unit,
-			  part_len(len, n, out) * unit);
-		step_wait(r);
-	}
-}
-
 /* -- Reductions -------------------------------------------------------------------------------- */
 
 void far_reduce(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
 		size_t n)
 {
 	size_t bytes = n * r->combine.size;
-	if (bytes > FAR_FEW && n >= p->n) {
+	if (bytes > FAR_FEW) {
 		far_ordered(r, p, root, in, out, n);
 		return;
 	}
@@ -109,246 +175,122 @@ void far_reduce(struct run *r, const struct members *p, uint32_t root, const voi
 		step_copy(r, out, scratch, bytes);
 }
 
-/*
- * Members beyond a power of two are combined into others first, and told the result at the end. Of
- * two that exchange, each has its own on the left; they get the same bits, since every operation
- * that comes here commutes bit by bit (reduce.c).
- */
-static void allreduce_doubling(struct run *r, const struct members *p, void *data, void *temp,
-			       size_t n)
+/* Of what each member has given, in their order, into the first place. */
+static void parts_combine(struct run *r, uint32_t parts, char *all, size_t bytes)
 {
-	uint32_t power = 1, me = p->me;
-	size_t bytes = n * r->combine.size;
-	while (power * 2 <= p->n)
-		power *= 2;
-	if (me >= power) {
-		step_send(r, p->rank[me - power], 0, data, bytes);
-		step_recv(r, p->rank[me - power], 1, data, bytes);
-		step_wait(r);
-		return;
-	}
-	bool pair = me + power < p->n;
-	if (pair) {
-		step_recv(r, p->rank[me + power], 0, temp, bytes);
-		step_wait(r);
-		step_combine(r, data, temp, n);
-	}
-	for (uint32_t d = 1, tag = 2; d < power; d *= 2, tag++) {
-		step_recv(r, p->rank[me ^ d], tag, temp, bytes);
-		step_send(r, p->rank[me ^ d], tag, data, bytes);
-		step_wait(r);
-		step_combine(r, data, temp, n);
-	}
-	if (pair)
-		step_send(r, p->rank[me + power], 1, data, bytes);
+	for (uint32_t i = 1; i < parts; i++)
+		step_combine(r, all, all + i * bytes, bytes / r->combine.size);
 }
 
+/* All members combine in the same order, so they get the same bits. */
 void far_allreduce(struct run *r, const struct members *p, void *data, size_t n)
 {
 	size_t bytes = n * r->combine.size;
-	if (p->n < 2)
-		return;
-	if (bytes > FAR_FEW && n >= p->n) {
+	if (bytes > FAR_FEW) {
 		far_ordered(r, p, UINT32_MAX, data, data, n);
 		return;
 	}
-	char *temp = run_scratch(r, bytes);
-	if (temp)
-		allreduce_doubling(r, p, data, temp, n);
+	char *all = run_scratch(r, p->n * bytes);
+	struct blocks each = blocks_lay(r, all, p->n, NULL, p->n * bytes, 1);
+	if (r->error)
+		return;
+	step_copy(r, all + p->me * bytes, data, bytes);
+	far_allgather(r, p, &each);
+	parts_combine(r, p->n, all, bytes);
+	step_copy(r, data, all, bytes);
 }
 
-/* Where part i of n elements begins: by `cuts`, or, if that is NULL, in nearly equal parts. */
-static size_t cut_at(const size_t *cuts, size_t n, uint32_t parts, uint32_t i)
+/* This member's part of everybody, in the order of the members. NULL: kept as -ENOMEM. */
+static char *parts_exchange(struct run *r, const struct members *p, const struct blocks *in)
 {
-	return cuts ? cuts[i] : part_at(n, parts, i);
+	size_t all = r->error ? 0 : p->n * in->len[p->me];
+	char *scratch = run_scratch(r, all);
+	struct blocks out = blocks_lay(r, scratch, p->n, NULL, all, 1);
+	far_exchange(r, p, 0, in, &out);
+	return r->error ? NULL : scratch;
 }
 
-/* Member i gets part i of everybody, which lie in its scratch in the order of the members. */
-static char *parts_exchange(struct run *r, const struct members *p, const char *from, size_t n,
-			    const size_t *cuts)
+void far_reduce_scatter(struct run *r, const void *in, void *out, const size_t *counts)
 {
-	size_t unit = r->combine.size, at = cut_at(cuts, n, p->n, p->me);
-	size_t mine = cut_at(cuts, n, p->n, p->me + 1) - at;
-	char *scratch = run_scratch(r, (size_t)p->n * mine * unit);
-	if (!scratch)
-		return NULL;
-	step_copy(r, scratch + p->me * mine * unit, from + at * unit, mine * unit);
-	for (uint32_t k = 1; k < p->n && mine; k++) {
-		uint32_t i = (p->me + p->n - k) % p->n;
-		step_recv(r, p->rank[i], 0, scratch + i * mine * unit, mine * unit);
-	}
-	for (uint32_t k = 1; k < p->n; k++) {
-		uint32_t i = (p->me + k) % p->n;
-		at = cut_at(cuts, n, p->n, i);
-		size_t len = cut_at(cuts, n, p->n, i + 1) - at;
-		if (len)
-			step_send(r, p->rank[i], 0, from + at * unit, len * unit);
-	}
-	step_wait(r);
-	return scratch;
-}
-
-/* The same, and combines them, in the order of the members. */
-static char *parts_combine(struct run *r, const struct members *p, const char *from, size_t n,
-			   const size_t *cuts)
-{
-	char *scratch = parts_exchange(r, p, from, n, cuts);
-	size_t mine = cut_at(cuts, n, p->n, p->me + 1) - cut_at(cuts, n, p->n, p->me);
-	for (uint32_t i = 1; scratch && i < p->n; i++)
-		step_combine(r, scratch, scratch + i * mine * r->combine.size, mine);
-	return scratch;
-}
-
-void far_reduce_scatter(struct run *r, const struct members *p, const void *in, void *out,
-			const size_t *cuts)
-{
-	char *mine = parts_combine(r, p, in, cuts[p->n], cuts);
-	if (mine)
-		step_copy(r, out, mine, (cuts[p->me + 1] - cuts[p->me]) * r->combine.size);
+	const struct members *p = &r->team->all;
+	struct blocks parts = blocks_lay(r, in, p->n, counts, 0, r->combine.size);
+	char *mine = parts_exchange(r, p, &parts);
+	if (!mine)
+		return;
+	parts_combine(r, p->n, mine, parts.len[p->me]);
+	step_copy(r, out, mine, parts.len[p->me]);
 }
 
 void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
 		 size_t n)
 {
-	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me);
-	char *scratch = parts_combine(r, p, in, n, NULL), *to = out;
-	if (!scratch)
+	struct blocks parts = blocks_lay(r, in, p->n, NULL, n, r->combine.size);
+	char *mine = parts_exchange(r, p, &parts);
+	if (!mine)
 		return;
-	if (p->me == root || root >= p->n)
-		step_copy(r, to + part_at(n, p->n, p->me) * unit, scratch, mine * unit);
-	if (root >= p->n) {
-		ring_allgather(r, p, out, n, unit, 1);
-		return;
+	parts_combine(r, p->n, mine, parts.len[p->me]);
+	parts.base = out;
+	if (root < p->n) {
+		far_rooted(r, p, root, parts, mine, parts.len[p->me], true);
+	} else {
+		step_copy(r, parts.base + parts.at[p->me], mine, parts.len[p->me]);
+		far_allgather(r, p, &parts);
 	}
-	for (uint32_t i = 0; i < p->n && p->me == root; i++)
-		if (i != root)
-			step_recv(r, p->rank[i], 1, to + part_at(n, p->n, i) * unit,
-				  part_len(n, p->n, i) * unit);
-	if (p->me != root)
-		step_send(r, p->rank[root], 1, scratch, mine * unit);
-	step_wait(r);
 }
 
 /* -- Scans ------------------------------------------------------------------------------------- */
 
 /* Member i combines part i from the first member on, and tells each one how far that is there. */
-void far_scan(struct run *r, const struct members *p, const void *in, char *out, size_t n,
-	      bool inclusive)
+void far_scan(struct run *r, const void *in, char *out, size_t n, bool inclusive)
 {
-	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me) * unit;
-	char *part = parts_exchange(r, p, in, n, NULL), *sum = run_scratch(r, mine);
+	const struct members *p = &r->team->all;
+	struct blocks parts = blocks_lay(r, in, p->n, NULL, n, r->combine.size);
+	char *part = parts_exchange(r, p, &parts);
+	size_t mine = part ? parts.len[p->me] : 0;
+	char *sum = run_scratch(r, mine);
 	uint32_t first = inclusive ? 0 : 1; /* who gets a result */
-	if (!part || !sum)
+	if (r->error)
 		return;
 	for (uint32_t i = 0; p->me >= first && i < p->n; i++)
-		if (i != p->me && part_len(n, p->n, i))
-			step_recv(r, p->rank[i], 1, out + part_at(n, p->n, i) * unit,
-				  part_len(n, p->n, i) * unit);
+		if (i != p->me && parts.len[i])
+			step_recv(r, p->rank[i], 1, out + parts.at[i], parts.len[i]);
 	step_copy(r, sum, part, mine);
 	for (uint32_t i = 0; i < p->n; i++) {
 		if (i && inclusive)
-			step_combine(r, sum, part + i * mine, mine / unit);
+			step_combine(r, sum, part + i * mine, mine / r->combine.size);
 		if (i >= first && i == p->me)
-			step_copy(r, out + part_at(n, p->n, p->me) * unit, sum, mine);
+			step_copy(r, out + parts.at[i], sum, mine);
 		else if (i >= first && mine)
 			step_send(r, p->rank[i], 1, sum, mine);
 		if (i && !inclusive)
-			step_combine(r, sum, part + i * mine, mine / unit);
+			step_combine(r, sum, part + i * mine, mine / r->combine.size);
 	}
 	step_wait(r);
 }
 
-/* -- Gathering --------------------------------------------------------------------------------- */
+/* -- Moving many bytes: each once, from its member to the other ------------------------------- */
+
+/* A block of each of the team's members. */
+static struct blocks blocks_each(struct run *r, const void *base, size_t len)
+{
+	return blocks_lay(r, base, r->team->all.n, NULL, r->team->all.n * len, 1);
+}
 
 void far_gather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
-	const struct members *p = &r->team->all;
-	char *to = out;
-	if (p->me != root) {
-		step_send(r, p->rank[root], 0, in, len);
-		return;
-	}
-	for (uint32_t i = 0; i < p->n; i++)
-		if (i != root)
-			step_recv(r, p->rank[i], 0, to + i * len, len);
-	step_copy(r, to + root * len, in, len);
-	step_wait(r);
+	far_rooted(r, &r->team->all, root, blocks_each(r, out, len), in, len, true);
 }
 
 void far_scatter(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
-	const struct members *p = &r->team->all;
-	const char *from = in;
-	if (p->me != root) {
-		step_recv(r, p->rank[root], 0, out, len);
-		step_wait(r);
-		return;
-	}
-	for (uint32_t k = 1; k < p->n; k++) {
-		uint32_t i = (root + k) % p->n;
-		step_send(r, p->rank[i], 0, from + i * len, len);
-	}
-	step_copy(r, out, from + root * len, len);
+	far_rooted(r, &r->team->all, root, blocks_each(r, in, len), out, len, false);
 }
 
-/* Each round doubles what a member has: its own and that of those behind it, in their order. */
-static void allgather_doubling(struct run *r, const struct members *p, const void *in, size_t len,
-			       char *out)
-{
-	uint32_t n = p->n, have = 1;
-	char *all = run_scratch(r, n * len);
-	if (!all)
-		return;
-	step_copy(r, all, in, len);
-	for (uint32_t tag = 0; have < n; tag++) {
-		uint32_t more = have < n - have ? have : n - have;
-		step_recv(r, rank_at(p, p->me, have), tag, all + have * len, more * len);
-		step_send(r, rank_at(p, p->me, n - have), tag, all, more * len);
-		step_wait(r);
-		have += more;
-	}
-	step_copy(r, out + p->me * len, all, (n - p->me) * len);
-	step_copy(r, out, all + (n - p->me) * len, p->me * len);
-}
-
-void far_allgather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
-{
-	const struct members *p = &r->team->all;
-	(void)root;
-	if (p->n * len <= FAR_FEW * 4) {
-		allgather_doubling(r, p, in, len, out);
-		return;
-	}
-	step_copy(r, (char *)out + p->me * len, in, len);
-	ring_allgather(r, p, out, p->n * len, 1, 0);
-}
-
-/* Short ones go at once, long ones pair by pair, so that no member is sent to by all. */
 void far_alltoall(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
-	const struct members *p = &r->team->all;
-	const char *from = in;
-	char *to = out;
+	struct blocks from = blocks_each(r, in, len), to = blocks_each(r, out, len);
 	(void)root;
-	if (in == out) {
-		char *scratch = run_scratch(r, p->n * len);
-		if (!scratch)
-			return;
-		step_copy(r, scratch, in, p->n * len);
-		from = scratch;
-	}
-	step_copy(r, to + p->me * len, from + p->me * len, len);
-	for (uint32_t k = 1; k < p->n && len <= FAR_FEW; k++) {
-		uint32_t i = (p->me + p->n - k) % p->n;
-		step_recv(r, p->rank[i], 0, to + i * len, len);
-	}
-	for (uint32_t k = 1; k < p->n; k++) {
-		uint32_t next = (p->me + k) % p->n, i = (p->me + p->n - k) % p->n;
-		if (len > FAR_FEW)
-			step_recv(r, p->rank[i], 0, to + i * len, len);
-		step_send(r, p->rank[next], 0, from + next * len, len);
-		if (len > FAR_FEW)
-			step_wait(r);
-	}
-	step_wait(r);
+	if (in == out && (from.base = run_scratch(r, r->team->all.n * len)))
+		step_copy(r, from.base, in, r->team->all.n * len);
+	far_exchange(r, &r->team->all, 0, &from, &to);
 }

@@ -11,11 +11,6 @@
 
 #include "coll/far.h"
 
-static uint32_t group_size(const tern_team *team, uint32_t machine)
-{
-	return team->group_at[machine + 1] - team->group_at[machine];
-}
-
 static uint32_t machine_here(const tern_team *team)
 {
 	return team->machine[team->all.me];
@@ -51,6 +46,30 @@ static void level_near(struct run *r, enum near_kind kind, uint32_t root, const 
 		step_copy(r, out, in, len);
 }
 
+/* A block for each machine, of `each` bytes for each member there. */
+static struct blocks blocks_groups(struct run *r, const void *base, size_t each)
+{
+	const tern_team *team = r->team;
+	return blocks_lay(r, base, team->heads.n, team->group_size, 0, each);
+}
+
+void levels_barrier(struct run *r)
+{
+	near_add(r, NEAR_BARRIER, HEAD, NULL, NULL, 0);
+	if (is_head(r->team))
+		far_barrier(r, &r->team->heads);
+	near_add(r, NEAR_BARRIER, HEAD, NULL, NULL, 0);
+}
+
+void levels_broadcast(struct run *r, uint32_t root, const void *in, void *out, size_t len)
+{
+	tern_team *team = r->team;
+	const struct members *agents = agents_of(team, root);
+	if (is_agent(agents))
+		far_broadcast(r, agents, team->machine[root], out, len);
+	near_add(r, NEAR_BROADCAST, agent_here(team, root), in, out, len);
+}
+
 /* -- Gathering and scattering: one message for each machine ------------------------------------ */
 
 static void groups_spread(struct run *r)
@@ -69,27 +88,26 @@ static void groups_collect(struct run *r)
 		memcpy(s->to + team->group[i] * s->len, s->from + i * s->len, s->len);
 }
 
+/* At an agent, the memory for its machine's part, within that for all where `all` is told. */
+static char *group_memory(struct run *r, bool agent, bool whole, size_t len, char **all)
+{
+	const tern_team *team = r->team;
+	*all = agent ? run_scratch(r, (whole ? team->all.n : team->near.n) * len) : NULL;
+	return *all && whole ? *all + team->group_at[machine_here(team)] * len : *all;
+}
+
 void levels_gather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
 	tern_team *team = r->team;
 	const struct members *agents = agents_of(team, root);
 	bool here = team->all.me == root;
-	uint32_t own = team->group_at[machine_here(team)];
-	char *all = NULL, *group = NULL;
-	if (is_agent(agents)) {
-		all = run_scratch(r, (here ? team->all.n : team->near.n) * len);
-		if (!all)
-			return;
-		group = here ? all + own * len : all;
-	}
+	char *all, *group = group_memory(r, is_agent(agents), here, len, &all);
+	if (r->error)
+		return;
 	level_near(r, NEAR_GATHER, agent_here(team, root), in, group, len);
-	if (is_agent(agents) && !here)
-		step_send(r, team->all.rank[root], 0, all, team->near.n * len);
-	for (uint32_t m = 0; here && m < agents->n; m++)
-		if (m != agents->me)
-			step_recv(r, agents->rank[m], 0, all + team->group_at[m] * len,
-				  group_size(team, m) * len);
-	step_wait(r);
+	if (is_agent(agents))
+		far_rooted(r, agents, team->machine[root], blocks_groups(r, all, len), group,
+			   team->near.n * len, true);
 	if (here)
 		step_call(r, groups_spread, out, all, len);
 }
@@ -99,85 +117,39 @@ void levels_scatter(struct run *r, uint32_t root, const void *in, void *out, siz
 	tern_team *team = r->team;
 	const struct members *agents = agents_of(team, root);
 	bool here = team->all.me == root;
-	char *all = NULL;
-	if (is_agent(agents)) {
-		all = run_scratch(r, (here ? team->all.n : team->near.n) * len);
-		if (!all)
-			return;
-	}
+	char *all, *group = group_memory(r, is_agent(agents), here, len, &all);
+	if (r->error)
+		return;
 	if (here)
 		step_call(r, groups_collect, all, in, len);
-	else if (is_agent(agents))
-		step_recv(r, team->all.rank[root], 0, all, team->near.n * len);
-	for (uint32_t m = 0; here && m < agents->n; m++)
-		if (m != agents->me)
-			step_send(r, agents->rank[m], 0, all + team->group_at[m] * len,
-				  group_size(team, m) * len);
-	step_wait(r);
-	level_near(r, NEAR_SCATTER, agent_here(team, root),
-		   here ? all + team->group_at[agents->me] * len : all, out, len);
+	if (is_agent(agents))
+		far_rooted(r, agents, team->machine[root], blocks_groups(r, all, len), group,
+			   team->near.n * len, false);
+	level_near(r, NEAR_SCATTER, agent_here(team, root), group, out, len);
 }
 
-/* -- Allgather --------------------------------------------------------------------------------- */
-
-/* Where a group begins in a head's memory: its own is the first, and the others follow around. */
-static size_t turned_at(const tern_team *team, uint32_t machine)
-{
-	uint32_t own = team->group_at[machine_here(team)], at = team->group_at[machine];
-	return at >= own ? at - own : at + team->all.n - own;
-}
-
-static void turned_spread(struct run *r)
-{
-	const struct step *s = &r->step[r->at];
-	const tern_team *team = r->team;
-	for (uint32_t i = 0; i < team->all.n && s->len; i++) {
-		uint32_t m = team->machine[i];
-		size_t at = turned_at(team, m) + team->group[i] - team->group_at[m];
-		memcpy(s->to + i * s->len, s->from + at * s->len, s->len);
-	}
-}
-
-/* Members of `count` groups from a machine on, around. */
-static size_t groups_members(const tern_team *team, uint32_t machine, uint32_t count)
-{
-	size_t n = 0;
-	for (uint32_t k = 0; k < count; k++)
-		n += group_size(team, (machine + k) % team->heads.n);
-	return n;
-}
-
-/* Each round doubles the groups that a head has. */
-static void groups_double(struct run *r, char *all, size_t len)
-{
-	const tern_team *team = r->team;
-	const struct members *p = &team->heads;
-	uint32_t n = p->n;
-	for (uint32_t have = 1, tag = 0; have < n; tag++) {
-		uint32_t more = have < n - have ? have : n - have, from = (p->me + have) % n;
-		step_recv(r, p->rank[from], tag, all + turned_at(team, from) * len,
-			  groups_members(team, from, more) * len);
-		step_send(r, p->rank[(p->me + n - have) % n], tag, all,
-			  groups_members(team, p->me, more) * len);
-		step_wait(r);
-		have += more;
-	}
-}
-
+/* Members in the order of the machines need no other memory than the result. */
 void levels_allgather(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
 	const tern_team *team = r->team;
-	bool head = is_head(team);
+	uint32_t n = team->all.n, i = 0;
+	char *all = out, *group = NULL;
 	(void)root;
-	char *all = head ? run_scratch(r, team->all.n * len) : NULL;
-	if (head && !all)
+	while (i < n && team->group[i] == i)
+		i++;
+	if (is_head(team))
+		group = i < n ? group_memory(r, true, true, len, &all)
+			      : all + team->group_at[machine_here(team)] * len;
+	if (r->error)
 		return;
-	level_near(r, NEAR_GATHER, 0, in, all, len);
-	if (head) {
-		groups_double(r, all, len);
-		step_call(r, turned_spread, out, all, len);
+	level_near(r, NEAR_GATHER, HEAD, in, group, len);
+	if (is_head(team)) {
+		struct blocks groups = blocks_groups(r, all, len);
+		far_allgather(r, &team->heads, &groups);
+		if (i < n)
+			step_call(r, groups_spread, out, all, len);
 	}
-	level_near(r, NEAR_BROADCAST, 0, out, out, team->all.n * len);
+	level_near(r, NEAR_BROADCAST, HEAD, out, out, n * len);
 }
 
 /* -- All-to-all of few bytes ------------------------------------------------------------------- */
@@ -192,7 +164,7 @@ static void rows_to_blocks(struct run *r)
 	const tern_team *team = r->team;
 	uint32_t near = team->near.n, n = team->all.n;
 	for (uint32_t i = 0; i < n && s->len; i++) {
-		uint32_t m = team->machine[i], at = team->group_at[m], size = group_size(team, m);
+		uint32_t m = team->machine[i], at = team->group_at[m], size = team->group_size[m];
 		for (uint32_t a = 0; a < near; a++)
 			memcpy(s->to + (at * near + a * size + team->group[i] - at) * s->len,
 			       s->from + (a * n + i) * s->len, s->len);
@@ -214,35 +186,24 @@ static void blocks_to_rows(struct run *r)
 void levels_alltoall(struct run *r, uint32_t root, const void *in, void *out, size_t len)
 {
 	const tern_team *team = r->team;
-	const struct members *p = &team->heads;
 	size_t row = team->all.n * len, bytes = team->near.n * row, each = team->near.n * len;
 	bool head = is_head(team);
 	(void)root;
 	char *rows = head ? run_scratch(r, 3 * bytes) : NULL;
 	if (head && !rows)
 		return;
-	level_near(r, NEAR_GATHER, 0, in, rows, row);
+	level_near(r, NEAR_GATHER, HEAD, in, rows, row);
 	if (head) {
-		char *sent = rows + bytes, *got = sent + bytes;
-		step_call(r, rows_to_blocks, sent, rows, len);
-		for (uint32_t m = 0; m < p->n; m++)
-			if (m != p->me)
-				step_recv(r, p->rank[m], 0, got + team->group_at[m] * each,
-					  group_size(team, m) * each);
-		for (uint32_t k = 1; k < p->n; k++) {
-			uint32_t m = (p->me + k) % p->n;
-			step_send(r, p->rank[m], 0, sent + team->group_at[m] * each,
-				  group_size(team, m) * each);
-		}
-		step_copy(r, got + team->group_at[p->me] * each,
-			  sent + team->group_at[p->me] * each, group_size(team, p->me) * each);
-		step_wait(r);
-		step_call(r, blocks_to_rows, rows, got, len);
+		struct blocks sent = blocks_groups(r, rows + bytes, each);
+		struct blocks got = blocks_groups(r, sent.base + bytes, each);
+		step_call(r, rows_to_blocks, sent.base, rows, len);
+		far_exchange(r, &team->heads, 0, &sent, &got);
+		step_call(r, blocks_to_rows, rows, got.base, len);
 	}
-	level_near(r, NEAR_SCATTER, 0, rows, out, row);
+	level_near(r, NEAR_SCATTER, HEAD, rows, out, row);
 }
 
-/* -- Reduction to a root ----------------------------------------------------------------------- */
+/* -- Reductions -------------------------------------------------------------------------------- */
 
 void levels_reduce(struct run *r, uint32_t root, const void *in, void *out, size_t n)
 {
@@ -255,4 +216,14 @@ void levels_reduce(struct run *r, uint32_t root, const void *in, void *out, size
 	level_near(r, NEAR_REDUCE, agent_here(team, root), in, sum, bytes);
 	if (is_agent(agents))
 		far_reduce(r, agents, team->machine[root], sum, out, n);
+}
+
+void levels_allreduce(struct run *r, const void *in, void *out, size_t n)
+{
+	const tern_team *team = r->team;
+	size_t bytes = n * r->combine.size;
+	level_near(r, NEAR_REDUCE, HEAD, in, out, bytes);
+	if (is_head(team))
+		far_allreduce(r, &team->heads, out, n);
+	near_add(r, NEAR_BROADCAST, HEAD, out, out, bytes);
 }

@@ -27,6 +27,22 @@ enum { AHEAD_FEW = 3 };
  */
 enum { REDUCE_FEW = 4 };
 
+/* `root` is 0 where there is none. */
+const struct flow flows[] = {
+	[NEAR_BARRIER] = { ALL, ALL, ALL },
+	[NEAR_BROADCAST] = { ROOT, ROOT, ROOT },
+	[NEAR_REDUCE] = { OTHERS, ALL, NOBODY, .combines = true },
+	[NEAR_ALLREDUCE] = { ALL, ALL, ALL, .combines = true },
+	[NEAR_SCAN] = { ALL, UP_TO, UP_TO, .combines = true },
+	[NEAR_EXSCAN] = { ALL, BEFORE, BEFORE, .combines = true },
+	[NEAR_GATHER] = { OTHERS, ALL, NOBODY, .places = true },
+	[NEAR_ALLGATHER] = { ALL, ALL, ALL, .places = true },
+	[NEAR_SCATTER] = { ROOT, ROOT, ROOT, .pieces = true },
+	[NEAR_ALLTOALL] = { ALL, ALL, ALL, .pieces = true, .places = true },
+	[NEAR_ALLTOALLV] = { ALL, ALL, ALL, .pieces = true, .places = true },
+	[NEAR_REDUCE_SCATTER] = { ALL, ALL, ALL, .pieces = true, .combines = true },
+};
+
 /* -- Who writes, and who is waited for -------------------------------------------------------- */
 
 bool near_sliced(const tern_team *team, const struct near_step *s)
@@ -40,44 +56,25 @@ bool near_sliced(const tern_team *team, const struct near_step *s)
 
 static bool near_writes(const tern_team *team, const struct near_step *s, uint32_t member)
 {
-	switch (s->kind) {
-	case NEAR_BROADCAST:
-	case NEAR_SCATTER:
-		return member == s->root;
-	case NEAR_GATHER:
-		return member != s->root;
-	case NEAR_REDUCE:
-		return member != s->root || near_sliced(team, s);
-	default:
-		return true;
-	}
+	uint8_t who = flows[s->kind].writes;
+	return who == ALL || (who == ROOT) == (member == s->root) || near_sliced(team, s);
 }
 
 /* The members whose data this one needs: [first, end). */
 static void near_needs(const tern_team *team, const struct near_step *s, uint32_t *first,
 		       uint32_t *end)
 {
-	uint32_t me = team->near.me, n = team->near.n;
-	*first = 0;
-	*end = n;
-	switch (s->kind) {
-	case NEAR_BROADCAST:
-	case NEAR_SCATTER:
-		*first = s->root;
+	uint32_t me = team->near.me;
+	const struct flow *flow = &flows[s->kind];
+	uint8_t who = me == s->root ? flow->root_needs : flow->needs;
+	*first = who == ROOT ? s->root : 0;
+	*end = 0;
+	if (who == ROOT)
 		*end = s->root + 1;
-		break;
-	case NEAR_REDUCE:
-	case NEAR_GATHER:
-		if (me != s->root && !near_sliced(team, s))
-			*end = 0;
-		break;
-	case NEAR_SCAN:
-	case NEAR_EXSCAN:
-		*end = me + 1;
-		break;
-	default:
-		break;
-	}
+	else if (who == ALL || near_sliced(team, s))
+		*end = team->near.n;
+	else if (who != NOBODY)
+		*end = who == UP_TO ? me + 1 : me;
 }
 
 /* -- How much of it a round moves ------------------------------------------------------------- */
@@ -88,38 +85,30 @@ enum { PIECES = 8, PIECE_MOST = CELL_LONG };
 /* Of a cell: one for each member, or one for all. */
 static uint32_t near_pieces(const tern_team *team, const struct near_step *s)
 {
-	return s->kind >= NEAR_SCATTER ? team->near.n : 1;
+	return flows[s->kind].pieces ? team->near.n : 1;
 }
 
 /* Bytes of each member's part that there is room for; all members come to the same. */
 static size_t near_room(const tern_team *team, const struct near_step *s)
 {
-	size_t each = CELL_LONG / team->near.n, least;
-	if (near_pieces(team, s) > 1)
+	size_t each = CELL_LONG / team->near.n;
+	size_t least = near_sliced(team, s) ? SLICED_LEAST : PIECE_LEAST;
+	if (flows[s->kind].pieces)
 		return each >= 64 ? each - each % 64 : each;
-	switch (s->kind) {
-	case NEAR_BROADCAST:
-	case NEAR_REDUCE:
-	case NEAR_GATHER: /* one writes while another reads: there are to be some pieces */
-		each = s->len / PIECES & ~(size_t)63;
-		least = near_sliced(team, s) ? SLICED_LEAST : PIECE_LEAST;
-		each = each < least ? least : each;
-		return each < PIECE_MOST ? each : PIECE_MOST;
-	default:
+	if (flows[s->kind].writes == ALL)
 		return CELL_LONG;
-	}
-}
-
-static size_t near_most(const tern_team *team, const struct near_step *s)
-{
-	size_t room = near_room(team, s);
-	return TERN_UNLIKELY(s->unit) ? room - room % s->unit : room;
+	/* One writes while another reads: there are to be some pieces. */
+	each = s->len / PIECES & ~(size_t)63;
+	each = each < least ? least : each;
+	return each < PIECE_MOST ? each : PIECE_MOST;
 }
 
 /* From `at` on. Elements are not divided: their sizes divide CELL_LONG and 64, or are the unit. */
 static size_t near_chunk(const tern_team *team, const struct near_step *s, size_t at)
 {
-	size_t left = s->len - at, most = near_most(team, s);
+	size_t left = s->len - at, most = near_room(team, s);
+	if (TERN_UNLIKELY(s->unit))
+		most -= most % s->unit;
 	return left < most ? left : most;
 }
 
@@ -131,14 +120,18 @@ static size_t near_bytes(const tern_team *team, const struct near_step *s)
 	return near_pieces(team, s) * near_chunk(team, s, 0);
 }
 
+bool near_placed(const tern_team *team, const struct near_step *s)
+{
+	return team->outbox[team->near.me]->places || near_bytes(team, s) <= CELL_SHORT ||
+	       !near_writes(team, s, team->near.me);
+}
+
 /* Nobody else has this team's places, so the others are told that there are none. */
 int near_places(tern_team *team, const struct near_step *s)
 {
 	struct endpoint *e = team->coll->e;
-	struct outbox *own = team->outbox[team->near.me];
 	void *p;
-	if (own->places || near_bytes(team, s) <= CELL_SHORT ||
-	    !near_writes(team, s, team->near.me))
+	if (near_placed(team, s))
 		return 0;
 	int rc = tern_alloc(e->t, (size_t)OUTBOX_PLACES * CELL_LONG, &p);
 	if (rc) {
@@ -146,7 +139,7 @@ int near_places(tern_team *team, const struct near_step *s)
 		team_fail_tell(team, team->calls);
 		return rc;
 	}
-	own->places = (uint64_t)((char *)p - e->group->job.base);
+	team->outbox[team->near.me]->places = (uint64_t)((char *)p - e->group->job.base);
 	return 0;
 }
 
@@ -174,30 +167,26 @@ static bool cell_free(const tern_team *team, uint64_t round, uint32_t back, uint
 	return least > round - back;
 }
 
+/* Whether a member's number of the phase has come in the team's round. */
+static bool number_come(const tern_team *team, const struct near_step *s, uint32_t member)
+{
+	const struct outbox_cell *c = cell_of(team, member, team->round);
+	return atomic_load(s->phase == NEAR_SLICES ? &c->combined : &c->ready) > team->round;
+}
+
 bool near_cell_free(tern_team *team, const struct near_step *s)
 {
 	return cell_free(team, team->round, near_back(team, s), &team->all_left);
-}
-
-/* How many of [first, end) have come in the team's round, from the first on. */
-static uint32_t numbers_look(const tern_team *team, bool combined, uint32_t first, uint32_t end)
-{
-	uint64_t want = team->round + 1;
-	for (; first < end; first++) {
-		const struct outbox_cell *c = cell_of(team, first, team->round);
-		uint64_t now = atomic_load(combined ? &c->combined : &c->ready);
-		if (now < want && first != team->near.me)
-			break;
-	}
-	return first;
 }
 
 bool numbers_come(const tern_team *team, struct near_step *s, uint32_t first, uint32_t end)
 {
 	if (s->seen < first)
 		s->seen = first;
-	s->seen = numbers_look(team, s->phase == NEAR_SLICES, s->seen, end);
-	return s->seen >= end;
+	for (; s->seen < end; s->seen++)
+		if (s->seen != team->near.me && !number_come(team, s, s->seen))
+			return false;
+	return true;
 }
 
 /* -- Telling ---------------------------------------------------------------------------------- */
@@ -252,7 +241,7 @@ static void step_open(tern_team *team, struct near_step *s)
 	if (s->kind == NEAR_BARRIER)
 		s->len = 1; /* one round, in which nothing moves */
 	if (s->kind == NEAR_ALLTOALLV)
-		s->len = s->varied->longest[1]; /* which a step before has found out */
+		s->len = s->varied->longest; /* which a step before has found out */
 	s->direct = direct_may(team, s);
 	s->chunk = near_chunk(team, s, 0);
 	if (!near_writes(team, s, team->near.me))
@@ -310,7 +299,7 @@ static bool round_wait(struct run *r, struct near_step *s)
 		if (s->kind == NEAR_REDUCE && team->near.me != s->root)
 			round_leave(team, s, true); /* nothing comes back */
 	} else {
-		cells_take(r, s);
+		cells_take(r, s, first, end);
 		round_leave(team, s, first == 0 && end == team->near.n);
 	}
 	return true;
@@ -342,46 +331,33 @@ bool near_turn(struct run *r, struct near_step *s)
 	}
 }
 
-bool near_ready(const struct run *r, const struct near_step *s)
-{
-	const tern_team *team = r->team;
-	uint32_t first, end;
-	uint64_t all_left = team->all_left;
-	if (s->done == s->len)
-		return true;
-	if (near_full(s))
-		return cell_free(team, team->round, near_back(team, s), &all_left);
-	if (s->phase == NEAR_READ)
-		return true;
-	near_needs(team, s, &first, &end);
-	first = s->seen > first ? s->seen : first;
-	return numbers_look(team, s->phase == NEAR_SLICES, first, end) >= end;
-}
-
-static bool member_gone(const tern_team *team, uint32_t member)
-{
-	return member != team->near.me && layer_lost(team->coll->e, team->near.rank[member]);
-}
-
 /* Whether a member has not come to where this one can go on from. */
 static bool near_waits(const struct run *r, const struct near_step *s, uint32_t member)
 {
 	const tern_team *team = r->team;
-	const struct outbox_cell *c = cell_of(team, member, team->round);
 	uint32_t first, end;
+	if (member == team->near.me || s->done == s->len)
+		return false;
 	if (near_full(s))
 		return atomic_load(&team->outbox[member]->left) + near_back(team, s) <= team->round;
 	near_needs(team, s, &first, &end);
-	return member >= first && member < end &&
-	       atomic_load(s->phase == NEAR_SLICES ? &c->combined : &c->ready) <= team->round;
+	return member >= first && member < end && !number_come(team, s, member);
+}
+
+bool near_ready(const struct run *r, const struct near_step *s)
+{
+	uint32_t i = 0;
+	while (i < r->team->near.n && !near_waits(r, s, i))
+		i++;
+	return i == r->team->near.n;
 }
 
 /* Who has left is looked for first: what it has written is seen then. */
 uint32_t near_lacks(const struct run *r, const struct near_step *s)
 {
 	const tern_team *team = r->team;
-	for (uint32_t i = 0; i < team->near.n && s->done < s->len; i++)
-		if (member_gone(team, i) && near_waits(r, s, i))
+	for (uint32_t i = 0; i < team->near.n; i++)
+		if (layer_lost(team->coll->e, team->near.rank[i]) && near_waits(r, s, i))
 			return team->near.rank[i] + 1;
 	return 0;
 }
@@ -389,7 +365,7 @@ uint32_t near_lacks(const struct run *r, const struct near_step *s)
 void near_awaits(const struct run *r, const struct near_step *s, uint64_t *set)
 {
 	for (uint32_t i = 0; i < r->team->near.n; i++)
-		if (i != r->team->near.me && near_waits(r, s, i))
+		if (near_waits(r, s, i))
 			set_add(set, r->team->near.rank[i]);
 }
 

@@ -36,19 +36,23 @@ enum near_phase { NEAR_WAIT, NEAR_READ, NEAR_SLICES };
 /* What a member tells another of the part that it sends it, and of the one that it expects. */
 struct lengths {
 	uint64_t sends, expects;
+	uint64_t longest; /* that it sends to any */
+};
+
+/* Memory in blocks, of `len` bytes from `at` on: one for each member of a party, or from each. */
+struct blocks {
+	char *base;
+	size_t *at, *len;
 };
 
 /* What goes to each member, and comes from it, where the lengths differ; see varied.c. */
 struct varied {
-	size_t *in_len, *out_len;    /* in bytes, of each member */
-	size_t *in_off, *out_off;    /* where they lie in `in_at` and `out_at` */
+	struct blocks in, out;       /* packed, one part behind the other */
 	struct lengths *mine, *said; /* for each member, and by it */
-	char *in_at, *out_at;        /* packed, one part behind the other */
-	tern_part *out;              /* where what comes goes, `outs` parts, */
-	uint32_t *from, outs;        /* and the member that each comes from */
+	tern_part *part;             /* where what comes goes, `parts` of them, */
+	uint32_t *from, parts;       /* and the member that each comes from */
 	bool *named;                 /* of each member: parts go to it, or come from it */
-	uint64_t longest[2];         /* part that this member sends, and that any does */
-	void *kept;                  /* what the parts point to; freed with the run */
+	uint64_t longest;            /* part that any member sends */
 };
 
 /* A step among members that share memory, and how far it is. */
@@ -81,6 +85,7 @@ bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
  * Makes the places of this member's outbox if the step needs them: 0, or -ENOMEM with a sentence.
  */
 int near_places(tern_team *team, const struct near_step *s);
+bool near_placed(const tern_team *team, const struct near_step *s); /* it has all it needs */
 /* Whether near_turn() would get further; no effects. */
 bool near_ready(const struct run *r, const struct near_step *s);
 /* A member that has left, and that the step waits for: its rank, plus 1; 0: none. */

@@ -48,6 +48,12 @@ struct place {
 	uint64_t outbox; /* where it is in the job's memory; OUTBOX_NONE: it has none */
 	uint64_t round;  /* the first that the outbox has not been used for */
 };
+/* A member of a team that is to be made, among others by its key. */
+struct seat {
+	uint32_t rank;
+	int32_t key;
+	struct place place;
+};
 enum { OUTBOX_NONE = 0 }; /* where the job's head is; also of a member that has not said */
 
 /* NULL, and OUTBOX_NONE, if the heap has no room, or others do not map it. */

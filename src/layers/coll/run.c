@@ -64,7 +64,6 @@ void run_free(struct coll *c, struct run *r)
 		next = x->next;
 		free(x);
 	}
-	free(r->varied.kept);
 	if (c->spare)
 		free(r);
 	else
@@ -330,7 +329,7 @@ static int run_lasts(struct endpoint *e, struct wait *w)
 	if (rw->untold && !threads_run(e))
 		rw->untold = members_tell(rw->run->team, rw->untold, COLL_WAITS, rw->run->call,
 					  rw->words, sizeof rw->words);
-	if (!rw->dozes && rw->run->team->outbox) {
+	if (!rw->dozes && rw->run->team->near.n > 1) {
 		rw->dozes = true;
 		near_doze(rw->run->team, true);
 	}
@@ -360,7 +359,7 @@ static bool run_look(struct endpoint *e, struct run_wait *rw)
 static void run_wait(struct run *r)
 {
 	struct endpoint *e = r->team->coll->e;
-	struct run_wait rw = { .run = r, .untold = r->team->checked ? r->team->all.n : 0 };
+	struct run_wait rw = { .run = r, .untold = r->team->maker.checked ? r->team->all.n : 0 };
 	rw.wait = (struct wait){ .call = r->name, .stop = run_lasts, .awaits = wait_awaits };
 	r->team->coll->waits = r;
 	for (;;) {
@@ -409,17 +408,21 @@ static bool near_quick(tern_team *team, struct near_step *s, const struct combin
 }
 
 /*
- * Whether near_meet() may be tried: `reach` says that this is the program, outside handlers, and
- * that nobody else delivers.
+ * Whether a step may be tried without a run: `reach` says that this is the program, outside
+ * handlers, and that nobody else delivers. So what a run checks would be right.
  */
-static bool meet_may(const tern_team *team, const struct near_step *s, const struct combine *k)
+static bool quick_may(const tern_team *team)
 {
 	const struct endpoint *e = team->coll->e;
-	if (s->kind == NEAR_ALLREDUCE ? s->len - 1 >= CELL_LINE || !k->fn : s->kind)
-		return false;
 	return e->t->reach && !e->turn && !held(e) && !team->first &&
 	       !team_fails(team, team->calls) && !team->retired && team->coll->spare &&
 	       !wait_scheduler;
+}
+
+/* Whether near_meet() knows it. */
+static bool meet_may(const struct near_step *s, const struct combine *k)
+{
+	return s->kind == NEAR_ALLREDUCE ? s->len - 1 < CELL_LINE && k->fn : !s->kind;
 }
 
 static int run_start(struct run *r, tern_op *op)
@@ -452,50 +455,11 @@ static int run_start(struct run *r, tern_op *op)
 	return rc;
 }
 
-static int near_go(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
-		   tern_op *op)
-{
-	struct coll *c = team->coll;
-	struct run *r;
-	int rc = team_check(team, name);
-	if (!rc && !op)
-		rc = rules_wait(c->e, name);
-	if (!rc)
-		rc = near_places(team, s);
-	if (rc)
-		return rc;
-	if (!op && !team->first && c->spare && (!k || k->fn) && near_quick(team, s, k)) {
-		team->calls++;
-		return 0;
-	}
-	rc = run_begin(team, name, &r);
-	if (rc)
-		return rc;
-	if (k)
-		r->combine = *k;
-	step_near(r, *s);
-	return run_start(r, op);
-}
-
 /* In a trace, the time that the program spends in it. */
 static void call_trace(struct endpoint *e, enum record_kind kind, const char *name)
 {
 	if (TERN_UNLIKELY(e->trace))
 		trace_call(e, kind, name);
-}
-
-int run_near(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
-	     tern_op *op)
-{
-	struct endpoint *e = team->coll->e;
-	if (!op && meet_may(team, s, k) && near_meet(team, s, k)) {
-		team->calls++;
-		return 0;
-	}
-	call_trace(e, RECORD_CALL, name);
-	int rc = near_go(team, name, s, k, op);
-	call_trace(e, RECORD_CALLED, name);
-	return rc;
 }
 
 int run_go(struct run *r, tern_op *op)
@@ -506,4 +470,27 @@ int run_go(struct run *r, tern_op *op)
 	int rc = run_start(r, op);
 	call_trace(e, RECORD_CALLED, name);
 	return rc;
+}
+
+int run_near(tern_team *team, const char *name, struct near_step *s, const struct combine *k,
+	     tern_op *op)
+{
+	struct run *r;
+	if (!op && quick_may(team)) {
+		bool over = false;
+		if (meet_may(s, k))
+			over = near_meet(team, s, k);
+		else if (!team->coll->e->trace && near_placed(team, s) && (!k || k->fn))
+			over = near_quick(team, s, k);
+		team->calls += over;
+		if (over)
+			return 0;
+	}
+	int rc = run_begin(team, name, &r);
+	if (rc)
+		return rc;
+	if (k)
+		r->combine = *k;
+	step_near(r, *s);
+	return run_go(r, op);
 }

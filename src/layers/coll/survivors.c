@@ -212,26 +212,20 @@ static void outbox_reclaim(tern_team *team)
 static int survivors_make(tern_team *team, const struct view *view, struct outbox *own,
 			  tern_team **out)
 {
-	struct coll *c = team->coll;
-	uint32_t n = 0, *ranks = malloc(team->all.n * sizeof *ranks);
-	struct place *places = malloc(team->all.n * sizeof *places);
-	int rc = error_set(-ENOMEM, "tern_team_survivors(): no memory");
-	for (uint32_t i = 0; ranks && places && i < team->all.n; i++) {
+	struct maker maker = { team->id, CALL_SURVIVORS, team->maker.checked };
+	struct seat *seat = calloc(team->all.n, sizeof *seat);
+	uint32_t n = 0;
+	if (!seat)
+		return error_set(-ENOMEM, "tern_team_survivors(): no memory");
+	for (uint32_t i = 0; i < team->all.n; i++) {
 		if (!view_has(view, i))
 			continue;
-		ranks[n] = team->all.rank[i];
-		places[n++] = i == team->all.me ? view->place : team->views[i].place;
+		seat[n].rank = team->all.rank[i];
+		seat[n++].place = i == team->all.me ? view->place : team->views[i].place;
 	}
-	if (ranks && places)
-		rc = team_make(c, team->id + (UINT64_C(1) << ID_BITS), ranks, n, places, own, out);
-	if (!rc && team->checked)
-		team_check_calls(*out);
-	if (!rc) {
-		(*out)->parent = team->id;
-		(*out)->maker = CALL_SURVIVORS;
-	}
-	free(ranks);
-	free(places);
+	int rc = team_make(team->coll, team->id + (UINT64_C(1) << ID_BITS), maker, seat, n, own,
+			   out);
+	free(seat);
 	return rc;
 }
 

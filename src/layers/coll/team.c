@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "coll/far.h"
 #include "coll/message.h"
 #include "coll/outbox.h"
 
@@ -31,14 +30,6 @@ static int coll_open(struct endpoint *e, void **state)
 
 static void team_drop(tern_team *team)
 {
-	free(team->all.rank);
-	free(team->near.rank);
-	free(team->heads.rank);
-	free(team->machine);
-	free(team->group);
-	free(team->group_at);
-	free(team->agents.rank);
-	free(team->outbox);
 	views_free(team);
 	*team = (tern_team){ .coll = (struct coll *)&misuse_state };
 	memory_bury(team, false);
@@ -153,11 +144,19 @@ static uint32_t machine_of(const struct coll *c, uint32_t rank)
 	return rank;
 }
 
-static bool members_new(struct members *p, uint32_t n)
+static bool same_machine(const struct coll *c, uint32_t a, uint32_t b)
 {
-	p->rank = malloc(n * sizeof *p->rank);
-	p->n = 0;
-	return p->rank != NULL;
+	return machine_of(c, a) == machine_of(c, b);
+}
+
+/* The first member that is on this rank's machine, or that is not; all.n: there is none. */
+static uint32_t member_here(const tern_team *team, bool here)
+{
+	uint32_t i = 0;
+	while (i < team->all.n &&
+	       same_machine(team->coll, team->all.rank[i], team->coll->e->t->rank) != here)
+		i++;
+	return i;
 }
 
 /* Adds a rank that is not in it. */
@@ -168,21 +167,21 @@ static void members_add(struct members *p, const struct coll *c, uint32_t rank)
 	p->rank[p->n++] = rank;
 }
 
-/* Who is near, and one member of each machine: the first one. */
-static void team_sort(tern_team *team)
+/* Who is near, and one member of each machine: the first one. Apart: each is a machine. */
+static void team_sort(tern_team *team, bool apart)
 {
 	const struct coll *c = team->coll;
-	uint32_t here = machine_of(c, c->e->t->rank);
+	team->near.n = team->heads.n = 0;
 	team->near.me = team->heads.me = UINT32_MAX;
 	for (uint32_t i = 0; i < team->all.n; i++) {
-		uint32_t rank = team->all.rank[i], machine = machine_of(c, rank), h = 0;
-		if (machine == here)
-			members_add(&team->near, c, rank);
-		while (h < team->heads.n && machine_of(c, team->heads.rank[h]) != machine)
+		uint32_t rank = team->all.rank[i], h = apart ? i : 0;
+		while (h < team->heads.n && !same_machine(c, team->heads.rank[h], rank))
 			h++;
 		if (h == team->heads.n)
 			members_add(&team->heads, c, rank);
 		team->machine[i] = h;
+		if (apart ? rank == c->e->t->rank : same_machine(c, rank, c->e->t->rank))
+			members_add(&team->near, c, rank);
 	}
 }
 
@@ -195,80 +194,80 @@ static void team_group(tern_team *team)
 		for (uint32_t i = 0; i < team->all.n; i++)
 			if (team->machine[i] == m)
 				team->group[i] = place++;
+		team->group_size[m] = place - team->group_at[m];
 	}
-	team->group_at[team->heads.n] = place;
 }
 
 /*
- * Whether there is something to gain from a level of outboxes below one of messages. All members
- * come to the same: everybody who is not alone on its machine has an outbox, or none is used.
+ * Whether there is a level of outboxes below one of messages. All members come to the same:
+ * everybody who is not alone on its machine has an outbox, or none is used.
  */
-static bool team_levels(const tern_team *team, const struct place *places)
+static bool team_levels(const tern_team *team, const struct seat *seat)
 {
-	if (!places || team->heads.n == team->all.n)
-		return false;
-	for (uint32_t i = 0; i < team->all.n; i++) {
-		uint32_t m = team->machine[i];
-		if (team->group_at[m + 1] - team->group_at[m] > 1 &&
-		    places[i].outbox == OUTBOX_NONE)
+	for (uint32_t i = 0; i < team->all.n; i++)
+		if (!seat ||
+		    (team->group_size[team->machine[i]] > 1 && seat[i].place.outbox == OUTBOX_NONE))
 			return false;
-	}
 	return true;
 }
 
-/* False: no memory. The outbox of a member that has left is there: the job's memory keeps it. */
-static bool team_outboxes(tern_team *team, const struct place *places)
+/* The outbox of a member that has left is there: the job's memory keeps it. */
+static void team_outboxes(tern_team *team, const struct seat *seat)
 {
 	const struct job *job = &team->coll->e->group->job;
 	uint32_t near = 0;
-	if (!team->two_levels || team->near.n < 2)
-		return true;
-	struct outbox **outbox = calloc(team->near.n, sizeof *outbox);
-	for (uint32_t i = 0; outbox && i < team->all.n; i++) {
+	for (uint32_t i = 0; team->near.n > 1 && i < team->all.n; i++) {
 		if (team->machine[i] != team->machine[team->all.me])
 			continue;
-		if (places[i].round > team->round)
-			team->round = places[i].round;
-		outbox[near++] = (struct outbox *)(void *)(job->base + places[i].outbox);
+		if (seat[i].place.round > team->round)
+			team->round = seat[i].place.round;
+		team->outbox[near++] = (struct outbox *)(void *)(job->base + seat[i].place.outbox);
 	}
-	team->outbox = outbox;
 	team->all_left = team->round;
-	return outbox != NULL;
 }
 
-/* Who is where, and how data gets there. False: no memory. */
-static bool team_lay(tern_team *team, const uint32_t *ranks, uint32_t n, const struct place *places)
+/* All that has an element for each member lies behind the team. NULL: no memory. */
+static tern_team *team_new(uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		members_add(&team->all, team->coll, ranks ? ranks[i] : i);
-	team_sort(team);
-	team_group(team);
-	team->two_levels = team_levels(team, places);
-	return team_outboxes(team, places);
-}
-
-static int team_refuse(const struct coll *c, uint32_t n)
-{
-	return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank, n);
-}
-
-int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
-	      const struct place *places, struct outbox *own, tern_team **out)
-{
-	tern_team *team = malloc(sizeof *team);
+	tern_team *team;
+	size_t each = sizeof *team->outbox + sizeof *team->group_size + 7 * sizeof *team->group;
+	team = calloc(1, sizeof *team + n * each);
 	if (!team)
-		return team_refuse(c, n);
-	*team = (tern_team){ .coll = c, .id = id, .fails = UINT64_MAX, .failed = UINT64_MAX };
-	if (!members_new(&team->all, n) || !members_new(&team->near, n) ||
-	    !members_new(&team->heads, n) || !members_new(&team->agents, n) ||
-	    !(team->machine = malloc(n * sizeof *team->machine)) ||
-	    !(team->group = malloc(n * sizeof *team->group)) ||
-	    !(team->group_at = malloc((n + 1) * sizeof *team->group_at)) ||
-	    !team_lay(team, ranks, n, places)) {
-		team_drop(team);
-		return team_refuse(c, n);
+		return NULL;
+	team->outbox = (struct outbox **)(void *)(team + 1);
+	team->group_size = (size_t *)(void *)(team->outbox + n);
+	team->machine = (uint32_t *)(void *)(team->group_size + n);
+	team->group = team->machine + n;
+	team->group_at = team->group + n;
+	team->all.rank = team->group_at + n;
+	team->near.rank = team->all.rank + n;
+	team->heads.rank = team->near.rank + n;
+	team->agents.rank = team->heads.rank + n;
+	return team;
+}
+
+int team_make(struct coll *c, uint64_t id, struct maker maker, const struct seat *seat, uint32_t n,
+	      struct outbox *own, tern_team **out)
+{
+	tern_team *team = team_new(n);
+	if (!team)
+		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
+				 n);
+	team->coll = c;
+	team->id = id;
+	team->fails = team->failed = UINT64_MAX;
+	for (uint32_t i = 0; i < n; i++)
+		members_add(&team->all, c, seat ? seat[i].rank : i);
+	team_sort(team, false);
+	team_group(team);
+	if (!team_levels(team, seat)) {
+		team_sort(team, true);
+		team_group(team);
 	}
-	team->is_near = team->near.n == n && team->outbox;
+	team_outboxes(team, seat);
+	/* A near step alone would not be checked. */
+	team->is_near = n > 1 && team->near.n == n && !maker.checked;
+	team->maker = maker;
 	team->own_outbox = own;
 	team->next = c->teams;
 	c->teams = team;
@@ -311,44 +310,20 @@ struct offer {
 	struct list list;
 };
 
-/* Members of the caller's color, by key; places in the parent. */
-static uint32_t offers_pick(const struct offer *offers, uint32_t n, int32_t color, uint32_t *place)
+/* Members of the caller's color, by key. */
+static uint32_t offers_pick(const tern_team *parent, const struct offer *offers, int32_t color,
+			    struct seat *seat)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < parent->all.n; i++) {
 		if (offers[i].color != color)
 			continue;
 		uint32_t at = count++;
-		for (; at && offers[place[at - 1]].key > offers[i].key; at--)
-			place[at] = place[at - 1];
-		place[at] = i;
+		for (; at && seat[at - 1].key > offers[i].key; at--)
+			seat[at] = seat[at - 1];
+		seat[at] = (struct seat){ parent->all.rank[i], offers[i].key, offers[i].place };
 	}
 	return count;
-}
-
-static int team_from_offers(tern_team *parent, const struct offer *offers, int32_t color,
-			    struct outbox *own, tern_team **out)
-{
-	struct coll *c = parent->coll;
-	uint32_t n = parent->all.n, *place = malloc(2 * n * sizeof *place), *rank = place + n;
-	struct place *places = malloc(n * sizeof *places);
-	uint64_t id = 0;
-	int rc = -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		id = offers[i].next_id > id ? offers[i].next_id : id;
-	if (place && places) {
-		uint32_t count = offers_pick(offers, n, color, place);
-		for (uint32_t i = 0; i < count; i++) {
-			rank[i] = parent->all.rank[place[i]];
-			places[i] = offers[place[i]].place;
-		}
-		rc = team_make(c, id, rank, count, places, own, out);
-	}
-	if (!rc) /* early messages of the new team are kept until it is there */
-		c->next_id = id + 1;
-	free(place);
-	free(places);
-	return rc;
 }
 
 _Static_assert(sizeof(struct offer) <= sizeof((struct job_offer *)0)->words, "it fits");
@@ -357,18 +332,13 @@ _Static_assert(sizeof(struct offer) <= sizeof((struct job_offer *)0)->words, "it
 static void offers_exchange(struct run *r, const struct offer *mine, struct offer *offers)
 {
 	const tern_team *team = r->team;
-	if (team->is_near)
-		step_near(r, (struct near_step){ .kind = NEAR_ALLGATHER,
-						 .in = (const char *)mine,
-						 .out = (char *)offers,
-						 .len = sizeof *mine });
-	else if (team->id == TEAM_FIRST && team->near.n == team->all.n)
+	if (team->id == TEAM_FIRST && member_here(team, false) == team->all.n)
 		step_add(r, (struct step){ .kind = STEP_BOARD,
 					   .from = (const char *)mine,
 					   .to = (char *)offers,
 					   .len = sizeof *mine });
 	else
-		far_allgather(r, 0, mine, offers, sizeof *mine);
+		steps_allgather(r, mine, offers, sizeof *mine);
 }
 
 /*
@@ -400,7 +370,8 @@ static int team_offer(tern_team *parent, int32_t color, int32_t key, struct list
 		return error_set(-EINVAL, "%s was given no place for the team", name);
 	struct offer mine = { .next_id = c->next_id, .color = color, .key = key, .list = list };
 	mine.checked = c->e->owner.checked;
-	struct offer *offers = malloc(n * sizeof *offers);
+	struct offer *offers = malloc(n * (sizeof *offers + sizeof(struct seat)));
+	struct seat *seat = (struct seat *)(void *)(offers + n);
 	struct outbox *own = NULL;
 	struct run *r;
 	if (!offers)
@@ -417,23 +388,21 @@ static int team_offer(tern_team *parent, int32_t color, int32_t key, struct list
 	tern_team *team = NULL;
 	if (!rc)
 		rc = offers_check(parent, call, offers);
-	if (!rc && color != TERN_COLOR_NONE)
-		rc = team_from_offers(parent, offers, color, own, &team);
-	bool checked = team != NULL;
+	uint64_t id = 0;
+	bool checked = true;
 	for (uint32_t i = 0; !rc && i < n; i++) {
+		id = offers[i].next_id > id ? offers[i].next_id : id;
 		checked = checked && offers[i].checked;
-		if (offers[i].next_id >= c->next_id)
-			c->next_id = offers[i].next_id + 1;
 	}
-	if (checked)
-		team_check_calls(team);
+	if (!rc && color != TERN_COLOR_NONE) {
+		struct maker maker = { parent->id, call, checked };
+		rc = team_make(c, id, maker, seat, offers_pick(parent, offers, color, seat), own,
+			       &team);
+	}
 	free(offers);
-	if (!rc) {
+	if (!rc) { /* early messages of the new team are kept until it is there */
+		c->next_id = id + 1;
 		*out = team;
-		if (team) {
-			team->parent = parent->id;
-			team->maker = call;
-		}
 	} else if (parent->calls > call &&
 		   rc != -EINVAL) { /* others may have it, with the outbox */
 		team_fail(parent, call, c->e->t->rank, rc);
@@ -452,7 +421,7 @@ int tern_team_all(tern *t, tern_team **team)
 	/* Id 1 is a team without outboxes, on which this call alone is made. */
 	tern_team *base = team_find(c, TEAM_FIRST);
 	if (!rc && !base)
-		rc = team_make(c, TEAM_FIRST, NULL, t->size, NULL, NULL, &base);
+		rc = team_make(c, TEAM_FIRST, (struct maker){ 0 }, NULL, t->size, NULL, &base);
 	return rc ? rc : team_offer(base, 0, 0, NO_LIST, "tern_team_all()", team);
 }
 
@@ -503,7 +472,7 @@ int tern_team_machine(tern_team *team, tern_team **out)
 	int rc = rules_forked(team->coll->e);
 	if (rc)
 		return rc;
-	return team_offer(team, (int)team->machine[team->all.me], 0, NO_LIST, "tern_team_machine()",
+	return team_offer(team, (int)member_here(team, true), 0, NO_LIST, "tern_team_machine()",
 			  out);
 }
 

@@ -8,7 +8,7 @@
 
 struct run;
 struct outbox;
-struct place;
+struct seat;
 
 /* Members of a team that exchange data in one way, in the order of the team. */
 struct members {
@@ -23,21 +23,28 @@ struct failure {
 	char words[272]; /* the sentence; "": it says what has become of `rank` */
 };
 
+/* What a team was made by. */
+struct maker {
+	uint64_t team, call; /* the call, and the team that it was made on */
+	bool checked;        /* TERN_CHECK at all members: see agree.c */
+};
+
 struct tern_team {
 	struct coll *coll;
 	struct tern_team *next; /* of the endpoint's */
 	uint64_t id;
 	uint64_t calls; /* made so far: the number of the next one */
 	uint64_t ahead; /* calls since the members last met */
+	/* Without outboxes each member counts as a machine of its own, as `near` and `heads` see
+	 * it. */
 	struct members all, near, heads;
 	uint32_t *machine;      /* of each member: the place among `heads` */
 	uint32_t *group;        /* of each member: its place, ordered by machines; see levels.c */
-	uint32_t *group_at;     /* of each machine, and of the end: the first of these places */
+	uint32_t *group_at;     /* of each machine: the first of these places, */
+	size_t *group_size;     /* and how many there are */
 	struct members agents;  /* of the call that is being made; see levels.c */
-	bool two_levels;        /* outboxes bring data to one member of each machine */
 	bool is_near;           /* all members share memory, and have outboxes */
-	bool checked;           /* TERN_CHECK at all members: see agree.c */
-	struct outbox **outbox; /* of the near ones; NULL: data goes in messages */
+	struct outbox **outbox; /* of the near ones, if there are others than this one */
 	struct outbox *own_outbox; /* which this rank has allotted; NULL: it has no room */
 	uint64_t round;            /* of the outboxes: the next */
 	uint64_t all_left;         /* rounds that all near members have left, as far as is known */
@@ -47,9 +54,8 @@ struct tern_team {
 	uint32_t gone;             /* members that have left; a call fails where it needs one */
 	uint64_t failed;           /* a call that has, which others are told; UINT64_MAX: none */
 	uint32_t untold;           /* members, from the last one on, that are to be told */
-	uint64_t parent, maker;    /* the team that it was made of, and the call that made it */
-	bool no_direct;            /* a member may not read the memory of others */
-	bool retired;              /* its survivors have another one */
+	struct maker maker;
+	bool retired;       /* its survivors have another one */
 	struct view *views; /* of each member in the agreement on its survivors; see survivors.c */
 	uint64_t pass;      /* of marks of tern_team_quiet(), and how many are not answered yet */
 	uint32_t marks;
@@ -70,24 +76,16 @@ static inline uint32_t near_place(const tern_team *team, uint32_t member)
 	return team->group[member] - team->group_at[team->machine[member]];
 }
 /*
- * A team of `n` ranks, of which this one is: the first ones if `ranks` is NULL; without outboxes if
- * `places` is.
+ * A team of `n` ranks, of which this one is: the first ones, without outboxes, if `seat` is NULL.
  */
-int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
-	      const struct place *places, struct outbox *own, tern_team **out);
+int team_make(struct coll *c, uint64_t id, struct maker maker, const struct seat *seat, uint32_t n,
+	      struct outbox *own, tern_team **out);
 
 /* As the maker of a team of survivors, and told of one: its parent goes on making none. */
 #define CALL_SURVIVORS UINT64_MAX
 
 /* A team of survivors has the low bits of the first one's id, and counts in the others. */
 enum { TEAM_FIRST = 1, ID_BITS = 48 };
-
-/* Of a team that has just been made: its calls are checked, and none is a near step alone. */
-static inline void team_check_calls(tern_team *team)
-{
-	team->checked = true;
-	team->is_near = false;
-}
 
 /*
  * The scope of a call of the program's. A team that is NULL or was freed is one whose endpoint

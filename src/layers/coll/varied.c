@@ -7,7 +7,6 @@
  * nothing goes, and it fails at all: see agree.c.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -58,18 +57,19 @@ static void lengths_agree(struct run *r)
 {
 	struct varied *v = &r->varied;
 	for (uint32_t i = 0; i < r->team->all.n; i++) {
-		size_t in = shorter(v->in_len[i], v->said[i].expects);
-		size_t out = shorter(v->out_len[i], v->said[i].sends);
-		if (v->in_len[i] == v->said[i].expects && v->out_len[i] == v->said[i].sends)
+		size_t *in = &v->in.len[i], *out = &v->out.len[i];
+		v->longest = v->said[i].longest > v->longest ? v->said[i].longest : v->longest;
+		if (*in == v->said[i].expects && *out == v->said[i].sends)
 			continue;
-		r->result = error_set(
-			-EMSGSIZE,
-			"%s: rank %u sends %llu bytes and expects %llu, where this "
-			"one expects %zu and sends %zu",
-			r->name, r->team->all.rank[i], (unsigned long long)v->said[i].sends,
-			(unsigned long long)v->said[i].expects, v->out_len[i], v->in_len[i]);
-		steps_shorten(r, r->team->all.rank[i], in, out);
-		v->mine[i] = (struct lengths){ in, out };
+		r->result = error_set(-EMSGSIZE,
+				      "%s: rank %u sends %llu bytes and expects %llu, where this "
+				      "one expects %zu and sends %zu",
+				      r->name, r->team->all.rank[i],
+				      (unsigned long long)v->said[i].sends,
+				      (unsigned long long)v->said[i].expects, *out, *in);
+		*in = shorter(*in, v->said[i].expects);
+		*out = shorter(*out, v->said[i].sends);
+		steps_shorten(r, r->team->all.rank[i], *in, *out);
 	}
 	if (r->result) /* sending what is left may find no room, which has another sentence */
 		error_keep(&r->why);
@@ -79,16 +79,16 @@ static void lengths_agree(struct run *r)
 static void parts_unpack(struct run *r)
 {
 	const struct varied *v = &r->varied;
-	for (uint32_t k = 0; k < v->outs; k++) {
+	for (uint32_t k = 0; k < v->parts; k++) {
 		struct run_walk w;
 		uint32_t i = v->from[k];
 		size_t len;
-		if (parts_total(&v->out[k], 1, &len) || !(len = shorter(len, v->mine[i].expects)))
+		if (parts_total(&v->part[k], 1, &len) || !(len = shorter(len, v->out.len[i])))
 			continue;
-		parts_begin(&w, &v->out[k], 1, true);
-		parts_copy(&w, v->out_at + v->out_off[i], len, false);
-		v->out_off[i] += len;
-		v->mine[i].expects -= len;
+		parts_begin(&w, &v->part[k], 1, true);
+		parts_copy(&w, v->out.base + v->out.at[i], len, false);
+		v->out.at[i] += len;
+		v->out.len[i] -= len;
 	}
 }
 
@@ -99,47 +99,22 @@ static void near_steps(struct run *r)
 					 .in = (const char *)v->mine,
 					 .out = (char *)v->said,
 					 .len = sizeof *v->mine });
-	step_near(r, (struct near_step){ .kind = NEAR_ALLREDUCE,
-					 .in = (const char *)&v->longest[0],
-					 .out = (char *)&v->longest[1],
-					 .len = sizeof v->longest[0] });
 	step_call(r, lengths_agree, NULL, NULL, 0);
 	step_near(r, (struct near_step){ .kind = NEAR_ALLTOALLV, .varied = v });
 }
 
-/* Receives first, then sends from the next member on. */
+/* Members that name each other tell each other the lengths. */
 static void far_lengths(struct run *r)
 {
 	struct varied *v = &r->varied;
 	const struct members *p = &r->team->all;
-	for (uint32_t i = 0; i < p->n; i++)
-		if (i != p->me && v->named[i])
-			step_recv(r, p->rank[i], 0, &v->said[i], sizeof *v->said);
-	for (uint32_t k = 1; k < p->n; k++) {
-		uint32_t i = (p->me + k) % p->n;
-		if (v->named[i])
-			step_send(r, p->rank[i], 0, &v->mine[i], sizeof *v->mine);
-	}
-	step_wait(r);
+	struct blocks mine = blocks_lay(r, v->mine, p->n, NULL, p->n, sizeof *v->mine), said = mine;
+	said.base = (char *)v->said;
+	for (uint32_t i = 0; !r->error && i < p->n; i++)
+		if (!v->named[i])
+			mine.len[i] = 0; /* and that of `said`, which has the same array */
+	far_exchange(r, p, 0, &mine, &said);
 	step_call(r, lengths_agree, NULL, NULL, 0);
-}
-
-/* What has no bytes at one side has none that are agreed. */
-static void far_data(struct run *r)
-{
-	struct varied *v = &r->varied;
-	const struct members *p = &r->team->all;
-	step_copy(r, v->out_at + v->out_off[p->me], v->in_at + v->in_off[p->me],
-		  shorter(v->in_len[p->me], v->out_len[p->me]));
-	for (uint32_t i = 0; i < p->n; i++)
-		if (i != p->me && v->out_len[i])
-			step_recv(r, p->rank[i], 1, v->out_at + v->out_off[i], v->out_len[i]);
-	for (uint32_t k = 1; k < p->n; k++) {
-		uint32_t i = (p->me + k) % p->n;
-		if (v->in_len[i])
-			step_send(r, p->rank[i], 1, v->in_at + v->in_off[i], v->in_len[i]);
-	}
-	step_wait(r);
 }
 
 /* -- Beginning --------------------------------------------------------------------------------- */
@@ -156,7 +131,7 @@ static int lengths_read(const struct parts *p, size_t *len, size_t *total)
 		if (bytes && !part->base)
 			return error_set(-EINVAL, "part %u has %zu bytes, and no memory for them",
 					 k, bytes);
-		if (__builtin_add_overflow(*total, bytes, total))
+		if (__builtin_add_overflow(*total, bytes, total) || *total > SIZE_MAX / 4)
 			return error_set(-EINVAL, "parts have more bytes than memory can");
 		len[member_of(p, k)] += bytes;
 	}
@@ -165,12 +140,13 @@ static int lengths_read(const struct parts *p, size_t *len, size_t *total)
 	return 0;
 }
 
-/* Parts for one member follow each other; the second array is as long as the first one. */
-static void offsets_set(const size_t *len, size_t *off, uint32_t n, bool same)
+/* Parts for one member follow each other; one part may go to all. */
+static bool blocks_place(struct run *r, struct blocks *b, bool same, size_t total)
 {
-	off[0] = 0;
-	for (uint32_t i = 1; i < n; i++)
-		off[i] = same ? 0 : off[i - 1] + len[i - 1];
+	b->base = run_scratch(r, total);
+	for (uint32_t i = 1; i < r->team->all.n; i++)
+		b->at[i] = same ? 0 : b->at[i - 1] + b->len[i - 1];
+	return b->base;
 }
 
 static void parts_pack(const struct varied *v, const struct parts *in)
@@ -178,7 +154,7 @@ static void parts_pack(const struct varied *v, const struct parts *in)
 	for (uint32_t k = 0; k < (in->same ? in->n != 0 : in->n); k++) {
 		struct run_walk w;
 		struct lengths *said = &v->said[member_of(in, k)]; /* counts, for the moment */
-		char *at = v->in_at + v->in_off[member_of(in, k)] + said->sends;
+		char *at = v->in.base + v->in.at[member_of(in, k)] + said->sends;
 		size_t len;
 		if (parts_total(part_of(in, k), 1, &len) || !len)
 			continue;
@@ -192,111 +168,75 @@ static void parts_pack(const struct varied *v, const struct parts *in)
 static void varied_fill(struct run *r, const struct parts *in, const struct parts *out)
 {
 	struct varied *v = &r->varied;
-	uint32_t n = r->team->all.n, me = r->team->all.me;
-	offsets_set(v->in_len, v->in_off, n, in->same);
-	offsets_set(v->out_len, v->out_off, n, false);
+	uint32_t n = r->team->all.n;
 	parts_pack(v, in);
+	uint64_t longest = 0;
+	for (uint32_t i = 0; i < n; i++)
+		longest = v->in.len[i] > longest ? v->in.len[i] : longest;
+	for (uint32_t i = 0; i < n; i++)
+		v->mine[i] = (struct lengths){ v->in.len[i], v->out.len[i], longest };
 	memset(v->said, 0, n * sizeof *v->said);
-	for (uint32_t i = 0; i < n; i++) {
-		v->mine[i] = (struct lengths){ v->in_len[i], v->out_len[i] };
-		v->longest[0] = v->in_len[i] > v->longest[0] ? v->in_len[i] : v->longest[0];
-	}
-	v->said[me] = v->mine[me];
 	for (uint32_t k = 0; k < in->n; k++)
 		v->named[member_of(in, k)] = true;
 	for (uint32_t k = 0; k < out->n; k++) {
 		v->named[v->from[k] = member_of(out, k)] = true;
-		v->out[k] = *part_of(out, k);
+		v->part[k] = *part_of(out, k);
 	}
-	v->outs = out->n;
+	v->parts = out->n;
 }
 
-static int varied_room(struct run *r, const struct parts *in, const struct parts *out)
+static int varied_read(struct run *r, const struct parts *in, const struct parts *out)
 {
 	struct varied *v = &r->varied;
 	uint32_t n = r->team->all.n;
-	size_t total[2] = { 0, 0 }, *len = calloc(2 * n, sizeof *len);
-	size_t fixed = n * (4 * sizeof *len + 2 * sizeof *v->mine + sizeof *v->named) +
-		       out->n * (sizeof *v->out + sizeof *v->from);
-	if (!len)
-		return error_set(-ENOMEM, "%s: no memory", r->name);
-	int rc = lengths_read(in, len, &total[0]);
+	size_t total[2] = { 0, 0 }, bytes = n * (2 * sizeof *v->mine + sizeof *v->named);
+	if ((in->n && !in->part) || (out->n && !out->part))
+		return error_set(-EINVAL, "%s was given no list of parts", r->name);
+	v->in = blocks_none(r, NULL, n);
+	v->out = blocks_none(r, NULL, n);
+	v->mine = (struct lengths *)(void *)run_scratch(r, bytes);
+	v->part = (tern_part *)(void *)run_scratch(r, out->n * (sizeof *v->part + sizeof *v->from));
+	if (r->error)
+		return 0; /* the run says so */
+	memset(v->mine, 0, bytes);
+	v->said = v->mine + n;
+	v->named = (bool *)(v->said + n);
+	v->from = (uint32_t *)(void *)(v->part + out->n);
+	int rc = lengths_read(in, v->in.len, &total[0]);
 	if (!rc)
-		rc = lengths_read(out, len + n, &total[1]);
-	char *scratch = rc ? NULL : run_scratch(r, fixed + total[0] + total[1]);
-	if (scratch) {
-		v->in_len = memcpy(memset(scratch, 0, fixed), len, 2 * n * sizeof *len);
-		v->out_len = v->in_len + n;
-		v->in_off = v->out_len + n;
-		v->out_off = v->in_off + n;
-		v->mine = (struct lengths *)(void *)(v->out_off + n);
-		v->said = v->mine + n;
-		v->out = (tern_part *)(void *)(v->said + n);
-		v->from = (uint32_t *)(void *)(v->out + out->n);
-		v->named = (bool *)(v->from + out->n);
-		v->in_at = scratch + fixed;
-		v->out_at = v->in_at + total[0];
-	} else if (!rc) {
-		rc = error_set(-ENOMEM, "%s: no memory for %zu bytes", r->name,
-			       fixed + total[0] + total[1]);
-	}
-	free(len);
+		rc = lengths_read(out, v->out.len, &total[1]);
+	if (!rc && blocks_place(r, &v->in, in->same, total[0]) &&
+	    blocks_place(r, &v->out, false, total[1]))
+		varied_fill(r, in, out);
 	return rc;
 }
-
-/* What the part of a transposition points to. */
-struct block_shape {
-	size_t count[2];
-	ptrdiff_t stride[2];
-};
 
 /* A call with varied lengths. */
 struct varied_call {
 	struct parts in, out;
 	bool meets; /* every member names every other */
 	uint32_t root;
-	const char *way;           /* " to member " and the root; NULL: there is none */
-	struct block_shape **keep; /* memory that the parts need, which the run takes; or NULL */
+	const char *way; /* " to member " and the root; NULL: there is none */
 };
 
-static int varied_begin(tern_team *team, const struct varied_call *x, const char *name,
-			struct run **out)
+/* Of a run that has just begun, whose memory the lists may lie in. */
+static int varied_go(struct run *r, const struct varied_call *x, tern_op *op)
 {
-	struct run *r;
-	if ((x->in.n && !x->in.part) || (x->out.n && !x->out.part))
-		return error_set(-EINVAL, "%s was given no list of parts", name);
-	int rc = call_begin(team, name, &r);
-	if (rc)
-		return rc;
-	rc = varied_room(r, &x->in, &x->out);
-	if (!rc)
-		rc = combine_find(TERN_TYPE_UINT64, TERN_REDUCE_MAX, name, &r->combine);
-	if (rc)
+	const tern_team *team = r->team;
+	int rc = varied_read(r, &x->in, &x->out);
+	if (rc) {
 		run_drop(r);
-	*out = r;
-	return rc;
-}
-
-static int varied_go(tern_team *team, const struct varied_call *x, tern_op *op, const char *name)
-{
-	struct run *r = NULL;
-	int rc = varied_begin(team, x, name, &r);
-	if (rc)
 		return rc;
+	}
 	if (x->way)
 		run_agree(r, " %s member %u", x->way, x->root);
 	else
 		run_agree(r, "%s", "");
-	varied_fill(r, &x->in, &x->out);
-	if (x->keep) {
-		r->varied.kept = *x->keep;
-		*x->keep = NULL;
-	}
 	if (team->is_near) {
 		near_steps(r);
 	} else {
-		(team->checked ? run_agree_lengths : far_lengths)(r);
-		far_data(r);
+		(team->maker.checked ? run_agree_lengths : far_lengths)(r);
+		far_exchange(r, &team->all, 1, &r->varied.in, &r->varied.out);
 	}
 	step_call(r, parts_unpack, NULL, NULL, 0);
 	r->meets = x->meets;
@@ -314,7 +254,9 @@ static int from_all(tern_team *team, const tern_part *in, bool same, const tern_
 	struct varied_call x = { .in = { .part = in, .n = n, .same = same },
 				 .out = { .part = out, .n = n },
 				 .meets = true };
-	return varied_go(team, &x, op, name);
+	struct run *r;
+	int rc = call_begin(team, name, &r);
+	return rc ? rc : varied_go(r, &x, op);
 }
 
 int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
@@ -334,7 +276,10 @@ static int rooted(tern_team *team, uint32_t root, const tern_part *in, const ter
 		  bool gathers, tern_op *op, const char *name)
 {
 	INSIDE struct scope scope = team_scope_op(&team, op, name);
+	struct run *r;
 	int rc = root_check(team, root, name);
+	if (!rc)
+		rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
 	struct parts one = { .part = gathers ? in : out, .member = &root, .n = 1 };
@@ -343,7 +288,7 @@ static int rooted(tern_team *team, uint32_t root, const tern_part *in, const ter
 	struct varied_call x = { .in = gathers ? one : all, .out = gathers ? all : one };
 	x.root = root;
 	x.way = gathers ? "to" : "from";
-	return varied_go(team, &x, op, name);
+	return varied_go(r, &x, op);
 }
 
 int tern_team_gatherv_start(tern_team *team, uint32_t root, const tern_part *in,
@@ -378,28 +323,27 @@ int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t 
 {
 	const char *name = CALLED(exchange, op);
 	INSIDE struct scope scope = team_scope_op(&team, op, name);
-	int rc = rules_forked(team->coll->e);
+	struct run *r;
+	int rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
 	if ((n && !list) || n > UINT32_MAX / 2)
-		return error_set(-EINVAL, "%s was given no list of %zu neighbours", name, n);
-	tern_part *part = malloc((2 * n + 1) * sizeof *part);
-	uint32_t *member = malloc((2 * n + 1) * sizeof *member);
+		rc = error_set(-EINVAL, "%s was given no list of %zu neighbours", name, n);
+	size_t most = rc ? 0 : 2 * n;
+	tern_part *part = (tern_part *)(void *)run_scratch(r, most * sizeof *part);
+	uint32_t *member = (uint32_t *)(void *)run_scratch(r, most * sizeof *member);
 	struct varied_call x = { .in = { .part = part, .member = member } };
-	if (!part || !member)
-		rc = error_set(-ENOMEM, "%s: no memory", name);
-	else
+	if (!r->error)
 		x.out = (struct parts){ .part = part + n, .member = member + n };
-	for (size_t k = 0; !rc && k < n; k++) {
+	for (size_t k = 0; !rc && !r->error && k < n; k++) {
 		rc = neighbor_add(team, &x.in, part, member, &list[k].in, list[k].to, name);
 		if (!rc)
 			rc = neighbor_add(team, &x.out, part + n, member + n, &list[k].out,
 					  list[k].from, name);
 	}
 	if (!rc)
-		rc = varied_go(team, &x, op, name);
-	free(part);
-	free(member);
+		return varied_go(r, &x, op);
+	run_drop(r);
 	return rc;
 }
 
@@ -416,33 +360,28 @@ static size_t stride_of(const tern_matrix *m)
 	return m->stride ? m->stride : m->cols * m->element;
 }
 
+/* What the part of a transposition points to. */
+struct block_shape {
+	size_t count[2];
+	ptrdiff_t stride[2];
+};
+
 /*
  * A block of our rows and another's columns: sent column by column, each of which is a piece of a
  * row over there.
  */
-static tern_part block_out_of(const tern_matrix *m, uint32_t n, uint32_t me, uint32_t to,
-			      struct block_shape *shape)
+static tern_part matrix_block(const tern_matrix *m, uint32_t n, uint32_t me, uint32_t other,
+			      bool by_column, struct block_shape *shape)
 {
-	size_t col = row_of(m->cols, n, to), cols = row_of(m->cols, n, to + 1) - col;
+	size_t col = row_of(m->cols, n, other), cols = row_of(m->cols, n, other + 1) - col;
 	size_t rows = row_of(m->rows, n, me + 1) - row_of(m->rows, n, me);
 	*shape = (struct block_shape){ { rows, cols },
 				       { (ptrdiff_t)stride_of(m), (ptrdiff_t)m->element } };
-	tern_part p = { .run = m->element, .dims = 2, .count = shape->count };
-	p.base = (char *)m->base + col * m->element;
-	p.stride = shape->stride;
-	return p;
-}
-
-static tern_part block_into(const tern_matrix *m, uint32_t n, uint32_t me, uint32_t from,
-			    struct block_shape *shape)
-{
-	size_t col = row_of(m->cols, n, from), cols = row_of(m->cols, n, from + 1) - col;
-	size_t rows = row_of(m->rows, n, me + 1) - row_of(m->rows, n, me);
-	*shape = (struct block_shape){ { rows, 0 }, { (ptrdiff_t)stride_of(m), 0 } };
-	tern_part p = { .run = cols * m->element, .dims = 1, .count = shape->count };
-	p.base = (char *)m->base + col * m->element;
-	p.stride = shape->stride;
-	return p;
+	return (tern_part){ .base = (char *)m->base + col * m->element,
+			    .run = by_column ? m->element : cols * m->element,
+			    .dims = by_column ? 2 : 1,
+			    .count = shape->count,
+			    .stride = shape->stride };
 }
 
 static int matrix_check(const tern_matrix *m, const char *name)
@@ -484,25 +423,20 @@ int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern
 	const char *name = CALLED(transpose, op);
 	INSIDE struct scope scope = team_scope_op(&team, op, name);
 	uint32_t n = team->all.n, me = team->all.me;
+	struct run *r;
 	int rc = transpose_check(in, out, name);
+	if (!rc)
+		rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
-	tern_part *parts = malloc(2 * n * sizeof *parts);
-	struct block_shape *shapes = malloc(2 * n * sizeof *shapes);
-	for (uint32_t i = 0; parts && shapes && i < n; i++) {
-		parts[i] = block_out_of(in, n, me, i, &shapes[i]);
-		parts[n + i] = block_into(out, n, me, i, &shapes[n + i]);
+	tern_part *parts = (tern_part *)(void *)run_scratch(r, 2 * n * sizeof *parts);
+	struct block_shape *shapes = (void *)run_scratch(r, 2 * n * sizeof *shapes);
+	for (uint32_t i = 0; !r->error && i < n; i++) {
+		parts[i] = matrix_block(in, n, me, i, true, &shapes[i]);
+		parts[n + i] = matrix_block(out, n, me, i, false, &shapes[n + i]);
 	}
-	if (parts && shapes)
-		rc = varied_go(team,
-			       &(struct varied_call){ .in = { .part = parts, .n = n },
-						      .out = { .part = parts + n, .n = n },
-						      .meets = true,
-						      .keep = &shapes },
-			       op, name);
-	else
-		rc = error_set(-ENOMEM, "%s: no memory", name);
-	free(parts);
-	free(shapes);
-	return rc;
+	struct varied_call x = { .in = { .part = parts, .n = n }, .meets = true };
+	if (!r->error)
+		x.out = (struct parts){ .part = parts + n, .n = n };
+	return varied_go(r, &x, op);
 }

@@ -108,7 +108,8 @@ static void source_note(struct post *p, uint32_t src)
 	gather_work(p);
 }
 
-bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end)
+/* Handles the words of a batch from `src`; false if they are none. */
+static bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end)
 {
 	struct endpoint *e = t->own;
 	struct tern_lane *answer = t->answer;

@@ -36,7 +36,7 @@ static int buffers_make(struct post *p)
 	return 0;
 }
 
-void gather_give(struct post *p, struct gather *b)
+static void buffer_give(struct post *p, struct gather *b)
 {
 	b->next = p->free;
 	p->free = b;
@@ -107,39 +107,18 @@ int gather_open(struct post *p, uint32_t rank)
 	return 0;
 }
 
-uint32_t gather_head(struct post *p, uint32_t rank)
+uint32_t gather_words(struct post *p, uint32_t rank)
 {
-	const struct tern_post_lane *lane = lane_of(p, rank);
+	struct tern_post_lane *lane = lane_of(p, rank);
 	const struct gather *b = p->out[rank].open;
-	uint32_t kind = lane->kind;
-	*b->run = (uint64_t)(lane->next - b->run - 1) / post_stride(kind) << RUN_COUNT_SHIFT | kind;
+	run_close(lane, b);
 	return (uint32_t)(lane->next - b->word);
 }
 
-void gather_again(struct post *p, uint32_t rank)
+void gather_again(struct post *p, uint32_t rank, uint32_t kind)
 {
-	struct tern_post_lane *lane = lane_of(p, rank);
-	struct gather *b = p->out[rank].open;
-	uint64_t *end = b->word + p->room;
-	b->run = b->word;
-	lane->next = b->word + 1;
-	lane->end = (uint32_t)(uintptr_t)(end - post_stride(lane->kind));
-}
-
-struct gather *gather_swap(struct post *p, uint32_t rank)
-{
-	struct gather *old = p->out[rank].open, *b = p->free;
-	if (!b)
-		return NULL;
-	p->free = b->next;
-	b->next = old->next;
-	b->before = old->before;
-	b->rank = rank;
-	*(b->before ? &b->before->next : &p->oldest) = b;
-	*(b->next ? &b->next->before : &p->newest) = b;
-	p->out[rank].open = b;
-	gather_again(p, rank);
-	return old;
+	lane_of(p, rank)->next = p->out[rank].open->word;
+	gather_run(p, rank, kind);
 }
 
 /* Takes the open buffer out; its words are counted. */
@@ -147,8 +126,7 @@ static struct gather *buffer_detach(struct post *p, uint32_t rank)
 {
 	struct gather *b = p->out[rank].open;
 	struct tern_post_lane *lane = lane_of(p, rank);
-	run_close(lane, b);
-	b->words = (uint32_t)(lane->next - b->word);
+	b->words = gather_words(p, rank);
 	lane->next = NULL;
 	lane->kind = 0;
 	*(b->before ? &b->before->next : &p->oldest) = b->next;
@@ -176,7 +154,7 @@ void gather_close(struct post *p, uint32_t rank)
 	struct outbox *o = &p->out[rank];
 	struct gather *b = buffer_detach(p, rank);
 	if (!b->words) {
-		gather_give(p, b);
+		buffer_give(p, b);
 		return;
 	}
 	*(o->first ? &o->last->next : &o->first) = b;
@@ -197,7 +175,7 @@ static void queue_next(struct post *p, struct outbox *o)
 	o->first = b->next;
 	p->queued--;
 	p->left++;
-	gather_give(p, b);
+	buffer_give(p, b);
 }
 
 void gather_drop(struct post *p, uint32_t rank)

@@ -120,24 +120,20 @@ unsigned gather_send(struct post *p, struct outbox *o);
 unsigned gather_send_all(struct post *p);
 /* The rank takes nothing any more. */
 void gather_drop(struct post *p, uint32_t rank);
-/* Puts the header before the items of the open run; the words that the buffer has. */
-uint32_t gather_head(struct post *p, uint32_t rank);
-/* The open buffer, whose items have left, is empty again, for items of the same kind. */
-void gather_again(struct post *p, uint32_t rank);
-struct gather *gather_swap(struct post *p,
-			   uint32_t rank); /* the same with another buffer; or NULL */
-void gather_give(struct post *p, struct gather *b);
+/* Closes the open run; the words that the buffer has. */
+uint32_t gather_words(struct post *p, uint32_t rank);
+/* The open buffer, whose items have left, is empty again, for items of that kind. */
+void gather_again(struct post *p, uint32_t rank, uint32_t kind);
 /* The layer has work while something is open or queued, or some source is to be told. */
 void gather_work(struct post *p);
 
-/* -- quick.c: a full buffer in the common case; false: this is not it, and nothing was done -- */
+/* -- quick.c: a full buffer in the common case; false: this is not it, and nothing was sent -- */
 bool post_quick(struct post *p, uint32_t rank);
 
 /* -- slot.c: batches to ranks that map this rank's heap -- */
 bool post_slots_serve(struct post *p, uint32_t rank); /* whether batches to that rank go so */
 /* -EAGAIN: no slot, or no room */
 int post_slot_send(struct post *p, uint32_t rank, const uint64_t *word, uint32_t words);
-bool post_slots_out(struct post *p, struct outbox *o);  /* some that the rank has not given back */
 void post_slots_lost(struct post *p, struct outbox *o); /* the rank gives nothing back any more */
 void post_slots_free(struct post *p);
 /* The receiver's: the words, or NULL if there is no such slot. Given back when they are handled. */
@@ -145,8 +141,6 @@ const uint64_t *post_slot_reach(tern *t, tern_addr a, uint64_t words);
 void post_slot_give(const uint64_t *word);
 
 /* -- batch.c: what comes -- */
-/* Handles the words of a batch from `src`; false if they are none. */
-bool batch_handle(tern *t, uint32_t src, const uint64_t *at, const uint64_t *end);
 void batch_one(tern *t, const tern_msg *m); /* a handler that takes many items gets one */
 void batch_register(struct endpoint *e);
 unsigned pace_tell(struct post *p); /* sources that were told */

@@ -170,12 +170,6 @@ int post_slot_send(struct post *p, uint32_t rank, const uint64_t *word, uint32_t
 	return 0;
 }
 
-bool post_slots_out(struct post *p, struct outbox *o)
-{
-	post_slots_reap(p, o);
-	return o->out != NULL;
-}
-
 const uint64_t *post_slot_reach(tern *t, tern_addr a, uint64_t words)
 {
 	size_t bytes = sizeof(struct post_slot) + words * sizeof(uint64_t);
