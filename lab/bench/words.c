@@ -275,10 +275,3 @@ double words_two_senders(struct bench_rank *p)
 {
 	return fan_in_ns(p, sends_to_first, NULL);
 }
-
-void times_trip(struct times *s, struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, 1, 1);
-	times_add(s, clock_ns() - began);
-}

@@ -8,7 +8,6 @@
 
 #include <tern/tern.h>
 
-#include "lab/bench/series.h"
 #include "lab/bench/test.h"
 
 enum {
@@ -67,9 +66,6 @@ double fan_out_ns(struct bench_rank *p, phase_act *sends, phase_act *takes);
 double fan_in_ns(struct bench_rank *p, phase_act *sends, phase_act *takes);
 /* The same with as many words as the size. */
 perf_phase words_two_receivers, words_two_senders;
-
-/* A round trip of one word with rank 1, whose time is added. */
-void times_trip(struct times *s, struct bench_rank *p);
 
 phase_act words_trips_of; /* round trips with rank 1, of as many words as the size */
 phase_act words_sends_of; /* requests to rank 1, likewise */

@@ -55,6 +55,7 @@ static size_t buffer_next(const struct bench_rank *p)
 
 /* -- Acts -------------------------------------------------------------------------------------- */
 
+static REPEATS(job_barriers, tern_barrier(p->t));
 static REPEATS(barriers, tern_team_barrier(team));
 static REPEATS(words_reduce, tern_team_allreduce(team, &words[0][i % WORDS], &words[1][i % WORDS],
 						 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM));
@@ -98,10 +99,17 @@ static int coll_copies(struct bench_rank *p)
 /* -- The rows --------------------------------------------------------------------------------- */
 
 const struct test coll_tests[] = {
+	{ "barrier", "a barrier of all ranks", "us", "ranks", 2, PERF_RANKS_MOST,
+	  .sizes = { 2, { 2, 8 } }, .quick = { 1, { 8 } }, .ranks = RANKS_BY_SIZE, .count = 100,
+	  .measure = { .time = PHASE_ALL, .act = job_barriers },
+	  .limit = { { .time = PHASE_ALL, .act = raw_laps } },
+	  .limit_name = "a raw token once around the same processes, which yield if they are more "
+			"than the cores",
+	  .bar = { { 8, "at most 0.40" } } },
 	{ "team-barrier", "a barrier of a team of all ranks", "us", "ranks", 2, PERF_RANKS_MOST,
-	  .sizes = { 3, { 2, 8, 16 } }, .ranks = RANKS_BY_SIZE, .count = 200, .open = team_open,
+	  .sizes = { 3, { 2, 8, 16 } }, .like = "barrier", .count = 200, .open = team_open,
 	  .both_orders = true, .measure = { .time = PHASE_SLOWEST, .act = barriers },
-	  .limit = { { .time = PHASE_SLOWEST, .act = raw_laps } }, .limit_name = LAPS_NAME,
+	  .limit = { { .time = PHASE_SLOWEST, .act = raw_laps } },
 	  .bar = { { 2, "at most 0.90" }, { 8, "at most 0.40" } } },
 	{ "team-allreduce", "a sum of one word of each rank, at all of them", "us",
 	  .like = "team-barrier", .measure = { .time = PHASE_SLOWEST, .act = words_reduce },

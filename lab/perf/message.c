@@ -35,12 +35,10 @@ static void handler_read(tern *t, const tern_msg *m)
 
 static int payload_fill(struct bench_rank *p)
 {
-	size_t all =
-		(size_t)p->size * (1 + TERN_POOL_BLOCKS); /* the rest is what copies() copies to */
-	payload = aligned_alloc(64, (all + 63) / 64 * 64);
+	payload = aligned_alloc(64, (p->size + 63) / 64 * 64);
 	if (!payload)
-		return error_set(-ENOMEM, "no memory for %zu bytes to copy", all);
-	memset(payload, 1, all);
+		return error_set(-ENOMEM, "no memory for %u bytes to copy", p->size);
+	memset(payload, 1, p->size);
 	return 0;
 }
 
@@ -50,7 +48,7 @@ static int payload_open(struct bench_rank *p)
 	return rc ? rc : tern_on(p->t, HANDLER_READ, handler_read);
 }
 
-static REPEATS(payload_send, tern_request_data(p->t, 1, (unsigned)p->way, payload, p->size));
+static REPEATS(payload_send, tern_request_data(p->t, 1, HANDLER_READ, payload, p->size));
 
 static int payload_raw(struct bench_rank *p)
 {
@@ -75,12 +73,6 @@ static int payload_trip_open(struct bench_rank *p)
 static REPEATS(payload_trips,
 	       words_answered(p->t, tern_request_data(p->t, 1, HANDLER_ASK, payload, p->size, i)));
 static REPEATS(bare_trips, words_answered(p->t, tern_request(p->t, 1, HANDLER_ASK, i)));
-
-/* -- Injection and memcpy --------------------------------------------------------- */
-
-/* Copies to the `way` places in turn: a pool has more of them than the nearest cache holds. */
-static REPEATS(copies,
-	       place_copied(payload + p->size * (1 + i % (unsigned)p->way), payload, p->size));
 
 /* -- The processor's part ---------------------------------------------------------- */
 
@@ -173,7 +165,7 @@ const struct test message_tests[] = {
 	{ "payload", "requests with a payload that the handler reads", "GB/s", "bytes", 1,
 	  TERN_REQUEST_MAX, .sizes = { 7, { 64, 256, 1024, 2048, 4096, 8192, TERN_REQUEST_MAX } },
 	  .quick = { 1, { 4096 } }, .bytes = 8 << 20, .open = payload_open,
-	  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = HANDLER_READ },
+	  .measure = { .time = PHASE_HANDLED, .act = payload_send },
 	  .limit = { { .time = PHASE_ALL, .act = payload_raw, .way = RAW_PAUSE },
 		     { .time = PHASE_ALL, .act = payload_raw, .way = RAW_BARE } },
 	  .limit_name =
@@ -185,9 +177,6 @@ const struct test message_tests[] = {
 	  .open = payload_trip_open, .measure = { .time = PHASE_ACTED, .act = payload_trips },
 	  .limit = { { .time = PHASE_ACTED, .act = bare_trips } },
 	  .limit_name = "the same without a payload", .bar = { { 0, "at most 1.00" } } },
-	{ "memcpy", "memcpy between two private buffers of one process", "GB/s", "bytes", 1,
-	  1 << 26, .sizes = { 3, { 1024, 4096, 65536 } }, .ranks = 1, .bytes = 16 << 20,
-	  .open = payload_fill, .measure = { .time = PHASE_ALL, .act = copies, .way = 1 } },
 	{ "send-overhead", "what a request costs its sender", "ns",
 	  /* More than a line has take two, and a ring has no room for a batch of those. */ "words",
 	  0, TERN_LINE_WORDS, .sizes = { 2, { 1, 4 } }, .ranks = 1, .count = 40 * PAIR_BATCH,
@@ -205,14 +194,6 @@ const struct test message_tests[] = {
 	  .measure.figure = words_two_receivers },
 	{ "two-senders", "two ranks send to one, so that the receiver is the bottleneck", "ns",
 	  .like = "two-receivers", .measure.figure = words_two_senders },
-	{ "injection",
-	  "the time that each byte of a large message takes, which the handler does not read",
-	  "ns/B", "bytes", 1, TERN_REQUEST_MAX,
-	  .sizes = { 2, { TERN_PAYLOAD_MAX, TERN_REQUEST_MAX } }, .bytes = 8 << 20,
-	  .open = payload_open,
-	  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = WORDS_LAND },
-	  .limit = { { .time = PHASE_FIRST, .act = copies, .way = TERN_POOL_BLOCKS } },
-	  .limit_name = "memcpy from private memory to as much private memory as the pool has" },
 	{ "poll", "a poll that finds nothing, with as many peers that have fallen silent", "ns",
 	  "peers", 1, PEERS_MOST, .sizes = { 2, { 1, PEERS_MOST } }, .ranks = 1, .count = 100000,
 	  .open = poll_open, .measure.figure = poll_measure, .limit[0].figure = poll_one,

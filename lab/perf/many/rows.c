@@ -13,7 +13,7 @@
 #include "lab/perf/perf.h"
 
 enum { HANDLER_TAKE = WORDS_FREE, HANDLER_ASK, HANDLER_BACK };
-enum { BY_TERN, BY_HAND = 1, NINETY_NINE = 2 }; /* ways, of which both bits are used by trips */
+enum { BY_TERN, BY_HAND = 1, NINETY_NINE = 2 }; /* bits of the way */
 enum { HAND_TAKE, HAND_ASK, HAND_BACK };        /* the first word of a message by hand */
 enum { STOP_EVERY = 64 };                       /* sends, between two looks at whether to stop */
 
@@ -70,17 +70,19 @@ static int many_open(struct bench_rank *p)
 
 /* -- Rates ------------------------------------------------------------------------------------ */
 
-static inline uint32_t next_rank(const struct bench_rank *p, uint32_t r, uint32_t first)
+/* Of the ranks `first` to `last` without this one, the next after r. */
+static inline uint32_t next_rank(const struct bench_rank *p, uint32_t r, uint32_t first,
+				 uint32_t last)
 {
-	r = r + 1 == p->ranks ? first : r + 1;
-	if (r == p->rank)
-		r = r + 1 == p->ranks ? first : r + 1;
+	do
+		r = r >= last ? first : r + 1;
+	while (r == p->rank);
 	return r;
 }
 
 static inline int send_one(struct bench_rank *p, uint32_t to, uint64_t i)
 {
-	if (p->way == BY_TERN)
+	if (!(p->way & BY_HAND))
 		return tern_request(p->t, to, HANDLER_TAKE, i, 2, 3, i);
 	rings_send(to, HAND_TAKE, i, 3, i);
 	rings_sent();
@@ -91,7 +93,7 @@ static int send_in_turn(struct bench_rank *p)
 {
 	uint32_t to = p->rank;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = send_one(p, to = next_rank(p, to, 0), i);
+		p->rc = send_one(p, to = next_rank(p, to, 0, p->ranks - 1), i);
 	return p->rc;
 }
 
@@ -167,17 +169,13 @@ static int many_serve(struct bench_rank *p)
 	return p->rc;
 }
 
-/* Sends and does nothing else, to each rank from `first` on in turn. */
-static int many_flood(struct bench_rank *p, uint32_t first, uint32_t most)
+/* Sends and does nothing else, to the others from `first` to `last` in turn. */
+static int many_flood(struct bench_rank *p, uint32_t first, uint32_t last)
 {
-	struct bench_rank by = *p;
-	uint32_t to = first;
-	by.way = p->way & BY_HAND;
+	uint32_t to = p->rank;
 	while (!p->rc && !over())
-		for (int i = 0; i < STOP_EVERY && !p->rc; i++) {
-			p->rc = send_one(&by, to, (uint64_t)i);
-			to = to == most ? first : to + 1;
-		}
+		for (uint64_t i = 0; i < STOP_EVERY && !p->rc; i++)
+			p->rc = send_one(p, to = next_rank(p, to, first, last), i);
 	return p->rc;
 }
 
@@ -244,13 +242,7 @@ static int flooded(struct bench_rank *p)
 /* All but rank 0 flood all but rank 0. */
 static int flood_among(struct bench_rank *p)
 {
-	struct bench_rank by = *p;
-	uint32_t to = p->rank;
-	by.way = p->way & BY_HAND;
-	while (!p->rc && !over())
-		for (int i = 0; i < STOP_EVERY && !p->rc; i++)
-			p->rc = send_one(&by, to = next_rank(p, to, 1), (uint64_t)i);
-	return p->rc;
+	return many_flood(p, 1, p->ranks - 1);
 }
 
 /* -- The rows --------------------------------------------------------------------------------- */
