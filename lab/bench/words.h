@@ -16,10 +16,12 @@ enum {
 	WORDS_ANSWER = 32, /* what words_answered() waits for */
 	WORDS_LAST,        /* ends words_serve(); answered */
 	WORDS_LAND,        /* counts a message, and reads nothing of it */
+	WORDS_READ,        /* reads its payload */
 	WORDS_FREE,        /* the first handler number that is not used here */
 };
 
-int words_register(tern *t); /* every rank of a test has done so */
+int words_register(tern *t);                 /* every rank of a test has done so */
+void words_read(tern *t, const tern_msg *m); /* reads a payload, as the handler WORDS_READ does */
 /* Registers `n` handlers, the first with the number `first`. */
 int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n);
 

@@ -15,19 +15,15 @@ enum { ID = 1 }; /* of all sends */
 
 static char got[TERN_PAYLOAD_MAX];
 
-int overhead_open(struct bench_rank *p)
-{
-	return logp_take_open(p->t);
-}
-
 /* -- Payloads -------------------------------------------------------------------------------- */
 
 /* What two ranks do, each half as often as it counts; and an even number of times. */
 #define HALF(call) (i % 2 ? (call) : 0)
 #define EVEN(call) (i < p->count / 2 * 2 ? (call) : 0)
 
-static REPEATS(bytes_in_turn, tern_request_data(p->t, 1 + i % 2, LOGP_TAKE, logp_payload, p->size));
-static REPEATS(bytes_to_first, HALF(tern_request_data(p->t, 0, LOGP_TAKE, logp_payload, p->size)));
+static REPEATS(bytes_in_turn,
+	       tern_request_data(p->t, 1 + i % 2, WORDS_READ, logp_payload, p->size));
+static REPEATS(bytes_to_first, HALF(tern_request_data(p->t, 0, WORDS_READ, logp_payload, p->size)));
 
 double bytes_two_receivers(struct bench_rank *p)
 {
@@ -118,7 +114,7 @@ int overhead_run(uint32_t words, uint32_t bytes, uint64_t count, unsigned rounds
 					  .ranks = OVERHEAD_RANKS,
 					  .cores = OVERHEAD_RANKS,
 					  .warm = 2,
-					  .open = overhead_open };
+					  .open = logp_payload_fill };
 	static struct ranks_result result; /* large */
 	uint64_t few = count > 4 * LONG ? count / LONG / 2 * 2 : 2;
 	const struct part parts[PARTS] = {

@@ -16,7 +16,6 @@ enum { OVERHEAD_RANKS = 3 };
 /* Payloads of as many bytes as the size, as requests and as sends that are received. */
 perf_phase bytes_two_receivers, bytes_two_senders;
 perf_phase sends_two_receivers, sends_two_senders, sends_trip, sends_stream;
-int overhead_open(struct bench_rank *p);
 
 /* What they found; ns. */
 enum overhead_kind { OVERHEAD_WORDS, OVERHEAD_BYTES, OVERHEAD_SENDS, OVERHEAD_KINDS };

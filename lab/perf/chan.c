@@ -42,7 +42,7 @@ static int chan_trips(struct bench_rank *p)
 const struct test chan_tests[] = {
 	{ "chan-trip", "a value there in one channel and back in another", "ns", "bytes", 8, 8,
 	  .sizes = { 1, { 8 } }, .quick = { 1, { 8 } }, .like = "raw-trip", .count = 4000,
-	  .open = chan_pair_open, .measure = { .time = PHASE_ALL, .act = chan_trips },
+	  .open = chan_pair_open, .measure = { chan_trips, PHASE_ALL },
 	  .bar = { { 8, "at most 1.10" } } },
 	{ .like = NULL },
 };

@@ -135,9 +135,9 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 /* -- The tests ------------------------------------------------------------------------------ */
 
 static const struct test *const groups[] = {
-	message_tests, memory_tests,   start_tests, send_tests,  typed_tests,
-	chan_tests,    async_tests,    spawn_tests, udp_tests,   sequence_tests,
-	coll_tests,    gathered_tests, many_tests,  parts_tests,
+	message_tests, memory_tests, start_tests, send_tests, typed_tests,
+	chan_tests,    async_tests,  spawn_tests, udp_tests,  sequence_tests,
+	coll_tests,    many_tests,   parts_tests,
 };
 
 static struct test complete[PERF_TESTS_MOST];

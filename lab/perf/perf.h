@@ -10,7 +10,7 @@
 typedef const struct test test_rows[];
 extern test_rows message_tests, memory_tests, send_tests, typed_tests;
 extern test_rows chan_tests, async_tests, spawn_tests, udp_tests, sequence_tests, start_tests;
-extern test_rows coll_tests, gathered_tests, many_tests, parts_tests;
+extern test_rows coll_tests, many_tests, parts_tests;
 
 enum { PERF_TESTS_MOST = 128 };
 
@@ -40,8 +40,6 @@ struct record {
 	unsigned rounds, disturbed;
 	double value, spread, limit, limit_spread, ratio; /* NaN where there is none */
 	const char *bar;                                  /* NULL without one */
-	const char *note;                                 /* NULL without one */
-	char crowd[48];                                   /* "8 ranks share 2 cores", or "" */
 };
 
 void report_begin(struct report *r, bool as_json, unsigned all);

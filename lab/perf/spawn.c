@@ -35,8 +35,7 @@ static int fork_and_join(struct bench_rank *p)
 const struct test spawn_tests[] = {
 	{ "spawn-trip", "a thread created at the other rank, until its end is known", "ns", "words",
 	  4, 4, .sizes = { 1, { 4 } }, .count = 4000, .open = spawn_open,
-	  .measure = { .time = PHASE_ACTED, .act = fork_and_join },
-	  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } },
+	  .measure = { fork_and_join, PHASE_ACTED }, .limit = { { words_trips_of, PHASE_ACTED } },
 	  .limit_name = "a request of four words and its reply", .bar = { { 4, "at most 3.00" } } },
 	{ .like = NULL },
 };
