@@ -88,9 +88,9 @@ static void phases_rows(const struct overhead *o)
 {
 	if (!o->played)
 		return;
-	single_row("o_s, phase", &o->send[OVERHEAD_WORDS], "ns",
+	single_row("o_s, phase", &o->is[OVERHEAD_WORDS], "ns",
 		   "a rank sends to two in turn (papers' phase, three ranks)");
-	single_row("o_r, phase", &o->receive[OVERHEAD_WORDS], "ns",
+	single_row("o_r, phase", &o->is[OVERHEAD_WORDS + 1], "ns",
 		   "two ranks send to one (papers' phase, three ranks)");
 }
 
@@ -117,7 +117,7 @@ static void parameters_table(const struct logp_outcome *o)
 /* The papers' o of one kind of message, in microseconds; NaN where no phases were played. */
 static double phases_overhead(const struct overhead *o, enum overhead_kind kind)
 {
-	return o->played ? (o->send[kind].median + o->receive[kind].median) / 2000 : NAN;
+	return o->played ? (o->is[2 * kind].median + o->is[2 * kind + 1].median) / 2000 : NAN;
 }
 
 static struct thesis_row here_messages(const struct logp_outcome *o, const struct logp_size *s,
@@ -140,10 +140,10 @@ static struct thesis_row here_messages(const struct logp_outcome *o, const struc
 static struct thesis_row here_sends(const struct overhead *o)
 {
 	double overhead = phases_overhead(o, OVERHEAD_SENDS);
-	double latency = o->trip.median / 2000 - 2 * overhead;
+	double latency = o->is[OVERHEAD_TRIP].median / 2000 - 2 * overhead;
 	return (struct thesis_row){ "here",         "send&receive",
 				    "1 KiB",        latency > 0 ? latency : NAN,
-				    overhead,       o->gap.median / 1000,
+				    overhead,       o->is[OVERHEAD_GAP].median / 1000,
 				    OVERHEAD_RANKS, NAN };
 }
 
@@ -290,20 +290,12 @@ static void json_parameters(struct rows *w, const struct logp_model *m)
 	named_write(w, "parameter", "G", LOGP_LARGE, "bytes", &m->per_byte, "ns/B");
 }
 
-/* Of requests, of requests with a payload, of sends that are received. */
 static void json_phases(struct rows *w, const struct logp_outcome *o)
 {
-	static const char *const units[OVERHEAD_KINDS] = { "words", "bytes", "send&receive" };
-	for (unsigned k = 0; k < OVERHEAD_KINDS && o->phases.played; k++) {
-		uint32_t size = k == OVERHEAD_WORDS ? o->model.words : LOGP_LARGE;
-		named_write(w, "phase", "o_s", size, units[k], &o->phases.send[k], "ns");
-		named_write(w, "phase", "o_r", size, units[k], &o->phases.receive[k], "ns");
-	}
-	if (o->phases.played) {
-		const char *sends = units[OVERHEAD_SENDS];
-		named_write(w, "phase", "trip", LOGP_LARGE, sends, &o->phases.trip, "ns");
-		named_write(w, "phase", "g", LOGP_LARGE, sends, &o->phases.gap, "ns");
-	}
+	for (unsigned i = 0; i < OVERHEAD_PHASES && o->phases.played; i++)
+		named_write(w, "phase", overhead_phases[i].name,
+			    i / 2 == OVERHEAD_WORDS ? o->model.words : LOGP_LARGE,
+			    overhead_phases[i].unit, &o->phases.is[i], "ns");
 }
 
 void logp_report_json(const struct logp_outcome *o)
