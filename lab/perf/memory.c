@@ -21,6 +21,8 @@ enum { PUT, GET }; /* ways */
 
 static REPEATS(heap_puts, tern_put(p->t, place.addr, place.own, p->size));
 static REPEATS(heap_gets, tern_get(p->t, place.own, place.addr, p->size));
+static REPEATS(heap_copies,
+	       tern_copy(p->t, place.addr, tern_addr_at(p->t, p->rank, place.own), p->size));
 static REPEATS(copies_there, place_copied(place.there, place.own, p->size));
 static REPEATS(copies_here, place_copied(place.own, place.there, p->size));
 
@@ -114,6 +116,11 @@ const struct test memory_tests[] = {
 	  .like = "put", .measure = { heap_gets, PHASE_FIRST },
 	  .limit = { { copies_here, PHASE_FIRST } },
 	  .note = "nobody writes the source or reads what was got" },
+	{ "copy", "tern_copy() from this rank's heap to another's, which nobody reads", "GB/s",
+	  "bytes", 1, MOST, .sizes = { 3, { 512, 64 << 10, 1 << 20 } }, .bytes = 16 << 20,
+	  .open = place_open, .measure = { heap_copies, PHASE_FIRST },
+	  .limit = { { copies_there, PHASE_FIRST } },
+	  .limit_name = "memcpy by the same process between the same bytes of the two heaps" },
 	{ "put-signal", "a put with a signal there and one back, each waited for", "ns", "bytes", 0,
 	  56, .sizes = { 3, { 0, 8, 48 } }, .quick = { 1, { 8 } }, .like = "raw-trip",
 	  .count = 4000, .open = signal_open, .measure = { signal_play, PHASE_ALL },

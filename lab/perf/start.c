@@ -93,6 +93,25 @@ static double ask_line_figure(struct bench_rank *p)
 
 static REPEATS(put_reply_trips, words_answered(p->t, tern_request(p->t, 1, HANDLER_ASK, p->size)));
 
+/* -- Named memory --------------------------------------------------------------------------- */
+
+static char block[8 << 10], *block_at = block;
+
+static int block_open(struct bench_rank *p)
+{
+	return tern_block_name(p->t, 0, (void *const *)(void *)&block_at, sizeof block);
+}
+
+static char block_to[sizeof block];
+
+static REPEATS(block_gets, tern_block_get(p->t, block_to, p->size, 1,
+					  &(tern_block){ .run = p->size, .count = 1 }));
+
+static int block_trips(struct bench_rank *p)
+{
+	return words_trips(p->t, 1, p->count);
+}
+
 /* -- The rows --------------------------------------------------------------------------------- */
 
 const struct test start_tests[] = {
@@ -124,5 +143,10 @@ const struct test start_tests[] = {
 		     { .figure = ask_line_figure, .way = RAW_BARE } },
 	  .limit_name = "memcpy of the same bytes, and a raw cache line there and back",
 	  .note = "nobody reads the data" },
+	{ "block-get", "a block of another rank's named memory", "ns", "bytes", 1, 8 << 10,
+	  .sizes = { 2, { 64, 4 << 10 } }, .count = 2000, .open = block_open,
+	  .measure = { block_gets, PHASE_ACTED }, .limit = { { block_trips, PHASE_ACTED } },
+	  .limit_name = "a round trip of a request of one word",
+	  .bar = { { 64, "at most 3.00" } } },
 	{ .like = NULL },
 };

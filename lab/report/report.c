@@ -82,6 +82,14 @@ static void defaults_fill(struct report_options *o)
 		o->apps = apps_folder();
 }
 
+static const struct report_options usual = {
+	.ranks.option = "-n",
+	.sim.option = "--sim",
+	.output = "report.html",
+	.data = "report-data",
+	.patience = 600,
+};
+
 /* False: nothing is to be done, and *status is the exit status. */
 static bool report_options_read(struct report_options *o, int argc, char **argv, int *status)
 {
@@ -105,11 +113,7 @@ static bool report_options_read(struct report_options *o, int argc, char **argv,
 	const struct options options = { .command = "report",
 					 .help = help_report,
 					 .choice = choices };
-	*o = (struct report_options){ .ranks.option = "-n",
-				      .sim.option = "--sim",
-				      .output = "report.html",
-				      .data = "report-data",
-				      .patience = 600 };
+	*o = usual;
 	if (!options_read(&options, argc, argv, status))
 		return false;
 	*status = 2;

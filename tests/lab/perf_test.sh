@@ -10,25 +10,26 @@ run --list
 check_status 0
 tests=(round-trip rate payload send-overhead handling-overhead two-receivers two-senders \
 	payload-trip poll barrier)
-bulk=(put get put-signal chunk chunk-trip put-start get-start add put-request put-reply parts
-	parts-get parts-list)
-upper=(ready-trip auto-trip typed chan-trip overlap no-overlap spawn-trip block stream \
+bulk=(put get copy put-signal chunk chunk-trip put-start get-start add put-request put-reply
+	block-get parts parts-get parts-list)
+upper=(ready-trip auto-trip typed chan-trip turn overlap no-overlap spawn-trip block stream \
 	stream-group)
+alone=(yield) # there is no limit to compare it with
 team=(team-barrier team-allreduce team-broadcast team-broadcast-long team-allreduce-long)
 gathered=(gathered)
 # have more ranks than most machines
 many=(all-to-all random fan-in fan-out flooding-trip flooding-trip-99 flooded-trip flooded-trip-99 \
-	among-trip among-trip-99)
+	among-trip among-trip-99 multicast)
 # left out of a build without libsodium
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim)
 # left out where the kernel does not copy between processes
 kernel=(private-put private-get rendezvous)
-for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${many[@]}" \
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" \
 	"${team[@]}" "${gathered[@]}" "${kernel[@]}" "${udp[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
 count_out \
-	$((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#many[@]} + \
+	$((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + \
 	${#team[@]} + ${#gathered[@]} + ${#kernel[@]} + \
 	${#udp[@]})) .
 
@@ -46,7 +47,7 @@ sentence "so does every test of the memory layer"
 run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
 check_status 0
 check_quiet
-check_records 60
+check_records 65
 for name in "${bulk[@]}"; do
 	check_out "\"test\": \"$name\""
 done
@@ -82,12 +83,16 @@ sentence "so does every test of sends, typed messages, channels, what is handed 
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
 check_status 0
 check_quiet
-check_records 22
+check_records 23
 for name in "${upper[@]}"; do
 	check_out "\"test\": \"$name\""
 done
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
+
+run --json --repeat 1 --count 20 --test multicast --size 3
+check_status 0
+check_records 1
 
 if [[ $("$tern" info) == *"udp            usable"* ]]; then
 	sentence "so does every test over UDP"
@@ -136,7 +141,7 @@ sentence "figures stand beside their limit, and a bar is shown where there is on
 run --json --test round-trip --size 4 --count 100 --repeat 4
 check_out \
 	'"unit": "ns", "limit": [0-9.e+]+, "ratio": [0-9.e+-]+, "better": "lower", "bar": "at most 1.10"'
-run --json --test two-senders --count 20 --repeat 1
+run --json --test yield --count 20 --repeat 1
 check_out '"limit": null, "ratio": null, "better": "lower", "bar": null'
 
 sentence "--quick is a table with a line for each figure, and says what the limits are"
@@ -241,7 +246,7 @@ check_quiet
 	fail "the picture has not a dot for each figure and each limit"
 
 sentence "--plot draws any tests, with a chart for each and its limit dashed"
-run --test round-trip,two-senders --count 20 --repeat 1 --plot "$folder/tests.svg"
+run --test round-trip,yield --count 20 --repeat 1 --plot "$folder/tests.svg"
 check_status 0
 [[ $(grep -c 'class="title"' "$folder/tests.svg") == 2 ]] || fail "there are not two charts"
 [[ $(grep -o '<circle' "$folder/tests.svg" | wc -l) == 13 ]] ||
