@@ -201,12 +201,12 @@ static bool ranks_enough(const struct ranks *c)
 	return true;
 }
 
-/* What is compared takes turns. */
+/* What is compared takes turns, and every other round plays it backwards. */
 static int ranks_rounds(struct ranks *c, struct bench_rank *p)
 {
 	struct ranks_result *r = &c->shared->result;
 	while (!atomic_load(&c->shared->enough)) {
-		bool back = c->test->both_orders && c->played % 2;
+		bool back = c->played % 2;
 		for (unsigned k = 0; k < c->n; k++) {
 			unsigned i = back ? c->n - 1 - k : k;
 			part_play(c, p, &c->parts[i], &r->part[i]);

@@ -4,71 +4,47 @@
 
 #include <string.h>
 
-static uint64_t inherit(uint64_t own, uint64_t otherwise)
-{
-	return own == TEST_NONE ? 0 : own ? own : otherwise;
-}
-
 /* Two ranks on two cores, 51 rounds of 10000 after two that warm up. */
 static const struct test usual = { .ranks = 2, .count = 10000, .rounds = 51, .warm = 2 };
 
-static void amounts_complete(struct test *own, const struct test *like)
-{
-	own->ranks = (uint32_t)inherit(own->ranks, like->ranks);
-	own->cores = (uint32_t)inherit(own->cores, like == &usual ? own->ranks : like->cores);
-	own->count = inherit(own->count, like->count);
-	own->bytes = inherit(own->bytes, like->bytes);
-	own->rounds = (unsigned)inherit(own->rounds, like->rounds);
-	own->warm = (unsigned)inherit(own->warm, like->warm);
-}
-
-static void phases_complete(struct test *own, const struct test *like)
-{
-	int way = own->measure.way;
-	if (!own->open)
-		own->open = like->open;
-	if (!phase_plays(&own->measure)) {
-		own->measure = like->measure;
-		own->measure.way = way;
+/* Fields that are inherited together, if all of them are 0. */
+#define FROM_TO(first, last)                                                         \
+	{                                                                            \
+		offsetof(struct test, first),                                        \
+			offsetof(struct test, last) + sizeof((struct test *)0)->last \
 	}
-	own->both_orders |= like->both_orders;
-	if (!phase_plays(&own->limit[0]))
-		memcpy(own->limit, like->limit, sizeof own->limit);
-}
+static const struct {
+	size_t from, to;
+} inherited[] = {
+	FROM_TO(unit, unit),   FROM_TO(size_name, sizes), FROM_TO(ranks, ranks),
+	FROM_TO(cores, cores), FROM_TO(count, count),     FROM_TO(bytes, bytes),
+	FROM_TO(warm, warm),   FROM_TO(rounds, rounds),   FROM_TO(limit_name, limit_name),
+	FROM_TO(limit, limit), FROM_TO(open, open),       FROM_TO(bar, bar),
+	FROM_TO(note, note),   FROM_TO(set, set),         FROM_TO(usable, usable),
+};
 
-static void sizes_complete(struct test *own, const struct test *like)
+static bool all_zero(const char *at, const char *end)
 {
-	if (own->size_name)
-		return;
-	own->size_name = like->size_name;
-	own->size_least = like->size_least;
-	own->size_most = like->size_most;
-	own->sizes = like->sizes;
-}
-
-static void words_complete(struct test *own, const struct test *like)
-{
-	if (!own->unit)
-		own->unit = like->unit;
-	if (!own->limit_name)
-		own->limit_name = like->limit_name;
-	if (!own->note)
-		own->note = like->note;
-	if (!own->bar[0].text)
-		memcpy(own->bar, like->bar, sizeof own->bar);
+	while (at < end && !*at)
+		at++;
+	return at == end;
 }
 
 struct test test_complete(const struct test *row, const struct test *like)
 {
 	struct test own = *row;
-	like = like ? like : &usual;
-	amounts_complete(&own, like);
-	phases_complete(&own, like);
-	sizes_complete(&own, like);
-	words_complete(&own, like);
-	if (!own.set[0].name)
-		memcpy(own.set, like->set, sizeof own.set);
-	if (!own.usable)
-		own.usable = like->usable;
+	char *to = (char *)&own;
+	const char *from = (const char *)(like ? like : &usual);
+	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
+		if (all_zero(to + inherited[i].from, to + inherited[i].to))
+			memcpy(to + inherited[i].from, from + inherited[i].from,
+			       inherited[i].to - inherited[i].from);
+	if (!phase_plays(&own.measure) && like) {
+		own.measure = like->measure;
+		own.measure.way = row->measure.way;
+	}
+	own.ranks = own.ranks == RANKS_BY_SIZE ? 0 : own.ranks;
+	if (!like && !own.cores)
+		own.cores = own.ranks;
 	return own;
 }

@@ -67,8 +67,8 @@ enum phase_time {
 
 /* What the ranks do: an act whose time becomes a figure, or what finds a figure in another way. */
 struct phase {
-	enum phase_time time;
 	phase_act *act;
+	enum phase_time time;
 	int way; /* the phase's own: which variant it plays */
 	perf_phase *figure;
 };
@@ -96,8 +96,7 @@ static inline double each_byte(const struct bench_rank *p, uint64_t ns)
 	return (double)p->count * (double)p->size / (double)ns;
 }
 
-/* In place of a number that a row does not inherit: 0; as the number of ranks: the size. */
-enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE };
+enum { RANKS_BY_SIZE = INT32_MAX }; /* as the number of ranks */
 
 /*
  * The limits that ranks play together, each waiting in the manner of the phase. All count how often
@@ -130,7 +129,6 @@ struct test {
 	phase_act *open; /* registers handlers; may be NULL */
 	struct phase measure;
 	struct phase limit[PERF_LIMITS]; /* the better one counts */
-	bool both_orders;                /* every other round plays the limit first */
 	const char *limit_name;
 	struct {
 		uint32_t size;

@@ -54,6 +54,14 @@ static void words_land(tern *t, const tern_msg *m)
 	raw_sink++;
 }
 
+void words_read(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	(void)t;
+	raw_sink += raw_sum(data, len);
+}
+
 int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n)
 {
 	int rc = 0;
@@ -68,11 +76,12 @@ int words_register(tern *t)
 #define WORDS_ASKER(n) ask_##n,
 	static tern_handler *const takes[] = { WORDS_EACH(WORDS_TAKER) };
 	static tern_handler *const asks[] = { WORDS_EACH(WORDS_ASKER) };
-	static tern_handler *const ends[] = { words_answer, words_last_come, words_land };
+	static tern_handler *const ends[] = { words_answer, words_last_come, words_land,
+					      words_read };
 	int rc = handlers_on(t, WORDS_TAKE, takes, TERN_WORDS_MAX + 1);
 	if (!rc)
 		rc = handlers_on(t, WORDS_ASK, asks, TERN_WORDS_MAX + 1);
-	return rc ? rc : handlers_on(t, WORDS_ANSWER, ends, 3);
+	return rc ? rc : handlers_on(t, WORDS_ANSWER, ends, 4);
 }
 
 enum words_manner { ONE_WAY, IN_TURN, ANSWERED }; /* IN_TURN: to ranks 1 and 2 */
@@ -274,11 +283,4 @@ double words_two_receivers(struct bench_rank *p)
 double words_two_senders(struct bench_rank *p)
 {
 	return fan_in_ns(p, sends_to_first, NULL);
-}
-
-void times_trip(struct times *s, struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, 1, 1);
-	times_add(s, clock_ns() - began);
 }

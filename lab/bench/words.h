@@ -8,7 +8,6 @@
 
 #include <tern/tern.h>
 
-#include "lab/bench/series.h"
 #include "lab/bench/test.h"
 
 enum {
@@ -17,10 +16,12 @@ enum {
 	WORDS_ANSWER = 32, /* what words_answered() waits for */
 	WORDS_LAST,        /* ends words_serve(); answered */
 	WORDS_LAND,        /* counts a message, and reads nothing of it */
+	WORDS_READ,        /* reads its payload */
 	WORDS_FREE,        /* the first handler number that is not used here */
 };
 
-int words_register(tern *t); /* every rank of a test has done so */
+int words_register(tern *t);                 /* every rank of a test has done so */
+void words_read(tern *t, const tern_msg *m); /* reads a payload, as the handler WORDS_READ does */
 /* Registers `n` handlers, the first with the number `first`. */
 int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n);
 
@@ -67,9 +68,6 @@ double fan_out_ns(struct bench_rank *p, phase_act *sends, phase_act *takes);
 double fan_in_ns(struct bench_rank *p, phase_act *sends, phase_act *takes);
 /* The same with as many words as the size. */
 perf_phase words_two_receivers, words_two_senders;
-
-/* A round trip of one word with rank 1, whose time is added. */
-void times_trip(struct times *s, struct bench_rank *p);
 
 phase_act words_trips_of; /* round trips with rank 1, of as many words as the size */
 phase_act words_sends_of; /* requests to rank 1, likewise */

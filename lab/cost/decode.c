@@ -101,21 +101,13 @@ static bool insn_only_names(const cs_insn *i)
 	return i->id == X86_INS_LEA || i->id == X86_INS_NOP;
 }
 
-/* Those that use the stack without an operand that says so. */
+/* Those that use the stack without an operand that says so: they move its pointer. */
 static bool insn_uses_stack(const cs_insn *i)
 {
-	switch (i->id) {
-	case X86_INS_PUSH:
-	case X86_INS_POP:
-	case X86_INS_CALL:
-	case X86_INS_RET:
-	case X86_INS_LEAVE:
-	case X86_INS_PUSHFQ:
-	case X86_INS_POPFQ:
-		return true;
-	default:
-		return false;
-	}
+	for (int k = 0; k < i->detail->regs_write_count; k++)
+		if (i->detail->regs_write[k] == X86_REG_RSP)
+			return true;
+	return false;
 }
 
 enum cost_kind decoder_kind(struct decoder *d, const struct user_regs_struct *regs,

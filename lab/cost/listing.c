@@ -6,48 +6,38 @@
 #include "lab/cost/study.h"
 #include "tools/common/rows.h"
 
-/* An instruction with everything that is known of it. */
-struct entry {
-	enum cost_side side;
-	enum cost_kind kind;
-	struct cost_site site;
-	char text[DECODED_TEXT];
+/* Where instructions are listed. */
+struct listing {
+	struct rows *rows;
+	struct decoder *decoder;
 };
 
-static void listing_each(const struct cost_study *s, const struct cost_result *r,
-			 void (*fn)(const struct entry *e, void *arg), void *arg)
+static void entry_write(const struct cost_insn *insn, enum cost_side side,
+			const struct cost_site *s, void *arg)
 {
-	struct decoder *d = decoder_open();
-	for (unsigned i = 0; d && i < r->strands; i++) {
-		const struct cost_strand *strand = &r->strand[i];
-		struct entry e = { .side = strand->side, .site.feature = COST_UNKNOWN };
-		for (size_t k = strand->first; k < strand->first + strand->n; k++) {
-			const struct cost_insn *insn = &r->trace.insn[k];
-			e.site = attribute(s->map, insn->at, &e.site, strand->whole);
-			e.kind = insn->kind;
-			decoder_text(d, insn->at, e.text);
-			fn(&e, arg);
-		}
-	}
-	decoder_close(d);
+	struct listing *l = arg;
+	struct rows *w = l->rows;
+	char where[80], text[DECODED_TEXT];
+	snprintf(where, sizeof where, "%s:%u", s->file, s->line);
+	decoder_text(l->decoder, s->at, text);
+	rows_text(w, "side", "side", -11, cost_side_name[side]);
+	rows_whole(w, "address", "address", -12, s->at, "%012llx", (unsigned long long)s->at);
+	rows_text(w, NULL, "place", -32, s->library ? "(C library)" : where);
+	rows_text(w, "file", NULL, 0, s->library ? NULL : s->file);
+	rows_whole(w, "line", NULL, 0, s->line, NULL);
+	rows_text(w, "instruction", "instruction", -44, text);
+	rows_text(w, "feature", "feature", -10, cost_feature_name[s->feature]);
+	rows_text(w, "step", "step", -8, cost_step_name[s->step]);
+	rows_text(w, "kind", "kind", 0, cost_kind_name[insn->kind]);
+	rows_end_row(w);
 }
 
-static void entry_write(const struct entry *e, void *arg)
+static void listing_write(const struct cost_study *s, const struct cost_result *r, struct rows *w)
 {
-	struct rows *w = arg;
-	char where[80];
-	snprintf(where, sizeof where, "%s:%u", e->site.file, e->site.line);
-	rows_text(w, "side", "side", -11, cost_side_name[e->side]);
-	rows_whole(w, "address", "address", -12, e->site.at, "%012llx",
-		   (unsigned long long)e->site.at);
-	rows_text(w, NULL, "place", -32, e->site.library ? "(C library)" : where);
-	rows_text(w, "file", NULL, 0, e->site.library ? NULL : e->site.file);
-	rows_whole(w, "line", NULL, 0, e->site.line, NULL);
-	rows_text(w, "instruction", "instruction", -44, e->text);
-	rows_text(w, "feature", "feature", -10, cost_feature_name[e->site.feature]);
-	rows_text(w, "step", "step", -8, cost_step_name[e->site.step]);
-	rows_text(w, "kind", "kind", 0, cost_kind_name[e->kind]);
-	rows_end_row(w);
+	struct listing l = { w, decoder_open() };
+	if (l.decoder)
+		result_each(s->map, r, entry_write, &l);
+	decoder_close(l.decoder);
 }
 
 void listing_text(const struct cost_study *s, const struct cost_result *r)
@@ -55,14 +45,14 @@ void listing_text(const struct cost_study *s, const struct cost_result *r)
 	struct rows w;
 	printf("\n%s\n", r->op->name);
 	rows_begin(&w, ROWS_TABLE, stdout);
-	listing_each(s, r, entry_write, &w);
+	listing_write(s, r, &w);
 }
 
 static void listing_json(const struct cost_study *s, const struct cost_result *r, struct rows *w)
 {
 	json_begin(&w->json, "listing", '[');
 	w->inside = false;
-	listing_each(s, r, entry_write, w);
+	listing_write(s, r, w);
 	json_end(&w->json, ']');
 }
 

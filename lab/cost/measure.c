@@ -117,8 +117,14 @@ static unsigned play_of(uint32_t label)
 	return (label - 1) / PHASES;
 }
 
-struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before,
-			   enum cost_feature whole)
+/*
+ * What an instruction is for, given the one executed before it: what has no line, as a library's
+ * code, is for the same. In a step of a protocol (`whole`) the lines of the protocol tell buffers,
+ * order and fault tolerance apart, and so do those that call what is in line; the rest, a message
+ * with all that it takes, is for what the message is for.
+ */
+static struct cost_site attribute(struct cost_map *map, uintptr_t at,
+				  const struct cost_site *before, enum cost_feature whole)
 {
 	struct cost_site s = *map_site(map, at);
 	if (whole != COST_UNKNOWN && !s.library && s.feature != COST_PROGRAM) {
@@ -132,6 +138,27 @@ struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost
 	return s;
 }
 
+/* The instructions of one play; plays are counted from 0, TIMES times the same. */
+static void play_each(struct cost_map *map, const struct cost_trace *t, unsigned number,
+		      cost_visit *visit, void *arg)
+{
+	for (size_t i = 0; i < t->passages; i++) {
+		const struct cost_passage *p = &t->passage[i];
+		struct cost_site s = { .feature = COST_UNKNOWN };
+		if (play_of(p->label) != number)
+			continue;
+		for (size_t k = p->first; k < p->first + p->n; k++) {
+			s = attribute(map, t->insn[k].at, &s, whole_of(p->label));
+			visit(&t->insn[k], side_of(p->label), &s, arg);
+		}
+	}
+}
+
+void result_each(struct cost_map *map, const struct cost_result *r, cost_visit *visit, void *arg)
+{
+	play_each(map, &r->trace, 0, visit, arg);
+}
+
 /* The C library's memcpy(), or what stands in for it. */
 static bool is_copy(const struct cost_site *s)
 {
@@ -139,26 +166,19 @@ static bool is_copy(const struct cost_site *s)
 	       (s->library || strcmp(s->file, "src/layers/mem/wide.c") == 0);
 }
 
-static void tally_passage(struct cost_map *map, const struct cost_trace *t,
-			  const struct cost_passage *p, struct cost_tally *sum)
+static void tally_add(const struct cost_insn *insn, enum cost_side side, const struct cost_site *s,
+		      void *sum)
 {
-	enum cost_side side = side_of(p->label);
-	struct cost_site s = { .feature = COST_UNKNOWN };
-	for (size_t i = p->first; i < p->first + p->n; i++) {
-		s = attribute(map, t->insn[i].at, &s, whole_of(p->label));
-		sum->n[side][s.feature][s.step][t->insn[i].kind]++;
-		sum->copy[side] += is_copy(&s);
-	}
+	struct cost_tally *t = sum;
+	t->n[side][s->feature][s->step][insn->kind]++;
+	t->copy[side] += is_copy(s);
 }
 
-/* The sum of one play; they are counted from 0, TIMES times the same. */
 static struct cost_tally tally_play(struct cost_map *map, const struct cost_trace *t,
 				    unsigned number)
 {
 	struct cost_tally sum = { 0 };
-	for (size_t i = 0; i < t->passages; i++)
-		if (play_of(t->passage[i].label) == number)
-			tally_passage(map, t, &t->passage[i], &sum);
+	play_each(map, t, number, tally_add, &sum);
 	return sum;
 }
 
@@ -183,56 +203,6 @@ static bool trace_same(const struct cost_trace *t)
 	return same;
 }
 
-/* -- The steady operation, instruction by instruction -------------------------------------- */
-
-static void strand_add(struct cost_result *r, const struct cost_passage *of, size_t first, size_t n)
-{
-	if (n && r->strands < STRANDS_MOST)
-		r->strand[r->strands++] =
-			(struct cost_strand){ side_of(of->label), first, n, whole_of(of->label) };
-}
-
-/* What `more` has beyond `less`, if that is one piece; it may begin within what it repeats. */
-static void strand_between(struct cost_result *r, const struct cost_passage *less,
-			   const struct cost_passage *more)
-{
-	const struct cost_insn *a = &r->trace.insn[less->first], *b = &r->trace.insn[more->first];
-	size_t n = more->n - less->n, at = 0;
-	while (at < less->n && a[at].at == b[at].at)
-		at++;
-	for (size_t i = at; i < less->n; i++)
-		if (a[i].at != b[i + n].at)
-			return; /* it is not: there is nothing to list */
-	strand_add(r, more, more->first + at, n);
-}
-
-static const struct cost_passage *passage_last(const struct cost_trace *t, unsigned play,
-					       enum phase phase)
-{
-	for (size_t i = t->passages; i-- > 0;)
-		if (play_of(t->passage[i].label) == play &&
-		    (t->passage[i].label - 1) % PHASES == phase)
-			return &t->passage[i];
-	return NULL;
-}
-
-static void strands_find(struct cost_result *r)
-{
-	unsigned most = plays_of(r->op) - 1;
-	const struct cost_trace *t = &r->trace;
-	for (size_t i = 0; r->op->steps && i < t->passages / TIMES; i++)
-		strand_add(r, &t->passage[i], t->passage[i].first, t->passage[i].n);
-	for (enum phase phase = SEND; phase < STEPS; phase++) {
-		const struct cost_passage *more = passage_last(&r->trace, most, phase);
-		if (!more)
-			continue;
-		if (phase == SEND || !most)
-			strand_add(r, more, more->first, more->n);
-		else
-			strand_between(r, passage_last(&r->trace, most - 1, phase), more);
-	}
-}
-
 int measure(struct cost_map *map, const struct operation *o, struct cost_result *r, char *why,
 	    size_t len)
 {
@@ -248,7 +218,6 @@ int measure(struct cost_map *map, const struct operation *o, struct cost_result 
 		r->steady = tally_play(map, &r->trace, 2);
 		cost_add(&r->steady, &two, -1);
 	}
-	strands_find(r);
 	return 0;
 }
 

@@ -14,8 +14,6 @@
 
 enum {
 	TAKE = 1, /* handlers */
-	STORE,
-	COPY,
 	ANSWER,
 	ANSWERED,
 	WORD = 4, /* bytes; the paper's */
@@ -41,23 +39,6 @@ static struct bench *receiver; /* handlers have nothing else to go by */
 static void handler_take(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;
-}
-
-/* The next words of a sequence: order is kept, so their place follows from those before. */
-static void handler_store(tern *t, const tern_msg *m)
-{
-	(void)t;
-	char *at = into + receiver->taken;
-	memcpy(at, m->word, 4 * sizeof m->word[0]);
-	receiver->taken += 4 * sizeof m->word[0];
-}
-
-static void handler_copy(tern *t, const tern_msg *m)
-{
-	size_t len;
-	const void *data = tern_msg_data(m, &len);
-	(void)t;
-	memcpy(into, data, len);
 }
 
 static void handler_answer(tern *t, const tern_msg *m)
@@ -207,35 +188,10 @@ static void stream_6(struct bench *b)
 
 /* -- Finite sequences: memory to memory ---------------------------------------------------- */
 
-static void finite_requests(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	uint32_t n = b->op->packets;
-	COST_MARK();
-	for (uint32_t i = 0; i < n; i++) { /* cost: base control */
-		uint64_t w[4];
-		memcpy(w, from + i * sizeof w, sizeof w); /* cost: base write */
-		tern_request(t, COST_DESTINATION, STORE, w[0], w[1], w[2], w[3]);
-	}
-	COST_MARK();
-}
-
 SENDS(finite_data, tern_request_data(t, COST_DESTINATION, TAKE, from, bytes));
-SENDS(finite_data_copied, tern_request_data(t, COST_DESTINATION, COPY, from, bytes));
 SENDS(finite_put_request, tern_put_request(t, there, TAKE, from, bytes, there, bytes));
 SENDS(finite_put_then, tern_put(t, there, from, bytes);
       tern_request(t, COST_DESTINATION, TAKE, there, bytes));
-
-static void finite_local(struct bench *b)
-{
-	tern *t = b->t[COST_SOURCE];
-	size_t bytes = b->bytes;
-	char *to = b->local;
-	COST_MARK();
-	memcpy(to, from, bytes); /* cost: base write */
-	tern_request(t, COST_DESTINATION, TAKE, bytes, 2);
-	COST_MARK();
-}
 
 SENDS(finite_xfer, tern_segment_put_start(t, s, from, bytes, &b->handle));
 SENDS(finite_store, tern_store(t, there, from, bytes));
@@ -279,9 +235,9 @@ void bench_receive(struct bench *b, unsigned n)
 
 /* -- The table ----------------------------------------------------------------------------- */
 
-#define FINITE(n, packets, name, what, ...)                                       \
-	{                                                                         \
-		"finite-" #n "-" name, what, COST_FINITE, n, packets, __VA_ARGS__ \
+#define FINITE(n, name, what, ...)                                          \
+	{                                                                   \
+		"finite-" #n "-" name, what, COST_FINITE, n, 1, __VA_ARGS__ \
 	}
 #define STREAM(n, by, packets, what, send_)                                           \
 	{                                                                             \
@@ -293,26 +249,19 @@ void bench_receive(struct bench *b, unsigned n)
 								.each = true, .apart = true       \
 	}
 
-/* Every way to get so many words from memory to memory; it may take so many requests. */
-#define FINITES(n, requests)                                                                       \
-	FINITE(n, requests, "requests", "tern_request, 4 words at a time, stored by its handler",  \
-	       .send = finite_requests),                                                           \
-		FINITE(n, 1, "data", "tern_request_data, used where it lies",                      \
-		       .send = finite_data),                                                       \
-		FINITE(n, 1, "data-copied", "tern_request_data, copied by its handler",            \
-		       .send = finite_data_copied),                                                \
-		FINITE(n, 1, "put-request", "tern_put_request", .setup = setup_memory,             \
-		       .send = finite_put_request),                                                \
-		FINITE(n, 1, "put-then", "tern_put, then tern_request", .setup = setup_memory,     \
-		       .send = finite_put_then),                                                   \
-		FINITE(n, 1, "local", "memcpy to where tern_addr_local points, then tern_request", \
-		       .setup = setup_memory, .send = finite_local, .apart = true),                \
-		FINITE(n, 1, "xfer",                                                               \
-		       "tern_segment_put_start into a segment, and its acknowledgement",           \
-		       .setup = setup_segment, .send = finite_xfer, .finish = finish_poll),        \
-		FINITE(n, 1, "store", "tern_store, tern_store_sync", .setup = setup_memory,        \
-		       .send = finite_store, .receive = receive_sync, .each = true),               \
-		FINITE(n, 1, "send", "tern_send, tern_recv", .send = finite_send,                  \
+/* The ways to get so many words from memory to memory. */
+#define FINITES(n)                                                                          \
+	FINITE(n, "data", "tern_request_data, used where it lies", .send = finite_data),    \
+		FINITE(n, "put-request", "tern_put_request", .setup = setup_memory,         \
+		       .send = finite_put_request),                                         \
+		FINITE(n, "put-then", "tern_put, then tern_request", .setup = setup_memory, \
+		       .send = finite_put_then),                                            \
+		FINITE(n, "xfer",                                                           \
+		       "tern_segment_put_start into a segment, and its acknowledgement",    \
+		       .setup = setup_segment, .send = finite_xfer, .finish = finish_poll), \
+		FINITE(n, "store", "tern_store, tern_store_sync", .setup = setup_memory,    \
+		       .send = finite_store, .receive = receive_sync, .each = true),        \
+		FINITE(n, "send", "tern_send, tern_recv", .send = finite_send,              \
 		       .receive = receive_recv, .each = true)
 
 /* The same in a stream, in so many requests of 2, of 4 and of 6 words. */
@@ -349,27 +298,16 @@ const struct operation operation_table[] = {
 	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, .setup = setup_memory, .send = put_word,
 	  .receive = receive_nothing, .each = true },
 
-	FINITES(16, 2),
-	FINITES(1024, 128),
+	FINITES(16),
+	FINITES(1024),
 
 	STREAMS(16, 4, 2, 2),
 	STREAMS(1024, 256, 128, 86),
 
 	SEQUENCES(16, 4, 2),
 	SEQUENCES(1024, 256, 128),
-	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send, plain)", COST_FINITE,
-	  16, 2, .setup = setup_block, .send = block_plain, .finish = finish_poll, .each = true,
-	  .apart = true },
-	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2,
-	  .setup = setup_block, .send = block_plain, .finish = finish_poll, .each = true,
-	  .apart = true },
-	{ "stream-16-plain", "tern_stream_put, 2 words at a time, plain", COST_STREAM, 16, 4,
-	  .setup = setup_stream_plain, .send = stream_puts, .each = true, .apart = true },
-
-	{ "payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1,
+	{ "payload-128", "tern_request_data, 128 words, used where it lies", COST_OTHER, 128, 1,
 	  .send = finite_data },
-	{ "payload-64", "the same, 64 words", COST_OTHER, 64, 1, .send = finite_data },
-	{ "payload-128", "the same, 128 words", COST_OTHER, 128, 1, .send = finite_data },
 };
 
 _Static_assert(sizeof operation_table / sizeof *operation_table <= 64,
@@ -389,8 +327,6 @@ const struct operation *operation_named(const char *name)
 static int bench_handlers(tern *t)
 {
 	int rc = tern_on(t, TAKE, handler_take);
-	rc = rc ? rc : tern_on(t, STORE, handler_store);
-	rc = rc ? rc : tern_on(t, COPY, handler_copy);
 	rc = rc ? rc : tern_on(t, ANSWER, handler_answer);
 	return rc ? rc : tern_on(t, ANSWERED, handler_take);
 }

@@ -69,11 +69,8 @@ void bench_step(struct bench *b, enum cost_side side, enum cost_feature feature)
 void setup_block(struct bench *b);
 void setup_ordered(struct bench *b);
 void setup_grouped(struct bench *b);
-void setup_stream_plain(struct bench *b);
 void block_steps(struct bench *b);
-void block_plain(struct bench *b);
 void ordered_steps(struct bench *b);
-void stream_puts(struct bench *b);
 
 void bench_receive(struct bench *b, unsigned n);
 int bench_open(struct bench *b, const struct operation *o);

@@ -102,40 +102,24 @@ void block_steps(struct bench *b)
 	answer_take(b, COST_FAULT, shipment_done);
 }
 
-void block_plain(struct bench *b)
-{
-	struct shipment *s = &b->shipment;
-	shipment_number(s);
-	shipment_plain(s);
-	COST_MARK();
-	shipment_say(s, SEQUENCE_ASK);
-	shipment_packet(s, 0);
-	COST_MARK();
-}
-
 /* -- The indefinite sequence ----------------------------------------------------------------- */
 
-static void setup_stream(struct bench *b, enum tern_way way, unsigned group)
+static void setup_stream(struct bench *b, unsigned group)
 {
 	b->rc = tern_stream_on(b->t[COST_DESTINATION], KIND, stream_take, NULL);
 	if (!b->rc)
-		b->rc = tern_stream_open(b->t[COST_SOURCE], COST_DESTINATION, KIND, way, group,
-					 &b->stream);
+		b->rc = tern_stream_open(b->t[COST_SOURCE], COST_DESTINATION, KIND, TERN_WAY_FULL,
+					 group, &b->stream);
 }
 
 void setup_ordered(struct bench *b)
 {
-	setup_stream(b, TERN_WAY_FULL, 1);
+	setup_stream(b, 1);
 }
 
 void setup_grouped(struct bench *b)
 {
-	setup_stream(b, TERN_WAY_FULL, b->op->packets < ROUND ? b->op->packets : ROUND);
-}
-
-void setup_stream_plain(struct bench *b)
-{
-	setup_stream(b, TERN_WAY_PLAIN, 1);
+	setup_stream(b, b->op->packets < ROUND ? b->op->packets : ROUND);
 }
 
 /* Two packets, the second of which arrives first unless a leaf of the ring ends between them. */
@@ -173,16 +157,4 @@ void ordered_steps(struct bench *b)
 		tern_stream_flush(s);
 		COST_MARK();
 	}
-}
-
-void stream_puts(struct bench *b)
-{
-	tern_stream *s = b->stream;
-	uint32_t n = b->op->packets;
-	COST_MARK();
-	for (uint32_t i = 0; i < n; i++) { /* cost: program */
-		const uint64_t words[] = { i, 2 };
-		tern_stream_put(s, 2, words);
-	}
-	COST_MARK();
 }

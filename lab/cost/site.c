@@ -8,6 +8,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,7 @@
 struct cost_map {
 	Dwfl *dwfl;
 	Dwfl_Module *self;
-	struct cost_site *site; /* those asked for so far, by address */
-	size_t n, room;
+	void *sites; /* those asked for so far, a tree by address */
 };
 
 static char *no_path;
@@ -32,7 +32,7 @@ void map_close(struct cost_map *m)
 	if (!m)
 		return;
 	dwfl_end(m->dwfl);
-	free(m->site);
+	tdestroy(m->sites, free);
 	free(m);
 }
 
@@ -184,31 +184,24 @@ static struct cost_site site_find(struct cost_map *m, uintptr_t at)
 
 /* -- The sites asked for so far --------------------------------------------------------------- */
 
-static size_t map_place(const struct cost_map *m, uintptr_t at)
+static int site_compare(const void *a, const void *b)
 {
-	size_t low = 0, high = m->n;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (m->site[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	uintptr_t x = ((const struct cost_site *)a)->at, y = ((const struct cost_site *)b)->at;
+	return (x > y) - (x < y);
 }
 
 const struct cost_site *map_site(struct cost_map *m, uintptr_t at)
 {
-	size_t i = map_place(m, at);
-	if (i < m->n && m->site[i].at == at)
-		return &m->site[i];
-	if (m->n == m->room) {
-		m->room = m->room ? 2 * m->room : 1024;
-		m->site = realloc(m->site, m->room * sizeof *m->site);
-		if (!m->site)
-			abort(); /* some megabytes */
-	}
-	memmove(&m->site[i + 1], &m->site[i], (m->n++ - i) * sizeof *m->site);
-	m->site[i] = site_find(m, at);
-	return &m->site[i];
+	const struct cost_site key = { .at = at };
+	struct cost_site **found = tfind(&key, &m->sites, site_compare);
+	if (found)
+		return *found;
+	struct cost_site *s = malloc(sizeof *s);
+	if (!s)
+		abort(); /* some megabytes in all */
+	*s = site_find(m, at);
+	found = tsearch(s, &m->sites, site_compare);
+	if (!found)
+		abort();
+	return *found;
 }

@@ -23,7 +23,7 @@ struct cost_map;
 /* Reads this program's debug information; NULL with the reason in `why`. */
 struct cost_map *map_open(char *why, size_t len);
 void map_close(struct cost_map *m);
-const struct cost_site *map_site(struct cost_map *m, uintptr_t at); /* valid until the next call */
+const struct cost_site *map_site(struct cost_map *m, uintptr_t at); /* valid until map_close() */
 
 /* The annotations of the sources, as cmake/cost.awk collects them when Tern is built. */
 struct cost_mark {

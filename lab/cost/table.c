@@ -283,34 +283,12 @@ void table_all(const struct cost_study *s)
 	table_candidates(s);
 }
 
-static void named_row(struct rows *w, const char *name, const struct column *c, struct cost_cut cut)
-{
-	if (columns_have(c, 1, cut))
-		row(w, name, true, c, COST_SIDES + 1, cut);
-}
-
-static void named_parts(const struct cost_result *r)
-{
-	const struct column c[COST_SIDES + 1] = { { "src", 6, &r->steady, COST_SOURCE, -1 },
-						  { "dst", 6, &r->steady, COST_DESTINATION, -1 },
-						  { "both", 6, &r->steady, -1, -1 } };
-	struct rows w;
-	rows_begin(&w, ROWS_TABLE, stdout);
-	feature_rows(&w, true, c, COST_SIDES + 1);
-	putchar('\n');
-	for (int step = 0; step < COST_STEPS; step++)
-		named_row(&w, step_title[step], c, (struct cost_cut){ -1, -1, step, -1 });
-	putchar('\n');
-	for (int kind = 0; kind < COST_KINDS; kind++)
-		named_row(&w, cost_kind_name[kind], c, (struct cost_cut){ -1, -1, -1, kind });
-}
-
 void table_named(const struct cost_study *s)
 {
 	table_candidates(s);
 	for (size_t i = 0; i < operation_count; i++)
 		if (s->result[i].op) {
 			table_heading("\n%s: %s", s->result[i].op->name, s->result[i].op->what);
-			named_parts(&s->result[i]);
+			kinds_of(s, "by feature and kind", &s->result[i].steady);
 		}
 }

@@ -15,19 +15,15 @@ enum { ID = 1 }; /* of all sends */
 
 static char got[TERN_PAYLOAD_MAX];
 
-int overhead_open(struct bench_rank *p)
-{
-	return logp_take_open(p->t);
-}
-
 /* -- Payloads -------------------------------------------------------------------------------- */
 
 /* What two ranks do, each half as often as it counts; and an even number of times. */
 #define HALF(call) (i % 2 ? (call) : 0)
 #define EVEN(call) (i < p->count / 2 * 2 ? (call) : 0)
 
-static REPEATS(bytes_in_turn, tern_request_data(p->t, 1 + i % 2, LOGP_TAKE, logp_payload, p->size));
-static REPEATS(bytes_to_first, HALF(tern_request_data(p->t, 0, LOGP_TAKE, logp_payload, p->size)));
+static REPEATS(bytes_in_turn,
+	       tern_request_data(p->t, 1 + i % 2, WORDS_READ, logp_payload, p->size));
+static REPEATS(bytes_to_first, HALF(tern_request_data(p->t, 0, WORDS_READ, logp_payload, p->size)));
 
 double bytes_two_receivers(struct bench_rank *p)
 {
@@ -96,18 +92,16 @@ double sends_stream(struct bench_rank *p)
 
 /* -- The run --------------------------------------------------------------------------------- */
 
-enum { PARTS = 2 * OVERHEAD_KINDS + 2 };
-
-static void overhead_fill(struct overhead *o, struct ranks_result *r)
-{
-	for (unsigned k = 0; k < OVERHEAD_KINDS; k++) {
-		o->send[k] = series_estimate(&r->part[2 * k]);
-		o->receive[k] = series_estimate(&r->part[2 * k + 1]);
-	}
-	o->trip = series_estimate(&r->part[PARTS - 2]);
-	o->gap = series_estimate(&r->part[PARTS - 1]);
-	o->played = true;
-}
+const struct overhead_phase overhead_phases[OVERHEAD_PHASES] = {
+	{ "o_s", "words", words_two_receivers },
+	{ "o_r", "words", words_two_senders },
+	{ "o_s", "bytes", bytes_two_receivers },
+	{ "o_r", "bytes", bytes_two_senders },
+	{ "o_s", "send&receive", sends_two_receivers },
+	{ "o_r", "send&receive", sends_two_senders },
+	[OVERHEAD_TRIP] = { "trip", "send&receive", sends_trip },
+	[OVERHEAD_GAP] = { "g", "send&receive", sends_stream },
+};
 
 int overhead_run(uint32_t words, uint32_t bytes, uint64_t count, unsigned rounds,
 		 struct overhead *o)
@@ -118,25 +112,24 @@ int overhead_run(uint32_t words, uint32_t bytes, uint64_t count, unsigned rounds
 					  .ranks = OVERHEAD_RANKS,
 					  .cores = OVERHEAD_RANKS,
 					  .warm = 2,
-					  .open = overhead_open };
+					  .open = logp_payload_fill };
 	static struct ranks_result result; /* large */
 	uint64_t few = count > 4 * LONG ? count / LONG / 2 * 2 : 2;
-	const struct part parts[PARTS] = {
-		{ { .figure = words_two_receivers }, words, count, 0 },
-		{ { .figure = words_two_senders }, words, count, 0 },
-		{ { .figure = bytes_two_receivers }, bytes, few, 0 },
-		{ { .figure = bytes_two_senders }, bytes, few, 0 },
-		{ { .figure = sends_two_receivers }, bytes, few, 0 },
-		{ { .figure = sends_two_senders }, bytes, few, 0 },
-		{ { .figure = sends_trip }, bytes, few / 2, 0 },
-		{ { .figure = sends_stream }, bytes, few, 0 },
-	};
+	struct part parts[OVERHEAD_PHASES];
+	for (unsigned i = 0; i < OVERHEAD_PHASES; i++) {
+		bool of_words = i / 2 == OVERHEAD_WORDS;
+		uint64_t n = of_words ? count : i == OVERHEAD_TRIP ? few / 2 : few;
+		parts[i] = (struct part){
+			{ .figure = overhead_phases[i].play }, of_words ? words : bytes, n, 0
+		};
+	}
 	*o = (struct overhead){ 0 };
 	if (strcmp(setting_text(SETTING_NET), "sim") == 0)
 		return 0;
 	memset(&result, 0, sizeof result);
-	int rc = ranks_play(&test, 0, parts, PARTS, rounds, &result);
-	if (!rc)
-		overhead_fill(o, &result);
+	int rc = ranks_play(&test, 0, parts, OVERHEAD_PHASES, rounds, &result);
+	for (unsigned i = 0; i < OVERHEAD_PHASES && !rc; i++)
+		o->is[i] = series_estimate(&result.part[i]);
+	o->played = !rc;
 	return rc;
 }

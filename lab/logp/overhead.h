@@ -16,15 +16,19 @@ enum { OVERHEAD_RANKS = 3 };
 /* Payloads of as many bytes as the size, as requests and as sends that are received. */
 perf_phase bytes_two_receivers, bytes_two_senders;
 perf_phase sends_two_receivers, sends_two_senders, sends_trip, sends_stream;
-int overhead_open(struct bench_rank *p);
 
-/* What they found; ns. */
+/* What is found: o_s and o_r of each kind of message, and a round trip and g of the last. */
 enum overhead_kind { OVERHEAD_WORDS, OVERHEAD_BYTES, OVERHEAD_SENDS, OVERHEAD_KINDS };
+enum { OVERHEAD_TRIP = 2 * OVERHEAD_KINDS, OVERHEAD_GAP, OVERHEAD_PHASES };
+
+extern const struct overhead_phase {
+	const char *name, *unit; /* of the size: words, bytes; or how they are sent */
+	perf_phase *play;
+} overhead_phases[OVERHEAD_PHASES];
 
 struct overhead {
-	struct series_estimate send[OVERHEAD_KINDS], receive[OVERHEAD_KINDS];
-	struct series_estimate trip, gap; /* of sends that are received */
-	bool played;                      /* false: none of it was */
+	struct series_estimate is[OVERHEAD_PHASES]; /* ns */
+	bool played;                                /* false: none of it was */
 };
 
 /*

@@ -21,7 +21,7 @@ static void burst_come(tern *t, const tern_msg *m)
 
 static void block_come(tern *t, const tern_msg *m)
 {
-	logp_bytes_read(m);
+	words_read(t, m);
 	burst_come(t, m);
 }
 

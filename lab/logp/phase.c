@@ -12,19 +12,6 @@
 char logp_payload[TERN_PAYLOAD_MAX];
 static _Atomic uint64_t answers;
 
-void logp_bytes_read(const tern_msg *m)
-{
-	size_t len;
-	const void *data = tern_msg_data(m, &len);
-	raw_sink += raw_sum(data, len);
-}
-
-static void take(tern *t, const tern_msg *m)
-{
-	(void)t;
-	logp_bytes_read(m);
-}
-
 /*
  * Answers from memory of its own: in the request's block it would not be a message like the
  * other.
@@ -33,30 +20,28 @@ static void ask(tern *t, const tern_msg *m)
 {
 	size_t len;
 	tern_msg_data(m, &len);
-	logp_bytes_read(m);
+	words_read(t, m);
 	tern_reply_data(t, m, LOGP_ANSWER, logp_payload, len);
 }
 
 static void answer(tern *t, const tern_msg *m)
 {
-	logp_bytes_read(m);
+	words_read(t, m);
 	tern_signal(t, &answers, 1);
 }
 
-int logp_take_open(tern *t)
+int logp_payload_fill(struct bench_rank *p)
 {
+	(void)p;
 	memset(logp_payload, 1, sizeof logp_payload);
-	return tern_on(t, LOGP_TAKE, take);
+	return 0;
 }
 
 int logp_bytes_open(struct bench_rank *p)
 {
 	static tern_handler *const handlers[] = { ask, answer };
 	int rc = pair_open(p);
-	for (int i = 0; i < 2 && !rc; i++)
-		rc = logp_take_open(pair[i]);
-	if (!rc && p->t != pair[0])
-		rc = logp_take_open(p->t);
+	logp_payload_fill(p);
 	return rc ? rc : handlers_on(p->t, LOGP_ASK, handlers, 2);
 }
 
@@ -83,7 +68,7 @@ static int bytes_stream(tern *t, uint32_t to, uint32_t size, uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++)
-		rc = tern_request_data(t, to, LOGP_TAKE, logp_payload, size);
+		rc = tern_request_data(t, to, WORDS_READ, logp_payload, size);
 	return rc;
 }
 

@@ -17,7 +17,6 @@
 enum {
 	LOGP_ASK = WORDS_FREE, /* a payload that is answered by as much */
 	LOGP_ANSWER,
-	LOGP_TAKE, /* a payload that is read */
 	LOGP_BURST,
 	LOGP_STAMP,
 	LOGP_BLOCK,
@@ -29,9 +28,8 @@ enum {
 enum { LOGP_WORDS, LOGP_BYTES }; /* ways */
 perf_phase logp_trip, logp_gap, bytes_sending, bytes_handling;
 int logp_bytes_open(struct bench_rank *p);
-int logp_take_open(tern *t); /* LOGP_TAKE alone */
+phase_act logp_payload_fill;
 extern char logp_payload[TERN_PAYLOAD_MAX];
-void logp_bytes_read(const tern_msg *m);
 
 /* pattern.c: what is predicted. The open function finds the words of its messages as size. */
 enum { LOGP_BLOCKS = 16 };

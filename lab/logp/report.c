@@ -13,10 +13,8 @@
 #include "tools/common/rows.h"
 #include "tools/common/table.h"
 
-enum { THESIS_COLUMNS = 4 };
-
 /* Times in microseconds; NaN where there is none. */
-struct thesis_column {
+struct thesis_row {
 	const char *machine, *layer, *message;
 	double latency, overhead, gap;
 	unsigned processors;
@@ -27,17 +25,14 @@ struct thesis_column {
  * Words of those machines have 32 bits. Where the table has "8 bytes" it means 8 words (see table
  * 4-2).
  */
-static const struct thesis_column thesis[THESIS_COLUMNS] = {
+static const struct thesis_row thesis[] = {
 	{ "nCUBE/2", "Active Messages", "32 bytes", 25, 14, 14, 1024, NAN },
 	{ "nCUBE/2", "Active Messages", "1 KiB", 471, 14, 236, 1024, NAN },
 	{ "nCUBE/2", "send&receive", "1 KiB", 471, 80, 236, 1024, NAN },
 	{ "CM-5", "CMAM", "16 bytes", 6, 1.6, 4, 1024, NAN },
 };
 
-static const char thesis_note[] =
-	"CM-5: the thesis gives L = 6 us, and says that it is 1.7 + 6.6 us";
-
-enum { HERE_COLUMNS = 3, THESIS_BYTES = LOGP_LARGE };
+enum { THESIS_BYTES = LOGP_LARGE };
 
 /* -- Cells -------------------------------------------------------------------------- */
 
@@ -93,9 +88,9 @@ static void phases_rows(const struct overhead *o)
 {
 	if (!o->played)
 		return;
-	single_row("o_s, phase", &o->send[OVERHEAD_WORDS], "ns",
+	single_row("o_s, phase", &o->is[OVERHEAD_WORDS], "ns",
 		   "a rank sends to two in turn (papers' phase, three ranks)");
-	single_row("o_r, phase", &o->receive[OVERHEAD_WORDS], "ns",
+	single_row("o_r, phase", &o->is[OVERHEAD_WORDS + 1], "ns",
 		   "two ranks send to one (papers' phase, three ranks)");
 }
 
@@ -122,14 +117,14 @@ static void parameters_table(const struct logp_outcome *o)
 /* The papers' o of one kind of message, in microseconds; NaN where no phases were played. */
 static double phases_overhead(const struct overhead *o, enum overhead_kind kind)
 {
-	return o->played ? (o->send[kind].median + o->receive[kind].median) / 2000 : NAN;
+	return o->played ? (o->is[2 * kind].median + o->is[2 * kind + 1].median) / 2000 : NAN;
 }
 
-static struct thesis_column here_column(const struct logp_outcome *o, const struct logp_size *s,
-					const char *message)
+static struct thesis_row here_messages(const struct logp_outcome *o, const struct logp_size *s,
+				       const char *message)
 {
 	enum overhead_kind kind = s->bytes ? OVERHEAD_BYTES : OVERHEAD_WORDS;
-	return (struct thesis_column){
+	return (struct thesis_row){
 		.machine = "here",
 		.layer = "Tern",
 		.message = s->bytes ? "1 KiB" : message,
@@ -142,73 +137,62 @@ static struct thesis_column here_column(const struct logp_outcome *o, const stru
 }
 
 /* Ranks that share cores have more overhead than a round trip takes; then there is no L. */
-static struct thesis_column here_sends(const struct overhead *o)
+static struct thesis_row here_sends(const struct overhead *o)
 {
 	double overhead = phases_overhead(o, OVERHEAD_SENDS);
-	double latency = o->trip.median / 2000 - 2 * overhead;
-	return (struct thesis_column){ "here",         "send&receive",
-				       "1 KiB",        latency > 0 ? latency : NAN,
-				       overhead,       o->gap.median / 1000,
-				       OVERHEAD_RANKS, NAN };
+	double latency = o->is[OVERHEAD_TRIP].median / 2000 - 2 * overhead;
+	return (struct thesis_row){ "here",         "send&receive",
+				    "1 KiB",        latency > 0 ? latency : NAN,
+				    overhead,       o->is[OVERHEAD_GAP].median / 1000,
+				    OVERHEAD_RANKS, NAN };
 }
 
-/* This machine's columns, in microseconds; how many there are. */
-static unsigned here_columns(const struct logp_outcome *o, struct thesis_column *here,
-			     char message[CELL])
+static const char *cell_us(char *cell, double us)
 {
-	const struct logp_model *m = &o->model;
-	const struct logp_size *size[] = { model_size(m, false, m->words),
-					   model_size(m, true, THESIS_BYTES) };
-	unsigned n = 0;
-	snprintf(message, CELL, "%u bytes", 8 * m->words);
-	for (unsigned i = 0; i < sizeof size / sizeof *size; i++)
-		if (size[i])
-			here[n++] = here_column(o, size[i], message);
-	if (o->phases.played)
-		here[n++] = here_sends(&o->phases);
-	return n;
-}
-
-static const char *const thesis_rows[] = { "machine",        "layer",         "message length",
-					   "L (latency)",    "o (overhead)",  "g (gap)",
-					   "o, processor's", "P (processors)" };
-
-enum { THESIS_ROWS = sizeof thesis_rows / sizeof *thesis_rows, THESIS_TEXTS = 3, THESIS_TIMES = 4 };
-
-static const char *thesis_cell(char *cell, const struct thesis_column *c, unsigned row)
-{
-	const char *const texts[THESIS_TEXTS] = { c->machine, c->layer, c->message };
-	const double times[THESIS_TIMES] = { c->latency, c->overhead, c->gap, c->processor };
-	if (row < THESIS_TEXTS)
-		return texts[row];
-	if (row == THESIS_ROWS - 1) {
-		snprintf(cell, CELL, "%u", c->processors);
-		return cell;
-	}
-	double us = times[row - THESIS_TEXTS];
 	if (isnan(us))
 		return "-";
 	snprintf(cell, CELL, "%.*f us", us < 1 ? 4 : us < 10 ? 1 : 0, us);
 	return cell;
 }
 
+static void thesis_write(struct rows *w, const struct thesis_row *t)
+{
+	char cell[CELL];
+	rows_text(w, NULL, "machine", -7, t->machine);
+	rows_text(w, NULL, "layer", -15, t->layer);
+	rows_text(w, NULL, "message", -8, t->message);
+	rows_text(w, NULL, "L (latency)", 12, cell_us(cell, t->latency));
+	rows_text(w, NULL, "o (overhead)", 12, cell_us(cell, t->overhead));
+	rows_text(w, NULL, "g (gap)", 12, cell_us(cell, t->gap));
+	rows_text(w, NULL, "o, processor's", 14, cell_us(cell, t->processor));
+	rows_whole(w, NULL, "P (processors)", 14, t->processors, NULL);
+	rows_end_row(w);
+}
+
 static void thesis_table(const struct logp_outcome *o)
 {
-	struct thesis_column c[THESIS_COLUMNS + HERE_COLUMNS];
+	const struct logp_model *m = &o->model;
+	const struct logp_size *size[] = { model_size(m, false, m->words),
+					   model_size(m, true, THESIS_BYTES) };
+	struct thesis_row row;
 	struct rows w;
-	char message[CELL], cell[CELL];
-	memcpy(c, thesis, sizeof thesis);
-	unsigned n = THESIS_COLUMNS + here_columns(o, c + THESIS_COLUMNS, message);
+	char message[CELL];
+	snprintf(message, CELL, "%u bytes", 8 * m->words);
 	table_heading("Table 4-12 of von Eicken's thesis, with this machine");
 	rows_begin(&w, ROWS_TABLE, stdout);
-	for (unsigned row = 1; row < THESIS_ROWS; row++) { /* the first is the heading */
-		rows_text(&w, NULL, thesis_rows[0], -16, thesis_rows[row]);
-		for (unsigned i = 0; i < n; i++)
-			rows_text(&w, NULL, c[i].machine, 15, thesis_cell(cell, &c[i], row));
-		rows_end_row(&w);
+	for (unsigned i = 0; i < sizeof thesis / sizeof *thesis; i++)
+		thesis_write(&w, &thesis[i]);
+	for (unsigned i = 0; i < sizeof size / sizeof *size; i++)
+		if (size[i]) {
+			row = here_messages(o, size[i], message);
+			thesis_write(&w, &row);
+		}
+	if (o->phases.played) {
+		row = here_sends(&o->phases);
+		thesis_write(&w, &row);
 	}
-	puts(thesis_note);
-	puts("o: the mean of both sides, by the papers' phases between processes. The processor's "
+	puts("CM-5: the thesis gives L = 6 us, and says that it is 1.7 + 6.6 us\n"
+	     "o: the mean of both sides, by the papers' phases between processes. The processor's "
 	     "part leaves out the\nway of cache lines (over a network: the wire and the wait for "
 	     "it), which is in L; send&receive has no\nsuch part, and its L is half a round trip "
 	     "less 2 o");
@@ -306,20 +290,12 @@ static void json_parameters(struct rows *w, const struct logp_model *m)
 	named_write(w, "parameter", "G", LOGP_LARGE, "bytes", &m->per_byte, "ns/B");
 }
 
-/* Of requests, of requests with a payload, of sends that are received. */
 static void json_phases(struct rows *w, const struct logp_outcome *o)
 {
-	static const char *const units[OVERHEAD_KINDS] = { "words", "bytes", "send&receive" };
-	for (unsigned k = 0; k < OVERHEAD_KINDS && o->phases.played; k++) {
-		uint32_t size = k == OVERHEAD_WORDS ? o->model.words : LOGP_LARGE;
-		named_write(w, "phase", "o_s", size, units[k], &o->phases.send[k], "ns");
-		named_write(w, "phase", "o_r", size, units[k], &o->phases.receive[k], "ns");
-	}
-	if (o->phases.played) {
-		const char *sends = units[OVERHEAD_SENDS];
-		named_write(w, "phase", "trip", LOGP_LARGE, sends, &o->phases.trip, "ns");
-		named_write(w, "phase", "g", LOGP_LARGE, sends, &o->phases.gap, "ns");
-	}
+	for (unsigned i = 0; i < OVERHEAD_PHASES && o->phases.played; i++)
+		named_write(w, "phase", overhead_phases[i].name,
+			    i / 2 == OVERHEAD_WORDS ? o->model.words : LOGP_LARGE,
+			    overhead_phases[i].unit, &o->phases.is[i], "ns");
 }
 
 void logp_report_json(const struct logp_outcome *o)

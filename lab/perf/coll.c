@@ -55,6 +55,7 @@ static size_t buffer_next(const struct bench_rank *p)
 
 /* -- Acts -------------------------------------------------------------------------------------- */
 
+static REPEATS(job_barriers, tern_barrier(p->t));
 static REPEATS(barriers, tern_team_barrier(team));
 static REPEATS(words_reduce, tern_team_allreduce(team, &words[0][i % WORDS], &words[1][i % WORDS],
 						 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM));
@@ -98,28 +99,30 @@ static int coll_copies(struct bench_rank *p)
 /* -- The rows --------------------------------------------------------------------------------- */
 
 const struct test coll_tests[] = {
+	{ "barrier", "a barrier of all ranks", "us", "ranks", 2, PERF_RANKS_MOST,
+	  .sizes = { 2, { 2, 8 } }, .quick = { 1, { 8 } }, .ranks = RANKS_BY_SIZE, .count = 100,
+	  .measure = { job_barriers, PHASE_ALL }, .limit = { { raw_laps, PHASE_ALL } },
+	  .limit_name = "a raw token once around the same processes, which yield if they are more "
+			"than the cores",
+	  .bar = { { 8, "at most 0.40" } } },
 	{ "team-barrier", "a barrier of a team of all ranks", "us", "ranks", 2, PERF_RANKS_MOST,
-	  .sizes = { 3, { 2, 8, 16 } }, .ranks = RANKS_BY_SIZE, .count = 200, .open = team_open,
-	  .both_orders = true, .measure = { .time = PHASE_SLOWEST, .act = barriers },
-	  .limit = { { .time = PHASE_SLOWEST, .act = raw_laps } }, .limit_name = LAPS_NAME,
+	  .sizes = { 3, { 2, 8, 16 } }, .like = "barrier", .count = 200, .open = team_open,
+	  .measure = { barriers, PHASE_SLOWEST }, .limit = { { raw_laps, PHASE_SLOWEST } },
 	  .bar = { { 2, "at most 0.90" }, { 8, "at most 0.40" } } },
 	{ "team-allreduce", "a sum of one word of each rank, at all of them", "us",
-	  .like = "team-barrier", .measure = { .time = PHASE_SLOWEST, .act = words_reduce },
-	  .limit = { { .time = PHASE_SLOWEST, .act = barriers } },
-	  .limit_name = "a barrier of the same team",
+	  .like = "team-barrier", .measure = { words_reduce, PHASE_SLOWEST },
+	  .limit = { { barriers, PHASE_SLOWEST } }, .limit_name = "a barrier of the same team",
 	  .bar = { { 2, "at most 1.50" }, { 8, "at most 1.50" }, { 16, "at most 1.50" } } },
 	{ "team-broadcast", "a word of each rank in turn, to all", "us", .like = "team-allreduce",
-	  .measure = { .time = PHASE_SLOWEST, .act = words_broadcast },
-	  .bar = { { 2, "at most 1.50" } } },
+	  .measure = { words_broadcast, PHASE_SLOWEST }, .bar = { { 2, "at most 1.50" } } },
 	{ "team-broadcast-long", "many bytes of each rank in turn, to all", "GB/s", "bytes", 1,
 	  64 << 20, .sizes = { 3, { 64 << 10, 1 << 20, 4 << 20 } }, .ranks = 2, .count = 200,
-	  .bytes = 64 << 20, .open = coll_open, .both_orders = true,
-	  .measure = { .time = PHASE_SLOWEST, .act = coll_broadcasts },
-	  .limit = { { .time = PHASE_SLOWEST, .act = coll_copies } },
+	  .bytes = 64 << 20, .open = coll_open, .measure = { coll_broadcasts, PHASE_SLOWEST },
+	  .limit = { { coll_copies, PHASE_SLOWEST } },
 	  .limit_name = "memcpy() of other buffers each time, run by all ranks at once",
 	  .bar = { { 1 << 20, "at least 0.50" } } },
 	{ "team-allreduce-long", "sums of many doubles, at all ranks", "GB/s",
-	  .like = "team-broadcast-long", .measure = { .time = PHASE_SLOWEST, .act = coll_sums },
+	  .like = "team-broadcast-long", .measure = { coll_sums, PHASE_SLOWEST },
 	  .bar = { { 1 << 20, "at least 0.25" } } },
 	{ .like = NULL },
 };

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "lab/bench/place.h"
 #include "lab/bench/words.h"
@@ -17,51 +16,25 @@
 #include "tools/common/single_copy.h"
 
 enum { MOST = 64 << 20 };
-enum { PUT, GET };   /* ways */
-enum { PEAK, HALF }; /* ways */
-
+enum { PUT, GET }; /* ways */
 /* -- By the initiator alone ------------------------------------------------------- */
 
-typedef int heap_move(struct bench_rank *p, size_t len);
+static REPEATS(heap_puts, tern_put(p->t, place.addr, place.own, p->size));
+static REPEATS(heap_gets, tern_get(p->t, place.own, place.addr, p->size));
+static REPEATS(heap_copies,
+	       tern_copy(p->t, place.addr, tern_addr_at(p->t, p->rank, place.own), p->size));
+static REPEATS(copies_there, place_copied(place.there, place.own, p->size));
+static REPEATS(copies_here, place_copied(place.own, place.there, p->size));
 
-static int move_put(struct bench_rank *p, size_t len)
+/* A piece and then a round trip, again and again. */
+static int chunk_put(struct bench_rank *p)
 {
-	return tern_put(p->t, place.addr, place.own, len);
+	int rc = tern_put(p->t, place.addr, place.own, p->size);
+	return rc ? rc : words_trips(p->t, 1, 1);
 }
 
-static int move_get(struct bench_rank *p, size_t len)
-{
-	return tern_get(p->t, place.own, place.addr, len);
-}
-
-static int copy_put(struct bench_rank *p, size_t len)
-{
-	(void)p;
-	return place_copied(place.there, place.own, len);
-}
-
-static int copy_get(struct bench_rank *p, size_t len)
-{
-	(void)p;
-	return place_copied(place.own, place.there, len);
-}
-
-static inline __attribute__((always_inline)) int heap_moves(struct bench_rank *p, heap_move *move)
-{
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = move(p, p->size);
-	return p->rc;
-}
-
-static int heap_measure(struct bench_rank *p)
-{
-	return p->way == PUT ? heap_moves(p, move_put) : heap_moves(p, move_get);
-}
-
-static int heap_limit(struct bench_rank *p)
-{
-	return p->way == PUT ? heap_moves(p, copy_put) : heap_moves(p, copy_get);
-}
+static REPEATS(chunk_puts, chunk_put(p));
+static REPEATS(quiet_trips, words_trips(p->t, 1, 1));
 
 /* -- With a word that the target waits for ------------------------------------------- */
 
@@ -100,75 +73,6 @@ static int signal_play(struct bench_rank *p)
 	return p->rc;
 }
 
-/* -- The curve ----------------------------------------------------------------------- */
-
-enum { CURVE_POINTS = 32, CURVE_LEAST = 8 };
-
-struct curve {
-	unsigned n;
-	double bytes[CURVE_POINTS], rate[CURVE_POINTS];
-};
-
-static uint64_t curve_count(const struct bench_rank *p, size_t len)
-{
-	uint64_t fit = (256 << 10) / len;
-	return fit > p->count ? p->count : fit ? fit : 1;
-}
-
-/* Rates of 8 bytes, 16 and so on, up to the size. */
-static void curve_draw(struct bench_rank *p, heap_move *move, struct curve *c)
-{
-	c->n = 0;
-	for (size_t len = CURVE_LEAST; len <= p->size && c->n < CURVE_POINTS; len *= 2) {
-		uint64_t count = curve_count(p, len), began = clock_ns();
-		for (uint64_t i = 0; i < count && !p->rc; i++)
-			p->rc = move(p, len);
-		c->bytes[c->n] = (double)len;
-		c->rate[c->n++] = (double)(count * len) / (double)(clock_ns() - began + 1);
-	}
-}
-
-static double curve_peak(const struct curve *c)
-{
-	double peak = 0;
-	for (unsigned i = 0; i < c->n; i++)
-		if (c->rate[i] > peak)
-			peak = c->rate[i];
-	return peak;
-}
-
-/* The least size that reaches half of the peak, on a line between two points. */
-static double curve_half(const struct curve *c)
-{
-	double half = curve_peak(c) / 2;
-	unsigned i = 0;
-	while (i < c->n && c->rate[i] < half)
-		i++;
-	if (i == 0 || i == c->n)
-		return CURVE_LEAST;
-	double part = (half - c->rate[i - 1]) / (c->rate[i] - c->rate[i - 1]);
-	return c->bytes[i - 1] + part * (c->bytes[i] - c->bytes[i - 1]);
-}
-
-static double curve_figure(struct bench_rank *p, heap_move *move)
-{
-	struct curve c;
-	if (p->rank)
-		return 0;
-	curve_draw(p, move, &c);
-	return p->way == PEAK ? curve_peak(&c) : curve_half(&c);
-}
-
-static double curve_measure(struct bench_rank *p)
-{
-	return curve_figure(p, move_put);
-}
-
-static double curve_limit(struct bench_rank *p)
-{
-	return curve_figure(p, copy_put);
-}
-
 /* -- Private memory ------------------------------------------------------------------ */
 
 static REPEATS(moves_play, p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
@@ -197,8 +101,7 @@ const struct test memory_tests[] = {
 		     { 8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
 		       4 << 20, 16 << 20, MOST } },
 	  .quick = { 2, { 4 << 10, 1 << 20 } }, .bytes = 16 << 20, .open = place_open,
-	  .measure = { .time = PHASE_FIRST, .act = heap_measure, .way = PUT },
-	  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = PUT } },
+	  .measure = { heap_puts, PHASE_FIRST }, .limit = { { copies_there, PHASE_FIRST } },
 	  .limit_name = "memcpy by the same process between the same bytes of the two heaps",
 	  .bar = { { 512, "at least 0.91" },
 		   { 4 << 10, "at least 0.91" },
@@ -210,31 +113,34 @@ const struct test memory_tests[] = {
 		   { MOST, "at least 0.95" } },
 	  .note = "the target does not read the data" },
 	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads", "GB/s",
-	  .like = "put", .measure.way = GET,
-	  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = GET } },
+	  .like = "put", .measure = { heap_gets, PHASE_FIRST },
+	  .limit = { { copies_here, PHASE_FIRST } },
 	  .note = "nobody writes the source or reads what was got" },
+	{ "copy", "tern_copy() from this rank's heap to another's, which nobody reads", "GB/s",
+	  "bytes", 1, MOST, .sizes = { 3, { 512, 64 << 10, 1 << 20 } }, .bytes = 16 << 20,
+	  .open = place_open, .measure = { heap_copies, PHASE_FIRST },
+	  .limit = { { copies_there, PHASE_FIRST } },
+	  .limit_name = "memcpy by the same process between the same bytes of the two heaps" },
 	{ "put-signal", "a put with a signal there and one back, each waited for", "ns", "bytes", 0,
 	  56, .sizes = { 3, { 0, 8, 48 } }, .quick = { 1, { 8 } }, .like = "raw-trip",
-	  .count = 4000, .open = signal_open, .measure = { .time = PHASE_ALL, .act = signal_play },
+	  .count = 4000, .open = signal_open, .measure = { signal_play, PHASE_ALL },
 	  .bar = { { 0, "at most 1.10" }, { 8, "at most 1.10" } } },
-	{ "r-infinity", "the best rate of puts of 8 bytes, 16 and so on up to a size", "GB/s",
-	  "bytes", 1 << 10, MOST, .sizes = { 1, { 1 << 20 } }, .count = 2000, .open = place_open,
-	  .measure = { .figure = curve_measure, .way = PEAK },
-	  .limit = { { .figure = curve_limit, .way = PEAK } },
-	  .limit_name = "the best rate of memcpy, found in the same way",
-	  .bar = { { 1 << 20, "at least 0.95" } }, .note = "the target does not read the data" },
-	{ "n-half", "the least size of a put that reaches half of r-infinity", "B",
-	  .like = "r-infinity", .measure.way = HALF,
-	  .limit = { { .figure = curve_limit, .way = HALF } },
-	  .limit_name = "the size at which memcpy reaches half of its best rate",
-	  .bar = { { 1 << 20, "at most 1024 B" } } },
+	{ "chunk-trip", "a round trip of one word that has to wait for a piece of a put", "ns",
+	  "bytes", 1, 1 << 20,
+	  .sizes = { 6, { 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10 } },
+	  .count = 2000, .bytes = 8 << 20, .rounds = 31, .open = place_open,
+	  .measure = { chunk_puts, PHASE_ACTED }, .limit = { { quiet_trips, PHASE_ACTED } },
+	  .limit_name = "the same round trip without the piece" },
+	{ "chunk", "a large put in pieces, with a round trip of one word after each", "GB/s",
+	  .like = "chunk-trip", .limit = { { copies_there, PHASE_FIRST } },
+	  .limit_name = "memcpy of the pieces, with nothing in between",
+	  .note = "the target does not read the data" },
 	{ "private-put",
 	  "puts between registered memory of two processes, copied once by the kernel", "GB/s",
 	  "bytes", 1, MOST, .sizes = { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } },
 	  .bytes = 16 << 20, .rounds = 31, .open = private_open,
-	  .measure = { .time = PHASE_ACTED, .act = moves_play, .way = PUT },
-	  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET },
-		     { .time = PHASE_FIRST, .act = vm_moves, .way = PUT } },
+	  .measure = { moves_play, PHASE_ACTED, PUT },
+	  .limit = { { vm_moves, PHASE_FIRST, GET }, { vm_moves, PHASE_FIRST, PUT } },
 	  .limit_name =
 		  "process_vm_readv or process_vm_writev between the same bytes, the better one",
 	  .bar = { { 1 << 20, "at least 0.90" },
@@ -243,8 +149,7 @@ const struct test memory_tests[] = {
 	  .note = "the target does not read the data", .usable = single_copy_usable },
 	{ "private-get",
 	  "gets between registered memory of two processes, copied once by the kernel", NULL,
-	  .like = "private-put", .measure.way = GET,
-	  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET } },
+	  .like = "private-put", .measure.way = GET, .limit = { { vm_moves, PHASE_FIRST, GET } },
 	  .limit_name = "process_vm_readv between the same bytes",
 	  .note = "nobody writes the source or reads what was got" },
 	{ .like = NULL },

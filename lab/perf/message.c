@@ -19,38 +19,22 @@
 #include "lab/bench/words.h"
 #include "lab/perf/perf.h"
 
-enum { HANDLER_READ = WORDS_FREE, HANDLER_ASK };
+enum { HANDLER_ASK = WORDS_FREE };
 
 /* -- Payload -------------------------------------------------------------------- */
 
 static char *payload; /* of the sender: its own memory, as a program's would be */
 
-static void handler_read(tern *t, const tern_msg *m)
-{
-	size_t len;
-	const void *data = tern_msg_data(m, &len);
-	(void)t;
-	raw_sink += raw_sum(data, len);
-}
-
 static int payload_fill(struct bench_rank *p)
 {
-	size_t all =
-		(size_t)p->size * (1 + TERN_POOL_BLOCKS); /* the rest is what copies() copies to */
-	payload = aligned_alloc(64, (all + 63) / 64 * 64);
+	payload = aligned_alloc(64, (p->size + 63) / 64 * 64);
 	if (!payload)
-		return error_set(-ENOMEM, "no memory for %zu bytes to copy", all);
-	memset(payload, 1, all);
+		return error_set(-ENOMEM, "no memory for %u bytes to copy", p->size);
+	memset(payload, 1, p->size);
 	return 0;
 }
 
-static int payload_open(struct bench_rank *p)
-{
-	int rc = payload_fill(p);
-	return rc ? rc : tern_on(p->t, HANDLER_READ, handler_read);
-}
-
-static REPEATS(payload_send, tern_request_data(p->t, 1, (unsigned)p->way, payload, p->size));
+static REPEATS(payload_send, tern_request_data(p->t, 1, WORDS_READ, payload, p->size));
 
 static int payload_raw(struct bench_rank *p)
 {
@@ -60,9 +44,7 @@ static int payload_raw(struct bench_rank *p)
 /* A request with a payload, and a reply without. */
 static void handler_ask(tern *t, const tern_msg *m)
 {
-	size_t len;
-	const void *data = tern_msg_data(m, &len);
-	raw_sink += raw_sum(data, len);
+	words_read(t, m);
 	tern_reply(t, m, WORDS_ANSWER);
 }
 
@@ -75,12 +57,6 @@ static int payload_trip_open(struct bench_rank *p)
 static REPEATS(payload_trips,
 	       words_answered(p->t, tern_request_data(p->t, 1, HANDLER_ASK, payload, p->size, i)));
 static REPEATS(bare_trips, words_answered(p->t, tern_request(p->t, 1, HANDLER_ASK, i)));
-
-/* -- Injection and memcpy --------------------------------------------------------- */
-
-/* Copies to the `way` places in turn: a pool has more of them than the nearest cache holds. */
-static REPEATS(copies,
-	       place_copied(payload + p->size * (1 + i % (unsigned)p->way), payload, p->size));
 
 /* -- The processor's part ---------------------------------------------------------- */
 
@@ -149,21 +125,18 @@ static int poll_open(struct bench_rank *p)
 
 const struct test message_tests[] = {
 	{ "raw-trip", NULL, "ns",
-	  .limit = { { .time = PHASE_ALL, .act = raw_trips, .way = RAW_PAUSE },
-		     { .time = PHASE_ALL, .act = raw_trips, .way = RAW_BARE } },
+	  .limit = { { raw_trips, PHASE_ALL, RAW_PAUSE }, { raw_trips, PHASE_ALL, RAW_BARE } },
 	  .limit_name =
 		  "a raw cache line there and back, 512 lines in turn, the better of two ways to "
 		  "spin" },
 	{ "round-trip", "a request and its reply, with as many words", "ns", "words", 0,
 	  TERN_WORDS_MAX, .sizes = { 6, { 0, 1, 2, 4, 6, 8 } }, .quick = { 1, { 4 } },
-	  .like = "raw-trip", .count = 4000,
-	  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
+	  .like = "raw-trip", .count = 4000, .measure = { words_trips_of, PHASE_ACTED },
 	  .bar = { { 4, "at most 1.10" } } },
 	{ "rate", "requests one way, a handler called for each", "M/s", "words", 0, TERN_WORDS_MAX,
 	  .sizes = { 6, { 0, 1, 2, 4, 6, 8 } }, .quick = { 2, { 1, 4 } }, .count = 200000,
-	  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
-	  .limit = { { .time = PHASE_ALL, .act = raw_stream, .way = RAW_PAUSE },
-		     { .time = PHASE_ALL, .act = raw_stream, .way = RAW_BARE } },
+	  .measure = { words_sends_of, PHASE_HANDLED },
+	  .limit = { { raw_stream, PHASE_ALL, RAW_PAUSE }, { raw_stream, PHASE_ALL, RAW_BARE } },
 	  .limit_name =
 		  "a bare ring, one cache line with 4 words for each message, or two for 7 and 8 "
 		  "words (0 and 1 word share lines)",
@@ -172,22 +145,18 @@ const struct test message_tests[] = {
 		   { 8, "at least 0.90" } } },
 	{ "payload", "requests with a payload that the handler reads", "GB/s", "bytes", 1,
 	  TERN_REQUEST_MAX, .sizes = { 7, { 64, 256, 1024, 2048, 4096, 8192, TERN_REQUEST_MAX } },
-	  .quick = { 1, { 4096 } }, .bytes = 8 << 20, .open = payload_open,
-	  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = HANDLER_READ },
-	  .limit = { { .time = PHASE_ALL, .act = payload_raw, .way = RAW_PAUSE },
-		     { .time = PHASE_ALL, .act = payload_raw, .way = RAW_BARE } },
+	  .quick = { 1, { 4096 } }, .bytes = 8 << 20, .open = payload_fill,
+	  .measure = { payload_send, PHASE_HANDLED },
+	  .limit = { { payload_raw, PHASE_ALL, RAW_PAUSE }, { payload_raw, PHASE_ALL, RAW_BARE } },
 	  .limit_name =
 		  "up to 512 bytes a bare ring, each payload in the lines behind its message; else "
 		  "as many bare blocks, one after another; read with the same loop",
 	  .bar = { { 64, "at least 0.80" }, { 256, "at least 0.80" }, { 4096, "at least 0.80" } } },
 	{ "payload-trip", "a request with a word and a payload that the handler reads, and a reply",
 	  "ns", "bytes", 0, TERN_PAYLOAD_MAX, .sizes = { 2, { 0, 64 } }, .count = 4000,
-	  .open = payload_trip_open, .measure = { .time = PHASE_ACTED, .act = payload_trips },
-	  .limit = { { .time = PHASE_ACTED, .act = bare_trips } },
-	  .limit_name = "the same without a payload", .bar = { { 0, "at most 1.00" } } },
-	{ "memcpy", "memcpy between two private buffers of one process", "GB/s", "bytes", 1,
-	  1 << 26, .sizes = { 3, { 1024, 4096, 65536 } }, .ranks = 1, .bytes = 16 << 20,
-	  .open = payload_fill, .measure = { .time = PHASE_ALL, .act = copies, .way = 1 } },
+	  .open = payload_trip_open, .measure = { payload_trips, PHASE_ACTED },
+	  .limit = { { bare_trips, PHASE_ACTED } }, .limit_name = "the same without a payload",
+	  .bar = { { 0, "at most 1.00" } } },
 	{ "send-overhead", "what a request costs its sender", "ns",
 	  /* More than a line has take two, and a ring has no room for a batch of those. */ "words",
 	  0, TERN_LINE_WORDS, .sizes = { 2, { 1, 4 } }, .ranks = 1, .count = 40 * PAIR_BATCH,
@@ -205,14 +174,6 @@ const struct test message_tests[] = {
 	  .measure.figure = words_two_receivers },
 	{ "two-senders", "two ranks send to one, so that the receiver is the bottleneck", "ns",
 	  .like = "two-receivers", .measure.figure = words_two_senders },
-	{ "injection",
-	  "the time that each byte of a large message takes, which the handler does not read",
-	  "ns/B", "bytes", 1, TERN_REQUEST_MAX,
-	  .sizes = { 2, { TERN_PAYLOAD_MAX, TERN_REQUEST_MAX } }, .bytes = 8 << 20,
-	  .open = payload_open,
-	  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = WORDS_LAND },
-	  .limit = { { .time = PHASE_FIRST, .act = copies, .way = TERN_POOL_BLOCKS } },
-	  .limit_name = "memcpy from private memory to as much private memory as the pool has" },
 	{ "poll", "a poll that finds nothing, with as many peers that have fallen silent", "ns",
 	  "peers", 1, PEERS_MOST, .sizes = { 2, { 1, PEERS_MOST } }, .ranks = 1, .count = 100000,
 	  .open = poll_open, .measure.figure = poll_measure, .limit[0].figure = poll_one,

@@ -70,12 +70,12 @@ static int runs_copy(struct bench_rank *p)
 const struct test parts_tests[] = {
 	{ "parts", "a put of runs of 64 bytes, 128 apart, to another rank's heap", "us", "runs", 1,
 	  65536, .sizes = { 3, { 16, 1024, 65536 } }, .count = 2000, .bytes = 1 << 16, .rounds = 21,
-	  .open = parts_open, .measure = { .time = PHASE_FIRST, .act = parts_move, .way = PUT },
-	  .limit = { { .time = PHASE_FIRST, .act = runs_copy } },
+	  .open = parts_open, .measure = { parts_move, PHASE_FIRST, PUT },
+	  .limit = { { runs_copy, PHASE_FIRST } },
 	  .limit_name = "memcpy of run after run by the same process" },
 	{ "parts-get", "a get of as many", NULL, .like = "parts",
-	  .measure = { .time = PHASE_FIRST, .act = parts_move, .way = GET } },
+	  .measure = { parts_move, PHASE_FIRST, GET } },
 	{ "parts-list", "a put of the same runs, as a list with a part for each", NULL,
-	  .like = "parts", .measure = { .time = PHASE_FIRST, .act = list_move } },
+	  .like = "parts", .measure = { list_move, PHASE_FIRST } },
 	{ .like = NULL },
 };

@@ -83,18 +83,17 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			"'%s' is not an option; tests are named with --test, as in `tern perf "
 			"--test rate`",
 			argv[optind]);
-	unsigned own = (unsigned)o->paper + o->delivery + o->flow + o->scale;
+	unsigned own = (unsigned)o->paper + o->delivery + o->flow;
 	if (own && (own > 1 || o->names || o->sizes.n || o->list))
 		return option_refuse(
 			"%s has its own operations and sizes: --test, --size, --list and the like "
 			"cannot stand beside it",
-			o->paper   ? "--paper"
-			: o->flow  ? "--flow"
-			: o->scale ? "--scale"
-				   : "--delivery");
+			o->paper  ? "--paper"
+			: o->flow ? "--flow"
+				  : "--delivery");
 	if (o->plot && (o->paper || o->flow || o->list))
-		return option_refuse("--plot draws tests, --delivery and --scale, and cannot be "
-				     "used with anything else");
+		return option_refuse("--plot draws tests and --delivery, and cannot be used with "
+				     "anything else");
 	for (unsigned i = 0; i < o->sizes.n; i++)
 		if (!check_size(o, tests, o->sizes.at[i]))
 			return false;
@@ -126,7 +125,6 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 		{ .name = "--delivery", .flag = &o->delivery },
 		{ .name = "--plot", .text = &o->plot },
 		{ .name = "--flow", .flag = &o->flow },
-		{ .name = "--scale", .flag = &o->scale },
 		{ 0 },
 	};
 	const struct options options = { .command = "perf", .help = help_perf, .choice = choices };
@@ -137,9 +135,9 @@ static bool perf_options_read(struct perf_options *o, const struct test *const *
 /* -- The tests ------------------------------------------------------------------------------ */
 
 static const struct test *const groups[] = {
-	message_tests, job_tests,      memory_tests, start_tests, transfer_tests, send_tests,
-	typed_tests,   chan_tests,     async_tests,  spawn_tests, udp_tests,      sequence_tests,
-	coll_tests,    gathered_tests, many_tests,   parts_tests,
+	message_tests, memory_tests, start_tests, send_tests, typed_tests,
+	chan_tests,    async_tests,  spawn_tests, udp_tests,  sequence_tests,
+	coll_tests,    many_tests,   parts_tests,
 };
 
 static struct test complete[PERF_TESTS_MOST];
@@ -305,24 +303,6 @@ static int list(void)
 	return 0;
 }
 
-/*
- * --scale: the rows of many ranks, among 2, 4, 8 and so on up to as many as there are cores, and 4
- * at least: lone trips need 3.
- */
-static void scale_choose(struct perf_options *o)
-{
-	uint32_t cores = cpu_count(), most = cores < 4 ? 4 : cores;
-	most = most < PERF_RANKS_MOST ? most : PERF_RANKS_MOST;
-	for (unsigned i = 0; tests[i]; i++)
-		for (unsigned k = 0; many_tests[k].name; k++)
-			if (tests[i]->name == many_tests[k].name)
-				o->named[i] = ++o->names;
-	for (uint32_t ranks = 2; ranks < most; ranks *= 2)
-		o->sizes.at[o->sizes.n++] = ranks;
-	o->sizes.at[o->sizes.n++] = most;
-	o->rounds = perf_rounds(o, 0, 3);
-}
-
 static int tests_main(const struct perf_options *o)
 {
 	struct report r;
@@ -343,8 +323,6 @@ int perf_main(int argc, char **argv)
 		return status;
 	if (o.list)
 		return list();
-	if (o.scale)
-		scale_choose(&o);
 	setting_warn_unknown(); /* here, once, instead of in each process */
 	int rc = o.paper      ? paper_main(&o)
 		 : o.flow     ? flow_main(&o)

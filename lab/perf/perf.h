@@ -8,19 +8,15 @@
 
 /* Each up to a row without a name. */
 typedef const struct test test_rows[];
-extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
+extern test_rows message_tests, memory_tests, send_tests, typed_tests;
 extern test_rows chan_tests, async_tests, spawn_tests, udp_tests, sequence_tests, start_tests;
-extern test_rows coll_tests, gathered_tests, many_tests, parts_tests;
-
-#define LAPS_NAME                                                                        \
-	"a raw token once around the same processes, which yield if they are more than " \
-	"the cores"
+extern test_rows coll_tests, many_tests, parts_tests;
 
 enum { PERF_TESTS_MOST = 128 };
 
 /* What the command line asks for. */
 struct perf_options {
-	bool quick, json, list, paper, delivery, flow, scale;
+	bool quick, json, list, paper, delivery, flow;
 	const char *plot;            /* a file for the picture of tests or of --delivery, or NULL */
 	bool named[PERF_TESTS_MOST]; /* which tests of the table were asked for by name, */
 	unsigned names;              /* and how many; 0: all are meant */
@@ -44,8 +40,6 @@ struct record {
 	unsigned rounds, disturbed;
 	double value, spread, limit, limit_spread, ratio; /* NaN where there is none */
 	const char *bar;                                  /* NULL without one */
-	const char *note;                                 /* NULL without one */
-	char crowd[48];                                   /* "8 ranks share 2 cores", or "" */
 };
 
 void report_begin(struct report *r, bool as_json, unsigned all);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `tern perf --plot`: a chart for each test, with its sizes across and its figure upward, both on
- * logarithmic scales, so that what grows with the size is a straight line. Limits are dashed. The
- * 99th percentile of a time stands in the chart of its median.
+ * logarithmic scales, so that what grows with the size is a straight line. Limits are dashed.
  */
 #include <math.h>
 #include <string.h>
@@ -16,36 +15,25 @@ enum { COLUMNS = 4 };
 static struct chart drawn[PERF_TESTS_MOST];
 static unsigned charts;
 
-static bool is_99th(const char *name, const char *of)
+static void line_add(struct chart *c, const char *name, enum chart_style style, uint32_t size,
+		     double value)
 {
-	size_t n = strlen(of);
-	return strncmp(name, of, n) == 0 && strcmp(name + n, "-99") == 0;
-}
-
-static void line_add(struct chart *c, const char *name, bool tail, enum chart_style style,
-		     uint32_t size, double value)
-{
-	char text[CHART_LABEL];
-	if (isnan(value))
-		return;
-	snprintf(text, sizeof text, "%s%s", name, tail ? ", 99th percentile" : "");
-	struct chart_series *s = chart_series(c, text, style);
-	chart_point(s, (struct chart_point){ .x = size, .y = value });
-	s->colour = tail;
+	if (!isnan(value))
+		chart_point(chart_series(c, name, style),
+			    (struct chart_point){ .x = size, .y = value });
 }
 
 void plot_add(const struct record *r)
 {
 	const struct test *t = r->test;
-	bool tail = charts && is_99th(t->name, drawn[charts - 1].title);
-	if (!tail && (!charts || strcmp(drawn[charts - 1].title, t->name) != 0))
+	if (!charts || strcmp(drawn[charts - 1].title, t->name) != 0)
 		charts++;
 	struct chart *c = &drawn[charts - 1];
-	c->title = tail ? c->title : t->name;
+	c->title = t->name;
 	c->x = (struct chart_axis){ .name = t->size_name, .log = true };
 	c->y = (struct chart_axis){ .unit = t->unit, .log = true };
-	line_add(c, "Tern", tail, CHART_WHOLE, r->size, r->value);
-	line_add(c, "limit", tail, CHART_DASHED, r->size, r->limit);
+	line_add(c, "Tern", CHART_WHOLE, r->size, r->value);
+	line_add(c, "limit", CHART_DASHED, r->size, r->limit);
 }
 
 int plot_write(const void *nothing, FILE *to)

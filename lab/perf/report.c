@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/cpu.h"
 #include "tools/common/table.h"
 
 /* -- Records ---------------------------------------------------------------------- */
@@ -39,15 +38,6 @@ static void record_limit(struct record *record, struct ranks_result *result)
 	}
 }
 
-static void record_crowd(struct record *record)
-{
-	uint32_t ranks = test_ranks(record->test, record->size), cores = cpu_count();
-	record->crowd[0] = '\0';
-	if (ranks > cores)
-		snprintf(record->crowd, sizeof record->crowd, "%u ranks share %u core%s", ranks,
-			 cores, cores == 1 ? "" : "s");
-}
-
 void record_fill(struct record *record, struct ranks_result *result)
 {
 	record->value = series_median(&result->part[PART_MEASURED]);
@@ -55,9 +45,7 @@ void record_fill(struct record *record, struct ranks_result *result)
 	record_limit(record, result);
 	record->ratio = record->value / record->limit;
 	record->bar = record_bar(record->test, record->size);
-	record->note = record->test->note;
 	record->disturbed = result->disturbed;
-	record_crowd(record);
 }
 
 /* -- A row ------------------------------------------------------------------------- */
@@ -114,8 +102,7 @@ static void record_write(struct rows *w, const struct record *r)
 	rows_whole(w, "rounds", NULL, 0, r->rounds, NULL);
 	rows_text(w, "limit_name", NULL, 0, t->limit_name);
 	rows_whole(w, "disturbed", NULL, 0, r->disturbed, NULL);
-	rows_text(w, "crowd", NULL, 0, *r->crowd ? r->crowd : NULL);
-	rows_text(w, "note", NULL, 0, r->note);
+	rows_text(w, "note", NULL, 0, t->note);
 	rows_end_row(w);
 }
 

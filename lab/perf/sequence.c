@@ -63,17 +63,15 @@ static int packets_send(struct bench_rank *p)
 const struct test sequence_tests[] = {
 	{ "block", "a block by tern_sequence_send, the full protocol", "ns", "bytes", 0, BLOCK_MOST,
 	  .sizes = { 3, { 64, 4096, 65536 } }, .count = 200, .rounds = 31,
-	  .open = sequence_open_test,
-	  .measure = { .time = PHASE_HANDLED, .act = blocks_send, .way = TERN_WAY_FULL },
-	  .limit = { { .time = PHASE_HANDLED, .act = blocks_send, .way = TERN_WAY_PLAIN } },
+	  .open = sequence_open_test, .measure = { blocks_send, PHASE_HANDLED, TERN_WAY_FULL },
+	  .limit = { { blocks_send, PHASE_HANDLED, TERN_WAY_PLAIN } },
 	  .limit_name =
 		  "the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the "
 		  "network" },
 	{ "stream", "a packet by tern_stream_put, each acknowledged", "ns", "words", 0,
 	  TERN_STREAM_WORDS, .sizes = { 1, { 4 } }, .count = 5000, .rounds = 31,
-	  .open = sequence_open_test,
-	  .measure = { .time = PHASE_HANDLED, .act = packets_send, .way = 1 },
-	  .limit = { { .time = PHASE_HANDLED, .act = packets_send } },
+	  .open = sequence_open_test, .measure = { packets_send, PHASE_HANDLED, 1 },
+	  .limit = { { packets_send, PHASE_HANDLED } },
 	  .limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network" },
 	{ "stream-group", "a packet by tern_stream_put, 16 acknowledged at once", "ns",
 	  .like = "stream", .measure.way = GROUP },

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Threads that messages start: how long one takes from its creation to its end, and how many a
- * second.
- */
+/* Threads that messages start: how long one takes from its creation to its end. */
 #include <tern/thread.h>
 
 #include "base/clock.h"
 #include "lab/bench/words.h"
 #include "lab/perf/perf.h"
 
-enum { EMPTY, BURST = 1000 };
+enum { EMPTY };
 
 static uint64_t empty(tern *t, const uint64_t word[TERN_WORDS_MAX], void *arg)
 {
@@ -23,8 +20,6 @@ static int spawn_open(struct bench_rank *p)
 	return tern_thread_on(p->t, EMPTY, empty, NULL);
 }
 
-/* -- One after another -------------------------------------------------------------------- */
-
 static int fork_and_join(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
@@ -32,26 +27,6 @@ static int fork_and_join(struct bench_rank *p)
 		p->rc = tern_thread_start(p->t, 1, EMPTY, &thread, i, 2, 3, 4);
 		if (!p->rc)
 			p->rc = tern_thread_join(p->t, &thread, NULL);
-	}
-	return p->rc;
-}
-
-/* -- Bursts ---------------------------------------------------------------------------------- */
-
-static void count_end(tern *t, uint32_t rank, int rc, uint64_t result, void *arg)
-{
-	(void)rank, (void)rc, (void)result;
-	tern_signal(t, arg, 1);
-}
-
-static int spawn_bursts(struct bench_rank *p)
-{
-	static _Atomic uint64_t ends;
-	for (uint64_t i = 0; i < p->count && !p->rc; i += BURST) {
-		for (uint64_t k = 0; k < BURST && !p->rc; k++)
-			p->rc = tern_spawn(p->t, 1, EMPTY, count_end, &ends, k, 2, 3, 4);
-		if (!p->rc)
-			p->rc = tern_wait(p->t, &ends, BURST);
 	}
 	return p->rc;
 }
@@ -96,16 +71,8 @@ static double switch_measure(struct bench_rank *p)
 const struct test spawn_tests[] = {
 	{ "spawn-trip", "a thread created at the other rank, until its end is known", "ns", "words",
 	  4, 4, .sizes = { 1, { 4 } }, .count = 4000, .open = spawn_open,
-	  .measure = { .time = PHASE_ACTED, .act = fork_and_join },
-	  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } },
+	  .measure = { fork_and_join, PHASE_ACTED }, .limit = { { words_trips_of, PHASE_ACTED } },
 	  .limit_name = "a request of four words and its reply", .bar = { { 4, "at most 3.00" } } },
-	{ "spawn-rate",
-	  "threads created at the other rank, a thousand at a time, until all have ended", "M/s",
-	  "words", 4, 4, .sizes = { 1, { 4 } }, .count = 20000, .open = spawn_open,
-	  .measure = { .time = PHASE_ACTED, .act = spawn_bursts },
-	  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } },
-	  .limit_name = "requests and their replies, one after another",
-	  .bar = { { 4, "at least 1 M/s" } } },
 	{ "yield", "giving the core to another thread of the rank, with a look for messages", "ns",
 	  "threads", 2, 2, .sizes = { 1, { 2 } }, .ranks = 1, .count = 100000, .rounds = 21,
 	  .open = switch_open, .measure.figure = switch_measure },

@@ -45,27 +45,15 @@ static REPEATS(get_starts, tern_get_start(p->t, place.own + SOURCE_AT, place.add
 static REPEATS(copies_there, place_copied(place.there, place.own + SOURCE_AT, p->size));
 static REPEATS(copies_here, place_copied(place.own + SOURCE_AT, place.there, p->size));
 
-/* What the rows of this file have in common. */
 /* -- Atomics that nobody fights for -------------------------------------------------------- */
 
-static int adds(struct bench_rank *p)
-{
-	uint64_t old;
-	uint32_t half;
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = p->size == sizeof old
-				? tern_amo(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &old)
-				: tern_amo(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &half);
-	return p->rc;
-}
+static REPEATS(adds, tern_amo(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &value));
 
 static int adds_bare(struct bench_rank *p)
 {
 	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)(place.there + WORD_AT);
-	_Atomic uint32_t *half = (_Atomic uint32_t *)(void *)(place.there + WORD_AT);
 	for (uint64_t i = 0; i < p->count; i++)
-		value += p->size == sizeof *word ? atomic_fetch_add(word, 1)
-						 : atomic_fetch_add(half, 1);
+		value += atomic_fetch_add(word, 1);
 	return 0;
 }
 
@@ -128,19 +116,17 @@ static int block_trips(struct bench_rank *p)
 
 const struct test start_tests[] = {
 	{ "mapped", NULL, "ns", "bytes", 1, 8 << 10, .sizes = { 3, { 8, 512, 4 << 10 } },
-	  .count = 20000, .open = start_open,
-	  .limit = { { .time = PHASE_FIRST, .act = copies_there } },
+	  .count = 20000, .open = start_open, .limit = { { copies_there, PHASE_FIRST } },
 	  .limit_name = "memcpy by the same process between the same bytes of the two heaps" },
 	{ "put-start", "split-phase puts to another rank's heap, complete on return", NULL,
-	  .like = "mapped", .measure = { .time = PHASE_FIRST, .act = put_starts },
+	  .like = "mapped", .measure = { put_starts, PHASE_FIRST },
 	  .bar = { { 512, "at most 1.10" }, { 4 << 10, "at most 1.10" } } },
 	{ "get-start", "split-phase gets from another rank's heap, complete on return", NULL,
-	  .like = "put-start", .measure = { .time = PHASE_FIRST, .act = get_starts },
-	  .limit = { { .time = PHASE_FIRST, .act = copies_here } } },
-	{ "add", "fetch-and-add on a word of a heap that nobody else touches", NULL, "bytes", 4, 8,
-	  .sizes = { 2, { 4, 8 } }, .like = "mapped",
-	  .measure = { .time = PHASE_FIRST, .act = adds },
-	  .limit = { { .time = PHASE_FIRST, .act = adds_bare } },
+	  .like = "put-start", .measure = { get_starts, PHASE_FIRST },
+	  .limit = { { copies_here, PHASE_FIRST } } },
+	{ "add", "fetch-and-add on a word of a heap that nobody else touches", NULL, "bytes", 8, 8,
+	  .sizes = { 1, { 8 } }, .like = "mapped", .measure = { adds, PHASE_FIRST },
+	  .limit = { { adds_bare, PHASE_FIRST } },
 	  .limit_name = "the bare instruction on the same word" },
 	{ "put-request", "a put with a message after it, to its handler's first instruction", "ns",
 	  "bytes", 1, 8 << 10, .sizes = { 2, { 64, 512 } }, .count = 4000, .open = start_open,
@@ -152,15 +138,14 @@ const struct test start_tests[] = {
 	  .note = "half of a round trip in which each side puts; nobody reads the data" },
 	{ "put-reply", "a request, and a reply with data that are put in place", "ns", "bytes", 1,
 	  8 << 10, .sizes = { 3, { 64, 512, 8192 } }, .count = 4000, .open = start_open,
-	  .measure = { .time = PHASE_ACTED, .act = put_reply_trips },
+	  .measure = { put_reply_trips, PHASE_ACTED },
 	  .limit = { { .figure = ask_line_figure, .way = RAW_PAUSE },
 		     { .figure = ask_line_figure, .way = RAW_BARE } },
 	  .limit_name = "memcpy of the same bytes, and a raw cache line there and back",
 	  .note = "nobody reads the data" },
 	{ "block-get", "a block of another rank's named memory", "ns", "bytes", 1, 8 << 10,
 	  .sizes = { 2, { 64, 4 << 10 } }, .count = 2000, .open = block_open,
-	  .measure = { .time = PHASE_ACTED, .act = block_gets },
-	  .limit = { { .time = PHASE_ACTED, .act = block_trips } },
+	  .measure = { block_gets, PHASE_ACTED }, .limit = { { block_trips, PHASE_ACTED } },
 	  .limit_name = "a round trip of a request of one word",
 	  .bar = { { 64, "at most 3.00" } } },
 	{ .like = NULL },

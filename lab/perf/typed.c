@@ -55,7 +55,7 @@ const struct test typed_tests[] = {
 	{ "typed", "typed messages that land in buffers of their receiver", "GB/s", "bytes", 1,
 	  4 << 20, .sizes = { 5, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20 } }, .count = 4000,
 	  .bytes = 8 << 20, .rounds = 31, .open = typed_open, .measure.figure = typed_measure,
-	  .limit = { { .time = PHASE_ACTED, .act = puts_with_request } },
+	  .limit = { { puts_with_request, PHASE_ACTED } },
 	  .limit_name = "memory copy: the sender puts the data where it knows, and sends a request",
 	  .note = "the receiver does not read the data; it has buffers of 64 KiB, 16 to 1,024" },
 	{ .like = NULL },

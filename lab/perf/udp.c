@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,14 +11,12 @@
 #include "base/error.h"
 #include "lab/bench/words.h"
 #include "lab/perf/perf.h"
-#include "net/fault/fault.h"
 
 enum {
 	BULK_MOST = 4 * TERN_PAYLOAD_MAX, /* bytes of a bare datagram */
 	WINDOW = 8,                       /* bare datagrams under way, so that none is lost */
 	BATCH = 64,                       /* small ones, for the same reason */
 	BUFFER = 4 << 20,
-	RANKS = 2,
 };
 
 static int bare; /* connected to the other rank's */
@@ -136,50 +133,12 @@ static double bulk_bare(struct bench_rank *p)
 	       (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
 }
 
-/* -- Losses ----------------------------------------------------------------------------------- */
-
-enum { LOSING, RESTED }; /* ways */
-
-/*
- * The same with and without: both go through the wire that does wrong, which rests meanwhile. The
- * last reply may be lost, too, so rank 1 serves until rank 0 has it.
- */
-static int one_word_send(struct bench_rank *p)
-{
-	return words_send(p->t, 1, 1, p->count);
-}
-
-static double lossy_measure(struct bench_rank *p)
-{
-	static const struct phase word = { .time = PHASE_HANDLED, .act = one_word_send },
-				  bulk = { .time = PHASE_HANDLED, .act = bulk_send };
-	static uint64_t phase;
-	_Atomic uint64_t *over = &p->raw.arena->token[RANKS].head;
-	fault_rest(p->way == RESTED);
-	phase++;
-	p->way = COPIED;
-	double figure = phase_figure(p, p->size > sizeof(uint64_t) ? &bulk : &word, "GB/s");
-	if (!p->rank)
-		atomic_store(over, phase);
-	while (p->rank && !p->rc && atomic_load(over) < phase)
-		tern_poll(p->t);
-	return figure;
-}
-
-static int lossy_open(struct bench_rank *p)
-{
-	fault_rest(true); /* whoever is through a barrier does not serve those whose last token was
-			     lost */
-	return bare_open(p);
-}
-
 /* -- The rows --------------------------------------------------------------------------------- */
 
 const struct test udp_tests[] = {
 	{ "udp-trip", "a request and its reply over UDP, without protection", "ns", "words", 0,
 	  TERN_WORDS_MAX, .sizes = { 2, { 0, 4 } }, .count = 500, .rounds = 31, .open = bare_open,
-	  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
-	  .limit = { { .time = PHASE_ALL, .act = trip_bare } },
+	  .measure = { words_trips_of, PHASE_ACTED }, .limit = { { trip_bare, PHASE_ALL } },
 	  .limit_name = "a bare UDP socket there and back, both sides polling",
 	  .bar = { { 4, "at most 1.15" } },
 	  .set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } } },
@@ -187,13 +146,12 @@ const struct test udp_tests[] = {
 	  .like = "udp-trip", .bar = { { 4, "at most 1.30" } }, .set = { { "TERN_NET", "udp" } } },
 	{ "udp-rate", "requests one way over UDP, a handler called for each", "M/s", "words", 0,
 	  TERN_WORDS_MAX, .sizes = { 2, { 1, 4 } }, .count = 19200, .rounds = 31, .open = bare_open,
-	  .measure = { .time = PHASE_HANDLED, .act = words_sends_of }, .limit[0].figure = rate_bare,
+	  .measure = { words_sends_of, PHASE_HANDLED }, .limit[0].figure = rate_bare,
 	  .limit_name = "a bare UDP socket, one message in a datagram",
 	  .bar = { { 1, "at least 3.00" } }, .set = { { "TERN_NET", "udp" } } },
 	{ "udp-bulk", "requests with payloads one way over UDP, without protection", "GB/s",
 	  "bytes", 1024, TERN_PAYLOAD_MAX, .sizes = { 1, { TERN_PAYLOAD_MAX } }, .count = 2048,
-	  .rounds = 31, .open = bare_open,
-	  .measure = { .time = PHASE_HANDLED, .act = bulk_send, .way = COPIED },
+	  .rounds = 31, .open = bare_open, .measure = { bulk_send, PHASE_HANDLED, COPIED },
 	  .limit[0].figure = bulk_bare,
 	  .limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
 	  .bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
@@ -201,15 +159,5 @@ const struct test udp_tests[] = {
 	{ "udp-claim",
 	  "the same, composed in place: as in the bare stream, no byte is written or copied",
 	  "GB/s", .like = "udp-bulk", .measure.way = CLAIMED },
-	{ "udp-lossy",
-	  "requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% "
-	  "overtaken",
-	  "GB/s", "bytes", sizeof(uint64_t), TERN_PAYLOAD_MAX,
-	  .sizes = { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } }, .count = 16384, .bytes = 64 << 20,
-	  .rounds = 31, .open = lossy_open, .measure.figure = lossy_measure,
-	  .limit = { { .figure = lossy_measure, .way = RESTED } },
-	  .limit_name = "the same without losses",
-	  .bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
-	  .set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } } },
 	{ .like = NULL },
 };

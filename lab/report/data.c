@@ -118,40 +118,26 @@ static char next(struct reader *r)
 	return c;
 }
 
-static char *utf8_put(char *to, unsigned c)
-{
-	if (c < 0x80) {
-		*to++ = (char)c;
-	} else if (c < 0x800) {
-		*to++ = (char)(0xc0 | c >> 6);
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*to++ = (char)(0xe0 | c >> 12);
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	}
-	return to;
-}
-
-/* An escape, which never is shorter than what it stands for. NULL: it is none. */
+/*
+ * An escape as Tern's commands write it, of a quote, a backslash or an unusual character of ASCII.
+ * NULL: it is none.
+ */
 static char *escape_read(struct reader *r, char *to)
 {
-	static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
-	const char *place = *r->at ? strchr(from, *r->at) : NULL;
 	char digits[5] = "", *end;
-	if (place) {
-		r->at++;
-		*to++ = is[place - from];
-		return to;
+	if (*r->at == '"' || *r->at == '\\') {
+		*to = *r->at++;
+		return to + 1;
 	}
 	if (*r->at != 'u')
 		return NULL;
 	strncpy(digits, r->at + 1, 4);
-	unsigned c = (unsigned)strtoul(digits, &end, 16);
-	if (end != digits + 4 || !c)
+	unsigned long c = strtoul(digits, &end, 16);
+	if (end != digits + 4 || !c || c > 127)
 		return NULL;
 	r->at += 5;
-	return utf8_put(to, c);
+	*to = (char)c;
+	return to + 1;
 }
 
 /* The string whose quote has been taken; NULL: it does not end. */

@@ -63,10 +63,9 @@ TEST(fields_of_inner_objects_have_their_name_and_can_be_added_up)
 TEST(escapes_are_decoded)
 {
 	struct data d = { 0 };
-	CHECK_IS(read_text(&d, "[{\"a\\\"b\": \"x\\n\\u003c\\u00e9\\u20ac\\\\\"}]", data_add_json),
-		 0);
+	CHECK_IS(read_text(&d, "[{\"a\\\"b\": \"x\\u000a\\u003c\\\\\"}]", data_add_json), 0);
 	REQUIRE(d.records == 1);
-	CHECK(strcmp(data_text(&d, &d.record[0], "a\"b"), "x\n<\xc3\xa9\xe2\x82\xac\\") == 0);
+	CHECK(strcmp(data_text(&d, &d.record[0], "a\"b"), "x\n<\\") == 0);
 	data_free(&d);
 }
 
@@ -87,9 +86,21 @@ TEST(records_of_several_files_and_of_thousands_stay_where_they_are_found)
 TEST(what_is_no_json_is_refused)
 {
 	static const char *const wrong[] = {
-		"",          "x",           "[{\"a\": 1}",          "[{\"a\" 1}]",    "[{\"a\": }]",
-		"[{a: 1}]",  "[] []",       "{\"a\": \"b}",         "[{\"a\": 1,}]",  "[1, 2",
-		"[\"\\q\"]", "[\"\\u12\"]", "{\"a\": \"\\u0000\"}", "[{\"a\": 1 2}]",
+		"",
+		"x",
+		"[{\"a\": 1}",
+		"[{\"a\" 1}]",
+		"[{\"a\": }]",
+		"[{a: 1}]",
+		"[] []",
+		"{\"a\": \"b}",
+		"[{\"a\": 1,}]",
+		"[1, 2",
+		"[\"\\q\"]",
+		"[\"\\u12\"]",
+		"{\"a\": \"\\u0000\"}",
+		"[{\"a\": 1 2}]",
+		"[\"\\u20ac\"]",
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct data d = { 0 };

@@ -21,8 +21,7 @@ const struct run run_table[] = {
 	  "--repeat 5 --test send-overhead,handling-overhead,round-trip,auto-trip,chan-trip", NULL,
 	  NULL, NULL, RUN_EVERY, .tool = true },
 	{ "bandwidth", "perf",
-	  "--size 64,512,1024,4096,8192,65536,1048576,16777216 --test payload,put,get,copy-clean,"
-	  "copy-dirty",
+	  "--size 64,512,1024,4096,8192,65536,1048576,16777216 --test payload,put,get",
 	  "--repeat 5 --size 64,1024,8192,1048576 --test payload,put,get", NULL, NULL, NULL,
 	  RUN_EVERY, .tool = true },
 	{ "cost", "cost", "",
@@ -95,8 +94,7 @@ const struct figure figure_table[] = {
 	  .only = "ns", .by = "test", .by_too = "size", .y = { "value", "limit" },
 	  .y_name = { "Tern", "limit" }, .unit = "ns", .log = true },
 	{ "bandwidth", "Bandwidth by size, beside the limit",
-	  AM "section 4.2.4.1 (R-infinity and N-half); FLASH (Heinlein et al., 1994), "
-	     "figures 13 and 14",
+	  AM "section 4.2.4.1 (R-infinity and N-half)",
 	  "Payloads of messages, and puts and gets. Dashed: memory copied by the same "
 	  "processes without Tern.",
 	  .only_key = "unit", .only = "GB/s", .by = "test", .x = "size", .x_name = "bytes",

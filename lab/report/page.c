@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The page: a template (page.html) with a mark where the figures go. Each figure has a panel for
- * each machine, and the records that it was drawn from in tables below. It is XML, too.
+ * each machine, and below it the files that it was drawn from. It is XML, too.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,8 +16,6 @@ extern const char report_page[];
 
 #define MARK "<!--REPORT-->"
 
-enum { COLUMNS_MOST = 96, MACHINES_MOST = 4 };
-
 static void text_write(FILE *to, const char *before, const char *text, const char *after)
 {
 	fputs(before, to);
@@ -27,102 +25,30 @@ static void text_write(FILE *to, const char *before, const char *text, const cha
 
 /* -- The data of a panel ------------------------------------------------------------------ */
 
-struct column {
-	const char *parent, *key, *value;
-	bool varies;
-};
-
-static const char *column_value(const struct data *d, const struct record *r,
-				const struct column *c)
+/* A file as it is. */
+static void file_show(const char *path, FILE *to)
 {
-	for (unsigned i = r->first; i < r->first + r->fields; i++) {
-		const struct field *f = &d->field[i];
-		if (strcmp(f->key, c->key) == 0 && !f->parent == !c->parent &&
-		    (!f->parent || strcmp(f->parent, c->parent) == 0))
-			return f->value ? f->value : "-";
+	char line[4096];
+	FILE *from = fopen(path, "re");
+	fputs("<pre>", to);
+	while (from && fgets(line, sizeof line, from))
+		xml_write(to, line);
+	fputs("</pre>\n", to);
+	if (from)
+		fclose(from);
+}
+
+/* The runs of one machine as they were kept, each with its command. */
+static void data_write(const struct jobs *s, const struct run *run, const char *machine, FILE *to)
+{
+	fputs("<details class=\"data\"><summary>Data</summary>\n", to);
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct job *j = &s->job[i];
+		if (j->run != run || strcmp(j->machine, machine) != 0 || j->state == JOB_FAILED)
+			continue;
+		text_write(to, "<p><code>", j->command, "</code></p>\n");
+		file_show(j->file, to);
 	}
-	return "";
-}
-
-/* The keys that occur, and whether their values differ. */
-static unsigned columns_make(const struct data *d, const struct record *const *row, unsigned rows,
-			     struct column *column)
-{
-	unsigned n = 0;
-	for (unsigned i = 0; i < rows; i++)
-		for (unsigned k = row[i]->first; k < row[i]->first + row[i]->fields; k++) {
-			struct column c = { d->field[k].parent, d->field[k].key, NULL, false };
-			unsigned at = 0;
-			while (at < n && (strcmp(column[at].key, c.key) != 0 ||
-					  !column[at].parent != !c.parent ||
-					  (c.parent && strcmp(column[at].parent, c.parent) != 0)))
-				at++;
-			if (at == n && n < COLUMNS_MOST)
-				column[n++] = c;
-		}
-	for (unsigned k = 0; k < n; k++) {
-		column[k].value = column_value(d, row[0], &column[k]);
-		for (unsigned i = 1; i < rows && !column[k].varies; i++)
-			column[k].varies =
-				strcmp(column[k].value, column_value(d, row[i], &column[k])) != 0;
-	}
-	return n;
-}
-
-static void column_name(const struct column *c, FILE *to)
-{
-	text_write(to, "", c->parent ? c->parent : "", c->parent ? " " : "");
-	text_write(to, "", c->key, "");
-}
-
-/* What all rows have alike stands above the table. */
-static void table_write(const struct data *d, const struct record *const *row, unsigned rows,
-			FILE *to)
-{
-	struct column column[COLUMNS_MOST];
-	unsigned n = columns_make(d, row, rows, column);
-	const char *before = "<p>In all rows: ";
-	for (unsigned k = 0; k < n; k++)
-		if (!column[k].varies && strcmp(column[k].value, "-") != 0) {
-			fputs(before, to);
-			column_name(&column[k], to);
-			text_write(to, " ", column[k].value, "");
-			before = ", ";
-		}
-	fprintf(to, "%s<div class=\"wide\"><table><tr>", *before == ',' ? ".</p>\n" : "");
-	for (unsigned k = 0; k < n; k++)
-		if (column[k].varies) {
-			fputs("<th>", to);
-			column_name(&column[k], to);
-			fputs("</th>", to);
-		}
-	fputs("<th></th></tr>\n", to);
-	for (unsigned i = 0; i < rows; i++) {
-		fputs("<tr>", to);
-		for (unsigned k = 0; k < n; k++)
-			if (column[k].varies)
-				text_write(to, "<td>", column_value(d, row[i], &column[k]),
-					   "</td>");
-		fputs("<td></td></tr>\n", to);
-	}
-	fputs("</table></div>\n", to);
-}
-
-/* The records that a figure is drawn from: those that have the key that it names them by. */
-static void data_write(const struct figure *f, const struct data *d, FILE *to)
-{
-	const struct record *row[4096];
-	unsigned rows = 0;
-	for (unsigned i = 0; i < d->records && rows < 4096; i++)
-		if (!d->record[i].head && data_text(d, &d->record[i], figure_by(f)))
-			row[rows++] = &d->record[i];
-	fprintf(to, "<details class=\"data\"><summary>Data: %u rows</summary>\n", rows);
-	for (unsigned i = 0; i < d->records; i++)
-		if (d->record[i].head)
-			text_write(to, "<p><code>", data_text(d, &d->record[i], "command"),
-				   "</code></p>\n");
-	if (rows)
-		table_write(d, row, rows, to);
 	fputs("</details>\n", to);
 }
 
@@ -173,7 +99,7 @@ static bool panel_write(const struct jobs *s, const struct figure *f, const char
 	}
 	if (!plot_write(f, &d, caption, to))
 		fputs("<p class=\"bad\">There is nothing to draw.</p>\n", to);
-	data_write(f, &d, to);
+	data_write(s, figure_run(f), machine, to);
 	fputs("</div>\n", to);
 	data_free(&d);
 	return true;
@@ -184,8 +110,7 @@ static void peers_write(const struct jobs *s, const struct figure *f, FILE *to)
 	struct data d = { 0 };
 	if (!s->o->peers) {
 		fputs("<p class=\"bad\">Not measured: <code>make compare</code> writes "
-		      "build/compare/compare.csv, and <code>--peers</code> names it.</p>\n"
-		      "<details class=\"data\"><summary>Data: 0 rows</summary></details>\n",
+		      "build/compare/compare.csv, and <code>--peers</code> names it.</p>\n",
 		      to);
 		return;
 	}
@@ -193,8 +118,9 @@ static void peers_write(const struct jobs *s, const struct figure *f, FILE *to)
 	if (data_add_csv(&d, s->o->peers) || !plot_write(f, &d, f->title, to))
 		text_write(to, "<p class=\"bad\">There is nothing to draw in ", s->o->peers,
 			   "</p>\n");
-	data_write(f, &d, to);
-	fputs("</div>\n", to);
+	fputs("<details class=\"data\"><summary>Data</summary>\n", to);
+	file_show(s->o->peers, to);
+	fputs("</details></div>\n", to);
 	data_free(&d);
 }
 

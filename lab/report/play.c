@@ -6,6 +6,7 @@
  * again if it is of the same command, of this machine or a simulated one, and newer than the
  * programs.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -88,28 +89,9 @@ static void counts_add(struct jobs *s, const struct run *run, const char *machin
 		job_add(s, run, machine, 2);
 }
 
-/* Calls for each simulated machine of a run; with --quick for the first alone. */
-static void machines_each(struct jobs *s, const struct run *run,
-			  void (*each)(struct jobs *s, const struct run *run, const char *machine))
-{
-	char names[128], *at = names, *name;
-	snprintf(names, sizeof names, "%s", run->machines ? run->machines : "");
-	while (s->o->sim.n && (name = strsep(&at, ",")) && *name) {
-		each(s, run, name);
-		if (s->o->quick)
-			return;
-	}
-}
-
-static void sim_add(struct jobs *s, const struct run *run, const char *machine)
-{
-	counts_add(s, run, machine, &s->o->sim);
-}
-
 /* The parameters of a machine, unless they are among the runs. */
-static void logp_add(struct jobs *s, const struct run *run, const char *machine)
+static void logp_add(struct jobs *s, const char *machine)
 {
-	(void)run;
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->job[i].run == &run_table[RUN_LOGP] &&
 		    strcmp(s->job[i].machine, machine) == 0)
@@ -117,27 +99,38 @@ static void logp_add(struct jobs *s, const struct run *run, const char *machine)
 	job_add(s, &run_table[RUN_LOGP], machine, 0);
 }
 
+/* A run here and on simulated machines, with --quick on the first alone; or their parameters. */
+static void run_add(struct jobs *s, const struct run *run, bool logp)
+{
+	char names[128], *at = names, *name;
+	if (logp && s->o->ranks.n)
+		logp_add(s, "");
+	else if (!logp && run->tool)
+		job_add(s, run, "", 0);
+	else if (!logp)
+		counts_add(s, run, "", &s->o->ranks);
+	snprintf(names, sizeof names, "%s", run->machines ? run->machines : "");
+	while (s->o->sim.n && (name = strsep(&at, ",")) && *name) {
+		if (logp)
+			logp_add(s, name);
+		else
+			counts_add(s, run, name, &s->o->sim);
+		if (s->o->quick)
+			return;
+	}
+}
+
 void jobs_plan(struct jobs *s, const struct report_options *o)
 {
 	*s = (struct jobs){ .o = o };
 	if (run_wanted(o, &run_table[RUN_LOGP]))
-		logp_add(s, NULL, "");
+		logp_add(s, "");
 	for (size_t i = 0; i < run_count; i++)
-		if (run_table[i].logp && run_wanted(o, &run_table[i])) {
-			if (o->ranks.n)
-				logp_add(s, NULL, "");
-			machines_each(s, &run_table[i], logp_add);
-		}
-	for (size_t i = RUN_LOGP + 1; i < run_count; i++) {
-		const struct run *run = &run_table[i];
-		if (!run_wanted(o, run))
-			continue;
-		if (run->tool)
-			job_add(s, run, "", 0);
-		else
-			counts_add(s, run, "", &o->ranks);
-		machines_each(s, run, sim_add);
-	}
+		if (run_table[i].logp && run_wanted(o, &run_table[i]))
+			run_add(s, &run_table[i], true);
+	for (size_t i = RUN_LOGP + 1; i < run_count; i++)
+		if (run_wanted(o, &run_table[i]))
+			run_add(s, &run_table[i], false);
 }
 
 static void program_path(const struct jobs *s, const struct run *run, char *path, size_t len)
@@ -167,61 +160,38 @@ bool jobs_check(const struct jobs *s)
 
 /* -- A command line ----------------------------------------------------------------------- */
 
-static void text_add(char *to, size_t len, const char *more)
-{
-	size_t used = strlen(to);
-	snprintf(to + used, len - used, "%s", more);
-}
-
-struct line {
+/* The words of a command, with tabs between them. */
+struct words {
 	char text[2 * COMMAND];
-	char *word[WORDS_MOST];
-	unsigned words;
 	size_t used;
 };
 
-__attribute__((format(printf, 2, 3))) static void line_add(struct line *l, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void words_add(struct words *w, const char *format,
+							    ...)
 {
 	va_list list;
-	size_t room = sizeof l->text - l->used;
+	size_t room = sizeof w->text - w->used;
 	va_start(list, format);
-	int n = vsnprintf(l->text + l->used, room, format, list);
+	int n = vsnprintf(w->text + w->used, room, format, list);
 	va_end(list);
-	if (n < 0 || (size_t)n >= room || l->words + 1 == WORDS_MOST)
-		return;
-	l->word[l->words++] = l->text + l->used;
-	l->word[l->words] = NULL;
-	l->used += (size_t)n + 1;
+	w->used += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* A list of numbers, in which 16P is 16 times the ranks. */
-static void word_expand(char *to, size_t len, const char *word, uint32_t ranks)
+/* Words with spaces between, in which 16P is 16 times the ranks. */
+static void options_add(struct words *w, const char *options, uint32_t ranks)
 {
-	*to = '\0';
-	for (;;) {
-		char *end;
-		size_t used = strlen(to), n = strcspn(word, ",");
-		unsigned long v = strtoul(word, &end, 10);
-		if (end > word && *end == 'P' && end + 1 == word + n)
-			snprintf(to + used, len - used, "%lu", v * ranks);
-		else
-			snprintf(to + used, len - used, "%.*s", (int)n, word);
-		word += n;
-		if (!*word++)
-			return;
-		text_add(to, len, ",");
-	}
-}
-
-static void line_add_options(struct line *l, const char *options, uint32_t ranks)
-{
-	char copy[COMMAND], expanded[COMMAND], *at = copy, *word;
-	snprintf(copy, sizeof copy, "%s", options);
-	while ((word = strsep(&at, " ")))
-		if (*word) {
-			word_expand(expanded, sizeof expanded, word, ranks);
-			line_add(l, "%s", expanded);
+	char *end;
+	words_add(w, *options ? "\t" : "");
+	for (const char *at = options; *at; at = end) {
+		unsigned long n = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : 0;
+		if (n && *end == 'P') {
+			words_add(w, "%lu", n * ranks);
+			end++;
+		} else {
+			words_add(w, "%c", *at == ' ' ? '\t' : *at);
+			end = (char *)(uintptr_t)at + 1;
 		}
+	}
 }
 
 /* Those of every program: JSON, and few rounds where there is no spread or no time. */
@@ -245,44 +215,37 @@ static void profile_path(const struct jobs *s, const struct job *j, char *path, 
 	snprintf(path, len, "%s/logp%s%s.profile", s->o->data, *j->machine ? "-" : "", j->machine);
 }
 
-static void line_make(const struct jobs *s, const struct job *j, struct line *l)
+static struct words words_make(const struct jobs *s, const struct job *j)
 {
+	struct words w = { .used = 0 };
 	char path[COMMAND];
-	*l = (struct line){ 0 };
-	line_add(l, "tern");
-	line_add(l, "%s", j->run->tool ? j->run->program : *j->machine ? "sim" : "run");
+	words_add(&w, "tern\t%s", j->run->tool ? j->run->program : *j->machine ? "sim" : "run");
 	if (!j->run->tool) {
-		line_add(l, "-n");
-		line_add(l, "%u", j->ranks);
-		if (*j->machine) {
-			line_add(l, "--profile");
-			line_add(l, "%s", j->machine);
-		}
+		words_add(&w, "\t-n\t%u", j->ranks);
+		words_add(&w, *j->machine ? "\t--profile\t%s" : "%s", j->machine);
 		program_path(s, j->run, path, sizeof path);
-		line_add(l, "%s", path);
+		words_add(&w, "\t%s", path);
 	}
-	line_add_options(l, common_options(s->o, j), 0);
-	line_add_options(l, job_options(s->o, j), j->ranks);
+	options_add(&w, common_options(s->o, j), 0);
+	options_add(&w, job_options(s->o, j), j->ranks);
 	profile_path(s, j, path, sizeof path);
-	if (j->run == &run_table[RUN_LOGP]) {
-		line_add(l, "--profile");
-		line_add(l, "%s", path);
-	} else if (j->run->logp && access(path, R_OK) == 0) {
-		line_add(l, "--logp");
-		line_add(l, "%s", path);
-	}
+	if (j->run == &run_table[RUN_LOGP])
+		words_add(&w, "\t--profile\t%s", path);
+	else if (j->run->logp && access(path, R_OK) == 0)
+		words_add(&w, "\t--logp\t%s", path);
+	return w;
 }
 
 /* As one would type it. */
-static void line_text(const struct job *j, const struct line *l, char *to, size_t len)
+static void command_make(struct job *j, const struct words *w)
 {
-	*to = '\0';
+	int used = 0;
 	if (j->run->tool && *j->machine)
-		snprintf(to, len, "TERN_NET=sim TERN_DELIVERY=poll TERN_SIM=%s ", j->machine);
-	for (unsigned i = 0; i < l->words; i++) {
-		text_add(to, len, i ? " " : "");
-		text_add(to, len, l->word[i]);
-	}
+		used = snprintf(j->command, sizeof j->command,
+				"TERN_NET=sim TERN_DELIVERY=poll TERN_SIM=%s ", j->machine);
+	snprintf(j->command + used, sizeof j->command - (size_t)used, "%s", w->text);
+	for (char *at = j->command; (at = strchr(at, '\t'));)
+		*at = ' ';
 }
 
 /* -- A run -------------------------------------------------------------------------------- */
@@ -295,8 +258,11 @@ static double now(void)
 }
 
 /* Becomes the command, with its output in these files. */
-static void child(const struct job *j, const struct line *l, int out, int err)
+static void child(const struct job *j, struct words *w, int out, int err)
 {
+	char *word[WORDS_MOST] = { 0 }, *at = w->text;
+	for (unsigned n = 0; n + 1 < WORDS_MOST && at; n++)
+		word[n] = strsep(&at, "\t");
 	int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (j->run->tool && *j->machine) {
@@ -307,7 +273,7 @@ static void child(const struct job *j, const struct line *l, int out, int err)
 	dup2(none, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);
-	execv(command_path(), l->word);
+	execv(command_path(), word);
 	_exit(127);
 }
 
@@ -386,14 +352,14 @@ static bool job_keep(struct job *j, FILE *output)
 	return false;
 }
 
-static void job_run(const struct jobs *s, struct job *j, const struct line *l)
+static void job_run(const struct jobs *s, struct job *j, struct words *w)
 {
 	FILE *out = tmpfile(), *err = tmpfile();
 	double begun = now();
 	j->state = JOB_FAILED;
 	pid_t pid = out && err ? fork() : -1;
 	if (pid == 0)
-		child(j, l, fileno(out), fileno(err));
+		child(j, w, fileno(out), fileno(err));
 	if (pid < 0) {
 		snprintf(j->why, sizeof j->why, "it cannot be started: %s", strerror(errno));
 	} else {
@@ -453,9 +419,8 @@ static bool job_kept(const struct jobs *s, struct job *j)
 
 static void job_play(const struct jobs *s, struct job *j)
 {
-	struct line l;
-	line_make(s, j, &l);
-	line_text(j, &l, j->command, sizeof j->command);
+	struct words w = words_make(s, j);
+	command_make(j, &w);
 	if (*j->machine)
 		snprintf(j->place, sizeof j->place, "%s", j->machine);
 	else
@@ -463,7 +428,7 @@ static void job_play(const struct jobs *s, struct job *j)
 	if (job_kept(s, j))
 		j->state = JOB_KEPT;
 	else
-		job_run(s, j, &l);
+		job_run(s, j, &w);
 }
 
 void jobs_play(struct jobs *s)

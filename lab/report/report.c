@@ -20,33 +20,24 @@
 
 /* -- The options -------------------------------------------------------------------------- */
 
-static bool read_count(struct counts *c, const char *option, const char *word)
+static bool read_count(void *to, char *word)
 {
+	struct counts *c = to;
 	uint64_t n;
 	if (strcmp(word, "none") == 0) {
 		c->given = true;
 		return true;
 	}
-	if (!option_number(option, word, 1, TERN_RANKS_MAX, &n))
+	if (!option_number(c->option, word, 1, TERN_RANKS_MAX, &n))
 		return false;
 	if (c->n == COUNTS_MOST)
-		return option_refuse("%s takes at most %d numbers", option, COUNTS_MOST);
+		return option_refuse("%s takes at most %d numbers", c->option, COUNTS_MOST);
 	c->given = true;
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->at[i] == n)
 			return true;
 	c->at[c->n++] = (uint32_t)n;
 	return true;
-}
-
-static bool read_ranks(void *to, char *word)
-{
-	return read_count(to, "-n", word);
-}
-
-static bool read_sim(void *to, char *word)
-{
-	return read_count(to, "--sim", word);
 }
 
 static bool read_only(void *to, char *word)
@@ -91,12 +82,20 @@ static void defaults_fill(struct report_options *o)
 		o->apps = apps_folder();
 }
 
+static const struct report_options usual = {
+	.ranks.option = "-n",
+	.sim.option = "--sim",
+	.output = "report.html",
+	.data = "report-data",
+	.patience = 600,
+};
+
 /* False: nothing is to be done, and *status is the exit status. */
 static bool report_options_read(struct report_options *o, int argc, char **argv, int *status)
 {
 	const struct choice choices[] = {
-		{ .name = "-n", .each = read_ranks, .to = &o->ranks },
-		{ .name = "--sim", .each = read_sim, .to = &o->sim },
+		{ .name = "-n", .each = read_count, .to = &o->ranks },
+		{ .name = "--sim", .each = read_count, .to = &o->sim },
 		{ .name = "--quick", .flag = &o->quick },
 		{ .name = "--only", .each = read_only, .to = o },
 		{ .name = "--output", .text = &o->output },
@@ -114,9 +113,7 @@ static bool report_options_read(struct report_options *o, int argc, char **argv,
 	const struct options options = { .command = "report",
 					 .help = help_report,
 					 .choice = choices };
-	*o = (struct report_options){ .output = "report.html",
-				      .data = "report-data",
-				      .patience = 600 };
+	*o = usual;
 	if (!options_read(&options, argc, argv, status))
 		return false;
 	*status = 2;

@@ -14,6 +14,7 @@ enum { COUNTS_MOST = 16, FIGURES_MOST = 64, JOBS_MOST = 1024, FOLDER_MOST = 400 
 enum { COMMAND = 1024, WORDS_MOST = 64, IDENTITY = 512 };
 
 struct counts {
+	const char *option;
 	uint32_t at[COUNTS_MOST];
 	unsigned n;
 	bool given;

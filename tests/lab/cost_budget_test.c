@@ -95,24 +95,32 @@ static int64_t baseline_of(const char *operation, int part)
 
 /* -- What has grown ------------------------------------------------------------------------ */
 
+/* The part whose instructions are listed, and what decodes them. */
+struct listing {
+	struct part part;
+	struct decoder *decoder;
+};
+
+static void entry_print(const struct cost_insn *insn, enum cost_side side,
+			const struct cost_site *s, void *arg)
+{
+	const struct listing *l = arg;
+	char text[DECODED_TEXT];
+	(void)insn;
+	if ((int)side != l->part.side || (int)s->feature != l->part.feature ||
+	    (int)s->step != l->part.step)
+		return;
+	decoder_text(l->decoder, s->at, text);
+	printf("        %s:%u  %s\n", s->file, s->line, text);
+}
+
+/* Of the operation alone, so with what happens once. */
 static void part_list(const struct cost_result *r, int part)
 {
-	struct decoder *d = decoder_open();
-	struct part p = part_of(part);
-	for (unsigned i = 0; d && i < r->strands; i++) {
-		const struct cost_strand *strand = &r->strand[i];
-		struct cost_site s = { .feature = COST_UNKNOWN };
-		for (size_t k = strand->first; k < strand->first + strand->n; k++) {
-			char text[DECODED_TEXT];
-			s = attribute(map, r->trace.insn[k].at, &s, strand->whole);
-			if ((int)strand->side != p.side || (int)s.feature != p.feature ||
-			    (int)s.step != p.step)
-				continue;
-			decoder_text(d, s.at, text);
-			printf("        %s:%u  %s\n", s.file, s.line, text);
-		}
-	}
-	decoder_close(d);
+	struct listing l = { part_of(part), decoder_open() };
+	if (l.decoder)
+		result_each(map, r, entry_print, &l);
+	decoder_close(l.decoder);
 }
 
 /* The part that has grown most, beyond those shown already; -1 if none has. */

@@ -82,12 +82,13 @@ count_out 1 "^4 words( +$interval){5}$"
 count_out 3 "^(1024|4096|8192) bytes( +$interval){5}$"
 count_out 1 "^G +$interval +ns a byte"
 count_out 1 '^P +[0-9]+ +ranks'
-count_out 1 '^machine +nCUBE/2 +nCUBE/2 +nCUBE/2 +CM-5 +here +here +here$'
-count_out 1 '^message length +32 bytes +1 KiB +1 KiB +16 bytes +32 bytes +1 KiB +1 KiB$'
-count_out 1 "^L \(latency\) +25 us +471 us +471 us +6.0 us( +-?$number us){2} +(-|$number us)$"
-count_out 1 "^o \(overhead\) +14 us +14 us +80 us +1.6 us( +$number us){3}$"
-count_out 1 "^g \(gap\) +14 us +236 us +236 us +4.0 us( +$number us){3}$"
-count_out 1 "^o, processor's( +-){4}( +$number us){2} +-$"
+count_out 1 '^machine +layer +message +L \(latency\) +o \(overhead\) +g \(gap\) +o, processor.s +P \(processors\)$'
+count_out 1 '^nCUBE/2 +Active Messages +32 bytes +25 us +14 us +14 us +- +1024$'
+count_out 1 '^nCUBE/2 +Active Messages +1 KiB +471 us +14 us +236 us +- +1024$'
+count_out 1 '^nCUBE/2 +send&receive +1 KiB +471 us +80 us +236 us +- +1024$'
+count_out 1 '^CM-5 +CMAM +16 bytes +6.0 us +1.6 us +4.0 us +- +1024$'
+count_out 2 "^here +Tern +(32 bytes|1 KiB) +-?$number us( +$number us){3} +[0-9]+$"
+count_out 1 "^here +send&receive +1 KiB +(-|$number us)( +$number us){2} +- +3$"
 count_out 2 "^o_[sr], phase +$interval +ns: "
 count_out 7 "^burst +[0-9]+ messages? +-?$number +$interval +[-+]$number %$"
 count_out 3 "^all-to-all +[0-9]+ to each +-?$number +$interval +[-+]$number %$"

@@ -20,7 +20,8 @@ for net in udp ofi/tcp; do
 	count_out 1 "^4 words( +$interval){5}$"
 	count_out 3 "^(1024|4096|8192) bytes( +$interval){5}$"
 	count_out 2 "^o_[sr], phase +$interval +ns: "
-	count_out 1 "^o \(overhead\) +14 us +14 us +80 us +1.6 us( +$number us){3}$"
+	count_out 2 "^here +Tern +(32 bytes|1 KiB) +$number us( +$number us){3} +[0-9]+$"
+	count_out 1 "^here +send&receive +1 KiB +(-|$number us)( +$number us){2} +- +3$"
 	count_out 13 "^(burst|all-to-all|ring|payload|16 payloads) .* %$"
 
 	sentence "tern perf --paper has every table over $net, and every figure"

@@ -44,7 +44,7 @@ count_page 6 '<details class="data">'
 count_page 6 '<svg '
 check_page "<code>tern run -n 2 [^ ]*/apps/lu --json"
 check_page "<code>tern sim -n 4 --profile scmp [^ ]*/apps/lu --json"
-check_page '<td>rendezvous</td>'
+check_page '^ +\{.*&quot;variant&quot;: &quot;rendezvous&quot;'
 
 sentence "what was measured stands beside what was predicted, and what the paper has"
 check_page 'dashed: predicted'

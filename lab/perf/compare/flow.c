@@ -73,28 +73,6 @@ static double measure(struct bench_rank *p, int (*send)(struct bench_rank *p))
 	return (double)p->count / ns;
 }
 
-/* Where permission is asked for, the last reply leaves only while its sender still looks. */
-static double played(struct bench_rank *p, double figure)
-{
-	if (!p->rc)
-		p->rc = tern_barrier(p->t);
-	return figure;
-}
-
-static double short_play(struct bench_rank *p)
-{
-	if (p->rank == RECEIVER)
-		p->rc = words_serve(p->t, 1);
-	return played(p, p->rank == 0 ? measure(p, send_words) * 1000 : 0);
-}
-
-static double bulk_play(struct bench_rank *p)
-{
-	if (p->rank == RECEIVER)
-		p->rc = words_serve(p->t, 1);
-	return played(p, p->rank == 0 ? measure(p, send_bulk) * sizeof bytes : 0);
-}
-
 /* The receiver computes, and looks now and then. */
 static int serve_slowly(struct bench_rank *p)
 {
@@ -108,11 +86,19 @@ static int serve_slowly(struct bench_rank *p)
 	return words_serve(p->t, RANKS - 1);
 }
 
-static double incast_play(struct bench_rank *p)
+/* The way is the load. */
+static double load_play(struct bench_rank *p)
 {
+	bool incast = p->way == LOAD_INCAST, bulk = p->way == LOAD_BULK;
+	double figure = 0;
 	if (p->rank == RECEIVER)
-		p->rc = serve_slowly(p);
-	return played(p, p->rank == RECEIVER ? 0 : measure(p, send_words) * 1000);
+		p->rc = incast ? serve_slowly(p) : words_serve(p->t, 1);
+	else if (p->rank == 0 || incast)
+		figure = measure(p, bulk ? send_bulk : send_words) * (bulk ? sizeof bytes : 1000);
+	/* Where permission is asked for, the last reply needs a sender that still looks. */
+	if (!p->rc)
+		p->rc = tern_barrier(p->t);
+	return figure;
 }
 
 /* -- The run ------------------------------------------------------------------------------- */
@@ -121,7 +107,6 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 {
 	static struct ranks_result result; /* large */
 	enum { PARTS = LOADS * (1 + FLOW_ALSO) };
-	static perf_phase *const plays[LOADS] = { short_play, bulk_play, incast_play };
 	const struct test test = { .name = "flow",
 				   .ranks = RANKS,
 				   .warm = 1,
@@ -129,7 +114,7 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 					    { "TERN_FLOW", strategies[strategy] } } };
 	struct part parts[PARTS] = { 0 };
 	for (unsigned i = 0; i < LOADS; i++)
-		parts[i * (1 + FLOW_ALSO)] = (struct part){ { .figure = plays[i] },
+		parts[i * (1 + FLOW_ALSO)] = (struct part){ { .figure = load_play, .way = (int)i },
 							    0,
 							    i == LOAD_BULK ? count / 10 + 1 : count,
 							    FLOW_ALSO };

@@ -52,14 +52,11 @@ enum {
 
 static struct sweep_point point_make(struct series *s, double alone)
 {
-	struct series *also = s + 1;
-	return (struct sweep_point){ {
-		[SWEEP_SLOWDOWN] = alone / series_median(&also[ALSO_PIECES]) - 1,
-		[SWEEP_LATENCY] = series_median(s),
-		[SWEEP_P99] = series_median(&also[ALSO_P99]),
-		[SWEEP_EVENTS] = series_median(&also[ALSO_EVENTS]),
-		[SWEEP_RATE] = series_median(&also[ALSO_RATE]),
-	} };
+	struct sweep_point p;
+	for (unsigned f = 0; f < SWEEP_FIGURES; f++)
+		p.is[f] = series_median(&s[f]);
+	p.is[SWEEP_SLOWDOWN] = alone / p.is[SWEEP_SLOWDOWN] - 1;
+	return p;
 }
 
 /* All ways at one interval, in the same rounds. */

@@ -20,10 +20,10 @@ extern const uint32_t sweep_interval[INTERVALS]; /* ns between two messages; 0: 
 
 /* One way at one interval: medians over the rounds. */
 enum sweep_figure {
-	SWEEP_SLOWDOWN, /* what the computation takes longer, as a part of what it takes
-			   undisturbed */
 	SWEEP_LATENCY,  /* of a round trip, ns; */
 	SWEEP_P99,      /* 99 of 100 take less */
+	SWEEP_SLOWDOWN, /* what the computation takes longer, as a part of what it takes
+			   undisturbed */
 	SWEEP_EVENTS,   /* interrupts for each message, or claims of the thread */
 	SWEEP_RATE,     /* messages a second */
 	SWEEP_FIGURES
@@ -45,10 +45,13 @@ enum sweep_regime { REGIME_INFREQUENT, REGIME_MODERATE, REGIME_FREQUENT, REGIMES
 extern const char *const sweep_regime_name[REGIMES];
 enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval);
 
-/* sweep_phase.c: the figure is the median latency; the others, in this order, are in the rank. */
-enum { ALSO_P99, ALSO_PIECES, ALSO_EVENTS, ALSO_RATE, SWEEP_ALSO };
+/*
+ * sweep_phase.c: the phase's figure is the latency; the others are in the rank, in that order, with
+ * pieces computed in a ms of the core in place of the slowdown.
+ */
+enum { SWEEP_ALSO = SWEEP_FIGURES - 1 };
 int sweep_open(struct bench_rank *p);
-perf_phase sweep_alone;  /* pieces computed in a ms of the core while nothing is asked */
+perf_phase sweep_alone;  /* those pieces while nothing is asked */
 perf_phase sweep_by_way; /* its way is a sweep_way */
 
 /* sweep_report.c, sweep_plot.c */

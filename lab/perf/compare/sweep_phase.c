@@ -143,11 +143,11 @@ static void ask_end(struct bench_rank *p)
 		p->rc = tern_wait(p->t, &report.come, 1);
 	if (!p->rc)
 		p->rc = words_last(p->t, 1);
-	p->also[ALSO_P99] = times_quantile(&times, 0.99);
-	p->also[ALSO_PIECES] = (double)report.pieces * 1e6 / (double)report.core;
-	p->also[ALSO_EVENTS] =
+	p->also[SWEEP_P99 - 1] = times_quantile(&times, 0.99);
+	p->also[SWEEP_SLOWDOWN - 1] = (double)report.pieces * 1e6 / (double)report.core;
+	p->also[SWEEP_EVENTS - 1] =
 		report.answered ? (double)report.events / (double)report.answered : 0;
-	p->also[ALSO_RATE] = (double)report.answered * 1e9 / (double)report.ns;
+	p->also[SWEEP_RATE - 1] = (double)report.answered * 1e9 / (double)report.ns;
 }
 
 static void sweep_ask(struct bench_rank *p, uint64_t interval, uint64_t window)
@@ -178,7 +178,7 @@ double sweep_alone(struct bench_rank *p)
 		sweep_compute(p, TERN_DELIVERY_POLL, false);
 	else
 		sweep_ask(p, 0, 0); /* it looks all the time, as it always does */
-	return p->also[ALSO_PIECES];
+	return p->also[SWEEP_SLOWDOWN - 1];
 }
 
 int sweep_open(struct bench_rank *p)

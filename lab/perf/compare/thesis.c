@@ -376,6 +376,6 @@ const struct paper_table paper_phases = {
 		  .ranks = OVERHEAD_RANKS,
 		  .cores = OVERHEAD_RANKS,
 		  .warm = 2,
-		  .open = overhead_open },
+		  .open = logp_payload_fill },
 	.notes = phase_notes,
 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many ranks at once: all to all in turn and at random, one to all, all to one; and a lone round
- * trip beside a flood. Each beside rings by hand between the same processes.
+ * Many ranks at once: all to all in turn and at random, one to all, all to one; gathered messages;
+ * and a lone round trip beside a flood. Each beside rings by hand between the same processes.
  */
 #include <math.h>
 #include <sched.h>
+
+#include <tern/post.h>
 
 #include "base/clock.h"
 #include "lab/bench/rings.h"
@@ -12,39 +14,17 @@
 #include "lab/bench/words.h"
 #include "lab/perf/perf.h"
 
-enum { HANDLER_TAKE = WORDS_FREE, HANDLER_ASK, HANDLER_BACK };
-enum { BY_TERN, BY_HAND = 1, NINETY_NINE = 2 }; /* ways, of which both bits are used by trips */
+enum { BY_TERN, BY_HAND = 1, NINETY_NINE = 2 }; /* bits of the way */
 enum { HAND_TAKE, HAND_ASK, HAND_BACK };        /* the first word of a message by hand */
 enum { STOP_EVERY = 64 };                       /* sends, between two looks at whether to stop */
 
-static uint64_t taken, sum;
-static tern_flag answers;
 static uint64_t hand_answers;
 
-/* -- Handlers --------------------------------------------------------------------------------- */
-
-static void take(tern *t, const tern_msg *m)
-{
-	(void)t;
-	sum += tern_msg_word(m, 0) ^ tern_msg_word(m, 3);
-	taken++;
-}
-
-static void ask(tern *t, const tern_msg *m)
-{
-	tern_reply(t, m, HANDLER_BACK, tern_msg_word(m, 0));
-}
-
-static void back(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &answers, 1);
-}
+/* -- Messages by hand, handled as those of words.h -------------------------------------------- */
 
 static __attribute__((noinline)) void hand_take(const uint64_t *word)
 {
-	sum += word[1] ^ word[3];
-	taken++;
+	raw_sink += 1 + word[1] + word[2] + word[3];
 }
 
 /* Messages by hand have a handler that is called through a pointer, too. */
@@ -62,26 +42,25 @@ static void hand_handle(uint32_t from, const uint64_t *word)
 
 static int many_open(struct bench_rank *p)
 {
-	tern_on(p->t, HANDLER_TAKE, take);
-	tern_on(p->t, HANDLER_ASK, ask);
-	tern_on(p->t, HANDLER_BACK, back);
 	return rings_open(p, hand_handle);
 }
 
 /* -- Rates ------------------------------------------------------------------------------------ */
 
-static inline uint32_t next_rank(const struct bench_rank *p, uint32_t r, uint32_t first)
+/* Of the ranks `first` to `last` without this one, the next after r. */
+static inline uint32_t next_rank(const struct bench_rank *p, uint32_t r, uint32_t first,
+				 uint32_t last)
 {
-	r = r + 1 == p->ranks ? first : r + 1;
-	if (r == p->rank)
-		r = r + 1 == p->ranks ? first : r + 1;
+	do
+		r = r >= last ? first : r + 1;
+	while (r == p->rank);
 	return r;
 }
 
 static inline int send_one(struct bench_rank *p, uint32_t to, uint64_t i)
 {
-	if (p->way == BY_TERN)
-		return tern_request(p->t, to, HANDLER_TAKE, i, 2, 3, i);
+	if (!(p->way & BY_HAND))
+		return tern_request(p->t, to, WORDS_TAKE + 4, i, 2, 3, i);
 	rings_send(to, HAND_TAKE, i, 3, i);
 	rings_sent();
 	return 0;
@@ -91,19 +70,28 @@ static int send_in_turn(struct bench_rank *p)
 {
 	uint32_t to = p->rank;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = send_one(p, to = next_rank(p, to, 0), i);
+		p->rc = send_one(p, to = next_rank(p, to, 0, p->ranks - 1), i);
 	return p->rc;
+}
+
+/* Another rank than this one, at random; not by division, which takes longer than a send. */
+static inline uint32_t random_rank(const struct bench_rank *p, uint32_t *x)
+{
+	*x = *x * 1664525 + 1013904223;
+	uint32_t to = p->rank + 1 + (uint32_t)((uint64_t)*x * (p->ranks - 1) >> 32);
+	return to < p->ranks ? to : to - p->ranks;
+}
+
+static uint32_t random_seed(const struct bench_rank *p)
+{
+	return p->rank * 2654435761u + 1;
 }
 
 static int send_random(struct bench_rank *p)
 {
-	uint32_t x = p->rank * 2654435761u + 1;
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		x = x * 1664525 + 1013904223;
-		/* Not by division, which takes longer than a send. */
-		uint32_t to = p->rank + 1 + (uint32_t)((uint64_t)x * (p->ranks - 1) >> 32);
-		p->rc = send_one(p, to < p->ranks ? to : to - p->ranks, i);
-	}
+	uint32_t x = random_seed(p);
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = send_one(p, random_rank(p, &x), i);
 	return p->rc;
 }
 
@@ -146,6 +134,35 @@ static double rate_figure(struct bench_rank *p)
 	return each_microsecond(p, many_ns(p, p->act)) * senders;
 }
 
+/* -- Items of 16 bytes, gathered ------------------------------------------------------------- */
+
+static __attribute__((noinline)) void hand_item_take(const uint64_t *word)
+{
+	raw_sink += 1 + word[0] + word[1];
+}
+
+static int items_open(struct bench_rank *p)
+{
+	return gather_hand_open(p, hand_item_take);
+}
+
+static int items_post(struct bench_rank *p)
+{
+	uint32_t x = random_seed(p);
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_post(p->t, random_rank(p, &x), WORDS_TAKE + 2, i, 5);
+	return p->rc;
+}
+
+static int items_by_hand(struct bench_rank *p)
+{
+	uint32_t x = random_seed(p);
+	for (uint64_t i = 0; i < p->count; i++)
+		gather_hand_post(random_rank(p, &x), i, 5);
+	gather_hand_barrier();
+	return 0;
+}
+
 /* -- A lone round trip beside a flood --------------------------------------------------------- */
 
 static uint64_t before; /* the word of the rings, when the phase began */
@@ -167,17 +184,13 @@ static int many_serve(struct bench_rank *p)
 	return p->rc;
 }
 
-/* Sends and does nothing else, to each rank from `first` on in turn. */
-static int many_flood(struct bench_rank *p, uint32_t first, uint32_t most)
+/* Sends and does nothing else, to the others from `first` to `last` in turn. */
+static int many_flood(struct bench_rank *p, uint32_t first, uint32_t last)
 {
-	struct bench_rank by = *p;
-	uint32_t to = first;
-	by.way = p->way & BY_HAND;
+	uint32_t to = p->rank;
 	while (!p->rc && !over())
-		for (int i = 0; i < STOP_EVERY && !p->rc; i++) {
-			p->rc = send_one(&by, to, (uint64_t)i);
-			to = to == most ? first : to + 1;
-		}
+		for (uint64_t i = 0; i < STOP_EVERY && !p->rc; i++)
+			p->rc = send_one(p, to = next_rank(p, to, first, last), i);
 	return p->rc;
 }
 
@@ -195,8 +208,7 @@ static int lone_trip(struct bench_rank *p)
 {
 	if (p->way & BY_HAND)
 		return hand_trip(p);
-	int rc = tern_request(p->t, 1, HANDLER_ASK, 1, 2, 3, 4);
-	return rc ? rc : tern_wait(p->t, &answers, 1);
+	return words_trips(p->t, 4, 1);
 }
 
 static double lone_times(struct bench_rank *p)
@@ -244,13 +256,7 @@ static int flooded(struct bench_rank *p)
 /* All but rank 0 flood all but rank 0. */
 static int flood_among(struct bench_rank *p)
 {
-	struct bench_rank by = *p;
-	uint32_t to = p->rank;
-	by.way = p->way & BY_HAND;
-	while (!p->rc && !over())
-		for (int i = 0; i < STOP_EVERY && !p->rc; i++)
-			p->rc = send_one(&by, to = next_rank(p, to, 1), (uint64_t)i);
-	return p->rc;
+	return many_flood(p, 1, p->ranks - 1);
 }
 
 /* -- The rows --------------------------------------------------------------------------------- */
@@ -291,5 +297,13 @@ const struct test many_tests[] = {
 	  .like = "flooding-trip", BOTH(lone_figure, flood_among, 0) },
 	{ "among-trip-99", "the same, 99th percentile", "ns", .like = "flooding-trip",
 	  BOTH(lone_figure, flood_among, NINETY_NINE) },
+	{ "gathered", "posted items of 2 words to ranks at random, all together", "M/s", "ranks", 2,
+	  GATHER_RANKS, .sizes = { 4, { 2, 4, 8, 16 } }, .ranks = RANKS_BY_SIZE, .cores = 2,
+	  .count = 200000, .rounds = 31, .open = items_open,
+	  .measure = { .figure = rate_figure, .act = items_post, .way = BY_TERN },
+	  .limit = { { .figure = rate_figure, .act = items_by_hand, .way = BY_HAND } },
+	  .limit_name = "the same items gathered by hand into 8 lines for each rank, between the "
+			"same ranks",
+	  .bar = { { 16, "at least 0.80" } } },
 	{ .like = NULL },
 };
