@@ -62,13 +62,12 @@ chmod +x "$folder/bin/tern-broken"
 says "executing $folder/bin/tern-broken: No such file" broken
 
 if command -v readelf >/dev/null; then
-	echo "the command needs libc alone, only top ncurses, only cost libdw and Capstone"
+	echo "the command needs libc alone, only cost libdw and Capstone"
 	for file in "$TERN_BIN"/tern "$TERN_BIN"/tern-*; do
 		allowed='lib(c|gcc_s|asan|ubsan|tsan|clang_rt.*|tern_internal)|ld-linux.*'
 		grep -q __sanitizer_ "$file" && allowed+='|libm' # the runtime's
 		case $file in
 		*/tern) ;;
-		*-top) allowed+='|lib(m|ncurses|tinfo)' ;;
 		*-cost) allowed+='|lib(m|sodium|dw|capstone|elf)' ;;
 		*) allowed+='|lib(m|sodium)' ;;
 		esac
