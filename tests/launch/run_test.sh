@@ -242,8 +242,7 @@ mistake '--env NOT_SET_ANYWHERE: it is not set here; say --env NOT_SET_ANYWHERE=
 	--env NOT_SET_ANYWHERE true
 mistake '--env =x: a variable has a name' -n 1 --env =x true
 mistake '--env TERN_RANK=3: tern run sets that variable' -n 1 --env TERN_RANK=3 true
-mistake '--hosts and --hostfile' -n 1 --hosts a --hostfile b true
-mistake 'did you mean --hostfile' -n 1 --hostfiel b true
+mistake 'did you mean --hosts' -n 1 --hotss b true
 mistake "no option '-x'.*program's name comes first" -n 1 -x true
 "$tern" rnu 2>"$err"
 status=$?

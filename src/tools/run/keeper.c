@@ -443,7 +443,7 @@ static void keeper_loop(struct keeper *k)
 static void keeper_cannot_start(struct keeper *k, uint32_t rank, int rc)
 {
 	char text[512];
-	const char *program = k->hosts ? hosts_shell(k->hosts) : k->options->program[0];
+	const char *program = k->hosts ? k->hosts->shell[0] : k->options->program[0];
 	k->refused = rc == -ENOENT ? CANNOT_FIND : CANNOT_RUN;
 	rank_refused(program, rank, k->options->ranks, rc, text, sizeof text);
 	output_say(&k->output, "tern run: cannot start %s", text);
@@ -584,7 +584,7 @@ int keeper_run(struct run_options *options, const struct front *front, struct up
 			    .front = front,
 			    .up = up,
 			    .news = -1,
-			    .hosts = run_options_remote(options) ? &hosts : NULL };
+			    .hosts = options->hosts ? &hosts : NULL };
 	int rc = keeper_open(&k);
 	if (!rc)
 		rc = keeper_start(&k);

@@ -107,9 +107,7 @@ static bool read_env(void *to, char *text)
 static bool check_complete(struct run_options *o)
 {
 	o->total = o->ranks;
-	if (o->hosts && o->hostfile)
-		return option_refuse("--hosts and --hostfile: the hosts are named in one of them");
-	if (!o->ranks && !run_options_remote(o)) /* a list of hosts may say it */
+	if (!o->ranks && !o->hosts) /* a list of hosts may say it */
 		return option_refuse(
 			"how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
 	if (!o->program[0])
@@ -151,7 +149,6 @@ bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 		{ .name = "--signal", .read = read_signal, .to = o },
 		{ .name = "--env", .read = read_env, .to = o },
 		{ .name = "--hosts", .text = &o->hosts },
-		{ .name = "--hostfile", .text = &o->hostfile },
 		{ .name = "--ssh", .text = &o->shell },
 		{ .name = "--help" },
 		{ 0 },
@@ -178,7 +175,7 @@ bool run_options_environment(const struct run_options *o)
 	bool set = true;
 	for (uint32_t i = 0; set && i < o->env_count; i++) {
 		const char *sign = strchr(o->env[i], '=');
-		if (!sign || (run_options_remote(o) && strncmp(o->env[i], "TERN_", 5) != 0))
+		if (!sign || (o->hosts && strncmp(o->env[i], "TERN_", 5) != 0))
 			continue; /* it is here already, or is not for us */
 		char *name = strndup(o->env[i], (size_t)(sign - o->env[i]));
 		set = name && setenv(name, sign + 1, 1) == 0;
