@@ -557,7 +557,7 @@ static int keeper_open(struct keeper *k)
 		rc = keeper_watch(k);
 	if (!rc)
 		rc = output_open(&k->output, k->count, k->hosts ? 0 : o->first,
-				 o->order.tag && !k->hosts ? o->total : 0,
+				 k->hosts ? k->count : o->total, o->order.tag && !k->hosts,
 				 k->up ? &k->up->wire : NULL);
 	if (rc)
 		return rc;

@@ -329,7 +329,8 @@ static void agents_open(struct hosts *h, struct wire agent[HOSTS])
 	};
 	static struct output output;
 	struct frame f;
-	REQUIRE(hosts_open(h, &o, &output) == 0 && output_open(&output, HOSTS, 0, 0, NULL) == 0);
+	REQUIRE(hosts_open(h, &o, &output) == 0 &&
+		output_open(&output, HOSTS, 0, HOSTS, false, NULL) == 0);
 	for (uint32_t i = 0; i < HOSTS; i++) {
 		int pair[2];
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
