@@ -237,7 +237,7 @@ mistake "--bind socket: .*'core'.*'none'" -n 1 --bind socket true
 mistake "did you mean --survive" -n 1 --survvie true
 mistake "--survive=nobody: .*'first', 'survivors' or 'any'" -n 1 --survive=nobody true
 mistake '-np needs a value' -np
-mistake '-n p4: ' -np4 true
+mistake '-np p4: a whole number is needed' -np p4 true
 mistake '--env NOT_SET_ANYWHERE: it is not set here; say --env NOT_SET_ANYWHERE=VALUE' -n 1 \
 	--env NOT_SET_ANYWHERE true
 mistake '--env =x: a variable has a name' -n 1 --env =x true

@@ -14,12 +14,6 @@
 #include "tools/common/option.h"
 #include "tools/tools.h"
 
-/* What the options are read into, and from. */
-struct reading {
-	struct run_options *o;
-	char **argv;
-};
-
 static bool read_binding(void *to, char *text)
 {
 	struct run_options *o = to;
@@ -118,31 +112,14 @@ static bool check_complete(struct run_options *o)
 	return true;
 }
 
-/*
- * -np, as Open MPI's and MPICH's users write it, is to getopt -n with the value p, and its number
- * comes next.
- */
-static bool read_n(void *to, char *text)
-{
-	const struct reading *r = to;
-	uint64_t ranks;
-	if (strcmp(text, "p") == 0 && strcmp(r->argv[optind - 1], "-np") == 0)
-		text = r->argv[optind++];
-	if (!text)
-		return option_refuse("-np needs a value after it; `tern run --help` shows which");
-	if (!option_number("-n", text, 1, TERN_RANKS_MAX, &ranks))
-		return false;
-	r->o->ranks = (uint32_t)ranks;
-	return true;
-}
-
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 {
-	struct reading reading = { o, argv };
 	char text[8192]; /* the help, with a number in it */
 	bool tag = false;
 	const struct choice choices[] = {
-		{ .name = "-n", .read = read_n, .to = &reading, .hidden = true },
+		/* as Open MPI's and MPICH's users write it; first, for it begins like -n */
+		{ .name = "-np", .small = &o->ranks, .least = 1, .most = TERN_RANKS_MAX },
+		{ .name = "-n", .small = &o->ranks, .least = 1, .most = TERN_RANKS_MAX },
 		{ .name = "--bind", .read = read_binding, .to = o },
 		{ .name = "--tag", .flag = &tag },
 		{ .name = "--survive", .read = read_survival, .to = o, .optional = true },
