@@ -2,7 +2,6 @@
 /* What-if: one run for each value of a key, or of two, and a table of their times. */
 #include "tools/sim/sweep.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +87,7 @@ static void row_write(struct rows *w, const struct sweeps *s, unsigned line, uns
 	rows_text(w, first->key, first->key, 14, first->value[i]);
 	rows_text(w, o->sweeps > 1 ? o->sweep[1].key : NULL, NULL, 0,
 		  o->sweeps > 1 ? o->sweep[1].value[line] : NULL);
-	rows_whole(w, w->as == ROWS_JSON ? "nodes" : NULL, NULL, 0, r->nodes, NULL);
+	rows_whole(w, "nodes", NULL, 0, r->nodes, NULL);
 	rows_real(w, "time_us", "time us", 13, r->time, "%.3f", r->time);
 	rows_real(w, "speed_up", "speed-up", 9, sweep_speedup(s, line, i), "%.2f",
 		  sweep_speedup(s, line, i));
@@ -99,26 +98,20 @@ static void row_write(struct rows *w, const struct sweeps *s, unsigned line, uns
 	rows_end_row(w);
 }
 
-static void table_write(const struct sweeps *s, enum rows_as as, FILE *to)
+static void table_write(const struct sweeps *s, enum rows_as as)
 {
 	struct rows w;
 	char name[2 * PROFILE_NAME];
 	for (unsigned line = 0; line < s->lines; line++) {
 		sweep_line_name(s, line, name, sizeof name);
 		if (as == ROWS_TABLE && *name)
-			fprintf(to, "%s%s\n", line ? "\n" : "", name);
+			printf("%s%s\n", line ? "\n" : "", name);
 		if (as == ROWS_TABLE || line == 0)
-			rows_begin(&w, as, to);
+			rows_begin(&w, as, stdout);
 		for (unsigned i = 0; i < s->across; i++)
 			row_write(&w, s, line, i);
 	}
 	rows_end(&w);
-}
-
-static int table_csv(const void *sweeps, FILE *to)
-{
-	table_write(sweeps, ROWS_CSV, to);
-	return ferror(to) ? -EIO : 0;
 }
 
 int sim_sweep_main(const struct sim_options *o)
@@ -134,9 +127,7 @@ int sim_sweep_main(const struct sim_options *o)
 			if (rc)
 				return rc < 0 ? sim_refuse(rc) : rc;
 		}
-	table_write(&s, o->json ? ROWS_JSON : ROWS_TABLE, stdout);
-	int rc = file_write(o->csv, table_csv, &s);
-	if (!rc)
-		rc = file_write(o->plot, sim_sweep_plot, &s);
+	table_write(&s, o->json ? ROWS_JSON : ROWS_TABLE);
+	int rc = file_write(o->plot, sim_sweep_plot, &s);
 	return rc ? sim_refuse(rc) : 0;
 }
