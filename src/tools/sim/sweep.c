@@ -61,18 +61,11 @@ static bool run_make(const struct sweeps *s, unsigned line, unsigned across, str
 static int run_one(struct sweeps *s, unsigned line, unsigned across)
 {
 	struct sim_run run;
-	struct figures f = { 0 };
-	struct sweep_run *to = &s->run[line][across];
+	struct figures *f = &s->run[line][across];
 	if (!run_make(s, line, across, &run))
 		return 2;
-	int rc = sim_once(s->o, &run, true, &f);
-	if (!rc) {
-		*to = (struct sweep_run){
-			.nodes = run.nodes, .time = f.time, .packets = f.packets, .events = f.events
-		};
-		to->limit = figures_limit(&f, &to->busiest);
-	}
-	figures_free(&f);
+	int rc = sim_once(s->o, &run, true, f);
+	figures_free(f);
 	return rc;
 }
 
@@ -81,9 +74,11 @@ static int run_one(struct sweeps *s, unsigned line, unsigned across)
 /* The first key is a column; the second one too, but the table has lines apart for it. */
 static void row_write(struct rows *w, const struct sweeps *s, unsigned line, unsigned i)
 {
-	const struct sweep_run *r = &s->run[line][i];
+	const struct figures *r = &s->run[line][i];
 	const struct sim_options *o = s->o;
 	const struct sweep *first = &o->sweep[0];
+	double busiest;
+	enum limit limit = figures_limit(r, &busiest);
 	rows_text(w, first->key, first->key, 14, first->value[i]);
 	rows_text(w, o->sweeps > 1 ? o->sweep[1].key : NULL, NULL, 0,
 		  o->sweeps > 1 ? o->sweep[1].value[line] : NULL);
@@ -93,8 +88,8 @@ static void row_write(struct rows *w, const struct sweeps *s, unsigned line, uns
 		  sweep_speedup(s, line, i));
 	rows_whole(w, "packets", "packets", 11, r->packets, NULL);
 	rows_whole(w, "events", NULL, 0, r->events, NULL);
-	rows_real(w, "busiest", "busiest", 8, r->busiest, "%.1f %%", 100 * r->busiest);
-	rows_text(w, "bottleneck", "bottleneck", 0, limit_name[r->limit]);
+	rows_real(w, "busiest", "busiest", 8, busiest, "%.1f %%", 100 * busiest);
+	rows_text(w, "bottleneck", "bottleneck", 0, limit_name[limit]);
 	rows_end_row(w);
 }
 
