@@ -38,9 +38,10 @@ static void delays_measure(const struct merged *m, struct delays *d)
 		d->least[i] = NEVER;
 	for (size_t i = 0; i < m->messages; i++) {
 		const struct message *x = &m->message[i];
-		if (x->from == NO_TRACK || x->span == NO_SPAN || x->from == x->to)
+		if (x->from == NO_TRACK || x->span == NO_SPAN || x->source == x->target)
 			continue;
-		int64_t took = m->span[x->span].begin - x->sent, *least = delay(d, x->from, x->to);
+		const struct span *s = &m->span[x->span];
+		int64_t took = s->begin - x->sent, *least = delay(d, x->from, s->track);
 		*least = took < *least ? took : *least;
 	}
 }

@@ -37,7 +37,6 @@ static void track_sends(struct merged *m, uint32_t track)
 		m->message[m->messages++] = (struct message){
 			.sent = (int64_t)r->time,
 			.from = track,
-			.to = NO_TRACK,
 			.reply = r->kind == RECORD_REPLY,
 			.handler = r->handler,
 			.bytes = r->bytes,
@@ -55,7 +54,6 @@ static struct message arrival_of(const struct merged *m, size_t span)
 	const struct span *s = &m->span[span];
 	return (struct message){
 		.from = NO_TRACK,
-		.to = s->track,
 		.reply = s->kind == SPAN_REPLY,
 		.handler = s->handler,
 		.bytes = s->bytes,
@@ -73,12 +71,10 @@ static void sides_join(struct merged *m)
 	for (size_t i = 0; i < all; i++) {
 		struct message x = m->message[i], *before = n ? &m->message[n - 1] : &x;
 		if (n && x.from == NO_TRACK && before->span == NO_SPAN &&
-		    key_order(before, &x) == 0) {
-			before->to = x.to;
+		    key_order(before, &x) == 0)
 			before->span = x.span;
-		} else {
+		else
 			m->message[n++] = x;
-		}
 	}
 	m->messages = n;
 }

@@ -42,8 +42,8 @@ struct span {
 
 /* One message; either side may be missing. */
 struct message {
-	int64_t sent;      /* ns since the merged trace began; meaningless without `from` */
-	uint32_t from, to; /* tracks, or NO_TRACK */
+	int64_t sent;  /* ns since the merged trace began; meaningless without `from` */
+	uint32_t from; /* track, or NO_TRACK */
 	bool reply;
 	uint16_t handler;
 	uint32_t bytes, sequence;
