@@ -41,7 +41,7 @@ static void line_take(char *text, size_t len)
 		REQUIRE(status == 0 || status == 2);
 	else if (o.hosts)
 		hosts_try(&o);
-	run_options_close(&o);
+	free(o.env);
 }
 
 static void setting_take(unsigned which, const char *text)

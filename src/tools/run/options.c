@@ -142,11 +142,6 @@ bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 	return check_complete(o);
 }
 
-void run_options_close(struct run_options *o)
-{
-	free(o->env);
-}
-
 bool run_options_environment(const struct run_options *o)
 {
 	bool set = true;

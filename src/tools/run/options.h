@@ -53,7 +53,6 @@ struct run_options {
  * for or because of a mistake that has been explained; *status is the exit status.
  */
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status);
-void run_options_close(struct run_options *o); /* also if they could not be read */
 
 /*
  * Sets the variables of --env in this process, whose children the ranks are. With hosts only what

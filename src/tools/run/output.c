@@ -134,23 +134,6 @@ static ssize_t channel_write(struct channel *c)
 	return write(c->fd, c->text.bytes + c->text.at, len < PAGE ? len : PAGE);
 }
 
-/* Writes what can be written now; false when something is left. */
-static bool channel_drain(struct channel *c)
-{
-	while (!c->error && channel_backlog(c)) {
-		ssize_t n = channel_write(c);
-		if (n >= 0)
-			c->text.at += (size_t)n;
-		else if (errno == EAGAIN)
-			return false;
-		else if (errno != EINTR)
-			c->error = errno;
-	}
-	if (c->error)
-		c->text.at = c->text.len = 0;
-	return true;
-}
-
 static bool same_file(int a, int b)
 {
 	struct stat p, q;
@@ -249,12 +232,24 @@ static void output_abandon(struct output *o, struct channel *c)
 			stream_close(&o->stream[i]);
 }
 
+/* Writes what can be written now; false when something is left. */
 static bool channel_flush(struct output *o, struct channel *c)
 {
-	bool written = channel_drain(c);
-	if (c->error && c->streams)
+	while (!c->error && channel_backlog(c)) {
+		ssize_t n = channel_write(c);
+		if (n >= 0)
+			c->text.at += (size_t)n;
+		else if (errno == EAGAIN)
+			return false;
+		else if (errno != EINTR)
+			c->error = errno;
+	}
+	if (!c->error)
+		return true;
+	c->text.at = c->text.len = 0;
+	if (c->streams)
 		output_abandon(o, c);
-	return written;
+	return true;
 }
 
 static void channel_serve(struct output *o, struct channel *c)
@@ -352,7 +347,7 @@ bool output_finished(struct output *o)
 		stream_close(&o->stream[i]);
 	bool written = true;
 	for (unsigned i = 0; i < o->channels; i++)
-		written &= channel_drain(&o->channel[i]);
+		written &= channel_flush(o, &o->channel[i]);
 	return written;
 }
 
