@@ -20,7 +20,4 @@ if(NOT PMIX_HEADER_DIR AND NOT CMAKE_CROSSCOMPILING AND (TERN_PMIX OR NOT DEFINE
 endif()
 tern_left_out("${cost_lacks}" libdw-dev "tern cost")
 tern_left_out("${cost_lacks}" libcapstone-dev "tern cost")
-if(NOT CURSES_FOUND)
-	tern_left_out("package libncurses-dev" libncurses-dev "the live screen of tern top")
-endif()
 file(WRITE ${PROJECT_BINARY_DIR}/left-out "${left_out}")

@@ -25,7 +25,7 @@ endif()
 # What tests link: everything that has a library; and "lib/NAME.h" is what they share, tests/lib.
 add_library(test_headers INTERFACE)
 target_include_directories(test_headers INTERFACE ${PROJECT_SOURCE_DIR}/tests)
-set(test_libraries test_headers tern_tools tern_screen)
+set(test_libraries test_headers tern_tools)
 if(TERN_LAB)
 	list(APPEND test_libraries tern_lab tern_cost_count)
 endif()

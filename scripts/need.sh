@@ -39,7 +39,6 @@ test="$aarch64 $format $demo_wants $compare_wants
 	mandoc              mandoc
 	man-db              man
 	bsdextrautils       col
-	libncurses-dev      /usr/include/curses.h
 	tmux                tmux
 	chromium            chromium
 	pkgconf             pkg-config

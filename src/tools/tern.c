@@ -3,10 +3,8 @@
  * The command's frame: finds the sub-command and hands over. Those that need libc alone are part
  * of this program; `tern NAME` executes tern-NAME for every other name.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,15 +32,9 @@ static const struct command {
 	{ "report", NULL, "run the papers' programs, and write a page with their figures" },
 };
 
-enum { COMMANDS = sizeof commands / sizeof *commands, NAME_MOST = 64, FOUND_MOST = 64 };
+enum { COMMANDS = sizeof commands / sizeof *commands, NAME_MOST = 64 };
 
 #define PREFIX "tern-"
-
-/* The commands that there are: those of the table, and programs tern-NAME of others. */
-struct found {
-	int n;
-	const char *name[COMMANDS + FOUND_MOST], *purpose[COMMANDS + FOUND_MOST];
-};
 
 static const struct command *command_of(const char *word)
 {
@@ -60,50 +52,18 @@ static bool program_of(const char *word, char path[PATH_MAX])
 	       program_locate(name, path);
 }
 
-static void found_add(struct found *f, const char *name)
+static bool command_here(const struct command *c)
 {
 	char path[PATH_MAX];
-	for (int i = 0; i < f->n; i++)
-		if (strcmp(f->name[i], name) == 0)
-			return;
-	if (f->n == COMMANDS + FOUND_MOST || command_of(name) || !program_of(name, path))
-		return;
-	f->name[f->n] = strdup(name);
-	f->purpose[f->n] = strdup(path);
-	f->n += f->name[f->n] && f->purpose[f->n];
-}
-
-static void found_look(struct found *f, const char *folder)
-{
-	DIR *d = opendir(folder);
-	struct dirent *e;
-	while (d && (e = readdir(d)) != NULL)
-		if (strncmp(e->d_name, PREFIX, sizeof PREFIX - 1) == 0)
-			found_add(f, e->d_name + sizeof PREFIX - 1);
-	if (d)
-		closedir(d);
-}
-
-static void commands_find(struct found *f)
-{
-	char path[PATH_MAX];
-	f->n = 0;
-	for (int i = 0; i < COMMANDS; i++)
-		if (commands[i].main || program_of(commands[i].name, path)) {
-			f->name[f->n] = commands[i].name;
-			f->purpose[f->n++] = commands[i].purpose;
-		}
-	for (int i = 0; program_folder(i, path); i++)
-		found_look(f, path);
+	return c->main || program_of(c->name, path);
 }
 
 static void help(FILE *to)
 {
-	struct found f;
-	commands_find(&f);
 	fputs("usage: tern COMMAND [OPTIONS]\n\n", to);
-	for (int i = 0; i < f.n; i++)
-		fprintf(to, "  %-8s %s\n", f.name[i], f.purpose[i]);
+	for (int i = 0; i < COMMANDS; i++)
+		if (command_here(&commands[i]))
+			fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].purpose);
 	fputs("\n`tern help COMMAND` says more; so does `man tern`. `tern version` prints the "
 	      "version.\n",
 	      to);
@@ -111,13 +71,16 @@ static void help(FILE *to)
 
 static int unknown(const char *word)
 {
-	struct found f;
+	const char *name[COMMANDS];
 	char folder[PATH_MAX];
-	commands_find(&f);
+	int n = 0;
+	for (int i = 0; i < COMMANDS; i++)
+		if (command_here(&commands[i]))
+			name[n++] = commands[i].name;
 	fprintf(stderr, "tern: there is no command '%s'; did you mean 'tern %s'? There are", word,
-		nearest_name(word, f.name, f.n));
-	for (int i = 0; i < f.n; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", f.name[i]);
+		nearest_name(word, name, n));
+	for (int i = 0; i < n; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", name[i]);
 	fprintf(stderr, ". " PREFIX "%s was looked for in", word);
 	for (int i = 0; i < PROGRAM_FOLDERS && program_folder(i, folder); i++)
 		fprintf(stderr, " %s,", folder);

@@ -54,7 +54,7 @@ static void job_look(struct job *j)
 	REQUIRE(top_begin(&t));
 	for (int i = 0; i < 2; i++) {
 		top_look(&t);
-		(i ? top_print : top_json)(&t);
+		top_print(&t, UINT32_MAX, stdout);
 		REQUIRE(why_explain(&t.watch, i));
 	}
 	(void)top_over(&t);

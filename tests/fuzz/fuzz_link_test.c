@@ -82,9 +82,8 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	struct output output;
 	int other[2], code;
 	signal(SIGPIPE, SIG_IGN); /* a keeper has all signals blocked */
-	REQUIRE(hosts_open(&h, &o, &output) == 0 && output_open(&output, 2, 0, 0, NULL) == 0);
-	for (uint32_t i = 0; i < 2; i++)
-		REQUIRE(output_add(&output, i, -1, -1) == 0);
+	REQUIRE(hosts_open(&h, &o, &output) == 0 &&
+		output_open(&output, 2, 0, 2, false, NULL) == 0);
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, other) == 0);
 	REQUIRE(hosts_begin(&h, 0, getpid(), bytes_from(bytes, len), dup(fuzz_null()), &o) == 0 &&
 		hosts_begin(&h, 1, getpid(), other[0], dup(other[0]), &o) == 0);
@@ -98,7 +97,7 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 		;
 	for (unsigned i = 0; i < output.channels; i++) {
 		close(output.channel[i].ready);
-		free(output.channel[i].writer.text.bytes);
+		free(output.channel[i].text.bytes);
 	}
 	free(output.stream);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The command line of `tern run`, its list of hosts, files of hosts, and the numbers and words of
- * settings.
- */
+/* The command line of `tern run`, its list of hosts, and the numbers and words of settings. */
 #include "fuzz.h"
 
 #include <unistd.h>
@@ -42,19 +39,9 @@ static void line_take(char *text, size_t len)
 		argv[argc++] = word;
 	if (!run_options_read(&o, argc, argv, &status))
 		REQUIRE(status == 0 || status == 2);
-	else if (o.hosts) /* and no file, which may be anything */
+	else if (o.hosts)
 		hosts_try(&o);
-	run_options_close(&o);
-}
-
-static void hostfile_text(const char *text)
-{
-	struct hosts h = { 0 };
-	int rc = hosts_take(&h, "file", strdup(text));
-	REQUIRE(rc <= 0 && (rc == 0 || *tern_strerror(rc)));
-	for (uint32_t i = 0; !rc && i < h.count; i++)
-		REQUIRE(*h.host[i].name && h.host[i].name[0] != '-');
-	hosts_close(&h);
+	free(o.env);
 }
 
 static void setting_take(unsigned which, const char *text)
@@ -73,10 +60,8 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	char *text = malloc(len + 1);
 	memcpy(text, bytes, len);
 	text[len] = '\0';
-	if (which < 64)
+	if (which < 128)
 		line_take(text, len);
-	else if (which < 128)
-		hostfile_text(text);
 	else
 		setting_take(which, text);
 	free(text);

@@ -89,7 +89,7 @@ says 3 "^rank [012], other 1, it's\$"
 sentence "the exit status is that of the rank that failed first, and the rank is named"
 launch 3 sh -c '[ "$TERN_RANK" = 1 ] && exit 7; sleep 100'
 check_status 7
-grep -qE 'rank 1 .*ended with status 7; ending the other 2 ranks' "$err" || fail "it was not named"
+grep -qE 'rank 1 .*ended with status 7; ending the others' "$err" || fail "it was not named"
 launch 3 sh -c '[ "$TERN_RANK" = 2 ] && kill -9 $$; sleep 100'
 check_status 137
 launch 4 --survive "$bin/fail_ranks" survive 0

@@ -20,7 +20,6 @@ static const struct {
 	{ "epoll_create1", SYS_epoll_create1 },
 	{ "epoll_ctl", SYS_epoll_ctl },
 	{ "signalfd4", SYS_signalfd4 },
-	{ "timerfd_create", SYS_timerfd_create },
 	{ "memfd_create", SYS_memfd_create },
 	{ "ftruncate", SYS_ftruncate },
 	{ "fallocate", SYS_fallocate },

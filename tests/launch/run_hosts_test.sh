@@ -45,10 +45,6 @@ elsewhere a:1,b:x "$folder/quiet" "'b:x' has no number of ranks behind its colon
 elsewhere a:4,b "$folder/quiet" 'a has a number of ranks and b has none'
 elsewhere a:1 "$folder/quiet" '-n 2: the hosts have 1 places'
 mistake 'how many ranks\? .* --hosts a:4,b:8' --hosts a,b --ssh "$folder/quiet" true
-mistake "--hostfile $folder/none: No such file" --hostfile "$folder/none" true
-printf 'a\nb slots=two words\n' >"$folder/hosts"
-mistake "$folder/hosts, line 2: a host stands here by itself" -n 2 --hostfile "$folder/hosts" true
-mistake '/dev/zero: it is too long' -n 2 --hostfile /dev/zero true
 
 # What stands for ssh, and lets its ranks know where they are: HOST COMMAND.
 cat >"$folder/named" <<'END'
@@ -68,9 +64,9 @@ check_status 0
 run --hosts a:1,b:3,c:2 --ssh "$folder/named" -n 2 sh -c 'echo "$TERN_RANK of $TERN_SIZE at $WHERE"'
 [[ $(sort "$out") == $'0 of 2 at a\n1 of 2 at b' ]] || fail "they are elsewhere: $(<"$out")"
 
-sentence "a file of hosts is as good as a list"
-printf '# hosts\n\nb slots=2 # two\na:1\n' >"$folder/hosts"
-run --hostfile "$folder/hosts" --ssh "$folder/named" --tag sh -c 'echo "at $WHERE"'
+sentence "a file of hosts becomes a list"
+printf 'b:2\na:1\n' >"$folder/hosts"
+run --hosts "$(paste -sd, "$folder/hosts")" --ssh "$folder/named" --tag sh -c 'echo "at $WHERE"'
 check_status 0
 [[ $(sort "$out") == $'[0] at b\n[1] at b\n[2] at a' ]] || fail "they are elsewhere: $(<"$out")"
 

@@ -62,11 +62,11 @@ awk -F, '$1 == "in" { i += $4 } $1 == "out" { o += $4 }
 head -c 4 "$folder/heat.svg" | grep -q '<svg' || fail "the heat map is no picture"
 grep -q 'link from 0 to 1: busy' "$folder/heat.svg" || fail "the heat map has no link"
 tail -1 "$folder/heat.svg" | grep -q '</svg>' || fail "the heat map does not end"
-number() { grep -cE "class=\"node on-(dark|light)\" .*>$1</text>" "$folder/heat.svg"; }
-[[ $(number 0) == 1 && $(number 63) == 1 && $(number '[0-9]+') == 64 ]] ||
-	fail "the nodes have not their numbers"
 
-sentence "of many nodes the heat map numbers the rows and columns"
+sentence "the heat map numbers rows and columns, of many nodes as many as do not touch"
+for head in 0 8 56 +0 +7; do
+	grep -qF ">$head</text>" "$folder/heat.svg" || fail "there is no head $head"
+done
 run -n 4096 --pattern halo --heat "$folder/large.svg"
 check_status 0
 for head in 0 64 4032 +0 +60; do
@@ -179,13 +179,11 @@ run -n 8 --set order=0 "$ranks" traffic 1
 check_status 0
 refused 'tolerant = 0' -n 4 --set network=mesh --set tolerant=1 --pattern halo
 
-sentence "a sweep gives a row for each value, as a table, CSV, JSON and a picture"
+sentence "a sweep gives a row for each value, as a table, JSON and a picture"
 run -n 64 --pattern random --rounds 5 --set network=mesh --sweep channel_flits=1,4,16 \
-	--sweep channels=1,2 --csv "$folder/t" --plot "$folder/plot.svg"
+	--sweep channels=1,2 --plot "$folder/plot.svg"
 check_status 0
 count_out 6 '^ *(1|4|16) .* (processor|link|injection|ejection|latency)$'
-[[ $(wc -l <"$folder/t") == 7 ]] || fail "the CSV has $(wc -l <"$folder/t") lines"
-[[ $(head -1 "$folder/t") == channel_flits,channels,time_us,* ]] || fail "its heading is wrong"
 [[ $(grep -c '<polyline' "$folder/plot.svg") == 4 ]] || fail "the picture has not two lines"
 keys=(n nodes time_us speed_up packets events busiest bottleneck)
 run --sweep n=1,2,4 --json "$ranks" traffic 1
@@ -220,7 +218,7 @@ done < <(sed -n 's/^\$ tern sim //p' docs/sim-tutorial.md)
 sentence "a mistake is refused in one sentence"
 refused 'say KEY=VALUE,VALUE' -n 2 --pattern halo --sweep latency
 refused "no key 'speed'" -n 2 --pattern halo --sweep speed=1,2
-refused '--explain, --trace and --speed are of one run' -n 2 --pattern halo --sweep gap=0 \
+refused '--csv, --heat, --explain, --trace and --speed are of one run' -n 2 --pattern halo --sweep gap=0 \
 	--explain
 refused 'a program runs on 1 to 1024 nodes' -n 2000 "$ranks"
 refused 'there is no pattern .all.; it can be alltoall, allreduce, halo or random' \

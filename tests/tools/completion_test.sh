@@ -81,7 +81,6 @@ offers "allreduce alltoall" sim -n 4 --pattern al
 echo "programs and files are completed where they stand"
 offers "$folder/program.c" run -n 4 "$folder/prog"
 offers "$folder/program.c" run -n 4 ./solver "$folder/prog"
-offers "$folder/program.c" run --hostfile "$folder/prog"
 offers "$folder/program.c" trace "$folder/prog"
 offers "" run -n 4 ./solver --surv
 offers "" run -n 4 -- ./solver --surv
@@ -96,8 +95,8 @@ offers "--survive" run --hosts a : 4,b -n 4 --env A = B --surv
 echo "tern-machines is completed, and the command after it"
 [[ $(machines -) == --help ]] || fail "tern-machines -: "$(machines -)
 [[ $(machines 2 gre) == *grep* ]] || fail "programs of PATH are not completed"
-[[ $(machines 2 "$TERN_BIN/tern" run --hostf) == --hostfile ]] ||
-	fail "tern-machines 2 tern run --hostf: "$(machines 2 "$TERN_BIN/tern" run --hostf)
+[[ $(machines 2 "$TERN_BIN/tern" run --hos) == --hosts ]] ||
+	fail "tern-machines 2 tern run --hos: "$(machines 2 "$TERN_BIN/tern" run --hos)
 [[ $(machines 2 ./solver "$folder/prog") == "$folder/program.c" ]] || fail "files are not completed"
 
 ((failed == 0)) || echo "$failed failed"

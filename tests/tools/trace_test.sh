@@ -22,7 +22,7 @@ broken() { # PATTERN ARGUMENTS: a file that is no good, or not there
 for ranks in 2 4; do
 	sentence "hello on $ranks ranks: every message leads from its send to its handler"
 	traced $ranks "$TERN_BIN/hello"
-	run --summary "$folder/t"
+	run "$folder/t"
 	check_status 0
 	n=$((2 * ranks))
 	check_out \
@@ -67,13 +67,12 @@ check_out \
 	'^[0-9]+ messages: [0-9]+ from send to handler, 0 never seen to be handled, 0 never seen to be sent$'
 check_out '^msg [0-9]+ '
 
-sentence "-o writes a file, and with some ranks missing the rest is shown and said"
-run -o "$folder/some.json" "$folder/t.0" "$folder/t.3"
+sentence "with some ranks missing the rest is shown and said"
+run --json "$folder/t.0" "$folder/t.3"
 check_status 0
 check_err '^2 of 4 ranks are here$'
-[[ -s $out ]] && fail "something stands on standard output"
-"$TERN_BIN/json_check" traceEvents <"$folder/some.json" >/dev/null 2>>"$err" ||
-	fail "the file is not JSON"
+"$TERN_BIN/json_check" traceEvents <"$out" >/dev/null 2>>"$err" ||
+	fail "this is not JSON"
 
 sentence "calls on teams have their own names, and waits those of the calls that wait"
 traced 3 "$TERN_BIN/tally"
@@ -83,7 +82,7 @@ count_out 3 '"ph": "X", "name": "tern_team_all", "cat": "call"'
 count_out 6 '"ph": "X", "name": "tern_team_allreduce", "cat": "call"'
 count_out 3 '"ph": "X", "name": "tern_team_free", "cat": "call"'
 check_out '"name": "wait: operation \(tern_team_[a-z]+\)", "cat": "wait"'
-run --summary "$folder/t"
+run "$folder/t"
 for rank in 0 1 2; do
 	check_out "^ +$rank +[0-9]+ +[0-9]+ +[0-9]+ +0 +4 "
 done
@@ -131,19 +130,16 @@ broken "both of rank 0" "$folder/t.0" "$folder/t.0"
 cp "$folder/t.0" "$folder/old"
 traced 2 "$TERN_BIN/hello"
 broken "is of another job" "$folder/old" "$folder/t.1"
-broken "cannot be written" -o "$folder/no/such/folder" "$folder/t"
+broken "cannot be written" --html "$folder/no/such/folder" "$folder/t"
 echo kept >"$folder/kept"
 ln -s "$folder/kept" "$folder/link"
-for way in -o --html; do
-	broken "$folder/link cannot be written: it is a symbolic link; remove it" $way "$folder/link" \
-		"$folder/t"
-	run $way "$folder/made$way" "$folder/t"
-	[[ $(stat -c %a "$folder/made$way") == 600 ]] || fail "others may read the file of $way"
-done
+broken "$folder/link cannot be written: it is a symbolic link; remove it" --html "$folder/link" \
+	"$folder/t"
+run --html "$folder/made" "$folder/t"
+[[ $(stat -c %a "$folder/made") == 600 ]] || fail "others may read the page"
 [[ $(<"$folder/kept") == kept ]] || fail "the file behind the link was written"
 refused "no file was named"
 refused "'--jsn'.*--json" --jsn "$folder/t"
-refused "one at a time" --json --summary "$folder/t"
 run --help
 check_status 0
 check_out '^usage: tern trace'

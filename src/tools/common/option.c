@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a subcommand's options from its table of choices, by getopt_long(). */
+/* Reads a subcommand's options from its table of choices. */
 #include "tools/common/option.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ bool option_unknown(const struct options *o, const char *word)
 	const char *names[CHOICES_MOST];
 	int n = 0;
 	for (const struct choice *c = o->choice; c->name; c++)
-		if (!c->hidden && n < CHOICES_MOST)
+		if (n < CHOICES_MOST)
 			names[n++] = c->name;
 	return option_refuse(
 		"there is no option '%s', or it is not used so; did you mean %s? `tern %s "
@@ -74,87 +74,83 @@ bool option_unknown(const struct options *o, const char *word)
 			   : "");
 }
 
-static bool choice_read(const struct choice *c)
+static bool choice_read(const struct choice *c, char *value)
 {
 	uint64_t number;
 	if (c->flag)
 		*c->flag = true;
 	else if (c->text)
-		*c->text = optarg;
+		*c->text = value;
 	else if (c->number)
-		return option_number(c->name, optarg, c->least, c->most, c->number);
-	else if (c->small && !option_number(c->name, optarg, c->least, c->most, &number))
+		return option_number(c->name, value, c->least, c->most, c->number);
+	else if (c->small && !option_number(c->name, value, c->least, c->most, &number))
 		return false;
 	else if (c->small)
 		*c->small = (uint32_t)number;
 	else
-		return c->each ? choice_each(c, optarg) : c->read(c->to, optarg);
+		return c->each ? choice_each(c, value) : c->read(c->to, value);
 	return true;
 }
 
-/* What getopt_long() wants: the long options, whose values are their places, and the short ones. */
-static void choices_list(const struct options *o, struct option *list, char *shorts)
+/* The choice that a word is: `--name`, `--name=value`, `-n` or `-nvalue`; its value, or NULL. */
+static const struct choice *choice_of(const struct options *o, char *word, char **value)
 {
-	int n = 0;
-	shorts += sprintf(shorts, "%s:h", o->program ? "+" : "");
-	for (int i = 0; o->choice[i].name && n < CHOICES_MOST - 1; i++) {
-		const struct choice *c = &o->choice[i];
-		if (c->name[1] != '-')
-			shorts += sprintf(shorts, "%c:", c->name[1]);
-		else
-			list[n++] =
-				(struct option){ c->name + 2,
-						 c->optional             ? optional_argument
-						 : choice_takes_value(c) ? required_argument
-									 : no_argument,
-						 NULL, strcmp(c->name, "--help") ? 256 + i : 'h' };
-	}
-	list[n] = (struct option){ 0 };
-}
-
-static const struct choice *choice_of(const struct options *o, int letter)
-{
-	if (letter >= 256)
-		return &o->choice[letter - 256];
-	for (const struct choice *c = o->choice; c->name; c++)
-		if (c->name[1] == letter && letter != '-')
+	for (const struct choice *c = o->choice; c->name; c++) {
+		size_t len = strlen(c->name);
+		if (strncmp(word, c->name, len) != 0)
+			continue;
+		*value = !word[len] ? NULL : c->name[1] == '-' ? word + len + 1 : word + len;
+		if (!word[len] ||
+		    (choice_takes_value(c) && (c->name[1] != '-' || word[len] == '=')))
 			return c;
+	}
 	return NULL;
 }
 
-static bool option_read(const struct options *o, int letter, const char *word)
+/* One option, whose value may be the word at *next. */
+static bool option_read(const struct choice *c, char *value, char **argv, int *next)
 {
-	const struct choice *c = choice_of(o, letter);
-	if (c)
-		return choice_read(c);
-	if (letter == ':')
-		return option_refuse("%s needs a value after it; `tern %s --help` shows which",
-				     word, o->command);
-	return option_unknown(o, word);
+	if (choice_takes_value(c) && !c->optional && !value) {
+		value = argv[*next];
+		if (!value)
+			return option_refuse(
+				"%s needs a value after it; `tern %s --help` shows which", c->name,
+				command);
+		++*next;
+	}
+	return choice_read(c, value);
+}
+
+static bool is_option(const char *word)
+{
+	return *word == '-' && word[1];
 }
 
 bool options_read(const struct options *o, int argc, char **argv, int *status)
 {
-	struct option list[CHOICES_MOST];
-	char shorts[2 * CHOICES_MOST];
-	choices_list(o, list, shorts);
+	int next = 1, words = 0;
 	command = o->command;
 	*status = 2;
-	optind = 0; /* glibc: forget whatever was parsed before */
-	for (;;) {
-		const char *word = argv[optind ? optind : 1];
-		int letter = getopt_long(argc, argv, shorts, list, NULL);
-		if (letter == 'h') {
+	while (next < argc && (!o->program || is_option(argv[next]))) {
+		char *word = argv[next++], *value = NULL;
+		if (strcmp(word, "--") == 0)
+			break;
+		if (!is_option(word)) {
+			argv[1 + words++] = word;
+			continue;
+		}
+		const struct choice *c = choice_of(o, word, &value);
+		if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
 			fputs(o->help, stdout);
 			*status = 0;
 			return false;
 		}
-		if (letter < 0)
-			return true;
-		if (!o->program) /* other words may have been moved behind it */
-			word = *argv[optind - 1] == '-' || !argv[optind] ? argv[optind - 1]
-									 : argv[optind];
-		if (!option_read(o, letter, word))
+		if (!c)
+			return option_unknown(o, word);
+		if (!option_read(c, value, argv, &next))
 			return false;
 	}
+	optind = next - words;
+	memmove(argv + optind, argv + 1, (size_t)words * sizeof *argv);
+	return true;
 }

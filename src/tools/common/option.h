@@ -3,16 +3,16 @@
 #ifndef TERN_TOOLS_COMMON_OPTION_H
 #define TERN_TOOLS_COMMON_OPTION_H
 
-#include <getopt.h> /* optind: after options_read(), the first word that is not an option */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h> /* optind: after options_read(), the first word that is not an option */
 
 enum { CHOICES_MOST = 24 };
 
 /* An option. One of the pointers says what it is; none: --help. */
 struct choice {
-	const char *name; /* with its dashes */
+	const char *name; /* with its dashes: one before a letter, or before -np */
 	bool *flag;       /* it takes no value */
 	const char **text;
 	uint64_t *number;                    /* a whole number from `least` to `most` */
@@ -22,7 +22,6 @@ struct choice {
 	void *to;
 	uint64_t least, most;
 	bool optional; /* the value may be missing, and is then NULL */
-	bool hidden;   /* not among those that are suggested */
 };
 
 /* A subcommand's options. */
@@ -33,8 +32,8 @@ struct options {
 };
 
 /*
- * Reads the options one after another. False, with the status to end with, after --help or when
- * something was refused, which has been explained.
+ * Reads the options one after another, and moves other words behind them. False, with the status to
+ * end with, after --help or when something was refused, which has been explained.
  */
 bool options_read(const struct options *o, int argc, char **argv, int *status);
 

@@ -2,7 +2,6 @@
 #include "tools/common/rows.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -30,10 +29,9 @@ void rows_end_row(struct rows *r)
 	if (r->as == ROWS_JSON) {
 		json_end(&r->json, '}');
 	} else {
-		bool bold = r->bold && r->as == ROWS_TABLE;
 		if (!r->headed)
-			fprintf(r->json.to, "%s%s%s\n", bold ? "\033[1m" : "", r->head,
-				bold ? "\033[0m" : "");
+			fprintf(r->json.to, "%s%s%s\n", r->bold ? "\033[1m" : "", r->head,
+				r->bold ? "\033[0m" : "");
 		fprintf(r->json.to, "%s\n", r->line);
 		r->headed = true;
 		r->head[0] = r->line[0] = '\0';
@@ -58,15 +56,13 @@ static bool cell_begin(struct rows *r, const char *key)
 	return key != NULL;
 }
 
-static void cell_write(struct rows *r, const char *key, const char *head, int width,
-		       const char *text)
+static void cell_write(struct rows *r, const char *head, int width, const char *text)
 {
-	bool table = r->as == ROWS_TABLE;
-	const char *between = !r->inside ? "" : table ? "  " : ",";
-	if (r->as == ROWS_JSON || !(table ? head : key))
+	const char *between = r->inside ? "  " : "";
+	if (r->as == ROWS_JSON || !head)
 		return;
-	line_add(r->head, sizeof r->head, between, table ? width : 0, table ? head : key);
-	line_add(r->line, sizeof r->line, between, table ? width : 0, text);
+	line_add(r->head, sizeof r->head, between, width, head);
+	line_add(r->line, sizeof r->line, between, width, text);
 	r->inside = true;
 }
 
@@ -74,14 +70,14 @@ void rows_text(struct rows *r, const char *key, const char *head, int width, con
 {
 	if (cell_begin(r, key))
 		json_text(&r->json, key, value);
-	cell_write(r, key, head, width, value ? value : "");
+	cell_write(r, head, width, value ? value : "");
 }
 
 void rows_truth(struct rows *r, const char *key, const char *head, int width, bool value)
 {
 	if (cell_begin(r, key))
 		json_truth(&r->json, key, value);
-	cell_write(r, key, head, width, value ? "yes" : "no");
+	cell_write(r, head, width, value ? "yes" : "no");
 }
 
 void rows_whole(struct rows *r, const char *key, const char *head, int width, uint64_t value,
@@ -93,26 +89,22 @@ void rows_whole(struct rows *r, const char *key, const char *head, int width, ui
 		json_whole(&r->json, key, value);
 	snprintf(text, sizeof text, "%" PRIu64, value);
 	va_start(args, format);
-	if (format && r->as == ROWS_TABLE)
+	if (format)
 		vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	cell_write(r, key, head, width, text);
+	cell_write(r, head, width, text);
 }
 
 void rows_real(struct rows *r, const char *key, const char *head, int width, double value,
 	       const char *format, ...)
 {
-	char text[TEXT] = "", cell[CELL];
+	char text[TEXT], cell[CELL];
 	va_list args;
 	if (cell_begin(r, key))
 		json_real(&r->json, key, value);
-	if (!isnan(value))
-		snprintf(text, sizeof text, "%.6g", value);
-	if (r->as == ROWS_TABLE && !format)
-		snprintf(text, sizeof text, "%s", cell_figure(cell, value, 4, ""));
 	va_start(args, format);
-	if (format && r->as == ROWS_TABLE)
+	if (format)
 		vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	cell_write(r, key, head, width, text);
+	cell_write(r, head, width, format ? text : cell_figure(cell, value, 4, ""));
 }

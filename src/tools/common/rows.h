@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rows with named columns, written as a table for people, as JSON or as CSV. A row is a call for
- * each cell, which names its column: the key that JSON and CSV have (NULL: the cell is in the table
- * alone), the head of the table (NULL: it is not there) and its width (negative: to the left; 0: as
- * wide as it is). The heading comes with the first row.
+ * Rows with named columns, written as a table for people or as JSON. A row is a call for each cell,
+ * which names its column: the key that JSON has (NULL: the cell is in the table alone), the head of
+ * the table (NULL: it is not there) and its width (negative: to the left; 0: as wide as it is). The
+ * heading comes with the first row.
  */
 #ifndef TERN_TOOLS_COMMON_ROWS_H
 #define TERN_TOOLS_COMMON_ROWS_H
 
 #include "tools/common/json.h"
 
-enum rows_as { ROWS_TABLE, ROWS_JSON, ROWS_CSV };
+enum rows_as { ROWS_TABLE, ROWS_JSON };
 
 struct rows {
 	enum rows_as as;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows are the same in a table, in JSON and in CSV, but for what a form leaves out. */
+/* Rows are the same in a table and in JSON, but for what a form leaves out. */
 #include "tools/common/rows.h"
 
 #include <math.h>
@@ -59,9 +59,4 @@ TEST(json_has_the_values_and_null_for_none)
 		"  {\"name\": \"put\", \"size\": 8, \"unit\": \"ns\", \"ns\": 12.25},\n"
 		"  {\"name\": \"get\", \"size\": 16, \"unit\": \"ns\", \"ns\": null}\n"
 		"]\n");
-}
-
-TEST(csv_has_the_keys_first_and_nothing_for_none)
-{
-	written(ROWS_CSV, true, "name,size,unit,ns\nput,8,ns,12.25\nget,16,ns,\n");
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The probe is what two ranks of a job are to each other: two children of one process,
- * of which the first has let the descendants of its parent in, as tern_register() does.
+ * The probe is what two ranks of a job are to each other: a process that has let some others in, as
+ * tern_register() does, and one of these, which is not above it.
  */
 #include "tools/common/single_copy.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,19 +15,7 @@
 
 #include "base/setting.h"
 
-static char secret = 't'; /* at the same address in the children */
-
-__attribute__((noreturn)) static void owner_main(pid_t parent, int ready)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	prctl(PR_SET_PTRACER, (unsigned long)parent, 0, 0, 0);
-	if (write(ready, "r", 1) != 1)
-		_exit(1);
-	for (;;)
-		pause();
-}
+static char secret = 't'; /* at the same address in both */
 
 __attribute__((noreturn)) static void reader_main(pid_t owner)
 {
@@ -40,9 +27,12 @@ __attribute__((noreturn)) static void reader_main(pid_t owner)
 }
 
 /* 0, or the errno of the reader. */
-static int reader_try(pid_t owner)
+static int probe(void)
 {
 	int status;
+	pid_t owner = getpid();
+	prctl(PR_SET_PTRACER, (unsigned long)owner, 0, 0, 0);
+	fflush(NULL);
 	pid_t reader = fork();
 	if (reader == 0)
 		reader_main(owner);
@@ -50,29 +40,8 @@ static int reader_try(pid_t owner)
 		return errno;
 	while (waitpid(reader, &status, 0) < 0 && errno == EINTR)
 		;
+	prctl(PR_SET_PTRACER, 0, 0, 0, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ENOSYS; /* some filters kill */
-}
-
-static int probe(void)
-{
-	int ready[2], rc = EAGAIN;
-	char byte;
-	pid_t parent = getpid();
-	if (pipe(ready))
-		return errno;
-	fflush(NULL);
-	pid_t owner = fork();
-	if (owner == 0)
-		owner_main(parent, ready[1]);
-	close(ready[1]);
-	if (owner > 0 && read(ready[0], &byte, 1) == 1)
-		rc = reader_try(owner);
-	close(ready[0]);
-	if (owner > 0) {
-		kill(owner, SIGKILL);
-		waitpid(owner, NULL, 0);
-	}
-	return rc;
 }
 
 /* The number after `key` in a file of /proc, or `otherwise`. */

@@ -78,7 +78,7 @@ static void front_open(struct front *f, sigset_t *heard)
 	tree_adopt();
 }
 
-/* ps shows whose keeper it is; `words` has been copied, its memory is the command line's. */
+/* ps shows whose keeper it is: that is written over the command line. */
 static void keeper_rename(int words, char **word, pid_t front)
 {
 	char *end = word[words - 1] + strlen(word[words - 1]);
@@ -88,28 +88,6 @@ static void keeper_rename(int words, char **word, pid_t front)
 	prctl(PR_SET_NAME, "keeper");
 }
 
-/* Copied, because the command line is about to be written over; lives as long as the keeper. */
-static bool words_copy(struct run_options *o)
-{
-	size_t n = 0;
-	while (o->program[n])
-		n++;
-	char **copy = calloc(n + 1, sizeof *copy);
-	if (!copy)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!(copy[i] = strdup(o->program[i])))
-			return false;
-	o->program = copy;
-	o->shell = o->shell ? strdup(o->shell) : NULL;
-	o->hosts = o->hosts ? strdup(o->hosts) : NULL;
-	o->hostfile = o->hostfile ? strdup(o->hostfile) : NULL;
-	for (uint32_t i = 0; i < o->env_count; i++)
-		if (!(o->env[i] = strdup(o->env[i])))
-			return false;
-	return true;
-}
-
 static int keeper_main(struct run_options *o, const struct front *f, struct up *up, int argc,
 		       char **argv)
 {
@@ -117,10 +95,9 @@ static int keeper_main(struct run_options *o, const struct front *f, struct up *
 	if (getppid() != f->pid)
 		return 1;
 	tree_adopt();
-	if (!run_options_remote(o))
+	if (!o->hosts)
 		setpgid(0, 0);
-	if (words_copy(o))
-		keeper_rename(argc, argv, f->pid);
+	keeper_rename(argc, argv, f->pid);
 	return keeper_run(o, f, up);
 }
 

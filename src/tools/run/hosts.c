@@ -300,7 +300,7 @@ static int host_lost(struct hosts *h, uint32_t i)
 	int s = host->shell_status, code = WIFEXITED(s) ? WEXITSTATUS(s) : 128 + WTERMSIG(s);
 	output_take_last(h->output, i);
 	output_say(h->output, "tern run: host %s: '%s' ended with status %d %s", host->name,
-		   hosts_shell(h), code,
+		   h->shell[0], code,
 		   host->begun
 			   ? "before the job did: the connection was lost"
 			   : "and tern-link did not answer: the host cannot be reached, or has no "

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The hosts of a job, as the keeper sees them: the list, the file that may have it, and a wire to
- * the keeper of each, through a remote shell that stands among the keeper's children as a rank
- * does.
+ * The hosts of a job, as the keeper sees them: the list, and a wire to the keeper of each, through
+ * a remote shell that stands among the keeper's children as a rank does.
  */
 #ifndef TERN_TOOLS_RUN_HOSTS_H
 #define TERN_TOOLS_RUN_HOSTS_H
@@ -42,7 +41,8 @@ struct hosts {
 	uint64_t end;       /* of the job, as a rank has asked for it: job_end_decode(); 0: none */
 	uint64_t keepalive; /* s; 0: a host may be silent for ever */
 	struct output *output; /* for what the hosts send */
-	char **shell;          /* the words of --ssh */
+	char **shell;          /* the words of --ssh: one, or more */
+	char *shell_text;      /* in which they lie */
 	uint32_t shell_words;
 	char *quoted; /* where tern-link lies, in quotes for the shell of another host */
 };
@@ -55,16 +55,10 @@ struct hosts {
  */
 int hosts_open(struct hosts *h, struct run_options *o, struct output *output);
 
-/*
- * The first step of it: `text`, which is malloced and kept, is what the file has, or, without a
- * file, the list of --hosts. -EINVAL with a sentence that names file and line.
- */
-int hosts_take(struct hosts *h, const char *file, char *text);
 void hosts_close(struct hosts *h); /* also if it could not be opened */
 
 /* The words that reach the i-th host and start tern-link there: an array to be freed. */
 char **hosts_command(const struct hosts *h, uint32_t i);
-const char *hosts_shell(const struct hosts *h); /* the first of them */
 
 /*
  * The remote shell of the i-th host runs: tells tern-link what to start. `from` and `to`, its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One loop over signals, a timer and the ranks' output; nothing in it blocks. A
+ * One loop over signals, a deadline and the ranks' output; nothing in it blocks. A
  * job goes through these states:
  *
  *   running   a rank failed or ended the job, or all have ended and left processes behind -> ending
@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -74,7 +73,8 @@ struct keeper {
 	uint32_t dead;  /* that died */
 	uint64_t asked; /* when somebody first asked the job to end, in ms */
 	uint64_t over;  /* when the last process had ended, in ms */
-	int signals, timer;
+	uint64_t due;   /* when the phase has lasted long enough, in ms; 0: it lasts */
+	int signals;
 	struct overdue overdue;
 	struct pollfd *polls;
 	int news; /* readable when a rank may have ended the job; -1: only its own end tells */
@@ -83,13 +83,6 @@ struct keeper {
 static uint64_t now_ms(void)
 {
 	return clock_ns() / 1000000;
-}
-
-static void timer_set(int timer, int ms)
-{
-	struct itimerspec t = { .it_value = { .tv_sec = ms / 1000,
-					      .tv_nsec = ms % 1000 * 1000000L } };
-	timerfd_settime(timer, 0, &t, NULL);
 }
 
 /* -- Ending the job ----------------------------------------------------------- */
@@ -123,7 +116,7 @@ static void keeper_kill(struct keeper *k)
 			"or /proc is not mounted");
 		keeper_over(k);
 	}
-	timer_set(k->timer, RETRY_MS);
+	k->due = now_ms() + RETRY_MS;
 }
 
 static void keeper_end(struct keeper *k)
@@ -137,7 +130,7 @@ static void keeper_end(struct keeper *k)
 		keeper_signal_all(k, k->options->order.signal);
 		keeper_signal_all(k, SIGCONT); /* a stopped process gets it too */
 	}
-	timer_set(k->timer, k->hosts ? HOSTS_MS : GRACE_MS);
+	k->due = now_ms() + (k->hosts ? HOSTS_MS : GRACE_MS);
 }
 
 /* -- Ranks that end ----------------------------------------------------------- */
@@ -156,24 +149,6 @@ static void status_text(int status, char *text, size_t room)
 		snprintf(text, room, "ended with status %d", WEXITSTATUS(status));
 }
 
-/* "; ending the other 7 ranks", "; the other rank goes on", or nothing to add. */
-static void others_text(const struct keeper *k, char *text, size_t room)
-{
-	char who[48], number[16] = "";
-	bool one = k->running == 1;
-	*text = '\0';
-	if (!k->running)
-		return;
-	if (!one)
-		snprintf(number, sizeof number, "%u ", k->running);
-	snprintf(who, sizeof who, "the other %s%s%s", number, k->hosts ? "host" : "rank",
-		 one ? "" : "s");
-	if (k->options->order.survive)
-		snprintf(text, room, "; %s %s on", who, one ? "goes" : "go");
-	else
-		snprintf(text, room, "; ending %s", who);
-}
-
 /* What the launcher returns, as far as it is known. */
 static int keeper_verdict(const struct keeper *k)
 {
@@ -190,9 +165,11 @@ static int keeper_verdict(const struct keeper *k)
 
 static void keeper_report(struct keeper *k, uint32_t rank, pid_t pid, int status)
 {
-	char what[96], others[64];
+	char what[96];
+	const char *others = !k->running                 ? ""
+			     : k->options->order.survive ? "; the others go on"
+							 : "; ending the others";
 	status_text(status, what, sizeof what);
-	others_text(k, others, sizeof others);
 	output_take_last(&k->output, rank);
 	if (!k->hosts)
 		output_say(&k->output, "tern run: rank %u (pid %d) %s%s", k->options->first + rank,
@@ -365,13 +342,6 @@ static void keeper_overdue(struct keeper *k)
 	keeper_look(k);
 }
 
-static void keeper_timer(struct keeper *k)
-{
-	uint64_t times;
-	if (read(k->timer, &times, sizeof times) == sizeof times && !k->alone)
-		keeper_kill(k);
-}
-
 /* That a rank has ended the job comes before the end of its host. */
 static void keeper_hear(struct keeper *k)
 {
@@ -394,21 +364,28 @@ static void keeper_obey(struct keeper *k)
 		}
 }
 
-static int keeper_wait(const struct keeper *k)
+/* The sooner of two; -1 is never. */
+static int sooner(int a, int b)
 {
-	if (k->hosts)
-		return hosts_wait(k->hosts);
-	if (k->up)
-		return KEEPALIVE_LOOK_MS;
-	return k->phase == RUNNING ? overdue_wait(&k->overdue) : -1;
+	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-enum { SIGNALS, TIMER, NEWS, OUTPUT, UP = OUTPUT + OUTPUT_POLLS, HOSTS = UP + UP_POLLS };
+static int keeper_wait(const struct keeper *k)
+{
+	uint64_t now = now_ms();
+	int due = !k->due || k->alone ? -1 : k->due > now ? (int)(k->due - now) : 0;
+	if (k->hosts)
+		return sooner(due, hosts_wait(k->hosts));
+	if (k->up)
+		return sooner(due, KEEPALIVE_LOOK_MS);
+	return k->phase == RUNNING ? overdue_wait(&k->overdue) : due;
+}
+
+enum { SIGNALS, NEWS, OUTPUT, UP = OUTPUT + OUTPUT_POLLS, HOSTS = UP + UP_POLLS };
 
 static unsigned keeper_polls(const struct keeper *k, struct pollfd *p)
 {
 	p[SIGNALS] = (struct pollfd){ .fd = k->signals, .events = POLLIN };
-	p[TIMER] = (struct pollfd){ .fd = k->timer, .events = POLLIN };
 	p[NEWS] = (struct pollfd){ .fd = k->news, .events = POLLIN };
 	output_polls(&k->output, p + OUTPUT);
 	if (k->up)
@@ -423,8 +400,8 @@ static void keeper_loop(struct keeper *k)
 		poll(p, keeper_polls(k, p), keeper_wait(k));
 		if (p[SIGNALS].revents)
 			keeper_signal(k);
-		if (p[TIMER].revents)
-			keeper_timer(k);
+		if (k->due && !k->alone && now_ms() >= k->due)
+			keeper_kill(k);
 		if (p[NEWS].revents)
 			loopback_drain(k->news);
 		if (k->up)
@@ -443,7 +420,7 @@ static void keeper_loop(struct keeper *k)
 static void keeper_cannot_start(struct keeper *k, uint32_t rank, int rc)
 {
 	char text[512];
-	const char *program = k->hosts ? hosts_shell(k->hosts) : k->options->program[0];
+	const char *program = k->hosts ? k->hosts->shell[0] : k->options->program[0];
 	k->refused = rc == -ENOENT ? CANNOT_FIND : CANNOT_RUN;
 	rank_refused(program, rank, k->options->ranks, rc, text, sizeof text);
 	output_say(&k->output, "tern run: cannot start %s", text);
@@ -514,10 +491,7 @@ static int keeper_watch(struct keeper *k)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, KEEPER_ALONE);
 	k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (k->signals < 0)
-		return error_system("listening to signals (signalfd)");
-	k->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	return k->timer < 0 ? error_system("setting up a timer (timerfd_create)") : 0;
+	return k->signals < 0 ? error_system("listening to signals (signalfd)") : 0;
 }
 
 /* For a rank that ends the job and is not our child, but that of a shell. */
@@ -559,7 +533,7 @@ static int keeper_open(struct keeper *k)
 		rc = keeper_watch(k);
 	if (!rc)
 		rc = output_open(&k->output, k->count, k->hosts ? 0 : o->first,
-				 o->order.tag && !k->hosts ? o->total : 0,
+				 k->hosts ? k->count : o->total, o->order.tag && !k->hosts,
 				 k->up ? &k->up->wire : NULL);
 	if (rc)
 		return rc;
@@ -586,7 +560,7 @@ int keeper_run(struct run_options *options, const struct front *front, struct up
 			    .front = front,
 			    .up = up,
 			    .news = -1,
-			    .hosts = run_options_remote(options) ? &hosts : NULL };
+			    .hosts = options->hosts ? &hosts : NULL };
 	int rc = keeper_open(&k);
 	if (!rc)
 		rc = keeper_start(&k);

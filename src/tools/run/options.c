@@ -14,12 +14,6 @@
 #include "tools/common/option.h"
 #include "tools/tools.h"
 
-/* What the options are read into, and from. */
-struct reading {
-	struct run_options *o;
-	char **argv;
-};
-
 static bool read_binding(void *to, char *text)
 {
 	struct run_options *o = to;
@@ -107,9 +101,7 @@ static bool read_env(void *to, char *text)
 static bool check_complete(struct run_options *o)
 {
 	o->total = o->ranks;
-	if (o->hosts && o->hostfile)
-		return option_refuse("--hosts and --hostfile: the hosts are named in one of them");
-	if (!o->ranks && !run_options_remote(o)) /* a list of hosts may say it */
+	if (!o->ranks && !o->hosts) /* a list of hosts may say it */
 		return option_refuse(
 			"how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
 	if (!o->program[0])
@@ -120,38 +112,20 @@ static bool check_complete(struct run_options *o)
 	return true;
 }
 
-/*
- * -np, as Open MPI's and MPICH's users write it, is to getopt -n with the value p, and its number
- * comes next.
- */
-static bool read_n(void *to, char *text)
-{
-	const struct reading *r = to;
-	uint64_t ranks;
-	if (strcmp(text, "p") == 0 && strcmp(r->argv[optind - 1], "-np") == 0)
-		text = r->argv[optind++];
-	if (!text)
-		return option_refuse("-np needs a value after it; `tern run --help` shows which");
-	if (!option_number("-n", text, 1, TERN_RANKS_MAX, &ranks))
-		return false;
-	r->o->ranks = (uint32_t)ranks;
-	return true;
-}
-
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 {
-	struct reading reading = { o, argv };
 	char text[8192]; /* the help, with a number in it */
 	bool tag = false;
 	const struct choice choices[] = {
-		{ .name = "-n", .read = read_n, .to = &reading, .hidden = true },
+		/* as Open MPI's and MPICH's users write it; first, for it begins like -n */
+		{ .name = "-np", .small = &o->ranks, .least = 1, .most = TERN_RANKS_MAX },
+		{ .name = "-n", .small = &o->ranks, .least = 1, .most = TERN_RANKS_MAX },
 		{ .name = "--bind", .read = read_binding, .to = o },
 		{ .name = "--tag", .flag = &tag },
 		{ .name = "--survive", .read = read_survival, .to = o, .optional = true },
 		{ .name = "--signal", .read = read_signal, .to = o },
 		{ .name = "--env", .read = read_env, .to = o },
 		{ .name = "--hosts", .text = &o->hosts },
-		{ .name = "--hostfile", .text = &o->hostfile },
 		{ .name = "--ssh", .text = &o->shell },
 		{ .name = "--help" },
 		{ 0 },
@@ -168,17 +142,12 @@ bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 	return check_complete(o);
 }
 
-void run_options_close(struct run_options *o)
-{
-	free(o->env);
-}
-
 bool run_options_environment(const struct run_options *o)
 {
 	bool set = true;
 	for (uint32_t i = 0; set && i < o->env_count; i++) {
 		const char *sign = strchr(o->env[i], '=');
-		if (!sign || (run_options_remote(o) && strncmp(o->env[i], "TERN_", 5) != 0))
+		if (!sign || (o->hosts && strncmp(o->env[i], "TERN_", 5) != 0))
 			continue; /* it is here already, or is not for us */
 		char *name = strndup(o->env[i], (size_t)(sign - o->env[i]));
 		set = name && setenv(name, sign + 1, 1) == 0;

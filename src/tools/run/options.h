@@ -41,8 +41,7 @@ struct run_options {
 	struct order order;
 	uint32_t ranks;        /* that this process starts: all of the job, or those of a host */
 	uint32_t first, total; /* the lowest of them, and how many the job has on all hosts */
-	const char *hosts;     /* their names with commas between, or NULL */
-	const char *hostfile;  /* the file that has them; NULL, and no hosts: this machine */
+	const char *hosts;     /* their names with commas between; NULL: this machine */
 	const char *shell;     /* the command that reaches them, with its options */
 	const char **env; /* NAME or NAME=VALUE, for the ranks; malloced, its strings are argv's */
 	uint32_t env_count;
@@ -54,12 +53,6 @@ struct run_options {
  * for or because of a mistake that has been explained; *status is the exit status.
  */
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status);
-void run_options_close(struct run_options *o); /* also if they could not be read */
-
-static inline bool run_options_remote(const struct run_options *o)
-{
-	return o->hosts || o->hostfile;
-}
 
 /*
  * Sets the variables of --env in this process, whose children the ranks are. With hosts only what

@@ -23,9 +23,9 @@
 
 #include "base/error.h"
 
-enum { PAGE = 4096, TEXT_AT_ONCE = 32 << 10 };
+enum { LINE_LONGEST = 65536, TAG_MOST = 24, BACKLOG = 65536, BATCH = 64, PAGE = 4096 };
 
-static int writer_reopen(int fd)
+static int standard_reopen(int fd)
 {
 	char path[32];
 	struct stat st;
@@ -35,39 +35,41 @@ static int writer_reopen(int fd)
 	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-static void writer_open(struct writer *o, int fd, int tag_digits, struct wire *wire)
+static int channel_open(struct channel *c, int fd, int tag_digits, struct wire *wire)
 {
-	int own = wire ? wire->to : writer_reopen(fd);
-	*o = (struct writer){ .fd = own < 0 ? fd : own,
-			      .wire = wire,
-			      .type = fd == STDOUT_FILENO ? FRAME_OUT : FRAME_ERROR,
-			      .careful = own < 0,
-			      .tag_digits = tag_digits,
-			      .begun = WRITER_NOBODY };
+	int own = wire ? wire->to : standard_reopen(fd);
+	*c = (struct channel){ .fd = own < 0 ? fd : own,
+			       .ready = epoll_create1(EPOLL_CLOEXEC),
+			       .wire = wire,
+			       .type = fd == STDOUT_FILENO ? FRAME_OUT : FRAME_ERROR,
+			       .careful = own < 0,
+			       .tag_digits = tag_digits,
+			       .begun = WRITER_NOBODY };
+	return c->ready < 0 ? error_system("watching what the ranks write (epoll_create1)") : 0;
 }
 
 /* What is kept is bounded: whoever puts looks at the backlog before he reads more. */
-static void writer_append(struct writer *o, const char *text, size_t len)
+static void channel_append(struct channel *c, const char *text, size_t len)
 {
-	if (!o->error && !buffer_reserve(&o->text, len))
-		o->error = ENOMEM;
-	if (o->error)
+	if (!c->error && !buffer_reserve(&c->text, len))
+		c->error = ENOMEM;
+	if (c->error)
 		return;
-	memcpy(o->text.bytes + o->text.len, text, len);
-	o->text.len += len;
+	memcpy(c->text.bytes + c->text.len, text, len);
+	c->text.len += len;
 }
 
-static void writer_put_tagged(struct writer *o, uint32_t rank, const char *text, size_t len)
+static void channel_put_tagged(struct channel *c, uint32_t rank, const char *text, size_t len)
 {
-	char tag[24];
-	int width = snprintf(tag, sizeof tag, "[%*u] ", o->tag_digits, rank);
+	char tag[TAG_MOST];
+	int width = snprintf(tag, sizeof tag, "[%*u] ", c->tag_digits, rank);
 	while (len) {
 		const char *newline = memchr(text, '\n', len);
 		size_t line = newline ? (size_t)(newline - text) + 1 : len;
-		if (o->begun == WRITER_NOBODY)
-			writer_append(o, tag, (size_t)width);
-		writer_append(o, text, line);
-		o->begun = newline ? WRITER_NOBODY : rank;
+		if (c->begun == WRITER_NOBODY)
+			channel_append(c, tag, (size_t)width);
+		channel_append(c, text, line);
+		c->begun = newline ? WRITER_NOBODY : rank;
 		text += line;
 		len -= line;
 	}
@@ -77,80 +79,59 @@ static void writer_put_tagged(struct writer *o, uint32_t rank, const char *text,
  * Takes text of `rank`, as many lines as it has. Another rank's unfinished line is finished
  * first.
  */
-static void writer_put(struct writer *o, uint32_t rank, const char *text, size_t len)
+static void channel_put(struct channel *c, uint32_t rank, const char *text, size_t len)
 {
 	if (!len)
 		return;
-	if (o->begun != WRITER_NOBODY && o->begun != rank) {
-		writer_append(o, "\n", 1);
-		o->begun = WRITER_NOBODY;
+	if (c->begun != WRITER_NOBODY && c->begun != rank) {
+		channel_append(c, "\n", 1);
+		c->begun = WRITER_NOBODY;
 	}
-	if (o->tag_digits && rank != WRITER_LAUNCHER) {
-		writer_put_tagged(o, rank, text, len);
+	if (c->tag_digits && rank != WRITER_LAUNCHER) {
+		channel_put_tagged(c, rank, text, len);
 		return;
 	}
-	writer_append(o, text, len);
-	o->begun = text[len - 1] == '\n' ? WRITER_NOBODY : rank;
+	channel_append(c, text, len);
+	c->begun = text[len - 1] == '\n' ? WRITER_NOBODY : rank;
 }
 
-static size_t writer_backlog(const struct writer *o)
+static size_t channel_backlog(const struct channel *c)
 {
-	return buffer_backlog(&o->text);
+	return buffer_backlog(&c->text);
 }
 
-/* A frame at a time, so that others that have something to say are not behind much text. */
-static ssize_t writer_send(struct writer *o, size_t len)
+/*
+ * A frame at a time, so that others that have something to say are not behind much text. It ends
+ * where a line does, unless that is longer than lines are kept whole.
+ */
+static ssize_t channel_send(struct channel *c, size_t len)
 {
-	if (wire_backlog(o->wire)) {
+	const char *text = c->text.bytes + c->text.at;
+	if (wire_backlog(c->wire)) {
 		errno = EAGAIN;
 		return -1;
 	}
-	len = len < TEXT_AT_ONCE ? len : TEXT_AT_ONCE;
-	wire_send(o->wire, o->type, o->text.bytes + o->text.at, len);
+	if (len > LINE_LONGEST + TAG_MOST) {
+		const char *newline = memrchr(text, '\n', LINE_LONGEST + TAG_MOST);
+		len = newline ? (size_t)(newline - text) + 1 : LINE_LONGEST;
+	}
+	wire_send(c->wire, c->type, text, len);
 	return (ssize_t)len;
 }
 
-static ssize_t writer_write(struct writer *o)
+static ssize_t channel_write(struct channel *c)
 {
-	size_t len = writer_backlog(o);
-	struct pollfd room = { .fd = o->fd, .events = POLLOUT };
-	if (o->wire)
-		return writer_send(o, len);
-	if (!o->careful)
-		return write(o->fd, o->text.bytes + o->text.at, len);
+	size_t len = channel_backlog(c);
+	struct pollfd room = { .fd = c->fd, .events = POLLOUT };
+	if (c->wire)
+		return channel_send(c, len);
+	if (!c->careful)
+		return write(c->fd, c->text.bytes + c->text.at, len);
 	if (poll(&room, 1, 0) != 1) {
 		errno = EAGAIN;
 		return -1;
 	}
-	return write(o->fd, o->text.bytes + o->text.at, len < PAGE ? len : PAGE);
-}
-
-/* Writes what can be written now; false when something is left. */
-static bool writer_flush(struct writer *o)
-{
-	while (!o->error && writer_backlog(o)) {
-		ssize_t n = writer_write(o);
-		if (n >= 0)
-			o->text.at += (size_t)n;
-		else if (errno == EAGAIN)
-			return false;
-		else if (errno != EINTR)
-			o->error = errno;
-	}
-	if (o->error)
-		o->text.at = o->text.len = 0;
-	return true;
-}
-
-enum { LINE_LONGEST = 65536, BACKLOG = 65536, BATCH = 64 };
-
-static int channel_open(struct channel *c, int fd, int tag_digits, struct wire *wire)
-{
-	*c = (struct channel){ .ready = epoll_create1(EPOLL_CLOEXEC) };
-	if (c->ready < 0)
-		return error_system("watching what the ranks write (epoll_create1)");
-	writer_open(&c->writer, fd, tag_digits, wire);
-	return 0;
+	return write(c->fd, c->text.bytes + c->text.at, len < PAGE ? len : PAGE);
 }
 
 static bool same_file(int a, int b)
@@ -160,11 +141,11 @@ static bool same_file(int a, int b)
 	       p.st_ino == q.st_ino;
 }
 
-int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged,
+int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t total, bool tagged,
 		struct wire *wire)
 {
-	int digits = tagged ? snprintf(NULL, 0, "%u", tagged - 1) : 0;
-	*o = (struct output){ .ranks = ranks, .first = first, .eager = ranks == 1 };
+	int digits = tagged ? snprintf(NULL, 0, "%u", total - 1) : 0;
+	*o = (struct output){ .ranks = ranks, .first = first, .eager = total == 1 };
 	o->stream = calloc(2 * (size_t)ranks, sizeof *o->stream);
 	if (!o->stream)
 		return -ENOMEM;
@@ -181,7 +162,7 @@ static int stream_open(struct stream *s, struct channel *c, uint32_t rank, int f
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
 	*s = (struct stream){ .fd = fd, .rank = rank, .channel = c };
-	if (fd >= 0 && epoll_ctl(c->ready, EPOLL_CTL_ADD, fd, &event) != 0)
+	if (epoll_ctl(c->ready, EPOLL_CTL_ADD, fd, &event) != 0)
 		return error_system("watching what rank %u writes (epoll_ctl)", rank);
 	c->streams++;
 	return 0;
@@ -190,20 +171,8 @@ static int stream_open(struct stream *s, struct channel *c, uint32_t rank, int f
 int output_add(struct output *o, uint32_t rank, int out, int err)
 {
 	struct stream *s = o->stream + 2 * (size_t)rank;
-	int rc = stream_open(s, &o->channel[0], o->first + rank, out);
-	if (!rc)
-		rc = stream_open(s + 1, &o->channel[o->channels - 1], o->first + rank, err);
-	s[0].taken = s[1].taken = out < 0;
-	return rc;
-}
-
-static void stream_unplug(struct stream *s)
-{
-	if (s->fd < 0)
-		return;
-	epoll_ctl(s->channel->ready, EPOLL_CTL_DEL, s->fd, NULL);
-	close(s->fd);
-	s->fd = -1;
+	int rc = out < 0 ? 0 : stream_open(s, &o->channel[0], o->first + rank, out);
+	return rc ? rc : stream_open(s + 1, &o->channel[o->channels - 1], o->first + rank, err);
 }
 
 /* What an ended rank wrote last may lack its newline; the writer adds it if it must. */
@@ -211,9 +180,10 @@ static void stream_close(struct stream *s)
 {
 	if (!s->channel)
 		return;
-	writer_put(&s->channel->writer, s->rank, s->text, s->len);
+	channel_put(s->channel, s->rank, s->text, s->len);
 	s->channel->streams--;
-	stream_unplug(s);
+	epoll_ctl(s->channel->ready, EPOLL_CTL_DEL, s->fd, NULL);
+	close(s->fd);
 	free(s->text);
 	*s = (struct stream){ .fd = -1, .rank = s->rank };
 }
@@ -229,17 +199,12 @@ static size_t stream_cut(const struct stream *s, size_t fresh, bool eager)
 	return s->len == LINE_LONGEST ? s->len : 0;
 }
 
-static bool stream_has_room(struct stream *s)
-{
-	return s->channel && (s->text || (s->text = malloc(LINE_LONGEST)));
-}
-
 /* `fresh` bytes have come behind those that were there. */
 static void stream_pass(struct stream *s, size_t fresh, bool eager)
 {
 	s->len += fresh;
 	size_t cut = stream_cut(s, fresh, eager);
-	writer_put(&s->channel->writer, s->rank, s->text, cut);
+	channel_put(s->channel, s->rank, s->text, cut);
 	s->len -= cut;
 	memmove(s->text, s->text + cut, s->len);
 	if (!s->len) {
@@ -250,13 +215,13 @@ static void stream_pass(struct stream *s, size_t fresh, bool eager)
 
 static void stream_read(struct stream *s, bool eager)
 {
-	if (s->fd < 0 || !stream_has_room(s))
+	if (s->fd < 0 || (!s->text && !(s->text = malloc(LINE_LONGEST))))
 		return;
 	ssize_t n = read(s->fd, s->text + s->len, LINE_LONGEST - s->len);
 	if (n > 0)
 		stream_pass(s, (size_t)n, eager);
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		s->taken ? stream_unplug(s) : stream_close(s);
+		stream_close(s);
 }
 
 /* Nobody reads this writer any more: the ranks find out as they would without us, by SIGPIPE. */
@@ -267,12 +232,24 @@ static void output_abandon(struct output *o, struct channel *c)
 			stream_close(&o->stream[i]);
 }
 
+/* Writes what can be written now; false when something is left. */
 static bool channel_flush(struct output *o, struct channel *c)
 {
-	bool written = writer_flush(&c->writer);
-	if (c->writer.error && c->streams)
+	while (!c->error && channel_backlog(c)) {
+		ssize_t n = channel_write(c);
+		if (n >= 0)
+			c->text.at += (size_t)n;
+		else if (errno == EAGAIN)
+			return false;
+		else if (errno != EINTR)
+			c->error = errno;
+	}
+	if (!c->error)
+		return true;
+	c->text.at = c->text.len = 0;
+	if (c->streams)
 		output_abandon(o, c);
-	return written;
+	return true;
 }
 
 static void channel_serve(struct output *o, struct channel *c)
@@ -283,7 +260,7 @@ static void channel_serve(struct output *o, struct channel *c)
 	int n = epoll_wait(c->ready, event, BATCH, 0);
 	for (int i = 0; i < n; i++) {
 		stream_read(event[i].data.ptr, o->eager);
-		if (writer_backlog(&c->writer) > BACKLOG && !channel_flush(o, c))
+		if (channel_backlog(c) > BACKLOG && !channel_flush(o, c))
 			return;
 	}
 	channel_flush(o, c);
@@ -301,8 +278,8 @@ void output_polls(const struct output *o, struct pollfd *p)
 		const struct channel *c = &o->channel[i];
 		if (i >= o->channels)
 			p[i] = (struct pollfd){ .fd = -1 };
-		else if (writer_backlog(&c->writer))
-			p[i] = (struct pollfd){ .fd = c->writer.fd, .events = POLLOUT };
+		else if (channel_backlog(c))
+			p[i] = (struct pollfd){ .fd = c->fd, .events = POLLOUT };
 		else
 			p[i] = (struct pollfd){ .fd = c->ready, .events = POLLIN };
 	}
@@ -317,27 +294,20 @@ void output_take_last(struct output *o, uint32_t rank)
 		 * ever.
 		 */
 		int reads = 4;
-		while (reads-- && s[i].fd >= 0 && writer_backlog(&s[i].channel->writer) <= BACKLOG)
+		while (reads-- && s[i].fd >= 0 && channel_backlog(s[i].channel) <= BACKLOG)
 			stream_read(&s[i], o->eager);
 	}
 }
 
 void output_take(struct output *o, uint32_t rank, bool error, const char *text, size_t len)
 {
-	struct stream *s = o->stream + 2 * (size_t)rank + error;
-	while (len && stream_has_room(s)) {
-		size_t n = len < LINE_LONGEST - s->len ? len : LINE_LONGEST - s->len;
-		memcpy(s->text + s->len, text, n);
-		stream_pass(s, n, o->eager);
-		text += n;
-		len -= n;
-	}
+	channel_put(&o->channel[error ? o->channels - 1 : 0], rank, text, len);
 }
 
 bool output_full(const struct output *o)
 {
 	for (unsigned i = 0; i < o->channels; i++)
-		if (writer_backlog(&o->channel[i].writer) > BACKLOG)
+		if (channel_backlog(&o->channel[i]) > BACKLOG)
 			return true;
 	return false;
 }
@@ -354,7 +324,7 @@ void output_say(struct output *o, const char *format, ...)
 	size_t len = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
 	line[len] = '\n';
 	struct channel *c = &o->channel[o->channels - 1];
-	writer_put(&c->writer, WRITER_LAUNCHER, line, len + 1);
+	channel_put(c, WRITER_LAUNCHER, line, len + 1);
 	channel_flush(o, c);
 }
 
@@ -363,7 +333,7 @@ static bool output_quiet(const struct output *o)
 {
 	struct epoll_event event;
 	for (unsigned i = 0; i < o->channels; i++)
-		if (writer_backlog(&o->channel[i].writer) ||
+		if (channel_backlog(&o->channel[i]) ||
 		    epoll_wait(o->channel[i].ready, &event, 1, 0) > 0)
 			return false;
 	return true;
@@ -377,14 +347,14 @@ bool output_finished(struct output *o)
 		stream_close(&o->stream[i]);
 	bool written = true;
 	for (unsigned i = 0; i < o->channels; i++)
-		written &= writer_flush(&o->channel[i].writer);
+		written &= channel_flush(o, &o->channel[i]);
 	return written;
 }
 
 int output_error(const struct output *o)
 {
 	for (unsigned i = 0; i < o->channels; i++)
-		if (o->channel[i].writer.error)
-			return o->channel[i].writer.error;
+		if (o->channel[i].error)
+			return o->channel[i].error;
 	return 0;
 }

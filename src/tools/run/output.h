@@ -16,8 +16,11 @@
 #define WRITER_NOBODY UINT32_MAX         /* no rank: no line is begun */
 #define WRITER_LAUNCHER (UINT32_MAX - 1) /* writes without a tag */
 
-struct writer {
+/* One of the two outputs, and the streams that lead to it. */
+struct channel {
 	int fd;
+	int ready; /* epoll: the streams that have something */
+	uint32_t streams;
 	struct wire *wire; /* not NULL: the text goes there, in frames of this type */
 	enum frame_type type;
 	bool careful;       /* the descriptor may block: write only what poll() promises to take */
@@ -29,19 +32,11 @@ struct writer {
 
 /* What one rank writes to one of its two outputs. */
 struct stream {
-	int fd;     /* -1: none, or ended */
-	bool taken; /* text comes through output_take(), too */
+	int fd; /* -1: none, or ended */
 	uint32_t rank;
 	struct channel *channel; /* NULL: not begun, or ended */
 	char *text;              /* the line that is not complete; allocated when first needed */
 	size_t len;
-};
-
-/* An writer and the streams that lead to it. */
-struct channel {
-	struct writer writer;
-	int ready; /* epoll: the streams that have something */
-	uint32_t streams;
 };
 
 struct output {
@@ -56,23 +51,23 @@ struct output {
 enum { OUTPUT_POLLS = 2 };
 
 /*
- * For `ranks` ranks from `first` on; if `tagged` is not 0, lines carry theirs, as wide as a job
- * of so many needs. The text goes to standard output and error, or over `wire`, if that is not
- * NULL.
+ * For `ranks` ranks from `first` on, in a job of `total`; if `tagged`, lines carry theirs. The text
+ * goes to standard output and error, or over `wire`, if that is not NULL.
  */
-int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged,
+int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t total, bool tagged,
 		struct wire *wire);
-/*
- * Takes over the reading ends of a rank's pipes, which do not block. `out` is -1: there is none,
- * and text for both outputs may come through output_take().
- */
+/* Takes over the reading ends of a rank's pipes, which do not block; `out` may be -1: there is
+ * none. */
 int output_add(struct output *o, uint32_t rank, int out, int err);
 
 /* What to poll for, OUTPUT_POLLS entries, before output_serve() has something to do. */
 void output_polls(const struct output *o, struct pollfd *p);
 void output_serve(struct output *o);
 
-/* Text that came without a pipe; whoever has more of it waits while the output is full. */
+/*
+ * Text of another output_open(), which came over its wire and ends where lines do; whoever has more
+ * of it waits while the output is full.
+ */
 void output_take(struct output *o, uint32_t rank, bool error, const char *text, size_t len);
 bool output_full(const struct output *o);
 

@@ -275,31 +275,6 @@ TEST(hosts_with_a_number_of_ranks_are_filled_in_order)
 	hosts_close(&h);
 }
 
-TEST(a_file_of_hosts_is_read_as_other_launchers_read_it)
-{
-	static const struct {
-		const char *text, *list;
-	} file[] = {
-		{ "a\nb\n", "a 0,b 0" },
-		{ "# who\n\n a:4 # the big one\r\nb\tslots=8", "a 4,b 8" },
-		{ "::1 slots=2\n[::2]:3\n", "::1 2,::2 3" },
-		{ "\n# nobody\n", NULL },
-		{ "a b\n", NULL },
-		{ "a slots=2 max_slots=4\n", NULL },
-		{ "a,b\n", NULL },
-	};
-	for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
-		struct hosts h = { 0 };
-		char list[64] = "";
-		CHECK_IS(hosts_take(&h, "hosts", strdup(file[i].text)), file[i].list ? 0 : -EINVAL);
-		for (uint32_t k = 0; k < h.count; k++)
-			snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s %u",
-				 k ? "," : "", h.host[k].name, h.host[k].slots);
-		CHECK(!file[i].list || strcmp(list, file[i].list) == 0);
-		hosts_close(&h);
-	}
-}
-
 TEST(a_list_with_a_hole_an_option_a_name_twice_or_too_few_places_is_refused)
 {
 	static const char *const bad[] = {
@@ -354,7 +329,8 @@ static void agents_open(struct hosts *h, struct wire agent[HOSTS])
 	};
 	static struct output output;
 	struct frame f;
-	REQUIRE(hosts_open(h, &o, &output) == 0 && output_open(&output, HOSTS, 0, 0, NULL) == 0);
+	REQUIRE(hosts_open(h, &o, &output) == 0 &&
+		output_open(&output, HOSTS, 0, HOSTS, false, NULL) == 0);
 	for (uint32_t i = 0; i < HOSTS; i++) {
 		int pair[2];
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);

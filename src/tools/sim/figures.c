@@ -26,7 +26,6 @@ static void load_add(struct load *l, const struct use_row *row, double busy)
 	l->parts++;
 	l->busy += busy;
 	l->waited += us(u->waited);
-	l->packets += u->packets;
 	if (us(u->longest) > l->longest)
 		l->longest = us(u->longest);
 	if (u->deepest > l->deepest)

@@ -29,7 +29,7 @@ struct load {
 	double busy, waited, longest;
 	double most; /* busy, of the busiest one, */
 	uint32_t from, to;
-	uint64_t parts, packets;
+	uint64_t parts;
 	uint32_t deepest;
 };
 

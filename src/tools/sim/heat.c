@@ -2,8 +2,8 @@
 /*
  * The heat map: nodes in their grid, coloured by how busy their processors are, and between them
  * the links, one for each direction, coloured by how busy these are. Networks without a grid show
- * the nodes alone, in rows. A node has its number in it, or where that is too small to be read, a
- * row has the number of its first node and a column what is to be added.
+ * the nodes alone, in rows. A row has the number of its first node, and a column what is to be
+ * added for the number of a node in it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,10 @@
 #include "tools/sim/figures.h"
 
 enum { MARGIN = 24, TOP = 60, LEGEND = 44, SIDE_MOST = 44, SIDE_LEAST = 10, ACROSS = 960 };
-enum { HEADS = 40, LETTER_MOST = 11, LETTER_LEAST = 7, HEAD = 10, HEAD_APART = 34 };
+enum { HEADS = 40, HEAD = 10, HEAD_APART = 34, LEFT = MARGIN + HEADS };
 
 static const char style[] =
 	"  rect { stroke: var(--faint); stroke-opacity: .5; stroke-width: .5 }\n"
-	"  .node { text-anchor: middle; pointer-events: none } .on-dark { fill: #fff } "
-	".on-light { fill: #000 }\n"
 	"  .head { font-size: 10px }\n";
 
 struct map {
@@ -25,9 +23,7 @@ struct map {
 	FILE *to;
 	bool grid;
 	uint32_t width, height;
-	double side;   /* from node to node */
-	double letter; /* height of the numbers within nodes; 0: they do not fit */
-	double left;
+	double side; /* from node to node */
 };
 
 /*
@@ -38,12 +34,6 @@ static const uint8_t viridis[][3] = { { 68, 1, 84 },    { 71, 44, 122 },  { 59, 
 				      { 44, 113, 142 }, { 33, 144, 141 }, { 39, 173, 129 },
 				      { 92, 200, 99 },  { 170, 220, 50 }, { 253, 231, 37 } };
 enum { COLOURS = sizeof viridis / sizeof *viridis };
-
-/* What cannot be told apart from black on paper has white numbers. */
-static bool heat_is_dark(double share)
-{
-	return share < 0.55;
-}
 
 static const char *heat_colour(double share, char text[32])
 {
@@ -58,7 +48,7 @@ static const char *heat_colour(double share, char text[32])
 static double place(const struct map *m, uint32_t node, double *y)
 {
 	*y = TOP + m->side * (node / m->width);
-	return m->left + m->side * (node % m->width);
+	return LEFT + m->side * (node % m->width);
 }
 
 static void draw_node(const struct map *m, uint32_t node, const double busy[USE_WORK + 1])
@@ -69,12 +59,6 @@ static void draw_node(const struct map *m, uint32_t node, const double busy[USE_
 	svg_bar(m->to, heat_colour(share, colour), x, y, m->side * 0.6, m->side * 0.6,
 		"node %u: busy %.1f %%: sends %.1f, receives %.1f, computes %.1f", node, all / time,
 		busy[USE_SEND] / time, busy[USE_RECEIVE] / time, busy[USE_WORK] / time);
-	if (m->letter > 0)
-		fprintf(m->to,
-			"<text class=\"node %s\" x=\"%.1f\" y=\"%.1f\" style=\"font-size: %.1fpx\">"
-			"%u</text>\n",
-			heat_is_dark(share) ? "on-dark" : "on-light", x + m->side * 0.3,
-			y + m->side * 0.3 + m->letter * 0.36, m->letter, node);
 }
 
 /* Numbers of rows and columns, as many as do not touch. */
@@ -83,10 +67,10 @@ static void draw_heads(const struct map *m)
 	uint32_t rows = (uint32_t)(HEAD / m->side) + 1;
 	uint32_t columns = (uint32_t)(HEAD_APART / m->side) + 1;
 	for (uint32_t i = 0; i < m->height; i += rows)
-		svg_text(m->to, "faint end head", m->left - 10, TOP + m->side * (i + 0.3) + 3.5,
-			 "%u", i * m->width);
+		svg_text(m->to, "faint end head", LEFT - 10, TOP + m->side * (i + 0.3) + 3.5, "%u",
+			 i * m->width);
 	for (uint32_t i = 0; i < m->width; i += columns)
-		svg_text(m->to, "faint middle head", m->left + m->side * (i + 0.3), TOP - 10, "+%u",
+		svg_text(m->to, "faint middle head", LEFT + m->side * (i + 0.3), TOP - 10, "+%u",
 			 i);
 }
 
@@ -139,15 +123,6 @@ static void draw_legend(const struct map *m, double y)
 	svg_text(m->to, "faint", MARGIN + 14 * 11 + 10, y + 11, "0 to 100 %% of the time busy");
 }
 
-/* Of numbers that fit into a node; 0 if they could not be read. */
-static double letter_height(const struct map *m)
-{
-	char longest[16];
-	int digits = snprintf(longest, sizeof longest, "%u", m->f->nodes - 1);
-	double height = m->side * 0.6 / (0.6 * digits);
-	return height < LETTER_LEAST ? 0 : height > LETTER_MOST ? LETTER_MOST : height;
-}
-
 int figures_heat(const void *figures, FILE *to)
 {
 	const struct figures *f = figures;
@@ -156,15 +131,12 @@ int figures_heat(const void *figures, FILE *to)
 	m.height = (f->nodes + m.width - 1) / m.width;
 	m.side = (double)ACROSS / m.width;
 	m.side = m.side > SIDE_MOST ? SIDE_MOST : m.side < SIDE_LEAST ? SIDE_LEAST : m.side;
-	m.letter = letter_height(&m);
-	m.left = m.letter > 0 ? MARGIN : MARGIN + HEADS;
-	double wide = m.left + MARGIN + m.side * m.width, high = TOP + m.side * m.height;
+	double wide = LEFT + MARGIN + m.side * m.width, high = TOP + m.side * m.height;
 	svg_begin(to, (int)(wide < 420 ? 420 : wide), (int)high + LEGEND,
 		  "How busy the parts of a simulated machine were", style);
 	svg_text(to, "title", MARGIN, 26, "%u nodes of %s (%s), %.3f us", f->nodes, f->profile,
 		 f->network, f->time);
-	if (!(m.letter > 0))
-		draw_heads(&m);
+	draw_heads(&m);
 	draw_parts(&m);
 	draw_legend(&m, high + 14);
 	return svg_end(to);

@@ -116,7 +116,7 @@ static int program_once(const struct sim_options *o, const struct sim_run *run, 
 			struct figures *f)
 {
 	char name[] = "/tmp/tern-sim-XXXXXX";
-	const char *use = o->sweeps ? NULL : o->csv;
+	const char *use = o->csv;
 	int rc = run_judge(run), fd = rc ? -1 : use ? file_private(use, O_TRUNC) : mkstemp(name);
 	if (rc)
 		return rc;
@@ -174,7 +174,7 @@ static int pattern_once(const struct sim_options *o, const struct sim_run *run, 
 	rc = pattern_play(&p, &m);
 	if (!rc && o->speed)
 		pattern_speed(&m, cpu_seconds() - began);
-	if (!rc && !o->sweeps)
+	if (!rc)
 		rc = file_write(o->csv, table_write, &m);
 	if (!rc)
 		rc = figures_take(f, &m);

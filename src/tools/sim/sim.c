@@ -105,9 +105,9 @@ static bool options_fit(const struct sim_options *o)
 	if (o->heat && o->nodes > HEAT_NODES_MOST)
 		return option_refuse("--heat: a picture shows %d nodes at most, not %u",
 				     HEAT_NODES_MOST, o->nodes);
-	if (o->sweeps && (o->heat || o->explain || o->trace || o->speed))
-		return option_refuse("--heat, --explain, --trace and --speed are of one run, and "
-				     "not of a --sweep");
+	if (o->sweeps && (o->csv || o->heat || o->explain || o->trace || o->speed))
+		return option_refuse("--csv, --heat, --explain, --trace and --speed are of one "
+				     "run, and not of a --sweep");
 	return true;
 }
 

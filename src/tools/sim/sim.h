@@ -44,7 +44,7 @@ int sim_start(const struct sim_options *o, const struct sim_run *run);
 /* Says what is wrong; the status to end with. */
 int sim_refuse(int rc);
 
-/* Every combination of the sweeps, as a table, JSON, CSV and a picture. */
+/* Every combination of the sweeps, as a table or JSON, and a picture. */
 int sim_sweep_main(const struct sim_options *o);
 
 #endif

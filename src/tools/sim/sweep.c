@@ -2,7 +2,6 @@
 /* What-if: one run for each value of a key, or of two, and a table of their times. */
 #include "tools/sim/sweep.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,18 +61,11 @@ static bool run_make(const struct sweeps *s, unsigned line, unsigned across, str
 static int run_one(struct sweeps *s, unsigned line, unsigned across)
 {
 	struct sim_run run;
-	struct figures f = { 0 };
-	struct sweep_run *to = &s->run[line][across];
+	struct figures *f = &s->run[line][across];
 	if (!run_make(s, line, across, &run))
 		return 2;
-	int rc = sim_once(s->o, &run, true, &f);
-	if (!rc) {
-		*to = (struct sweep_run){
-			.nodes = run.nodes, .time = f.time, .packets = f.packets, .events = f.events
-		};
-		to->limit = figures_limit(&f, &to->busiest);
-	}
-	figures_free(&f);
+	int rc = sim_once(s->o, &run, true, f);
+	figures_free(f);
 	return rc;
 }
 
@@ -82,43 +74,39 @@ static int run_one(struct sweeps *s, unsigned line, unsigned across)
 /* The first key is a column; the second one too, but the table has lines apart for it. */
 static void row_write(struct rows *w, const struct sweeps *s, unsigned line, unsigned i)
 {
-	const struct sweep_run *r = &s->run[line][i];
+	const struct figures *r = &s->run[line][i];
 	const struct sim_options *o = s->o;
 	const struct sweep *first = &o->sweep[0];
+	double busiest;
+	enum limit limit = figures_limit(r, &busiest);
 	rows_text(w, first->key, first->key, 14, first->value[i]);
 	rows_text(w, o->sweeps > 1 ? o->sweep[1].key : NULL, NULL, 0,
 		  o->sweeps > 1 ? o->sweep[1].value[line] : NULL);
-	rows_whole(w, w->as == ROWS_JSON ? "nodes" : NULL, NULL, 0, r->nodes, NULL);
+	rows_whole(w, "nodes", NULL, 0, r->nodes, NULL);
 	rows_real(w, "time_us", "time us", 13, r->time, "%.3f", r->time);
 	rows_real(w, "speed_up", "speed-up", 9, sweep_speedup(s, line, i), "%.2f",
 		  sweep_speedup(s, line, i));
 	rows_whole(w, "packets", "packets", 11, r->packets, NULL);
 	rows_whole(w, "events", NULL, 0, r->events, NULL);
-	rows_real(w, "busiest", "busiest", 8, r->busiest, "%.1f %%", 100 * r->busiest);
-	rows_text(w, "bottleneck", "bottleneck", 0, limit_name[r->limit]);
+	rows_real(w, "busiest", "busiest", 8, busiest, "%.1f %%", 100 * busiest);
+	rows_text(w, "bottleneck", "bottleneck", 0, limit_name[limit]);
 	rows_end_row(w);
 }
 
-static void table_write(const struct sweeps *s, enum rows_as as, FILE *to)
+static void table_write(const struct sweeps *s, enum rows_as as)
 {
 	struct rows w;
 	char name[2 * PROFILE_NAME];
 	for (unsigned line = 0; line < s->lines; line++) {
 		sweep_line_name(s, line, name, sizeof name);
 		if (as == ROWS_TABLE && *name)
-			fprintf(to, "%s%s\n", line ? "\n" : "", name);
+			printf("%s%s\n", line ? "\n" : "", name);
 		if (as == ROWS_TABLE || line == 0)
-			rows_begin(&w, as, to);
+			rows_begin(&w, as, stdout);
 		for (unsigned i = 0; i < s->across; i++)
 			row_write(&w, s, line, i);
 	}
 	rows_end(&w);
-}
-
-static int table_csv(const void *sweeps, FILE *to)
-{
-	table_write(sweeps, ROWS_CSV, to);
-	return ferror(to) ? -EIO : 0;
 }
 
 int sim_sweep_main(const struct sim_options *o)
@@ -134,9 +122,7 @@ int sim_sweep_main(const struct sim_options *o)
 			if (rc)
 				return rc < 0 ? sim_refuse(rc) : rc;
 		}
-	table_write(&s, o->json ? ROWS_JSON : ROWS_TABLE, stdout);
-	int rc = file_write(o->csv, table_csv, &s);
-	if (!rc)
-		rc = file_write(o->plot, sim_sweep_plot, &s);
+	table_write(&s, o->json ? ROWS_JSON : ROWS_TABLE);
+	int rc = file_write(o->plot, sim_sweep_plot, &s);
 	return rc ? sim_refuse(rc) : 0;
 }

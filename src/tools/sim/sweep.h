@@ -7,17 +7,9 @@
 
 #include "tools/sim/sim.h"
 
-struct sweep_run {
-	uint32_t nodes;
-	double time; /* us */
-	uint64_t packets, events;
-	enum limit limit;
-	double busiest; /* part of the time that the busiest part was busy */
-};
-
 struct sweeps {
 	const struct sim_options *o;
-	struct sweep_run run[SWEEP_VALUES][SWEEP_VALUES]; /* [line][across] */
+	struct figures run[SWEEP_VALUES][SWEEP_VALUES]; /* [line][across], without their rows */
 	unsigned lines, across;
 	bool nodes; /* go across: what counts is speed-up */
 };

@@ -38,9 +38,10 @@ static void delays_measure(const struct merged *m, struct delays *d)
 		d->least[i] = NEVER;
 	for (size_t i = 0; i < m->messages; i++) {
 		const struct message *x = &m->message[i];
-		if (x->from == NO_TRACK || x->span == NO_SPAN || x->from == x->to)
+		if (x->from == NO_TRACK || x->span == NO_SPAN || x->source == x->target)
 			continue;
-		int64_t took = m->span[x->span].begin - x->sent, *least = delay(d, x->from, x->to);
+		const struct span *s = &m->span[x->span];
+		int64_t took = s->begin - x->sent, *least = delay(d, x->from, s->track);
 		*least = took < *least ? took : *least;
 	}
 }
@@ -50,10 +51,8 @@ static struct offset offset_of(const struct delays *d, const struct merged *m, u
 {
 	int64_t there = *delay(d, beside, track), back = *delay(d, track, beside);
 	int64_t base = m->offset[beside].correction;
-	struct offset o = {
-		.beside = beside, .estimate = (back - there) / 2, .least = -there, .most = back
-	};
-	o.correction = base + (o.least <= 0 && o.most >= 0 ? 0 : o.estimate);
+	struct offset o = { .estimate = (back - there) / 2 };
+	o.correction = base + (there >= 0 && back >= 0 ? 0 : o.estimate);
 	if (o.correction > CORRECTION_MOST || o.correction < -CORRECTION_MOST)
 		o.correction = base; /* no clocks are that far apart: the times are damaged */
 	return o;
@@ -81,8 +80,6 @@ static bool pair_find(const struct delays *d, const bool *known, uint32_t *a, ui
 static void tree_grow(struct merged *m, const struct delays *d, bool *known)
 {
 	uint32_t a, b;
-	for (uint32_t i = 0; i < m->tracks; i++)
-		m->offset[i].beside = NO_TRACK;
 	known[0] = true;
 	while (pair_find(d, known, &a, &b)) {
 		m->offset[b] = offset_of(d, m, a, b);

@@ -295,9 +295,8 @@ int merge(struct merged *m, struct track *track, uint32_t tracks)
 		track_spans(m, i);
 	}
 	m->first_span[tracks] = m->spans;
-	rc = messages_match(m);
-	if (!rc)
-		rc = clocks_compare(m);
+	messages_match(m);
+	rc = clocks_compare(m);
 	if (!rc)
 		times_shift(m);
 	return rc;

@@ -42,8 +42,8 @@ struct span {
 
 /* One message; either side may be missing. */
 struct message {
-	int64_t sent;      /* ns since the merged trace began; meaningless without `from` */
-	uint32_t from, to; /* tracks, or NO_TRACK */
+	int64_t sent;  /* ns since the merged trace began; meaningless without `from` */
+	uint32_t from; /* track, or NO_TRACK */
 	bool reply;
 	uint16_t handler;
 	uint32_t bytes, sequence;
@@ -54,13 +54,10 @@ struct message {
 #define NO_TRACK UINT32_MAX
 #define NO_SPAN SIZE_MAX
 
-/* What is known of a rank's clock, beside that of the track it is compared with. */
+/* A rank's clock beside that of the track it is compared with; 0: no messages went both ways. */
 struct offset {
 	int64_t correction; /* ns that are added to its times */
 	int64_t estimate;   /* half the difference of the least delays there and back */
-	int64_t least,
-		most; /* no message arrives before it was sent while the correction is in between */
-	uint32_t beside; /* the track, or NO_TRACK: no messages went both ways */
 };
 
 struct merged {
@@ -92,8 +89,8 @@ void handler_name(char text[HANDLER_TEXT], const struct merged *m, unsigned hand
 void span_name(char text[HANDLER_TEXT], const struct merged *m, const struct span *s);
 const char *span_kind_name(enum span_kind kind);
 
-/* Fills the messages from the records of sends and from the spans of handlers. 0 or -ENOMEM. */
-int messages_match(struct merged *m);
+/* Fills the messages from the records of sends and from the spans of handlers. */
+void messages_match(struct merged *m);
 
 /* Fills the offsets of the tracks from the delays of the matched messages. 0 or -ENOMEM. */
 int clocks_compare(struct merged *m);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a merged trace says in a page of text. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include <tern/tern.h>
 
@@ -65,47 +64,42 @@ static void show_ranks(const struct merged *m, FILE *to)
 	}
 }
 
-static const struct merged *sorted; /* what the order below compares; qsort() has no place for it */
-
-static int longer_first(const void *a, const void *b)
+static int64_t length_of(const struct merged *m, size_t span)
 {
-	const struct span *x = &sorted->span[*(const size_t *)a],
-			  *y = &sorted->span[*(const size_t *)b];
-	int64_t p = x->end - x->begin, q = y->end - y->begin;
-	return p > q ? -1 : p < q;
+	return m->span[span].end - m->span[span].begin;
 }
 
-/* The indexes of the spans of some kinds, the longest first; freed by the caller. */
-static size_t *spans_by_length(const struct merged *m, bool handlers, size_t *n)
+/* The longest spans of handlers, or of waits and calls; how many. */
+static unsigned spans_longest(const struct merged *m, bool handlers, size_t at[LONGEST + 1])
 {
-	size_t *at = calloc(m->spans + 1, sizeof *at);
-	*n = 0;
-	for (size_t i = 0; at && i < m->spans; i++)
-		if ((m->span[i].kind <= SPAN_REPLY) == handlers && m->span[i].kind != SPAN_THREAD)
-			at[(*n)++] = i;
-	sorted = m;
-	if (at)
-		qsort(at, *n, sizeof *at, longer_first);
-	return at;
+	unsigned n = 0;
+	for (size_t i = 0; i < m->spans; i++) {
+		if ((m->span[i].kind <= SPAN_REPLY) != handlers || m->span[i].kind == SPAN_THREAD)
+			continue;
+		unsigned k = n < LONGEST ? n++ : LONGEST;
+		for (; k && length_of(m, at[k - 1]) < length_of(m, i); k--)
+			at[k] = at[k - 1];
+		at[k] = i;
+	}
+	return n;
 }
 
 static void show_longest(const struct merged *m, FILE *to, const char *title, bool handlers)
 {
-	size_t n;
-	size_t *at = spans_by_length(m, handlers, &n);
+	size_t at[LONGEST + 1];
+	unsigned n = spans_longest(m, handlers, at);
 	fprintf(to, "\n%s\n", title);
-	for (size_t i = 0; at && i < n && i < LONGEST; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		const struct span *s = &m->span[at[i]];
 		char name[HANDLER_TEXT];
 		span_name(name, m, s);
 		fprintf(to, "%12.3f us  %-26s rank %u, at %.3f us",
-			(double)(s->end - s->begin) / 1e3, name, m->track[s->track].head.rank,
+			(double)length_of(m, at[i]) / 1e3, name, m->track[s->track].head.rank,
 			(double)s->begin / 1e3);
 		if (handlers)
 			fprintf(to, ", a %s from rank %u", span_kind_name(s->kind), s->peer);
 		fprintf(to, "%s\n", s->unended ? ", whose end is not recorded" : "");
 	}
-	free(at);
 }
 
 static void show_handlers(const struct merged *m, FILE *to)
@@ -131,26 +125,6 @@ static void show_handlers(const struct merged *m, FILE *to)
 			fprintf(to, "%-28s %9" PRIu64 " %12.3f %12.3f\n", name, of[h].calls,
 				(double)of[h].sum / 1e3 / (double)of[h].calls,
 				(double)of[h].most / 1e3);
-	}
-}
-
-static void show_clocks(const struct merged *m, FILE *to)
-{
-	fputs("\nclocks\n", to);
-	for (uint32_t i = 0; i < m->tracks; i++) {
-		const struct offset *o = &m->offset[i];
-		if (o->beside == NO_TRACK)
-			fprintf(to, "%6u  %s\n", m->track[i].head.rank,
-				i ? "not compared: no messages went both ways"
-				  : "the one that the others are compared with");
-		else
-			fprintf(to,
-				"%6u  beside rank %u: %+.3f us by the quickest messages, possible "
-				"%+.3f to %+.3f; "
-				"corrected by %+.3f\n",
-				m->track[i].head.rank, m->track[o->beside].head.rank,
-				(double)o->estimate / 1e3, (double)o->least / 1e3,
-				(double)o->most / 1e3, (double)o->correction / 1e3);
 	}
 }
 
@@ -189,5 +163,4 @@ void show_summary(const struct merged *m, FILE *to)
 	show_handlers(m, to);
 	show_longest(m, to, "slowest handlers", true);
 	show_longest(m, to, "longest waits", false);
-	show_clocks(m, to);
 }

@@ -7,15 +7,6 @@
 
 enum mark { UNSEEN, ON_PATH, DONE };
 
-/* A search in depth, with a path of its own instead of the stack. */
-struct search {
-	struct graph *g;
-	unsigned char *mark; /* one a rank */
-	uint32_t *path;      /* from where the search began, */
-	uint32_t *next;      /* and the rank to try next from each of those */
-	uint32_t length;
-};
-
 bool graph_in_barrier(const struct graph *g, uint32_t rank)
 {
 	return g->view[rank].waits && strcmp(g->view[rank].wait.text, "tern_barrier") == 0;
@@ -58,48 +49,30 @@ bool graph_waits(const struct graph *g, uint32_t waiter, uint32_t other)
 	       graph_worker_waits(g, waiter, other);
 }
 
-static void search_enter(struct search *s, uint32_t rank)
+/*
+ * A search in depth; where it has come from `length` ranks, they are what g->cycle begins with.
+ * True when a cycle is found, which then is what stands there.
+ */
+static bool graph_search(struct graph *g, enum mark *mark, uint32_t rank, uint32_t length)
 {
-	s->mark[rank] = ON_PATH;
-	s->path[s->length] = rank;
-	s->next[s->length++] = 0;
-}
-
-/* The path from `rank` on is a cycle. */
-static void search_found(struct search *s, uint32_t rank)
-{
-	uint32_t first = 0;
-	while (s->path[first] != rank)
-		first++;
-	s->g->cycle_length = s->length - first;
-	memcpy(s->g->cycle, s->path + first, s->g->cycle_length * sizeof *s->path);
-	s->length = 0;
-}
-
-/* One step on from the end of the path, or back. */
-static void search_step(struct search *s)
-{
-	uint32_t rank = s->path[s->length - 1], to = s->next[s->length - 1]++;
-	if (to == s->g->size) {
-		s->mark[rank] = DONE;
-		s->length--;
-	} else if (graph_waits(s->g, rank, to)) {
-		if (s->mark[to] == ON_PATH)
-			search_found(s, to);
-		else if (s->mark[to] == UNSEEN)
-			search_enter(s, to);
-	}
-}
-
-static void search_cycle(struct search *s)
-{
-	for (uint32_t r = 0; r < s->g->size && !s->g->cycle_length; r++) {
-		if (s->mark[r] != UNSEEN)
+	mark[rank] = ON_PATH;
+	g->cycle[length++] = rank;
+	for (uint32_t to = 0; to < g->size; to++) {
+		if (mark[to] == DONE || !graph_waits(g, rank, to))
 			continue;
-		search_enter(s, r);
-		while (s->length)
-			search_step(s);
+		if (mark[to] == UNSEEN && graph_search(g, mark, to, length))
+			return true;
+		if (mark[to] != ON_PATH)
+			continue;
+		uint32_t first = 0;
+		while (g->cycle[first] != to)
+			first++;
+		g->cycle_length = length - first;
+		memmove(g->cycle, g->cycle + first, g->cycle_length * sizeof *g->cycle);
+		return true;
 	}
+	mark[rank] = DONE;
+	return false;
 }
 
 bool graph_open(struct graph *g, const struct rank_view *view, uint32_t size, uint32_t most)
@@ -107,16 +80,12 @@ bool graph_open(struct graph *g, const struct rank_view *view, uint32_t size, ui
 	*g = (struct graph){
 		.size = size, .most = most, .view = view, .cycle = calloc(size, sizeof *g->cycle)
 	};
-	struct search s = { .g = g,
-			    .mark = calloc(size, 1),
-			    .path = calloc(size, sizeof *s.path),
-			    .next = calloc(size, sizeof *s.next) };
-	bool good = g->cycle && s.mark && s.path && s.next;
-	if (good)
-		search_cycle(&s);
-	free(s.mark);
-	free(s.path);
-	free(s.next);
+	enum mark *mark = calloc(size, sizeof *mark);
+	bool good = g->cycle && mark;
+	for (uint32_t r = 0; good && r < size; r++)
+		if (mark[r] == UNSEEN && graph_search(g, mark, r, 0))
+			break;
+	free(mark);
 	return good;
 }
 

@@ -2,31 +2,33 @@
 /* `tern top`: looks at the ranks of a job twice, makes rates of the differences, and shows them. */
 #include "tools/watch/top.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "tools/common/table.h"
 #include "tools/tools.h"
+
+enum { HANDLERS_SHOWN = 10, LINES_UNKNOWN = 24 };
 
 bool top_begin(struct top *t)
 {
 	t->before = calloc(watch_most(&t->watch), sizeof *t->before);
-	t->row = calloc(watch_most(&t->watch), sizeof *t->row);
-	t->worker = t->row ? t->row + t->watch.job.size : NULL;
-	if (!t->before || !t->row) {
-		fprintf(stderr, "tern top: no memory for a job of %u ranks\n", t->watch.job.size);
-		top_close(t);
-		return false;
-	}
-	return true;
+	t->now = calloc(watch_most(&t->watch), sizeof *t->now);
+	if (t->before && t->now)
+		return true;
+	fprintf(stderr, "tern top: no memory for a job of %u ranks\n", t->watch.job.size);
+	top_close(t);
+	return false;
 }
 
 void top_close(struct top *t)
 {
 	free(t->before);
-	free(t->row);
+	free(t->now);
 	watch_close(&t->watch);
 }
 
@@ -79,166 +81,196 @@ static double handler_rate(const struct top *t, uint64_t now, uint64_t before)
 }
 
 /* Counts begin at 0 with each session. */
-static void handlers_renew(struct top *t)
+static void handlers_look(struct top *t)
 {
 	uint32_t session = atomic_load(&t->watch.job.head->session);
 	if (session != t->session)
 		memset(t->handler_before, 0, sizeof t->handler_before);
 	t->session = session;
-}
-
-static void handlers_look(struct top *t)
-{
-	double tick = tick_ns(t);
-	handlers_renew(t);
-	t->handlers = 0;
 	for (unsigned id = 0; id < TOP_HANDLERS; id++) {
-		struct top_handler *h = &t->handler[t->handlers], *before = &t->handler_before[id];
+		struct top_handler *h = &t->handler[id], *before = &t->handler_before[id];
 		handler_sum(t, id, h);
-		if (!h->messages)
-			continue;
-		watch_handler(&t->watch, h->id, h->name);
 		h->rate = handler_rate(t, h->messages, before->messages);
 		h->byte_rate = handler_rate(t, h->bytes, before->bytes);
-		h->mean_ns = h->timed ? (double)h->ticks * tick / (double)h->timed : 0;
 		*before = *h;
-		t->handlers++;
 	}
-	qsort(t->handler, t->handlers, sizeof *t->handler, handler_compare);
-}
-
-/* -- Ranks --------------------------------------------------------------------------------- */
-
-struct span {
-	const struct rank_view *now, *before;
-	double seconds;
-};
-
-/* How fast a count has grown, per second. */
-static double since(const struct span *s, uint64_t now, uint64_t before)
-{
-	return (double)view_growth(s->now, s->before, now, before) / s->seconds;
-}
-
-static uint64_t stalls_of(const struct rank_view *s)
-{
-	return s->count[PULSE_ROOM_STALLS] + s->count[PULSE_BLOCK_STALLS];
-}
-
-/* Sleeps are counted when they end; one that goes on counts from where it was seen. */
-static double asleep_part(const struct span *s)
-{
-	double part = since(s, s->now->count[PULSE_SLEPT], s->before->count[PULSE_SLEPT]) / 1e9;
-	return part < 1 ? part : 1;
-}
-
-static void row_fill(struct top_row *r, const struct span *s)
-{
-	const struct rank_view *now = s->now, *before = s->before;
-	r->now = *now;
-	r->figure[TOP_RANK] = r->rank;
-	r->figure[TOP_HANDLED] = since(s, now->served, before->served);
-	r->figure[TOP_SENT] = since(s, now->sent, before->sent);
-	r->figure[TOP_BYTES] = since(s, now->bytes, before->bytes);
-	r->figure[TOP_QUEUE] = (double)now->queue;
-	r->figure[TOP_ASLEEP] = asleep_part(s);
-	r->figure[TOP_STALLS] = since(s, stalls_of(now), stalls_of(before));
-}
-
-/* A worker's row has what it handles and what it does. */
-static void workers_fill(struct top *t, const struct rank_view *now)
-{
-	t->workers = 0;
-	for (uint32_t m = t->watch.job.size; m < watch_most(&t->watch); m++) {
-		struct span s = { &now[m], t->looked ? &t->before[m] : &now[m], t->seconds };
-		if (now[m].state != RANK_OPEN)
-			continue;
-		struct top_row *row = &t->worker[t->workers++];
-		*row = (struct top_row){ .rank = now[m].rank, .worker = 1 };
-		for (const struct top_row *w = t->worker; w < row; w++)
-			row->worker += w->rank == row->rank;
-		row_fill(row, &s);
-	}
-}
-
-const struct top_row *top_worker(const struct top *t, const struct top_row *r,
-				 const struct top_row *w)
-{
-	for (w = w ? w + 1 : t->worker; w < t->worker + t->workers; w++)
-		if (w->rank == r->rank)
-			return w;
-	return NULL;
-}
-
-static void packets_add(struct top_packets *p, const struct span *s)
-{
-	const uint64_t *n = s->now->count, *b = s->before->count;
-	uint64_t dropped = view_dropped(s->now);
-	p->any |= n[PULSE_PACKETS_SENT] || dropped;
-	p->sent += since(s, n[PULSE_PACKETS_SENT], b[PULSE_PACKETS_SENT]);
-	p->received += since(s, n[PULSE_PACKETS_RECEIVED], b[PULSE_PACKETS_RECEIVED]);
-	p->again += since(s, n[PULSE_PACKETS_AGAIN], b[PULSE_PACKETS_AGAIN]);
-	p->dropped += since(s, dropped, view_dropped(s->before));
-}
-
-static int row_compare(const void *a, const void *b, void *arg)
-{
-	const struct top_row *p = a, *q = b;
-	enum top_column by = *(enum top_column *)arg;
-	double x = p->figure[by], y = q->figure[by];
-	if (by != TOP_RANK && x != y)
-		return (x < y) - (x > y);
-	return (p->rank > q->rank) - (p->rank < q->rank);
-}
-
-void top_order(struct top *t)
-{
-	qsort_r(t->row, t->watch.job.size, sizeof *t->row, row_compare, &t->sort);
+	qsort(t->handler, TOP_HANDLERS, sizeof *t->handler, handler_compare);
 }
 
 void top_look(struct top *t)
 {
-	uint32_t size = t->watch.job.size;
-	struct rank_view *now = calloc(watch_most(&t->watch), sizeof *now);
-	if (!now)
-		return; /* the figures stay as they were */
-	watch_look(&t->watch, now);
+	struct rank_view *spare = t->before;
+	t->before = t->now;
+	t->now = spare;
+	watch_look(&t->watch, t->now);
 	uint64_t at = clock_ns();
 	t->seconds = t->looked ? (double)(at - t->looked) / 1e9 : 1;
-	t->counting = 0;
-	t->packets = (struct top_packets){ 0 };
-	for (uint32_t r = 0; r < size; r++) {
-		struct span span = { &now[r], t->looked ? &t->before[r] : &now[r], t->seconds };
-		t->row[r].rank = r;
-		row_fill(&t->row[r], &span);
-		packets_add(&t->packets, &span);
-		t->counting += now[r].counting;
-	}
-	workers_fill(t, now);
-	free(t->before);
-	t->before = now;
 	t->looked = at;
 	handlers_look(t);
-	top_order(t);
+}
+
+/* -- Rates --------------------------------------------------------------------------------- */
+
+/* How fast a count of a rank has grown, per second. */
+static double since(const struct top *t, uint32_t r, uint64_t now, uint64_t before)
+{
+	return (double)view_growth(&t->now[r], &t->before[r], now, before) / t->seconds;
+}
+
+static double count_since(const struct top *t, uint32_t r, unsigned count)
+{
+	return since(t, r, t->now[r].count[count], t->before[r].count[count]);
+}
+
+/* Sleeps are counted when they end; one that goes on counts from where it was seen. */
+static double asleep_part(const struct top *t, uint32_t r)
+{
+	double part = count_since(t, r, PULSE_SLEPT) / 1e9;
+	return part < 1 ? part : 1;
+}
+
+/* Whether any rank counts what is sent, bytes and handlers. */
+static bool top_counting(const struct top *t)
+{
+	for (uint32_t r = 0; r < t->watch.job.size; r++)
+		if (t->now[r].counting)
+			return true;
+	return false;
+}
+
+/* -- A table ------------------------------------------------------------------------------- */
+
+static void head_print(const struct top *t, FILE *to)
+{
+	const struct job_head *h = t->watch.job.head;
+	fprintf(to, "job of %d: %u ranks on %u cores, %llu MiB committed%s\n",
+		(int)t->watch.launcher, h->size, h->cores,
+		(unsigned long long)atomic_load(&h->committed) >> 20,
+		top_counting(t) ? ""
+				: "; TERN_STATS=1 would count handlers, bytes and what is sent");
+	fprintf(to, "%5s %7s %10s %10s %10s %7s %7s %9s  %s\n", "rank", "pid", "handled/s",
+		"sent/s", "bytes/s", "queue", "asleep", "stalls/s", "doing");
+}
+
+/* "asleep 3 s in tern_recv 0x7 from rank 2" */
+static void doing_text(const struct rank_view *s, char *text, size_t room)
+{
+	char age[32];
+	if (s->waits) {
+		watch_age(s->wait.since, age, sizeof age);
+		snprintf(text, room, "%s %s in %s", watch_state(s), age, s->wait.text);
+	} else {
+		snprintf(text, room, "%s%s", watch_state(s), s->hold ? " under a hold" : "");
+	}
+}
+
+static void rank_print(const struct top *t, uint32_t r, FILE *to)
+{
+	const struct rank_view *now = &t->now[r], *before = &t->before[r];
+	char handled[CELL], sent[CELL] = "-", bytes[CELL] = "-", queue[24], stalls[CELL],
+			    doing[128];
+	cell_short(handled, since(t, r, now->served, before->served));
+	if (top_counting(t))
+		cell_short(sent, since(t, r, now->sent, before->sent));
+	if (now->counting)
+		cell_short(bytes, since(t, r, now->bytes, before->bytes));
+	cell_short(stalls,
+		   count_since(t, r, PULSE_ROOM_STALLS) + count_since(t, r, PULSE_BLOCK_STALLS));
+	snprintf(queue, sizeof queue, "%s%llu", now->queue_exact || !now->queue ? "" : ">",
+		 (unsigned long long)now->queue);
+	doing_text(now, doing, sizeof doing);
+	fprintf(to, "%5u %7d %10s %10s %10s %7s %5.0f %% %9s  %s\n", r, (int)now->pid, handled,
+		sent, bytes, queue, 100 * asleep_part(t, r), stalls, doing);
+}
+
+/* On a network of packets: those of all ranks. */
+static void packets_print(const struct top *t, FILE *to)
+{
+	double sent = 0, received = 0, again = 0, dropped = 0;
+	char cell[4][CELL];
+	bool any = false;
+	for (uint32_t r = 0; r < t->watch.job.size; r++) {
+		any |= t->now[r].count[PULSE_PACKETS_SENT] || view_dropped(&t->now[r]);
+		sent += count_since(t, r, PULSE_PACKETS_SENT);
+		received += count_since(t, r, PULSE_PACKETS_RECEIVED);
+		again += count_since(t, r, PULSE_PACKETS_AGAIN);
+		dropped += since(t, r, view_dropped(&t->now[r]), view_dropped(&t->before[r]));
+	}
+	if (any)
+		fprintf(to, "packets/s: %s sent, %s received, %s sent again, %s dropped\n",
+			cell_short(cell[0], sent), cell_short(cell[1], received),
+			cell_short(cell[2], again), cell_short(cell[3], dropped));
+}
+
+static void handlers_print(const struct top *t, FILE *to)
+{
+	char name[HANDLER_TEXT], rate[CELL], bytes[CELL];
+	double tick = tick_ns(t);
+	if (t->handler[0].messages)
+		fprintf(to, "%-28s %10s %10s %10s %14s\n", "handler", "handled/s", "bytes/s",
+			"mean ns", "messages");
+	for (unsigned i = 0; i < HANDLERS_SHOWN && t->handler[i].messages; i++) {
+		const struct top_handler *h = &t->handler[i];
+		watch_handler(&t->watch, h->id, name);
+		fprintf(to, "%-28s %10s %10s %10.0f %14llu\n", name, cell_short(rate, h->rate),
+			cell_short(bytes, h->byte_rate),
+			h->timed ? (double)h->ticks * tick / (double)h->timed : 0,
+			(unsigned long long)h->messages);
+	}
+}
+
+void top_print(const struct top *t, uint32_t ranks, FILE *to)
+{
+	head_print(t, to);
+	for (uint32_t r = 0; r < t->watch.job.size && r < ranks; r++)
+		rank_print(t, r, to);
+	packets_print(t, to);
+	handlers_print(t, to);
+	fflush(to);
+}
+
+/* Over the table before it. What has no room on the terminal is left out, and lines are cut off. */
+static void top_screen(const struct top *t)
+{
+	struct winsize size = { 0 };
+	char *text = NULL, *line;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	unsigned lines = size.ws_row ? size.ws_row : LINES_UNKNOWN;
+	if (!to)
+		return;
+	top_print(t, lines * 2 / 3, to);
+	fclose(to);
+	fputs("\033[H\033[?7l", stdout);
+	for (char *rest = text; --lines && (line = strsep(&rest, "\n"));)
+		printf("%s\033[K\n", line);
+	fputs("\033[J\033[?7h", stdout);
+	fflush(stdout);
+	free(text);
 }
 
 /* -- The command --------------------------------------------------------------------------- */
 
 static void nap(double seconds)
 {
-	nanosleep(
-		&(struct timespec){ .tv_sec = (time_t)seconds,
-				    .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) },
-		NULL);
+	time_t whole = (time_t)seconds;
+	nanosleep(&(struct timespec){ .tv_sec = whole,
+				      .tv_nsec = (long)((seconds - (double)whole) * 1e9) },
+		  NULL);
 }
 
-static void top_lines(struct top *t, const struct watch_options *o)
+static void top_run(struct top *t, const struct watch_options *o)
 {
+	bool screen = !o->once && isatty(STDOUT_FILENO);
 	top_look(t);
 	do {
 		nap(o->interval);
 		top_look(t);
-		(o->json ? top_json : top_print)(t);
+		if (screen)
+			top_screen(t);
+		else
+			top_print(t, UINT32_MAX, stdout);
 	} while (!o->once && !top_over(t));
 }
 
@@ -261,7 +293,6 @@ int top_main(int argc, char **argv)
 	const struct choice choices[] = {
 		{ .name = "--once", .flag = &o.once },
 		{ .name = "--interval", .read = read_interval, .to = &o },
-		{ .name = "--json", .flag = &o.json },
 		{ .name = "--help" },
 		{ 0 },
 	};
@@ -271,8 +302,7 @@ int top_main(int argc, char **argv)
 	struct top *t = calloc(1, sizeof *t);
 	bool found = t && watch_open(&t->watch, o.job, "tern top") && top_begin(t);
 	if (found) {
-		if (o.once || o.json || !top_screen(t, o.interval))
-			top_lines(t, &o);
+		top_run(t, &o);
 		top_close(t);
 	}
 	free(t);

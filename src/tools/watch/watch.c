@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "endpoint/handler.h"
 #include "net/talk.h"
-#include "tools/watch/graph.h"
 
 enum { LOOKS = 6, LOOK_NS = 1000000 };
 
@@ -278,43 +277,4 @@ void watch_age(uint64_t since, char *text, size_t room)
 		snprintf(text, room, "%u ms", (unsigned)(ns / 1000000));
 	else
 		snprintf(text, room, "%llu s", (unsigned long long)(ns / 1000000000));
-}
-
-/* -- JSON --------------------------------------------------------------------------------- */
-
-static void json_wait(struct json *j, const struct watch *w, const struct rank_view *s,
-		      const struct graph *g)
-{
-	json_text(j, "state", watch_state(s));
-	json_text(j, "waits_in", s->waits ? s->wait.text : NULL);
-	json_begin(j, "waits_for", '[');
-	for (uint32_t r = 0; r < w->job.size; r++)
-		if (g ? graph_waits(g, s->rank, r) : s->waits && s->wait.known && s->wait.whom == r)
-			json_whole(j, NULL, r);
-	json_end(j, ']');
-	if (s->waits)
-		json_real(j, "seconds", (double)(clock_ns() - s->wait.since) / 1e9);
-	json_whole(j, "holds", s->hold);
-	json_whole(j, "handled", s->served);
-}
-
-void view_json(struct json *j, const struct watch *w, const struct rank_view *s, bool worker,
-	       const struct graph *g)
-{
-	char handler[HANDLER_TEXT];
-	json_begin(j, NULL, '{');
-	if (worker) {
-		json_wait(j, w, s, g);
-		return;
-	}
-	json_whole(j, "rank", s->rank);
-	json_whole(j, "pid", (uint64_t)s->pid);
-	json_wait(j, w, s, g);
-	json_whole(j, "queue", s->queue);
-	json_truth(j, "queue_exact", s->queue_exact);
-	watch_handler(w, s->queue_last, handler);
-	json_text(j, "queue_last", s->queue ? handler : NULL);
-	for (int i = 0; i < PULSE_COUNTS; i++)
-		if (i != PULSE_ROOM_TICKS && i != PULSE_BLOCK_TICKS)
-			json_whole(j, pulse_names[i], s->count[i]);
 }

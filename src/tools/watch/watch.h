@@ -10,7 +10,6 @@
 #include <sys/types.h>
 
 #include "job/job.h"
-#include "tools/common/json.h"
 #include "tools/common/option.h"
 
 struct watch {
@@ -86,14 +85,6 @@ const char *watch_state(const struct rank_view *s);
 
 /* "12 s", "340 ms": how long ago `since` was. */
 void watch_age(uint64_t since, char *text, size_t room);
-
-/*
- * What --json says of a rank or a worker, in an object that is left open. Whom a rank waits for is
- * in the graph, where there is one.
- */
-struct graph;
-void view_json(struct json *j, const struct watch *w, const struct rank_view *s, bool worker,
-	       const struct graph *g);
 
 /*
  * `tern why` of a job that has been found: looks at it for half a second and explains, on standard

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "tools/common/json.h"
 #include "tools/tools.h"
 #include "tools/watch/graph.h"
 
@@ -350,13 +351,44 @@ static void why_print(const struct why *w)
 
 /* -- JSON ------------------------------------------------------------------------------------- */
 
+/* Of a rank or, behind the ranks, a worker. */
+static void json_wait(struct json *j, const struct why *w, uint32_t member)
+{
+	const struct rank_view *s = &w->now[member];
+	json_text(j, "state", watch_state(s));
+	json_text(j, "waits_in", s->waits ? s->wait.text : NULL);
+	json_begin(j, "waits_for", '[');
+	for (uint32_t r = 0; r < w->size; r++)
+		if (member < w->size ? graph_waits(&w->graph, member, r)
+				     : s->waits && s->wait.known && s->wait.whom == r)
+			json_whole(j, NULL, r);
+	json_end(j, ']');
+	if (s->waits)
+		json_real(j, "seconds", (double)(clock_ns() - s->wait.since) / 1e9);
+	json_whole(j, "holds", s->hold);
+	json_whole(j, "handled", s->served);
+}
+
 static void json_rank(struct json *j, const struct why *w, uint32_t r)
 {
-	view_json(j, w->watch, &w->now[r], false, &w->graph);
+	const struct rank_view *s = &w->now[r];
+	char handler[HANDLER_TEXT];
+	json_begin(j, NULL, '{');
+	json_whole(j, "rank", s->rank);
+	json_whole(j, "pid", (uint64_t)s->pid);
+	json_wait(j, w, r);
+	json_whole(j, "queue", s->queue);
+	json_truth(j, "queue_exact", s->queue_exact);
+	watch_handler(w->watch, s->queue_last, handler);
+	json_text(j, "queue_last", s->queue ? handler : NULL);
+	for (int i = 0; i < PULSE_COUNTS; i++)
+		if (i != PULSE_ROOM_TICKS && i != PULSE_BLOCK_TICKS)
+			json_whole(j, pulse_names[i], s->count[i]);
 	json_begin(j, "workers", '[');
 	for (uint32_t m = w->size; m < w->graph.most; m++)
 		if (w->now[m].rank == r && w->now[m].state == RANK_OPEN) {
-			view_json(j, w->watch, &w->now[m], true, NULL);
+			json_begin(j, NULL, '{');
+			json_wait(j, w, m);
 			json_end(j, '}');
 		}
 	json_end(j, ']');
