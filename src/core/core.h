@@ -86,10 +86,9 @@ unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in);
  * 1; 0 if there is none, or its reply has no room.
  */
 unsigned inlet_handle(struct endpoint *e, struct tern_inlet *in);
-/* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */
+/* poll_mark() notes what lies in the inlets; poll_is_due(): some of that has not been handled. */
 void poll_mark(struct endpoint *e);
 bool poll_is_due(const struct endpoint *e);
-unsigned poll_due(struct endpoint *e);
 void poll_networks(struct endpoint *e); /* whatever they have to do; no handler runs */
 /* The next poll returns the code, with the sentence that was set last. */
 void poll_trouble(struct endpoint *e, int code);

@@ -331,17 +331,6 @@ unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 	return drain_end(e, in, &f, handled);
 }
 
-/* At most `most` messages, however many there are. */
-static unsigned inlet_drain_few(struct endpoint *e, struct tern_inlet *in, uint64_t most)
-{
-	struct frame f = frame_enter(e, in);
-	struct tally y = tally_begin(e);
-	unsigned handled = drain_loop(e, in, e->stats ? &y : NULL, 0, most);
-	if (e->stats)
-		count_batch(e, in, handled, y.bytes);
-	return drain_end(e, in, &f, handled);
-}
-
 unsigned inlet_handle(struct endpoint *e, struct tern_inlet *in)
 {
 	struct tally y = tally_begin(e);
@@ -422,21 +411,6 @@ void poll_networks(struct endpoint *e)
 		bell_answer(e);
 	if (e->site.asks)
 		poll_ended(e);
-}
-
-unsigned poll_due(struct endpoint *e)
-{
-	unsigned handled = 0;
-	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next)
-		if (in->handled < in->due)
-			handled += inlet_drain_few(e, in, in->due - in->handled);
-	if (e->site.asks)
-		poll_ended(e);
-	if (e->work)
-		handled += layers_progress(e);
-	if (e->deferred_count)
-		defer_run(e);
-	return handled;
 }
 
 /* Called after an empty poll; rarely does anything. */

@@ -50,8 +50,8 @@ static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
 
 /*
  * Handles what was sent here before the barrier: it has all arrived, though
- * requests may still wait for room for their replies. What comes later is left alone, because
- * peers that are past the barrier may send without end.
+ * requests may still wait for room for their replies. Peers that are past the barrier may send
+ * without end: of what comes later, a turn of each inlet is handled at most.
  *
  * It has no bound, and cannot deadlock: room comes when the sender of the request takes replies in.
  * Every call that waits does that, and so does a barrier that is settling, so no circle of ranks
@@ -67,7 +67,7 @@ static void barrier_settle(struct endpoint *e)
 			  .lack = "replies to requests sent before it have no room" };
 	poll_mark(e);
 	for (int i = 0; poll_is_due(e) && (!e->barrier.quiescing || i < SETTLE_MOST);)
-		if (!poll_due(e)) {
+		if (!poll_once(e, KINDS_BOTH)) {
 			wait_step(e, &w);
 			i++;
 		}
