@@ -123,7 +123,6 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	if (!e)
 		return error_set(-ENOMEM, "opening rank %u of %u: no memory", rank, size);
 	g->member[slot] = e;
-	g->alone = g->size == 1 ? e : NULL;
 	e->group = g;
 	int rc = endpoint_settle(e, o);
 	if (!rc)
