@@ -476,28 +476,15 @@ int poll_finish(struct endpoint *e, unsigned handled)
 	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
 }
 
-static int poll_serve(struct endpoint *e, unsigned kinds)
-{
-	if (TERN_UNLIKELY(held(e)))
-		return hold_mend(e);
-	unsigned handled = poll_once(e, kinds);
-	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
-}
-
-/* Where the endpoint's head says that this is not simply its program, polling. */
-static __attribute__((noinline)) int poll_rare(tern *t, unsigned kinds, const char *what)
-{
-	INSIDE struct scope scope = scope_open(t);
-	int rc = rules_program(t->own, what);
-	return rc ? rc : poll_serve(t->own, kinds);
-}
-
 int poll_kinds(tern *t, unsigned kinds, const char *what)
 {
-	if (TERN_UNLIKELY(!t->reach))
-		return poll_rare(t, kinds, what);
 	INSIDE struct scope scope = scope_open(t);
-	return poll_serve(t->own, kinds);
+	struct endpoint *e = t->own;
+	/* Unless the endpoint's head says that this is simply its program, polling. */
+	int rc = TERN_UNLIKELY(!t->reach) ? rules_program(e, what) : 0;
+	if (rc)
+		return rc;
+	return TERN_UNLIKELY(held(e)) ? hold_mend(e) : poll_finish(e, poll_circle(e, kinds));
 }
 
 int tern_poll_requests(tern *t)

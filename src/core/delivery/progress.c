@@ -77,6 +77,14 @@ static bool progress_ends(const struct endpoint *e)
 
 /* -- Ownership ------------------------------------------------------------------------------ */
 
+static void progress_disarm(struct endpoint *e)
+{
+	if (e->owner.serves)
+		net_disarm(e->net[e->nets - 1]);
+	else
+		endpoint_disarm(e);
+}
+
 /*
  * Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that.
  * alert.R6, release; the default order costs no more, since the instruction is locked.
@@ -121,6 +129,8 @@ static bool ownership_claim(struct endpoint *e)
 		e->owner.progress_holds = 0;
 	}
 	pulse_add(e, PULSE_CLAIMS, 1);
+	if (alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP)
+		progress_disarm(e);
 	return true;
 }
 
@@ -216,14 +226,6 @@ static bool progress_linger(struct endpoint *e)
 	return false;
 }
 
-static void progress_disarm(struct endpoint *e)
-{
-	if (e->owner.serves)
-		net_disarm(e->net[e->nets - 1]);
-	else
-		endpoint_disarm(e);
-}
-
 static bool progress_arm(struct endpoint *e)
 {
 	struct net *asking = e->net[e->nets - 1];
@@ -240,34 +242,19 @@ static bool progress_arm(struct endpoint *e)
 	return armed;
 }
 
-static bool progress_claim(struct endpoint *e)
-{
-	if (!ownership_claim(e))
-		return false;
-	if (tern_alerted_(e->t) & ALERT_ASLEEP) {
-		alert_drop(e, ALERT_ASLEEP);
-		progress_disarm(e);
-	}
-	return true;
-}
-
-static void wake_forget(struct progress *a)
-{
-	eventfd_t count;
-	if (a->wake >= 0)
-		eventfd_read(a->wake, &count);
-}
-
 /*
  * With the bell armed: until it rings, or the program has come in. True if ownership was claimed
  * after that.
  */
 static bool progress_sleep(struct endpoint *e)
 {
+	struct progress *a = e->owner.progress;
+	eventfd_t count;
 	ownership_drop(e, ALERT_ASLEEP);
-	e->world->sleep(&e->owner.progress->sleep, SLEEP_NS);
-	wake_forget(e->owner.progress);
-	return tern_alerted_(e->t) & ALERT_ASLEEP && progress_claim(e);
+	e->world->sleep(&a->sleep, SLEEP_NS);
+	if (a->wake >= 0)
+		eventfd_read(a->wake, &count);
+	return tern_alerted_(e->t) & ALERT_ASLEEP && ownership_claim(e);
 }
 
 /* Takes in what has arrived; true if more may have by now. */
@@ -324,7 +311,7 @@ static void *progress_main(void *arg)
 		world_wait(&a->order, ORDER_WAIT, SLEEP_NS);
 	while (!progress_ends(e)) {
 		progress_watch(e);
-		if (progress_ends(e) || !progress_claim(e))
+		if (progress_ends(e) || !ownership_claim(e))
 			continue;
 		progress_serve(e);
 	}
