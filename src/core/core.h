@@ -6,7 +6,6 @@
 #include "endpoint/misuse.h"
 
 /* -- rules.c: each returns 0, or a code with a sentence that names rule, handler and rank -- */
-enum { RULES_WORKER = 1 }; /* from rules_send() and rules_target(): `dst` is the id of a worker */
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len);
 int rules_reply_to(struct endpoint *e, uint32_t dst, unsigned id, unsigned n);
 int rules_post(struct endpoint *e, uint32_t dst, unsigned id, unsigned n); /* in handlers, too */
@@ -86,10 +85,9 @@ unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in);
  * 1; 0 if there is none, or its reply has no room.
  */
 unsigned inlet_handle(struct endpoint *e, struct tern_inlet *in);
-/* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */
+/* poll_mark() notes what lies in the inlets; poll_is_due(): some of that has not been handled. */
 void poll_mark(struct endpoint *e);
 bool poll_is_due(const struct endpoint *e);
-unsigned poll_due(struct endpoint *e);
 void poll_networks(struct endpoint *e); /* whatever they have to do; no handler runs */
 /* The next poll returns the code, with the sentence that was set last. */
 void poll_trouble(struct endpoint *e, int code);
@@ -152,12 +150,11 @@ void keep_drop_all(struct endpoint *e);
 void message_become(tern *t, const tern_msg *piece, unsigned id, unsigned n, const uint64_t *words,
 		    const char *data, size_t len);
 
-/* -- target.c: requests to workers, by their ids; as their counterparts for ranks -- */
-uint32_t target_member(const struct endpoint *e, uint32_t worker); /* its seat */
-int target_reachable(struct endpoint *e, uint32_t worker);
-int target_room(struct endpoint *e, uint32_t worker);
-int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p); /* there is room */
-int target_request(struct endpoint *e, uint32_t worker, const struct parcel *p);
+/* -- target.c: requests to ranks, or to workers by their ids; as their counterparts in send.c -- */
+uint32_t target_member(const struct endpoint *e, uint32_t dst); /* the rank, or the worker's seat */
+int target_reachable(struct endpoint *e, uint32_t dst);
+int target_room(struct endpoint *e, uint32_t dst);
+int target_request(struct endpoint *e, uint32_t dst, const struct parcel *p);
 
 /* -- send.c -- */
 /* The i-th word, or 0 where there is none; more than fit are refused with their number. */
@@ -169,18 +166,17 @@ static inline uint64_t word_at(const uint64_t *words, unsigned n, unsigned i)
 	word_at(words, n, 0), word_at(words, n, 1), word_at(words, n, 2), word_at(words, n, 3), \
 		word_at(words, n, 4), word_at(words, n, 5)
 
-/* Into the lane of a member, which has room. */
-void send_member(struct endpoint *e, uint32_t member, const struct parcel *p);
+/* Into a lane that has room; inside a scope, or in a handler. */
+void send_put(struct endpoint *e, struct tern_lane *lane, const struct parcel *p);
 /* 0 if `dst` can be sent to, after connecting if need be; else why not. */
 int send_reachable(struct endpoint *e, uint32_t dst);
 
 /*
  * Connects if need be, and serves what arrives until a request to `dst` has room; else why it
- * cannot have.
+ * cannot have. `behind`: bytes of payload behind the request, in a ring that takes them.
  */
-int send_room(struct endpoint *e, uint32_t dst);
-/* The same for a message with so many bytes of payload behind it, in a ring that takes them. */
-int send_room_behind(struct endpoint *e, uint32_t dst, size_t len);
+enum { NOTHING_BEHIND = TERN_CARRY_MAX + 1 };
+int send_room(struct endpoint *e, uint32_t dst, size_t behind);
 
 /* Sends a request whose rules are checked; waits for room. */
 int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p);

@@ -9,12 +9,12 @@
 
 #include "endpoint/handler.h"
 
-/* Counts `i` through the layers of this build. */
-static unsigned layer_from(unsigned i)
+/* Counts `i` on to the next layer that the endpoint has; false if there is none. */
+static bool layer_next(const struct endpoint *e, unsigned *i)
 {
-	while (i < LAYERS_MOST && !layer_table[i])
-		i++;
-	return i;
+	while (*i < LAYERS_MOST && !e->layer[*i])
+		++*i;
+	return *i < LAYERS_MOST;
 }
 
 static void on_served(tern *t, const tern_msg *m)
@@ -35,12 +35,11 @@ int layers_open(struct endpoint *e)
 	layer_serve(e, CORE_ASK, NULL);
 	long_register(e);
 	layer_on(e, CORE_CALLED, on_called);
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1)) {
-		int rc = layer_table[i]->open(e, &e->layer[i]);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	int rc = 0;
+	for (unsigned i = 0; !rc && i < LAYERS_MOST; i++)
+		if (layer_table[i])
+			rc = layer_table[i]->open(e, &e->layer[i]);
+	return rc;
 }
 
 void layers_close(struct endpoint *e)
@@ -74,14 +73,14 @@ unsigned layers_progress(struct endpoint *e)
 
 void layers_lost(struct endpoint *e, uint32_t rank)
 {
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
-		if (e->layer[i] && layer_table[i]->lost)
+	for (unsigned i = 0; layer_next(e, &i); i++)
+		if (layer_table[i]->lost)
 			layer_table[i]->lost(e->layer[i], rank);
 }
 
 bool layers_need_anyone(const struct endpoint *e, const tern_op *op)
 {
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+	for (unsigned i = 0; layer_next(e, &i); i++)
 		if (layer_table[i]->needs_anyone && layer_table[i]->needs_anyone(e->layer[i], op))
 			return true;
 	return false;
@@ -91,7 +90,7 @@ bool layers_busy(const struct endpoint *e, uint32_t but)
 {
 	if (e->work & ~(1u << but) || e->deferred_count)
 		return true;
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+	for (unsigned i = 0; layer_next(e, &i); i++)
 		if (layer_table[i]->busy && layer_table[i]->busy(e->layer[i]))
 			return true;
 	return false;
@@ -100,7 +99,7 @@ bool layers_busy(const struct endpoint *e, uint32_t but)
 int layers_flush(struct endpoint *e)
 {
 	int rc = long_flush(e, false);
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+	for (unsigned i = 0; layer_next(e, &i); i++)
 		if (!rc && e->work & 1u << i && layer_table[i]->flush)
 			rc = layer_table[i]->flush(e->layer[i]);
 	return rc;
@@ -109,7 +108,7 @@ int layers_flush(struct endpoint *e)
 int layers_closing(struct endpoint *e)
 {
 	int rc = 0;
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
+	for (unsigned i = 0; layer_next(e, &i); i++)
 		if (!rc && layer_table[i]->closing)
 			rc = layer_table[i]->closing(e->layer[i]);
 	return rc;
@@ -118,30 +117,30 @@ int layers_closing(struct endpoint *e)
 void layers_leave(struct endpoint *e)
 {
 	long_flush(e, true); /* a rank whose request was taken counts on the whole reply */
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
-		if (e->layer[i] && layer_table[i]->leave)
+	for (unsigned i = 0; layer_next(e, &i); i++)
+		if (layer_table[i]->leave)
 			layer_table[i]->leave(e->layer[i]);
 }
 
 void layers_disown(struct endpoint *e)
 {
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
-		if (e->layer[i] && layer_table[i]->disown)
+	for (unsigned i = 0; layer_next(e, &i); i++)
+		if (layer_table[i]->disown)
 			layer_table[i]->disown(e->layer[i]);
 }
 
 void layers_report(const struct endpoint *e, int fd)
 {
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
-		if (e->layer[i] && layer_table[i]->report)
+	for (unsigned i = 0; layer_next(e, &i); i++)
+		if (layer_table[i]->report)
 			layer_table[i]->report(e->layer[i], fd);
 }
 
 const char *layers_await(const struct endpoint *e, uint64_t *set)
 {
 	const char *words = NULL;
-	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1))
-		if (!words && e->layer[i] && layer_table[i]->awaits)
+	for (unsigned i = 0; layer_next(e, &i); i++)
+		if (!words && layer_table[i]->awaits)
 			words = layer_table[i]->awaits(e->layer[i], set);
 	return words;
 }

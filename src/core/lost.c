@@ -63,27 +63,28 @@ void lost_drain_begin(struct endpoint *e, uint32_t rank)
 	e->work |= 1u << LAYERS_DRAINING;
 }
 
+/* Whether something is left to be handled. The rank may have died before it knocked for it. */
+static bool inlet_drains(struct endpoint *e, struct tern_inlet *in)
+{
+	if (!in->base || !inlet_has(in))
+		return false;
+	pollset_add(&e->site, in);
+	return true;
+}
+
 /*
  * Nothing is sent to it any more. What it held is ours again, once its last replies are read: some
  * name our own blocks. It may have died before it knocked for them.
  */
-static void lost_end(struct endpoint *e, uint32_t member)
-{
-	struct peer *p = &e->site.peer[member];
-	lane_shut(&e->t->lane[member]);
-	if (p->replies.base && inlet_has(&p->replies))
-		pollset_add(&e->site, &p->replies);
-	else
-		p->net->ops->reclaim(p->net, member);
-}
-
 static unsigned lost_member(struct endpoint *e, uint32_t member)
 {
 	struct peer *p = &e->site.peer[member];
 	if (!p->net)
 		return 0; /* a worker, and nothing went either way */
 	p->lost = true;
-	lost_end(e, member);
+	lane_shut(&e->t->lane[member]);
+	if (!inlet_drains(e, &p->replies))
+		p->net->ops->reclaim(p->net, member);
 	return 0;
 }
 
@@ -123,15 +124,6 @@ uint32_t lost_count(struct endpoint *e)
 }
 
 /* -- What a rank had sent before it left ------------------------------------------------------- */
-
-/* Whether something is left to be handled. The rank may have died before it knocked for it. */
-static bool inlet_drains(struct endpoint *e, struct tern_inlet *in)
-{
-	if (!in->base || !inlet_has(in))
-		return false;
-	pollset_add(&e->site, in);
-	return true;
-}
 
 static unsigned member_drains(struct endpoint *e, uint32_t member)
 {

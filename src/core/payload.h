@@ -5,10 +5,10 @@
 
 #include "core/core.h"
 
-static inline void parcel_has(struct parcel *p, struct block *b, size_t len)
+static inline void parcel_has(struct parcel *p, const char *data, size_t len)
 {
 	p->bits |= TERN_HEAD_PAYLOAD;
-	p->payload = b->data;
+	p->payload = data;
 	p->len = len;
 }
 

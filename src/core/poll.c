@@ -331,17 +331,6 @@ unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 	return drain_end(e, in, &f, handled);
 }
 
-/* At most `most` messages, however many there are. */
-static unsigned inlet_drain_few(struct endpoint *e, struct tern_inlet *in, uint64_t most)
-{
-	struct frame f = frame_enter(e, in);
-	struct tally y = tally_begin(e);
-	unsigned handled = drain_loop(e, in, e->stats ? &y : NULL, 0, most);
-	if (e->stats)
-		count_batch(e, in, handled, y.bytes);
-	return drain_end(e, in, &f, handled);
-}
-
 unsigned inlet_handle(struct endpoint *e, struct tern_inlet *in)
 {
 	struct tally y = tally_begin(e);
@@ -424,21 +413,6 @@ void poll_networks(struct endpoint *e)
 		poll_ended(e);
 }
 
-unsigned poll_due(struct endpoint *e)
-{
-	unsigned handled = 0;
-	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next)
-		if (in->handled < in->due)
-			handled += inlet_drain_few(e, in, in->due - in->handled);
-	if (e->site.asks)
-		poll_ended(e);
-	if (e->work)
-		handled += layers_progress(e);
-	if (e->deferred_count)
-		defer_run(e);
-	return handled;
-}
-
 /* Called after an empty poll; rarely does anything. */
 static void poll_empty(struct endpoint *e)
 {
@@ -502,28 +476,15 @@ int poll_finish(struct endpoint *e, unsigned handled)
 	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
 }
 
-static int poll_serve(struct endpoint *e, unsigned kinds)
-{
-	if (TERN_UNLIKELY(held(e)))
-		return hold_mend(e);
-	unsigned handled = poll_once(e, kinds);
-	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
-}
-
-/* Where the endpoint's head says that this is not simply its program, polling. */
-static __attribute__((noinline)) int poll_rare(tern *t, unsigned kinds, const char *what)
-{
-	INSIDE struct scope scope = scope_open(t);
-	int rc = rules_program(t->own, what);
-	return rc ? rc : poll_serve(t->own, kinds);
-}
-
 int poll_kinds(tern *t, unsigned kinds, const char *what)
 {
-	if (TERN_UNLIKELY(!t->reach))
-		return poll_rare(t, kinds, what);
 	INSIDE struct scope scope = scope_open(t);
-	return poll_serve(t->own, kinds);
+	struct endpoint *e = t->own;
+	/* Unless the endpoint's head says that this is simply its program, polling. */
+	int rc = TERN_UNLIKELY(!t->reach) ? rules_program(e, what) : 0;
+	if (rc)
+		return rc;
+	return TERN_UNLIKELY(held(e)) ? hold_mend(e) : poll_finish(e, poll_circle(e, kinds));
 }
 
 int tern_poll_requests(tern *t)

@@ -284,7 +284,7 @@ static void flood(tern *t, const tern_msg *m)
 	CHECK_IS(tern_request(local[2], 1, ONE_WAY), 0);
 }
 
-TEST(what_lay_in_the_rings_is_handled_and_not_what_came_later)
+TEST(what_lay_in_the_rings_is_due_and_what_came_later_is_not)
 {
 	enum { LYING = 100 };
 	local_polled();
@@ -296,8 +296,9 @@ TEST(what_lay_in_the_rings_is_handled_and_not_what_came_later)
 	attach_first(e);
 	poll_mark(e);
 	CHECK(poll_is_due(e));
-	CHECK_IS(poll_due(e), LYING);
-	CHECK_IS(flood_handled, LYING);
+	poll_once(e, KINDS_BOTH); /* each message that is handled sends another one */
+	CHECK(flood_handled >= LYING);
+	CHECK(flood_handled <= 2 * REQUEST_LEAF_LINES * TERN_LINE / TERN_PIECE);
 	CHECK(!poll_is_due(e));
 	local_close();
 }

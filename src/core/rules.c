@@ -148,8 +148,7 @@ int rules_target(struct endpoint *e, uint32_t dst)
 	int rc = rules_forked(e);
 	if (rc || dst < e->t->size)
 		return rc;
-	return job_target(&e->group->job, dst) < UINT32_MAX ? RULES_WORKER
-							    : rules_destination(e, dst);
+	return job_target(&e->group->job, dst) < UINT32_MAX ? 0 : rules_destination(e, dst);
 }
 
 /* Not a rank. */
@@ -163,8 +162,7 @@ static __attribute__((noinline)) int rules_worker(struct endpoint *e, uint32_t d
 				   "a request to handler %u of rank %u was asked for; "
 				   "this job has ranks 0 to %u",
 				   id, dst, e->t->size - 1);
-	int rc = rules_message(e, job_member_rank(j, member), id, n, len, false);
-	return rc ? rc : RULES_WORKER;
+	return rules_message(e, job_member_rank(j, member), id, n, len, false);
 }
 
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len)

@@ -39,7 +39,6 @@ extern _Thread_local uint32_t scope_depth __attribute__((tls_model("initial-exec
 
 /* Out of line: calls where nothing is to be entered must not pay for what these need. */
 struct scope scope_open_light(tern *t);
-void scope_close_entered(struct endpoint *e);
 
 static inline struct scope scope_open(tern *t)
 {
@@ -88,7 +87,7 @@ static inline void scope_close(struct scope *scope)
 	struct endpoint *e = scope->e;
 	if (TERN_LIKELY(!e))
 		return;
-	scope_close_entered(e);
+	scope_leave(e);
 }
 
 /*

@@ -27,17 +27,11 @@ void tern_knock_(tern *t, struct tern_lane *lane)
 	send_knock(t->own, lane);
 }
 
-/* Inside a scope, or in a handler. */
-static void send_put(struct endpoint *e, struct tern_lane *lane, const struct parcel *p)
+void send_put(struct endpoint *e, struct tern_lane *lane, const struct parcel *p)
 {
 	lane_put(lane, p);
 	if (tern_unheeded_(lane))
 		send_knock(e, lane);
-}
-
-void send_member(struct endpoint *e, uint32_t member, const struct parcel *p)
-{
-	send_put(e, &e->t->lane[member], p);
 }
 
 int send_reachable(struct endpoint *e, uint32_t dst)
@@ -48,9 +42,7 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 	return e->t->lane[dst].base ? 0 : p->net->ops->connect(p->net, dst);
 }
 
-enum { NOTHING_BEHIND = TERN_CARRY_MAX + 1 };
-
-static inline int room_wait(struct endpoint *e, uint32_t dst, size_t behind)
+int send_room(struct endpoint *e, uint32_t dst, size_t behind)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
 	struct wait l = { .bounded = true,
@@ -79,20 +71,10 @@ static inline int room_wait(struct endpoint *e, uint32_t dst, size_t behind)
 	}
 }
 
-int send_room(struct endpoint *e, uint32_t dst)
-{
-	return room_wait(e, dst, NOTHING_BEHIND);
-}
-
-int send_room_behind(struct endpoint *e, uint32_t dst, size_t len)
-{
-	return room_wait(e, dst, len);
-}
-
 int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
-	int rc = send_room(e, dst);
+	int rc = send_room(e, dst, NOTHING_BEHIND);
 	if (rc)
 		return rc;
 	if (TERN_UNLIKELY(e->trace))
@@ -149,10 +131,10 @@ static int request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, const ui
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, 0);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	struct parcel p = parcel_of(id, n, words);
-	return TERN_UNLIKELY(rc) ? target_request(e, dst, &p) : send_request(e, dst, &p);
+	return target_request(e, dst, &p);
 }
 
 int tern_request_rare_(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
@@ -178,30 +160,10 @@ int tern_reply_rare_(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_S
 
 /* -- Words in an array: for TERN_NO_INLINE, other languages, counts known at run time ------- */
 
-static __attribute__((noinline)) int request_double(tern *t, uint32_t dst, unsigned id, unsigned n,
-						    const uint64_t *words)
-{
-	struct tern_lane *lane = &t->lane[dst];
-	if (TERN_UNLIKELY(n > TERN_WORDS_MAX || tern_unsendable_(t, dst, id) ||
-			  !tern_lane_double_(lane, id, n, words)))
-		return request_rare(t, dst, id, n, words);
-	return tern_requested_(t, lane);
-}
-
-static __attribute__((noinline)) int reply_double(tern *t, const tern_msg *m, unsigned id,
-						  unsigned n, const uint64_t *words)
-{
-	struct tern_lane *lane = t->answer;
-	if (TERN_UNLIKELY(n > TERN_WORDS_MAX || tern_unanswerable_(t, m, id) ||
-			  !tern_lane_double_(lane, id, n, words)))
-		return reply_rare(t, m, id, n, words);
-	return tern_replied_(t, lane);
-}
-
 int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
 {
 	if (TERN_UNLIKELY(words_double(n)))
-		return request_double(t, dst, id, n, words);
+		return request_rare(t, dst, id, n, words);
 	return tern_request_inline_(t, n, dst, id, WORDS_AT(words, n));
 }
 
@@ -209,6 +171,6 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 {
 	t = given(t);
 	if (TERN_UNLIKELY(words_double(n)))
-		return reply_double(t, m, id, n, words);
+		return reply_rare(t, m, id, n, words);
 	return tern_reply_inline_(t, n, m, id, WORDS_AT(words, n));
 }

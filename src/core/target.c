@@ -24,9 +24,9 @@
 #include "core/layer.h"
 #include "core/scope.h"
 
-uint32_t target_member(const struct endpoint *e, uint32_t worker)
+uint32_t target_member(const struct endpoint *e, uint32_t dst)
 {
-	return job_target(&e->group->job, worker);
+	return dst < JOB_WORKER ? dst : job_target(&e->group->job, dst);
 }
 
 static bool target_open(const struct endpoint *e, uint32_t worker)
@@ -42,29 +42,32 @@ static int target_closed(const struct endpoint *e, uint32_t worker)
 			 worker, job_member_rank(&e->group->job, target_member(e, worker)));
 }
 
-int target_reachable(struct endpoint *e, uint32_t worker)
+int target_reachable(struct endpoint *e, uint32_t dst)
 {
-	uint32_t m = target_member(e, worker);
+	uint32_t m = target_member(e, dst);
 	struct peer *p = &e->site.peer[m];
+	if (m == dst)
+		return send_reachable(e, m);
 	p->net = e->net[e->nets - 1]; /* the machine's: elsewhere workers have no ids */
 	int rc = p->net->ops->check(p->net, m);
 	return rc ? rc : send_reachable(e, m);
 }
 
-int target_room(struct endpoint *e, uint32_t worker)
+int target_room(struct endpoint *e, uint32_t dst)
 {
-	int rc = target_reachable(e, worker);
-	return rc ? rc : send_room(e, target_member(e, worker));
+	int rc = target_reachable(e, dst);
+	return rc ? rc : send_room(e, target_member(e, dst), NOTHING_BEHIND);
 }
 
-int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p)
+/* There is room. */
+static int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p)
 {
 	uint32_t m = target_member(e, worker);
 	_Atomic uint32_t *sending = job_sending(&e->group->job, e->site.member);
 	atomic_store(sending, m);
 	bool open = target_open(e, worker);
 	if (open)
-		send_member(e, m, p);
+		send_put(e, &e->t->lane[m], p);
 	atomic_store(sending, 0);
 	if (!open)
 		return target_closed(e, worker);
@@ -72,8 +75,10 @@ int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p)
 	return 0;
 }
 
-int target_request(struct endpoint *e, uint32_t worker, const struct parcel *p)
+int target_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 {
-	int rc = target_room(e, worker);
-	return rc ? rc : target_put(e, worker, p);
+	if (dst < JOB_WORKER)
+		return send_request(e, dst, p);
+	int rc = target_room(e, dst);
+	return rc ? rc : target_put(e, dst, p);
 }

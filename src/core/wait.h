@@ -96,6 +96,9 @@ extern _Thread_local const struct scheduler *wait_scheduler
 /* Calls what the endpoint's own kernel thread was wanted for, if it was. */
 void wait_wanted(struct endpoint *e);
 
+/* A wait in the program's call of that name. */
+#define WAIT_IN(name) ((struct wait){ .call = (name), .rule = name "()" })
+
 /*
  * Waits until `over(e, arg)` and returns 0; or the code of `w->rule` or `w->stop`. The condition
  * is asked first, so a wait that is over never fails.

@@ -41,10 +41,8 @@ struct group {
 	bool made_job; /* here, and not by a launcher */
 	bool gathered; /* by tern_options.allgather: its descriptor is the group's */
 	struct job job;
-	struct group *next;      /* of the thread that opened it */
-	struct group *next_open; /* of the process; see core/delivery/attach.c */
-	/* Its only member; NULL: there are more, or workers. */
-	struct endpoint *_Atomic alone;
+	struct group *next;               /* of the thread that opened it */
+	struct group *next_open;          /* of the process; see core/delivery/attach.c */
 	struct endpoint *_Atomic workers; /* of its members, open and parked */
 	struct endpoint *member[];
 };

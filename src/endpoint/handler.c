@@ -76,16 +76,12 @@ void handler_set(struct endpoint *e, unsigned id, tern_handler *fn, const char *
 		trace_name(e, id, e->handlers.name[id]);
 }
 
-/* Another rank may have registered what is not registered here. */
-static const char *name_of(const struct endpoint *e, unsigned id, char text[JOB_NAME])
-{
-	if (e->handlers.name[id])
-		return e->handlers.name[id];
-	return job_name_get(&e->group->job, id, text) ? text : NULL;
-}
-
 const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL_ROOM])
 {
 	char other[JOB_NAME];
-	return handler_label_of(id, name_of(e, id, other), text);
+	const char *name = e->handlers.name[id];
+	/* Another rank may have registered what is not registered here. */
+	if (!name && job_name_get(&e->group->job, id, other))
+		name = other;
+	return handler_label_of(id, name, text);
 }

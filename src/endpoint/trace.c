@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes what an endpoint does to a file, through a ring of records. */
+/* Writes what an endpoint does to a file, through a buffer of records. */
 #include "endpoint/trace.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "endpoint/handler.h"
 
 enum {
-	ROOM = 8192, /* records; a power of two */
+	ROOM = 8192, /* records */
 	/* Waits inside waits, by deferred functions; deeper ones are not recorded. */
 	DEPTH_MOST = 8,
 	SLOW_NS = 100000000, /* a flush that took longer has met a slow disk, */
@@ -37,7 +37,7 @@ struct counts {
 };
 
 struct trace {
-	uint64_t written, flushed; /* records, since the beginning: the ring holds those between */
+	uint32_t held;               /* records that the file has not taken whole */
 	struct trace_record nowhere; /* takes what is dropped */
 	uint32_t dropped;            /* and not told yet */
 	uint64_t lost;               /* dropped in all */
@@ -48,37 +48,32 @@ struct trace {
 	bool barrier;   /* in one: its own waits are not recorded apart */
 	struct open_wait wait[DEPTH_MOST + 1];
 	int fd;
-	size_t partial;  /* bytes of the first record that the file has taken */
+	size_t taken;    /* bytes of them that it has taken */
 	uint64_t resume; /* no flush before this */
 	int error;       /* of the file: from then on everything is dropped */
 	const struct world *world;
 	char call[RECORD_CALLS][RECORD_NAME_MOST + 1]; /* names that were written, */
 	uint32_t calls;                                /* so many */
 	char path[PATH_MOST];
-	struct trace_record ring[ROOM];
+	struct trace_record record[ROOM];
 	struct counts peer[]; /* one a rank */
 };
 
-/* -- The ring and the file ------------------------------------------------------------- */
+/* -- The records and the file ------------------------------------------------------------ */
 
-/* Writes what lies in one piece; false when the file takes no more for now. */
-static bool trace_flush_piece(struct trace *r)
+/* Writes until the file takes no more for now. */
+static void trace_write(struct trace *r)
 {
-	uint64_t first = r->flushed % ROOM, n = r->written - r->flushed;
-	if (first + n > ROOM)
-		n = ROOM - first;
-	ssize_t wrote = file_append(r->fd, (char *)&r->ring[first] + r->partial,
-				    n * sizeof *r->ring - r->partial);
-	if (wrote < 0 && errno == EINTR)
-		return true;
-	if (wrote < 0) {
-		r->error = errno == EAGAIN ? 0 : errno;
-		return false;
+	size_t bytes = r->held * sizeof *r->record;
+	while (r->taken < bytes) {
+		ssize_t wrote = file_append(r->fd, (char *)r->record + r->taken, bytes - r->taken);
+		if (wrote >= 0)
+			r->taken += (size_t)wrote;
+		else if (errno != EINTR)
+			break;
 	}
-	size_t taken = r->partial + (size_t)wrote;
-	r->flushed += taken / sizeof *r->ring;
-	r->partial = taken % sizeof *r->ring;
-	return true;
+	if (r->taken < bytes && errno != EAGAIN)
+		r->error = errno;
 }
 
 void trace_flush(struct trace *r)
@@ -86,8 +81,12 @@ void trace_flush(struct trace *r)
 	uint64_t began = r->world->now();
 	if (r->error || began < r->resume)
 		return;
-	while (r->flushed < r->written && trace_flush_piece(r))
-		;
+	trace_write(r);
+	uint32_t whole = (uint32_t)(r->taken / sizeof *r->record);
+	r->held -= whole;
+	r->taken %= sizeof *r->record;
+	if (whole)
+		memmove(r->record, r->record + whole, r->held * sizeof *r->record);
 	uint64_t took = r->world->now() - began;
 	if (took > SLOW_NS)
 		r->resume = began + took + took * SLOW_PAUSE;
@@ -95,16 +94,15 @@ void trace_flush(struct trace *r)
 
 static struct trace_record *records_next(struct trace *r)
 {
-	return &r->ring[r->written++ % ROOM];
+	return &r->record[r->held++];
 }
 
 /* Room for `n` records, after a flush if need be. */
 static bool records_have_room(struct trace *r, unsigned n)
 {
-	if (TERN_LIKELY(r->written - r->flushed + n <= ROOM))
-		return true;
-	trace_flush(r);
-	return r->written - r->flushed + n <= ROOM;
+	if (TERN_UNLIKELY(r->held + n > ROOM))
+		trace_flush(r);
+	return r->held + n <= ROOM;
 }
 
 /* What was dropped is told before what comes next. */
@@ -116,7 +114,7 @@ static void trace_tell_dropped(struct trace *r, uint64_t now)
 	r->dropped = 0;
 }
 
-/* Where the next record goes, which happened `now`: into the ring, or nowhere. */
+/* Where the next record goes, which happened `now`: into the buffer, or nowhere. */
 static inline struct trace_record *trace_next(struct trace *r, uint64_t now)
 {
 	if (TERN_UNLIKELY(
@@ -249,13 +247,6 @@ void trace_call(struct endpoint *e, enum record_kind kind, const char *call)
 	struct open_wait w = { .thread = thread_now(e), .call = call_number(r, call) };
 	trace_wait_end(r);
 	trace_side(r, r->world->now(), kind, &w);
-}
-
-void trace_thread(struct endpoint *e, enum record_kind kind)
-{
-	struct open_wait w = { .thread = thread_now(e) };
-	trace_wait_end(e->trace);
-	trace_side(e->trace, e->trace->world->now(), kind, &w);
 }
 
 /* -- Messages ---------------------------------------------------------------------------- */
@@ -391,7 +382,7 @@ void trace_close(struct endpoint *e)
 	r->resume = 0; /* the last flush is tried whatever the disk is like */
 	trace_mark(r, r->world->now(), RECORD_CLOSE, 0);
 	trace_flush(r);
-	r->lost += r->written - r->flushed;
+	r->lost += r->held;
 	if (r->lost)
 		error_warn("%s lacks %llu events: %s", r->path, (unsigned long long)r->lost,
 			   r->error ? strerror(r->error)

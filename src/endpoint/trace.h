@@ -8,9 +8,9 @@
  * replies; and every handler is called through a function that stands in its place in
  * the table (handler.c). So neither the inline path nor the draining of a ring knows of it.
  *
- * Records go to a ring that the endpoint's thread alone uses and writes out when it is
- * full, before a sleep, and at the end. What the file does not take stays in the ring;
- * what the ring has no room for is dropped and counted.
+ * Records go to a buffer that the endpoint's thread alone uses and writes out when it is
+ * full, before a sleep, and at the end. What the file does not take stays in the buffer;
+ * what the buffer has no room for is dropped and counted.
  */
 #ifndef TERN_ENDPOINT_TRACE_H
 #define TERN_ENDPOINT_TRACE_H
@@ -41,8 +41,8 @@ struct delivery trace_arrived(struct endpoint *e, const tern_msg *m);
 void trace_handled(struct endpoint *e, struct delivery d);
 void trace_drained(struct endpoint *e); /* a batch of messages is over */
 void trace_barrier(struct endpoint *e, enum record_kind kind);
+/* Of a call on a team, or of a light thread: `call` is NULL then. */
 void trace_call(struct endpoint *e, enum record_kind kind, const char *call);
-void trace_thread(struct endpoint *e, enum record_kind kind);
 
 /*
  * Around each step of a wait for `what` in `call`, which may be NULL. A wait begins with its first

@@ -25,16 +25,6 @@ bool watched(void)
 	       AnnotateIgnoreReadsEnd && AnnotateIgnoreWritesBegin && AnnotateIgnoreWritesEnd;
 }
 
-static void order_from(void *at)
-{
-	__tsan_acquire(at);
-}
-
-static void order_to(void *at)
-{
-	__tsan_release(at);
-}
-
 /* It sees memcpy() and its like in every library, and not what orders them there. */
 static void ignore(bool begin)
 {
@@ -54,7 +44,7 @@ void watched_enter(void)
 {
 	if (inside++)
 		return;
-	order_to(&order);
+	__tsan_release(&order);
 	ignore(true);
 }
 
@@ -63,7 +53,7 @@ void watched_leave(void)
 	if (--inside)
 		return;
 	ignore(false);
-	order_from(&order);
+	__tsan_acquire(&order);
 }
 
 /* -- Handlers --------------------------------------------------------------------------------- */
@@ -81,7 +71,7 @@ bool watched_first(struct endpoint *e, const tern_msg *m)
 		return false;
 	e->t->current = m;
 	watched_enter();
-	order_from(&order);
+	__tsan_acquire(&order);
 	return true;
 }
 
@@ -101,10 +91,10 @@ static void watched_run(tern *t, const tern_msg *m, tern_handler *fn)
 
 void watched_deliver(tern *t, const tern_msg *m, tern_handler *fn)
 {
-	order_from(&order);
+	__tsan_acquire(&order);
 	if (handler_of(m) < TERN_HANDLER_MAX)
 		watched_run(t, m, fn);
 	else
 		fn(t, m); /* the library's own */
-	order_to(&order);
+	__tsan_release(&order);
 }

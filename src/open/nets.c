@@ -106,6 +106,7 @@ void nets_world(void)
 		world_use(n.far->world);
 }
 
+/* Waits, if this machine has a fabric, until it is known whether all have. */
 static const struct net_ops *far_auto(struct job_head *head, const struct world *w)
 {
 	if (head->machines == 1)
@@ -117,7 +118,8 @@ static const struct net_ops *far_auto(struct job_head *head, const struct world 
 	return net_with(SPAN_JOB, atomic_load(&head->fabric) == FABRIC_ALL);
 }
 
-int nets_select(struct nets *n, struct job_head *head, const struct world *w)
+/* -EINVAL with a sentence. */
+static int nets_select(struct nets *n, struct job_head *head, const struct world *w)
 {
 	const char *text = setting_text(SETTING_NET);
 	int rc = nets_read(n);

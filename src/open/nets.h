@@ -30,11 +30,6 @@ int nets_judge(void);
 void nets_world(void);
 
 /*
- * Waits, if this machine has a fabric, until it is known whether all have. -EINVAL with a sentence.
- */
-int nets_select(struct nets *n, struct job_head *head, const struct world *w);
-
-/*
  * Whether this machine would use the network with devices, as far as it can tell by itself. May
  * take long.
  */

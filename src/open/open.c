@@ -123,7 +123,6 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	if (!e)
 		return error_set(-ENOMEM, "opening rank %u of %u: no memory", rank, size);
 	g->member[slot] = e;
-	g->alone = g->size == 1 ? e : NULL;
 	e->group = g;
 	int rc = endpoint_settle(e, o);
 	if (!rc)
@@ -157,6 +156,17 @@ static int group_fail(struct group *g, int rc)
 			endpoint_disconnect(g->member[i]);
 	group_free(g);
 	return rc;
+}
+
+/* Hands a group out, unless opening it has failed with `rc`. */
+static int group_opened(struct group *g, int rc, tern **t)
+{
+	if (rc)
+		return group_fail(g, rc);
+	attach_opened(g);
+	for (uint32_t i = 0; i < g->size; i++)
+		t[i] = g->member[i]->t;
+	return 0;
 }
 
 static int layout_check(unsigned layout)
@@ -243,24 +253,12 @@ int tern_open_layout_(tern **t, const tern_options *o, unsigned layout)
 	if (rc)
 		return group_fail(g, rc);
 	rc = group_add(g, 0, b.rank, b.size, o);
-	if (rc) {
+	if (rc)
 		job_rank_unopens(&g->job, b.rank);
-		return group_fail(g, rc);
-	}
-	attach_opened(g);
-	*t = g->member[0]->t;
-	return 0;
+	return group_opened(g, rc, t);
 }
 
 /* -- Ranks of one process ------------------------------------------------------------ */
-
-static int local_open(struct group *g, uint32_t n)
-{
-	int rc = local_job(g, n);
-	for (uint32_t r = 0; !rc && r < n; r++)
-		rc = group_add(g, r, r, n, NULL);
-	return rc;
-}
 
 int tern_open_local_layout_(uint32_t n, tern **t, unsigned layout)
 {
@@ -275,13 +273,10 @@ int tern_open_local_layout_(uint32_t n, tern **t, unsigned layout)
 	struct group *g = group_new(n);
 	if (!g)
 		return error_set(-ENOMEM, "opening %u ranks: no memory", n);
-	rc = local_open(g, n);
-	if (rc)
-		return group_fail(g, rc);
-	attach_opened(g);
-	for (uint32_t r = 0; r < n; r++)
-		t[r] = g->member[r]->t;
-	return 0;
+	rc = local_job(g, n);
+	for (uint32_t r = 0; !rc && r < n; r++)
+		rc = group_add(g, r, r, n, NULL);
+	return group_opened(g, rc, t);
 }
 
 /* How long tern_close() sends again what a rank that lives has not acknowledged, ns. */

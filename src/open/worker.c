@@ -278,10 +278,10 @@ static int worker_new(struct endpoint *main, struct endpoint **out)
 	int rc = job_seat_take(&main->group->job, t->rank, &member);
 	if (rc)
 		return rc;
-	struct endpoint *w =
-		endpoint_new(t->rank, t->size, member, t->size + main->group->job.seats);
+	uint32_t peers = worker_peers(main);
+	struct endpoint *w = endpoint_new(t->rank, t->size, member, peers);
 	if (w)
-		w->owes = calloc(t->size + main->group->job.seats, sizeof *w->owes);
+		w->owes = calloc(peers, sizeof *w->owes);
 	if (!w || !w->owes) {
 		endpoint_free(w);
 		return error_set(-ENOMEM, "opening a worker of rank %u: no memory", t->rank);

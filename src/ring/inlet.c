@@ -25,10 +25,9 @@ uint64_t inlet_handled(const struct tern_inlet *in)
 }
 
 /* On in the next leaf. */
-static void inlet_enter(struct tern_inlet *in, uint64_t leaf)
+static void inlet_enter(struct tern_inlet *in)
 {
-	in->leaf = leaf;
-	if (in->leaf % RING_LEAVES == 0)
+	if (++in->leaf % RING_LEAVES == 0)
 		in->expect = ring_next_lap(in->expect);
 	in->cursor = in->base + in->leaf % RING_LEAVES * in->leaf_lines * TERN_LINE;
 }
@@ -38,7 +37,7 @@ static void inlet_turn(struct tern_inlet *in)
 {
 	/* ring.R2, release; acquired in lane_turn(). */
 	atomic_store_explicit(in->freed, in->leaf + 1, memory_order_release);
-	inlet_enter(in, in->leaf + 1);
+	inlet_enter(in);
 }
 
 /* The small ring is done with. The count of the larger one says already that we are there. */
@@ -50,7 +49,7 @@ static void inlet_move(struct tern_inlet *in)
 	in->freed = in->larger_freed;
 	in->leaf_lines = (uint32_t)in->larger_lines;
 	in->larger = NULL;
-	inlet_enter(in, in->leaf + 1);
+	inlet_enter(in);
 }
 
 bool inlet_control(struct tern_inlet *in, uint64_t difference)
@@ -72,20 +71,24 @@ bool inlet_grown(struct tern_inlet *in, uint64_t difference)
 	return true;
 }
 
+bool inlet_next(struct tern_inlet *in, uint64_t *difference)
+{
+	while (inlet_has(in)) {
+		*difference = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) ^
+			      in->expect;
+		if (!inlet_control(in, *difference) && !inlet_grown(in, *difference))
+			return true;
+	}
+	return false;
+}
+
 uint64_t inlet_lying(const struct tern_inlet *in)
 {
 	struct tern_inlet look = *in; /* a leaf that it passes is not given back */
 	_Atomic uint64_t nowhere;
-	uint64_t n = 0;
+	uint64_t n = 0, difference;
 	look.freed = look.larger_freed = &nowhere;
-	for (; inlet_has(&look);) {
-		uint64_t difference =
-			atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^
-			look.expect;
-		if (inlet_control(&look, difference) || inlet_grown(&look, difference))
-			continue;
+	for (; inlet_next(&look, &difference); n++)
 		look.cursor += message_bytes(inlet_at(&look), difference);
-		n++;
-	}
 	return n;
 }

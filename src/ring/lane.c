@@ -273,9 +273,8 @@ uint64_t lane_count(const struct tern_lane *lane)
 {
 	if (!lane->base)
 		return ring_first_message();
-	const char *leaf = lane->base + lane->leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
 	uint64_t room = ring_leaf_room(lane->leaf_lines),
-		 here = (uint64_t)(lane->tail - leaf) / TERN_LINE;
+		 here = (uint64_t)(lane->tail - leaf_begin(lane, lane->leaf)) / TERN_LINE;
 	uint64_t lines = lane->leaf * room + (here < room ? here : room);
 	uint64_t pieces = lane->pieces;
 	/* The open line is not among those behind the tail. */

@@ -215,6 +215,9 @@ bool inlet_control(struct tern_inlet *in, uint64_t difference);
 /* The same of the header that leads into the larger ring, which is met once. */
 bool inlet_grown(struct tern_inlet *in, uint64_t difference);
 
+/* Passes control headers; whether a message is next, and by what its header differs. */
+bool inlet_next(struct tern_inlet *in, uint64_t *difference);
+
 /* Messages that lie in the inlet now, the one at the cursor included. */
 uint64_t inlet_lying(const struct tern_inlet *in);
 

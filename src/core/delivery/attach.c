@@ -289,7 +289,6 @@ void attach_worker(struct endpoint *worker)
 	worker->next_worker = atomic_load(&worker->group->workers);
 	/* Who waits looks through the list without the lock, which only grows. */
 	atomic_store_explicit(&worker->group->workers, worker, memory_order_release);
-	atomic_store_explicit(&worker->group->alone, NULL, memory_order_relaxed);
 	pthread_mutex_unlock(&groups_lock);
 }
 
@@ -421,14 +420,11 @@ unsigned attach_each(struct endpoint *e, each_fn *fn, void *arg)
 {
 	unsigned sum = 0;
 	bool listed = false;
-	struct endpoint *alone = atomic_load_explicit(&e->group->alone, memory_order_relaxed);
-	if (opened == e->group && !opened->next && alone == e)
-		return 0; /* as nearly always */
 	for (struct group *g = opened; g; g = g->next) {
 		listed |= g == e->group;
 		sum += group_each(g, e, true, fn, arg);
 	}
-	return listed || alone == e ? sum : sum + group_each(e->group, e, false, fn, arg);
+	return listed ? sum : sum + group_each(e->group, e, false, fn, arg);
 }
 
 static bool group_elsewhere(const struct group *g, const struct endpoint *e)

@@ -284,37 +284,29 @@ static struct interrupt *interrupt_take(void)
 	return i;
 }
 
-static int signal_refused(struct endpoint *e, int number)
-{
-	if (number <= 0 || number > SIGRTMAX || number == SIGKILL || number == SIGSTOP)
-		return error_set(
-			-EINVAL,
-			"rank %u is to be interrupted by signal %d, which %s; allot one that "
-			"nothing else uses, such "
-			"as %d, in tern_options or TERN_SIGNAL",
-			e->t->rank, number, number ? "cannot be used" : "is none", SIGRTMIN + 4);
-	return 0;
-}
-
 int interrupt_open(struct endpoint *e, int signal)
 {
 	struct sigaction before,
 		ours = { .sa_sigaction = interrupt_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
-	int rc = signal_refused(e, signal);
-	if (rc)
-		return rc;
+	if (signal <= 0 || signal > SIGRTMAX || signal == SIGKILL || signal == SIGSTOP)
+		return error_set(-EINVAL,
+				 "rank %u is to be interrupted by signal %d, which %s; allot one "
+				 "that nothing else uses, such as %d, in tern_options or "
+				 "TERN_SIGNAL",
+				 e->t->rank, signal, signal ? "cannot be used" : "is none",
+				 SIGRTMIN + 4);
 	sigaction(signal, NULL, &before);
 	if (before.sa_handler != SIG_DFL && before.sa_sigaction != interrupt_signal)
 		return error_set(-EBUSY,
 				 "signal %d, allotted to interrupts of rank %u, "
 				 "has a handler of the program's",
 				 signal, e->t->rank);
-	e->owner.interrupt = interrupt_take();
-	if (!e->owner.interrupt)
+	struct interrupt *i = e->owner.interrupt = interrupt_take();
+	if (!i)
 		return error_set(-ENOMEM, "rank %u's interrupts: no memory", e->t->rank);
-	e->owner.interrupt->e = e;
-	e->owner.interrupt->signal = signal;
-	e->owner.interrupt->tick = TICK_LEAST_NS;
+	i->e = e;
+	i->signal = signal;
+	i->tick = TICK_LEAST_NS;
 	sigemptyset(&ours.sa_mask);
 	sigaction(signal, &ours, NULL);
 	return 0;

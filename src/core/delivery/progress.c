@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -76,6 +77,14 @@ static bool progress_ends(const struct endpoint *e)
 
 /* -- Ownership ------------------------------------------------------------------------------ */
 
+static void progress_disarm(struct endpoint *e)
+{
+	if (e->owner.serves)
+		net_disarm(e->net[e->nets - 1]);
+	else
+		endpoint_disarm(e);
+}
+
 /*
  * Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that.
  * alert.R6, release; the default order costs no more, since the instruction is locked.
@@ -120,6 +129,8 @@ static bool ownership_claim(struct endpoint *e)
 		e->owner.progress_holds = 0;
 	}
 	pulse_add(e, PULSE_CLAIMS, 1);
+	if (alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP)
+		progress_disarm(e);
 	return true;
 }
 
@@ -215,14 +226,6 @@ static bool progress_linger(struct endpoint *e)
 	return false;
 }
 
-static void progress_disarm(struct endpoint *e)
-{
-	if (e->owner.serves)
-		net_disarm(e->net[e->nets - 1]);
-	else
-		endpoint_disarm(e);
-}
-
 static bool progress_arm(struct endpoint *e)
 {
 	struct net *asking = e->net[e->nets - 1];
@@ -239,34 +242,19 @@ static bool progress_arm(struct endpoint *e)
 	return armed;
 }
 
-static bool progress_claim(struct endpoint *e)
-{
-	if (!ownership_claim(e))
-		return false;
-	if (tern_alerted_(e->t) & ALERT_ASLEEP) {
-		alert_drop(e, ALERT_ASLEEP);
-		progress_disarm(e);
-	}
-	return true;
-}
-
-static void wake_forget(struct progress *a)
-{
-	eventfd_t count;
-	if (a->wake >= 0)
-		eventfd_read(a->wake, &count);
-}
-
 /*
  * With the bell armed: until it rings, or the program has come in. True if ownership was claimed
  * after that.
  */
 static bool progress_sleep(struct endpoint *e)
 {
+	struct progress *a = e->owner.progress;
+	eventfd_t count;
 	ownership_drop(e, ALERT_ASLEEP);
-	e->world->sleep(&e->owner.progress->sleep, SLEEP_NS);
-	wake_forget(e->owner.progress);
-	return tern_alerted_(e->t) & ALERT_ASLEEP && progress_claim(e);
+	e->world->sleep(&a->sleep, SLEEP_NS);
+	if (a->wake >= 0)
+		eventfd_read(a->wake, &count);
+	return tern_alerted_(e->t) & ALERT_ASLEEP && ownership_claim(e);
 }
 
 /* Takes in what has arrived; true if more may have by now. */
@@ -323,7 +311,7 @@ static void *progress_main(void *arg)
 		world_wait(&a->order, ORDER_WAIT, SLEEP_NS);
 	while (!progress_ends(e)) {
 		progress_watch(e);
-		if (progress_ends(e) || !progress_claim(e))
+		if (progress_ends(e) || !ownership_claim(e))
 			continue;
 		progress_serve(e);
 	}
@@ -336,13 +324,14 @@ static void *progress_main(void *arg)
 
 void progress_relieve(struct endpoint *e)
 {
+	const struct progress *a = e->owner.progress;
 	if (!(alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP))
 		return;
 	progress_disarm(e);
-	if (e->owner.progress->wake >= 0)
-		eventfd_write(e->owner.progress->wake, 1);
-	for (unsigned i = 0; e->owner.progress->wake < 0 && i < e->owner.progress->sleep.bells; i++)
-		futex_wake(e->owner.progress->sleep.bell[i]);
+	if (a->wake >= 0)
+		eventfd_write(a->wake, 1);
+	for (unsigned i = 0; a->wake < 0 && i < a->sleep.bells; i++)
+		futex_wake(a->sleep.bell[i]);
 }
 
 void progress_doze(struct endpoint *e)
@@ -353,11 +342,12 @@ void progress_doze(struct endpoint *e)
 
 void progress_rouse(struct endpoint *e)
 {
-	if (!e->owner.progress)
+	struct progress *a = e->owner.progress;
+	if (!a)
 		return;
-	atomic_store(&e->owner.progress->dozing, 0);
-	if (atomic_exchange(&e->owner.progress->parked, 0))
-		futex_wake32(&e->owner.progress->parked);
+	atomic_store(&a->dozing, 0);
+	if (atomic_exchange(&a->parked, 0))
+		futex_wake32(&a->parked);
 }
 
 static int progress_core(int *core)
@@ -394,29 +384,19 @@ static int progress_start(struct endpoint *e, int core)
 	pthread_attr_destroy(&attributes);
 	if (!error)
 		return 0;
+	char where[24] = "";
 	if (core >= 0)
-		return error_set(-error,
-				 "rank %u's progress thread could not be started on core %d: %s",
-				 e->t->rank, core, strerror(error));
-	return error_set(-error, "rank %u's progress thread could not be started: %s", e->t->rank,
-			 strerror(error));
+		snprintf(where, sizeof where, " on core %d", core);
+	return error_set(-error, "rank %u's progress thread could not be started%s: %s", e->t->rank,
+			 where, strerror(error));
 }
 
-static void progress_free(struct progress *a)
+static void progress_free(struct endpoint *e)
 {
-	if (a->wake >= 0)
-		close(a->wake);
-	free(a);
-}
-
-/* Where a network is asked, sleeps are on descriptors. */
-static int wake_open(struct endpoint *e)
-{
-	e->owner.progress->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-	if (e->site.asks && e->owner.progress->wake < 0)
-		return error_set(-errno, "starting the progress thread of rank %u: %s", e->t->rank,
-				 strerror(errno));
-	return 0;
+	if (e->owner.progress->wake >= 0)
+		close(e->owner.progress->wake);
+	free(e->owner.progress);
+	e->owner.progress = NULL;
 }
 
 int progress_open(struct endpoint *e)
@@ -425,44 +405,44 @@ int progress_open(struct endpoint *e)
 	int rc = progress_core(&core);
 	if (rc)
 		return rc;
-	e->owner.progress = calloc(1, sizeof *e->owner.progress);
-	if (!e->owner.progress)
+	const struct job_head *head = e->group->job.head;
+	struct progress *a = e->owner.progress = calloc(1, sizeof *a);
+	if (!a)
 		return error_set(-ENOMEM, "starting the progress thread of rank %u: no memory",
 				 e->t->rank);
-	e->owner.progress->nap = NAP_LEAST_NS;
-	e->owner.progress->own_core =
-		core >= 0 ||
-		(e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
-	rc = wake_open(e);
-	if (!rc)
+	a->nap = NAP_LEAST_NS;
+	a->own_core = core >= 0 || (head->cores >= 2 * head->here && cpu_count() > 1);
+	/* Where a network is asked, sleeps are on descriptors. */
+	a->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	if (e->site.asks && a->wake < 0)
+		rc = error_set(-errno, "starting the progress thread of rank %u: %s", e->t->rank,
+			       strerror(errno));
+	else
 		rc = progress_start(e, core);
-	if (rc) {
-		progress_free(e->owner.progress);
-		e->owner.progress = NULL;
-	}
+	if (rc)
+		progress_free(e);
 	return rc;
 }
 
 /* The default order: once in the life of the thread. */
-static void progress_order(struct endpoint *e, enum order order)
+static void progress_order(struct progress *a, enum order order)
 {
-	atomic_store(&e->owner.progress->order, order);
-	futex_wake32(&e->owner.progress->order);
+	atomic_store(&a->order, order);
+	futex_wake32(&a->order);
 }
 
 void progress_begin(struct endpoint *e)
 {
-	progress_order(e, ORDER_SERVE);
+	progress_order(e->owner.progress, ORDER_SERVE);
 }
 
 void progress_close(struct endpoint *e)
 {
 	if (!e->owner.progress)
 		return;
-	progress_order(e, ORDER_END);
+	progress_order(e->owner.progress, ORDER_END);
 	progress_rouse(e);
 	progress_relieve(e);
 	pthread_join(e->owner.progress->thread, NULL);
-	progress_free(e->owner.progress);
-	e->owner.progress = NULL;
+	progress_free(e);
 }

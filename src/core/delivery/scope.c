@@ -148,17 +148,6 @@ struct scope scope_open_light(tern *t)
 	return (struct scope){ t->own };
 }
 
-/* Whether it is light may change inside: the two ways of leaving do the same to the guard. */
-void scope_close_entered(struct endpoint *e)
-{
-	if (TERN_UNLIKELY(e->owner.guarded)) {
-		scope_leave(e);
-		return;
-	}
-	tern_guard_add_(e->t, -GUARD_INSIDE);
-	scope_depth--;
-}
-
 /*
  * The low half has become 0, and the program has nothing else to do here. Bounded: the progress
  * thread asks again with every nap, which may be shorter than a look of a program that a debugger
@@ -181,12 +170,8 @@ static void ownership_leave(struct endpoint *e)
 		interrupt_left(e);
 }
 
-void scope_leave(struct endpoint *e)
+static __attribute__((noinline)) void guarded_leave(struct endpoint *e)
 {
-	if (!e->owner.guarded) { /* nobody but polls runs handlers */
-		scope_leave_unserved(e);
-		return;
-	}
 	/*
 	 * A program that calls often needs nobody else to deliver its messages; but not before it
 	 * is ready for them.
@@ -201,6 +186,17 @@ void scope_leave(struct endpoint *e)
 		share_unlock(e);
 	if (TERN_UNLIKELY(e->watched))
 		watched_leave();
+}
+
+/* Whether it is light may change inside: the two ways of leaving do the same to the guard. */
+void scope_leave(struct endpoint *e)
+{
+	if (TERN_UNLIKELY(e->owner.guarded)) {
+		guarded_leave(e);
+		return;
+	}
+	tern_guard_add_(e->t, -GUARD_INSIDE);
+	scope_depth--;
 }
 
 void scope_close_unserved(struct scope *scope)

@@ -60,16 +60,8 @@ static bool served_message(struct endpoint *e, struct tern_inlet *in, const stru
 static void served_pass(struct endpoint *e, struct tern_inlet *in)
 {
 	unsigned passed = 0;
-	while (inlet_has(in)) {
-		uint64_t x = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) ^
-			     in->expect;
-		if (inlet_control(in, x))
-			continue;
-		if (difference_id(x) != SERVED)
-			break;
+	for (uint64_t x; inlet_next(in, &x) && difference_id(x) == SERVED; passed++)
 		in->cursor += message_bytes(inlet_at(in), x);
-		passed++;
-	}
 	poll_note(e, in, passed);
 }
 
@@ -78,12 +70,10 @@ static unsigned served_inlet(struct endpoint *e, struct tern_inlet *in)
 	struct tern_inlet look = *in; /* a leaf that it passes is not given back */
 	_Atomic uint64_t nowhere;
 	unsigned served = 0;
-	look.freed = &nowhere;
-	while (inlet_has(&look) && !(guard_busy(e) & GUARD_MASK)) { /* until the program comes */
-		uint64_t x = atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^
-			     look.expect;
-		if (inlet_control(&look, x))
-			continue;
+	uint64_t x;
+	look.freed = look.larger_freed = &nowhere;
+	/* Until the program comes. */
+	while (!(guard_busy(e) & GUARD_MASK) && inlet_next(&look, &x)) {
 		if (served_may(e, x, inlet_at(&look))) {
 			if (!served_message(e, in, &look))
 				break;

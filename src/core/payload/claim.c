@@ -15,11 +15,11 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 	int rc = rules_program(e, "tern_claim()");
 	if (!rc)
 		rc = rules_target(e, dst);
-	if (rc >= 0 && len > TERN_REQUEST_MAX)
+	if (!rc && len > TERN_REQUEST_MAX)
 		rc = error_set(-EMSGSIZE,
 			       "%zu bytes were claimed for rank %u; a request carries at most %d",
 			       len, dst, TERN_REQUEST_MAX);
-	return rc < 0 ? rc : block_claim(e, dst, len, out);
+	return rc ? rc : block_claim(e, dst, len, out);
 }
 
 int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed)
@@ -36,6 +36,8 @@ int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed)
 static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 {
 	struct block *b = block_of(claimed);
+	if (e->forked)
+		return rules_forked(e);
 	for (unsigned i = 0; claimed && i < e->nets; i++)
 		if (net_ours(e->net[i], b) && block_is(b, BLOCK_CLAIMED) && b != e->reply.block) {
 			*out = b;
@@ -47,17 +49,15 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words)
 {
 	INSIDE struct scope scope = scope_given(t);
-	if (t->own->forked)
-		return rules_forked(t->own);
 	struct endpoint *e = t->own;
 	struct block *b;
 	int rc = claim_find(e, claimed, &b);
 	if (!rc)
 		rc = rules_send(e, b->peer, id, n, b->len);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	struct parcel p = parcel_of(id, n, words);
-	parcel_has(&p, b, b->len);
+	parcel_has(&p, b->data, b->len);
 	return block_send(e, b, &p);
 }
 
@@ -79,8 +79,6 @@ static bool reply_claimed(const struct endpoint *e, const struct block *b)
 int tern_abandon(tern *t, void *claimed)
 {
 	INSIDE struct scope scope = scope_given(t);
-	if (t->own->forked)
-		return rules_forked(t->own);
 	struct endpoint *e = t->own;
 	struct block *b = block_of(claimed);
 	if (reply_claimed(e, b)) { /* in the request's block there is nothing to give back */
@@ -162,10 +160,8 @@ int tern_claim_shorten(tern *t, void *claimed, size_t len)
 	INSIDE struct scope scope = scope_given(t);
 	struct endpoint *e = t->own;
 	struct block *b = block_of(claimed);
-	int rc = rules_forked(e);
-	bool reply = !rc && reply_claimed(e, b);
-	if (!rc && !reply)
-		rc = claim_find(e, claimed, &b);
+	bool reply = reply_claimed(e, b);
+	int rc = reply ? 0 : claim_find(e, claimed, &b);
 	if (rc)
 		return rc;
 	size_t has = reply ? e->reply.len : b->len;
@@ -199,7 +195,7 @@ int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned 
 		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
 				 claimed);
 	struct parcel p = parcel_of(id, n, words);
-	parcel_has(&p, b, e->reply.len);
+	parcel_has(&p, b->data, e->reply.len);
 	const struct net *net = e->site.peer[e->inlet->peer].net;
 	bool fresh = e->reply.block != NULL;
 	e->reply.block = NULL;

@@ -59,11 +59,10 @@ static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block
  */
 int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
-	bool worker = dst >= JOB_WORKER;
 	struct block *b;
-	int rc = worker ? target_reachable(e, dst) : send_reachable(e, dst);
+	int rc = target_reachable(e, dst);
 	if (!rc)
-		rc = block_wait(e, worker ? target_member(e, dst) : dst, len, &b);
+		rc = block_wait(e, target_member(e, dst), len, &b);
 	if (rc)
 		return rc;
 	b->peer = dst;
@@ -80,15 +79,12 @@ int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out
 int block_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
 	uint32_t dst = b->peer;
-	bool worker = dst >= JOB_WORKER;
 	block_set(b, BLOCK_KEPT);
-	int rc = worker ? target_room(e, dst) : send_room(e, dst);
+	int rc = target_room(e, dst);
 	if (!rc) {
-		if (worker)
-			b->peer = target_member(e, dst);
+		b->peer = target_member(e, dst);
 		block_set(b, BLOCK_SENT);
-		/* There is room: to a rank it does not wait, nor fail. */
-		rc = worker ? target_put(e, dst, p) : send_request(e, dst, p);
+		rc = target_request(e, dst, p); /* there is room: to a rank it does not fail */
 	}
 	if (rc) {
 		b->peer = dst;
@@ -104,25 +100,17 @@ static bool parcel_may_carry(const struct parcel *p, const struct tern_lane *lan
 
 static void parcel_carry(struct parcel *p, const void *data, size_t len)
 {
-	p->bits |= TERN_HEAD_PAYLOAD;
-	p->payload = data;
-	p->len = len;
+	parcel_has(p, data, len);
 	p->carried = true;
 }
 
-/* Whether a request's payload goes behind it; under a hold nothing is waited for. */
-static bool request_carries(struct endpoint *e, uint32_t dst, const struct parcel *p, size_t len)
+/* A reply's payload goes behind it, where there is room for that now. */
+static bool reply_carries(struct tern_lane *lane, struct parcel *p, const void *data, size_t len)
 {
-	struct tern_lane *lane = &e->t->lane[dst];
-	return parcel_may_carry(p, lane, len) && (!held(e) || lane_carries(lane, len));
-}
-
-static int request_carry(struct endpoint *e, uint32_t dst, struct parcel *p, const void *data,
-			 size_t len)
-{
-	int rc = send_room_behind(e, dst, len);
+	if (!parcel_may_carry(p, lane, len) || !lane_carries(lane, len))
+		return false;
 	parcel_carry(p, data, len);
-	return rc ? rc : send_request(e, dst, p);
+	return true;
 }
 
 /* Sends a copy of `data`. */
@@ -135,20 +123,23 @@ static int block_copy(struct endpoint *e, uint32_t dst, struct parcel *p, const 
 		return rc;
 	if (len)
 		memcpy(block_bytes(b), data, len); /* cost: base write */
-	parcel_has(p, b, len);
+	parcel_has(p, b->data, len);
 	rc = block_send(e, b, p);
 	if (rc)
 		block_set(b, BLOCK_FREE);
 	return rc;
 }
 
-/* A request's payload goes behind it, or into a block. */
+/* A request's payload goes behind it, or into a block; under a hold nothing is waited for. */
 static int data_copy(struct endpoint *e, uint32_t dst, struct parcel *p, const void *data,
 		     size_t len)
 {
-	return dst < JOB_WORKER && request_carries(e, dst, p, len)
-		       ? request_carry(e, dst, p, data, len)
-		       : block_copy(e, dst, p, data, len);
+	if (dst >= JOB_WORKER || !parcel_may_carry(p, &e->t->lane[dst], len) ||
+	    (held(e) && !lane_carries(&e->t->lane[dst], len)))
+		return block_copy(e, dst, p, data, len);
+	int rc = send_room(e, dst, len);
+	parcel_carry(p, data, len);
+	return rc ? rc : send_request(e, dst, p);
 }
 
 enum { BLOCKS_AHEAD = 4 }; /* are on their way here: their receiver had them last */
@@ -219,7 +210,7 @@ static __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsi
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
-	if (rc >= 0)
+	if (!rc)
 		rc = payload_missing(data, id, len);
 	if (rc)
 		return rc;
@@ -252,20 +243,28 @@ int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data
 
 /* -- Replies --------------------------------------------------------------------- */
 
+/* A block for a message of the reply class; if none is free, the peer's reserve if `reserve`. */
+static struct block *reply_take(struct endpoint *e, uint32_t dst, size_t len, bool reserve)
+{
+	struct net *net = e->site.peer[dst].net;
+	struct block *b;
+	if (net->ops->take(net, len, &b) != 0) {
+		b = reserve ? reserve_find(&e->site, dst) : NULL;
+		if (!b)
+			return NULL;
+		reserve_claim(&e->site, dst, b);
+	}
+	b->peer = dst;
+	return b;
+}
+
 /*
  * A block for the reply to the current request. There is one: the gate let the request through only
  * with a reserve free. Taking that closes the gate until the peer has given it back.
  */
 struct block *reply_block(struct endpoint *e)
 {
-	struct peer *p = &e->site.peer[e->inlet->peer];
-	struct block *b;
-	if (p->net->ops->take(p->net, 0, &b) != 0) {
-		b = reserve_find(&e->site, e->inlet->peer);
-		reserve_claim(&e->site, e->inlet->peer, b);
-	}
-	b->peer = e->inlet->peer;
-	return b;
+	return reply_take(e, e->inlet->peer, 0, true);
 }
 
 void payload_drop_reply(struct endpoint *e)
@@ -279,12 +278,7 @@ void payload_drop_reply(struct endpoint *e)
 /* A large block, where one is free and this process can write it for the peer; else NULL. */
 struct block *reply_large(struct endpoint *e, size_t len)
 {
-	struct peer *p = &e->site.peer[e->inlet->peer];
-	struct block *b;
-	if (!(p->net->provides & PROVIDES_SHARED) || p->net->ops->take(p->net, len, &b) != 0)
-		return NULL;
-	b->peer = e->inlet->peer;
-	return b;
+	return layer_maps(e, e->inlet->peer) ? reply_take(e, e->inlet->peer, len, false) : NULL;
 }
 
 int reply_send(struct endpoint *e, struct block *b, const struct parcel *p)
@@ -301,18 +295,16 @@ int reply_copy(struct endpoint *e, struct block *b, struct parcel *p, const void
 {
 	if (len)
 		memcpy(block_bytes(b), data, len); /* cost: base write */
-	parcel_has(p, b, len);
+	parcel_has(p, b->data, len);
 	return reply_send(e, b, p);
 }
 
 /* Sends a copy of `data`, behind its message or in a block. */
 static int reply_with(struct endpoint *e, struct parcel *p, const void *data, size_t len)
 {
-	struct tern_lane *lane = e->inlet->answer;
-	if (!data || e->item || !parcel_may_carry(p, lane, len) || !lane_carries(lane, len))
-		return reply_copy(e, reply_block(e), p, data, len);
-	parcel_carry(p, data, len);
-	return send_reply(e, p);
+	if (data && !e->item && reply_carries(e->inlet->answer, p, data, len))
+		return send_reply(e, p);
+	return reply_copy(e, reply_block(e), p, data, len);
 }
 
 int item_refuses(const struct endpoint *e, const char *what)
@@ -331,7 +323,7 @@ static __attribute__((noinline)) int reply_long(struct endpoint *e, struct parce
 	struct block *b = reply_large(e, len);
 	if (b)
 		return reply_copy(e, b, p, data, len);
-	parcel_has(p, block_of(data), len);
+	parcel_has(p, data, len);
 	return long_send(e, NULL, p);
 }
 
@@ -373,39 +365,19 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 	return data ? data_copy(e, dst, &p, data, len) : send_request(e, dst, &p);
 }
 
-/*
- * A block for a message of the reply class that no request waits for: the reserve is for it only
- * where the gate stays closed until the peer has given it back.
- */
-static struct block *more_block(struct endpoint *e, uint32_t dst)
-{
-	struct peer *p = &e->site.peer[dst];
-	struct block *b;
-	if (p->net->ops->take(p->net, TERN_PAYLOAD_MAX, &b) != 0) {
-		b = p->owing ? reserve_find(&e->site, dst) : NULL;
-		if (!b)
-			return NULL;
-		reserve_claim(&e->site, dst, b);
-	}
-	b->peer = dst;
-	return b;
-}
-
 int layer_reply_more(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
 		     unsigned n, const uint64_t *words)
 {
 	struct parcel p = parcel_of(TERN_HANDLER_MAX + id, n, words);
-	struct tern_lane *lane = &e->site.peer[dst].answer;
 	struct block *b = NULL;
-	if (data && send_reply_ready(e, dst) && parcel_may_carry(&p, lane, len) &&
-	    lane_carries(lane, len)) {
-		parcel_carry(&p, data, len);
-	} else if (data && send_reply_ready(e, dst)) {
-		b = more_block(e, dst);
+	if (data && send_reply_ready(e, dst) &&
+	    !reply_carries(&e->site.peer[dst].answer, &p, data, len)) {
+		/* The reserve only where the gate stays closed until the peer has given it back. */
+		b = reply_take(e, dst, 0, e->site.peer[dst].owing);
 		if (!b)
 			return -EAGAIN;
 		memcpy(b->data, data, len); /* cost: base write */
-		parcel_has(&p, b, len);
+		parcel_has(&p, b->data, len);
 		block_set(b, BLOCK_SENT);
 	}
 	int rc = send_reply_to(e, dst, &p);

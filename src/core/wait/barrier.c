@@ -27,31 +27,28 @@ static bool barrier_passed(struct endpoint *e, void *ticket)
 	return net->ops->passed(net, *(uint64_t *)ticket, NET_ALL);
 }
 
-/* Whether `rank` has been through the barrier that the ticket is for; nobody has, without one. */
-static bool barrier_behind(struct endpoint *e, uint32_t rank, const uint64_t *ticket)
+/*
+ * A barrier needs everybody, so whoever has left before it ends it at once. `ticket`: of one that
+ * is under way; whoever passed it and left raised the generation first.
+ */
+static int barrier_missing(struct endpoint *e, uint64_t *ticket)
 {
-	struct net *net = barrier_net(e);
-	return ticket && net->ops->passed(net, *ticket, rank);
-}
-
-/* A barrier needs everybody, so whoever has left before it ends it at once. */
-static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
-{
+	struct net *all = barrier_net(e);
 	if (!lost_count(e))
 		return 0;
 	for (uint32_t r = 0; r < e->t->size; r++) {
 		struct net *net = e->site.peer[r].net;
 		int rc = net->ops->check(net, r);
-		if (rc && !barrier_behind(e, r, ticket))
-			return rc;
+		if (rc && !(ticket && all->ops->passed(all, *ticket, r)))
+			return ticket && barrier_passed(e, ticket) ? 0 : rc;
 	}
 	return 0;
 }
 
 /*
  * Handles what was sent here before the barrier: it has all arrived, though
- * requests may still wait for room for their replies. What comes later is left alone, because
- * peers that are past the barrier may send without end.
+ * requests may still wait for room for their replies. Peers that are past the barrier may send
+ * without end: of what comes later, a turn of each inlet is handled at most.
  *
  * It has no bound, and cannot deadlock: room comes when the sender of the request takes replies in.
  * Every call that waits does that, and so does a barrier that is settling, so no circle of ranks
@@ -67,7 +64,7 @@ static void barrier_settle(struct endpoint *e)
 			  .lack = "replies to requests sent before it have no room" };
 	poll_mark(e);
 	for (int i = 0; poll_is_due(e) && (!e->barrier.quiescing || i < SETTLE_MOST);)
-		if (!poll_due(e)) {
+		if (!poll_once(e, KINDS_BOTH)) {
 			wait_step(e, &w);
 			i++;
 		}
@@ -75,9 +72,7 @@ static void barrier_settle(struct endpoint *e)
 
 static int barrier_stop(struct endpoint *e, struct wait *w)
 {
-	int rc = w->since ? barrier_missing(e, w->arg) : 0;
-	/* Whoever passed and left raised the generation first. */
-	return rc && !barrier_passed(e, w->arg) ? rc : 0;
+	return w->since ? barrier_missing(e, w->arg) : 0;
 }
 
 static int barrier_pass(struct endpoint *e)
@@ -117,7 +112,7 @@ static int silent_barrier(struct endpoint *e)
 		poll_networks(e);
 		silent_rest(e, looks);
 		int rc = looks < e->waiting.spin ? 0 : barrier_missing(e, &ticket);
-		if (rc && !barrier_passed(e, &ticket))
+		if (rc)
 			return rc;
 	}
 	return 0;
@@ -196,8 +191,7 @@ unsigned barrier_progress(struct endpoint *e)
 {
 	if (!e->barrier.passed && !barrier_passed(e, &e->barrier.ticket)) {
 		int rc = barrier_missing(e, &e->barrier.ticket);
-		/* Whoever passed and left raised the generation first. */
-		return rc && !barrier_passed(e, &e->barrier.ticket) ? barrier_end(e, rc) : 0;
+		return rc ? barrier_end(e, rc) : 0;
 	}
 	if (!e->barrier.passed)
 		poll_mark(e);

@@ -14,13 +14,21 @@ static bool flag_reached(struct endpoint *e, void *arg)
 	return atomic_load_explicit(f->value, memory_order_acquire) >= f->n;
 }
 
-static int flag_wait(struct endpoint *e, _Atomic uint64_t *value, uint64_t n, struct wait *w,
-		     uint64_t ns)
+/* A call of the program's, from its rules on. */
+static int call_wait(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+		     struct wait *w, uint64_t ns)
 {
-	struct flag f = { value, n };
 	int rc = rules_wait(e, w->rule);
-	if (!rc)
-		rc = wait_until_limit(e, flag_reached, &f, w, ns);
+	return rc ? rc : wait_until_limit(e, over, arg, w, ns);
+}
+
+static int flag_wait(tern *t, _Atomic uint64_t *value, uint64_t n, struct wait *w, uint64_t ns)
+{
+	INSIDE struct scope scope = scope_of(&t, w->call);
+	struct flag f = { value, n };
+	w->what = WAIT_FLAG;
+	w->stop = wait_blame;
+	int rc = call_wait(t->own, flag_reached, &f, w, ns);
 	/* Not locked: handlers that signal run on this thread. */
 	if (!rc)
 		atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) - n,
@@ -28,23 +36,14 @@ static int flag_wait(struct endpoint *e, _Atomic uint64_t *value, uint64_t n, st
 	return rc;
 }
 
-#define FLAG_WAIT(name)                                                                \
-	{                                                                              \
-		.what = WAIT_FLAG, .call = name, .rule = name "()", .stop = wait_blame \
-	}
-
 int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
-	INSIDE struct scope scope = scope_given(t);
-	struct wait w = FLAG_WAIT("tern_wait");
-	return flag_wait(t->own, value, n, &w, WAIT_FOREVER);
+	return flag_wait(t, value, n, &WAIT_IN("tern_wait"), WAIT_FOREVER);
 }
 
 int tern_wait_for(tern *t, _Atomic uint64_t *value, uint64_t n, uint64_t ns)
 {
-	INSIDE struct scope scope = scope_given(t);
-	struct wait w = FLAG_WAIT("tern_wait_for");
-	return flag_wait(t->own, value, n, &w, ns);
+	return flag_wait(t, value, n, &WAIT_IN("tern_wait_for"), ns);
 }
 
 /* -- Conditions of the program's --------------------------------------------------------------- */
@@ -64,27 +63,22 @@ static bool condition_holds(struct endpoint *e, void *arg)
  * Bounded: whatever makes the condition true may be memory that another rank or thread wrote, for
  * which no bell rings. So the wait naps, and looks again at least every LONG_NAP_NS.
  */
-#define CONDITION_WAIT(name)                                                         \
-	{                                                                            \
-		.bounded = true, .call = name, .rule = name "()", .stop = wait_blame \
-	}
-
-static int condition_wait(struct endpoint *e, struct condition c, struct wait *w, uint64_t ns)
+static int condition_wait(tern *t, struct condition c, struct wait *w, uint64_t ns)
 {
-	int rc = rules_wait(e, w->rule);
-	return rc ? rc : wait_until_limit(e, condition_holds, &c, w, ns);
+	INSIDE struct scope scope = scope_of(&t, w->call);
+	w->bounded = true;
+	w->stop = wait_blame;
+	return call_wait(t->own, condition_holds, &c, w, ns);
 }
 
 int tern_wait_until(tern *t, tern_condition *holds, void *arg)
 {
-	INSIDE struct scope scope = scope_given(t);
-	struct wait w = CONDITION_WAIT("tern_wait_until");
-	return condition_wait(t->own, (struct condition){ holds, arg }, &w, WAIT_FOREVER);
+	return condition_wait(t, (struct condition){ holds, arg }, &WAIT_IN("tern_wait_until"),
+			      WAIT_FOREVER);
 }
 
 int tern_wait_until_for(tern *t, tern_condition *holds, void *arg, uint64_t ns)
 {
-	INSIDE struct scope scope = scope_given(t);
-	struct wait w = CONDITION_WAIT("tern_wait_until_for");
-	return condition_wait(t->own, (struct condition){ holds, arg }, &w, ns);
+	return condition_wait(t, (struct condition){ holds, arg }, &WAIT_IN("tern_wait_until_for"),
+			      ns);
 }

@@ -129,38 +129,33 @@ static void ops_await(struct endpoint *e, struct wait *w, uint64_t *set)
 	w->lack = layers_await(e, set);
 }
 
-#define OPS_WAIT(name)                                                                 \
-	{                                                                              \
-		.call = name, .rule = name "()", .recv_only = true, .stop = ops_blame, \
-		.awaits = ops_await                                                    \
-	}
-
-static int op_wait(struct endpoint *e, tern_op *op, struct wait *w, uint64_t ns)
+static int ops_wait(struct endpoint *e, struct ops *any, struct wait *w, uint64_t ns)
 {
-	struct ops one = { &op, 1, 1 };
-	int rc = rules_forked(e);
-	if (rc)
-		return rc;
-	if (!op)
-		return op_missing(w->rule);
-	rc = wait_until_limit(e, ops_over, &one, w, ns);
-	return rc ? rc : op_take_error(op);
+	w->recv_only = true;
+	w->stop = ops_blame;
+	w->awaits = ops_await;
+	int rc = wait_until_limit(e, ops_over, any, w, ns);
+	return rc ? rc : op_take_error(any->op[any->over]);
+}
+
+static int op_wait(tern *t, tern_op *op, struct wait *w, uint64_t ns)
+{
+	INSIDE struct scope scope = scope_of_op(&t, op, w->call);
+	if (t->own->forked)
+		return rules_forked(t->own);
+	return op ? ops_wait(t->own, &(struct ops){ &op, 1, 1 }, w, ns) : op_missing(w->rule);
 }
 
 int tern_op_wait(tern *t, tern_op *op)
 {
 	if (TERN_LIKELY(t && op) && t->reach && !op->pending && op_is_set_up(op))
 		return op_take_error(op); /* the program's own call, and nothing to wait for */
-	INSIDE struct scope scope = scope_given_op(t, op);
-	struct wait w = OPS_WAIT("tern_op_wait");
-	return op_wait(t->own, op, &w, WAIT_FOREVER);
+	return op_wait(t, op, &WAIT_IN("tern_op_wait"), WAIT_FOREVER);
 }
 
 int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
 {
-	INSIDE struct scope scope = scope_given_op(t, op);
-	struct wait w = OPS_WAIT("tern_op_wait_for");
-	return op_wait(t->own, op, &w, ns);
+	return op_wait(t, op, &WAIT_IN("tern_op_wait_for"), ns);
 }
 
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
@@ -190,14 +185,12 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	if (t->own->forked)
 		return rules_forked(t->own);
 	struct ops any = { ops, n, n };
-	struct wait w = OPS_WAIT("tern_op_wait_any");
 	if (!n || !ops)
 		return error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
 	int rc = ops_check(ops, n, "tern_op_wait_any()");
 	if (!rc)
-		rc = wait_until(t->own, ops_over, &any, &w);
-	if (rc)
-		return rc;
-	*which = any.over;
-	return op_take_error(ops[any.over]);
+		rc = ops_wait(t->own, &any, &WAIT_IN("tern_op_wait_any"), WAIT_FOREVER);
+	if (any.over < n)
+		*which = any.over;
+	return rc;
 }

@@ -102,7 +102,7 @@ static void thread_run(struct context *c, struct scope *scope)
 	c->number = ++s->started;
 	s->e->threads++;
 	if (TERN_UNLIKELY(s->e->trace))
-		trace_thread(s->e, RECORD_THREAD);
+		trace_call(s->e, RECORD_THREAD, NULL);
 	scope_close(scope);
 	const struct thread_function *f = &s->function[c->creation.label.id];
 	uint64_t result = f->fn(s->e->t, c->creation.word, f->arg);
@@ -111,7 +111,7 @@ static void thread_run(struct context *c, struct scope *scope)
 	inbox_answer(s, &c->creation, 0, result);
 	s->e->threads--;
 	if (TERN_UNLIKELY(s->e->trace))
-		trace_thread(s->e, RECORD_ENDED);
+		trace_call(s->e, RECORD_ENDED, NULL);
 	c->number = 0;
 }
 
