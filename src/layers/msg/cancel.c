@@ -40,16 +40,16 @@ static bool cancel_answered(struct endpoint *e, void *outcome)
 /* Asks the receiver to forget a send that it knows of, and waits for what it says. */
 static int send_ask_back(struct msg *m, struct sending *s)
 {
-	struct wait w = msg_wait("tern_op_cancel", "to", s->rank, s->id);
-	uint64_t words[] = { record_name(s), s->id };
+	struct wait w = msg_wait("tern_op_cancel", "to", s->node.rank, s->node.id);
+	uint64_t words[] = { record_name(s), s->node.id };
 	int outcome = 1;
 	if (s->asked)
 		return error_set(-EALREADY,
 				 "the send of message %#llx to rank %u is being taken back already",
-				 (unsigned long long)s->id, s->rank);
+				 (unsigned long long)s->node.id, s->node.rank);
 	w.rule = "taking back a send";
 	s->asked = &outcome;
-	int rc = layer_request(m->e, s->rank, MSG_CANCEL, NULL, 0, 2, words);
+	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
 	if (!rc)
 		rc = wait_until(m->e, cancel_answered, &outcome, &w);
 	if (outcome <= 0)

@@ -49,6 +49,7 @@ static int msg_open(struct endpoint *e, void **state)
 	m->recvs = (struct pool_of){ .bytes = sizeof(struct receiving), .most = TERN_RECVS_MAX };
 	m->arrivals = (struct pool_of){ .bytes = sizeof(struct arrival),
 					.most = RTS_ALL + CELLS + CELLS_HELD };
+	m->cells = (struct pool_of){ .bytes = sizeof(struct cell), .most = CELLS + CELLS_HELD };
 	m->copies = (struct pool_of){ .bytes = sizeof(struct list_copy),
 				      .most = TERN_SENDS_MAX + TERN_RECVS_MAX };
 	msg_register(e);
@@ -66,31 +67,8 @@ static void msg_close(void *state)
 	table_free(&m->recv_table);
 	table_free(&m->by_key);
 	table_free(&m->by_id);
-	memory_free(m->cell);
+	pool_free(&m->cells);
 	memory_free(m);
-}
-
-/* Writes two to six words where nothing stands against it, without a look; else false. */
-static bool msg_quick(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
-{
-	struct tern_lane *lane = &t->lane[dst];
-	uint64_t w[TERN_LINE_WORDS] = { 0 };
-	for (unsigned i = 0; i < n; i++)
-		w[i] = words[i];
-	if (dst >= t->reach ||
-	    !tern_lane_write_(lane, TERN_HANDLER_MAX + id, n, w[0], w[1], w[2], w[3], w[4], w[5]))
-		return false;
-	if (TERN_UNLIKELY(tern_unheeded_(lane)))
-		tern_knock_(t, lane);
-	return true;
-}
-
-int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
-	    const uint64_t *words)
-{
-	if (!data && msg_quick(m->e->t, dst, id, n, words))
-		return 0;
-	return layer_request_now(m->e, dst, id, data, len, n, words);
 }
 
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id)
@@ -102,7 +80,7 @@ struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id i
 
 void msg_busy(struct msg *m)
 {
-	layer_work(m->e, LAYER_MSG, m->moving_first || m->pull_first || m->flush || m->lost);
+	layer_work(m->e, LAYER_MSG, m->clear.first || m->pulls.first || m->flush || m->lost);
 }
 
 int msg_lost_error(struct msg *m, uint32_t rank)
@@ -134,9 +112,9 @@ static bool msg_end_lost(struct msg *m)
 	bool waits = false;
 	for (uint32_t i = 0; i < m->sends.made; i++) {
 		struct sending *s = record_at(&m->sends, i);
-		if (!s || !layer_lost(m->e, s->rank))
+		if (!s || !layer_lost(m->e, s->node.rank))
 			continue;
-		uint32_t rank = s->rank;
+		uint32_t rank = s->node.rank;
 		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, rank);
 		if (error) {
 			send_over(m, s, error);

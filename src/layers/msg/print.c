@@ -23,7 +23,8 @@ static void send_print(int fd, uint32_t here, const struct sending *s)
 			    : s->announced                ? ", no receive has matched it"
 					   : ", its receiver has no room to hear of it";
 	dprintf(fd, "rank %u: send    %#llx to rank %u, %zu bytes: %s%s\n", here,
-		(unsigned long long)s->id, s->rank, s->layout.total, state_text(s->state), waits);
+		(unsigned long long)s->node.id, s->node.rank, s->layout.total, state_text(s->state),
+		waits);
 }
 
 static void recv_print(int fd, uint32_t here, const struct receiving *r)
