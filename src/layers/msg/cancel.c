@@ -18,16 +18,12 @@ enum tern_state tern_op_state(tern *t, const tern_op *op)
 	INSIDE struct scope scope = scope_given(t);
 	struct msg *m = msg_of(t);
 	enum tern_state state = op && op->pending ? TERN_STATE_IN_PROGRESS : TERN_STATE_COMPLETE;
-	for (uint32_t i = 0; i < m->sends.made; i++) {
-		const struct sending *s = record_at(&m->sends, i);
-		if (s && op && s->op == op)
+	for (const struct sending *s = NULL; (s = record_next(&m->sends, s));)
+		if (op && s->op == op)
 			state = state_least(s->state, state);
-	}
-	for (uint32_t i = 0; i < m->recvs.made; i++) {
-		const struct receiving *r = record_at(&m->recvs, i);
-		if (r && op && r->op == op)
+	for (const struct receiving *r = NULL; (r = record_next(&m->recvs, r));)
+		if (op && r->op == op)
 			state = state_least(r->state, state);
-	}
 	return state;
 }
 
@@ -74,9 +70,8 @@ static int send_take_back(struct msg *m, struct sending *s)
 static int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 {
 	int rc = 0;
-	for (uint32_t i = 0; i < m->sends.made; i++) {
-		struct sending *s = record_at(&m->sends, i);
-		if (!s || s->op != op)
+	for (struct sending *s = NULL; (s = record_next(&m->sends, s));) {
+		if (s->op != op)
 			continue;
 		++*found;
 		int failed = send_take_back(m, s);

@@ -110,9 +110,8 @@ static int recv_lost_error(struct msg *m, const struct receiving *r)
 static bool msg_end_lost(struct msg *m)
 {
 	bool waits = false;
-	for (uint32_t i = 0; i < m->sends.made; i++) {
-		struct sending *s = record_at(&m->sends, i);
-		if (!s || !layer_lost(m->e, s->node.rank))
+	for (struct sending *s = NULL; (s = record_next(&m->sends, s));) {
+		if (!layer_lost(m->e, s->node.rank))
 			continue;
 		uint32_t rank = s->node.rank;
 		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, rank);
@@ -123,9 +122,8 @@ static bool msg_end_lost(struct msg *m)
 		}
 		waits |= !error;
 	}
-	for (uint32_t i = 0; i < m->recvs.made; i++) {
-		struct receiving *r = record_at(&m->recvs, i);
-		int error = r ? recv_lost_error(m, r) : 0;
+	for (struct receiving *r = NULL; (r = record_next(&m->recvs, r));) {
+		int error = recv_lost_error(m, r);
 		if (error && !r->pull.pending)
 			recv_over(m, r, error);
 		waits |= error && r->pull.pending;
@@ -164,12 +162,9 @@ static void msg_lost(void *state, uint32_t rank)
 static bool msg_needs_anyone(const void *state, const tern_op *op)
 {
 	const struct msg *m = state;
-	for (uint32_t i = 0; i < m->recvs.made; i++) {
-		const struct receiving *r = record_at(&m->recvs, i);
-		if (r && r->op == op && r->node.rank == TERN_RANK_ANY &&
-		    r->state == TERN_STATE_IN_USE)
+	for (const struct receiving *r = NULL; (r = record_next(&m->recvs, r));)
+		if (r->op == op && r->node.rank == TERN_RANK_ANY && r->state == TERN_STATE_IN_USE)
 			return true;
-	}
 	return false;
 }
 

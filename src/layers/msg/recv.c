@@ -322,9 +322,8 @@ static int recv_take_back(struct msg *m, struct receiving *r)
 int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 {
 	int rc = 0;
-	for (uint32_t i = 0; i < m->recvs.made; i++) {
-		struct receiving *r = record_at(&m->recvs, i);
-		if (!r || r->op != op)
+	for (struct receiving *r = NULL; (r = record_next(&m->recvs, r));) {
+		if (r->op != op)
 			continue;
 		++*found;
 		int failed = recv_take_back(m, r);

@@ -66,13 +66,8 @@ static void spawn_close(void *state)
 static unsigned spawn_progress(void *state)
 {
 	struct spawn *s = state;
-	if (s->moving ||
-	    held(s->e)) /* a send that waits comes back here; under a hold nothing may wait */
-		return 0;
-	s->moving = true;
 	unsigned sent = create_flush(s);
-	s->moving = false;
-	layer_work(s->e, LAYER_SPAWN, create_waits(s)); /* as it is now: sends serve messages */
+	layer_work(s->e, LAYER_SPAWN, create_waits(s));
 	return sent;
 }
 
@@ -176,16 +171,11 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_rank(t->own, "tern_thread_on()");
+	if (!rc)
+		rc = rules_function(t->own, "thread function", id, TERN_THREAD_IDS_MAX, fn);
 	if (rc)
 		return rc;
 	struct spawn *s = spawn_of(t);
-	if (id >= TERN_THREAD_IDS_MAX)
-		return error_set(-ERANGE,
-				 "thread function %u was registered; they are numbered 0 to %d", id,
-				 TERN_THREAD_IDS_MAX - 1);
-	if (!fn)
-		return error_set(-EINVAL, "thread function %u was registered without a function",
-				 id);
 	if (in_handler(t->own))
 		return rules_program(t->own, "tern_thread_on()");
 	rc = s->inbox ? 0 : spawn_begin(s);
