@@ -40,7 +40,8 @@ struct work {
 	struct work *next;
 	tern_async_turn *fn;
 	void *arg;
-	bool queued; /* or having its turn */
+	bool queued;       /* or having its turn */
+	struct task *task; /* of which it is; NULL: it stays when it has no more to do */
 };
 
 /* Something that is carried on until its handle is over; a function of the program's, and no more.
@@ -49,9 +50,6 @@ struct task {
 	struct record record;
 	struct pool_of *pool; /* of which it is */
 	struct work work;
-	struct async *a;
-	tern_async_turn *fn;
-	void *arg;
 	tern_op *op;
 };
 
@@ -136,8 +134,6 @@ unsigned queue_progress(void *state);
 /* A task whose memory is of `p` is queued for the first time. */
 void task_begin(struct async *a, struct pool_of *p, struct task *k, tern_async_turn *fn, void *arg,
 		tern_op *op);
-/* A record; when all are in use it waits for one, or returns -EAGAIN where that is not allowed. */
-int queue_record(struct async *a, struct pool_of *p, const char *what, void *out);
 
 /* -- chain.c -- */
 tern_handler on_chain_opened;

@@ -13,6 +13,7 @@
 
 #include "async/async.h"
 #include "base/error.h"
+#include "core/wait.h"
 #include "mem/mem.h"
 
 /* -- Ends ----------------------------------------------------------------------------------- */
@@ -160,11 +161,8 @@ void chain_lost(struct async *a, uint32_t rank)
 static int async_check(struct async *a, uint32_t rank, unsigned id)
 {
 	int rc = rules_destination(a->e, rank);
-	if (!rc && id >= TERN_PROCS_MAX)
-		rc = error_set(
-			-ERANGE,
-			"receive procedure %u of rank %u was named; they are numbered 0 to %d", id,
-			rank, TERN_PROCS_MAX - 1);
+	if (!rc)
+		rc = rules_number("receive procedure", id, TERN_PROCS_MAX);
 	if (!rc && !a->drainer[id].fn)
 		rc = error_set(
 			-ENXIO,
@@ -178,7 +176,8 @@ static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
 {
 	struct chain *c = &a->chain[rank];
 	struct order *o;
-	int rc = queue_record(a, &a->orders, "the asynchronous sends", &o);
+	struct wait wait = { .call = "an asynchronous send" };
+	int rc = mem_record(mem_of(a->e->t), &a->orders, &wait, &o);
 	if (rc)
 		return rc;
 	struct record record = o->record;

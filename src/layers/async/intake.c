@@ -12,7 +12,7 @@
 int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = proc_check(t->own, "receive procedure", id, fn);
+	int rc = rules_function(t->own, "receive procedure", id, TERN_PROCS_MAX, fn);
 	if (rc)
 		return rc;
 	async_of(t)->drainer[id] = (struct drainer){ fn, arg };
@@ -55,11 +55,10 @@ static int message_drain(struct intake *n, tern_in *in)
 static int message_begin(struct intake *n, tern_in *in)
 {
 	struct cursor k;
-	uint64_t id = 0;
-	int rc = proc_waits(in, &k, &id);
+	int rc = proc_waits(in, &k);
 	if (rc)
 		return rc;
-	const struct drainer *d = id < TERN_PROCS_MAX ? &n->a->drainer[id] : NULL;
+	const struct drainer *d = k.item < TERN_PROCS_MAX ? &n->a->drainer[k.item] : NULL;
 	if (!d || !d->fn) {
 		intake_trouble(
 			n,
@@ -67,7 +66,7 @@ static int message_begin(struct intake *n, tern_in *in)
 				-ENXIO,
 				"rank %u sent a message for receive procedure %llu, which rank %u "
 				"has not registered with tern_async_on(); it was dropped",
-				n->message.src, (unsigned long long)id, n->a->e->t->rank));
+				n->message.src, (unsigned long long)k.item, n->a->e->t->rank));
 		return 1;
 	}
 	in_pass(&k);
@@ -101,14 +100,6 @@ static int message_stray(struct intake *n, enum tern_chan_kind what)
 
 /* -- An intake --------------------------------------------------------------------------------- */
 
-/* Why nothing more comes: the other side is gone, or what it has put makes no sense. */
-static int intake_over(tern_in *in)
-{
-	struct cursor k;
-	uint64_t id;
-	return proc_waits(in, &k, &id);
-}
-
 static int intake_step(struct intake *n, tern_in *in)
 {
 	if (n->running)
@@ -116,11 +107,11 @@ static int intake_step(struct intake *n, tern_in *in)
 	if (n->passing)
 		return message_pass(n, in);
 	enum tern_chan_kind what = tern_chan_peek(in);
-	if (what == TERN_CHAN_PROCEDURE)
-		return message_begin(n, in);
 	if (what == TERN_CHAN_NOTHING)
 		return 0;
-	return what == TERN_CHAN_CLOSED ? intake_over(in) : message_stray(n, what);
+	if (what == TERN_CHAN_DATA || what == TERN_CHAN_END)
+		return message_stray(n, what);
+	return message_begin(n, in); /* or why nothing more comes, which a wait says */
 }
 
 /* The steps of one message, until its procedure has had a turn. */

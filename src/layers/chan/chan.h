@@ -35,7 +35,8 @@ struct ring {
 struct cursor {
 	struct tern_chan_line *line;
 	intptr_t at;
-	intptr_t end; /* how far there is data, after a look that found some */
+	intptr_t end;  /* how far there is data, after a look that found some */
+	uint64_t item; /* that is there, after a look that found one */
 	uint64_t leaf;
 };
 
@@ -219,25 +220,21 @@ int in_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring,
 void in_close(struct tern_chan *c, enum reader_state state);
 struct cursor in_cursor(const tern_in *i);
 void in_move(tern_in *i, const struct cursor *k);
-/* What lies at the cursor; `item` is written when it is one. */
-enum sight { SIGHT_NOTHING, SIGHT_DATA, SIGHT_ITEM, SIGHT_OVER };
-int in_see(struct tern_chan *c, struct cursor *k,
-	   uint64_t *item);             /* or -EBADMSG, with a sentence */
+/* What lies at the cursor: an enum tern_chan_kind, or -EBADMSG with a sentence. */
+int in_see(struct tern_chan *c, struct cursor *k);
 void in_pass(struct cursor *k);         /* the rest of the line */
 int in_over(const struct tern_chan *c); /* why nothing more comes: the code, with a sentence */
-/* Waits until there is something: 0 if it is data, else what gets return; `item` as above. */
-int in_wait(tern_in *i, struct cursor *k, uint64_t *item);
+/* Waits until there is something: 0 if it is data, else what gets return. */
+int in_wait(tern_in *i, struct cursor *k);
 
 /* -- proc.c -- */
 /* Lets tern_chan_call() name a procedure that another layer runs. */
-/* 0, or why procedure `id`, which errors call `what`, cannot be registered. */
-int proc_check(struct endpoint *e, const char *what, unsigned id, bool has_function);
 void proc_reserve(struct chans *s, unsigned id);
 /*
- * Waits until a procedure comes: where, and its number; -EPROTO if data waits there, or what gets
- * return.
+ * Waits until a procedure comes: where, and as `item` its number; -EPROTO if data waits there, or
+ * what gets return.
  */
-int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
+int proc_waits(tern_in *i, struct cursor *k);
 
 /* -- open.c -- */
 tern_handler on_offer, on_offer_withdrawn, on_offer_answer;

@@ -143,8 +143,7 @@ struct mem {
 };
 
 struct wait;
-int mem_stop(struct endpoint *e, struct wait *w); /* a wait for room: under a hold none comes */
-/* A free record in `*out`; waits, as `w` says, until there is one. */
+/* A free record in `*out`; waits, as `w` says, until there is one; -EAGAIN where nothing ends. */
 int mem_record(struct mem *m, struct pool_of *p, struct wait *w, void *out);
 bool mem_room(struct mem *m, size_t bytes); /* whether tern_alloc() would find the addresses */
 char *span_look(struct mem *m, tern_addr a, size_t len);

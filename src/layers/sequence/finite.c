@@ -406,9 +406,8 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 	int rc = rules_rank_waits(e, "tern_sequence_send()");
 	if (!rc)
 		rc = rules_destination(e, dst);
-	if (!rc && id >= TERN_SEQUENCES_MAX)
-		rc = error_set(-ERANGE, "tern_sequence_send() was given kind %u; there are %d", id,
-			       TERN_SEQUENCES_MAX);
+	if (!rc)
+		rc = rules_number("tern_sequence_send(): kind", id, TERN_SEQUENCES_MAX);
 	if (!rc && way > TERN_WAY_PLAIN)
 		rc = way_refuse(way, "tern_sequence_send()");
 	if (!rc)
@@ -429,14 +428,10 @@ int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_se
 		     void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	if (t->own->forked)
-		return rules_forked(t->own);
-	if (id >= TERN_SEQUENCES_MAX)
-		return error_set(-ERANGE, "tern_sequence_on() was given kind %u; there are %d", id,
-				 TERN_SEQUENCES_MAX);
-	if (!accept || !end)
-		return error_set(-EINVAL, "tern_sequence_on() was given no function to %s with",
-				 accept ? "end" : "accept");
+	int rc = rules_function(t->own, "tern_sequence_on(): kind", id, TERN_SEQUENCES_MAX,
+				accept && end);
+	if (rc)
+		return rc;
 	struct kind *k = &sequence_of(t)->kind[id];
 	if (k->accept)
 		return error_set(-EEXIST, "sequences of kind %u have been registered already", id);
