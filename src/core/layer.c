@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs through the layers of an endpoint. */
+#include "base/error.h"
 #include "base/memory.h"
 #include "core/called.h"
 #include "core/direct.h"
@@ -36,7 +37,12 @@ int layers_open(struct endpoint *e)
 	long_register(e);
 	layer_on(e, CORE_CALLED, on_called);
 	for (unsigned i = layer_from(0); i < LAYERS_MOST; i = layer_from(i + 1)) {
-		int rc = layer_table[i]->open(e, &e->layer[i]);
+		const struct layer *l = layer_table[i];
+		e->layer[i] = memory_new(1, l->bytes + e->t->size * l->bytes_a_rank);
+		int rc = e->layer[i]
+				 ? l->open(e, e->layer[i])
+				 : error_set(-ENOMEM, "opening rank %u: no memory for its layers",
+					     e->t->rank);
 		if (rc)
 			return rc;
 	}
@@ -45,9 +51,11 @@ int layers_open(struct endpoint *e)
 
 void layers_close(struct endpoint *e)
 {
-	for (unsigned i = LAYERS_MOST; i-- > 0;)
+	for (unsigned i = LAYERS_MOST; i-- > 0;) {
 		if (e->layer[i])
 			layer_table[i]->close(e->layer[i]);
+		memory_free(e->layer[i]);
+	}
 	long_close(e);
 	memory_free(e->barrier.called);
 }

@@ -13,9 +13,11 @@
 
 /* The functions of a layer; all but the first three may be NULL. */
 struct layer {
+	/* Bytes of its state in an endpoint, and behind them for each rank; zero at first. */
+	size_t bytes, bytes_a_rank;
 	/* Before the endpoint's first message: handlers are registered here. */
-	int (*open)(struct endpoint *e, void **state);
-	void (*close)(void *state);
+	int (*open)(struct endpoint *e, void *state);
+	void (*close)(void *state); /* also of one whose open() has failed */
 	/*
 	 * Called by polls while the layer has work (layer_work): a bounded turn. What was done, or
 	 * 1 if a later poll will do something whatever happens; 0 lets a wait rest.

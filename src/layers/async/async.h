@@ -75,6 +75,7 @@ struct order {
 struct chain {
 	struct work work;
 	struct async *a;
+	uint32_t rank;
 	tern_chan *chan; /* NULL: none yet */
 	enum { CHAIN_MADE, CHAIN_OFFERED, CHAIN_OPEN } state;
 	enum { STAGE_NAME, STAGE_TELL, STAGE_FILL, STAGE_END } stage; /* of the first message */
@@ -106,11 +107,14 @@ struct async {
 	uint64_t moved; /* turns of chains in which something was put */
 	struct pool_of tasks, orders, writes;
 	struct drainer drainer[TERN_PROCS_MAX];
-	struct chain *chain;   /* one a rank */
-	struct intake *intake; /* one a rank, and the last for the own program */
+	struct intake internal; /* for the own program */
 	tern_chan *to,
 		*from;   /* the program's ends of the internal buffer; NULL until it is asked for */
 	tern_chan *back; /* the processor's sending end */
+	struct async_peer {
+		struct chain chain;
+		struct intake intake;
+	} peer[]; /* one a rank */
 };
 
 static inline struct async *async_of(tern *t)

@@ -22,7 +22,7 @@ int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 
 static bool intake_is_internal(const struct intake *n)
 {
-	return n == &n->a->intake[n->a->e->t->size];
+	return n == &n->a->internal;
 }
 
 /* For the program, which hears of it in its next poll. */
@@ -147,8 +147,9 @@ void intake_open(struct async *a, struct intake *n, tern_chan *c, uint32_t src)
 /* There may be something in it: a message that has begun, an end, or that its rank has left. */
 void intake_look(struct async *a, uint32_t rank)
 {
-	if (a->intake[rank].chan)
-		queue_push(a, &a->intake[rank].work);
+	struct intake *n = &a->peer[rank].intake;
+	if (n->chan)
+		queue_push(a, &n->work);
 }
 
 /* -- What comes from other ranks --------------------------------------------------------------- */
@@ -165,14 +166,14 @@ static void intake_wake(struct endpoint *e, void *arg)
 static int open_checked(struct async *a, uint32_t src, struct ring ring, uint64_t *mirror)
 {
 	tern_chan *c;
-	int rc = a->intake[src].chan ? -EBADMSG
-				     : in_open(chans_of(a->e->t), src, CHAIN_NAME, ring, &c);
+	struct intake *n = &a->peer[src].intake;
+	int rc = n->chan ? -EBADMSG : in_open(chans_of(a->e->t), src, CHAIN_NAME, ring, &c);
 	if (rc)
 		return rc;
-	intake_open(a, &a->intake[src], c, src);
+	intake_open(a, n, c, src);
 	if (c->mirror) {
 		c->mirror->wake = intake_wake;
-		c->mirror->wake_arg = &a->intake[src];
+		c->mirror->wake_arg = n;
 		*mirror = c->mirror->serial;
 	}
 	return 0;

@@ -26,7 +26,6 @@ static void mem_close(void *state)
 	grants_close(m);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
-	memory_free(m);
 }
 
 /*
@@ -51,20 +50,14 @@ static void handlers_open(struct endpoint *e)
 	layer_serve(e, MEM_WHEN, when_serves);
 }
 
-static int mem_open(struct endpoint *e, void **state)
+static int mem_open(struct endpoint *e, void *state)
 {
+	struct mem *m = state;
 	uint64_t single_copy;
-	int rc = setting_number(SETTING_SINGLE_COPY, &single_copy);
-	if (rc)
-		return rc;
-	struct mem *m = memory_new(1, sizeof *m + e->t->size * sizeof *m->peer);
-	if (!m)
-		return error_set(-ENOMEM, "opening the memory of rank %u: no memory", e->t->rank);
 	m->e = e;
 	m->job = &e->group->job;
 	m->rank = e->t->rank;
 	m->size = e->t->size;
-	m->single_copy = m->moves = single_copy;
 	m->span = no_spans;
 	m->transfers.pool.bytes = sizeof(struct transfer);
 	m->transfers.pool.most = TERN_OPS_MAX;
@@ -74,14 +67,12 @@ static int mem_open(struct endpoint *e, void **state)
 	heap_init(&m->own, 0, m->job->heap_bytes / 2);
 	heap_init(&m->common, m->job->heap_bytes / 2, m->job->heap_bytes);
 	handlers_open(e);
-	rc = grants_open(m);
-	if (rc) {
-		mem_close(m);
-		return rc;
-	}
-	*state = m;
 	e->t->heaps = m->span;
-	return 0;
+	int rc = setting_number(SETTING_SINGLE_COPY, &single_copy);
+	if (rc)
+		return rc;
+	m->single_copy = m->moves = single_copy;
+	return grants_open(m);
 }
 
 static unsigned mem_progress(void *state)
@@ -147,7 +138,9 @@ static void mem_leave(void *state)
 }
 
 LAYER_FITS(struct mem, MEM_SIGNAL, MEM_HANDLERS_END);
-const struct layer mem_layer = { .open = mem_open,
+const struct layer mem_layer = { .bytes = sizeof(struct mem),
+				 .bytes_a_rank = sizeof(struct mem_peer),
+				 .open = mem_open,
 				 .close = mem_close,
 				 .progress = mem_progress,
 				 .lost = mem_lost,

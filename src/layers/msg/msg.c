@@ -2,11 +2,6 @@
 /* The layer itself. */
 #include "msg/msg.h"
 
-#include <errno.h>
-
-#include "base/error.h"
-#include "base/memory.h"
-
 static uint32_t at_most(uint32_t value, uint32_t most)
 {
 	return value < most ? value : most;
@@ -31,13 +26,10 @@ static void msg_register(struct endpoint *e)
 	role_set(MSG_TELL, ROLE_CTS);
 }
 
-static int msg_open(struct endpoint *e, void **state)
+static int msg_open(struct endpoint *e, void *state)
 {
+	struct msg *m = state;
 	uint32_t size = e->t->size;
-	struct msg *m = memory_new(1, sizeof *m + size * sizeof *m->peer);
-	if (!m)
-		return error_set(-ENOMEM, "opening sends and receives of rank %u: no memory",
-				 e->t->rank);
 	m->e = e;
 	m->window =
 		e->main ? 0 : at_most(CELLS / size, CELLS_EACH); /* none: send_check() refuses */
@@ -53,7 +45,6 @@ static int msg_open(struct endpoint *e, void **state)
 	m->copies = (struct pool_of){ .bytes = sizeof(struct list_copy),
 				      .most = TERN_SENDS_MAX + TERN_RECVS_MAX };
 	msg_register(e);
-	*state = m;
 	return 0;
 }
 
@@ -68,7 +59,6 @@ static void msg_close(void *state)
 	table_free(&m->by_key);
 	table_free(&m->by_id);
 	pool_free(&m->cells);
-	memory_free(m);
 }
 
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id)
@@ -176,7 +166,9 @@ static void msg_report(const void *state, int fd)
 }
 
 LAYER_FITS(struct msg, MSG_TELL, MSG_HANDLERS_END);
-const struct layer msg_layer = { .open = msg_open,
+const struct layer msg_layer = { .bytes = sizeof(struct msg),
+				 .bytes_a_rank = sizeof(struct msg_peer),
+				 .open = msg_open,
 				 .close = msg_close,
 				 .progress = msg_progress,
 				 .lost = msg_lost,

@@ -41,13 +41,9 @@ bool patience_over(struct endpoint *e, struct patience *p)
 	return true;
 }
 
-static int sequence_open(struct endpoint *e, void **state)
+static int sequence_open(struct endpoint *e, void *state)
 {
-	struct sequence *q = memory_new(1, sizeof *q);
-	if (!q)
-		return error_set(-ENOMEM, "opening the sequences of rank %u: no memory",
-				 e->t->rank);
-	*state = q;
+	struct sequence *q = state;
 	q->e = e;
 	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
 	layer_on(e, SEQUENCE_VERDICT, on_sequence_verdict);
@@ -73,11 +69,11 @@ static void sequence_close(void *state)
 	memory_free(q->out);
 	stream_in_close(q);
 	stream_close_all(q);
-	memory_free(q);
 }
 
 LAYER_FITS(struct sequence, STREAM_PLAIN, SEQUENCE_HANDLERS_END);
 const struct layer sequence_layer = {
+	.bytes = sizeof(struct sequence),
 	.open = sequence_open,
 	.close = sequence_close,
 	/* A block's sender waits, and does it by itself; and it sees that a rank is lost. */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/setting.h"
@@ -38,12 +37,9 @@ static int spawn_settle(struct spawn *s)
 	return 0;
 }
 
-static int spawn_open(struct endpoint *e, void **state)
+static int spawn_open(struct endpoint *e, void *state)
 {
-	struct spawn *s = calloc(1, sizeof *s);
-	if (!s)
-		return error_set(-ENOMEM, "opening rank %u: no memory for its threads", e->t->rank);
-	*state = s;
+	struct spawn *s = state;
 	s->e = e;
 	e->site.context = context_number;
 	layer_on(e, SPAWN_CREATE, on_thread_create);
@@ -60,7 +56,6 @@ static void spawn_close(void *state)
 	context_free(s);
 	create_close(s);
 	inbox_close(s);
-	free(s);
 }
 
 static unsigned spawn_progress(void *state)
@@ -141,7 +136,8 @@ static void spawn_report(const void *state, int fd)
 }
 
 LAYER_FITS(struct spawn, SPAWN_DONE, SPAWN_HANDLERS_END);
-const struct layer spawn_layer = { .open = spawn_open,
+const struct layer spawn_layer = { .bytes = sizeof(struct spawn),
+				   .open = spawn_open,
 				   .close = spawn_close,
 				   .progress = spawn_progress,
 				   .lost = spawn_lost,

@@ -167,10 +167,10 @@ struct typed {
 	struct type_queue *spill;       /* its pool of the smallest cells; they are linked */
 	struct buf_offer *offers;       /* of far senders, in the order in which they came */
 	uint32_t waiting;               /* of those that have not been answered */
-	struct target **target;         /* by rank and key, made when one is first sent to */
 	struct pool_of outgoing;        /* TERN_BUF_SENDS_MAX */
 	unsigned moving;                /* of those, what this rank's polls carry on */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
+	struct target *target[]; /* by rank, and key; made when one is first sent to */
 };
 
 static inline struct typed *typed_of(tern *t)
