@@ -2,6 +2,10 @@
 /* The layer itself. */
 #include "msg/msg.h"
 
+#include <errno.h>
+
+#include "base/error.h"
+
 static uint32_t at_most(uint32_t value, uint32_t most)
 {
 	return value < most ? value : most;
@@ -66,6 +70,13 @@ struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id i
 	return (struct wait){
 		.call = call, .way = way, .whom = rank + 1, .has_id = true, .id = id
 	};
+}
+
+int msg_refuse(const struct msg *m, const struct pool_of *p, const char *what)
+{
+	return p->made < p->most ? error_set(-ENOMEM, "starting a %s: no memory", what)
+				 : error_set(-EAGAIN, "rank %u has %u %ss already: wait for one",
+					     m->e->t->rank, p->used, what);
 }
 
 void msg_busy(struct msg *m)

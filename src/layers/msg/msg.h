@@ -185,6 +185,8 @@ static inline struct msg *msg_of(tern *t)
 /* A wait for the message `id` to or from a rank. */
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id);
 
+/* Why the pool, of which `what` is one, has no record. */
+int msg_refuse(const struct msg *m, const struct pool_of *p, const char *what);
 void msg_print(const struct msg *m, int fd);
 int msg_lost_error(
 	struct msg *m,

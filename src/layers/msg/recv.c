@@ -131,19 +131,11 @@ static int recv_check(struct msg *m, const struct recv_args *w)
 	return rc ? rc : w->src == TERN_RANK_NONE;
 }
 
-static int recv_refuse(const struct msg *m)
-{
-	if (m->recvs.made < m->recvs.most)
-		return error_set(-ENOMEM, "starting a receive: no memory");
-	return error_set(-EAGAIN, "rank %u has %u receives already: wait for one", m->e->t->rank,
-			 m->recvs.used);
-}
-
 static int recv_new(struct msg *m, const struct recv_args *w, struct receiving **out)
 {
 	struct receiving *r = record_take(&m->recvs);
 	if (!r)
-		return recv_refuse(m);
+		return msg_refuse(m, &m->recvs, "receive");
 	r->node = (struct node){ .rank = w->src, .id = w->id };
 	r->mask = w->mask;
 	r->masked = w->mask != MSG_ID_EXACT;

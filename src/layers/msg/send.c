@@ -81,10 +81,7 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 {
 	struct sending *s = record_take(&m->sends);
 	if (!s)
-		return m->sends.made < m->sends.most
-			       ? error_set(-ENOMEM, "starting a send: no memory")
-			       : error_set(-EAGAIN, "rank %u has %u sends already: wait for one",
-					   m->e->t->rank, m->sends.used);
+		return msg_refuse(m, &m->sends, "send");
 	s->node = (struct node){ .rank = dst, .id = id };
 	s->state = TERN_STATE_IN_USE;
 	s->flags = (uint8_t)flags;

@@ -45,9 +45,12 @@ static int sequence_open(struct endpoint *e, void *state)
 {
 	struct sequence *q = state;
 	q->e = e;
+	q->out = (struct outbound *)(q->in + e->t->size);
 	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
 	layer_on(e, SEQUENCE_VERDICT, on_sequence_verdict);
 	layer_on(e, SEQUENCE_PACKET, on_sequence_packet);
+	layer_on(e, SEQUENCE_LINE2, on_sequence_line2);
+	layer_on(e, SEQUENCE_LINE4, on_sequence_line4);
 	layer_on(e, SEQUENCE_DONE, on_sequence_missing); /* nothing is */
 	layer_on(e, SEQUENCE_END, on_sequence_end);
 	layer_on(e, SEQUENCE_MISSING, on_sequence_missing);
@@ -66,7 +69,6 @@ static void sequence_close(void *state)
 {
 	struct sequence *q = state;
 	inbound_close(q);
-	memory_free(q->out);
 	stream_in_close(q);
 	stream_close_all(q);
 }
@@ -74,6 +76,7 @@ static void sequence_close(void *state)
 LAYER_FITS(struct sequence, STREAM_PLAIN, SEQUENCE_HANDLERS_END);
 const struct layer sequence_layer = {
 	.bytes = sizeof(struct sequence),
+	.bytes_a_rank = sizeof(struct inbound) + sizeof(struct outbound),
 	.open = sequence_open,
 	.close = sequence_close,
 	/* A block's sender waits, and does it by itself; and it sees that a rank is lost. */

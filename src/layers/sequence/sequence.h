@@ -79,9 +79,10 @@ _Static_assert(1 << SHIFT_LINE2 == (int)LINE2_BYTES && 1 << SHIFT_LINE4 == (int)
  * the next, and `next` says nothing.
  */
 struct inbound {
-	uint64_t key[2]; /* of the next line, of 16 or of 32 bytes, if that is so; else 0 */
-	uint64_t last;   /* behind that of the last whole line */
-	char *at;        /* where the next line goes */
+	_Alignas(64)
+		uint64_t key[2]; /* of the next line, of 16 or 32 bytes, if that is so; else 0 */
+	uint64_t last;           /* behind that of the last whole line */
+	char *at;                /* where the next line goes */
 	uint64_t number, finished;
 	char *data; /* NULL: no block is under way */
 	size_t len;
@@ -115,10 +116,10 @@ struct sequence {
 	 */
 	struct stream_in *stream_in[TERN_SEQUENCES_MAX];
 	struct tern_stream **stream_out[TERN_SEQUENCES_MAX];
-	struct inbound *in;   /* one a rank; NULL until a kind is registered */
-	struct outbound *out; /* one a rank; NULL until one goes */
 	struct tern_stream *streams;
-	bool resending; /* a turn of stream_progress() is under way */
+	bool resending;       /* a turn of stream_progress() is under way */
+	struct outbound *out; /* one a rank, behind: */
+	struct inbound in[];  /* one a rank */
 };
 
 static inline struct sequence *sequence_of(tern *t)
@@ -150,7 +151,6 @@ struct shipment {
 	struct outbound *out;
 	struct sequence *q;
 };
-/* A block to a rank that q->out has a place for. */
 struct shipment shipment_of(struct sequence *q, uint32_t dst, unsigned id, const void *data,
 			    size_t len, unsigned shift);
 void shipment_number(struct shipment *s);                     /* gives it the next number */
@@ -179,8 +179,8 @@ static inline uint64_t packets_of(size_t len, unsigned shift)
 	return (len >> shift) + ((len & ((1u << shift) - 1)) != 0);
 }
 
-tern_handler on_sequence_ask, on_sequence_packet, on_sequence_end;
-bool inbound_open(struct sequence *q); /* before the first kind is registered; false: no memory */
+tern_handler on_sequence_ask, on_sequence_line2, on_sequence_line4, on_sequence_packet,
+	on_sequence_end;
 void inbound_close(struct sequence *q);
 tern_handler on_sequence_verdict, on_sequence_missing;
 tern_handler on_stream_two, on_stream_two_asks, on_stream_four, on_stream_four_asks,
