@@ -94,6 +94,14 @@ void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const cha
 #define layer_on(e, id, fn) layer_on_named(e, id, fn, #fn)
 
 /*
+ * A layer lists its messages as X(number, handler). Of that are made its numbers, the declarations
+ * of its handlers, and, with the endpoint `e`, their registration.
+ */
+#define LAYER_NUMBER(id, fn) id,
+#define LAYER_HANDLER(id, fn) tern_handler fn;
+#define LAYER_ON(id, fn) layer_on(e, id, fn);
+
+/*
  * The handler `id` may run on a thread of the library while the program computes (endpoint.serves),
  * for messages of which `may` is true, if that is not NULL; others stay where they lie. It touches
  * memory that others may touch at any time, replies, and does nothing else. It sends no request,

@@ -25,10 +25,7 @@ static int async_open(struct endpoint *e, void *state)
 	a->tasks = (struct pool_of){ .bytes = sizeof(struct task), .most = TERN_QUEUE_MAX };
 	a->orders = (struct pool_of){ .bytes = sizeof(struct order), .most = TERN_ASYNC_MAX };
 	a->writes = (struct pool_of){ .bytes = sizeof(struct write), .most = TERN_ASYNC_MAX };
-	layer_on(e, ASYNC_OPEN, on_chain_open);
-	layer_on(e, ASYNC_OPENED, on_chain_opened);
-	layer_on(e, ASYNC_BEGUN, on_message_begun);
-	layer_on(e, ASYNC_RAISE, on_raise);
+	ASYNC_MESSAGES(LAYER_ON)
 	return 0;
 }
 

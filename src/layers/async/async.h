@@ -26,12 +26,13 @@
 extern const struct layer async_layer;
 
 /* Tern's own handlers of this layer. */
-enum async_handler {
-	ASYNC_OPEN = ASYNC_HANDLERS, /* a chain to drain */
-	ASYNC_OPENED,                /* the reply: 0, or why not */
-	ASYNC_BEGUN,                 /* a message has begun in the chain */
-	ASYNC_RAISE,                 /* what was written has landed: raise your flag */
-};
+#define ASYNC_MESSAGES(X)                                                       \
+	X(ASYNC_OPEN, on_chain_open)     /* a chain to drain */                 \
+	X(ASYNC_OPENED, on_chain_opened) /* the reply: 0, or why not */         \
+	X(ASYNC_BEGUN, on_message_begun) /* a message has begun in the chain */ \
+	X(ASYNC_RAISE, on_raise)         /* what was written has landed: raise your flag */
+enum async_handler { ASYNC_BEFORE = ASYNC_HANDLERS - 1, ASYNC_MESSAGES(LAYER_NUMBER) };
+ASYNC_MESSAGES(LAYER_HANDLER)
 
 enum { CHAIN_NAME = 0 }; /* that errors give a chain: it is no name of the program's */
 
@@ -140,15 +141,10 @@ void task_begin(struct async *a, struct pool_of *p, struct task *k, tern_async_t
 		tern_op *op);
 
 /* -- chain.c -- */
-tern_handler on_chain_opened;
 void chain_lost(struct async *a, uint32_t rank);
 
 /* -- intake.c -- */
-tern_handler on_chain_open, on_message_begun;
 void intake_look(struct async *a, uint32_t rank);
 void intake_open(struct async *a, struct intake *n, tern_chan *c, uint32_t src);
-
-/* -- access.c -- */
-tern_handler on_raise;
 
 #endif

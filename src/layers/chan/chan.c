@@ -110,11 +110,7 @@ static int chans_open(struct endpoint *e, void *state)
 {
 	struct chans *s = state;
 	s->e = e;
-	layer_on(e, CHAN_OFFER, on_offer);
-	layer_on(e, CHAN_WITHDRAW, on_offer_withdrawn);
-	layer_on(e, CHAN_ANSWER, on_offer_answer);
-	layer_on(e, CHAN_STREAM, on_mirror_data);
-	layer_on(e, CHAN_TELL, on_mirror_status);
+	CHAN_MESSAGES(LAYER_ON)
 	return 0;
 }
 

@@ -13,13 +13,14 @@
 extern const struct layer chan_layer;
 
 /* Tern's own handlers of this layer. */
-enum chan_handler {
-	CHAN_OFFER = CHAN_HANDLERS, /* a ring to read from */
-	CHAN_WITHDRAW,              /* and not any more */
-	CHAN_ANSWER,                /* to the offer */
-	CHAN_STREAM,                /* what was put, for a mirror */
-	CHAN_TELL,                  /* how far a mirror's reader is */
-};
+#define CHAN_MESSAGES(X)                                                      \
+	X(CHAN_OFFER, on_offer)              /* a ring to read from */        \
+	X(CHAN_WITHDRAW, on_offer_withdrawn) /* and not any more */           \
+	X(CHAN_ANSWER, on_offer_answer)      /* to the offer */               \
+	X(CHAN_STREAM, on_mirror_data)       /* what was put, for a mirror */ \
+	X(CHAN_TELL, on_mirror_status)       /* how far a mirror's reader is */
+enum chan_handler { CHAN_BEFORE = CHAN_HANDLERS - 1, CHAN_MESSAGES(LAYER_NUMBER) };
+CHAN_MESSAGES(LAYER_HANDLER)
 
 /*
  * What a rank is told of a ring: where it lies, how messages name it, and which of its readers is
@@ -236,9 +237,6 @@ void proc_reserve(struct chans *s, unsigned id);
  */
 int proc_waits(tern_in *i, struct cursor *k);
 
-/* -- open.c -- */
-tern_handler on_offer, on_offer_withdrawn, on_offer_answer;
-
 /* -- feed.c -- */
 /*
  * What travels to a mirror: words, each of which is an item as in a ring, or one of these, in the
@@ -249,13 +247,11 @@ enum {
 	STREAM_OVER = 255,                   /* above it: the ring's state */
 	STREAM_WORDS = TERN_PAYLOAD_MAX / 8, /* of a message */
 };
-tern_handler on_mirror_status;
 /* Something was put for listeners that are far: sends it, at once or with what follows. */
 void feed_push(struct tern_chan *c, bool at_once);
 bool feed_send(struct tern_chan *c); /* under a hold; true if something is left */
 
 /* -- mirror.c -- */
-tern_handler on_mirror_data;
 /* The end that fills a mirror of what is offered. NULL: no memory. */
 struct tern_chan *mirror_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring);
 /*

@@ -43,8 +43,7 @@ static void handlers_open(struct endpoint *e)
 	static const enum mem_handler served[] = { MEM_PUT,       MEM_GET,       MEM_AMO,
 						   MEM_PUT_PARTS, MEM_GET_PARTS, MEM_SIGNAL,
 						   MEM_PIECE };
-#define MEM_ON(id, fn) layer_on(e, id, fn);
-	MEM_MESSAGES(MEM_ON)
+	MEM_MESSAGES(LAYER_ON)
 	for (unsigned i = 0; i < sizeof served / sizeof *served; i++)
 		layer_serve(e, served[i], NULL);
 	layer_serve(e, MEM_WHEN, when_serves);

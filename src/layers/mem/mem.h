@@ -46,10 +46,8 @@ enum { ADDR_RANK_SHIFT = 48, ADDR_OFFSET_BITS = 47 };
 	X(MEM_GRANT, on_grant)     /* memory of the asker may be stored to, or no more */      \
 	X(MEM_SIGNAL, on_signal)   /* a put, or none, and then an operation on a word; a store */
 
-#define MEM_NUMBER(id, fn) id,
-enum mem_handler { MEM_BEFORE = MEM_HANDLERS - 1, MEM_MESSAGES(MEM_NUMBER) };
-#define MEM_FUNCTION(id, fn) tern_handler fn;
-MEM_MESSAGES(MEM_FUNCTION)
+enum mem_handler { MEM_BEFORE = MEM_HANDLERS - 1, MEM_MESSAGES(LAYER_NUMBER) };
+MEM_MESSAGES(LAYER_HANDLER)
 
 /* How an atomic operation travels: what to do, on what. */
 enum amo_type { AMO_U64, AMO_U32, AMO_DOUBLE, AMO_CAS64, AMO_CAS32, AMO_FLOAT };

@@ -13,15 +13,7 @@ static uint32_t at_most(uint32_t value, uint32_t most)
 
 static void msg_register(struct endpoint *e)
 {
-	layer_on(e, MSG_WORDS, on_send_words);
-	layer_on(e, MSG_EAGER, on_send_eager);
-	layer_on(e, MSG_EACH, on_send_each);
-	layer_on(e, MSG_RTS, on_send_rts);
-	layer_on(e, MSG_DATA, on_send_data);
-	layer_on(e, MSG_FIN, on_send_fin);
-	layer_on(e, MSG_CANCEL, on_send_cancel);
-	layer_on(e, MSG_BLOCK, on_ask_block);
-	layer_on(e, MSG_TELL, on_send_status);
+	MSG_MESSAGES(LAYER_ON)
 	role_set(MSG_RTS, ROLE_RTS);
 	role_set(MSG_DATA, ROLE_DATA);
 	role_set(MSG_FIN, ROLE_SEND);

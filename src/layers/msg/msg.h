@@ -33,17 +33,19 @@ extern const struct layer msg_layer;
 
 #define MSG_ID_EXACT (~UINT64_C(0)) /* the mask under which an id is itself */
 
-enum msg_handler {
-	MSG_WORDS = MSG_HANDLERS, /* id, meta, up to 48 bytes of it */
-	MSG_EAGER,                /* id, meta; bytes in the payload */
-	MSG_EACH,                 /* meta, parts; an id, a length and bytes for each */
-	MSG_RTS,                  /* id, meta, total, the data's address or TERN_ADDR_NONE */
-	MSG_DATA,                 /* the receive's name; bytes */
-	MSG_FIN,                  /* the receive's name, error */
-	MSG_CANCEL,               /* the send's name */
-	MSG_BLOCK,                /* name and slot, offset, stride, run, count, id */
-	MSG_TELL, /* kind and send's name, error or share, cells, receive's name, address, id */
-};
+#define MSG_MESSAGES(X)                                                                       \
+	X(MSG_WORDS, on_send_words)   /* id, meta, up to 48 bytes of it */                    \
+	X(MSG_EAGER, on_send_eager)   /* id, meta; bytes in the payload */                    \
+	X(MSG_EACH, on_send_each)     /* meta, parts; an id, a length and bytes for each */   \
+	X(MSG_RTS, on_send_rts)       /* id, meta, total, data's address or TERN_ADDR_NONE */ \
+	X(MSG_DATA, on_send_data)     /* the receive's name; bytes */                         \
+	X(MSG_FIN, on_send_fin)       /* the receive's name, error */                         \
+	X(MSG_CANCEL, on_send_cancel) /* the send's name */                                   \
+	X(MSG_BLOCK, on_ask_block)    /* name and slot, offset, stride, run, count, id */     \
+	/* kind and send's name, error or share, cells, receive's name, address, id */        \
+	X(MSG_TELL, on_send_status)
+enum msg_handler { MSG_BEFORE = MSG_HANDLERS - 1, MSG_MESSAGES(LAYER_NUMBER) };
+MSG_MESSAGES(LAYER_HANDLER)
 
 enum tell {
 	TELL_ROOM,      /* nothing but cells */
@@ -192,11 +194,6 @@ int msg_lost_error(
 	struct msg *m,
 	uint32_t rank);       /* of a rank that has left, when all it sent is handled; else 0 */
 void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
-
-/* -- Handlers -- */
-tern_handler on_send_words, on_send_eager, on_send_each, on_send_rts; /* arrival.c */
-tern_handler on_send_data, on_send_fin;                               /* flow.c */
-tern_handler on_send_cancel, on_ask_block, on_send_status;
 
 /* -- send.c -- */
 void send_over(struct msg *m, struct sending *s, int error);

@@ -46,22 +46,7 @@ static int sequence_open(struct endpoint *e, void *state)
 	struct sequence *q = state;
 	q->e = e;
 	q->out = (struct outbound *)(q->in + e->t->size);
-	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
-	layer_on(e, SEQUENCE_VERDICT, on_sequence_verdict);
-	layer_on(e, SEQUENCE_PACKET, on_sequence_packet);
-	layer_on(e, SEQUENCE_LINE2, on_sequence_line2);
-	layer_on(e, SEQUENCE_LINE4, on_sequence_line4);
-	layer_on(e, SEQUENCE_DONE, on_sequence_missing); /* nothing is */
-	layer_on(e, SEQUENCE_END, on_sequence_end);
-	layer_on(e, SEQUENCE_MISSING, on_sequence_missing);
-	layer_on(e, STREAM_TWO, on_stream_two);
-	layer_on(e, STREAM_TWO_ASKS, on_stream_two_asks);
-	layer_on(e, STREAM_FOUR, on_stream_four);
-	layer_on(e, STREAM_FOUR_ASKS, on_stream_four_asks);
-	layer_on(e, STREAM_PACKET, on_stream_packet);
-	layer_on(e, STREAM_ASK, on_stream_ask);
-	layer_on(e, STREAM_ACK, on_stream_ack);
-	layer_on(e, STREAM_PLAIN, on_stream_plain);
+	SEQUENCE_MESSAGES(LAYER_ON)
 	return 0;
 }
 

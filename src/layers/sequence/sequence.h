@@ -28,25 +28,26 @@
 extern const struct layer sequence_layer;
 
 /* A block's number comes first in each message of it; see enum block_key. */
-enum sequence_handler {
-	SEQUENCE_ASK = SEQUENCE_HANDLERS, /* length, shape: is there room? */
-	SEQUENCE_VERDICT,                 /* the reply: code */
-	SEQUENCE_PACKET,                  /* index, bytes */
-	SEQUENCE_LINE2,                   /* 16 bytes; the index is in the number */
-	SEQUENCE_LINE4,                   /* 32 bytes */
-	SEQUENCE_DONE,                    /* the reply to the last one of them: 0 */
-	SEQUENCE_END,                     /* has all of it come? */
-	SEQUENCE_MISSING,                 /* the reply: code, packets from the first missing on */
-	/* A packet's key comes first in those of a stream; see stream.h. */
-	STREAM_TWO, /* two words; */
-	STREAM_TWO_ASKS,
-	STREAM_FOUR, /* four; */
-	STREAM_FOUR_ASKS,
-	STREAM_PACKET, /* any number: shape, words */
-	STREAM_ASK,    /* how far are you? */
-	STREAM_ACK,    /* the reply: the key that is expected, 0 */
-	STREAM_PLAIN,  /* shape, words */
-};
+#define SEQUENCE_MESSAGES(X)                                                                \
+	X(SEQUENCE_ASK, on_sequence_ask)         /* length, shape: is there room? */        \
+	X(SEQUENCE_VERDICT, on_sequence_verdict) /* the reply: code */                      \
+	X(SEQUENCE_PACKET, on_sequence_packet)   /* index, bytes */                         \
+	X(SEQUENCE_LINE2, on_sequence_line2)     /* 16 bytes; the index is in the number */ \
+	X(SEQUENCE_LINE4, on_sequence_line4)     /* 32 bytes */                             \
+	X(SEQUENCE_DONE, on_sequence_missing)    /* the reply to the last one of them: 0 */ \
+	X(SEQUENCE_END, on_sequence_end)         /* has all of it come? */                  \
+	X(SEQUENCE_MISSING, on_sequence_missing) /* the reply: code, those missing */       \
+	/* A packet's key comes first in those of a stream; see stream.h. */                \
+	X(STREAM_TWO, on_stream_two) /* two words; */                                       \
+	X(STREAM_TWO_ASKS, on_stream_two_asks)                                              \
+	X(STREAM_FOUR, on_stream_four) /* four; */                                          \
+	X(STREAM_FOUR_ASKS, on_stream_four_asks)                                            \
+	X(STREAM_PACKET, on_stream_packet) /* any number: shape, words */                   \
+	X(STREAM_ASK, on_stream_ask)       /* how far are you? */                           \
+	X(STREAM_ACK, on_stream_ack)       /* the reply: the key that is expected, 0 */     \
+	X(STREAM_PLAIN, on_stream_plain)   /* shape, words */
+enum sequence_handler { SEQUENCE_BEFORE = SEQUENCE_HANDLERS - 1, SEQUENCE_MESSAGES(LAYER_NUMBER) };
+SEQUENCE_MESSAGES(LAYER_HANDLER)
 
 /*
  * Numbers of blocks count in steps of BLOCK_STEP: behind them is the index of a line. 2^48 blocks
@@ -179,14 +180,8 @@ static inline uint64_t packets_of(size_t len, unsigned shift)
 	return (len >> shift) + ((len & ((1u << shift) - 1)) != 0);
 }
 
-tern_handler on_sequence_ask, on_sequence_line2, on_sequence_line4, on_sequence_packet,
-	on_sequence_end;
 void inbound_close(struct sequence *q);
-tern_handler on_sequence_verdict, on_sequence_missing;
-tern_handler on_stream_two, on_stream_two_asks, on_stream_four, on_stream_four_asks,
-	on_stream_packet, on_stream_ask, on_stream_plain;
 void stream_in_close(struct sequence *q);
-tern_handler on_stream_ack;
 unsigned stream_progress(void *state); /* sends again what was not acknowledged in time */
 void stream_close_all(struct sequence *q);
 

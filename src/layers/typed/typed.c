@@ -27,11 +27,7 @@ static int typed_open(struct endpoint *e, void *state)
 	y->generations = (uint32_t)wrap_first(32, 0);
 	y->outgoing =
 		(struct pool_of){ .bytes = sizeof(struct outgoing), .most = TERN_BUF_SENDS_MAX };
-	layer_on(e, TYPED_LOOKUP, on_pool_lookup);
-	layer_on(e, TYPED_FOUND, on_pool_found);
-	layer_on(e, TYPED_ARRIVED, on_notice);
-	layer_on(e, TYPED_OFFER, on_typed_offer);
-	layer_on(e, TYPED_ANSWER, on_typed_answer);
+	TYPED_MESSAGES(LAYER_ON)
 	int rc = setting_number(SETTING_CHECK, &y->check);
 	return rc ? rc : setting_number(SETTING_SPILL, &y->spill_bytes);
 }
