@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "lab/cost/counter.h"
 #include "lab/cost/operation.h"
 
@@ -57,10 +56,6 @@ static unsigned block_shift(const struct bench *b)
 void setup_block(struct bench *b)
 {
 	struct sequence *q = sequence_of(b->t[COST_SOURCE]);
-	q->out = memory_new(COST_SIDES, sizeof *q->out);
-	b->rc = q->out ? 0 : -ENOMEM;
-	if (b->rc)
-		return;
 	q->out[COST_DESTINATION].busy = true;
 	b->shipment = shipment_of(q, COST_DESTINATION, KIND, from, b->bytes, block_shift(b));
 	b->rc = tern_sequence_on(b->t[COST_DESTINATION], KIND, block_accept, block_end, NULL);

@@ -64,6 +64,14 @@ void *record_at(const struct pool_of *p, uint32_t i)
 	return r && r->used ? r : NULL;
 }
 
+void *record_next(const struct pool_of *p, const void *record)
+{
+	uint32_t i = record ? ((const struct record *)record)->index + 1U : 0;
+	while (i < p->made && !record_at(p, i))
+		i++;
+	return record_at(p, i);
+}
+
 void *record_named(const struct pool_of *p, uint32_t name)
 {
 	struct record *r = record_at(p, name & 0xffff);

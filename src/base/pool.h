@@ -34,8 +34,11 @@ void *record_take(struct pool_of *p);
 void record_give(struct pool_of *p, void *record);
 uint32_t record_name(const void *record);
 void *record_named(const struct pool_of *p, uint32_t name); /* NULL if that use of it is over */
-/* The i-th that was ever made, if it is in use; to walk over all: 0 .. made - 1. */
+/* The i-th that was ever made, if it is in use. */
 void *record_at(const struct pool_of *p, uint32_t i);
+/* To walk over all in use: the one behind `record`, which may have been given back; NULL: the
+ * first. */
+void *record_next(const struct pool_of *p, const void *record);
 void pool_free(struct pool_of *p);
 
 #endif

@@ -24,6 +24,13 @@ static inline int rules_rank_waits(struct endpoint *e, const char *what)
 	int rc = rules_rank(e, what);
 	return rc ? rc : rules_wait(e, what);
 }
+/*
+ * Numbers that programs give to what they register, `most` of them: `what` is "a procedure", and
+ * the second form is for registering it.
+ */
+int rules_number(const char *what, unsigned id, unsigned most);
+int rules_function(const struct endpoint *e, const char *what, unsigned id, unsigned most,
+		   bool has_function);
 /* In a child of the endpoint's process; and where there is no endpoint, see endpoint/misuse.h. */
 int rules_forked(const struct endpoint *e);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */

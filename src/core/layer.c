@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs through the layers of an endpoint. */
+#include <errno.h>
+
+#include "base/error.h"
 #include "base/memory.h"
 #include "core/called.h"
 #include "core/direct.h"
@@ -35,18 +38,28 @@ int layers_open(struct endpoint *e)
 	layer_serve(e, CORE_ASK, NULL);
 	long_register(e);
 	layer_on(e, CORE_CALLED, on_called);
-	int rc = 0;
-	for (unsigned i = 0; !rc && i < LAYERS_MOST; i++)
-		if (layer_table[i])
-			rc = layer_table[i]->open(e, &e->layer[i]);
-	return rc;
+	for (unsigned i = 0; i < LAYERS_MOST; i++) {
+		const struct layer *l = layer_table[i];
+		if (!l)
+			continue;
+		e->layer[i] = memory_new(1, l->bytes + e->t->size * l->bytes_a_rank);
+		int rc = e->layer[i]
+				 ? l->open(e, e->layer[i])
+				 : error_set(-ENOMEM, "opening rank %u: no memory for its layers",
+					     e->t->rank);
+		if (rc)
+			return rc;
+	}
+	return 0;
 }
 
 void layers_close(struct endpoint *e)
 {
-	for (unsigned i = LAYERS_MOST; i-- > 0;)
+	for (unsigned i = LAYERS_MOST; i-- > 0;) {
 		if (e->layer[i])
 			layer_table[i]->close(e->layer[i]);
+		memory_free(e->layer[i]);
+	}
 	long_close(e);
 	memory_free(e->barrier.called);
 }

@@ -13,9 +13,11 @@
 
 /* The functions of a layer; all but the first three may be NULL. */
 struct layer {
+	/* Bytes of its state in an endpoint, and behind them for each rank; zero at first. */
+	size_t bytes, bytes_a_rank;
 	/* Before the endpoint's first message: handlers are registered here. */
-	int (*open)(struct endpoint *e, void **state);
-	void (*close)(void *state);
+	int (*open)(struct endpoint *e, void *state);
+	void (*close)(void *state); /* also of one whose open() has failed */
 	/*
 	 * Called by polls while the layer has work (layer_work): a bounded turn. What was done, or
 	 * 1 if a later poll will do something whatever happens; 0 lets a wait rest.
@@ -90,6 +92,14 @@ static inline int layer_error(uint64_t word)
 /* Registers a handler of Tern's own: `id` is one of the layer's numbers. */
 void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name);
 #define layer_on(e, id, fn) layer_on_named(e, id, fn, #fn)
+
+/*
+ * A layer lists its messages as X(number, handler). Of that are made its numbers, the declarations
+ * of its handlers, and, with the endpoint `e`, their registration.
+ */
+#define LAYER_NUMBER(id, fn) id,
+#define LAYER_HANDLER(id, fn) tern_handler fn;
+#define LAYER_ON(id, fn) layer_on(e, id, fn);
 
 /*
  * The handler `id` may run on a thread of the library while the program computes (endpoint.serves),

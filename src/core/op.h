@@ -9,6 +9,8 @@
 
 /* Tells a handle that one operation has ended. */
 void op_end(struct endpoint *e, tern_op *op, int error);
+/* The condition of a wait for the handle `op`. */
+bool op_ended(struct endpoint *e, void *op);
 /*
  * Takes back an operation that did not start; `before` were pending when it was tried. If these
  * have ended meanwhile, it is now that nothing is pending.

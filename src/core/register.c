@@ -19,22 +19,11 @@ static struct scope register_open(tern *t)
 
 #define REGISTERING __attribute__((cleanup(scope_close_unserved), unused))
 
-static int register_check(tern *t, unsigned id, tern_handler *fn)
-{
-	if (t->own->forked)
-		return rules_forked(t->own);
-	if (id >= TERN_HANDLER_MAX)
-		return error_set(-ERANGE,
-				 "handler %u was registered; handlers are numbered 0 to %d", id,
-				 TERN_HANDLER_MAX - 1);
-	return fn ? 0 : error_set(-EINVAL, "handler %u was registered without a function", id);
-}
-
 int tern_on_with(tern *t, unsigned id, tern_handler *fn, void *arg, const char *name)
 {
 	t = given(t);
 	REGISTERING struct scope scope = register_open(t);
-	int rc = register_check(t, id, fn);
+	int rc = rules_function(t->own, "handler", id, TERN_HANDLER_MAX, fn);
 	if (rc)
 		return rc;
 	t->own->handlers.arg[id] = arg; /* before a message can be for it */

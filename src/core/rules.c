@@ -121,6 +121,24 @@ int rules_forked(const struct endpoint *e)
 	return TERN_LIKELY(!e->forked) ? 0 : rules_refused(e, NULL);
 }
 
+int rules_number(const char *what, unsigned id, unsigned most)
+{
+	return id < most ? 0
+			 : error_set(-ERANGE, "%s %u was named; they are numbered 0 to %u", what,
+				     id, most - 1);
+}
+
+int rules_function(const struct endpoint *e, const char *what, unsigned id, unsigned most,
+		   bool has_function)
+{
+	int rc = rules_forked(e);
+	if (!rc)
+		rc = rules_number(what, id, most);
+	return rc || has_function
+		       ? rc
+		       : error_set(-EINVAL, "%s %u was registered without a function", what, id);
+}
+
 int rules_rank(struct endpoint *e, const char *what)
 {
 	if (e->main)

@@ -16,8 +16,7 @@ extern struct endpoint misuse_endpoint; /* it refuses */
 enum { MISUSE_STATE = 9 << 13 };
 extern union misuse_state {
 	struct endpoint *e;
-	max_align_t align;
-	char room[MISUSE_STATE];
+	_Alignas(64) char room[MISUSE_STATE]; /* as memory_new() has it */
 } misuse_state;
 
 /* The head of that endpoint, for a call that was given `what` ("a team that is NULL"). */

@@ -45,8 +45,8 @@ static void go_on(tern *t)
 	CHECK_IS(word, 6);
 	CHECK_IS(m->sends.used, 0);
 	CHECK_IS(m->recvs.used, 0);
-	CHECK(!m->moving_first && !m->moving_last);
-	CHECK_IS(m->peer[VICTIM].first == NULL, 1);
+	CHECK(!m->clear.first && !m->clear.last);
+	CHECK_IS(m->peer[VICTIM].sends.first == NULL, 1);
 }
 
 static void living(tern *t)

@@ -15,7 +15,6 @@
 #include <tern/sequence.h>
 #include <tern/thread.h>
 
-#include "base/memory.h"
 #include "chan/pipe.h"
 #include "core/layer.h"
 #include "mem/mem.h"
@@ -316,8 +315,6 @@ static void sequences_open(void)
 		REQUIRE(tern_sequence_on(t[r], 0, accept, block_end, NULL) == 0);
 		REQUIRE(tern_stream_on(t[r], 0, packet, NULL) == 0);
 	}
-	struct sequence *q = sequence_of(t[0]);
-	REQUIRE((q->out = memory_new(2, sizeof *q->out)) != NULL);
 	REQUIRE(tern_stream_open(t[0], 1, 0, TERN_WAY_FULL, 4, &stream) == 0);
 }
 

@@ -40,7 +40,7 @@ static unsigned flood_flags;
 static struct burden burden_of(tern *t)
 {
 	struct msg *m = msg_of(t);
-	return (struct burden){ m->arrivals.used, m->cells_made,
+	return (struct burden){ m->arrivals.used, m->cells.made,
 				atomic_load(&m->e->group->job.head->committed) };
 }
 

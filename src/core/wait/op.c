@@ -56,6 +56,12 @@ void op_end(struct endpoint *e, tern_op *op, int error)
 		op_done(e, op);
 }
 
+bool op_ended(struct endpoint *e, void *op)
+{
+	(void)e;
+	return !((const tern_op *)op)->pending;
+}
+
 void op_withdraw(struct endpoint *e, tern_op *op, uint32_t before)
 {
 	op->pending--;
@@ -162,9 +168,8 @@ int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 {
 	if (op)
 		return rc;
-	struct ops one = { &own, 1, 1 };
 	struct wait w = { .call = "tern_op_wait", .recv_only = true };
-	wait_through(t->own, ops_over, &one, &w);
+	wait_through(t->own, op_ended, own, &w);
 	return rc ? rc : own->error;
 }
 

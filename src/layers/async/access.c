@@ -9,6 +9,7 @@
 
 #include "async/async.h"
 #include "base/error.h"
+#include "core/wait.h"
 #include "mem/mem.h"
 #include "mem/word.h"
 
@@ -95,7 +96,8 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 		       tern_op *op)
 {
 	struct write *w;
-	int rc = queue_record(a, &a->writes, "the writes", &w);
+	struct wait wait = { .call = "a write that is handed over" };
+	int rc = mem_record(mem_of(a->e->t), &a->writes, &wait, &w);
 	if (rc)
 		return rc;
 	void *from = (void *)(uintptr_t)src;

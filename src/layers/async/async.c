@@ -2,11 +2,8 @@
 /* The layer itself. */
 #include "async/async.h"
 
-#include <errno.h>
 #include <stdio.h>
 
-#include "base/error.h"
-#include "base/memory.h"
 #include "core/wait.h"
 
 int async_enter(struct endpoint *e, const tern_op *op, const char *what)
@@ -21,24 +18,14 @@ int async_enter(struct endpoint *e, const tern_op *op, const char *what)
 	return rules_forked(e);
 }
 
-static int async_open(struct endpoint *e, void **state)
+static int async_open(struct endpoint *e, void *state)
 {
-	struct async *a = memory_new(1, sizeof *a);
-	*state = a; /* from here on it is closed with the endpoint, however much of it there is */
-	if (a) {
-		a->chain = memory_new(e->t->size, sizeof *a->chain);
-		a->intake = memory_new(e->t->size + 1, sizeof *a->intake);
-	}
-	if (!a || !a->chain || !a->intake)
-		return error_set(-ENOMEM, "opening the queue of rank %u: no memory", e->t->rank);
+	struct async *a = state;
 	a->e = e;
 	a->tasks = (struct pool_of){ .bytes = sizeof(struct task), .most = TERN_QUEUE_MAX };
 	a->orders = (struct pool_of){ .bytes = sizeof(struct order), .most = TERN_ASYNC_MAX };
 	a->writes = (struct pool_of){ .bytes = sizeof(struct write), .most = TERN_ASYNC_MAX };
-	layer_on(e, ASYNC_OPEN, on_chain_open);
-	layer_on(e, ASYNC_OPENED, on_chain_opened);
-	layer_on(e, ASYNC_BEGUN, on_message_begun);
-	layer_on(e, ASYNC_RAISE, on_raise);
+	ASYNC_MESSAGES(LAYER_ON)
 	return 0;
 }
 
@@ -49,9 +36,6 @@ static void async_close(void *state)
 	pool_free(&a->tasks);
 	pool_free(&a->orders);
 	pool_free(&a->writes);
-	memory_free(a->chain);
-	memory_free(a->intake);
-	memory_free(a);
 }
 
 static void async_lost(void *state, uint32_t rank)
@@ -95,7 +79,9 @@ static void async_report(const void *state, int fd)
 }
 
 LAYER_FITS(struct async, ASYNC_RAISE, ASYNC_HANDLERS_END);
-const struct layer async_layer = { .open = async_open,
+const struct layer async_layer = { .bytes = sizeof(struct async),
+				   .bytes_a_rank = sizeof(struct async_peer),
+				   .open = async_open,
 				   .close = async_close,
 				   .progress = queue_progress,
 				   .lost = async_lost,

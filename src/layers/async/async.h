@@ -26,12 +26,13 @@
 extern const struct layer async_layer;
 
 /* Tern's own handlers of this layer. */
-enum async_handler {
-	ASYNC_OPEN = ASYNC_HANDLERS, /* a chain to drain */
-	ASYNC_OPENED,                /* the reply: 0, or why not */
-	ASYNC_BEGUN,                 /* a message has begun in the chain */
-	ASYNC_RAISE,                 /* what was written has landed: raise your flag */
-};
+#define ASYNC_MESSAGES(X)                                                       \
+	X(ASYNC_OPEN, on_chain_open)     /* a chain to drain */                 \
+	X(ASYNC_OPENED, on_chain_opened) /* the reply: 0, or why not */         \
+	X(ASYNC_BEGUN, on_message_begun) /* a message has begun in the chain */ \
+	X(ASYNC_RAISE, on_raise)         /* what was written has landed: raise your flag */
+enum async_handler { ASYNC_BEFORE = ASYNC_HANDLERS - 1, ASYNC_MESSAGES(LAYER_NUMBER) };
+ASYNC_MESSAGES(LAYER_HANDLER)
 
 enum { CHAIN_NAME = 0 }; /* that errors give a chain: it is no name of the program's */
 
@@ -40,7 +41,8 @@ struct work {
 	struct work *next;
 	tern_async_turn *fn;
 	void *arg;
-	bool queued; /* or having its turn */
+	bool queued;       /* or having its turn */
+	struct task *task; /* of which it is; NULL: it stays when it has no more to do */
 };
 
 /* Something that is carried on until its handle is over; a function of the program's, and no more.
@@ -49,9 +51,6 @@ struct task {
 	struct record record;
 	struct pool_of *pool; /* of which it is */
 	struct work work;
-	struct async *a;
-	tern_async_turn *fn;
-	void *arg;
 	tern_op *op;
 };
 
@@ -77,6 +76,7 @@ struct order {
 struct chain {
 	struct work work;
 	struct async *a;
+	uint32_t rank;
 	tern_chan *chan; /* NULL: none yet */
 	enum { CHAIN_MADE, CHAIN_OFFERED, CHAIN_OPEN } state;
 	enum { STAGE_NAME, STAGE_TELL, STAGE_FILL, STAGE_END } stage; /* of the first message */
@@ -108,11 +108,14 @@ struct async {
 	uint64_t moved; /* turns of chains in which something was put */
 	struct pool_of tasks, orders, writes;
 	struct drainer drainer[TERN_PROCS_MAX];
-	struct chain *chain;   /* one a rank */
-	struct intake *intake; /* one a rank, and the last for the own program */
+	struct intake internal; /* for the own program */
 	tern_chan *to,
 		*from;   /* the program's ends of the internal buffer; NULL until it is asked for */
 	tern_chan *back; /* the processor's sending end */
+	struct async_peer {
+		struct chain chain;
+		struct intake intake;
+	} peer[]; /* one a rank */
 };
 
 static inline struct async *async_of(tern *t)
@@ -136,19 +139,12 @@ unsigned queue_progress(void *state);
 /* A task whose memory is of `p` is queued for the first time. */
 void task_begin(struct async *a, struct pool_of *p, struct task *k, tern_async_turn *fn, void *arg,
 		tern_op *op);
-/* A record; when all are in use it waits for one, or returns -EAGAIN where that is not allowed. */
-int queue_record(struct async *a, struct pool_of *p, const char *what, void *out);
 
 /* -- chain.c -- */
-tern_handler on_chain_opened;
 void chain_lost(struct async *a, uint32_t rank);
 
 /* -- intake.c -- */
-tern_handler on_chain_open, on_message_begun;
 void intake_look(struct async *a, uint32_t rank);
 void intake_open(struct async *a, struct intake *n, tern_chan *c, uint32_t src);
-
-/* -- access.c -- */
-tern_handler on_raise;
 
 #endif

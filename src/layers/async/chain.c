@@ -13,6 +13,7 @@
 
 #include "async/async.h"
 #include "base/error.h"
+#include "core/wait.h"
 #include "mem/mem.h"
 
 /* -- Ends ----------------------------------------------------------------------------------- */
@@ -44,22 +45,16 @@ static void chain_fail(struct chain *c, int error)
 
 /* -- Opening ---------------------------------------------------------------------------------- */
 
-static uint32_t chain_rank(const struct chain *c)
-{
-	return (uint32_t)(c - c->a->chain);
-}
-
 /* 0 when the offer is sent: then nothing can be done until its answer comes. */
 static int chain_offer(struct chain *c)
 {
 	struct endpoint *e = c->a->e;
-	uint32_t rank = chain_rank(c);
-	int rc = c->chan ? 0 : out_open(chans_of(e->t), CHAIN_NAME, &rank, 1, &c->chan);
+	int rc = c->chan ? 0 : out_open(chans_of(e->t), CHAIN_NAME, &c->rank, 1, &c->chan);
 	if (rc)
 		return rc;
 	c->chan->fixed = true;
 	uint64_t ring[] = { mem_addr(mem_of(e->t), c->chan->pipe), c->chan->serial };
-	rc = layer_request(e, rank, ASYNC_OPEN, NULL, 0, 2, ring);
+	rc = layer_request(e, c->rank, ASYNC_OPEN, NULL, 0, 2, ring);
 	if (!rc)
 		c->state = CHAIN_OFFERED;
 	return rc;
@@ -68,7 +63,7 @@ static int chain_offer(struct chain *c)
 void on_chain_opened(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
-	struct chain *c = &a->chain[tern_msg_src(m)];
+	struct chain *c = &a->peer[tern_msg_src(m)].chain;
 	int code = layer_error(tern_msg_word(m, 0));
 	if (c->state != CHAIN_OFFERED)
 		return;
@@ -89,7 +84,7 @@ static int stage_tell(struct chain *c)
 	static const uint64_t none;
 	if (c->chan->far)
 		return 0;
-	return layer_request(c->a->e, chain_rank(c), ASYNC_BEGUN, NULL, 0, 0, &none);
+	return layer_request(c->a->e, c->rank, ASYNC_BEGUN, NULL, 0, 0, &none);
 }
 
 static int stage_fill(struct chain *c, tern_out *out)
@@ -139,7 +134,7 @@ static int order_turn(struct chain *c)
 static int chain_turn(tern *t, void *arg)
 {
 	struct chain *c = arg;
-	int rc = c->first ? send_reachable(t->own, chain_rank(c)) : 0;
+	int rc = c->first ? send_reachable(t->own, c->rank) : 0;
 	if (!rc && c->first && c->state == CHAIN_OPEN)
 		rc = order_turn(c);
 	else if (!rc && c->first && c->state == CHAIN_MADE)
@@ -151,8 +146,8 @@ static int chain_turn(tern *t, void *arg)
 
 void chain_lost(struct async *a, uint32_t rank)
 {
-	if (a->chain[rank].first)
-		queue_push(a, &a->chain[rank].work);
+	if (a->peer[rank].chain.first)
+		queue_push(a, &a->peer[rank].chain.work);
 }
 
 /* -- Handing over ------------------------------------------------------------------------------ */
@@ -160,11 +155,8 @@ void chain_lost(struct async *a, uint32_t rank)
 static int async_check(struct async *a, uint32_t rank, unsigned id)
 {
 	int rc = rules_destination(a->e, rank);
-	if (!rc && id >= TERN_PROCS_MAX)
-		rc = error_set(
-			-ERANGE,
-			"receive procedure %u of rank %u was named; they are numbered 0 to %d", id,
-			rank, TERN_PROCS_MAX - 1);
+	if (!rc)
+		rc = rules_number("receive procedure", id, TERN_PROCS_MAX);
 	if (!rc && !a->drainer[id].fn)
 		rc = error_set(
 			-ENXIO,
@@ -176,9 +168,10 @@ static int async_check(struct async *a, uint32_t rank, unsigned id)
 
 static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
 {
-	struct chain *c = &a->chain[rank];
+	struct chain *c = &a->peer[rank].chain;
 	struct order *o;
-	int rc = queue_record(a, &a->orders, "the asynchronous sends", &o);
+	struct wait wait = { .call = "an asynchronous send" };
+	int rc = mem_record(mem_of(a->e->t), &a->orders, &wait, &o);
 	if (rc)
 		return rc;
 	struct record record = o->record;
@@ -187,6 +180,7 @@ static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
 	*(c->last ? &c->last->next : &c->first) = o;
 	c->last = o;
 	c->a = a;
+	c->rank = rank;
 	c->work.fn = chain_turn;
 	c->work.arg = c;
 	o->op->pending++;

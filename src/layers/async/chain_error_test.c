@@ -127,7 +127,7 @@ TEST(a_chain_that_somebody_has_written_over_is_given_up_and_a_new_one_made)
 	turns_settle();
 	tern_hold(local[1]);
 	CHECK_IS(tern_async_send_start(local[0], 1, MESSAGE, message_fill, &l, NULL), 0);
-	struct tern_chan_line *line = async_of(local[1])->intake[0].chan->pipe->leaf[0].line;
+	struct tern_chan_line *line = async_of(local[1])->peer[0].intake.chan->pipe->leaf[0].line;
 	for (int i = 0; i < 20; i++)
 		atomic_store(&line[i].count, -3);
 	tern_release(local[1]);

@@ -12,7 +12,7 @@
 int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = proc_check(t->own, "receive procedure", id, fn);
+	int rc = rules_function(t->own, "receive procedure", id, TERN_PROCS_MAX, fn);
 	if (rc)
 		return rc;
 	async_of(t)->drainer[id] = (struct drainer){ fn, arg };
@@ -22,7 +22,7 @@ int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 
 static bool intake_is_internal(const struct intake *n)
 {
-	return n == &n->a->intake[n->a->e->t->size];
+	return n == &n->a->internal;
 }
 
 /* For the program, which hears of it in its next poll. */
@@ -55,11 +55,10 @@ static int message_drain(struct intake *n, tern_in *in)
 static int message_begin(struct intake *n, tern_in *in)
 {
 	struct cursor k;
-	uint64_t id = 0;
-	int rc = proc_waits(in, &k, &id);
+	int rc = proc_waits(in, &k);
 	if (rc)
 		return rc;
-	const struct drainer *d = id < TERN_PROCS_MAX ? &n->a->drainer[id] : NULL;
+	const struct drainer *d = k.item < TERN_PROCS_MAX ? &n->a->drainer[k.item] : NULL;
 	if (!d || !d->fn) {
 		intake_trouble(
 			n,
@@ -67,7 +66,7 @@ static int message_begin(struct intake *n, tern_in *in)
 				-ENXIO,
 				"rank %u sent a message for receive procedure %llu, which rank %u "
 				"has not registered with tern_async_on(); it was dropped",
-				n->message.src, (unsigned long long)id, n->a->e->t->rank));
+				n->message.src, (unsigned long long)k.item, n->a->e->t->rank));
 		return 1;
 	}
 	in_pass(&k);
@@ -101,14 +100,6 @@ static int message_stray(struct intake *n, enum tern_chan_kind what)
 
 /* -- An intake --------------------------------------------------------------------------------- */
 
-/* Why nothing more comes: the other side is gone, or what it has put makes no sense. */
-static int intake_over(tern_in *in)
-{
-	struct cursor k;
-	uint64_t id;
-	return proc_waits(in, &k, &id);
-}
-
 static int intake_step(struct intake *n, tern_in *in)
 {
 	if (n->running)
@@ -116,11 +107,11 @@ static int intake_step(struct intake *n, tern_in *in)
 	if (n->passing)
 		return message_pass(n, in);
 	enum tern_chan_kind what = tern_chan_peek(in);
-	if (what == TERN_CHAN_PROCEDURE)
-		return message_begin(n, in);
 	if (what == TERN_CHAN_NOTHING)
 		return 0;
-	return what == TERN_CHAN_CLOSED ? intake_over(in) : message_stray(n, what);
+	if (what == TERN_CHAN_DATA || what == TERN_CHAN_END)
+		return message_stray(n, what);
+	return message_begin(n, in); /* or why nothing more comes, which a wait says */
 }
 
 /* The steps of one message, until its procedure has had a turn. */
@@ -156,8 +147,9 @@ void intake_open(struct async *a, struct intake *n, tern_chan *c, uint32_t src)
 /* There may be something in it: a message that has begun, an end, or that its rank has left. */
 void intake_look(struct async *a, uint32_t rank)
 {
-	if (a->intake[rank].chan)
-		queue_push(a, &a->intake[rank].work);
+	struct intake *n = &a->peer[rank].intake;
+	if (n->chan)
+		queue_push(a, &n->work);
 }
 
 /* -- What comes from other ranks --------------------------------------------------------------- */
@@ -174,14 +166,14 @@ static void intake_wake(struct endpoint *e, void *arg)
 static int open_checked(struct async *a, uint32_t src, struct ring ring, uint64_t *mirror)
 {
 	tern_chan *c;
-	int rc = a->intake[src].chan ? -EBADMSG
-				     : in_open(chans_of(a->e->t), src, CHAIN_NAME, ring, &c);
+	struct intake *n = &a->peer[src].intake;
+	int rc = n->chan ? -EBADMSG : in_open(chans_of(a->e->t), src, CHAIN_NAME, ring, &c);
 	if (rc)
 		return rc;
-	intake_open(a, &a->intake[src], c, src);
+	intake_open(a, n, c, src);
 	if (c->mirror) {
 		c->mirror->wake = intake_wake;
-		c->mirror->wake_arg = &a->intake[src];
+		c->mirror->wake_arg = n;
 		*mirror = c->mirror->serial;
 	}
 	return 0;

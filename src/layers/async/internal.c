@@ -6,17 +6,12 @@
 #include "async/async.h"
 #include "mem/mem.h"
 
-static struct intake *intake_internal(struct async *a)
-{
-	return &a->intake[a->e->t->size];
-}
-
 /* A message was begun or ended, or much has been put: the processor should look. */
 static void internal_wake(struct endpoint *e, void *arg)
 {
 	struct async *a = e->layer[LAYER_ASYNC];
 	(void)arg;
-	queue_push(a, &intake_internal(a)->work);
+	queue_push(a, &a->internal.work);
 }
 
 /* Both ends of a channel within this rank. */
@@ -49,7 +44,7 @@ static int internal_open(struct async *a)
 			return rc;
 		to->wake = internal_wake;
 		a->to = to;
-		intake_open(a, intake_internal(a), there, a->e->t->rank);
+		intake_open(a, &a->internal, there, a->e->t->rank);
 	}
 	return a->from ? 0 : internal_pair(a, &a->back, &a->from);
 }
@@ -64,6 +59,6 @@ int tern_async_chan(tern *t, enum tern_async_side side, tern_chan **to, tern_cha
 	if (rc)
 		return rc;
 	*to = side == TERN_ASYNC_PROGRAM ? a->to : a->back;
-	*from = side == TERN_ASYNC_PROGRAM ? a->from : intake_internal(a)->chan;
+	*from = side == TERN_ASYNC_PROGRAM ? a->from : a->internal.chan;
 	return 0;
 }

@@ -4,7 +4,6 @@
 
 #include "async/async.h"
 #include "base/error.h"
-#include "core/wait.h"
 
 static void work_append(struct async *a, struct work *w)
 {
@@ -50,6 +49,13 @@ static int work_turn(struct async *a, struct work *w)
 	return rc;
 }
 
+static void task_over(struct async *a, struct task *k, int rc)
+{
+	tern_op *op = k->op;
+	record_give(k->pool, k);
+	op_end(a->e, op, rc < 0 ? rc : 0);
+}
+
 /*
  * One turn. Something was done unless every thing in the queue has had its turn in vain: then
  * whoever waits may nap, because it is for other ranks to make room.
@@ -62,71 +68,19 @@ unsigned queue_progress(void *state)
 	struct work *w = work_take(a);
 	int rc = work_turn(a, w);
 	a->vain = rc == -EAGAIN ? a->vain + 1 : 0;
-	if (turn_goes_on(rc))
+	w->queued = turn_goes_on(rc);
+	if (w->queued)
 		work_append(a, w);
-	else
-		w->queued = false;
+	else if (w->task)
+		task_over(a, w->task, rc);
 	return a->vain == 0 || a->vain < a->works;
-}
-
-struct record_need {
-	struct pool_of *pool;
-	void *got;
-};
-
-static bool record_got(struct endpoint *e, void *arg)
-{
-	struct record_need *need = arg;
-	(void)e;
-	need->got = record_take(need->pool);
-	return need->got != NULL;
-}
-
-static int record_stop(struct endpoint *e, struct wait *w)
-{
-	const struct pool_of *p = ((const struct record_need *)w->arg)->pool;
-	if (p->made < p->most)
-		return error_set(-ENOMEM, "one more of %s of rank %u: no memory", w->call,
-				 e->t->rank);
-	if (in_handler(e) || held(e))
-		return error_set(-EAGAIN, "%u of %s of rank %u are under way: poll first", p->used,
-				 w->call, e->t->rank);
-	return 0;
-}
-
-int queue_record(struct async *a, struct pool_of *p, const char *what, void *out)
-{
-	struct record_need need = { .pool = p };
-	struct wait w = {
-		.bounded = true, .call = what, .lack = "too many under way", .stop = record_stop
-	};
-	int rc = wait_until(a->e, record_got, &need, &w);
-	if (!rc)
-		*(void **)out = need.got;
-	return rc;
-}
-
-static int task_turn(tern *t, void *arg)
-{
-	struct task *k = arg;
-	struct async *a = k->a;
-	int rc = k->fn(t, k->arg);
-	if (turn_goes_on(rc))
-		return rc;
-	tern_op *op = k->op;
-	record_give(k->pool, k);
-	op_end(a->e, op, rc < 0 ? rc : 0);
-	return 0;
 }
 
 void task_begin(struct async *a, struct pool_of *p, struct task *k, tern_async_turn *fn, void *arg,
 		tern_op *op)
 {
 	k->pool = p;
-	k->work = (struct work){ .fn = task_turn, .arg = k };
-	k->a = a;
-	k->fn = fn;
-	k->arg = arg;
+	k->work = (struct work){ .fn = fn, .arg = arg, .task = k };
 	k->op = op;
 	op->pending++;
 	queue_push(a, &k->work);

@@ -106,18 +106,11 @@ int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 	return e->turn && !over(e, arg) ? -EAGAIN : wait_until(e, over, arg, w);
 }
 
-static int chans_open(struct endpoint *e, void **state)
+static int chans_open(struct endpoint *e, void *state)
 {
-	struct chans *s = memory_new(1, sizeof *s);
-	if (!s)
-		return error_set(-ENOMEM, "opening the channels of rank %u: no memory", e->t->rank);
+	struct chans *s = state;
 	s->e = e;
-	layer_on(e, CHAN_OFFER, on_offer);
-	layer_on(e, CHAN_WITHDRAW, on_offer_withdrawn);
-	layer_on(e, CHAN_ANSWER, on_offer_answer);
-	layer_on(e, CHAN_STREAM, on_mirror_data);
-	layer_on(e, CHAN_TELL, on_mirror_status);
-	*state = s;
+	CHAN_MESSAGES(LAYER_ON)
 	return 0;
 }
 
@@ -139,7 +132,6 @@ static void chans_close(void *state)
 			out_close(c, PIPE_LEFT);
 		chan_free(c);
 	}
-	memory_free(s);
 }
 
 /* -- Ranks that have left ------------------------------------------------------------------ */
@@ -224,7 +216,8 @@ static void chans_leave(void *state)
 }
 
 LAYER_FITS(struct chans, CHAN_TELL, CHAN_HANDLERS_END);
-const struct layer chan_layer = { .open = chans_open,
+const struct layer chan_layer = { .bytes = sizeof(struct chans),
+				  .open = chans_open,
 				  .close = chans_close,
 				  .progress = chans_progress,
 				  .lost = chans_lost,

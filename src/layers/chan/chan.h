@@ -13,13 +13,14 @@
 extern const struct layer chan_layer;
 
 /* Tern's own handlers of this layer. */
-enum chan_handler {
-	CHAN_OFFER = CHAN_HANDLERS, /* a ring to read from */
-	CHAN_WITHDRAW,              /* and not any more */
-	CHAN_ANSWER,                /* to the offer */
-	CHAN_STREAM,                /* what was put, for a mirror */
-	CHAN_TELL,                  /* how far a mirror's reader is */
-};
+#define CHAN_MESSAGES(X)                                                      \
+	X(CHAN_OFFER, on_offer)              /* a ring to read from */        \
+	X(CHAN_WITHDRAW, on_offer_withdrawn) /* and not any more */           \
+	X(CHAN_ANSWER, on_offer_answer)      /* to the offer */               \
+	X(CHAN_STREAM, on_mirror_data)       /* what was put, for a mirror */ \
+	X(CHAN_TELL, on_mirror_status)       /* how far a mirror's reader is */
+enum chan_handler { CHAN_BEFORE = CHAN_HANDLERS - 1, CHAN_MESSAGES(LAYER_NUMBER) };
+CHAN_MESSAGES(LAYER_HANDLER)
 
 /*
  * What a rank is told of a ring: where it lies, how messages name it, and which of its readers is
@@ -35,7 +36,8 @@ struct ring {
 struct cursor {
 	struct tern_chan_line *line;
 	intptr_t at;
-	intptr_t end; /* how far there is data, after a look that found some */
+	intptr_t end;  /* how far there is data, after a look that found some */
+	uint64_t item; /* that is there, after a look that found one */
 	uint64_t leaf;
 };
 
@@ -219,28 +221,21 @@ int in_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring,
 void in_close(struct tern_chan *c, enum reader_state state);
 struct cursor in_cursor(const tern_in *i);
 void in_move(tern_in *i, const struct cursor *k);
-/* What lies at the cursor; `item` is written when it is one. */
-enum sight { SIGHT_NOTHING, SIGHT_DATA, SIGHT_ITEM, SIGHT_OVER };
-int in_see(struct tern_chan *c, struct cursor *k,
-	   uint64_t *item);             /* or -EBADMSG, with a sentence */
+/* What lies at the cursor: an enum tern_chan_kind, or -EBADMSG with a sentence. */
+int in_see(struct tern_chan *c, struct cursor *k);
 void in_pass(struct cursor *k);         /* the rest of the line */
 int in_over(const struct tern_chan *c); /* why nothing more comes: the code, with a sentence */
-/* Waits until there is something: 0 if it is data, else what gets return; `item` as above. */
-int in_wait(tern_in *i, struct cursor *k, uint64_t *item);
+/* Waits until there is something: 0 if it is data, else what gets return. */
+int in_wait(tern_in *i, struct cursor *k);
 
 /* -- proc.c -- */
 /* Lets tern_chan_call() name a procedure that another layer runs. */
-/* 0, or why procedure `id`, which errors call `what`, cannot be registered. */
-int proc_check(struct endpoint *e, const char *what, unsigned id, bool has_function);
 void proc_reserve(struct chans *s, unsigned id);
 /*
- * Waits until a procedure comes: where, and its number; -EPROTO if data waits there, or what gets
- * return.
+ * Waits until a procedure comes: where, and as `item` its number; -EPROTO if data waits there, or
+ * what gets return.
  */
-int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
-
-/* -- open.c -- */
-tern_handler on_offer, on_offer_withdrawn, on_offer_answer;
+int proc_waits(tern_in *i, struct cursor *k);
 
 /* -- feed.c -- */
 /*
@@ -252,13 +247,11 @@ enum {
 	STREAM_OVER = 255,                   /* above it: the ring's state */
 	STREAM_WORDS = TERN_PAYLOAD_MAX / 8, /* of a message */
 };
-tern_handler on_mirror_status;
 /* Something was put for listeners that are far: sends it, at once or with what follows. */
 void feed_push(struct tern_chan *c, bool at_once);
 bool feed_send(struct tern_chan *c); /* under a hold; true if something is left */
 
 /* -- mirror.c -- */
-tern_handler on_mirror_data;
 /* The end that fills a mirror of what is offered. NULL: no memory. */
 struct tern_chan *mirror_open(struct chans *s, uint32_t from, uint64_t name, struct ring ring);
 /*

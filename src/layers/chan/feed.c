@@ -58,16 +58,16 @@ static uint64_t stream_end(const struct pipe *r)
 /* What the next line has; false if that is nothing, or no room is left for another. */
 static bool stream_line(struct stream *x, struct tern_chan *c, struct cursor *k)
 {
-	uint64_t item = 0;
-	switch (in_see(c, k, &item)) {
-	case SIGHT_DATA:
+	switch (in_see(c, k)) {
+	case TERN_CHAN_DATA:
 		stream_data(x, k);
 		break;
-	case SIGHT_ITEM:
-		stream_item(x, item);
+	case TERN_CHAN_END:
+	case TERN_CHAN_PROCEDURE:
+		stream_item(x, k->item);
 		in_pass(k);
 		break;
-	case SIGHT_OVER:
+	case TERN_CHAN_CLOSED:
 		stream_item(x, stream_end(c->pipe));
 		x->over = true;
 		return false;

@@ -116,28 +116,31 @@ static int cursor_count(const struct tern_chan *c, struct cursor *k)
 }
 
 /* There is no data (any more) in the line; is there an item? */
-static int cursor_item(struct tern_chan *c, struct cursor *k, uint64_t *item)
+static int cursor_item(struct tern_chan *c, struct cursor *k)
 {
 	/* chan.R7, acquire; released in out_mark(): the count does not change any more. */
 	if (atomic_load_explicit(&k->line->mark, memory_order_acquire) == MARK_NONE)
-		return SIGHT_NOTHING;
+		return TERN_CHAN_NOTHING;
 	int rc = cursor_count(c, k);
 	if (rc || k->end != k->at)
-		return rc ? rc : SIGHT_DATA;
-	*item = k->line->word[LINE_WORDS - 1];
-	return SIGHT_ITEM;
+		return rc ? rc : TERN_CHAN_DATA;
+	k->item = k->line->word[LINE_WORDS - 1];
+	unsigned kind = k->item & ((1u << ITEM_BITS) - 1);
+	return kind == ITEM_END    ? TERN_CHAN_END
+	       : kind == ITEM_CALL ? TERN_CHAN_PROCEDURE
+				   : cursor_bad(c, "the item", k->item);
 }
 
-static int cursor_see(struct tern_chan *c, struct cursor *k, uint64_t *item)
+static int cursor_see(struct tern_chan *c, struct cursor *k)
 {
 	if (k->at == 0)
 		in_pass(k);
 	if (line_is_control(k->line) && !cursor_enter(c, k))
-		return SIGHT_NOTHING;
+		return TERN_CHAN_NOTHING;
 	int rc = cursor_count(c, k);
 	if (rc)
 		return rc;
-	return k->end != k->at ? SIGHT_DATA : cursor_item(c, k, item);
+	return k->end != k->at ? TERN_CHAN_DATA : cursor_item(c, k);
 }
 
 static bool in_ended(const struct tern_chan *c)
@@ -146,13 +149,13 @@ static bool in_ended(const struct tern_chan *c)
 	return c->lost || atomic_load_explicit(&c->pipe->state, memory_order_acquire) != PIPE_OPEN;
 }
 
-int in_see(struct tern_chan *c, struct cursor *k, uint64_t *item)
+int in_see(struct tern_chan *c, struct cursor *k)
 {
-	int sight = cursor_see(c, k, item);
-	if (sight != SIGHT_NOTHING || !in_ended(c))
-		return sight;
-	sight = cursor_see(c, k, item); /* it may have been put just before */
-	return sight == SIGHT_NOTHING ? SIGHT_OVER : sight;
+	int kind = cursor_see(c, k);
+	if (kind != TERN_CHAN_NOTHING || !in_ended(c))
+		return kind;
+	kind = cursor_see(c, k); /* it may have been put just before */
+	return kind == TERN_CHAN_NOTHING ? TERN_CHAN_CLOSED : kind;
 }
 
 /* -- What waits at an end ---------------------------------------------------------------------- */
@@ -170,24 +173,13 @@ int in_over(const struct tern_chan *c)
 		code == -EPIPE ? "closed it" : chan_fate(code));
 }
 
-/* As in_see(), but items are known ones. */
-static int in_look(struct tern_chan *c, struct cursor *k, uint64_t *item)
-{
-	int sight = in_see(c, k, item);
-	unsigned kind = *item & ((1u << ITEM_BITS) - 1);
-	if (sight == SIGHT_ITEM && kind != ITEM_END && kind != ITEM_CALL)
-		return cursor_bad(c, "the item", *item);
-	return sight;
-}
-
 /* What gets return for it; frequent ones have the general sentence. */
-static int in_code(const struct tern_chan *c, int sight, uint64_t item)
+static int in_code(const struct tern_chan *c, int kind)
 {
-	if (sight == SIGHT_ITEM)
-		return (item & ((1u << ITEM_BITS) - 1)) == ITEM_END ? -ENODATA : -ENOMSG;
-	if (sight == SIGHT_OVER)
-		return in_over(c);
-	return sight == SIGHT_NOTHING ? -EAGAIN : sight == SIGHT_DATA ? 0 : sight;
+	static const int code[] = { [TERN_CHAN_NOTHING] = -EAGAIN,
+				    [TERN_CHAN_PROCEDURE] = -ENOMSG,
+				    [TERN_CHAN_END] = -ENODATA };
+	return kind == TERN_CHAN_CLOSED ? in_over(c) : kind < 0 ? kind : code[kind];
 }
 
 /*
@@ -218,13 +210,12 @@ static bool in_come(struct endpoint *e, void *arg)
 {
 	const struct awaited *a = arg;
 	struct cursor k = *a->k;
-	uint64_t item;
 	(void)e;
-	return in_see(a->c, &k, &item) != SIGHT_NOTHING;
+	return in_see(a->c, &k) != TERN_CHAN_NOTHING;
 }
 
 /* What comes in messages ends a sleep; other memory changes without a sound. */
-int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
+int in_wait(tern_in *i, struct cursor *k)
 {
 	struct tern_chan *c = i->chan;
 	struct awaited a = { c, k };
@@ -234,8 +225,8 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 			  .call = "tern_chan_get",
 			  .way = "from",
 			  .whom = c->from + 1 };
-	int sight;
-	while ((sight = in_look(c, k, item)) == SIGHT_NOTHING) {
+	int kind;
+	while ((kind = in_see(c, k)) == TERN_CHAN_NOTHING) {
 		if (!c->chans->e->turn && !c->mirror)
 			in_stare(c, k);
 		if (!tern_chan_stands_(k->line, k->at))
@@ -245,7 +236,7 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 			return rc;
 		wait_step(c->chans->e, &w);
 	}
-	return in_code(c, sight, *item);
+	return in_code(c, kind);
 }
 
 /* -- Getting ----------------------------------------------------------------------------------- */
@@ -253,9 +244,8 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 /* Gives nothing back unless there is data: a get that fails leaves its end where it was. */
 __attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
 {
-	uint64_t item = 0;
 	struct cursor k = in_cursor(i);
-	i->chan->trouble = in_wait(i, &k, &item);
+	i->chan->trouble = in_wait(i, &k);
 	if (i->chan->trouble)
 		return (struct tern_chan_place){ NULL, 0 };
 	in_move(i, &k);
@@ -286,20 +276,19 @@ int(tern_chan_ready)(tern_in *i, size_t bytes)
 		return rules_forked(c->chans->e);
 	struct cursor k = in_cursor(i);
 	size_t words = words_of(bytes), has = 0;
-	uint64_t item = 0;
 	if (words > PIPE_WORDS)
 		return error_set(-EMSGSIZE,
 				 "%zu bytes were asked for at once; a channel holds %d at most",
 				 bytes, PIPE_WORDS * 8);
 	while (has < words) {
-		int sight = in_look(c, &k, &item);
-		if (has && sight > SIGHT_DATA)
+		int kind = in_see(c, &k);
+		if (has && kind > TERN_CHAN_DATA)
 			return error_set(-EMSGSIZE,
 					 "%zu bytes were asked for of channel %llu from rank %u; "
 					 "this message has %zu",
 					 bytes, (unsigned long long)c->name, c->from, has * 8);
-		if (sight != SIGHT_DATA)
-			return in_code(c, sight, item);
+		if (kind != TERN_CHAN_DATA)
+			return in_code(c, kind);
 		has += (size_t)(k.end - k.at) / 8;
 		k.at = k.end;
 	}
@@ -332,11 +321,9 @@ static int in_short(const struct tern_chan *c, int rc, size_t missing)
 static int in_get(tern_in *i, char *to, size_t most, size_t len, bool waits, size_t *done)
 {
 	struct tern_chan *c = i->chan;
-	uint64_t item = 0;
 	while (*done < most) {
 		struct cursor k = in_cursor(i);
-		int rc = waits ? in_wait(i, &k, &item) : in_look(c, &k, &item);
-		rc = waits ? rc : in_code(c, rc, item);
+		int rc = waits ? in_wait(i, &k) : in_code(c, in_see(c, &k));
 		if (rc)
 			return *done ? in_short(c, rc, len - *done) : rc;
 		*done += in_take(i, &k, to + *done, most - *done);
@@ -375,8 +362,7 @@ int(tern_chan_next)(tern_in *i)
 		return rules_forked(i->chan->chans->e);
 	for (;;) {
 		struct cursor k = in_cursor(i);
-		uint64_t item = 0;
-		int rc = in_wait(i, &k, &item);
+		int rc = in_wait(i, &k);
 		if (rc && rc != -ENODATA && rc != -ENOMSG)
 			return rc;
 		if (rc)
@@ -395,15 +381,9 @@ enum tern_chan_kind(tern_chan_peek)(tern_in *i)
 	if (i->chan->chans->e == &misuse_endpoint)
 		return TERN_CHAN_CLOSED; /* a get says why */
 	struct cursor k = in_cursor(i);
-	uint64_t item = 0;
-	int sight = in_look(i->chan, &k, &item);
-	if (sight == SIGHT_NOTHING)
-		return TERN_CHAN_NOTHING;
-	if (sight == SIGHT_DATA)
-		return TERN_CHAN_DATA;
-	if (sight != SIGHT_ITEM)
-		return TERN_CHAN_CLOSED; /* or unreadable: a get says which */
-	return in_code(i->chan, sight, item) == -ENODATA ? TERN_CHAN_END : TERN_CHAN_PROCEDURE;
+	int kind = in_see(i->chan, &k);
+	return kind < 0 ? TERN_CHAN_CLOSED
+			: (enum tern_chan_kind)kind; /* unreadable: a get says so */
 }
 
 static int any_check(tern_in *const *ends, unsigned n, const unsigned *next, unsigned flags)

@@ -65,9 +65,8 @@ static bool get_next(uint32_t r)
 	else if (n % 37 == 0) {
 		CHECK(rc == -ENOMSG);
 		struct cursor k = in_cursor(&ends[r]);
-		uint64_t item = 0;
-		CHECK_IS(in_wait(&ends[r], &k, &item), -ENOMSG);
-		CHECK_IS(item, ITEM_CALL | 3u << ITEM_BITS);
+		CHECK_IS(in_wait(&ends[r], &k), -ENOMSG);
+		CHECK_IS(k.item, ITEM_CALL | 3u << ITEM_BITS);
 		in_pass(&k);
 		in_move(&ends[r], &k);
 	} else

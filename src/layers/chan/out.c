@@ -323,18 +323,18 @@ int(tern_chan_call)(tern_out *o, unsigned id)
 {
 	INSIDE struct scope scope = chan_scope(&o->chan, __func__);
 	struct chans *s = o->chan->chans;
-	if (s->e->forked)
-		return rules_forked(s->e);
-	if (id >= TERN_PROCS_MAX)
-		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d",
-				 id, TERN_PROCS_MAX - 1);
+	int rc = rules_forked(s->e);
+	if (!rc)
+		rc = rules_number("procedure", id, TERN_PROCS_MAX);
+	if (rc)
+		return rc;
 	if (!s->proc[id].fn && !s->proc[id].reserved)
 		return error_set(-ENXIO,
 				 "procedure %u was named, but rank %u has none under that number: "
 				 "both sides register it with tern_chan_on()",
 				 id, s->e->t->rank);
 	o = out_real(o);
-	int rc = out_settle(o);
+	rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_CALL | (uint64_t)id << ITEM_BITS);
 	return out_done(o, rc);

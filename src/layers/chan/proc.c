@@ -5,21 +5,10 @@
 #include "base/error.h"
 #include "chan/chan.h"
 
-int proc_check(struct endpoint *e, const char *what, unsigned id, bool has_function)
-{
-	int rc = rules_forked(e);
-	if (!rc && id >= TERN_PROCS_MAX)
-		rc = error_set(-ERANGE, "%s %u was registered; they are numbered 0 to %d", what, id,
-			       TERN_PROCS_MAX - 1);
-	if (!rc && !has_function)
-		rc = error_set(-EINVAL, "%s %u was registered without a function", what, id);
-	return rc;
-}
-
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	int rc = proc_check(t->own, "procedure", id, fn);
+	int rc = rules_function(t->own, "procedure", id, TERN_PROCS_MAX, fn);
 	if (!rc)
 		chans_of(t)->proc[id] = (struct proc){ .fn = fn, .arg = arg };
 	return rc;
@@ -42,17 +31,16 @@ static const struct proc *proc_named(const struct tern_chan *c, uint64_t id)
 	return NULL;
 }
 
-int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
+int proc_waits(tern_in *i, struct cursor *k)
 {
-	uint64_t item = 0;
 	*k = in_cursor(i);
-	int rc = in_wait(i, k, &item);
+	int rc = in_wait(i, k);
 	if (!rc)
 		return error_set(
 			-EPROTO,
 			"a procedure was expected in channel %llu from rank %u; data waits there",
 			(unsigned long long)i->chan->name, i->chan->from);
-	*id = item >> ITEM_BITS;
+	k->item >>= ITEM_BITS;
 	return rc == -ENOMSG ? 0 : rc;
 }
 
@@ -63,11 +51,10 @@ int(tern_chan_run)(tern_in *i)
 	if (c->chans->e->forked)
 		return rules_forked(c->chans->e);
 	struct cursor k;
-	uint64_t id = 0;
-	int rc = proc_waits(i, &k, &id);
+	int rc = proc_waits(i, &k);
 	if (rc)
 		return rc;
-	const struct proc *p = proc_named(c, id);
+	const struct proc *p = proc_named(c, k.item);
 	if (!p)
 		return -ENXIO;
 	in_pass(&k);

@@ -12,12 +12,9 @@
 
 /* -- The layer --------------------------------------------------------------------------------- */
 
-static int coll_open(struct endpoint *e, void **state)
+static int coll_open(struct endpoint *e, void *state)
 {
-	struct coll *c = calloc(1, sizeof *c);
-	if (!c)
-		return error_set(-ENOMEM, "opening rank %u: no memory for its teams", e->t->rank);
-	*state = c;
+	struct coll *c = state;
 	c->e = e;
 	c->next_id = 2; /* 1 is the team of all ranks, each time it is made: see tern_team_all() */
 	message_handlers(e);
@@ -65,7 +62,6 @@ static void coll_close(void *state)
 	runs_free_spent(c);
 	free(c->spare);
 	early_close(c);
-	free(c);
 }
 
 static unsigned coll_progress(void *state)
@@ -119,7 +115,8 @@ static const char *coll_awaits(void *state, uint64_t *set)
 }
 
 LAYER_FITS(struct coll, COLL_WAITS, COLL_HANDLERS_END);
-const struct layer coll_layer = { .open = coll_open,
+const struct layer coll_layer = { .bytes = sizeof(struct coll),
+				  .open = coll_open,
 				  .close = coll_close,
 				  .progress = coll_progress,
 				  .lost = coll_lost,

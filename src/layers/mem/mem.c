@@ -26,7 +26,6 @@ static void mem_close(void *state)
 	grants_close(m);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
-	memory_free(m);
 }
 
 /*
@@ -44,27 +43,20 @@ static void handlers_open(struct endpoint *e)
 	static const enum mem_handler served[] = { MEM_PUT,       MEM_GET,       MEM_AMO,
 						   MEM_PUT_PARTS, MEM_GET_PARTS, MEM_SIGNAL,
 						   MEM_PIECE };
-#define MEM_ON(id, fn) layer_on(e, id, fn);
-	MEM_MESSAGES(MEM_ON)
+	MEM_MESSAGES(LAYER_ON)
 	for (unsigned i = 0; i < sizeof served / sizeof *served; i++)
 		layer_serve(e, served[i], NULL);
 	layer_serve(e, MEM_WHEN, when_serves);
 }
 
-static int mem_open(struct endpoint *e, void **state)
+static int mem_open(struct endpoint *e, void *state)
 {
+	struct mem *m = state;
 	uint64_t single_copy;
-	int rc = setting_number(SETTING_SINGLE_COPY, &single_copy);
-	if (rc)
-		return rc;
-	struct mem *m = memory_new(1, sizeof *m + e->t->size * sizeof *m->peer);
-	if (!m)
-		return error_set(-ENOMEM, "opening the memory of rank %u: no memory", e->t->rank);
 	m->e = e;
 	m->job = &e->group->job;
 	m->rank = e->t->rank;
 	m->size = e->t->size;
-	m->single_copy = m->moves = single_copy;
 	m->span = no_spans;
 	m->transfers.pool.bytes = sizeof(struct transfer);
 	m->transfers.pool.most = TERN_OPS_MAX;
@@ -74,14 +66,12 @@ static int mem_open(struct endpoint *e, void **state)
 	heap_init(&m->own, 0, m->job->heap_bytes / 2);
 	heap_init(&m->common, m->job->heap_bytes / 2, m->job->heap_bytes);
 	handlers_open(e);
-	rc = grants_open(m);
-	if (rc) {
-		mem_close(m);
-		return rc;
-	}
-	*state = m;
 	e->t->heaps = m->span;
-	return 0;
+	int rc = setting_number(SETTING_SINGLE_COPY, &single_copy);
+	if (rc)
+		return rc;
+	m->single_copy = m->moves = single_copy;
+	return grants_open(m);
 }
 
 static unsigned mem_progress(void *state)
@@ -147,7 +137,9 @@ static void mem_leave(void *state)
 }
 
 LAYER_FITS(struct mem, MEM_SIGNAL, MEM_HANDLERS_END);
-const struct layer mem_layer = { .open = mem_open,
+const struct layer mem_layer = { .bytes = sizeof(struct mem),
+				 .bytes_a_rank = sizeof(struct mem_peer),
+				 .open = mem_open,
 				 .close = mem_close,
 				 .progress = mem_progress,
 				 .lost = mem_lost,

@@ -46,10 +46,8 @@ enum { ADDR_RANK_SHIFT = 48, ADDR_OFFSET_BITS = 47 };
 	X(MEM_GRANT, on_grant)     /* memory of the asker may be stored to, or no more */      \
 	X(MEM_SIGNAL, on_signal)   /* a put, or none, and then an operation on a word; a store */
 
-#define MEM_NUMBER(id, fn) id,
-enum mem_handler { MEM_BEFORE = MEM_HANDLERS - 1, MEM_MESSAGES(MEM_NUMBER) };
-#define MEM_FUNCTION(id, fn) tern_handler fn;
-MEM_MESSAGES(MEM_FUNCTION)
+enum mem_handler { MEM_BEFORE = MEM_HANDLERS - 1, MEM_MESSAGES(LAYER_NUMBER) };
+MEM_MESSAGES(LAYER_HANDLER)
 
 /* How an atomic operation travels: what to do, on what. */
 enum amo_type { AMO_U64, AMO_U32, AMO_DOUBLE, AMO_CAS64, AMO_CAS32, AMO_FLOAT };
@@ -143,8 +141,7 @@ struct mem {
 };
 
 struct wait;
-int mem_stop(struct endpoint *e, struct wait *w); /* a wait for room: under a hold none comes */
-/* A free record in `*out`; waits, as `w` says, until there is one. */
+/* A free record in `*out`; waits, as `w` says, until there is one; -EAGAIN where nothing ends. */
 int mem_record(struct mem *m, struct pool_of *p, struct wait *w, void *out);
 bool mem_room(struct mem *m, size_t bytes); /* whether tern_alloc() would find the addresses */
 char *span_look(struct mem *m, tern_addr a, size_t len);

@@ -54,7 +54,7 @@ static bool slot_got(struct endpoint *e, void *arg)
 	return need->got != NULL;
 }
 
-int mem_stop(struct endpoint *e, struct wait *w)
+static int slot_stop(struct endpoint *e, struct wait *w)
 {
 	return held(e) ? error_set(-EAGAIN, "%s: %s, and under a hold none ends", w->call, w->lack)
 		       : 0;
@@ -73,6 +73,15 @@ static bool record_got(struct endpoint *e, void *arg)
 	return need->got != NULL;
 }
 
+static int record_stop(struct endpoint *e, struct wait *w)
+{
+	const struct record_need *need = w->arg;
+	if (!held(e) && !in_handler(e))
+		return 0;
+	return error_set(-EAGAIN, "%s: %u are under way, and %s none ends", w->call,
+			 need->pool->used, held(e) ? "under a hold" : "in a handler");
+}
+
 int mem_record(struct mem *m, struct pool_of *p, struct wait *w, void *out)
 {
 	struct record_need need = { p, record_take(p) };
@@ -80,6 +89,7 @@ int mem_record(struct mem *m, struct pool_of *p, struct wait *w, void *out)
 		return error_set(-ENOMEM, "%s: no memory", w->call);
 	w->bounded = true;
 	w->lack = "too many under way";
+	w->stop = w->stop ? w->stop : record_stop;
 	int rc = need.got ? 0 : wait_until(m->e, record_got, &need, w);
 	*(void **)out = need.got;
 	return rc;
@@ -93,7 +103,7 @@ int slot_wait(struct mem *m, uint32_t rank, struct slot **out)
 			  .way = "to",
 			  .whom = rank + 1,
 			  .lack = "too many unanswered",
-			  .stop = mem_stop };
+			  .stop = slot_stop };
 	int rc = rules_program(m->e, "an operation that sends a request");
 	if (!rc)
 		rc = wait_until(m->e, slot_got, &need, &w);

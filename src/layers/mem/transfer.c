@@ -454,12 +454,6 @@ static int runs_touchable(struct mem *m, struct run_walk w)
 	return 0;
 }
 
-static bool blocked_over(struct endpoint *e, void *op)
-{
-	(void)e;
-	return !((tern_op *)op)->pending;
-}
-
 static int transfer_block(struct mem *m, struct transfer *x)
 {
 	tern_op own = TERN_OP;
@@ -469,7 +463,7 @@ static int transfer_block(struct mem *m, struct transfer *x)
 	if (!rc)
 		rc = transfer_queue(m, x);
 	if (!rc)
-		wait_through(m->e, blocked_over, &own, &w);
+		wait_through(m->e, op_ended, &own, &w);
 	return rc ? rc : own.error;
 }
 

@@ -4,34 +4,16 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "msg/msg.h"
 
 /* -- Cells ------------------------------------------------------------------------------ */
 
 static void cell_give(struct msg *m, struct cell *c)
 {
-	while (c) {
-		struct cell *next = c->next;
-		c->next = m->cell_free;
-		m->cell_free = c;
-		c = next;
+	for (struct cell *next; c; c = next) {
+		next = c->next;
+		record_give(&m->cells, c);
 	}
-}
-
-static struct cell *cell_take(struct msg *m)
-{
-	struct cell *c = m->cell_free;
-	if (c) {
-		m->cell_free = c->next;
-		return c;
-	}
-	if (!m->cell)
-		m->cell = memory_new(
-			1,
-			(CELLS + CELLS_HELD) *
-				sizeof *m->cell); /* once, and touched only as far as it is used */
-	return m->cell && m->cells_made < CELLS + CELLS_HELD ? &m->cell[m->cells_made++] : NULL;
 }
 
 /* Copies `len` bytes into cells; NULL if there are not that many. */
@@ -39,7 +21,7 @@ static struct cell *cells_fill(struct msg *m, const char *bytes, size_t len)
 {
 	struct cell *first = NULL, **link = &first;
 	for (uint32_t n = cells_of(len); n; n--) {
-		struct cell *c = cell_take(m);
+		struct cell *c = record_take(&m->cells);
 		if (!c) {
 			cell_give(m, first);
 			return NULL;
@@ -48,7 +30,6 @@ static struct cell *cells_fill(struct msg *m, const char *bytes, size_t len)
 		memcpy(c->bytes, bytes, part);
 		bytes += part;
 		len -= part;
-		c->next = NULL;
 		*link = c;
 		link = &c->next;
 	}
@@ -72,37 +53,23 @@ static void cells_empty(struct cell *c, const struct layout *to, size_t len)
 
 /* -- Arrivals ----------------------------------------------------------------------------- */
 
-static struct arrival *of_key(struct node *n)
-{
-	return n ? (struct arrival *)(void *)((char *)n - offsetof(struct arrival, key)) : NULL;
-}
-
-static struct arrival *of_any(struct node *n)
-{
-	return n ? (struct arrival *)(void *)((char *)n - offsetof(struct arrival, any)) : NULL;
-}
-
-static struct arrival *of_ordered(struct node *n)
-{
-	return n ? (struct arrival *)(void *)((char *)n - offsetof(struct arrival, ordered)) : NULL;
-}
-
 struct arrival *arrival_find(struct msg *m, uint32_t src, tern_id id, tern_id mask)
 {
 	if (mask == MSG_ID_EXACT)
-		return src == TERN_RANK_ANY ? of_any(table_find(&m->by_id, TERN_RANK_ANY, id))
-					    : of_key(table_find(&m->by_key, src, id));
+		return src == TERN_RANK_ANY
+			       ? NODE_OF(table_find(&m->by_id, src, id), struct arrival, any)
+			       : NODE_OF(table_find(&m->by_key, src, id), struct arrival, key);
 	for (struct node *n = m->ordered.first; n; n = n->next)
 		if (!((n->id ^ id) & mask) && (src == TERN_RANK_ANY || n->rank == src))
-			return of_ordered(n);
+			return NODE_OF(n, struct arrival, ordered);
 	return NULL;
 }
 
 struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name)
 {
 	for (struct node *n = m->ordered.first; n; n = n->next)
-		if (n->rank == src && of_ordered(n)->name == name)
-			return of_ordered(n);
+		if (n->rank == src && NODE_OF(n, struct arrival, ordered)->name == name)
+			return NODE_OF(n, struct arrival, ordered);
 	return NULL;
 }
 
@@ -131,8 +98,8 @@ void arrivals_forget(struct msg *m)
 {
 	for (struct node *n = m->ordered.first, *next; n; n = next) {
 		next = n->next;
-		if (layer_lost(m->e, n->rank) && !of_ordered(n)->whole)
-			arrival_drop(m, of_ordered(n));
+		if (layer_lost(m->e, n->rank) && !NODE_OF(n, struct arrival, ordered)->whole)
+			arrival_drop(m, NODE_OF(n, struct arrival, ordered));
 	}
 }
 

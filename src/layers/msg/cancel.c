@@ -18,16 +18,12 @@ enum tern_state tern_op_state(tern *t, const tern_op *op)
 	INSIDE struct scope scope = scope_given(t);
 	struct msg *m = msg_of(t);
 	enum tern_state state = op && op->pending ? TERN_STATE_IN_PROGRESS : TERN_STATE_COMPLETE;
-	for (uint32_t i = 0; i < m->sends.made; i++) {
-		const struct sending *s = record_at(&m->sends, i);
-		if (s && op && s->op == op)
+	for (const struct sending *s = NULL; (s = record_next(&m->sends, s));)
+		if (op && s->op == op)
 			state = state_least(s->state, state);
-	}
-	for (uint32_t i = 0; i < m->recvs.made; i++) {
-		const struct receiving *r = record_at(&m->recvs, i);
-		if (r && op && r->op == op)
+	for (const struct receiving *r = NULL; (r = record_next(&m->recvs, r));)
+		if (op && r->op == op)
 			state = state_least(r->state, state);
-	}
 	return state;
 }
 
@@ -40,16 +36,16 @@ static bool cancel_answered(struct endpoint *e, void *outcome)
 /* Asks the receiver to forget a send that it knows of, and waits for what it says. */
 static int send_ask_back(struct msg *m, struct sending *s)
 {
-	struct wait w = msg_wait("tern_op_cancel", "to", s->rank, s->id);
-	uint64_t words[] = { record_name(s), s->id };
+	struct wait w = msg_wait("tern_op_cancel", "to", s->node.rank, s->node.id);
+	uint64_t words[] = { record_name(s), s->node.id };
 	int outcome = 1;
 	if (s->asked)
 		return error_set(-EALREADY,
 				 "the send of message %#llx to rank %u is being taken back already",
-				 (unsigned long long)s->id, s->rank);
+				 (unsigned long long)s->node.id, s->node.rank);
 	w.rule = "taking back a send";
 	s->asked = &outcome;
-	int rc = layer_request(m->e, s->rank, MSG_CANCEL, NULL, 0, 2, words);
+	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
 	if (!rc)
 		rc = wait_until(m->e, cancel_answered, &outcome, &w);
 	if (outcome <= 0)
@@ -74,9 +70,8 @@ static int send_take_back(struct msg *m, struct sending *s)
 static int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 {
 	int rc = 0;
-	for (uint32_t i = 0; i < m->sends.made; i++) {
-		struct sending *s = record_at(&m->sends, i);
-		if (!s || s->op != op)
+	for (struct sending *s = NULL; (s = record_next(&m->sends, s));) {
+		if (s->op != op)
 			continue;
 		++*found;
 		int failed = send_take_back(m, s);

@@ -61,11 +61,7 @@ static void pull_begin(struct msg *m, struct receiving *r)
 {
 	r->pulls = r->pulling = true;
 	r->pulled = 0;
-	r->next_pull = NULL;
-	struct receiving **end = &m->pull_first;
-	while (*end)
-		end = &(*end)->next_pull;
-	*end = r;
+	list_append(&m->pulls, &r->puller);
 	msg_busy(m);
 }
 
@@ -105,12 +101,8 @@ bool flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
 
 void flow_pull_end(struct msg *m, struct receiving *r)
 {
-	if (!r->pulling)
-		return;
-	struct receiving **at = &m->pull_first;
-	while (*at != r)
-		at = &(*at)->next_pull;
-	*at = r->next_pull;
+	if (r->pulling)
+		list_remove(&m->pulls, &r->puller);
 	r->pulling = false;
 }
 
@@ -153,7 +145,7 @@ static bool pull_step(struct msg *m, struct receiving *r, size_t most)
 		return false;
 	tell_words(m, words, src, r->share ? TELL_READ : TELL_TAKEN, r->send_name, r->pull.error,
 		   r->got.id);
-	int rc = msg_try(m, src, MSG_TELL, NULL, 0, TELL_WORDS, words);
+	int rc = layer_request_now(m->e, src, MSG_TELL, NULL, 0, TELL_WORDS, words);
 	if (rc)
 		m->peer[src].owed += (uint32_t)words[2];
 	return rc != -EAGAIN;
@@ -163,8 +155,9 @@ static unsigned pull_progress(struct msg *m)
 {
 	unsigned done = 0;
 	size_t most = PULL_SLICE; /* of all together */
-	for (struct receiving *r = m->pull_first, *next; r; r = next) {
-		next = r->next_pull; /* only this function takes one out that is being read */
+	for (struct node *n = m->pulls.first, *next; n; n = next) {
+		struct receiving *r = NODE_OF(n, struct receiving, puller);
+		next = n->next; /* only this function takes one out that is being read */
 		size_t before = r->pulled;
 		bool over = pull_step(m, r, most);
 		most -= r->pulled - before;
@@ -220,7 +213,7 @@ tern_addr flow_offer(struct msg *m, struct sending *s)
 {
 	struct mem *mem = mem_of(m->e->t);
 	char *base = layout_whole(&s->layout);
-	uint32_t dst = s->rank;
+	uint32_t dst = s->node.rank;
 	if (s->layout.total <= TERN_PAYLOAD_MAX || !base || dst == m->e->t->rank ||
 	    !layer_maps(m->e, dst))
 		return TERN_ADDR_NONE;
@@ -267,7 +260,8 @@ static int data_send(struct msg *m, struct sending *s)
 	struct run_walk w = s->walk;
 	if (!whole)
 		parts_copy(&w, bytes, len, true);
-	int rc = msg_try(m, s->rank, MSG_DATA, whole ? whole + s->sent : bytes, len, 2, words);
+	int rc = layer_request_now(m->e, s->node.rank, MSG_DATA, whole ? whole + s->sent : bytes,
+				   len, 2, words);
 	if (rc)
 		return rc;
 	s->walk = w;
@@ -277,7 +271,7 @@ static int data_send(struct msg *m, struct sending *s)
 
 static int data_step(struct msg *m, struct sending *s)
 {
-	int rc = 1, most = layer_maps(m->e, s->rank) ? 1 : DATA_AT_ONCE;
+	int rc = 1, most = layer_maps(m->e, s->node.rank) ? 1 : DATA_AT_ONCE;
 	for (int i = 0; i < most && rc > 0; i++)
 		rc = data_send(m, s);
 	return rc;
@@ -315,22 +309,23 @@ static bool flow_advance(struct msg *m, struct sending *s)
 	if (rc > 0 || rc == -EAGAIN)
 		return false;
 	uint64_t words[] = { s->recv_name, (uint64_t)-rc };
-	int told = data_tells(s, rc) ? 0 : msg_try(m, s->rank, MSG_FIN, NULL, 0, 2, words);
+	int told = data_tells(s, rc)
+			   ? 0
+			   : layer_request_now(m->e, s->node.rank, MSG_FIN, NULL, 0, 2, words);
 	if (told == -EAGAIN)
 		return false; /* data_send() has nothing more to do, nor has a put */
-	s->finned = true;
+	s->finned = true;     /* it has nothing more to carry on */
+	list_remove(&m->clear, &s->node);
 	if (s->read || told)
 		send_over(m, s, rc ? rc : told);
-	else
-		send_unmove(m, s);
 	return true;
 }
 
 /* The code of a receiver, with the sentence. */
 static int read_error(const struct sending *s, int error)
 {
-	return error ? error_set(error, "rank %u could not read the data of message %#llx", s->rank,
-				 (unsigned long long)s->id)
+	return error ? error_set(error, "rank %u could not read the data of message %#llx",
+				 s->node.rank, (unsigned long long)s->node.id)
 		     : 0;
 }
 
@@ -350,11 +345,11 @@ void flow_read(struct msg *m, struct sending *s, int error)
 
 unsigned flow_progress(struct msg *m)
 {
-	unsigned done = m->pull_first ? pull_progress(m) : 0;
-	struct sending *last = m->moving_last;
-	for (struct sending *s = m->moving_first, *next; s; s = next) {
-		next = s == last ? NULL
-				 : s->next; /* those that come meanwhile wait for the next poll */
+	unsigned done = pull_progress(m);
+	const struct node *last = m->clear.last;
+	for (struct node *n = m->clear.first, *next; n; n = next) {
+		struct sending *s = NODE_OF(n, struct sending, node);
+		next = n == last ? NULL : n->next; /* others wait for the next poll */
 		size_t sent = s->sent;
 		uint32_t name = record_name(s);
 		done += flow_advance(m, s) || (record_named(&m->sends, name) && s->sent != sent);

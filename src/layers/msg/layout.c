@@ -68,11 +68,8 @@ void layout_release(struct layout *l, struct pool_of *copies)
 
 void layout_free_copies(struct pool_of *copies)
 {
-	for (uint32_t i = 0; i < copies->made; i++) {
-		struct list_copy *k = record_at(copies, i);
-		if (k)
-			memory_free(k->far);
-	}
+	for (struct list_copy *k = NULL; (k = record_next(copies, k));)
+		memory_free(k->far);
 	pool_free(copies);
 }
 

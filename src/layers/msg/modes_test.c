@@ -138,7 +138,7 @@ static void moves_late(size_t len)
 	local_settle_transfers();
 	CHECK_IS(so.pending, 1);
 	CHECK_IS(there->arrivals.used, 1);
-	CHECK_IS(there->cells_made, 0);
+	CHECK_IS(there->cells.made, 0);
 	chance_fill(out, len, 4); /* nobody should do this; it tells when the data were read */
 	CHECK_IS(tern_recv(local[1], 0, ID, in, len, NULL), 0);
 	CHECK(chance_filled(in, len, 4));
@@ -214,7 +214,7 @@ TEST(when_the_receivers_cells_are_full_messages_go_by_rendezvous_until_they_are_
 		CHECK_IS(so.pending, MORE);
 		local_settle_transfers();
 		CHECK_IS(msg_of(local[1])->arrivals.used, all);
-		CHECK_IS(msg_of(local[1])->cells_made, msg_of(local[1])->window);
+		CHECK_IS(msg_of(local[1])->cells.used, msg_of(local[1])->window);
 		for (uint64_t i = 0; i < n; i++) {
 			CHECK_IS(tern_recv(local[1], 0, ID, &got, sizeof got, NULL), 0);
 			CHECK_IS(got, i);

@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 
 static uint32_t at_most(uint32_t value, uint32_t most)
 {
@@ -14,15 +13,7 @@ static uint32_t at_most(uint32_t value, uint32_t most)
 
 static void msg_register(struct endpoint *e)
 {
-	layer_on(e, MSG_WORDS, on_send_words);
-	layer_on(e, MSG_EAGER, on_send_eager);
-	layer_on(e, MSG_EACH, on_send_each);
-	layer_on(e, MSG_RTS, on_send_rts);
-	layer_on(e, MSG_DATA, on_send_data);
-	layer_on(e, MSG_FIN, on_send_fin);
-	layer_on(e, MSG_CANCEL, on_send_cancel);
-	layer_on(e, MSG_BLOCK, on_ask_block);
-	layer_on(e, MSG_TELL, on_send_status);
+	MSG_MESSAGES(LAYER_ON)
 	role_set(MSG_RTS, ROLE_RTS);
 	role_set(MSG_DATA, ROLE_DATA);
 	role_set(MSG_FIN, ROLE_SEND);
@@ -31,13 +22,10 @@ static void msg_register(struct endpoint *e)
 	role_set(MSG_TELL, ROLE_CTS);
 }
 
-static int msg_open(struct endpoint *e, void **state)
+static int msg_open(struct endpoint *e, void *state)
 {
+	struct msg *m = state;
 	uint32_t size = e->t->size;
-	struct msg *m = memory_new(1, sizeof *m + size * sizeof *m->peer);
-	if (!m)
-		return error_set(-ENOMEM, "opening sends and receives of rank %u: no memory",
-				 e->t->rank);
 	m->e = e;
 	m->window =
 		e->main ? 0 : at_most(CELLS / size, CELLS_EACH); /* none: send_check() refuses */
@@ -49,10 +37,10 @@ static int msg_open(struct endpoint *e, void **state)
 	m->recvs = (struct pool_of){ .bytes = sizeof(struct receiving), .most = TERN_RECVS_MAX };
 	m->arrivals = (struct pool_of){ .bytes = sizeof(struct arrival),
 					.most = RTS_ALL + CELLS + CELLS_HELD };
+	m->cells = (struct pool_of){ .bytes = sizeof(struct cell), .most = CELLS + CELLS_HELD };
 	m->copies = (struct pool_of){ .bytes = sizeof(struct list_copy),
 				      .most = TERN_SENDS_MAX + TERN_RECVS_MAX };
 	msg_register(e);
-	*state = m;
 	return 0;
 }
 
@@ -66,31 +54,7 @@ static void msg_close(void *state)
 	table_free(&m->recv_table);
 	table_free(&m->by_key);
 	table_free(&m->by_id);
-	memory_free(m->cell);
-	memory_free(m);
-}
-
-/* Writes two to six words where nothing stands against it, without a look; else false. */
-static bool msg_quick(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
-{
-	struct tern_lane *lane = &t->lane[dst];
-	uint64_t w[TERN_LINE_WORDS] = { 0 };
-	for (unsigned i = 0; i < n; i++)
-		w[i] = words[i];
-	if (dst >= t->reach ||
-	    !tern_lane_write_(lane, TERN_HANDLER_MAX + id, n, w[0], w[1], w[2], w[3], w[4], w[5]))
-		return false;
-	if (TERN_UNLIKELY(tern_unheeded_(lane)))
-		tern_knock_(t, lane);
-	return true;
-}
-
-int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
-	    const uint64_t *words)
-{
-	if (!data && msg_quick(m->e->t, dst, id, n, words))
-		return 0;
-	return layer_request_now(m->e, dst, id, data, len, n, words);
+	pool_free(&m->cells);
 }
 
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id)
@@ -100,9 +64,16 @@ struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id i
 	};
 }
 
+int msg_refuse(const struct msg *m, const struct pool_of *p, const char *what)
+{
+	return p->made < p->most ? error_set(-ENOMEM, "starting a %s: no memory", what)
+				 : error_set(-EAGAIN, "rank %u has %u %ss already: wait for one",
+					     m->e->t->rank, p->used, what);
+}
+
 void msg_busy(struct msg *m)
 {
-	layer_work(m->e, LAYER_MSG, m->moving_first || m->pull_first || m->flush || m->lost);
+	layer_work(m->e, LAYER_MSG, m->clear.first || m->pulls.first || m->flush || m->lost);
 }
 
 int msg_lost_error(struct msg *m, uint32_t rank)
@@ -132,11 +103,10 @@ static int recv_lost_error(struct msg *m, const struct receiving *r)
 static bool msg_end_lost(struct msg *m)
 {
 	bool waits = false;
-	for (uint32_t i = 0; i < m->sends.made; i++) {
-		struct sending *s = record_at(&m->sends, i);
-		if (!s || !layer_lost(m->e, s->rank))
+	for (struct sending *s = NULL; (s = record_next(&m->sends, s));) {
+		if (!layer_lost(m->e, s->node.rank))
 			continue;
-		uint32_t rank = s->rank;
+		uint32_t rank = s->node.rank;
 		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, rank);
 		if (error) {
 			send_over(m, s, error);
@@ -145,9 +115,8 @@ static bool msg_end_lost(struct msg *m)
 		}
 		waits |= !error;
 	}
-	for (uint32_t i = 0; i < m->recvs.made; i++) {
-		struct receiving *r = record_at(&m->recvs, i);
-		int error = r ? recv_lost_error(m, r) : 0;
+	for (struct receiving *r = NULL; (r = record_next(&m->recvs, r));) {
+		int error = recv_lost_error(m, r);
 		if (error && !r->pull.pending)
 			recv_over(m, r, error);
 		waits |= error && r->pull.pending;
@@ -186,12 +155,9 @@ static void msg_lost(void *state, uint32_t rank)
 static bool msg_needs_anyone(const void *state, const tern_op *op)
 {
 	const struct msg *m = state;
-	for (uint32_t i = 0; i < m->recvs.made; i++) {
-		const struct receiving *r = record_at(&m->recvs, i);
-		if (r && r->op == op && r->node.rank == TERN_RANK_ANY &&
-		    r->state == TERN_STATE_IN_USE)
+	for (const struct receiving *r = NULL; (r = record_next(&m->recvs, r));)
+		if (r->op == op && r->node.rank == TERN_RANK_ANY && r->state == TERN_STATE_IN_USE)
 			return true;
-	}
 	return false;
 }
 
@@ -203,7 +169,9 @@ static void msg_report(const void *state, int fd)
 }
 
 LAYER_FITS(struct msg, MSG_TELL, MSG_HANDLERS_END);
-const struct layer msg_layer = { .open = msg_open,
+const struct layer msg_layer = { .bytes = sizeof(struct msg),
+				 .bytes_a_rank = sizeof(struct msg_peer),
+				 .open = msg_open,
 				 .close = msg_close,
 				 .progress = msg_progress,
 				 .lost = msg_lost,

@@ -33,17 +33,19 @@ extern const struct layer msg_layer;
 
 #define MSG_ID_EXACT (~UINT64_C(0)) /* the mask under which an id is itself */
 
-enum msg_handler {
-	MSG_WORDS = MSG_HANDLERS, /* id, meta, up to 48 bytes of it */
-	MSG_EAGER,                /* id, meta; bytes in the payload */
-	MSG_EACH,                 /* meta, parts; an id, a length and bytes for each */
-	MSG_RTS,                  /* id, meta, total, the data's address or TERN_ADDR_NONE */
-	MSG_DATA,                 /* the receive's name; bytes */
-	MSG_FIN,                  /* the receive's name, error */
-	MSG_CANCEL,               /* the send's name */
-	MSG_BLOCK,                /* name, offset, stride, run, count, id */
-	MSG_TELL, /* kind and send's name, error or share, cells, receive's name, address, id */
-};
+#define MSG_MESSAGES(X)                                                                       \
+	X(MSG_WORDS, on_send_words)   /* id, meta, up to 48 bytes of it */                    \
+	X(MSG_EAGER, on_send_eager)   /* id, meta; bytes in the payload */                    \
+	X(MSG_EACH, on_send_each)     /* meta, parts; an id, a length and bytes for each */   \
+	X(MSG_RTS, on_send_rts)       /* id, meta, total, data's address or TERN_ADDR_NONE */ \
+	X(MSG_DATA, on_send_data)     /* the receive's name; bytes */                         \
+	X(MSG_FIN, on_send_fin)       /* the receive's name, error */                         \
+	X(MSG_CANCEL, on_send_cancel) /* the send's name */                                   \
+	X(MSG_BLOCK, on_ask_block)    /* name and slot, offset, stride, run, count, id */     \
+	/* kind and send's name, error or share, cells, receive's name, address, id */        \
+	X(MSG_TELL, on_send_status)
+enum msg_handler { MSG_BEFORE = MSG_HANDLERS - 1, MSG_MESSAGES(LAYER_NUMBER) };
+MSG_MESSAGES(LAYER_HANDLER)
 
 enum tell {
 	TELL_ROOM,      /* nothing but cells */
@@ -52,8 +54,7 @@ enum tell {
 	TELL_REFUSED,   /* and why */
 	TELL_CANCELLED, /* it was not matched, and will not be */
 	TELL_KEPT,      /* it was matched already */
-	TELL_READ,   /* the receiver has read what is not the sender's share; may precede CLEAR */
-	TELL_AGREED, /* the block will be sent, or why not */
+	TELL_READ, /* the receiver has read what is not the sender's share; may precede CLEAR */
 };
 
 /* The second word of what a send sends: length, flags, the send's name (0: it has none). */
@@ -71,6 +72,7 @@ enum {
 };
 
 struct cell {
+	struct record record;
 	struct cell *next;
 	char bytes[CELL_BYTES];
 };
@@ -83,9 +85,7 @@ static inline uint32_t cells_of(size_t len)
 /* A send that is not over. */
 struct sending {
 	struct record record;
-	uint32_t rank; /* to whom */
-	tern_id id;
-	struct sending *next;
+	struct node node; /* rank: to whom; of those to be announced there, or of those that move */
 	enum tern_state state;
 	uint8_t flags;
 	bool announced; /* its receiver knows of it */
@@ -125,7 +125,7 @@ struct receiving {
 	uint32_t send_name;
 	tern_addr source; /* of the data, for this rank to read, or TERN_ADDR_NONE */
 	size_t share;     /* bytes that the sender brings; the others are taken from `source` */
-	struct receiving *next_pull;
+	struct node puller;
 	tern_op pull;
 	bool pulling;  /* in the list of those */
 	bool pulls;    /* not all of the others are read yet, */
@@ -152,33 +152,30 @@ struct arrival {
 
 /* What this rank knows of another. */
 struct msg_peer {
-	uint32_t cells;  /* of its memory that we may still fill */
-	uint32_t rts;    /* that we may still have unmatched there */
-	uint32_t owed;   /* cells of ours that it may fill again and has not been told of */
-	uint32_t blocks; /* sends under way that it has asked for */
-	struct sending *first, *last; /* waiting to be announced, in order */
+	uint32_t cells;    /* of its memory that we may still fill */
+	uint32_t rts;      /* that we may still have unmatched there */
+	uint32_t owed;     /* cells of ours that it may fill again and has not been told of */
+	uint32_t blocks;   /* sends under way that it has asked for */
+	struct list sends; /* waiting to be announced, in order */
 };
 
 struct msg {
 	struct endpoint *e;
 	uint32_t window; /* cells that each rank may fill of another's */
 	uint64_t seq;
-	struct pool_of sends, recvs, arrivals;
+	struct pool_of sends, recvs, arrivals, cells;
 	struct pool_of copies; /* of the lists of parts of sends and receives */
 	struct table recv_table, by_key, by_id;
-	struct list masked;                         /* receives with a mask */
-	struct list ordered;                        /* arrivals */
-	uint32_t anys;                              /* receives from any rank, without a mask */
-	struct sending *moving_first, *moving_last; /* clear to send */
-	struct receiving *pull_first;               /* that read from their senders */
-	uint32_t offers;                            /* sources that are lent */
-	bool moving;                                /* in the middle of its progress */
-	bool flush;                                 /* a queue may go on */
-	bool lost;              /* a rank has left, and what needs it may have to be ended */
-	struct block_ask *asks; /* ranks that were asked for blocks and have not answered */
-	struct cell *cell, *cell_free;
-	uint32_t cells_made;
-	uint32_t held; /* of CELLS_HELD */
+	struct list masked;  /* receives with a mask */
+	struct list ordered; /* arrivals */
+	struct list clear;   /* sends that move */
+	struct list pulls;   /* receives that read from their senders */
+	uint32_t anys;       /* receives from any rank, without a mask */
+	uint32_t offers;     /* sources that are lent */
+	bool moving;         /* in the middle of its progress */
+	bool flush;          /* a queue may go on */
+	bool lost;           /* a rank has left, and what needs it may have to be ended */
+	uint32_t held;       /* of CELLS_HELD */
 	struct msg_peer peer[];
 };
 
@@ -190,22 +187,13 @@ static inline struct msg *msg_of(tern *t)
 /* A wait for the message `id` to or from a rank. */
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id);
 
+/* Why the pool, of which `what` is one, has no record. */
+int msg_refuse(const struct msg *m, const struct pool_of *p, const char *what);
 void msg_print(const struct msg *m, int fd);
-/*
- * A request of this layer that does not wait: -EAGAIN without room, and it is tried again in the
- * next poll. A poll that waited would stand still until the rank that the request is for polls.
- */
-int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
-	    const uint64_t *words);
 int msg_lost_error(
 	struct msg *m,
 	uint32_t rank);       /* of a rank that has left, when all it sent is handled; else 0 */
 void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
-
-/* -- Handlers -- */
-tern_handler on_send_words, on_send_eager, on_send_each, on_send_rts; /* arrival.c */
-tern_handler on_send_data, on_send_fin;                               /* flow.c */
-tern_handler on_send_cancel, on_ask_block, on_send_status;
 
 /* -- send.c -- */
 void send_over(struct msg *m, struct sending *s, int error);
@@ -213,7 +201,6 @@ void send_cancelled(struct msg *m, struct sending *s); /* it is over: it was tak
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
 int send_check(struct msg *m, uint32_t dst, unsigned flags);
 void eager_done(struct msg *m, tern_op *op);
-void send_unmove(struct msg *m, struct sending *s); /* it has nothing to carry on */
 void send_answer(struct sending *s,
 		 int outcome); /* to whoever wants it taken back, and there is one */
 void send_flush(
@@ -265,8 +252,5 @@ void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tel
 		uint32_t name, int error, tern_id id);
 void tell(struct msg *m, uint32_t to, const uint64_t words[TELL_WORDS]); /* outside handlers */
 bool tell_due(const struct msg *m, uint32_t to); /* whether cells should be given back */
-
-/* -- block.c -- */
-void block_agreed(struct msg *m, uint32_t from, tern_id id, int error);
 
 #endif

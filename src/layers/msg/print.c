@@ -23,7 +23,8 @@ static void send_print(int fd, uint32_t here, const struct sending *s)
 			    : s->announced                ? ", no receive has matched it"
 					   : ", its receiver has no room to hear of it";
 	dprintf(fd, "rank %u: send    %#llx to rank %u, %zu bytes: %s%s\n", here,
-		(unsigned long long)s->id, s->rank, s->layout.total, state_text(s->state), waits);
+		(unsigned long long)s->node.id, s->node.rank, s->layout.total, state_text(s->state),
+		waits);
 }
 
 static void recv_print(int fd, uint32_t here, const struct receiving *r)
@@ -51,13 +52,10 @@ void msg_print(const struct msg *m, int fd)
 	uint32_t here = m->e->t->rank;
 	dprintf(fd, "rank %u: %u sends, %u receives, %u arrivals\n", here, m->sends.used,
 		m->recvs.used, m->arrivals.used);
-	for (uint32_t i = 0; i < m->sends.made; i++)
-		if (record_at(&m->sends, i))
-			send_print(fd, here, record_at(&m->sends, i));
-	for (uint32_t i = 0; i < m->recvs.made; i++)
-		if (record_at(&m->recvs, i))
-			recv_print(fd, here, record_at(&m->recvs, i));
-	for (uint32_t i = 0; i < m->arrivals.made; i++)
-		if (record_at(&m->arrivals, i))
-			arrival_print(fd, here, record_at(&m->arrivals, i));
+	for (const struct sending *s = NULL; (s = record_next(&m->sends, s));)
+		send_print(fd, here, s);
+	for (const struct receiving *r = NULL; (r = record_next(&m->recvs, r));)
+		recv_print(fd, here, r);
+	for (const struct arrival *a = NULL; (a = record_next(&m->arrivals, a));)
+		arrival_print(fd, here, a);
 }

@@ -6,12 +6,6 @@
 #include "mem/mem.h"
 #include "msg/msg.h"
 
-static struct receiving *of_node(struct node *n)
-{
-	return n ? (struct receiving *)(void *)((char *)n - offsetof(struct receiving, node))
-		 : NULL;
-}
-
 /* -- The table ---------------------------------------------------------------------------- */
 
 static int recv_add(struct msg *m, struct receiving *r)
@@ -43,9 +37,9 @@ static void recv_remove(struct msg *m, struct receiving *r)
 static struct receiving *recv_keyed(struct msg *m, uint32_t rank, tern_id id, enum tern_state state)
 {
 	struct node *n = table_find(&m->recv_table, rank, id);
-	while (n && of_node(n)->state != state)
+	while (n && NODE_OF(n, struct receiving, node)->state != state)
 		n = node_like(n->next, rank, id);
-	return of_node(n);
+	return NODE_OF(n, struct receiving, node);
 }
 
 static struct receiving *recv_earlier(struct receiving *a, struct receiving *b)
@@ -59,7 +53,7 @@ static struct receiving *recv_in(struct msg *m, uint32_t src, tern_id id, enum t
 	if (m->anys)
 		r = recv_earlier(r, recv_keyed(m, TERN_RANK_ANY, id, state));
 	for (struct node *n = m->masked.first; n; n = n->next) {
-		struct receiving *wild = of_node(n);
+		struct receiving *wild = NODE_OF(n, struct receiving, node);
 		if (wild->state == state && !((id ^ n->id) & wild->mask) &&
 		    (n->rank == TERN_RANK_ANY || n->rank == src))
 			return recv_earlier(r, wild);
@@ -137,19 +131,11 @@ static int recv_check(struct msg *m, const struct recv_args *w)
 	return rc ? rc : w->src == TERN_RANK_NONE;
 }
 
-static int recv_refuse(const struct msg *m)
-{
-	if (m->recvs.made < m->recvs.most)
-		return error_set(-ENOMEM, "starting a receive: no memory");
-	return error_set(-EAGAIN, "rank %u has %u receives already: wait for one", m->e->t->rank,
-			 m->recvs.used);
-}
-
 static int recv_new(struct msg *m, const struct recv_args *w, struct receiving **out)
 {
 	struct receiving *r = record_take(&m->recvs);
 	if (!r)
-		return recv_refuse(m);
+		return msg_refuse(m, &m->recvs, "receive");
 	r->node = (struct node){ .rank = w->src, .id = w->id };
 	r->mask = w->mask;
 	r->masked = w->mask != MSG_ID_EXACT;
@@ -229,12 +215,6 @@ static int recv_say(struct msg *m, uint32_t src, int error)
 	return error;
 }
 
-static bool recv_ended(struct endpoint *e, void *op)
-{
-	(void)e;
-	return ((tern_op *)op)->pending == 0;
-}
-
 /* Why nothing will come: a handler has left a hold, or a rank has left. */
 static int recv_hopeless(struct endpoint *e, struct wait *w)
 {
@@ -261,7 +241,7 @@ static int recv_through(struct msg *m, struct recv_args *w)
 	if (!rc)
 		rc = recv_begin(m, w);
 	if (!rc)
-		rc = wait_until(m->e, recv_ended, &own, &wait);
+		rc = wait_until(m->e, op_ended, &own, &wait);
 	return rc ? rc : recv_say(m, w->src, own.error);
 }
 
@@ -334,9 +314,8 @@ static int recv_take_back(struct msg *m, struct receiving *r)
 int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 {
 	int rc = 0;
-	for (uint32_t i = 0; i < m->recvs.made; i++) {
-		struct receiving *r = record_at(&m->recvs, i);
-		if (!r || r->op != op)
+	for (struct receiving *r = NULL; (r = record_next(&m->recvs, r));) {
+		if (r->op != op)
 			continue;
 		++*found;
 		int failed = recv_take_back(m, r);

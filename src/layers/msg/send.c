@@ -70,7 +70,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct msg_peer *p = &m->peer[dst];
-	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_SEND_RENDEZVOUS) && !p->first &&
+	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_SEND_RENDEZVOUS) && !p->sends.first &&
 	       (flags & TERN_SEND_READY || cells <= p->cells);
 }
 
@@ -81,12 +81,8 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 {
 	struct sending *s = record_take(&m->sends);
 	if (!s)
-		return m->sends.made < m->sends.most
-			       ? error_set(-ENOMEM, "starting a send: no memory")
-			       : error_set(-EAGAIN, "rank %u has %u sends already: wait for one",
-					   m->e->t->rank, m->sends.used);
-	s->rank = dst;
-	s->id = id;
+		return msg_refuse(m, &m->sends, "send");
+	s->node = (struct node){ .rank = dst, .id = id };
 	s->state = TERN_STATE_IN_USE;
 	s->flags = (uint8_t)flags;
 	s->layout = *l;
@@ -104,37 +100,10 @@ static void send_give(struct msg *m, struct sending *s)
 	record_give(&m->sends, s);
 }
 
-static void queue_append(struct msg *m, struct sending *s)
-{
-	struct msg_peer *p = &m->peer[s->rank];
-	s->next = NULL;
-	*(p->last ? &p->last->next : &p->first) = s;
-	p->last = s;
-}
-
-/* Takes `s` out of a queue, if it is in it. */
-static void queue_remove(struct sending **first, struct sending **last, struct sending *s)
-{
-	struct sending *before = NULL;
-	for (struct sending **at = first; *at; before = *at, at = &(*at)->next) {
-		if (*at != s)
-			continue;
-		*at = s->next;
-		if (*last == s)
-			*last = before;
-		return;
-	}
-}
-
-void send_unmove(struct msg *m, struct sending *s)
-{
-	queue_remove(&m->moving_first, &m->moving_last, s);
-}
-
 int send_matched(const struct sending *s)
 {
 	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
-			 (unsigned long long)s->id, s->rank);
+			 (unsigned long long)s->node.id, s->node.rank);
 }
 
 void send_answer(struct sending *s, int outcome)
@@ -146,13 +115,13 @@ void send_answer(struct sending *s, int outcome)
 void send_over(struct msg *m, struct sending *s, int error)
 {
 	tern_op *op = s->op;
-	struct msg_peer *p = &m->peer[s->rank];
+	struct msg_peer *p = &m->peer[s->node.rank];
 	if (s->asked)
 		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
 	if (!s->announced)
-		queue_remove(&p->first, &p->last, s);
-	else if (s->state == TERN_STATE_IN_PROGRESS)
-		queue_remove(&m->moving_first, &m->moving_last, s);
+		list_remove(&p->sends, &s->node);
+	else if (s->state == TERN_STATE_IN_PROGRESS && !s->finned)
+		list_remove(&m->clear, &s->node);
 	flow_withdraw(m, s);
 	p->blocks -= s->block;
 	send_give(m, s);
@@ -164,7 +133,7 @@ void send_cancelled(struct msg *m, struct sending *s)
 {
 	send_over(m, s,
 		  error_set(-ECANCELED, "the send of message %#llx to rank %u was taken back",
-			    (unsigned long long)s->id, s->rank));
+			    (unsigned long long)s->node.id, s->node.rank));
 }
 
 /* Back from a call that sent for `s`, which may be over, and its record another's, by now. */
@@ -179,13 +148,13 @@ static void send_sent(struct msg *m, struct sending *s, uint32_t name)
  */
 static int rts_send(struct msg *m, struct sending *s)
 {
-	uint64_t words[] = { s->id, meta_of(0, s->flags, record_name(s)), s->layout.total,
+	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total,
 			     flow_offer(m, s) };
-	struct msg_peer *p = &m->peer[s->rank];
+	struct msg_peer *p = &m->peer[s->node.rank];
 	s->announced = true;
 	s->counted = !(s->flags & TERN_SEND_READY);
 	p->rts -= s->counted;
-	int rc = msg_try(m, s->rank, MSG_RTS, NULL, 0, 4, words);
+	int rc = layer_request_now(m->e, s->node.rank, MSG_RTS, NULL, 0, 4, words);
 	if (rc) {
 		flow_withdraw(m, s);
 		p->rts += s->counted;
@@ -197,20 +166,17 @@ static int rts_send(struct msg *m, struct sending *s)
 /* Announces the first of a queue; false if it must wait. */
 static bool queue_announce(struct msg *m, struct msg_peer *p)
 {
-	struct sending *s = p->first;
+	struct sending *s = NODE_OF(p->sends.first, struct sending, node);
 	if (!s || (!(s->flags & TERN_SEND_READY) && !p->rts))
 		return false;
-	queue_remove(&p->first, &p->last,
-		     s); /* before, because what it leads to may go on with the queue */
+	list_remove(&p->sends, &s->node); /* before: what it leads to may go on with the queue */
 	int rc = rts_send(m, s);
-	if (rc == -EAGAIN) {
-		s->next = p->first;
-		p->first = s;
-		p->last = p->last ? p->last : s;
+	if (rc)
+		list_prepend(&p->sends, &s->node);
+	if (rc == -EAGAIN)
 		m->flush = true;
-	} else if (rc) {
+	else if (rc)
 		send_over(m, s, rc);
-	}
 	return rc != -EAGAIN;
 }
 
@@ -224,7 +190,7 @@ static void queue_flush(struct msg *m, uint32_t dst)
 void send_flush(struct msg *m)
 {
 	for (uint32_t r = 0; r < m->e->t->size; r++)
-		if (m->peer[r].first)
+		if (m->peer[r].sends.first)
 			queue_flush(m, r);
 }
 
@@ -245,7 +211,8 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 		return rc;
 	s->block = true;
 	m->peer[dst].blocks++;
-	queue_append(m, s); /* announced by the next poll: a handler sends no requests */
+	list_append(&m->peer[dst].sends,
+		    &s->node); /* announced by the next poll: a handler sends no requests */
 	m->flush = true;
 	msg_busy(m);
 	return 0;
@@ -286,7 +253,7 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	s->announced = whole;
 	uint32_t before = op->pending++;
 	if (!whole) {
-		queue_append(m, s);
+		list_append(&m->peer[dst].sends, &s->node);
 		queue_flush(m, dst);
 		return 0;
 	}
@@ -334,7 +301,7 @@ static __attribute__((noinline)) int send_eight(struct msg *m, uint32_t dst, ter
 	struct msg_peer *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_SEND_READY);
 	uint64_t words[TERN_WORDS_MAX] = { id, meta_of(len, flags, 0) };
-	if (len > EIGHT_MOST || p->cells < cells || p->first) /* cost: flow status */
+	if (len > EIGHT_MOST || p->cells < cells || p->sends.first) /* cost: flow status */
 		return 0;
 	memcpy(&words[2], data, len);
 	if (!tern_lane_double_(lane, TERN_HANDLER_MAX + MSG_WORDS, TERN_WORDS_MAX, words))
@@ -356,7 +323,7 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 		return send_eight(m, dst, id, data, len, flags);
 	struct msg_peer *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_SEND_READY);
-	if (TERN_UNLIKELY(p->cells < cells || p->first))
+	if (TERN_UNLIKELY(p->cells < cells || p->sends.first))
 		return 0;
 	p->cells -= cells;
 	int rc = words_send(m, dst, id, meta_of(len, flags, 0), data, len);

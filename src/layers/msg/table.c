@@ -13,6 +13,14 @@ void list_append(struct list *l, struct node *n)
 	l->last = n;
 }
 
+void list_prepend(struct list *l, struct node *n)
+{
+	n->prev = NULL;
+	n->next = l->first;
+	*(n->next ? &n->next->prev : &l->last) = n;
+	l->first = n;
+}
+
 void list_remove(struct list *l, struct node *n)
 {
 	*(n->prev ? &n->prev->next : &l->first) = n->next;

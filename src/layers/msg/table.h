@@ -7,6 +7,7 @@
 #define TERN_MSG_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <tern/send.h>
 
 struct node {
@@ -19,6 +20,13 @@ struct list {
 	struct node *first, *last;
 };
 
+/* What the node `n`, its member `field`, is in; NULL if that is. */
+#define NODE_OF(n, type, field) ((type *)node_owner(n, offsetof(type, field)))
+static inline void *node_owner(struct node *n, size_t at)
+{
+	return n ? (char *)n - at : NULL;
+}
+
 enum { TABLE_BITS = 14 };
 
 struct table {
@@ -26,6 +34,7 @@ struct table {
 };
 
 void list_append(struct list *l, struct node *n);
+void list_prepend(struct list *l, struct node *n);
 void list_remove(struct list *l, struct node *n);
 
 static inline struct list *table_list(const struct table *t, uint32_t rank, tern_id id)

@@ -68,9 +68,7 @@ static void cleared(struct msg *m, const tern_msg *msg, struct sending *s)
 		s->share = s->layout.total;
 		s->read = true;
 	}
-	s->next = NULL;
-	*(m->moving_last ? &m->moving_last->next : &m->moving_first) = s;
-	m->moving_last = s;
+	list_append(&m->clear, &s->node);
 	msg_busy(m);
 }
 
@@ -101,12 +99,12 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 /* The RTS is no longer written down there: its place, and the sender's, are free. */
 static void uncount(struct msg *m, struct sending *s)
 {
-	struct msg_peer *p = &m->peer[s->rank];
+	struct msg_peer *p = &m->peer[s->node.rank];
 	if (!s->counted)
 		return;
 	s->counted = false;
 	p->rts++;
-	if (p->first) {
+	if (p->sends.first) {
 		m->flush = true;
 		msg_busy(m);
 	}
@@ -126,9 +124,7 @@ void on_send_status(tern *t, const tern_msg *msg)
 	struct sending *s =
 		record_named(&m->sends, (uint32_t)(tern_msg_word(msg, 0) >> META_NAME_SHIFT));
 	m->peer[from].cells += (uint32_t)tern_msg_word(msg, 2);
-	if (kind == TELL_AGREED)
-		block_agreed(m, from, tern_msg_word(msg, 5), layer_error(tern_msg_word(msg, 1)));
-	if (s && (s->rank != from || !told_in_time(s, kind)))
+	if (s && (s->node.rank != from || !told_in_time(s, kind)))
 		s = NULL; /* of another, or long past that */
 	if (s && kind != TELL_KEPT)
 		uncount(m, s);

@@ -287,13 +287,11 @@ int tern_post_flush(tern *t)
 
 /* -- The layer --------------------------------------------------------------------------------- */
 
-static int post_open(struct endpoint *e, void **state)
+static int post_open(struct endpoint *e, void *state)
 {
-	struct post *p = memory_new(1, sizeof *p);
-	*state = p; /* from here on it is closed with the endpoint, however much of it there is */
-	if (p)
-		p->out = memory_new(e->t->size, sizeof *p->out);
-	if (!p || !p->out)
+	struct post *p = state;
+	p->out = memory_new(e->t->size, sizeof *p->out);
+	if (!p->out)
 		return error_set(-ENOMEM, "opening the posts of rank %u: no memory", e->t->rank);
 	p->e = e;
 	p->room = p->words = e->t->size > GATHER_MANY ? GATHER_WORDS_MANY : GATHER_WORDS;
@@ -309,7 +307,6 @@ static void post_close(void *state)
 	gather_free(p);
 	post_slots_free(p);
 	memory_free(p->out);
-	memory_free(p);
 }
 
 /*
@@ -369,7 +366,8 @@ static void post_report(const void *state, int fd)
 }
 
 LAYER_FITS(struct post, POST_PACE, POST_HANDLERS_END);
-const struct layer post_layer = { .open = post_open,
+const struct layer post_layer = { .bytes = sizeof(struct post),
+				  .open = post_open,
 				  .close = post_close,
 				  .progress = post_progress,
 				  .lost = post_lost,

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "core/direct.h"
 #include "core/wait.h"
 #include "sequence/sequence.h"
@@ -20,29 +19,28 @@ enum { BURST = BURST_BYTES / PACKET };
 
 /* -- The sender -------------------------------------------------------------------------------- */
 
-/* The block that an answer is for, if it is still wanted. */
-static struct outbound *outbound_of(struct sequence *q, const tern_msg *m)
+/* The block that an answer is for, if it is still wanted, and the question is that or the other. */
+static struct outbound *outbound_answer(tern *t, const tern_msg *m, bool end)
 {
-	struct outbound *out = q->out ? &q->out[tern_msg_src(m)] : NULL;
-	return out && out->busy && out->number == tern_msg_word(m, 0) ? out : NULL;
+	struct outbound *out = &sequence_of(t)->out[tern_msg_src(m)];
+	if (!out->busy || out->number != tern_msg_word(m, 0) ||
+	    (out->question == SEQUENCE_END) != end)
+		return NULL;
+	out->answered = 1;
+	out->verdict = layer_error(tern_msg_word(m, 1));
+	return out;
 }
 
 void on_sequence_verdict(tern *t, const tern_msg *m)
 {
-	struct outbound *out = outbound_of(sequence_of(t), m);
-	if (!out || out->question == SEQUENCE_END)
-		return;
-	out->answered = 1;
-	out->verdict = layer_error(tern_msg_word(m, 1));
+	outbound_answer(t, m, false);
 }
 
 void on_sequence_missing(tern *t, const tern_msg *m)
 {
-	struct outbound *out = outbound_of(sequence_of(t), m);
-	if (!out || out->question != SEQUENCE_END)
+	struct outbound *out = outbound_answer(t, m, true);
+	if (!out)
 		return;
-	out->answered = 1;
-	out->verdict = layer_error(tern_msg_word(m, 1));
 	out->first = tern_msg_word(m, 2);
 	for (unsigned i = 0; i < MISSING_WORDS; i++)
 		out->missing[i] = tern_msg_word(m, 3 + i);
@@ -384,10 +382,6 @@ static bool shipment_may_begin(struct endpoint *e, void *out)
 static int shipment_begin(struct sequence *q, uint32_t dst, unsigned id, const void *data,
 			  size_t len, struct shipment *s)
 {
-	if (!q->out)
-		q->out = memory_new(q->e->t->size, sizeof *q->out);
-	if (!q->out)
-		return error_set(-ENOMEM, "sending a sequence to rank %u: no memory", dst);
 	*s = shipment_of(q, dst, id, data, len, len <= LINES_MOST ? SHIFT_LINE4 : SHIFT_PAYLOAD);
 	int rc = shipment_wait(s, shipment_may_begin, s->out, "another sequence is under way");
 	if (rc)
@@ -406,9 +400,8 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 	int rc = rules_rank_waits(e, "tern_sequence_send()");
 	if (!rc)
 		rc = rules_destination(e, dst);
-	if (!rc && id >= TERN_SEQUENCES_MAX)
-		rc = error_set(-ERANGE, "tern_sequence_send() was given kind %u; there are %d", id,
-			       TERN_SEQUENCES_MAX);
+	if (!rc)
+		rc = rules_number("tern_sequence_send(): kind", id, TERN_SEQUENCES_MAX);
 	if (!rc && way > TERN_WAY_PLAIN)
 		rc = way_refuse(way, "tern_sequence_send()");
 	if (!rc)
@@ -429,19 +422,13 @@ int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_se
 		     void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	if (t->own->forked)
-		return rules_forked(t->own);
-	if (id >= TERN_SEQUENCES_MAX)
-		return error_set(-ERANGE, "tern_sequence_on() was given kind %u; there are %d", id,
-				 TERN_SEQUENCES_MAX);
-	if (!accept || !end)
-		return error_set(-EINVAL, "tern_sequence_on() was given no function to %s with",
-				 accept ? "end" : "accept");
+	int rc = rules_function(t->own, "tern_sequence_on(): kind", id, TERN_SEQUENCES_MAX,
+				accept && end);
+	if (rc)
+		return rc;
 	struct kind *k = &sequence_of(t)->kind[id];
 	if (k->accept)
 		return error_set(-EEXIST, "sequences of kind %u have been registered already", id);
-	if (!inbound_open(sequence_of(t)))
-		return error_set(-ENOMEM, "registering sequences of kind %u: no memory", id);
 	*k = (struct kind){ .accept = accept, .end = end, .arg = arg };
 	return 0;
 }

@@ -13,21 +13,6 @@
 
 _Static_assert(sizeof(struct inbound) == 128 && sizeof(struct kind) == 32, "found by shifts");
 
-static tern_handler on_sequence_line2, on_sequence_line4;
-
-/* Lines are let in from then on: they find the memory of blocks without a question. */
-bool inbound_open(struct sequence *q)
-{
-	if (q->in)
-		return true;
-	q->in = memory_new(q->e->t->size, sizeof *q->in);
-	if (!q->in)
-		return false;
-	layer_on(q->e, SEQUENCE_LINE2, on_sequence_line2);
-	layer_on(q->e, SEQUENCE_LINE4, on_sequence_line4);
-	return true;
-}
-
 static inline unsigned shape_id(uint64_t shape)
 {
 	return shape % TERN_SEQUENCES_MAX;
@@ -121,18 +106,11 @@ static inline void incoming_done(tern *t, const tern_msg *m, struct inbound *in)
 		layer_answer(t, SEQUENCE_DONE, in->number, 0);
 }
 
-/* Of the rank that has sent a message; no kind may be registered yet. */
-static inline struct inbound *incoming_from(tern *t, const tern_msg *m)
-{
-	struct sequence *q = sequence_of(t);
-	return q->in ? &q->in[tern_msg_src(m)] : NULL;
-}
-
-/* The same, if the message is of the block that is under way. */
+/* Of the rank that has sent a message, if that is of the block that is under way. */
 static struct inbound *incoming_of(tern *t, const tern_msg *m)
 {
-	struct inbound *in = incoming_from(t, m);
-	return in && in->number == number_of(m) && in->data ? in : NULL;
+	struct inbound *in = &sequence_of(t)->in[tern_msg_src(m)];
+	return in->number == number_of(m) && in->data ? in : NULL;
 }
 
 /* Whether blocks of that shape can be; `lines`: they come in lines. */
@@ -150,8 +128,8 @@ static int incoming_announced(tern *t, const tern_msg *m, bool lines)
 	struct sequence *q = sequence_of(t);
 	uint64_t shape = tern_msg_word(m, 2), number = number_of(m);
 	const struct kind *k = &q->kind[shape_id(shape)];
-	struct inbound *in = incoming_from(t, m);
-	if (in && (number <= in->finished || (number == in->number && in->data)))
+	struct inbound *in = &q->in[tern_msg_src(m)];
+	if (number <= in->finished || (number == in->number && in->data))
 		return 0; /* it is asked again because the answer was lost */
 	if (!k->accept)
 		return -ENXIO;
@@ -337,12 +315,12 @@ line_take(tern *t, const tern_msg *m, unsigned shift,
 		last(t, m, in);                 /* cost: fault control */
 }
 
-static void on_sequence_line2(tern *t, const tern_msg *m)
+void on_sequence_line2(tern *t, const tern_msg *m)
 {
 	line_take(t, m, SHIFT_LINE2, line2_last);
 }
 
-static void on_sequence_line4(tern *t, const tern_msg *m)
+void on_sequence_line4(tern *t, const tern_msg *m)
 {
 	line_take(t, m, SHIFT_LINE4, line4_last);
 }
@@ -361,9 +339,9 @@ static uint64_t missing_of(struct inbound *in, uint64_t *missing)
 
 void on_sequence_end(tern *t, const tern_msg *m)
 {
-	struct inbound *in = incoming_from(t, m);
+	struct inbound *in = &sequence_of(t)->in[tern_msg_src(m)];
 	uint64_t words[3 + MISSING_WORDS] = { tern_msg_word(m, 0), EAGAIN };
-	if (in && number_of(m) <= in->finished)
+	if (number_of(m) <= in->finished)
 		words[1] = 0;
 	else if (incoming_of(t, m))
 		words[2] = missing_of(in, words + 3);
@@ -374,7 +352,6 @@ void on_sequence_end(tern *t, const tern_msg *m)
 
 void inbound_close(struct sequence *q)
 {
-	for (uint32_t r = 0; q->in && r < q->e->t->size; r++)
+	for (uint32_t r = 0; r < q->e->t->size; r++)
 		incoming_drop(&q->in[r]);
-	memory_free(q->in);
 }

@@ -41,28 +41,12 @@ bool patience_over(struct endpoint *e, struct patience *p)
 	return true;
 }
 
-static int sequence_open(struct endpoint *e, void **state)
+static int sequence_open(struct endpoint *e, void *state)
 {
-	struct sequence *q = memory_new(1, sizeof *q);
-	if (!q)
-		return error_set(-ENOMEM, "opening the sequences of rank %u: no memory",
-				 e->t->rank);
-	*state = q;
+	struct sequence *q = state;
 	q->e = e;
-	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
-	layer_on(e, SEQUENCE_VERDICT, on_sequence_verdict);
-	layer_on(e, SEQUENCE_PACKET, on_sequence_packet);
-	layer_on(e, SEQUENCE_DONE, on_sequence_missing); /* nothing is */
-	layer_on(e, SEQUENCE_END, on_sequence_end);
-	layer_on(e, SEQUENCE_MISSING, on_sequence_missing);
-	layer_on(e, STREAM_TWO, on_stream_two);
-	layer_on(e, STREAM_TWO_ASKS, on_stream_two_asks);
-	layer_on(e, STREAM_FOUR, on_stream_four);
-	layer_on(e, STREAM_FOUR_ASKS, on_stream_four_asks);
-	layer_on(e, STREAM_PACKET, on_stream_packet);
-	layer_on(e, STREAM_ASK, on_stream_ask);
-	layer_on(e, STREAM_ACK, on_stream_ack);
-	layer_on(e, STREAM_PLAIN, on_stream_plain);
+	q->out = (struct outbound *)(q->in + e->t->size);
+	SEQUENCE_MESSAGES(LAYER_ON)
 	return 0;
 }
 
@@ -70,14 +54,14 @@ static void sequence_close(void *state)
 {
 	struct sequence *q = state;
 	inbound_close(q);
-	memory_free(q->out);
 	stream_in_close(q);
 	stream_close_all(q);
-	memory_free(q);
 }
 
 LAYER_FITS(struct sequence, STREAM_PLAIN, SEQUENCE_HANDLERS_END);
 const struct layer sequence_layer = {
+	.bytes = sizeof(struct sequence),
+	.bytes_a_rank = sizeof(struct inbound) + sizeof(struct outbound),
 	.open = sequence_open,
 	.close = sequence_close,
 	/* A block's sender waits, and does it by itself; and it sees that a rank is lost. */

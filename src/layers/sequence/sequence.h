@@ -28,25 +28,26 @@
 extern const struct layer sequence_layer;
 
 /* A block's number comes first in each message of it; see enum block_key. */
-enum sequence_handler {
-	SEQUENCE_ASK = SEQUENCE_HANDLERS, /* length, shape: is there room? */
-	SEQUENCE_VERDICT,                 /* the reply: code */
-	SEQUENCE_PACKET,                  /* index, bytes */
-	SEQUENCE_LINE2,                   /* 16 bytes; the index is in the number */
-	SEQUENCE_LINE4,                   /* 32 bytes */
-	SEQUENCE_DONE,                    /* the reply to the last one of them: 0 */
-	SEQUENCE_END,                     /* has all of it come? */
-	SEQUENCE_MISSING,                 /* the reply: code, packets from the first missing on */
-	/* A packet's key comes first in those of a stream; see stream.h. */
-	STREAM_TWO, /* two words; */
-	STREAM_TWO_ASKS,
-	STREAM_FOUR, /* four; */
-	STREAM_FOUR_ASKS,
-	STREAM_PACKET, /* any number: shape, words */
-	STREAM_ASK,    /* how far are you? */
-	STREAM_ACK,    /* the reply: the key that is expected, 0 */
-	STREAM_PLAIN,  /* shape, words */
-};
+#define SEQUENCE_MESSAGES(X)                                                                \
+	X(SEQUENCE_ASK, on_sequence_ask)         /* length, shape: is there room? */        \
+	X(SEQUENCE_VERDICT, on_sequence_verdict) /* the reply: code */                      \
+	X(SEQUENCE_PACKET, on_sequence_packet)   /* index, bytes */                         \
+	X(SEQUENCE_LINE2, on_sequence_line2)     /* 16 bytes; the index is in the number */ \
+	X(SEQUENCE_LINE4, on_sequence_line4)     /* 32 bytes */                             \
+	X(SEQUENCE_DONE, on_sequence_missing)    /* the reply to the last one of them: 0 */ \
+	X(SEQUENCE_END, on_sequence_end)         /* has all of it come? */                  \
+	X(SEQUENCE_MISSING, on_sequence_missing) /* the reply: code, those missing */       \
+	/* A packet's key comes first in those of a stream; see stream.h. */                \
+	X(STREAM_TWO, on_stream_two) /* two words; */                                       \
+	X(STREAM_TWO_ASKS, on_stream_two_asks)                                              \
+	X(STREAM_FOUR, on_stream_four) /* four; */                                          \
+	X(STREAM_FOUR_ASKS, on_stream_four_asks)                                            \
+	X(STREAM_PACKET, on_stream_packet) /* any number: shape, words */                   \
+	X(STREAM_ASK, on_stream_ask)       /* how far are you? */                           \
+	X(STREAM_ACK, on_stream_ack)       /* the reply: the key that is expected, 0 */     \
+	X(STREAM_PLAIN, on_stream_plain)   /* shape, words */
+enum sequence_handler { SEQUENCE_BEFORE = SEQUENCE_HANDLERS - 1, SEQUENCE_MESSAGES(LAYER_NUMBER) };
+SEQUENCE_MESSAGES(LAYER_HANDLER)
 
 /*
  * Numbers of blocks count in steps of BLOCK_STEP: behind them is the index of a line. 2^48 blocks
@@ -79,9 +80,10 @@ _Static_assert(1 << SHIFT_LINE2 == (int)LINE2_BYTES && 1 << SHIFT_LINE4 == (int)
  * the next, and `next` says nothing.
  */
 struct inbound {
-	uint64_t key[2]; /* of the next line, of 16 or of 32 bytes, if that is so; else 0 */
-	uint64_t last;   /* behind that of the last whole line */
-	char *at;        /* where the next line goes */
+	_Alignas(64)
+		uint64_t key[2]; /* of the next line, of 16 or 32 bytes, if that is so; else 0 */
+	uint64_t last;           /* behind that of the last whole line */
+	char *at;                /* where the next line goes */
 	uint64_t number, finished;
 	char *data; /* NULL: no block is under way */
 	size_t len;
@@ -115,10 +117,10 @@ struct sequence {
 	 */
 	struct stream_in *stream_in[TERN_SEQUENCES_MAX];
 	struct tern_stream **stream_out[TERN_SEQUENCES_MAX];
-	struct inbound *in;   /* one a rank; NULL until a kind is registered */
-	struct outbound *out; /* one a rank; NULL until one goes */
 	struct tern_stream *streams;
-	bool resending; /* a turn of stream_progress() is under way */
+	bool resending;       /* a turn of stream_progress() is under way */
+	struct outbound *out; /* one a rank, behind: */
+	struct inbound in[];  /* one a rank */
 };
 
 static inline struct sequence *sequence_of(tern *t)
@@ -150,7 +152,6 @@ struct shipment {
 	struct outbound *out;
 	struct sequence *q;
 };
-/* A block to a rank that q->out has a place for. */
 struct shipment shipment_of(struct sequence *q, uint32_t dst, unsigned id, const void *data,
 			    size_t len, unsigned shift);
 void shipment_number(struct shipment *s);                     /* gives it the next number */
@@ -179,14 +180,8 @@ static inline uint64_t packets_of(size_t len, unsigned shift)
 	return (len >> shift) + ((len & ((1u << shift) - 1)) != 0);
 }
 
-tern_handler on_sequence_ask, on_sequence_packet, on_sequence_end;
-bool inbound_open(struct sequence *q); /* before the first kind is registered; false: no memory */
 void inbound_close(struct sequence *q);
-tern_handler on_sequence_verdict, on_sequence_missing;
-tern_handler on_stream_two, on_stream_two_asks, on_stream_four, on_stream_four_asks,
-	on_stream_packet, on_stream_ask, on_stream_plain;
 void stream_in_close(struct sequence *q);
-tern_handler on_stream_ack;
 unsigned stream_progress(void *state); /* sends again what was not acknowledged in time */
 void stream_close_all(struct sequence *q);
 

@@ -288,21 +288,13 @@ int tern_stream_close(tern_stream *s)
 	return rc;
 }
 
-int stream_id_check(unsigned id, const char *call)
-{
-	if (id < TERN_SEQUENCES_MAX)
-		return 0;
-	return error_set(-ERANGE, "%s was given stream %u; there are %d", call, id,
-			 TERN_SEQUENCES_MAX);
-}
-
 static int open_check(tern *t, uint32_t dst, unsigned id, unsigned group)
 {
 	int rc = rules_program(t->own, "tern_stream_open()");
 	if (!rc)
 		rc = rules_destination(t->own, dst);
 	if (!rc)
-		rc = stream_id_check(id, "tern_stream_open()");
+		rc = rules_number("tern_stream_open(): stream", id, TERN_SEQUENCES_MAX);
 	if (!rc && group > WINDOW / 2)
 		rc = error_set(
 			-EINVAL,

@@ -74,7 +74,4 @@ struct tern_stream {
 	struct piece kept[WINDOW];
 };
 
-/* `call` was given stream `id`: 0, or -ERANGE with a sentence. */
-int stream_id_check(unsigned id, const char *call);
-
 #endif

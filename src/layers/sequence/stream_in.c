@@ -217,14 +217,10 @@ void on_stream_plain(tern *t, const tern_msg *m)
 int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
-	if (t->own->forked)
-		return rules_forked(t->own);
-	int rc = stream_id_check(id, "tern_stream_on()");
+	int rc = rules_function(t->own, "tern_stream_on(): stream", id, TERN_SEQUENCES_MAX, fn);
 	if (rc)
 		return rc;
 	struct sequence *q = sequence_of(t);
-	if (!fn)
-		return error_set(-EINVAL, "tern_stream_on() was given no function");
 	if (q->stream_in[id])
 		return error_set(-EEXIST, "stream %u has been registered already", id);
 	struct stream_in *in = memory_new(t->size, sizeof *in);

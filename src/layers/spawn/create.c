@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "core/direct.h"
 #include "core/scope.h"
 #include "core/wait.h"
 #include "spawn/preempt.h"
@@ -37,10 +36,8 @@ static void payload_drop(struct payload *p)
 
 void create_close(struct spawn *s)
 {
-	for (uint32_t i = 0; i < s->tickets.made; i++) {
-		const struct ticket *k = record_at(&s->tickets, i);
-		payload_drop(k ? k->payload : NULL);
-	}
+	for (const struct ticket *k = NULL; (k = record_next(&s->tickets, k));)
+		payload_drop(k->payload);
 	pool_free(&s->tickets);
 	free(s->party);
 }
@@ -57,34 +54,18 @@ static void ticket_end(struct spawn *s, struct ticket *k, int rc, uint64_t resul
 
 /* -- Sending, and the queues that wait for it ---------------------------------------- */
 
-/*
- * Spends a credit. False: it was sent; or its rank was lost while this waited for room, and its
- * callback knows. The ticket may have ended, and have another's payload, when this returns.
- */
-static bool ticket_remains(struct spawn *s, struct ticket *k)
+/* Under a hold, so that nothing ends meanwhile: false if there is no room, or its rank is lost. */
+static bool ticket_send(struct spawn *s, struct ticket *k)
 {
-	struct party *to = &s->party[k->rank];
 	struct payload *p = k->payload;
-	const uint64_t *w = k->word;
-	const uint64_t words[] = { label_word(k->label), w[0], w[1], w[2], w[3], w[4] };
-	uint32_t name = k->label.ticket;
-	int rc;
+	uint64_t words[1 + SPAWN_LINE] = { label_word(k->label) };
+	memcpy(words + 1, k->word, sizeof k->word);
+	if (layer_request_now(s->e, k->rank, SPAWN_CREATE, p ? p->bytes : NULL, p ? p->len : 0,
+			      1 + SPAWN_LINE, words))
+		return false;
 	k->payload = NULL;
-	to->credits--;
-	if (!p) {
-		rc = layer_words(s->e, k->rank, SPAWN_CREATE, words[0], w[0], w[1], w[2], w[3],
-				 w[4]);
-	} else {
-		rc = layer_request_now(s->e, k->rank, SPAWN_CREATE, p->bytes, p->len, 6, words);
-	}
-	if (rc)
-		to->credits++;
-	if (rc && record_named(&s->tickets, name) == k) {
-		k->payload = p;
-		return true;
-	}
 	payload_drop(p);
-	return false;
+	return true;
 }
 
 static void queue_push(struct spawn *s, struct party *p, struct ticket *k)
@@ -95,7 +76,7 @@ static void queue_push(struct spawn *s, struct party *p, struct ticket *k)
 	s->queued++;
 }
 
-static struct ticket *queue_pop(struct spawn *s, struct party *p)
+static void queue_pop(struct spawn *s, struct party *p)
 {
 	struct ticket *k = p->first;
 	p->first = k->next;
@@ -104,32 +85,16 @@ static struct ticket *queue_pop(struct spawn *s, struct party *p)
 	k->queued = false;
 	k->next = NULL;
 	s->queued--;
-	return k;
 }
 
-static void queue_return(struct spawn *s, struct party *p, struct ticket *k)
-{
-	k->queued = true;
-	k->next = p->first;
-	if (!p->first)
-		p->end = &k->next;
-	p->first = k;
-	s->queued++;
-}
-
-/* Sends the first of a rank's queue, as long as that needs no wait for a place in the ring. */
+/* Sends the first of a rank's queue, as long as there are credits and room. */
 static unsigned party_flush(struct spawn *s, uint32_t rank)
 {
 	struct party *p = &s->party[rank];
 	unsigned sent = 0;
-	for (; p->first && p->credits && !s->e->site.peer[rank].lost &&
-	       lane_ready(&s->e->t->lane[rank]);
-	     sent++) {
-		struct ticket *k = queue_pop(s, p);
-		if (!ticket_remains(s, k))
-			continue;
-		queue_return(s, p, k);
-		break;
+	for (; p->first && p->credits && ticket_send(s, p->first); sent++) {
+		queue_pop(s, p);
+		p->credits--;
 	}
 	return sent;
 }
@@ -208,16 +173,14 @@ static int create_check(struct spawn *s, unsigned id, unsigned n)
 	if (n > TERN_WORDS_MAX)
 		return error_set(-E2BIG, "a thread was given %u words; it gets at most %d", n,
 				 TERN_WORDS_MAX);
-	if (id >= TERN_THREAD_IDS_MAX)
-		return error_set(-ERANGE, "thread function %u was named; they are numbered 0 to %d",
-				 id, TERN_THREAD_IDS_MAX - 1);
-	if (!s->function[id].fn)
-		return error_set(
+	int rc = rules_number("thread function", id, TERN_THREAD_IDS_MAX);
+	if (!rc && !s->function[id].fn)
+		rc = error_set(
 			-ENXIO,
 			"thread function %u was named, but rank %u has none under that number: "
 			"every rank registers the same ones with tern_thread_on()",
 			id, s->e->t->rank);
-	return 0;
+	return rc;
 }
 
 /* 0, or why there is none, and then its callback does not know. */
@@ -252,8 +215,6 @@ static int create(struct spawn *s, uint32_t first, uint64_t end, const struct ti
 		rc = error_set(
 			-ERANGE, "a thread on rank %llu was asked for; this job has ranks 0 to %u",
 			(unsigned long long)(first < end ? end - 1 : first), s->e->t->size - 1);
-	if (!rc && end - first == 1)
-		rc = send_reachable(s->e, first);
 	if (!rc)
 		rc = tickets_wait(s, (uint32_t)(end - first));
 	for (uint32_t r = first; !rc && r < end; r++) {
@@ -344,11 +305,9 @@ void create_end_lost(struct spawn *s, uint32_t rank)
 	int error = net->ops->check(net, rank);
 	while (s->party[rank].first)
 		queue_pop(s, &s->party[rank]);
-	for (uint32_t i = 0; i < s->tickets.made; i++) {
-		struct ticket *k = record_at(&s->tickets, i);
-		if (k && k->rank == rank)
+	for (struct ticket *k = NULL; (k = record_next(&s->tickets, k));)
+		if (k->rank == rank)
 			ticket_end(s, k, error, 0);
-	}
 }
 
 /* -- Joining ----------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/setting.h"
@@ -38,12 +37,9 @@ static int spawn_settle(struct spawn *s)
 	return 0;
 }
 
-static int spawn_open(struct endpoint *e, void **state)
+static int spawn_open(struct endpoint *e, void *state)
 {
-	struct spawn *s = calloc(1, sizeof *s);
-	if (!s)
-		return error_set(-ENOMEM, "opening rank %u: no memory for its threads", e->t->rank);
-	*state = s;
+	struct spawn *s = state;
 	s->e = e;
 	e->site.context = context_number;
 	layer_on(e, SPAWN_CREATE, on_thread_create);
@@ -60,19 +56,13 @@ static void spawn_close(void *state)
 	context_free(s);
 	create_close(s);
 	inbox_close(s);
-	free(s);
 }
 
 static unsigned spawn_progress(void *state)
 {
 	struct spawn *s = state;
-	if (s->moving ||
-	    held(s->e)) /* a send that waits comes back here; under a hold nothing may wait */
-		return 0;
-	s->moving = true;
 	unsigned sent = create_flush(s);
-	s->moving = false;
-	layer_work(s->e, LAYER_SPAWN, create_waits(s)); /* as it is now: sends serve messages */
+	layer_work(s->e, LAYER_SPAWN, create_waits(s));
 	return sent;
 }
 
@@ -146,7 +136,8 @@ static void spawn_report(const void *state, int fd)
 }
 
 LAYER_FITS(struct spawn, SPAWN_DONE, SPAWN_HANDLERS_END);
-const struct layer spawn_layer = { .open = spawn_open,
+const struct layer spawn_layer = { .bytes = sizeof(struct spawn),
+				   .open = spawn_open,
 				   .close = spawn_close,
 				   .progress = spawn_progress,
 				   .lost = spawn_lost,
@@ -176,16 +167,11 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_given(t);
 	int rc = rules_rank(t->own, "tern_thread_on()");
+	if (!rc)
+		rc = rules_function(t->own, "thread function", id, TERN_THREAD_IDS_MAX, fn);
 	if (rc)
 		return rc;
 	struct spawn *s = spawn_of(t);
-	if (id >= TERN_THREAD_IDS_MAX)
-		return error_set(-ERANGE,
-				 "thread function %u was registered; they are numbered 0 to %d", id,
-				 TERN_THREAD_IDS_MAX - 1);
-	if (!fn)
-		return error_set(-EINVAL, "thread function %u was registered without a function",
-				 id);
 	if (in_handler(t->own))
 		return rules_program(t->own, "tern_thread_on()");
 	rc = s->inbox ? 0 : spawn_begin(s);

@@ -99,7 +99,6 @@ struct spawn {
 	struct party *party;
 	struct pool_of tickets;
 	uint32_t queued; /* tickets, in the queues of all */
-	bool moving;     /* in the middle of its progress */
 
 	struct creation *inbox; /* a ring */
 	uint32_t inbox_size, inbox_first, inbox_count;

@@ -81,11 +81,10 @@ unsigned outgoing_progress(struct typed *y)
 	if (y->finishing || in_handler(y->e))
 		return 0;
 	y->finishing = true;
-	for (uint32_t i = 0; y->moving && i < y->outgoing.made; i++) {
-		struct outgoing *o = record_at(&y->outgoing, i);
-		if (o && o->state == OUTGOING_PLACED)
+	for (struct outgoing *o = NULL; y->moving && (o = record_next(&y->outgoing, o));) {
+		if (o->state == OUTGOING_PLACED)
 			outgoing_put(y, o);
-		if (o && o->state == OUTGOING_MOVING)
+		if (o->state == OUTGOING_MOVING)
 			over += outgoing_finish(y, o);
 	}
 	y->finishing = false;
@@ -135,9 +134,7 @@ void on_typed_answer(tern *t, const tern_msg *m)
 
 void outgoing_lost(struct typed *y, uint32_t rank)
 {
-	for (uint32_t i = 0; i < y->outgoing.made; i++) {
-		struct outgoing *o = record_at(&y->outgoing, i);
-		if (o && o->state == OUTGOING_OFFERED && o->rank == rank)
+	for (struct outgoing *o = NULL; (o = record_next(&y->outgoing, o));)
+		if (o->state == OUTGOING_OFFERED && o->rank == rank)
 			outgoing_over(y, o, outgoing_sentence(y, o, -EOWNERDEAD));
-	}
 }

@@ -229,12 +229,6 @@ static int send_accept(struct endpoint *e, struct sending *s)
 	return s->rc == -EAGAIN ? sending_refused(s, s->rc) : s->rc;
 }
 
-static bool own_over(struct endpoint *e, void *arg)
-{
-	(void)e;
-	return !((struct sending *)arg)->own.pending;
-}
-
 /*
  * Until `data` is free again. Under a hold nothing is served, but this rank's own processor moves
  * the data to a near rank. To a far one the hold was left by a handler, and begins after the wait.
@@ -244,7 +238,7 @@ static int send_complete(struct endpoint *e, struct sending *s)
 	struct wait w = send_wait(s);
 	while (held(e) && s->own.pending && layer_maps(e, s->rank))
 		layers_progress(e);
-	wait_through(e, own_over, s, &w);
+	wait_through(e, op_ended, &s->own, &w);
 	return s->own.error;
 }
 

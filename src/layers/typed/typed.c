@@ -15,32 +15,19 @@ static void typed_close(void *state)
 	struct typed *y = state;
 	offer_lost(y, UINT32_MAX);
 	type_queues_free(y);
-	for (uint32_t r = 0; y->target && r < y->e->t->size; r++)
+	for (uint32_t r = 0; r < y->e->t->size; r++)
 		memory_free(y->target[r]);
-	memory_free(y->target);
 	pool_free(&y->outgoing);
-	memory_free(y);
 }
 
-static int typed_open(struct endpoint *e, void **state)
+static int typed_open(struct endpoint *e, void *state)
 {
-	struct typed *y = memory_new(1, sizeof *y);
-	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
-	if (y) {
-		y->e = e;
-		y->target = memory_new(e->t->size, sizeof *y->target);
-	}
-	if (!y || !y->target)
-		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
-				 e->t->rank);
+	struct typed *y = state;
+	y->e = e;
 	y->generations = (uint32_t)wrap_first(32, 0);
 	y->outgoing =
 		(struct pool_of){ .bytes = sizeof(struct outgoing), .most = TERN_BUF_SENDS_MAX };
-	layer_on(e, TYPED_LOOKUP, on_pool_lookup);
-	layer_on(e, TYPED_FOUND, on_pool_found);
-	layer_on(e, TYPED_ARRIVED, on_notice);
-	layer_on(e, TYPED_OFFER, on_typed_offer);
-	layer_on(e, TYPED_ANSWER, on_typed_answer);
+	TYPED_MESSAGES(LAYER_ON)
 	int rc = setting_number(SETTING_CHECK, &y->check);
 	return rc ? rc : setting_number(SETTING_SPILL, &y->spill_bytes);
 }
@@ -78,6 +65,9 @@ static unsigned typed_progress(void *state)
 }
 
 LAYER_FITS(struct typed, TYPED_ANSWER, TYPED_HANDLERS_END);
-const struct layer typed_layer = {
-	.open = typed_open, .close = typed_close, .progress = typed_progress, .lost = typed_lost
-};
+const struct layer typed_layer = { .bytes = sizeof(struct typed),
+				   .bytes_a_rank = sizeof(struct target *),
+				   .open = typed_open,
+				   .close = typed_close,
+				   .progress = typed_progress,
+				   .lost = typed_lost };

@@ -19,13 +19,14 @@
 extern const struct layer typed_layer;
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
-enum typed_handler {
-	TYPED_LOOKUP = TYPED_HANDLERS, /* where is your pool? */
-	TYPED_FOUND,                   /* the reply */
-	TYPED_ARRIVED,                 /* a notice */
-	TYPED_OFFER,                   /* a message of a far sender */
-	TYPED_ANSWER,                  /* to an offer */
-};
+#define TYPED_MESSAGES(X)                                                \
+	X(TYPED_LOOKUP, on_pool_lookup)  /* where is your pool? */       \
+	X(TYPED_FOUND, on_pool_found)    /* the reply */                 \
+	X(TYPED_ARRIVED, on_notice)      /* a notice */                  \
+	X(TYPED_OFFER, on_typed_offer)   /* a message of a far sender */ \
+	X(TYPED_ANSWER, on_typed_answer) /* to an offer */
+enum typed_handler { TYPED_BEFORE = TYPED_HANDLERS - 1, TYPED_MESSAGES(LAYER_NUMBER) };
+TYPED_MESSAGES(LAYER_HANDLER)
 
 /*
  * Pools are looked up by key: types are their own keys. Then come the spill's three pools, of small
@@ -167,10 +168,10 @@ struct typed {
 	struct type_queue *spill;       /* its pool of the smallest cells; they are linked */
 	struct buf_offer *offers;       /* of far senders, in the order in which they came */
 	uint32_t waiting;               /* of those that have not been answered */
-	struct target **target;         /* by rank and key, made when one is first sent to */
 	struct pool_of outgoing;        /* TERN_BUF_SENDS_MAX */
 	unsigned moving;                /* of those, what this rank's polls carry on */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
+	struct target *target[]; /* by rank, and key; made when one is first sent to */
 };
 
 static inline struct typed *typed_of(tern *t)
@@ -266,7 +267,6 @@ static inline struct buf_slot *buf_slot_pop(struct type_queue *s)
 }
 
 /* -- offer.c: messages of far senders, at the owner of a type -- */
-tern_handler on_typed_offer;
 unsigned offer_progress(struct typed *y); /* answers those that wait, where a buffer is free */
 void offer_landed(struct typed *y, unsigned type, uint32_t rank); /* where it was told to */
 void offer_lost(struct typed *y, uint32_t rank);                  /* of every rank: UINT32_MAX */
@@ -277,7 +277,6 @@ void check_fill(char *buffer, size_t len);
 bool check_filled(const char *buffer, size_t len);
 
 /* -- target.c -- */
-tern_handler on_pool_lookup, on_pool_found;
 /*
  * 0 and what is known; -EAGAIN while it is being asked for; -ENXIO, once, when there is none;
  * -ENOMEM.
@@ -285,7 +284,6 @@ tern_handler on_pool_lookup, on_pool_found;
 int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **out);
 
 /* -- receive.c -- */
-tern_handler on_notice;
 void arrive_spoiled(struct typed *y, unsigned type); /* a free buffer had been written to */
 
 /* -- send.c -- */
@@ -293,7 +291,6 @@ void arrive_spoiled(struct typed *y, unsigned type); /* a free buffer had been w
 int send_refused(int code, uint32_t rank, unsigned type, size_t len, size_t bytes, const char *why);
 
 /* -- outgoing.c -- */
-tern_handler on_typed_answer;
 /* Its place is known: carries it on as far as that can be done now. */
 void outgoing_begin(struct typed *y, struct outgoing *o, tern_addr at);
 unsigned outgoing_progress(struct typed *y);

@@ -308,7 +308,7 @@ void on_then(tern *t, const tern_msg *msg)
 
 static int follow_take(struct mem *m, struct follow **out)
 {
-	struct wait w = { .call = "a put with a request", .stop = mem_stop };
+	struct wait w = { .call = "a put with a request" };
 	return mem_record(m, &m->follows.pool, &w, out);
 }
 
