@@ -134,8 +134,7 @@ struct job_rank {
 	/* Bytes that others have stored here and nobody has taken off. */
 	_Alignas(64) _Atomic uint64_t stored;
 	_Alignas(64) _Atomic uint32_t regions[JOB_REGION_CLASSES]; /* that may be touched */
-	_Atomic uint32_t files_closed; /* regions with a file that were unregistered */
-	_Atomic int32_t status;        /* as from waitpid, of a rank that is gone or dead */
+	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
 	/* Port of loopback where a datagram of one byte ends a sleep; 0: the bell does. */
 	_Atomic uint32_t port;
 	struct job_offer offer[2];
