@@ -23,9 +23,9 @@ static void mem_close(void *state)
 	regions_close(m);
 	files_close(m);
 	follow_close(m);
-	grants_close(m);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
+	memory_free(m->grants);
 	memory_free(m);
 }
 

@@ -137,6 +137,7 @@ struct mem {
 	bool let_in; /* the kernel knows whose processes may read and write this one's memory */
 	bool single_copy;      /* the kernel lets us read and write the memory of other processes */
 	struct grant *grants;  /* what others have opened to this rank; see grant.c */
+	unsigned granted;      /* how many; 0 unless it is guarded */
 	bool guarded;          /* TERN_GRANT: nothing else of their heaps may be stored to */
 	struct job_span *span; /* one a rank, in the job's memory; of no heap until one is used */
 	struct mem_peer peer[]; /* one a rank */
@@ -292,7 +293,6 @@ static inline char *own_reach(struct mem *m, tern_addr a, size_t len)
 
 /* -- grant.c: under TERN_GRANT, what of other ranks' heaps may be stored to -- */
 int grants_open(struct mem *m);
-void grants_close(struct mem *m);
 bool grant_covers(const struct mem *m, tern_addr a, size_t len);
 void grants_apply(const struct mem *m, const struct job_region *g); /* to what is newly mapped */
 char *grant_read(struct mem *m, tern_addr a, size_t len); /* mem_reach() to read; NULL: not even */
