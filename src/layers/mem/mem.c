@@ -277,38 +277,23 @@ bool mem_writable(void *p, size_t len)
 	       (futex_can_write(p) && futex_can_write((char *)p + len - 1));
 }
 
-static bool few_readable(const void *p, size_t len)
-{
-	char byte[2];
-	struct iovec here = { byte, 2 }, ends[] = { { (void *)(uintptr_t)p, 1 },
-						    { (char *)(uintptr_t)p + len - 1, 1 } };
-	return populated(p, len, MADV_POPULATE_READ) ||
-	       process_vm_readv(getpid(), &here, 1, ends, 2, 0) == 2;
-}
-
-/* The kernel copies bytes one by one, so it is only asked whether a word is there. */
-static bool word_there(void *to, const void *from, size_t len)
-{
-	return (word_is(to, len) || word_is(from, len)) && mem_writable(to, len) &&
-	       few_readable(from, len);
-}
-
+/*
+ * The kernel is asked by a copy. It copies bytes one by one, so that a word is copied here, once it
+ * is known to be there.
+ */
 int mem_copy_guarded(void *to, const void *from, size_t len)
 {
-	if (word_there(to, from, len)) {
-		word_copy(to, from, len);
-		return 0;
-	}
-	struct iovec here = { to, len }, there = { (void *)(uintptr_t)from, len };
+	char probe[WORD_MOST];
+	bool word = word_is(to, len) || word_is(from, len);
+	struct iovec here = { word ? probe : to, len }, there = { (void *)(uintptr_t)from, len };
 	ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
-	if (n == (ssize_t)len)
-		return 0;
-	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-		/* The kernel cannot be asked: a page that is gone ends this process. */
+	/* If it cannot be asked, a page that is gone ends this process. */
+	bool refused = n < 0 && (errno == EPERM || errno == ENOSYS);
+	if ((n != (ssize_t)len && !refused) || (word && !mem_writable(to, len)))
+		return -EFAULT;
+	if (word || refused)
 		word_copy(to, from, len);
-		return 0;
-	}
-	return -EFAULT;
+	return 0;
 }
 
 bool mem_there(void *p, size_t len, bool write)
