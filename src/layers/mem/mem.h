@@ -424,9 +424,12 @@ int staged_send(struct mem *m, struct slot *s, tern_addr dst, const void *data, 
 		tern_op *op);
 
 /* -- rows.c -- */
-/* Whether all are pairs of single runs that are mapped, of `most` bytes at most together. */
-bool runs_mapped(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
-		 size_t most);
+/*
+ * Moves pairs of single runs that are mapped, of `most` bytes at most together; false if one is
+ * not: then all are to be moved in another way.
+ */
+bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
+	       size_t most, bool put);
 /*
  * Moves all of two parts of the same length, whose addresses are checked; false, and nothing moved,
  * if that takes more than a loop.

@@ -180,55 +180,23 @@ static int parts_check(struct mem *m, struct list remote, struct list local, con
 	return rc;
 }
 
-static bool parts_as_long(const tern_part *a, const tern_part *b)
-{
-	size_t one = a->run, other = b->run;
-	if (a->dims || b->dims)
-		return part_bytes(a, &one) && part_bytes(b, &other) && one && one == other;
-	return one && one == other;
-}
-
-/*
- * Moves pairs of parts that are cut alike and mapped here, one after another: how many. One part at
- * each side has been found to be as long as the other.
- */
-static size_t pairs_move(struct mem *m, struct list remote, struct list local, bool put)
-{
-	size_t i = 0;
-	bool one = remote.n == 1 && local.n == 1;
-	while (i < remote.n && i < local.n &&
-	       (one || parts_as_long(&remote.part[i], &local.part[i])) &&
-	       rows_move(m, &remote.part[i], &local.part[i], put))
-		i++;
-	return i;
-}
-
-/* A list of none may lie nowhere. */
-static struct list list_after(struct list l, size_t n)
-{
-	return n ? (struct list){ l.part + n, l.n - n } : l;
-}
-
 static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
-	size_t bytes = 1, moved = 0, most = in_one_go(op);
-	bool checked =
-		remote.n == local.n && runs_mapped(m, remote.part, local.part, remote.n, most);
-	int rc = checked ? 0
-			 : parts_check(m, remote, local, put ? "a put of parts" : "a get of parts",
-				       &bytes);
+	size_t bytes, most = in_one_go(op);
+	bool moved =
+		remote.n == local.n && runs_move(m, remote.part, local.part, remote.n, most, put);
+	int rc = moved ? 0
+		       : parts_check(m, remote, local, put ? "a put of parts" : "a get of parts",
+				     &bytes);
 	if (rc)
 		return rc;
-	if (bytes - 1 < most)
-		moved = pairs_move(m, remote, local, put);
-	if (moved && moved == remote.n && moved == local.n) {
-		if (op)
-			op_over(m->e, op);
+	if (!moved && remote.n == 1 && local.n == 1 && bytes - 1 < most)
+		moved = rows_move(m, remote.part, local.part, put);
+	if (moved && op)
+		op_over(m->e, op);
+	if (moved)
 		return 0;
-	}
-	remote = list_after(remote, moved);
-	local = list_after(local, moved);
 	parts_begin(&r.remote, remote.part, remote.n, false);
 	parts_begin(&r.local, local.part, local.n, false);
 	return transfer_begin(m, &r, put, NULL, op);
