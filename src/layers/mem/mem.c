@@ -176,10 +176,13 @@ int tern_flush(tern *t)
 
 /* -- Addresses: what they name, who can touch it, and why not ---------------------------------- */
 
-/* Where so many bytes may begin; what is committed are whole pages, or nothing. */
-static uint64_t span_places(uint64_t committed, uint64_t bytes)
+/*
+ * Behind the last place in a half where so many bytes may begin; what is committed are whole pages,
+ * or nothing.
+ */
+static uint64_t span_places(uint64_t half, uint64_t committed, uint64_t bytes)
 {
-	return committed ? committed - (bytes - 1) : 0;
+	return committed ? half + committed - (bytes - 1) : 0;
 }
 
 /* Whether they could not be, with a sentence. */
@@ -192,6 +195,8 @@ static int spans_open(struct mem *m)
 	for (uint32_t r = 0; r < m->size; r++)
 		span[r] = (struct job_span){ .first = addr_of_heap(r, 0),
 					     .base = heap_base(m, r),
+					     .shift = (uint64_t)(uintptr_t)heap_base(m, r) -
+						      addr_of_heap(r, 0),
 					     .middle = m->job->heap_bytes / 2 };
 	/* Release: puts read what the pointer leads to, and another thread may be here. */
 	atomic_thread_fence(memory_order_release);
@@ -212,10 +217,10 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 		return addr_in_heap(a) && grant_covers(m, a, len) ? s->base + at : NULL;
 	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
-	s->own_words = span_places(s->own, sizeof(uint64_t));
-	s->common_words = span_places(s->common, sizeof(uint64_t));
-	s->own_wides = span_places(s->own, WIDE_MOST);
-	s->common_wides = span_places(s->common, WIDE_MOST);
+	s->own_words = span_places(0, s->own, sizeof(uint64_t));
+	s->common_words = span_places(s->middle, s->common, sizeof(uint64_t));
+	s->own_wides = span_places(0, s->own, WIDE_MOST);
+	s->common_wides = span_places(s->middle, s->common, WIDE_MOST);
 	/* The rank may die meanwhile: see job_heap_withdraw(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (mem_dead(m, rank))

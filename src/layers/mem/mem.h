@@ -253,10 +253,12 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern
 	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
 	const struct job_span *s = spans_of(t) + rank;
-	const uint64_t *own = size == SPAN_WORD ? &s->own_words : &s->own_wides;
+	uint64_t own = size == SPAN_WORD ? s->own_words : s->own_wides;
 	uint64_t at = a - s->first;
-	if (at < own[0] || at - s->middle < own[1]) {
-		char *found = s->base + at;
+	if (at < own ||
+	    (at >= s->middle && at < (size == SPAN_WORD ? s->common_words : s->common_wides))) {
+		/* Lines are walked, for which compilers make better code of a pointer. */
+		char *found = size == SPAN_WORD ? (char *)(uintptr_t)(a + s->shift) : s->base + at;
 		if (!found)
 			__builtin_unreachable(); /* so that no caller tests it again */
 		return found;
