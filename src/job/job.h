@@ -136,8 +136,7 @@ struct job_rank {
 	/* Bytes that others have stored here and nobody has taken off. */
 	_Alignas(64) _Atomic uint64_t stored;
 	_Alignas(64) _Atomic uint32_t regions[JOB_REGION_CLASSES]; /* that may be touched */
-	_Atomic uint32_t files_closed; /* regions with a file that were unregistered */
-	_Atomic int32_t status;        /* as from waitpid, of a rank that is gone or dead */
+	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
 	/* Port of loopback where a datagram of one byte ends a sleep; 0: the bell does. */
 	_Atomic uint32_t port;
 	/* Under another launcher, of the lowest rank of a machine: the link's address, 0 behind it.
@@ -192,10 +191,14 @@ struct job_span {
 	uint64_t first; /* the heap's first address (tern_addr) */
 	char *base;
 	uint64_t middle;
-	uint64_t own, common; /* bytes committed, from the beginning and from the middle */
-	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
+	uint64_t shift; /* an address, and this, are a pointer */
+	/* From here on cleared when the rank has died; what is used most is in the first line. */
+	uint64_t own; /* bytes committed from the beginning */
+	/* Behind the last place in the half where a word may begin; 0 if there is none. */
+	uint64_t own_words, common_words;
 	uint64_t own_wides, common_wides; /* and where WIDE_MOST bytes may */
-	uint64_t unused_[7];              /* a power of two is found without a multiplication */
+	uint64_t common;                  /* bytes committed from the middle */
+	uint64_t unused_[6];              /* a power of two is found without a multiplication */
 };
 _Static_assert(sizeof(struct job_span) == 128, "spans are found by a shift");
 

@@ -65,7 +65,6 @@ static void rank_renew(struct job *j, uint32_t rank, uint64_t session)
 	atomic_store(&r->port, 0);
 	for (unsigned i = 0; i < JOB_REGION_CLASSES; i++)
 		atomic_store(&r->regions[i], 0);
-	atomic_store(&r->files_closed, 0);
 	if (!job_here(j, rank)) {
 		atomic_store(&r->state, told_state(atomic_load(&r->told), session));
 		return;

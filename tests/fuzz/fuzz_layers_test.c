@@ -106,12 +106,15 @@ static void message_send(void)
 /* A description of scattered memory, mostly well-formed, behind a put's or a get's header. */
 static void parts_send(void)
 {
-	uint64_t payload[64], dims = byte() % 22;
+	uint64_t payload[64];
 	unsigned n = 0;
-	payload[n++] = word();
-	payload[n++] = (uint64_t)byte() << 8 | dims;
-	for (unsigned i = 0; dims && i < 2 + 2 * dims; i++)
-		payload[n++] = byte() % 4 ? byte() % 16 : word();
+	for (unsigned rows = 1 + byte() % 4; rows; rows--) {
+		uint64_t count = byte() % 4 ? byte() % 4 : word();
+		payload[n++] = word();
+		payload[n++] = count << 16 | byte();
+		if (count > 1)
+			payload[n++] = byte() % 4 ? byte() : word();
+	}
 	size_t bytes = byte();
 	const uint64_t arg[] = { word(), byte() % 4 ? n : word(), bytes };
 	size_t len = n * sizeof *payload + bytes;

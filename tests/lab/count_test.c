@@ -37,7 +37,7 @@ enum {
 	TWO_LINES = 80,   /* a request of 8 words */
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
-	ADD_BUDGET = 31,
+	ADD_BUDGET = 30,
 	RECEIVES = 10000
 };
 

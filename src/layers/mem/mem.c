@@ -23,9 +23,9 @@ static void mem_close(void *state)
 	regions_close(m);
 	files_close(m);
 	follow_close(m);
-	grants_close(m);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
+	memory_free(m->grants);
 }
 
 /*
@@ -168,10 +168,13 @@ int tern_flush(tern *t)
 
 /* -- Addresses: what they name, who can touch it, and why not ---------------------------------- */
 
-/* Where so many bytes may begin; what is committed are whole pages, or nothing. */
-static uint64_t span_places(uint64_t committed, uint64_t bytes)
+/*
+ * Behind the last place in a half where so many bytes may begin; what is committed are whole pages,
+ * or nothing.
+ */
+static uint64_t span_places(uint64_t half, uint64_t committed, uint64_t bytes)
 {
-	return committed ? committed - (bytes - 1) : 0;
+	return committed ? half + committed - (bytes - 1) : 0;
 }
 
 /* Whether they could not be, with a sentence. */
@@ -184,6 +187,8 @@ static int spans_open(struct mem *m)
 	for (uint32_t r = 0; r < m->size; r++)
 		span[r] = (struct job_span){ .first = addr_of_heap(r, 0),
 					     .base = heap_base(m, r),
+					     .shift = (uint64_t)(uintptr_t)heap_base(m, r) -
+						      addr_of_heap(r, 0),
 					     .middle = m->job->heap_bytes / 2 };
 	/* Release: puts read what the pointer leads to, and another thread may be here. */
 	atomic_thread_fence(memory_order_release);
@@ -204,10 +209,10 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 		return addr_in_heap(a) && grant_covers(m, a, len) ? s->base + at : NULL;
 	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
-	s->own_words = span_places(s->own, sizeof(uint64_t));
-	s->common_words = span_places(s->common, sizeof(uint64_t));
-	s->own_wides = span_places(s->own, WIDE_MOST);
-	s->common_wides = span_places(s->common, WIDE_MOST);
+	s->own_words = span_places(0, s->own, sizeof(uint64_t));
+	s->common_words = span_places(s->middle, s->common, sizeof(uint64_t));
+	s->own_wides = span_places(0, s->own, WIDE_MOST);
+	s->common_wides = span_places(s->middle, s->common, WIDE_MOST);
 	/* The rank may die meanwhile: see job_heap_withdraw(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (mem_dead(m, rank))
@@ -269,38 +274,23 @@ bool mem_writable(void *p, size_t len)
 	       (futex_can_write(p) && futex_can_write((char *)p + len - 1));
 }
 
-static bool few_readable(const void *p, size_t len)
-{
-	char byte[2];
-	struct iovec here = { byte, 2 }, ends[] = { { (void *)(uintptr_t)p, 1 },
-						    { (char *)(uintptr_t)p + len - 1, 1 } };
-	return populated(p, len, MADV_POPULATE_READ) ||
-	       process_vm_readv(getpid(), &here, 1, ends, 2, 0) == 2;
-}
-
-/* The kernel copies bytes one by one, so it is only asked whether a word is there. */
-static bool word_there(void *to, const void *from, size_t len)
-{
-	return (word_is(to, len) || word_is(from, len)) && mem_writable(to, len) &&
-	       few_readable(from, len);
-}
-
+/*
+ * The kernel is asked by a copy. It copies bytes one by one, so that a word is copied here, once it
+ * is known to be there.
+ */
 int mem_copy_guarded(void *to, const void *from, size_t len)
 {
-	if (word_there(to, from, len)) {
-		word_copy(to, from, len);
-		return 0;
-	}
-	struct iovec here = { to, len }, there = { (void *)(uintptr_t)from, len };
+	char probe[WORD_MOST];
+	bool word = word_is(to, len) || word_is(from, len);
+	struct iovec here = { word ? probe : to, len }, there = { (void *)(uintptr_t)from, len };
 	ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
-	if (n == (ssize_t)len)
-		return 0;
-	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-		/* The kernel cannot be asked: a page that is gone ends this process. */
+	/* If it cannot be asked, a page that is gone ends this process. */
+	bool refused = n < 0 && (errno == EPERM || errno == ENOSYS);
+	if ((n != (ssize_t)len && !refused) || (word && !mem_writable(to, len)))
+		return -EFAULT;
+	if (word || refused)
 		word_copy(to, from, len);
-		return 0;
-	}
-	return -EFAULT;
+	return 0;
 }
 
 bool mem_there(void *p, size_t len, bool write)

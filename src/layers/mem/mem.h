@@ -135,6 +135,7 @@ struct mem {
 	bool let_in; /* the kernel knows whose processes may read and write this one's memory */
 	bool single_copy;      /* the kernel lets us read and write the memory of other processes */
 	struct grant *grants;  /* what others have opened to this rank; see grant.c */
+	unsigned granted;      /* how many; 0 unless it is guarded */
 	bool guarded;          /* TERN_GRANT: nothing else of their heaps may be stored to */
 	struct job_span *span; /* one a rank, in the job's memory; of no heap until one is used */
 	struct mem_peer peer[]; /* one a rank */
@@ -249,10 +250,12 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern
 	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
 	const struct job_span *s = spans_of(t) + rank;
-	const uint64_t *own = size == SPAN_WORD ? &s->own_words : &s->own_wides;
+	uint64_t own = size == SPAN_WORD ? s->own_words : s->own_wides;
 	uint64_t at = a - s->first;
-	if (at < own[0] || at - s->middle < own[1]) {
-		char *found = s->base + at;
+	if (at < own ||
+	    (at >= s->middle && at < (size == SPAN_WORD ? s->common_words : s->common_wides))) {
+		/* Lines are walked, for which compilers make better code of a pointer. */
+		char *found = size == SPAN_WORD ? (char *)(uintptr_t)(a + s->shift) : s->base + at;
 		if (!found)
 			__builtin_unreachable(); /* so that no caller tests it again */
 		return found;
@@ -289,7 +292,6 @@ static inline char *own_reach(struct mem *m, tern_addr a, size_t len)
 
 /* -- grant.c: under TERN_GRANT, what of other ranks' heaps may be stored to -- */
 int grants_open(struct mem *m);
-void grants_close(struct mem *m);
 bool grant_covers(const struct mem *m, tern_addr a, size_t len);
 void grants_apply(const struct mem *m, const struct job_region *g); /* to what is newly mapped */
 char *grant_read(struct mem *m, tern_addr a, size_t len); /* mem_reach() to read; NULL: not even */
@@ -421,9 +423,12 @@ int staged_send(struct mem *m, struct slot *s, tern_addr dst, const void *data, 
 		tern_op *op);
 
 /* -- rows.c -- */
-/* Whether all are pairs of single runs that are mapped, of `most` bytes at most together. */
-bool runs_mapped(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
-		 size_t most);
+/*
+ * Moves pairs of single runs that are mapped, of `most` bytes at most together; false if one is
+ * not: then all are to be moved in another way.
+ */
+bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
+	       size_t most, bool put);
 /*
  * Moves all of two parts of the same length, whose addresses are checked; false, and nothing moved,
  * if that takes more than a loop.

@@ -10,34 +10,30 @@
 #include "mem/word.h"
 
 /*
- * A case for each size: 8 bytes, a few lines, a block, anything. Each says whether it has moved the
- * data; what it leaves goes on to a function that is not inline, so that the shorter one saves no
- * registers. None but the last opens a scope. `put` is a constant where they are inlined.
+ * A case for each size: 8 bytes or a few lines, a block, anything. What one leaves goes on to a
+ * function that is not inline, so that the shorter one saves no registers. None but the last opens
+ * a scope. `put` is a constant where they are inlined.
  */
 #define EACH_WAY static inline __attribute__((always_inline))
 #define LARGER __attribute__((noinline)) static int
 
-EACH_WAY bool word_move(const tern *t, tern_addr remote, void *local, size_t len, bool put)
+/* Words and a few lines, without a scope. */
+EACH_WAY bool quick_move(const tern *t, tern_addr remote, void *local, size_t len, bool put)
 {
-	char *at = len == sizeof(uint64_t) ? span_reach(t, remote, SPAN_WORD) : NULL;
+	bool word = len == sizeof(uint64_t);
+	char *at = NULL;
+	if (TERN_LIKELY(word))
+		at = span_reach(t, remote, SPAN_WORD);
+	else if (wide_fits(len))
+		at = span_reach(t, remote, SPAN_WIDE);
 	if (!at)
 		return false;
 	if (put)
 		word_before_put();
-	word8_copy(put ? at : local, put ? local : at); /* cost: base write */
-	if (!put)
-		word_after_get();
-	return true;
-}
-
-EACH_WAY bool lines_move(const tern *t, tern_addr remote, char *local, size_t len, bool put)
-{
-	char *at = wide_fits(len) ? span_reach(t, remote, SPAN_WIDE) : NULL;
-	if (!at)
-		return false;
-	if (put)
-		word_before_put();
-	wide_copy(put ? at : local, put ? local : at, len);
+	if (word)
+		word8_copy(put ? at : local, put ? local : at); /* cost: base write */
+	else
+		wide_copy(put ? at : local, put ? local : at, len);
 	if (!put)
 		word_after_get();
 	return true;
@@ -78,7 +74,9 @@ EACH_WAY int block_move(tern *t, tern_addr remote, char *local, size_t len, tern
 	const char *from = put ? local : at;
 	if (put)
 		word_before_put();
-	if (len <= WORD_MOST)
+	if (few_fits(len))
+		few_copy(to, from, len); /* cost: base write */
+	else if (len <= WORD_MOST)
 		word_copy(to, from, len); /* cost: base write */
 	else
 		wide_long(to, from, len); /* cost: base write */
@@ -99,50 +97,28 @@ LARGER get_block(tern *t, char *dst, tern_addr src, size_t len, tern_op *op)
 
 /* -- The calls ------------------------------------------------------------------------------- */
 
-LARGER put_more(tern *t, tern_addr dst, char *src, size_t len)
-{
-	return lines_move(t, dst, src, len, true) ? 0 : put_block(t, dst, src, len, NULL);
-}
-
 int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 {
 	char *from = (char *)(uintptr_t)src;
-	return word_move(t, dst, from, len, true) ? 0 : put_more(t, dst, from, len);
-}
-
-LARGER put_start_more(tern *t, tern_addr dst, char *src, size_t len, tern_op *op)
-{
-	return lines_move(t, dst, src, len, true) ? 0 : put_block(t, dst, src, len, op);
+	return quick_move(t, dst, from, len, true) ? 0 : put_block(t, dst, from, len, NULL);
 }
 
 int tern_put_handle_(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
 	char *from = (char *)(uintptr_t)src;
-	if (TERN_UNLIKELY(!handle_silent(op)))
-		return put_block(t, dst, from, len, op);
-	return word_move(t, dst, from, len, true) ? 0 : put_start_more(t, dst, from, len, op);
-}
-
-LARGER get_more(tern *t, char *dst, tern_addr src, size_t len)
-{
-	return lines_move(t, src, dst, len, false) ? 0 : get_block(t, dst, src, len, NULL);
+	bool moved = handle_silent(op) && quick_move(t, dst, from, len, true);
+	return moved ? 0 : put_block(t, dst, from, len, op);
 }
 
 int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 {
-	return word_move(t, src, dst, len, false) ? 0 : get_more(t, dst, src, len);
-}
-
-LARGER get_start_more(tern *t, char *dst, tern_addr src, size_t len, tern_op *op)
-{
-	return lines_move(t, src, dst, len, false) ? 0 : get_block(t, dst, src, len, op);
+	return quick_move(t, src, dst, len, false) ? 0 : get_block(t, dst, src, len, NULL);
 }
 
 int tern_get_handle_(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	if (TERN_UNLIKELY(!handle_silent(op)))
-		return get_block(t, dst, src, len, op);
-	return word_move(t, src, dst, len, false) ? 0 : get_start_more(t, dst, src, len, op);
+	bool moved = handle_silent(op) && quick_move(t, src, dst, len, false);
+	return moved ? 0 : get_block(t, dst, src, len, op);
 }
 
 /* -- Scattered memory ---------------------------------------------------------------------- */
@@ -180,63 +156,40 @@ static int parts_check(struct mem *m, struct list remote, struct list local, con
 	return rc;
 }
 
-static bool parts_as_long(const tern_part *a, const tern_part *b)
-{
-	size_t one = a->run, other = b->run;
-	if (a->dims || b->dims)
-		return part_bytes(a, &one) && part_bytes(b, &other) && one && one == other;
-	return one && one == other;
-}
-
-/*
- * Moves pairs of parts that are cut alike and mapped here, one after another: how many. One part at
- * each side has been found to be as long as the other.
- */
-static size_t pairs_move(struct mem *m, struct list remote, struct list local, bool put)
-{
-	size_t i = 0;
-	bool one = remote.n == 1 && local.n == 1;
-	while (i < remote.n && i < local.n &&
-	       (one || parts_as_long(&remote.part[i], &local.part[i])) &&
-	       rows_move(m, &remote.part[i], &local.part[i], put))
-		i++;
-	return i;
-}
-
-/* A list of none may lie nowhere. */
-static struct list list_after(struct list l, size_t n)
-{
-	return n ? (struct list){ l.part + n, l.n - n } : l;
-}
-
 static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
-	size_t bytes = 1, moved = 0, most = in_one_go(op);
-	bool checked =
-		remote.n == local.n && runs_mapped(m, remote.part, local.part, remote.n, most);
-	int rc = checked ? 0
-			 : parts_check(m, remote, local, put ? "a put of parts" : "a get of parts",
-				       &bytes);
+	size_t bytes, most = in_one_go(op);
+	bool moved =
+		remote.n == local.n && runs_move(m, remote.part, local.part, remote.n, most, put);
+	int rc = moved ? 0
+		       : parts_check(m, remote, local, put ? "a put of parts" : "a get of parts",
+				     &bytes);
 	if (rc)
 		return rc;
-	if (bytes - 1 < most)
-		moved = pairs_move(m, remote, local, put);
-	if (moved && moved == remote.n && moved == local.n) {
-		if (op)
-			op_over(m->e, op);
+	if (!moved && remote.n == 1 && local.n == 1 && bytes - 1 < most)
+		moved = rows_move(m, remote.part, local.part, put);
+	if (moved && op)
+		op_over(m->e, op);
+	if (moved)
 		return 0;
-	}
-	remote = list_after(remote, moved);
-	local = list_after(local, moved);
 	parts_begin(&r.remote, remote.part, remote.n, false);
 	parts_begin(&r.local, local.part, local.n, false);
 	return transfer_begin(m, &r, put, NULL, op);
 }
 
+/* One short run at each side. */
+static inline bool parts_are_runs(const tern_part *a, size_t as, const tern_part *b, size_t bs)
+{
+	return as == 1 && bs == 1 && !(a->dims | b->dims) && a->run == b->run &&
+	       a->run <= START_IN_ONE_GO;
+}
+
 int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
+	if (t && parts_are_runs(dst, dsts, src, srcs))
+		return tern_put_start(t, dst->addr, src->base, dst->run, op);
 	INSIDE struct scope scope = scope_given_op(t, op);
 	return begin_parts(mem_of(t), (struct list){ dst, dsts }, (struct list){ src, srcs }, true,
 			   op);
@@ -245,6 +198,8 @@ int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
 int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
+	if (t && parts_are_runs(dst, dsts, src, srcs))
+		return tern_get_start(t, dst->base, src->addr, dst->run, op);
 	INSIDE struct scope scope = scope_given_op(t, op);
 	return begin_parts(mem_of(t), (struct list){ src, srcs }, (struct list){ dst, dsts }, false,
 			   op);

@@ -28,7 +28,7 @@ enum {
 	SLICE_EVERY = 4,     /* and not at every poll or message */
 	VM_SLICE = 16 << 10, /* a system call costs a round trip, so larger slices, */
 	VM_SLICE_EVERY = 64, /* and fewer */
-	VAST = 32 << 20,     /* a run of at least this does not stay in any cache */
+	VAST = 32 << 20, /* a run of at least this does not stay in any cache: copied past them */
 };
 
 /* -- Copies past the caches ------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static int move_copy(const struct transfer *x, char *to, const char *from, size_
 {
 	if (guarded)
 		return mem_copy_guarded(to, from, len);
-	if (x->vast && len > WORD_MOST)
+	if (x->runs.remote.len >= VAST && len > WORD_MOST)
 		stream_copy(to, from, len);
 	else
 		word_copy(to, from, len);
@@ -186,29 +186,25 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 		  : (ptrdiff_t)len;
 }
 
-/* The same, also by the kernel; 0 if neither can, or the kernel would not move a word as one. */
-static ptrdiff_t move_now(struct mem *m, struct transfer *x, size_t len)
+/* By what a transfer may move now. */
+enum reach { BY_COPY, BY_KERNEL, BY_ANY };
+
+/* Moves bytes of the run; also 0 when it must wait, or when the kernel would not move a word as
+ * one. */
+static ptrdiff_t move_run(struct mem *m, struct transfer *x, size_t len, enum reach by)
 {
 	ptrdiff_t moved = move_direct(m, x, len);
-	if (moved || !m->single_copy || !layer_maps(m->e, tern_addr_rank(x->runs.remote.at)))
-		return moved;
-	moved = vm_move(m, runs_remote(&x->runs), transfer_local(m, x, len), len, x->put);
-	return moved == -EAGAIN ? 0 : moved;
-}
-
-/* Moves bytes of the run by whatever way there is; also 0 when it must wait. */
-static ptrdiff_t move_any(struct mem *m, struct transfer *x, size_t len)
-{
-	ptrdiff_t moved = move_now(m, x, len);
-	if (moved)
+	if (!moved && by >= BY_KERNEL && m->single_copy &&
+	    layer_maps(m->e, tern_addr_rank(x->runs.remote.at)))
+		moved = vm_move(m, runs_remote(&x->runs), transfer_local(m, x, len), len, x->put);
+	moved = moved == -EAGAIN ? 0 : moved;
+	if (moved || by < BY_ANY)
 		return moved;
 	return window_has(m, x) ? window_move(m, x) : message_move(m, x);
 }
 
-typedef ptrdiff_t mover(struct mem *m, struct transfer *x, size_t len);
-
 /* A remote word whose bytes lie apart here is gathered first, or laid down afterwards. */
-static ptrdiff_t move_word(struct mem *m, struct transfer *x, mover *move)
+static ptrdiff_t move_word(struct mem *m, struct transfer *x, enum reach by)
 {
 	char word[WORD_MOST] __attribute__((aligned(WORD_MOST))) = { 0 };
 	struct run_walk local = x->runs.local;
@@ -218,7 +214,7 @@ static ptrdiff_t move_word(struct mem *m, struct transfer *x, mover *move)
 	x->through = word;
 	ptrdiff_t moved = move_direct(m, x, len);
 	x->through = NULL;
-	if (moved == 0 && move == move_any)
+	if (moved == 0 && by == BY_ANY)
 		return message_move(m, x);
 	if (moved > 0 && !x->put)
 		parts_copy(&local, word, (size_t)moved, false);
@@ -226,21 +222,21 @@ static ptrdiff_t move_word(struct mem *m, struct transfer *x, mover *move)
 }
 
 /* Moves the next bytes, at most `most` unless that would cut a word. */
-static ptrdiff_t move_next(struct mem *m, struct transfer *x, size_t most, mover *move)
+static ptrdiff_t move_next(struct mem *m, struct transfer *x, size_t most, enum reach by)
 {
 	const struct runs *r = &x->runs;
 	size_t left = runs_left(r);
 	if (r->remote.len <= WORD_MOST && left < parts_left(&r->remote))
-		return move_word(m, x, move);
+		return move_word(m, x, by);
 	bool whole = left <= most || r->remote.len <= WORD_MOST || r->local.len <= WORD_MOST;
-	return move(m, x, whole ? left : most);
+	return move_run(m, x, whole ? left : most, by);
 }
 
 /*
  * A slice of a transfer: moves up to `most` bytes one way or another. What it moved, 0 if it must
  * wait.
  */
-static size_t transfer_step(struct mem *m, struct transfer *x, size_t most, mover *move)
+static size_t transfer_step(struct mem *m, struct transfer *x, size_t most, enum reach by)
 {
 	size_t moved = 0;
 	while (moved < most && x->runs.remote.len && !x->error) {
@@ -248,7 +244,7 @@ static size_t transfer_step(struct mem *m, struct transfer *x, size_t most, move
 				      ? (ptrdiff_t)rows_next(m, &x->runs, x->put, most - moved)
 				      : 0;
 		if (n == 0)
-			n = move_next(m, x, most - moved, move);
+			n = move_next(m, x, most - moved, by);
 		if (n == 0)
 			break;
 		if (n < 0) {
@@ -379,7 +375,7 @@ unsigned transfer_progress(struct mem *m)
 	/* A message without room is tried again: a poll does not wait until another rank polls. */
 	library_hold(m->e);
 	uint32_t flying = x->flying;
-	size_t moved = transfer_step(m, x, most, move_any);
+	size_t moved = transfer_step(m, x, most, BY_ANY);
 	bool sent = x->flying > flying;
 	library_release(m->e);
 	transfer_unlink(ts, x);
@@ -469,7 +465,7 @@ static int transfer_block(struct mem *m, struct transfer *x)
 
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)
 {
-	struct transfer x = { .op = op, .put = put, .vast = r->remote.len >= VAST, .runs = *r };
+	struct transfer x = { .op = op, .put = put, .runs = *r };
 	if (!transfer_over(&x))
 		return transfer_queue(m, &x);
 	op->pending++;
@@ -488,16 +484,14 @@ static int transfer_keep(struct mem *m, struct transfer *x)
 
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *local, tern_op *op)
 {
-	struct transfer x = {
-		.op = op, .local = local, .put = put, .vast = r->remote.len >= VAST, .runs = *r
-	};
+	struct transfer x = { .op = op, .local = local, .put = put, .runs = *r };
 	bool cannot_wait = in_handler(m->e) || held(m->e);
 	int rc = cannot_wait ? runs_touchable(m, r->remote) : 0;
 	if (rc)
 		return rc;
 	bool one_run = !r->remote.part; /* many would be a system call each */
 	transfer_step(m, &x, cannot_wait ? SIZE_MAX : in_one_go(op),
-		      one_run && !cannot_wait ? move_now : move_direct);
+		      one_run && !cannot_wait ? BY_KERNEL : BY_COPY);
 	if (!transfer_over(&x))
 		return op ? transfer_keep(m, &x) : transfer_block(m, &x);
 	if (!op)

@@ -35,7 +35,6 @@ struct transfer {
 	uint32_t asker, slot; /* without `op`: the rank that asked for a copy, and its slot */
 	tern_addr source;     /* whence such a copy comes: it may be unregistered meanwhile */
 	bool put;
-	bool vast; /* larger than the caches: copied past them */
 	int error;
 	char *through;   /* a word whose local side lies in several runs is moved from or to here */
 	char *lists;     /* copies of the program's lists of parts; NULL: it has none */

@@ -171,10 +171,10 @@ static int put_message(size_t len)
 /* The same among other runs: as pack.c describes them. */
 static int put_pack(size_t len)
 {
-	uint64_t payload[] = { addr, len << 8 | 1, len, 0, 1, 100, 0 };
-	memcpy(&payload[6], &local_word, len);
-	uint64_t words[] = { NO_SLOT, 6, len };
-	int rc = layer_request(local[0]->own, 1, MEM_PUT_PARTS, payload, 48 + len, 3, words);
+	uint64_t payload[] = { addr, 1 << 16 | len, 0 };
+	memcpy(&payload[2], &local_word, len);
+	uint64_t words[] = { NO_SLOT, 2, len };
+	int rc = layer_request(local[0]->own, 1, MEM_PUT_PARTS, payload, 16 + len, 3, words);
 	return rc ? rc : tern_poll(local[1]) < 0;
 }
 

@@ -11,12 +11,18 @@
 #include "mem/mem.h"
 #include "mem/word.h"
 
-/* On 8 bytes if it is `wide`, else on 4: constant where this is inlined. */
+/*
+ * The type and the operation are constants where these are inlined: so an atomic on a heap that is
+ * mapped is a few comparisons and the instruction.
+ */
+#define EACH_TYPE static inline __attribute__((always_inline))
+
+/* On 8 bytes if it is `wide`, else on 4. */
 #define FETCH(op, at, wide, v)                                   \
 	((wide) ? atomic_fetch_##op((_Atomic uint64_t *)(at), v) \
 		: atomic_fetch_##op((_Atomic uint32_t *)(at), (uint32_t)(v)))
 
-static inline bool integer_cas(void *at, bool wide, uint64_t *old, uint64_t v)
+EACH_TYPE bool integer_cas(void *at, bool wide, uint64_t *old, uint64_t v)
 {
 	if (wide)
 		return atomic_compare_exchange_strong((_Atomic uint64_t *)at, old, v);
@@ -34,7 +40,7 @@ static inline bool integer_less(bool wide, bool is_signed, uint64_t a, uint64_t 
 }
 
 /* What no instruction does. */
-static inline uint64_t integer_next(bool wide, unsigned what, uint64_t old, uint64_t v)
+EACH_TYPE uint64_t integer_next(bool wide, unsigned what, uint64_t old, uint64_t v)
 {
 	bool is_signed = what == TERN_AMO_SMIN_ || what == TERN_AMO_SMAX_;
 	bool least = what == TERN_AMO_MIN || what == TERN_AMO_SMIN_;
@@ -53,7 +59,7 @@ static inline uint64_t integer_load(void *at, bool wide)
 
 typedef uint64_t amo_next(bool wide, unsigned what, uint64_t old, uint64_t v);
 
-static inline uint64_t amo_loop(void *at, bool wide, unsigned what, uint64_t v, amo_next *value)
+EACH_TYPE uint64_t amo_loop(void *at, bool wide, unsigned what, uint64_t v, amo_next *value)
 {
 	uint64_t old = integer_load(at, wide), next;
 	do
@@ -62,7 +68,7 @@ static inline uint64_t amo_loop(void *at, bool wide, unsigned what, uint64_t v, 
 	return old;
 }
 
-static inline uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_t v)
+EACH_TYPE uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_t v)
 {
 	switch ((enum tern_amo)what) {
 	case TERN_AMO_ADD:
@@ -100,19 +106,19 @@ union real_small {
 	float value;
 };
 
-static double real_of(bool wide, uint64_t bits)
+static inline double real_of(bool wide, uint64_t bits)
 {
 	return wide ? (union real){ bits }.value : (union real_small){ (uint32_t)bits }.value;
 }
 
-static uint64_t real_bits(bool wide, double d)
+static inline uint64_t real_bits(bool wide, double d)
 {
 	return wide ? (union real){ .value = d }.bits
 		    : (union real_small){ .value = (float)d }.bits;
 }
 
 /* Sums and products of floats, rounded to a double first, are those that a float would give. */
-static uint64_t floating_next(bool wide, unsigned what, uint64_t old_bits, uint64_t bits)
+EACH_TYPE uint64_t floating_next(bool wide, unsigned what, uint64_t old_bits, uint64_t bits)
 {
 	double old = real_of(wide, old_bits), v = real_of(wide, bits);
 	if (what == TERN_AMO_ADD)
@@ -123,46 +129,46 @@ static uint64_t floating_next(bool wide, unsigned what, uint64_t old_bits, uint6
 	return (what == TERN_AMO_MIN ? v < old : v > old) ? bits : old_bits;
 }
 
-static bool floating_only_moves(unsigned what)
+static inline bool floating_only_moves(unsigned what)
 {
 	return what == TERN_AMO_SWAP || what == TERN_AMO_LOAD || what == TERN_AMO_STORE;
 }
 
-static uint64_t floating_apply(void *at, bool wide, unsigned what, uint64_t bits)
-{
-	if (floating_only_moves(what))
-		return integer_apply(at, wide, what, bits);
-	return amo_loop(at, wide, what, bits, floating_next);
-}
-
 /* -- All of them --------------------------------------------------------------------------- */
 
-static uint64_t cas_apply(void *at, bool wide, const uint64_t operand[2])
+static inline bool amo_floating(enum amo_type type)
 {
-	uint64_t expected = wide ? operand[1] : (uint32_t)operand[1];
-	integer_cas(at, wide, &expected, operand[0]);
+	return type == AMO_DOUBLE || type == AMO_FLOAT;
+}
+
+static inline size_t type_width(enum amo_type type)
+{
+	return type == AMO_U32 || type == AMO_CAS32 || type == AMO_FLOAT ? 4 : 8;
+}
+
+size_t amo_width(unsigned what)
+{
+	return type_width(what >> 8);
+}
+
+EACH_TYPE uint64_t type_apply(void *at, enum amo_type type, unsigned what, uint64_t v,
+			      uint64_t expected)
+{
+	bool wide = type_width(type) == sizeof(uint64_t);
+	v = wide ? v : (uint32_t)v;
+	expected = wide ? expected : (uint32_t)expected;
+	if (type == AMO_CAS64 || type == AMO_CAS32)
+		integer_cas(at, wide, &expected, v);
+	else if (amo_floating(type) && !floating_only_moves(what))
+		expected = amo_loop(at, wide, what, v, floating_next);
+	else
+		expected = integer_apply(at, wide, what, v);
 	return expected;
 }
 
 uint64_t amo_apply(void *at, unsigned what, const uint64_t operand[2])
 {
-	switch ((enum amo_type)(what >> 8)) {
-	case AMO_U64:
-		return integer_apply(at, true, what & 0xff, operand[0]);
-	case AMO_U32:
-		return integer_apply(at, false, what & 0xff, (uint32_t)operand[0]);
-	case AMO_DOUBLE:
-	case AMO_FLOAT:
-		return floating_apply(at, what >> 8 == AMO_DOUBLE, what & 0xff, operand[0]);
-	default:
-		return cas_apply(at, what >> 8 == AMO_CAS64, operand);
-	}
-}
-
-size_t amo_width(unsigned what)
-{
-	enum amo_type type = what >> 8;
-	return type == AMO_U32 || type == AMO_CAS32 || type == AMO_FLOAT ? 4 : 8;
+	return type_apply(at, what >> 8, what & 0xff, operand[0], operand[1]);
 }
 
 static int amo_unaligned(size_t width)
@@ -173,22 +179,24 @@ static int amo_unaligned(size_t width)
 		width);
 }
 
+EACH_TYPE bool type_knows(enum amo_type type, unsigned what)
+{
+	if (amo_floating(type))
+		return floating_only_moves(what) || what == TERN_AMO_ADD || what == TERN_AMO_MUL ||
+		       what == TERN_AMO_MIN || what == TERN_AMO_MAX;
+	return type <= AMO_FLOAT && what <= TERN_AMO_SMAX_;
+}
+
 bool amo_known(unsigned what)
 {
-	unsigned type = what >> 8, operation = what & 0xff;
-	if (type == AMO_DOUBLE || type == AMO_FLOAT)
-		return floating_only_moves(operation) || operation == TERN_AMO_ADD ||
-		       operation == TERN_AMO_MUL || operation == TERN_AMO_MIN ||
-		       operation == TERN_AMO_MAX;
-	return type <= AMO_CAS32 && operation <= TERN_AMO_SMAX_;
+	return type_knows(what >> 8, what & 0xff);
 }
 
 static int amo_unknown(unsigned what)
 {
-	unsigned type = what >> 8;
 	return error_set(
 		-EINVAL, "there is no atomic operation %u%s", what & 0xff,
-		type == AMO_DOUBLE || type == AMO_FLOAT
+		amo_floating(what >> 8)
 			? " on floating point: it has ADD, MUL, MIN, MAX, SWAP, LOAD and STORE"
 			: " on integers");
 }
@@ -209,8 +217,8 @@ static int amo_here(struct mem *m, tern_addr a, char *at, unsigned what, const u
 }
 
 /* At once where this process can touch the memory, else at its home; blocking without `op`. */
-static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t expected, void *old,
-	       tern_op *op)
+static __attribute__((noinline)) int amo(tern *t, tern_addr a, unsigned what, uint64_t operand,
+					 uint64_t expected, void *old, tern_op *op)
 {
 	INSIDE struct scope scope = scope_of_op(&t, op, "an atomic operation");
 	struct mem *m = mem_of(t);
@@ -231,17 +239,19 @@ static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t e
 	return rc;
 }
 
-/* On memory of a heap that is known to be there, without a scope; else as all others. */
-static inline int amo_integer(tern *t, tern_addr a, bool wide, unsigned what, uint64_t operand,
-			      void *old, tern_op *op)
+/*
+ * On memory of a heap that is known to be there, without a scope; else as all others. The heap
+ * begins with a line, so that an address is aligned as its pointer is.
+ */
+EACH_TYPE int amo_quick(tern *t, tern_addr a, enum amo_type type, unsigned what, uint64_t operand,
+			uint64_t expected, void *old, tern_op *op)
 {
-	char *at = span_reach(t, a, SPAN_WORD);
-	bool aligned = (uintptr_t)at % (wide ? sizeof(uint64_t) : sizeof(uint32_t)) == 0;
-	bool plain = at && aligned && what <= TERN_AMO_SMAX_ && (!op || op_silent(op));
-	if (TERN_UNLIKELY(!plain))
-		return amo(t, a, amo_code(wide ? AMO_U64 : AMO_U32, what), operand, 0, old, op);
-	uint64_t before = integer_apply(at, wide, what, operand);
-	if (old && wide)
+	bool plain = a % type_width(type) == 0 && type_knows(type, what) && (!op || op_silent(op));
+	char *at = plain && t ? span_reach(t, a, SPAN_WORD) : NULL;
+	if (TERN_UNLIKELY(!at))
+		return amo(t, a, amo_code(type, what), operand, expected, old, op);
+	uint64_t before = type_apply(at, type, what, operand, expected);
+	if (old && type_width(type) == sizeof(uint64_t))
 		*(uint64_t *)old = before;
 	else if (old)
 		*(uint32_t *)old = (uint32_t)before;
@@ -249,10 +259,24 @@ static inline int amo_integer(tern *t, tern_addr a, bool wide, unsigned what, ui
 }
 
 /* All but an addition; not inline, so that an addition saves no registers. */
-static __attribute__((noinline)) int amo64_other(tern *t, tern_addr a, enum tern_amo what,
-						 uint64_t operand, uint64_t *old, tern_op *op)
+#define OTHER static __attribute__((noinline)) int
+
+OTHER amo64_other(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
+		  tern_op *op)
 {
-	return amo_integer(t, a, true, what, operand, old, op);
+	return amo_quick(t, a, AMO_U64, what, operand, 0, old, op);
+}
+
+OTHER amo32_other(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
+		  tern_op *op)
+{
+	return amo_quick(t, a, AMO_U32, what, operand, 0, old, op);
+}
+
+/* Where an addition without a handle is done at once. */
+EACH_TYPE void *sum_at(const tern *t, tern_addr a, size_t width)
+{
+	return a % width ? NULL : span_reach(t, a, SPAN_WORD);
 }
 
 int tern_amo64_(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint64_t *old,
@@ -260,11 +284,10 @@ int tern_amo64_(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint
 {
 	if (what != TERN_AMO_ADD || op)
 		return amo64_other(t, a, what, operand, old, op);
-	char *at = span_reach(t, a, SPAN_WORD);
-	if (TERN_UNLIKELY(!at || (uintptr_t)at % sizeof(uint64_t)))
-		return amo64_other(t, a, TERN_AMO_ADD, operand, old,
-				   NULL); /* frees two registers */
-	uint64_t before = atomic_fetch_add((_Atomic uint64_t *)(void *)at, operand);
+	_Atomic uint64_t *at = sum_at(t, a, sizeof *at);
+	if (TERN_UNLIKELY(!at)) /* constants free two registers */
+		return amo64_other(t, a, TERN_AMO_ADD, operand, old, NULL);
+	uint64_t before = atomic_fetch_add(at, operand);
 	if (old)
 		*old = before;
 	return 0;
@@ -273,29 +296,37 @@ int tern_amo64_(tern *t, tern_addr a, enum tern_amo what, uint64_t operand, uint
 int tern_amo32_(tern *t, tern_addr a, enum tern_amo what, uint32_t operand, uint32_t *old,
 		tern_op *op)
 {
-	return amo_integer(given(t), a, false, what, operand, old, op);
+	if (what != TERN_AMO_ADD || op || !t)
+		return amo32_other(t, a, what, operand, old, op);
+	_Atomic uint32_t *at = sum_at(t, a, sizeof *at);
+	if (TERN_UNLIKELY(!at))
+		return amo32_other(t, a, TERN_AMO_ADD, operand, old, NULL);
+	uint32_t before = atomic_fetch_add(at, operand);
+	if (old)
+		*old = before;
+	return 0;
 }
 
 int tern_cas64_(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
 		tern_op *op)
 {
-	return amo(given(t), a, amo_code(AMO_CAS64, 0), desired, expected, old, op);
+	return amo_quick(t, a, AMO_CAS64, 0, desired, expected, old, op);
 }
 
 int tern_cas32_(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
 		tern_op *op)
 {
-	return amo(given(t), a, amo_code(AMO_CAS32, 0), desired, expected, old, op);
+	return amo_quick(t, a, AMO_CAS32, 0, desired, expected, old, op);
 }
 
 int tern_amo_double_(tern *t, tern_addr a, enum tern_amo what, double operand, double *old,
 		     tern_op *op)
 {
-	return amo(given(t), a, amo_code(AMO_DOUBLE, what), real_bits(true, operand), 0, old, op);
+	return amo_quick(t, a, AMO_DOUBLE, what, real_bits(true, operand), 0, old, op);
 }
 
 int tern_amo_float_(tern *t, tern_addr a, enum tern_amo what, float operand, float *old,
 		    tern_op *op)
 {
-	return amo(given(t), a, amo_code(AMO_FLOAT, what), real_bits(false, operand), 0, old, op);
+	return amo_quick(t, a, AMO_FLOAT, what, real_bits(false, operand), 0, old, op);
 }

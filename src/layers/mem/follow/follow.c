@@ -108,15 +108,6 @@ static void told(struct mem *m, tern_op **op, int error)
 		op_end(m->e, one, error);
 }
 
-static void follow_passed(struct mem *m, struct follow *f, size_t len)
-{
-	f->dst += len;
-	f->src += len;
-	f->left -= len;
-	if (!f->left)
-		told(m, &f->local, 0);
-}
-
 /* A transfer has moved the data, or could not: then there is nothing to tell the target. */
 static int moved_step(struct mem *m, struct follow *f)
 {
@@ -139,7 +130,7 @@ static int follow_step(struct mem *m, struct follow *f)
 	size_t len = f->left < TERN_PAYLOAD_MAX ? f->left : TERN_PAYLOAD_MAX;
 	int rc;
 	if (f->moves)
-		return f->signals ? signal_step(m, f) : moved_step(m, f);
+		return f->signal.word ? signal_step(m, f) : moved_step(m, f);
 	if (f->op && f->left && f->left <= TERN_PAYLOAD_MAX) {
 		rc = data_ask(m, f);
 	} else if (f->left + piece_tail(f->n) > TERN_PAYLOAD_MAX) {
@@ -148,9 +139,14 @@ static int follow_step(struct mem *m, struct follow *f)
 		rc = message_send(m, f);
 		f->over = !rc;
 	}
-	if (!rc && len)
-		follow_passed(m, f, len);
-	return rc;
+	if (rc)
+		return rc;
+	f->dst += len;
+	f->src += len;
+	f->left -= len;
+	if (!f->left)
+		told(m, &f->local, 0);
+	return 0;
 }
 
 /* Up to a few pieces: how many. A message without room is tried again by the next poll. */
@@ -197,6 +193,7 @@ static void follow_count(tern_op *op)
 void follow_fill(struct follow *f, const tern_long *what, uint32_t rank, bool reply)
 {
 	*f = (struct follow){ .record = f->record,
+			      .move = f->move,
 			      .rank = rank,
 			      .reply = reply,
 			      .dst = what->dst,
@@ -370,34 +367,30 @@ static int start_asked(struct mem *m, const tern_long *what, uint32_t rank)
 int follow_written_down(struct mem *m, const tern_long *what, uint32_t rank, tern_op *gone,
 			const struct signal *g)
 {
+	/* Under a hold a transfer would have to wait, but pieces need not. */
+	bool moves = g || what->parts ||
+		     (layer_maps(m->e, rank) && what->len > TERN_PAYLOAD_MAX && !held(m->e));
 	struct follow *f;
 	int rc = follow_take(m, &f);
 	if (rc)
 		return rc;
-	follow_fill(f, what, rank, false);
-	/* Under a hold a transfer would have to wait, but pieces need not. */
-	f->moves = g || what->parts ||
-		   (layer_maps(m->e, rank) && what->len > TERN_PAYLOAD_MAX && !held(m->e));
-	f->signals = g;
-	if (g)
-		f->signal = *g;
-	f->gone = gone;
-	follow_count(gone);
 	if (what->parts)
 		rc = tern_put_parts_start(m->e->t, what->parts->dst, what->parts->dsts,
 					  what->parts->src, what->parts->srcs, &f->move);
-	else if (f->moves)
+	else if (moves)
 		rc = tern_put_start(m->e->t, what->dst, what->src, what->len, &f->move);
-	if (!rc) {
-		follow_begin(m, f);
-		return 0;
+	if (rc) {
+		record_give(&m->follows.pool, f);
+		return rc;
 	}
-	tern_op *counted[] = { f->local, f->op, f->gone };
-	for (int i = 0; i < 3; i++)
-		if (counted[i])
-			op_withdraw(m->e, counted[i], counted[i]->pending - 1);
-	record_give(&m->follows.pool, f);
-	return rc;
+	follow_fill(f, what, rank, false);
+	f->moves = moves;
+	f->gone = gone;
+	follow_count(gone);
+	if (g)
+		f->signal = *g;
+	follow_begin(m, f);
+	return 0;
 }
 
 static int start_far(tern *t, const tern_long *what, uint32_t rank)

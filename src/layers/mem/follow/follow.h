@@ -34,7 +34,6 @@ struct follow {
 	uint32_t rank; /* where it goes */
 	bool reply;    /* the class of its messages */
 	bool moves;    /* a transfer moves the data, and `move` tells of it */
-	bool signals;  /* and then comes no message, but `signal` */
 	bool over;     /* the message has left, or never will */
 	int error;
 	tern_addr dst; /* where the rest of the data goes */
@@ -47,7 +46,7 @@ struct follow {
 	tern_op *gone;  /* told when the message has left; NULL if nobody is */
 	unsigned id, n;
 	uint64_t word[TERN_WORDS_MAX];
-	struct signal signal;
+	struct signal signal; /* instead of a message, if its word is an address */
 };
 
 struct follows {

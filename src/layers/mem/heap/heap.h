@@ -7,17 +7,15 @@
 #ifndef TERN_MEM_HEAP_H
 #define TERN_MEM_HEAP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { HEAP_ALIGN = 64 };
 
-/* Extents lie side by side, in order, from `start` to `limit`; none: all is free. */
+/* What is used: in order, between `start` and `limit`. */
 struct extent {
 	uint64_t at;
 	uint64_t bytes;
-	bool used;
 };
 
 struct heap {

@@ -24,48 +24,35 @@ struct file_map {
 
 /* Of one rank's. */
 struct files {
-	uint32_t count, mapped; /* places that have been looked at, and how many are mapped */
-	uint32_t closed;        /* what the rank's files_closed was when stale ones were unmapped */
+	uint32_t count;                  /* places that have been looked at */
 	struct file_map of[JOB_REGIONS]; /* by place; pages that are not looked at take no memory */
 };
 
-static void map_drop(struct files *f, struct file_map *one)
+static void map_drop(struct file_map *one)
 {
-	if (one->at) {
+	if (one->at)
 		munmap(one->at, one->bytes);
-		f->mapped--;
-	}
 	*one = (struct file_map){ 0 };
 }
 
-/*
- * Unmaps what was unregistered, when that may be half of what is mapped: so each mapping is looked
- * at a few times in all. Nobody here is in a transfer with one: those do not poll.
- */
+/* Unmaps what was unregistered. Nobody here is in a transfer with it: those do not poll. */
 static void maps_sweep(struct mem *m, uint32_t rank)
 {
 	struct files *f = m->peer[rank].files;
 	const struct job_region *g = places_of(m, rank);
-	uint32_t closed = atomic_load(&m->job->rank[rank].files_closed);
-	if ((uint64_t)(closed - f->closed) * 2 < f->mapped)
-		return;
-	f->closed = closed;
 	for (uint32_t i = 0; i < f->count; i++)
 		if (f->of[i].at && (!atomic_load(&g[i].base) || g[i].first != f->of[i].first))
-			map_drop(f, &f->of[i]);
+			map_drop(&f->of[i]);
 }
 
 /* The entry for a place; NULL if there is no memory for it. */
 static struct file_map *map_of(struct mem *m, uint32_t rank, uint32_t place)
 {
 	struct files *f = m->peer[rank].files;
-	if (!f) {
-		f = memory_new(1, sizeof *f);
-		if (!f)
-			return NULL;
-		f->closed = atomic_load(&m->job->rank[rank].files_closed);
-		m->peer[rank].files = f;
-	}
+	if (!f)
+		f = m->peer[rank].files = memory_new(1, sizeof *f);
+	if (!f)
+		return NULL;
 	f->count = place < f->count ? f->count : place + 1;
 	return &f->of[place];
 }
@@ -90,13 +77,11 @@ static char *map_make(const struct mem *m, uint32_t rank, const struct job_regio
 static void map_begin(struct mem *m, const struct job_region *g, tern_addr a, struct file_map *one)
 {
 	uint32_t rank = tern_addr_rank(a);
-	struct files *f = m->peer[rank].files;
-	map_drop(f, one);
+	map_drop(one);
 	maps_sweep(m, rank);
 	if (!m->single_copy || !region_enter(m, a))
 		return;
 	*one = (struct file_map){ g->first, map_make(m, rank, g), g->bytes };
-	f->mapped += one->at != NULL;
 	if (m->guarded && one->at)
 		grants_apply(m, g);
 	region_leave(m, a);
@@ -119,10 +104,9 @@ char *file_mapped(const struct mem *m, tern_addr a)
 	uint32_t rank = tern_addr_rank(a);
 	const struct files *f = m->peer[rank].files;
 	const struct job_region *g = region_find(m, a, 1);
-	uint32_t place = g ? (uint32_t)(g - places_of(m, rank)) : UINT32_MAX;
-	if (!f || place >= f->count || !f->of[place].at || f->of[place].first != g->first)
-		return NULL;
-	return f->of[place].at + (addr_offset(a) - g->first);
+	const struct file_map *one = f && g ? &f->of[g - places_of(m, rank)] : NULL;
+	return one && one->at && one->first == g->first ? one->at + (addr_offset(a) - g->first)
+							: NULL;
 }
 
 void files_close(struct mem *m)
@@ -130,7 +114,7 @@ void files_close(struct mem *m)
 	for (uint32_t r = 0; r < m->size; r++) {
 		struct files *f = m->peer[r].files;
 		for (uint32_t i = 0; f && i < f->count; i++)
-			map_drop(f, &f->of[i]);
+			map_drop(&f->of[i]);
 		memory_free(f);
 	}
 }

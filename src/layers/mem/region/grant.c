@@ -6,11 +6,11 @@
  * stored to by its owner, whom puts and atomics ask as they do across machines.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "mem/mem.h"
 
 enum { GRANTS_MOST = 1024 };
@@ -18,7 +18,6 @@ enum { GRANTS_MOST = 1024 };
 struct grant {
 	tern_addr first;
 	uint64_t bytes;
-	struct grant *next;
 };
 
 /* -- At the rank that may store ------------------------------------------------------------ */
@@ -55,36 +54,27 @@ static bool grant_range(const struct mem *m, tern_addr a, uint64_t bytes)
 	return bytes && at < m->job->heap_bytes && bytes <= m->job->heap_bytes - at;
 }
 
-/* Of memory that is not unregistered: what was granted of that is forgotten. */
-static unsigned grants_count(struct mem *m)
+/* What was granted of memory that is unregistered by now is forgotten. */
+static void grants_forget(struct mem *m)
 {
 	unsigned n = 0;
-	for (struct grant **p = &m->grants; *p;) {
-		struct grant *g = *p;
-		if (addr_in_heap(g->first) || region_find(m, g->first, g->bytes)) {
-			p = &g->next;
-			n++;
-			continue;
-		}
-		*p = g->next;
-		free(g);
+	for (unsigned i = 0; i < m->granted; i++) {
+		const struct grant g = m->grants[i];
+		if (addr_in_heap(g.first) || region_find(m, g.first, g.bytes))
+			m->grants[n++] = g;
 	}
-	return n;
+	m->granted = n;
 }
 
 static int grant_add(struct mem *m, tern_addr a, uint64_t bytes)
 {
-	struct grant *g = grants_count(m) < GRANTS_MOST ? malloc(sizeof *g) : NULL;
-	if (!g)
+	grants_forget(m);
+	if (m->granted == GRANTS_MOST)
 		return ENOBUFS;
 	int why = pages_protect(m, a, bytes, PROT_READ | PROT_WRITE);
-	if (why) {
-		free(g);
-		return why;
-	}
-	*g = (struct grant){ a, bytes, m->grants };
-	m->grants = g;
-	return 0;
+	if (!why)
+		m->grants[m->granted++] = (struct grant){ a, bytes };
+	return why;
 }
 
 /* Pages that another grant has as well stay open, and are never closed meanwhile. */
@@ -95,7 +85,7 @@ static int pages_close(const struct mem *m, tern_addr a, uint64_t bytes)
 	for (; at < end && !why; at = next) {
 		bool open = false;
 		next = end;
-		for (const struct grant *g = m->grants; g && !open; g = g->next) {
+		for (const struct grant *g = m->grants; g < m->grants + m->granted && !open; g++) {
 			tern_addr first = page_of(g->first), beyond = pages_end(g->first, g->bytes);
 			open = first <= at && at < beyond;
 			first = open ? beyond : first;
@@ -110,15 +100,13 @@ static int pages_close(const struct mem *m, tern_addr a, uint64_t bytes)
 /* `*had`: whether this rank had it. */
 static int grant_remove(struct mem *m, tern_addr a, uint64_t bytes, uint64_t *had)
 {
-	struct grant **p = &m->grants;
-	while (*p && ((*p)->first != a || (*p)->bytes != bytes))
-		p = &(*p)->next;
-	struct grant *g = *p;
-	*had = g != NULL;
-	if (!g)
+	unsigned i = 0;
+	while (i < m->granted && (m->grants[i].first != a || m->grants[i].bytes != bytes))
+		i++;
+	*had = i < m->granted;
+	if (!*had)
 		return 0;
-	*p = g->next;
-	free(g);
+	m->grants[i] = m->grants[--m->granted];
 	return pages_close(m, a, bytes);
 }
 
@@ -137,7 +125,7 @@ void on_grant(tern *t, const tern_msg *msg)
 
 bool grant_covers(const struct mem *m, tern_addr a, size_t len)
 {
-	for (const struct grant *g = m->grants; g; g = g->next)
+	for (const struct grant *g = m->grants; g < m->grants + m->granted; g++)
 		if (a - g->first < g->bytes && len <= g->bytes - (a - g->first))
 			return true;
 	return false;
@@ -145,7 +133,7 @@ bool grant_covers(const struct mem *m, tern_addr a, size_t len)
 
 void grants_apply(const struct mem *m, const struct job_region *g)
 {
-	for (const struct grant *one = m->grants; one; one = one->next)
+	for (const struct grant *one = m->grants; one < m->grants + m->granted; one++)
 		if (region_find(m, one->first, one->bytes) == g)
 			pages_protect(m, one->first, one->bytes, PROT_READ | PROT_WRITE);
 }
@@ -256,6 +244,9 @@ int grants_open(struct mem *m)
 	size_t before = (size_t)m->rank * m->job->heap_bytes;
 	size_t beyond = (size_t)(m->size - m->rank - 1) * m->job->heap_bytes;
 	m->guarded = m->job->head->grant;
+	m->grants = m->guarded ? memory_new(GRANTS_MOST, sizeof *m->grants) : NULL;
+	if (m->guarded && !m->grants)
+		return error_set(-ENOMEM, "TERN_GRANT=1 at rank %u: no memory", m->rank);
 	if (!m->guarded || m->e->main || m->e->group->size > 1)
 		return 0;
 	if ((before && mprotect(heap_base(m, 0), before, PROT_READ)) ||
@@ -263,13 +254,4 @@ int grants_open(struct mem *m)
 		return error_set(-errno, "TERN_GRANT=1 at rank %u: protecting the other heaps: %s",
 				 m->rank, strerror(errno));
 	return 0;
-}
-
-void grants_close(struct mem *m)
-{
-	while (m->grants) {
-		struct grant *g = m->grants;
-		m->grants = g->next;
-		free(g);
-	}
 }

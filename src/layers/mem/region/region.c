@@ -27,7 +27,7 @@
  * A sorted table instead of places would have no lengths of its own. But others search it while its
  * owner inserts: that takes a lock, with which the owner can die, or readers that try again.
  */
-enum { NO_PLACE = UINT16_MAX, PAGE_PLACES = 4096 / sizeof(struct job_region), GRAIN = 4096 };
+enum { PAGE_PLACES = 4096 / sizeof(struct job_region), GRAIN = 4096 };
 
 static const struct region_class {
 	uint64_t begin; /* the offset of its first place */
@@ -38,22 +38,12 @@ static const struct region_class {
 	{ UINT64_C(1) << 45, 36, 16384, 1024 },
 	{ UINT64_C(3) << 45, 40, 16384 + 1024, 32 },
 };
-_Static_assert((int)JOB_REGIONS < (int)NO_PLACE, "classes have them all");
 _Static_assert(JOB_REGIONS_OWN == 16384, "a program can have so many whatever layers lend");
 
-/* Places without a region that have been used: with room, last in first out, and without. */
-struct free_places {
-	uint16_t ready;
-	uint16_t spent, last;
-	uint16_t fresh; /* the first place of the class that has never been used */
-};
-
 struct regions {
-	unsigned registered;               /* by the program */
-	uint64_t longest;                  /* that it has ever registered */
-	uint16_t by_base[JOB_REGIONS_OWN]; /* its places, by where their memory begins */
-	struct free_places of[JOB_REGION_CLASSES];
-	uint16_t next[JOB_REGIONS]; /* the one behind it among the free ones */
+	unsigned registered;             /* by the program */
+	bool used[JOB_REGIONS];          /* places, until nobody touches their memory */
+	unsigned at[JOB_REGION_CLASSES]; /* where a place was last taken */
 };
 
 struct job_region *places_of(const struct mem *m, uint32_t rank)
@@ -109,45 +99,6 @@ char *region_reach(struct mem *m, tern_addr a, size_t len)
 
 /* -- By pointer ------------------------------------------------------------------------------ */
 
-static uint64_t base_of(const struct mem *m, unsigned i)
-{
-	return atomic_load(&places_of(m, m->rank)[m->regions->by_base[i]].base);
-}
-
-/* How many of the program's regions begin at `base` or before. */
-static unsigned bases_until(const struct mem *m, uint64_t base)
-{
-	unsigned low = 0, high = m->regions->registered;
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-		if (base_of(m, middle) <= base)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static void order_add(struct mem *m, unsigned place, uint64_t base, size_t len)
-{
-	struct regions *r = m->regions;
-	unsigned at = bases_until(m, base);
-	memmove(&r->by_base[at + 1], &r->by_base[at], (r->registered - at) * sizeof r->by_base[0]);
-	r->by_base[at] = (uint16_t)place;
-	r->registered++;
-	r->longest = len > r->longest ? len : r->longest;
-}
-
-static void order_remove(struct mem *m, unsigned place, uint64_t base)
-{
-	struct regions *r = m->regions;
-	unsigned at = bases_until(m, base) - 1;
-	while (r->by_base[at] != place)
-		at--;
-	r->registered--;
-	memmove(&r->by_base[at], &r->by_base[at + 1], (r->registered - at) * sizeof r->by_base[0]);
-}
-
 /* The address of `p` in the region, if that has so many bytes from there on. */
 static tern_addr place_addr(const struct mem *m, const struct job_region *g, uint64_t p, size_t len)
 {
@@ -157,29 +108,14 @@ static tern_addr place_addr(const struct mem *m, const struct job_region *g, uin
 	return ((uint64_t)m->rank << ADDR_RANK_SHIFT) + atomic_load(&g->first) + at;
 }
 
-/* A worker looks at all places: the order is its rank's, which may change it now. */
-static tern_addr region_addr_slowly(const struct mem *m, uint64_t p, size_t len)
+tern_addr region_addr(const struct mem *m, const void *pointer, size_t len)
 {
 	tern_addr found = TERN_ADDR_NONE;
 	for (unsigned i = 0; i < JOB_REGION_CLASSES; i++) {
 		const struct job_region *g = places_of(m, m->rank) + class_of[i].first;
 		uint32_t n = atomic_load(&m->job->rank[m->rank].regions[i]);
 		for (uint32_t k = 0; k < n && !found; k++)
-			found = place_addr(m, &g[k], p, len);
-	}
-	return found;
-}
-
-tern_addr region_addr(const struct mem *m, const void *pointer, size_t len)
-{
-	uint64_t p = (uint64_t)(uintptr_t)pointer;
-	tern_addr found = TERN_ADDR_NONE;
-	if (m->e->main)
-		return region_addr_slowly(m, p, len);
-	for (unsigned i = m->regions ? bases_until(m, p) : 0; i && !found; i--) {
-		if (p - base_of(m, i - 1) >= m->regions->longest)
-			break;
-		found = place_addr(m, &places_of(m, m->rank)[m->regions->by_base[i - 1]], p, len);
+			found = place_addr(m, &g[k], (uint64_t)(uintptr_t)pointer, len);
 	}
 	return found;
 }
@@ -219,14 +155,10 @@ void mem_let_in(struct mem *m)
 
 static int regions_make(struct mem *m)
 {
-	if (m->regions)
-		return 0;
-	m->regions = memory_new(1, sizeof *m->regions);
 	if (!m->regions)
-		return error_set(-ENOMEM, "registering memory of rank %u: no memory", m->rank);
-	for (unsigned i = 0; i < JOB_REGION_CLASSES; i++)
-		m->regions->of[i] = (struct free_places){ NO_PLACE, NO_PLACE, NO_PLACE, 0 };
-	return 0;
+		m->regions = memory_new(1, sizeof *m->regions);
+	return m->regions ? 0
+			  : error_set(-ENOMEM, "registering memory of rank %u: no memory", m->rank);
 }
 
 static uint64_t place_begin(unsigned class, unsigned place)
@@ -253,60 +185,62 @@ static bool place_fits(const struct mem *m, unsigned class, unsigned place, size
 	return *first < end && len <= end - *first;
 }
 
-static void place_spend(struct regions *r, struct free_places *f, unsigned place)
-{
-	r->next[place] = NO_PLACE;
-	*(f->last == NO_PLACE ? &f->spent : &r->next[f->last]) = (uint16_t)place;
-	f->last = (uint16_t)place;
-}
-
-/* A place that has never been used, its memory committed: 0, or a code with a sentence. */
-static int place_fresh(struct mem *m, unsigned class, unsigned *place)
-{
-	const struct region_class *c = &class_of[class];
-	struct free_places *f = &m->regions->of[class];
-	_Atomic uint32_t *some = &m->job->rank[m->rank].regions[class];
-	if (f->fresh == atomic_load(some)) {
-		size_t at = job_part_at(&m->job->region, m->rank) +
-			    (c->first + f->fresh) * sizeof(struct job_region);
-		int rc = job_commit(m->job, at, 4096, "regions of private memory");
-		if (rc)
-			return rc;
-		atomic_fetch_add(some, PAGE_PLACES < c->count ? PAGE_PLACES : c->count);
-	}
-	*place = c->first + f->fresh++;
-	uint64_t before_wrap = wrap_distance() * GRAIN; /* far less than a place spans */
-	place_rewind(m, class, *place,
-		     before_wrap ? (UINT64_C(1) << c->shift) - before_wrap : GRAIN);
-	return 0;
-}
-
-/* A place of that class for `len` bytes: 0, a code with a sentence, or -ENOBUFS without one. */
-static int place_take(struct mem *m, unsigned class, size_t len, unsigned *place, uint64_t *first)
+/* The next place without a region that has room, or that is made to begin anew. */
+static bool place_seek(struct mem *m, unsigned class, size_t len, bool anew, unsigned *place,
+		       uint64_t *first)
 {
 	struct regions *r = m->regions;
-	struct free_places *f = &r->of[class];
-	while (f->ready != NO_PLACE) {
-		*place = f->ready;
-		f->ready = r->next[*place];
-		if (place_fits(m, class, *place, len, first))
-			return 0;
-		place_spend(r, f, *place);
+	uint32_t some = atomic_load(&m->job->rank[m->rank].regions[class]);
+	unsigned at = r->at[class] + anew; /* the last one is behind all others then */
+	for (uint32_t n = 0; n < some; n++, at++) {
+		at = at < some ? at : 0;
+		*place = class_of[class].first + at;
+		if (r->used[*place])
+			continue;
+		if (anew)
+			place_rewind(m, class, *place, GRAIN);
+		if (!place_fits(m, class, *place, len, first))
+			continue;
+		r->at[class] = at;
+		return true;
 	}
-	if (f->fresh < class_of[class].count) {
-		int rc = place_fresh(m, class, place);
-		if (rc || place_fits(m, class, *place, len, first))
-			return rc; /* else: tests begin with little room */
-	} else {
-		if (f->spent == NO_PLACE)
-			return -ENOBUFS;
-		*place = f->spent;
-		f->spent = r->next[*place];
-		f->last = f->spent == NO_PLACE ? NO_PLACE : f->last;
-	}
-	place_rewind(m, class, *place, GRAIN);
-	place_fits(m, class, *place, len, first);
+	return false;
+}
+
+/* Makes a place that has never been used, its memory committed: 0, or a code with a sentence. */
+static int place_make(struct mem *m, unsigned class)
+{
+	const struct region_class *c = &class_of[class];
+	_Atomic uint32_t *some = &m->job->rank[m->rank].regions[class];
+	uint32_t n = atomic_load(some);
+	size_t at = job_part_at(&m->job->region, m->rank) + (c->first + n) * sizeof(struct job_region);
+	int rc = n % PAGE_PLACES ? 0 : job_commit(m->job, at, 4096, "regions of private memory");
+	if (rc)
+		return rc;
+	uint64_t before_wrap = wrap_distance() * GRAIN; /* far less than a place spans */
+	place_rewind(m, class, c->first + n,
+		     before_wrap ? (UINT64_C(1) << c->shift) - before_wrap : GRAIN);
+	m->regions->at[class] = n - 1; /* it comes next */
+	atomic_store(some, n + 1);
 	return 0;
+}
+
+/*
+ * A place of that class for `len` bytes: 0, a code with a sentence, or -ENOBUFS without one. Tests
+ * begin with little room in it, so that even a new one has to begin anew.
+ */
+static int place_take(struct mem *m, unsigned class, size_t len, unsigned *place, uint64_t *first)
+{
+	uint32_t some = atomic_load(&m->job->rank[m->rank].regions[class]);
+	if (place_seek(m, class, len, false, place, first))
+		return 0;
+	int rc = some < class_of[class].count ? place_make(m, class) : 0;
+	if (rc)
+		return rc;
+	return place_seek(m, class, len, false, place, first) ||
+			       place_seek(m, class, len, true, place, first)
+		       ? 0
+		       : -ENOBUFS;
 }
 
 /* -- Opening and closing ----------------------------------------------------------------------- */
@@ -342,8 +276,8 @@ static int region_open(struct mem *m, void *p, size_t len, bool lent, const stru
 	atomic_store(&g->fd, (uint32_t)(from->fd + 1));
 	atomic_store(&g->file_at, from->at);
 	atomic_store(&g->inode, from->inode);
-	if (!lent)
-		order_add(m, place, (uint64_t)(uintptr_t)p, len);
+	m->regions->used[place] = true;
+	m->regions->registered += !lent;
 	atomic_store(&g->base, (uint64_t)(uintptr_t)p);
 	*a = ((uint64_t)m->rank << ADDR_RANK_SHIFT) + first;
 	return 0;
@@ -352,10 +286,7 @@ static int region_open(struct mem *m, void *p, size_t len, bool lent, const stru
 /* Nobody uses it any more, and its `base` is 0. */
 static void region_give(struct mem *m, struct job_region *g)
 {
-	unsigned place = (unsigned)(g - places_of(m, m->rank));
-	struct free_places *f = &m->regions->of[class_at(atomic_load(&g->first))];
-	m->regions->next[place] = f->ready;
-	f->ready = (uint16_t)place;
+	m->regions->used[g - places_of(m, m->rank)] = false;
 }
 
 /* Whether a region can have so many bytes: the largest place has that. */
@@ -478,14 +409,11 @@ static void region_wait(struct mem *m, struct job_region *g)
 	wait_until(m->e, region_idle, g, &w);
 }
 
-/* Ranks that have the file mapped find out by `files_closed`. */
-static void source_close(struct mem *m, struct job_region *g)
+static void source_close(struct job_region *g)
 {
 	uint32_t fd = atomic_exchange(&g->fd, 0);
-	if (!fd)
-		return;
-	close((int)fd - 1);
-	atomic_fetch_add(&m->job->rank[m->rank].files_closed, 1);
+	if (fd)
+		close((int)fd - 1);
 }
 
 int tern_unregister(tern *t, tern_addr a)
@@ -501,18 +429,18 @@ int tern_unregister(tern *t, tern_addr a)
 			m->rank);
 	if (rc)
 		return rc;
-	uint64_t base = atomic_load(&g->base);
-	order_remove(m, (unsigned)(g - places_of(m, m->rank)), base);
+	m->regions->registered--;
 	atomic_store(&g->base, 0);
 	region_wait(m, g);
-	source_close(m, g);
+	source_close(g);
 	region_give(m, g);
 	return 0;
 }
 
 void regions_close(struct mem *m)
 {
-	for (unsigned i = 0; m->regions && i < m->regions->registered; i++)
-		source_close(m, &places_of(m, m->rank)[m->regions->by_base[i]]);
+	for (unsigned i = 0; m->regions && i < JOB_REGIONS; i++)
+		if (m->regions->used[i])
+			source_close(&places_of(m, m->rank)[i]);
 	memory_free(m->regions);
 }

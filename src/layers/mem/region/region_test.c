@@ -147,7 +147,7 @@ TEST(memory_that_a_layer_lends_is_not_of_the_program)
 	local_close();
 }
 
-/* It looks at all places, since the order is its rank's. */
+/* Also a worker, which is not the one that registers. */
 TEST(a_worker_finds_what_its_rank_has_registered_and_nothing_else)
 {
 	static char few[3][100], none[100];

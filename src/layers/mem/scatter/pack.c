@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Scattered memory in messages: a message describes runs of the home rank's memory, and has their
- * bytes one after another, or asks for them. A description is a part of the list, cut to what the
- * message moves of it. What comes is checked, all of it, before a byte moves.
+ * bytes one after another, or asks for them. What comes is checked, all of it, before a byte moves.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,15 +12,17 @@
 #include "mem/word.h"
 
 /*
- * How a part travels: its address, and its bytes in this message with its dimensions in the low
- * byte. With dimensions: the run, how many bytes to pass first, and pairs of count and stride.
+ * A description is a list of rows: runs of one length that lie equally far apart. A row travels as
+ * the address of its first run, then the length of a run with their number above it, and of several
+ * the way from one to the next.
  */
 enum {
-	WORDS_RUN = 2,
-	WORDS_STRIDED = 4,
+	ROW_WORDS = 3, /* at most */
+	RUN_BITS = 16,
+	RUN_MASK = (1 << RUN_BITS) - 1,
 	PACK_WORDS = TERN_PAYLOAD_MAX / sizeof(uint64_t),
-	DIMS_BITS = 8,
 };
+_Static_assert((int)TERN_PAYLOAD_MAX <= (int)RUN_MASK, "the length of a run has its place");
 
 /* -- At the rank that asks ------------------------------------------------------------------- */
 
@@ -30,81 +31,39 @@ struct pack {
 	uint64_t word[PACK_WORDS];
 	size_t words;
 	size_t bytes; /* that it moves */
-	size_t room;  /* bytes for both */
 };
 
-/* What is left of the current part. */
-static size_t part_left(const struct run_walk *w)
+/* Bytes that fit behind one more row. */
+static size_t pack_room(const struct pack *k)
 {
-	size_t bytes;
-	if (!w->part)
-		return parts_left(w);
-	part_bytes(w->part, &bytes);
-	return bytes - parts_passed(w);
+	size_t taken = (k->words + ROW_WORDS) * sizeof(uint64_t) + k->bytes;
+	return taken < TERN_PAYLOAD_MAX ? TERN_PAYLOAD_MAX - taken : 0;
 }
 
-/* Bytes of the current part that fit behind its description; a word is not cut. */
-static size_t pack_fit(const struct pack *k, const struct run_walk *w, unsigned dims)
+/* How much of one run fits; a word is not cut. */
+static size_t pack_cut(const struct run_walk *w, size_t room)
 {
-	size_t head = (dims ? WORDS_STRIDED + 2 * dims : WORDS_RUN) * sizeof(uint64_t);
-	size_t left = part_left(w);
-	if (k->room < head)
-		return 0;
-	size_t fit = k->room - head;
-	if (fit >= left)
+	size_t left = parts_left(w);
+	if (left <= room)
 		return left;
-	size_t cut = w->len <= WORD_MOST ? (w->done + fit) % w->len : fit % WORD_MOST;
-	return cut < fit ? fit - cut : 0;
-}
-
-/* The next `len` bytes, which lie in one run. */
-static void pack_run(struct pack *k, const struct run_walk *w, size_t len)
-{
-	k->word[k->words++] = w->at + w->done;
-	k->word[k->words++] = (uint64_t)len << DIMS_BITS;
-}
-
-/* The next `len` bytes: only the rows that have them, so that the home rank looks at no others. */
-static void pack_strided(struct pack *k, const struct run_walk *w, size_t len)
-{
-	const tern_part *p = w->part;
-	unsigned dims = p->dims;
-	size_t skip = parts_passed(w), row = w->len, count = 0;
-	tern_addr at = p->addr;
-	for (unsigned d = w->low; d + 1 < p->dims; d++)
-		row *= p->count[d];
-	for (; dims > w->low; row /= p->count[--dims - 1]) {
-		size_t first = skip / row;
-		count = (skip + len - 1) / row - first + 1;
-		at += (tern_addr)(int64_t)p->stride[dims - 1] * first;
-		skip -= first * row;
-		if (count > 1 || dims == w->low + 1)
-			break;
-	}
-	const uint64_t head[] = { at, (uint64_t)len << DIMS_BITS | (dims - w->low), w->len, skip };
-	memcpy(&k->word[k->words], head, sizeof head);
-	k->words += WORDS_STRIDED;
-	for (unsigned d = w->low; d < dims; d++) {
-		k->word[k->words++] = d + 1 < dims ? p->count[d] : count;
-		k->word[k->words++] = (uint64_t)(int64_t)p->stride[d];
-	}
+	return w->len > WORD_MOST ? room - room % WORD_MOST : 0;
 }
 
 /* Describes as much of what is at `rank` as fits, together with its bytes if they go along. */
 static void pack_describe(struct pack *k, struct run_walk *w, uint32_t rank)
 {
 	while (w->len && tern_addr_rank(w->at) == rank) {
-		unsigned dims = w->part ? w->part->dims - w->low : 0;
-		size_t len = pack_fit(k, w, dims), words = k->words;
-		if (!len)
+		size_t room = pack_room(k), runs = parts_row(w, room);
+		size_t run = runs ? w->len : pack_cut(w, room);
+		runs = runs ? runs : 1;
+		if (!run)
 			return;
-		if (dims && len > parts_left(w))
-			pack_strided(k, w, len);
-		else
-			pack_run(k, w, len);
-		k->bytes += len;
-		k->room -= len + (k->words - words) * sizeof(uint64_t);
-		parts_pass(w, len);
+		k->word[k->words++] = w->at + w->done;
+		k->word[k->words++] = (uint64_t)runs << RUN_BITS | run;
+		if (runs > 1)
+			k->word[k->words++] = (uint64_t)(int64_t)w->part->stride[w->low];
+		k->bytes += runs * run;
+		parts_pass(w, runs * run);
 	}
 }
 
@@ -130,24 +89,22 @@ ptrdiff_t pack_move(struct mem *m, struct transfer *x, uint32_t rank)
 	if (!s)
 		return 0;
 	k.words = k.bytes = 0;
-	k.room = TERN_PAYLOAD_MAX;
 	pack_describe(&k, &remote, rank);
 	return chunk_sent(x, s, k.bytes, pack_send(m, x, s, &k));
 }
 
 /* -- At the home rank -------------------------------------------------------------------------- */
 
-/* A description being read, and the part that it has next. */
+/* A description being read, and its next row. */
 struct unpack {
 	const char *words; /* as they came: bytes from outside */
 	size_t left;       /* of them */
-	tern_part part;
-	size_t skip, bytes;
-	bool heap;
-	char *first; /* of the memory that the part covers */
+	tern_addr at;
+	size_t run, count;
+	ptrdiff_t stride;
+	char *first; /* of the memory that the row covers */
 	size_t covers;
-	size_t count[TERN_DIMS_MAX];
-	ptrdiff_t stride[TERN_DIMS_MAX];
+	ptrdiff_t begins; /* in it */
 };
 
 static uint64_t unpack_word(struct unpack *u)
@@ -159,81 +116,67 @@ static uint64_t unpack_word(struct unpack *u)
 	return word;
 }
 
-/* Whether the next part is whole, and has the bytes that it is said to. */
-static bool unpack_part(struct unpack *u)
+/* Whether the next row is whole. */
+static bool unpack_row(struct unpack *u)
 {
-	size_t total;
-	if (u->left < WORDS_RUN)
+	if (u->left < ROW_WORDS - 1)
 		return false;
-	u->part = (tern_part){ .addr = unpack_word(u), .count = u->count, .stride = u->stride };
-	uint64_t second = unpack_word(u);
-	u->bytes = u->part.run = second >> DIMS_BITS;
-	u->part.dims = second & ((1u << DIMS_BITS) - 1);
-	u->skip = 0;
-	if (!u->part.dims)
-		return u->bytes > 0;
-	if (u->part.dims > TERN_DIMS_MAX || u->left < WORDS_STRIDED - 2 + 2 * u->part.dims)
+	u->at = unpack_word(u);
+	uint64_t shape = unpack_word(u);
+	u->run = shape & RUN_MASK;
+	u->count = shape >> RUN_BITS;
+	if (u->count > 1 && !u->left)
 		return false;
-	u->part.run = unpack_word(u);
-	u->skip = unpack_word(u);
-	for (unsigned d = 0; d < u->part.dims; d++) {
-		u->count[d] = unpack_word(u);
-		u->stride[d] = (ptrdiff_t)unpack_word(u);
-	}
-	return u->bytes > 0 && part_bytes(&u->part, &total) && u->skip < total &&
-	       u->bytes <= total - u->skip;
+	u->stride = u->count > 1 ? (ptrdiff_t)unpack_word(u) : 0;
+	return u->run && u->count;
 }
 
 /* Finds the memory that it covers: all of it is this rank's, or none is used. */
 static bool unpack_reach(struct mem *m, struct unpack *u)
 {
+	const tern_part row = {
+		.run = u->run, .dims = 1, .count = &u->count, .stride = &u->stride
+	};
 	int64_t before, beyond;
-	tern_addr a = u->part.addr;
-	if (tern_addr_rank(a) != m->rank || !part_extent(&u->part, &before, &beyond) ||
-	    before < -(int64_t)addr_offset(a) || __builtin_sub_overflow(beyond, before, &u->covers))
+	if (!part_extent(&row, &before, &beyond) || before < -(int64_t)addr_offset(u->at) ||
+	    __builtin_sub_overflow(beyond, before, &u->covers))
 		return false;
-	u->heap = addr_in_heap(a);
-	u->first = mem_reach(m, a + (tern_addr)before, u->covers);
-	if (!u->first)
-		return false;
-	u->part.base = u->first - before;
-	return true;
+	u->begins = -before;
+	u->first = own_reach(m, u->at + (tern_addr)before, u->covers);
+	return u->first;
 }
 
 /* Registered memory may have been unmapped: then the kernel says so. */
-static int unpack_guarded(struct run_walk *w, char *bytes, size_t len, bool put)
+static int unpack_guarded(const struct unpack *u, char *bytes, bool put)
 {
+	char *own = u->first + u->begins;
 	int rc = 0;
-	for (size_t n; len && !rc; len -= n, bytes += n) {
-		char *own = (char *)(uintptr_t)w->at + w->done;
-		n = parts_left(w) < len ? parts_left(w) : len;
-		rc = mem_copy_guarded(put ? own : bytes, put ? bytes : own, n);
-		parts_pass(w, n);
-	}
+	for (size_t i = 0; i < u->count && !rc; i++, own += u->stride, bytes += u->run)
+		rc = mem_copy_guarded(put ? own : bytes, put ? bytes : own, u->run);
 	return -rc;
 }
 
-static int unpack_copy(struct unpack *u, char *bytes, bool put)
+static int unpack_copy(const struct unpack *u, char *bytes, bool put)
 {
-	struct run_walk w;
-	parts_begin(&w, &u->part, 1, false);
-	parts_pass(&w, u->skip);
+	char *own = u->first + u->begins;
+	ptrdiff_t beside = (ptrdiff_t)u->run;
 	if (put)
 		word_before_put();
-	if (!u->heap && !mem_there(u->first, u->covers, put))
-		return unpack_guarded(&w, bytes, u->bytes, put);
-	parts_copy(&w, bytes, u->bytes, !put);
+	if (!addr_in_heap(u->at) && !mem_there(u->first, u->covers, put))
+		return unpack_guarded(u, bytes, put);
+	if (put)
+		row_move(own, u->stride, bytes, beside, u->run, u->count);
+	else
+		row_move(bytes, beside, own, u->stride, u->run, u->count);
 	return 0;
 }
 
 /* Whether all of a description can be used, and is of `len` bytes. */
 static bool unpack_check(struct mem *m, struct unpack u, size_t len)
 {
-	while (u.left) {
-		if (!unpack_part(&u) || !unpack_reach(m, &u) || u.bytes > len)
+	for (; u.left; len -= u.run * u.count)
+		if (!unpack_row(&u) || !unpack_reach(m, &u) || u.count > len / u.run)
 			return false;
-		len -= u.bytes;
-	}
 	return len == 0;
 }
 
@@ -242,11 +185,9 @@ static int unpack_move(struct mem *m, const char *words, size_t n, char *bytes, 
 {
 	struct unpack u = { .words = words, .left = n };
 	int error = unpack_check(m, u, len) ? 0 : EFAULT;
-	while (!error && u.left) {
-		error = unpack_part(&u) && unpack_reach(m, &u) ? unpack_copy(&u, bytes, put)
-							       : EFAULT;
-		bytes += u.bytes;
-	}
+	for (; !error && u.left; bytes += u.run * u.count)
+		error = unpack_row(&u) && unpack_reach(m, &u) ? unpack_copy(&u, bytes, put)
+							      : EFAULT;
 	return error;
 }
 

@@ -30,26 +30,24 @@ static void refused(const uint64_t *words, size_t n)
 	refused((const uint64_t[]){ __VA_ARGS__ }, \
 		sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
-/* `bytes` and `dims` in one word. */
-static uint64_t of(uint64_t bytes, unsigned dims)
+/* The shape of a row, in one word. */
+static uint64_t of(uint64_t run, uint64_t count)
 {
-	return bytes << 8 | dims;
+	return count << 16 | run;
 }
 
 TEST(a_good_description_moves_its_bytes)
 {
 	areas_open(1);
-	const uint64_t one[] = { at[0] + 100, of(BYTES, 0) };
+	const uint64_t one[] = { at[0] + 100, of(BYTES, 1) };
 	say(MEM_PUT_PARTS, one, 2, BYTES);
 	memset(image[0] + 100, 0xa5, BYTES);
 	areas_check();
-	/* Runs of 4 from the fifth byte on, downwards, and a run of 6 in registered memory. */
-	const uint64_t two[] = { at[0] + 900, of(10, 1),      4,         5,
-				 4,           (uint64_t)-100, at[1] + 7, of(6, 0) };
-	say(MEM_PUT_PARTS, two, 8, BYTES);
-	memset(image[0] + 801, 0xa5, 3);
-	memset(image[0] + 700, 0xa5, 4);
-	memset(image[0] + 600, 0xa5, 3);
+	/* Runs of 5, downwards, and a run of 6 in registered memory. */
+	const uint64_t two[] = { at[0] + 800, of(5, 2), (uint64_t)-100, at[1] + 7, of(6, 1) };
+	say(MEM_PUT_PARTS, two, 5, BYTES);
+	memset(image[0] + 800, 0xa5, 5);
+	memset(image[0] + 700, 0xa5, 5);
 	memset(image[1] + 7, 0xa5, 6);
 	areas_close();
 }
@@ -60,41 +58,40 @@ TEST(a_description_that_is_wrong_anywhere_moves_nothing)
 	const tern_addr a = at[0] + 64, beyond = at[1] + AREA;
 	/* Cut short, with no bytes, with others than came, at another rank, outside of memory. */
 	REFUSED(a);
-	REFUSED(a, of(BYTES, 1));
-	REFUSED(a, of(BYTES, 1), 8, 0, 2);
+	REFUSED(a, of(8, 2));
+	REFUSED(a, of(8, 1), a + 50, of(4, 2));
+	REFUSED(a, of(0, 1));
 	REFUSED(a, of(0, 0));
-	REFUSED(a, of(BYTES, 0), a + 50, of(0, 0));
-	REFUSED(a, of(BYTES - 1, 0));
-	REFUSED(a, of(BYTES + 1, 0));
-	REFUSED(a, of(8, 0), a + 50, of(9, 0));
-	REFUSED(handed_at(a, 0), of(BYTES, 0));
-	REFUSED(handed_at(a, RANKS), of(BYTES, 0));
-	REFUSED(TERN_ADDR_NONE, of(BYTES, 0));
-	REFUSED(a, of(8, 0), beyond - 7, of(8, 0));
+	REFUSED(a, of(BYTES, 0));
+	REFUSED(a, of(BYTES, 1), a + 50, of(0, 1));
+	REFUSED(a, of(BYTES, 1), a + 50, of(1, 0));
+	REFUSED(a, of(BYTES - 1, 1));
+	REFUSED(a, of(BYTES + 1, 1));
+	REFUSED(a, of(8, 1), a + 50, of(9, 1));
+	REFUSED(handed_at(a, 0), of(BYTES, 1));
+	REFUSED(handed_at(a, RANKS), of(BYTES, 1));
+	REFUSED(TERN_ADDR_NONE, of(BYTES, 1));
+	REFUSED(a, of(8, 1), beyond - 7, of(8, 1));
 	REFUSED(a, UINT64_MAX);
-	/* Too many dimensions, too far, more passed than there is, numbers that overflow. */
-	REFUSED(a, of(BYTES, TERN_DIMS_MAX + 1), 8, 0, 2, 8);
-	REFUSED(a, of(BYTES, 255), 8, 0, 2, 8);
-	REFUSED(beyond - 8, of(BYTES, 1), 8, 0, 2, 8);
-	REFUSED(at[1] + 7, of(BYTES, 1), 8, 0, 2, (uint64_t)-8);
-	REFUSED(a, of(BYTES, 1), 8, 1, 2, 8);
-	REFUSED(a, of(BYTES, 1), 8, UINT64_MAX, 2, 8);
-	REFUSED(a, of(BYTES, 1), 8, 16, 2, 8);
-	REFUSED(a, of(BYTES, 1), 8, 0, 0, 8);
-	REFUSED(a, of(BYTES, 1), 0, 0, 2, 8);
-	REFUSED(a, of(BYTES, 1), 8, 0, UINT64_MAX, 0);
-	REFUSED(a, of(BYTES, 1), 8, 0, 3, INT64_MAX);
-	REFUSED(a, of(BYTES, 1), 8, 0, 3, (uint64_t)INT64_MIN);
-	REFUSED(a, of(BYTES, 2), 8, 0, 2, INT64_MAX, 2, (uint64_t)INT64_MIN);
-	REFUSED(a, of(BYTES, 2), 8, 0, UINT64_C(1) << 40, 0, UINT64_C(1) << 40, 0);
-	REFUSED(a, of(BYTES, 1), UINT64_MAX, 0, 1, 0);
+	REFUSED(a, UINT64_MAX, 0);
+	/* Too far, too many, numbers that overflow. */
+	REFUSED(beyond - 8, of(8, 2), 8);
+	REFUSED(at[1] + 7, of(8, 2), (uint64_t)-8);
+	REFUSED(a, of(8, 3), 8);
+	REFUSED(a, of(8, UINT32_MAX), 0);
+	REFUSED(a, of(8, UINT64_C(1) << 47), 0);
+	REFUSED(a, of(1 << 15, UINT64_C(1) << 47), 0);
+	REFUSED(a, of(8, 2), INT64_MAX);
+	REFUSED(a, of(8, 2), (uint64_t)INT64_MIN);
+	REFUSED(a, of(4, 4), INT64_MAX);
+	REFUSED(a, of(4, 4), (uint64_t)INT64_MIN);
 	areas_close();
 }
 
 TEST(words_that_do_not_fit_their_message_are_refused)
 {
 	areas_open(1);
-	const uint64_t good[] = { at[0], of(BYTES, 0) };
+	const uint64_t good[] = { at[0], of(BYTES, 1) };
 	for (int k = 0; k < 2; k++)
 		for (int i = 0; i < 4; i++) {
 			const uint64_t n[] = { 0, 5, UINT64_MAX, UINT64_C(1) << 61 };
@@ -109,7 +106,7 @@ TEST(words_that_do_not_fit_their_message_are_refused)
 			areas_check();
 		}
 	const uint64_t much[] = { NO_SLOT, 2, TERN_PAYLOAD_MAX + 1 };
-	const uint64_t large[] = { at[0], of(TERN_PAYLOAD_MAX + 1, 0) };
+	const uint64_t large[] = { at[0], of(TERN_PAYLOAD_MAX + 1, 1) };
 	CHECK_IS(layer_request(local[0]->own, 1, MEM_GET_PARTS, large, sizeof large, 3, much), 0);
 	CHECK_IS(tern_poll(local[1]) < 0, 0);
 	areas_close();

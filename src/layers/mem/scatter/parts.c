@@ -192,14 +192,6 @@ void parts_copy(struct run_walk *w, char *bytes, size_t len, bool gather)
 	parts_go(w, bytes, len, gather);
 }
 
-size_t parts_passed(const struct run_walk *w)
-{
-	size_t runs = 0;
-	for (unsigned d = w->part ? w->part->dims : 0; d > w->low; d--)
-		runs = runs * w->part->count[d - 1] + w->index[d - 1];
-	return runs * w->len + w->done;
-}
-
 /* -- Copies of lists ------------------------------------------------------------------------- */
 
 size_t parts_copy_list(struct run_walk *w, char *to)

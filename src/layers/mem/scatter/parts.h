@@ -50,8 +50,6 @@ static inline size_t parts_left(const struct run_walk *w)
 
 /* Whole runs along the innermost dimension, in at most `len` bytes; 0 if there are none. */
 size_t parts_row(const struct run_walk *w, size_t len);
-/* Bytes of the current part that have been passed. */
-size_t parts_passed(const struct run_walk *w);
 
 /* The bytes of a part; false if memory cannot have as many, or it has too many dimensions. */
 bool part_bytes(const tern_part *p, size_t *bytes);

@@ -48,6 +48,9 @@ void row_move(char *to, ptrdiff_t there, const char *from, ptrdiff_t here, size_
 		ROW_OF(uint64_t);
 	else if (run == sizeof(uint32_t) && !(all & 3))
 		ROW_OF(uint32_t);
+	else if (few_fits(run))
+		for (; n; n--, to += there, from += here)
+			few_copy(to, from, run);
 	else if (wide_fits(run))
 		for (; n; n--, to += there, from += here)
 			wide_copy(to, from, run);
@@ -75,19 +78,8 @@ static void rows_copy(struct side *to, struct side *from, const tern_part *shape
 	}
 }
 
-static bool run_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put)
-{
-	char *there = addr_in_heap(remote->addr) ? heap_reach(m, remote->addr, remote->run) : NULL;
-	if (!there)
-		return false;
-	word_before_put();
-	row_move(put ? there : local->base, 0, put ? local->base : there, 0, remote->run, 1);
-	word_after_get();
-	return true;
-}
-
-bool runs_mapped(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
-		 size_t most)
+bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
+	       size_t most, bool put)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t run = remote[i].run;
@@ -96,6 +88,15 @@ bool runs_mapped(struct mem *m, const tern_part *remote, const tern_part *local,
 			return false;
 		most -= run;
 	}
+	word_before_put();
+	for (size_t i = 0; i < n; i++) {
+		size_t run = remote[i].run;
+		char *there = heap_reach(m, remote[i].addr, run);
+		if (!there) /* its rank has died meanwhile */
+			return false;
+		row_move(put ? there : local[i].base, 0, put ? local[i].base : there, 0, run, 1);
+	}
+	word_after_get();
 	return n > 0;
 }
 
@@ -104,9 +105,7 @@ bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, b
 	const tern_part *shape = remote->dims ? remote : local;
 	struct side there, here;
 	int64_t before, beyond;
-	if (!shape->dims)
-		return run_move(m, remote, local, put);
-	if (!addr_in_heap(remote->addr) || !part_alike(remote, shape) ||
+	if (!shape->dims || !addr_in_heap(remote->addr) || !part_alike(remote, shape) ||
 	    !part_alike(local, shape) || !part_extent(remote, &before, &beyond))
 		return false;
 	char *reached = heap_reach(m, remote->addr + (tern_addr)before, (size_t)(beyond - before));
