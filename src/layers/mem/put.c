@@ -10,34 +10,30 @@
 #include "mem/word.h"
 
 /*
- * A case for each size: 8 bytes, a few lines, a block, anything. Each says whether it has moved the
- * data; what it leaves goes on to a function that is not inline, so that the shorter one saves no
- * registers. None but the last opens a scope. `put` is a constant where they are inlined.
+ * A case for each size: 8 bytes or a few lines, a block, anything. What one leaves goes on to a
+ * function that is not inline, so that the shorter one saves no registers. None but the last opens
+ * a scope. `put` is a constant where they are inlined.
  */
 #define EACH_WAY static inline __attribute__((always_inline))
 #define LARGER __attribute__((noinline)) static int
 
-EACH_WAY bool word_move(const tern *t, tern_addr remote, void *local, size_t len, bool put)
+/* Words and a few lines, without a scope. */
+EACH_WAY bool quick_move(const tern *t, tern_addr remote, void *local, size_t len, bool put)
 {
-	char *at = len == sizeof(uint64_t) ? span_reach(t, remote, SPAN_WORD) : NULL;
+	bool word = len == sizeof(uint64_t);
+	char *at = NULL;
+	if (TERN_LIKELY(word))
+		at = span_reach(t, remote, SPAN_WORD);
+	else if (wide_fits(len))
+		at = span_reach(t, remote, SPAN_WIDE);
 	if (!at)
 		return false;
 	if (put)
 		word_before_put();
-	word8_copy(put ? at : local, put ? local : at); /* cost: base write */
-	if (!put)
-		word_after_get();
-	return true;
-}
-
-EACH_WAY bool lines_move(const tern *t, tern_addr remote, char *local, size_t len, bool put)
-{
-	char *at = wide_fits(len) ? span_reach(t, remote, SPAN_WIDE) : NULL;
-	if (!at)
-		return false;
-	if (put)
-		word_before_put();
-	wide_copy(put ? at : local, put ? local : at, len);
+	if (word)
+		word8_copy(put ? at : local, put ? local : at); /* cost: base write */
+	else
+		wide_copy(put ? at : local, put ? local : at, len);
 	if (!put)
 		word_after_get();
 	return true;
@@ -78,7 +74,9 @@ EACH_WAY int block_move(tern *t, tern_addr remote, char *local, size_t len, tern
 	const char *from = put ? local : at;
 	if (put)
 		word_before_put();
-	if (len <= WORD_MOST)
+	if (few_fits(len))
+		few_copy(to, from, len); /* cost: base write */
+	else if (len <= WORD_MOST)
 		word_copy(to, from, len); /* cost: base write */
 	else
 		wide_long(to, from, len); /* cost: base write */
@@ -99,50 +97,28 @@ LARGER get_block(tern *t, char *dst, tern_addr src, size_t len, tern_op *op)
 
 /* -- The calls ------------------------------------------------------------------------------- */
 
-LARGER put_more(tern *t, tern_addr dst, char *src, size_t len)
-{
-	return lines_move(t, dst, src, len, true) ? 0 : put_block(t, dst, src, len, NULL);
-}
-
 int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 {
 	char *from = (char *)(uintptr_t)src;
-	return word_move(t, dst, from, len, true) ? 0 : put_more(t, dst, from, len);
-}
-
-LARGER put_start_more(tern *t, tern_addr dst, char *src, size_t len, tern_op *op)
-{
-	return lines_move(t, dst, src, len, true) ? 0 : put_block(t, dst, src, len, op);
+	return quick_move(t, dst, from, len, true) ? 0 : put_block(t, dst, from, len, NULL);
 }
 
 int tern_put_handle_(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
 	char *from = (char *)(uintptr_t)src;
-	if (TERN_UNLIKELY(!handle_silent(op)))
-		return put_block(t, dst, from, len, op);
-	return word_move(t, dst, from, len, true) ? 0 : put_start_more(t, dst, from, len, op);
-}
-
-LARGER get_more(tern *t, char *dst, tern_addr src, size_t len)
-{
-	return lines_move(t, src, dst, len, false) ? 0 : get_block(t, dst, src, len, NULL);
+	bool moved = handle_silent(op) && quick_move(t, dst, from, len, true);
+	return moved ? 0 : put_block(t, dst, from, len, op);
 }
 
 int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 {
-	return word_move(t, src, dst, len, false) ? 0 : get_more(t, dst, src, len);
-}
-
-LARGER get_start_more(tern *t, char *dst, tern_addr src, size_t len, tern_op *op)
-{
-	return lines_move(t, src, dst, len, false) ? 0 : get_block(t, dst, src, len, op);
+	return quick_move(t, src, dst, len, false) ? 0 : get_block(t, dst, src, len, NULL);
 }
 
 int tern_get_handle_(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	if (TERN_UNLIKELY(!handle_silent(op)))
-		return get_block(t, dst, src, len, op);
-	return word_move(t, src, dst, len, false) ? 0 : get_start_more(t, dst, src, len, op);
+	bool moved = handle_silent(op) && quick_move(t, src, dst, len, false);
+	return moved ? 0 : get_block(t, dst, src, len, op);
 }
 
 /* -- Scattered memory ---------------------------------------------------------------------- */
@@ -202,9 +178,20 @@ static int begin_parts(struct mem *m, struct list remote, struct list local, boo
 	return transfer_begin(m, &r, put, NULL, op);
 }
 
+/* One run at each side, moved as a put or a get of it. */
+static inline bool one_run_move(const tern *t, const tern_part *remote, size_t remotes,
+				const tern_part *local, size_t locals, const tern_op *op, bool put)
+{
+	bool one = remotes == 1 && locals == 1 && !(remote->dims | local->dims) &&
+		   remote->run == local->run && (!op || op_silent(op));
+	return t && one && quick_move(t, remote->addr, local->base, local->run, put);
+}
+
 int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
+	if (one_run_move(t, dst, dsts, src, srcs, op, true))
+		return 0;
 	INSIDE struct scope scope = scope_given_op(t, op);
 	return begin_parts(mem_of(t), (struct list){ dst, dsts }, (struct list){ src, srcs }, true,
 			   op);
@@ -213,6 +200,8 @@ int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
 int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
+	if (one_run_move(t, src, srcs, dst, dsts, op, false))
+		return 0;
 	INSIDE struct scope scope = scope_given_op(t, op);
 	return begin_parts(mem_of(t), (struct list){ src, srcs }, (struct list){ dst, dsts }, false,
 			   op);

@@ -7,6 +7,7 @@
 
 #define MEM_THRESHOLDS(X)                                                     \
 	X(WORD_MOST, 8, "copied as a word")                                   \
+	X(FEW_LEAST, 16, "copied 16 at a time")                               \
 	X(WIDE_LEAST, 64, "copied in wide registers")                         \
 	X(WIDE_MOST, 1024, "copied in wide registers without a loop")         \
 	X(WIDE_LONG, 4096, "copied in wide registers at all")                 \

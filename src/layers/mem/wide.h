@@ -14,6 +14,26 @@
 
 #include "mem/threshold.h"
 
+/* FEW_LEAST bytes to WIDE_LEAST: twice as many, or four times, of which some are the same. */
+static inline void few_copy(char *to, const char *from, size_t len)
+{
+	typedef char few __attribute__((vector_size(FEW_LEAST), aligned(1), may_alias));
+	few first = *(const few *)from, last = *(const few *)(from + len - FEW_LEAST);
+	if (len > 2 * FEW_LEAST) {
+		few second = *(const few *)(from + FEW_LEAST);
+		few third = *(const few *)(from + len - 2 * FEW_LEAST);
+		*(few *)(to + FEW_LEAST) = second;
+		*(few *)(to + len - 2 * FEW_LEAST) = third;
+	}
+	*(few *)to = first;
+	*(few *)(to + len - FEW_LEAST) = last;
+}
+
+static inline bool few_fits(size_t len)
+{
+	return len - FEW_LEAST <= WIDE_LEAST - FEW_LEAST;
+}
+
 #if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(__SANITIZE_ADDRESS__)
 
 /* How much more than WIDE_LEAST bytes they may be: 0 if the processor has no wide registers. */
