@@ -178,18 +178,20 @@ static int begin_parts(struct mem *m, struct list remote, struct list local, boo
 	return transfer_begin(m, &r, put, NULL, op);
 }
 
-/* One short run at each side. */
-static inline bool parts_are_runs(const tern_part *a, size_t as, const tern_part *b, size_t bs)
+/* One run at each side, moved as a put or a get of it. */
+static inline bool one_run_move(const tern *t, const tern_part *remote, size_t remotes,
+				const tern_part *local, size_t locals, const tern_op *op, bool put)
 {
-	return as == 1 && bs == 1 && !(a->dims | b->dims) && a->run == b->run &&
-	       a->run <= START_IN_ONE_GO;
+	bool one = remotes == 1 && locals == 1 && !(remote->dims | local->dims) &&
+		   remote->run == local->run && (!op || op_silent(op));
+	return t && one && quick_move(t, remote->addr, local->base, local->run, put);
 }
 
 int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
-	if (t && parts_are_runs(dst, dsts, src, srcs))
-		return tern_put_start(t, dst->addr, src->base, dst->run, op);
+	if (one_run_move(t, dst, dsts, src, srcs, op, true))
+		return 0;
 	INSIDE struct scope scope = scope_given_op(t, op);
 	return begin_parts(mem_of(t), (struct list){ dst, dsts }, (struct list){ src, srcs }, true,
 			   op);
@@ -198,8 +200,8 @@ int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
 int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
-	if (t && parts_are_runs(dst, dsts, src, srcs))
-		return tern_get_start(t, dst->base, src->addr, dst->run, op);
+	if (one_run_move(t, src, srcs, dst, dsts, op, false))
+		return 0;
 	INSIDE struct scope scope = scope_given_op(t, op);
 	return begin_parts(mem_of(t), (struct list){ src, srcs }, (struct list){ dst, dsts }, false,
 			   op);
