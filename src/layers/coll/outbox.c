@@ -23,7 +23,7 @@ static struct outbox *outbox_new(struct coll *c)
 	struct job *job = &c->e->group->job;
 	size_t at = job_part_at(&job->outbox, c->e->t->rank);
 	void *p = job->base + at;
-	if (c->outbox_first || job_commit(job, at, job->outbox.bytes, "the outbox of a team")) {
+	if (c->outbox_first || job_commit(job, at, JOB_OUTBOX, "the outbox of a team")) {
 		if (tern_alloc(c->e->t, sizeof(struct outbox), &p))
 			return NULL;
 	}

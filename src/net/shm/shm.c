@@ -53,11 +53,9 @@ static struct pool *pool_of(const struct shm *s, uint32_t rank)
 /* Large blocks begin a page each, so that they can be committed one by one. */
 static struct block_range large_of(const struct shm *s, uint32_t rank)
 {
-	const struct job_part *large = &s->job->large;
-	return (struct block_range){
-		(uintptr_t)job_part_in(s->job, large, (size_t)rank * TERN_POOL_BLOCKS),
-		TERN_POOL_BLOCKS * large->bytes, large->bytes, TERN_REQUEST_MAX
-	};
+	struct job_part *p = &s->job->large;
+	return (struct block_range){ (uintptr_t)job_part_in(s->job, p, rank * TERN_POOL_BLOCKS),
+				     TERN_POOL_BLOCKS * p->bytes, p->bytes, TERN_REQUEST_MAX };
 }
 
 /* Entries of the site: those whose rings we may have ends of. */
@@ -231,9 +229,9 @@ static bool lane_larger(const struct ring_growth *g, const struct tern_lane *lan
 	struct shm *s = (struct shm *)(void *)((char *)(uintptr_t)g - offsetof(struct shm, growth));
 	uint32_t me = s->net.site->member, peer = lane->peer;
 	*m = lane->gate ? larger_at(s, peer, me).replies : larger_at(s, me, peer).requests;
-	return job_commit_near(s->job, (size_t)(m->lines - s->job->base),
-			       (size_t)RING_LEAVES * m->leaf_lines * TERN_LINE,
-			       job_member_rank(s->job, peer), "a larger ring") == 0;
+	return !job_commit_near(s->job, (size_t)(m->lines - s->job->base),
+				(size_t)RING_LEAVES * m->leaf_lines * TERN_LINE,
+				job_member_rank(s->job, peer), "a larger ring");
 }
 
 static void answer_word(struct shm *s, uint32_t word)
@@ -261,15 +259,15 @@ static void shm_answer(struct net *net)
 /* One more, if there is room for it. */
 static int large_make(struct shm *s)
 {
-	uint32_t me = s->net.site->member;
+	uint32_t m = s->net.site->member;
 	char what[64];
 	snprintf(what, sizeof what, "payload of rank %u above %d bytes", s->net.site->rank,
 		 TERN_PAYLOAD_MAX);
-	size_t at = job_part_at(&s->job->large, (size_t)me * TERN_POOL_BLOCKS + s->net.larges);
+	size_t at = job_part_at(&s->job->large, m * TERN_POOL_BLOCKS + s->net.larges);
 	int rc = job_commit(s->job, at, s->job->large.bytes, what);
 	if (rc)
 		return rc;
-	s->net.large = s->net.any[1] = large_of(s, me);
+	s->net.large = s->net.any[1] = large_of(s, m);
 	s->net.larges++;
 	return 0;
 }
@@ -291,11 +289,11 @@ static int shm_take(struct net *net, size_t len, struct block **out)
 	struct shm *s = shm_of(net);
 	if (len > TERN_PAYLOAD_MAX)
 		return large_take(s, out);
-	size_t at = job_part_at(&s->job->pool, net->site->member);
 	if (!s->net.pool) {
 		char what[64];
 		snprintf(what, sizeof what, "the first payload of rank %u", net->site->rank);
-		int rc = job_commit(s->job, at, s->job->pool.bytes, what);
+		int rc = job_commit(s->job, job_part_at(&s->job->pool, net->site->member),
+				    s->job->pool.bytes, what);
 		if (rc)
 			return rc;
 		s->net.pool = pool_of(s, net->site->member);
@@ -314,9 +312,8 @@ static int spare_make(struct shm *s)
 	if (need > s->job->spare.bytes)
 		return -ENOMEM; /* every peer has one */
 	snprintf(what, sizeof what, "replies of rank %u", s->net.site->rank);
-	int rc = job_commit(s->job,
-			    job_part_at(&s->job->spare, s->net.site->member) + s->spare_bytes,
-			    need - s->spare_bytes, what);
+	size_t at = job_part_at(&s->job->spare, s->net.site->member) + s->spare_bytes;
+	int rc = job_commit(s->job, at, need - s->spare_bytes, what);
 	if (rc)
 		return rc;
 	s->spare_bytes = need;
@@ -326,7 +323,7 @@ static int spare_make(struct shm *s)
 
 static bool spare_more(struct net *net)
 {
-	return spare_make(shm_of(net)) == 0;
+	return !spare_make(shm_of(net));
 }
 
 /* -- Not polling ------------------------------------------------------------------ */

@@ -511,10 +511,8 @@ static int keeper_job(struct keeper *k)
 		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
 	if (!rc)
 		rc = job_create(&k->job, k->options->total, budget);
-	if (!rc) {
-		k->job.watches = true;
+	if (!rc)
 		k->job.head->end_signal = (uint32_t)k->options->order.signal;
-	}
 	if (!rc && k->up)
 		rc = up_open(k->up, &k->job, k->options);
 	if (!rc)

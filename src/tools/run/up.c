@@ -39,6 +39,7 @@ int up_open(struct up *u, struct job *job, const struct run_options *o)
 	if (rc)
 		return rc;
 	u->job = job;
+	job->watches = true;
 	u->first = o->first;
 	u->ranks = o->ranks;
 	u->input = -1;
