@@ -97,7 +97,7 @@ static void budget_for(uint32_t ranks, uint64_t talks, uint64_t pools)
 	char text[32];
 	REQUIRE(job_create(&j, ranks, 0) == 0);
 	uint64_t spares = (SPARES * sizeof(struct block) + 4095) / 4096 * 4096;
-	uint64_t budget = j.head->committed + ranks * spares + talks * 4096 + pools * j.pool_bytes;
+	uint64_t budget = j.head->committed + ranks * spares + talks * 4096 + pools * j.pool.bytes;
 	job_unmap(&j);
 	job_forget(&j);
 	snprintf(text, sizeof text, "%llu", (unsigned long long)budget);

@@ -404,7 +404,7 @@ TEST(a_large_block_takes_memory_when_it_is_needed_and_not_before)
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, TERN_REQUEST_MAX), 0);
 		local_settle();
 	}
-	CHECK_IS(job_of(0)->head->committed, before + job_of(0)->large_bytes);
+	CHECK_IS(job_of(0)->head->committed, before + job_of(0)->large.bytes);
 	job_of(0)->head->budget = job_of(0)->head->committed;
 	void *claimed = handed_claim(local[0], 1, TERN_REQUEST_MAX);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, TERN_REQUEST_MAX), -ENOMEM);
