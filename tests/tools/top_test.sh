@@ -34,12 +34,19 @@ job_end
 job_start 2 room
 ask_until '^ +1 .* >[1-9][0-9]* .* computing$' top --once --interval 0.2 "$job"
 check_out '^ +0 .* waiting .* in a request to rank 1: ring full'
+ask top --once --sort queue --interval 0.2 "$job"
+[[ $(grep -m1 -E '^ +[01] ' "$out") =~ ^\ +1\  ]] || fail "--sort queue: rank 1 is not the first"
+ask top --once --sort rank --interval 0.2 "$job"
+[[ $(grep -m1 -E '^ +[01] ' "$out") =~ ^\ +0\  ]] || fail "--sort rank: rank 0 is not the first"
 job_end
 
 sentence "mistakes are refused with a sentence"
 ask top --interval soon
 check_status 2
 check_err '--interval soon: it is a number of seconds'
+ask top --sort speed
+check_status 2
+check_err '--sort speed: the columns are rank, handled'
 ask top --onec
 check_status 2
 check_err "'--onec'.*--once"

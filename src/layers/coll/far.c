@@ -182,7 +182,40 @@ static void parts_combine(struct run *r, uint32_t parts, char *all, size_t bytes
 		step_combine(r, all, all + i * bytes, bytes / r->combine.size);
 }
 
-/* All members combine in the same order, so they get the same bits. */
+/*
+ * Recursive doubling. Members beyond a power of two are combined into others first, and told the
+ * result at the end. Of two that exchange, each has its own on the left; they get the same bits,
+ * since every operation that comes here commutes bit by bit (reduce.c).
+ */
+static void allreduce_doubling(struct run *r, const struct members *p, void *data, void *temp,
+			       size_t n)
+{
+	uint32_t power = 1, me = p->me;
+	size_t bytes = n * r->combine.size;
+	while (power * 2 <= p->n)
+		power *= 2;
+	if (me >= power) {
+		step_send(r, p->rank[me - power], 0, data, bytes);
+		step_recv(r, p->rank[me - power], 1, data, bytes);
+		step_wait(r);
+		return;
+	}
+	bool pair = me + power < p->n;
+	if (pair) {
+		step_recv(r, p->rank[me + power], 0, temp, bytes);
+		step_wait(r);
+		step_combine(r, data, temp, n);
+	}
+	for (uint32_t d = 1, tag = 2; d < power; d *= 2, tag++) {
+		step_recv(r, p->rank[me ^ d], tag, temp, bytes);
+		step_send(r, p->rank[me ^ d], tag, data, bytes);
+		step_wait(r);
+		step_combine(r, data, temp, n);
+	}
+	if (pair)
+		step_send(r, p->rank[me + power], 1, data, bytes);
+}
+
 void far_allreduce(struct run *r, const struct members *p, void *data, size_t n)
 {
 	size_t bytes = n * r->combine.size;
@@ -190,14 +223,9 @@ void far_allreduce(struct run *r, const struct members *p, void *data, size_t n)
 		far_ordered(r, p, UINT32_MAX, data, data, n);
 		return;
 	}
-	char *all = run_scratch(r, p->n * bytes);
-	struct blocks each = blocks_lay(r, all, p->n, NULL, p->n * bytes, 1);
-	if (r->error)
-		return;
-	step_copy(r, all + p->me * bytes, data, bytes);
-	far_allgather(r, p, &each);
-	parts_combine(r, p->n, all, bytes);
-	step_copy(r, data, all, bytes);
+	char *temp = run_scratch(r, bytes);
+	if (temp)
+		allreduce_doubling(r, p, data, temp, n);
 }
 
 /* This member's part of everybody, in the order of the members. NULL: kept as -ENOMEM. */

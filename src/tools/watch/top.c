@@ -152,6 +152,42 @@ static void head_print(const struct top *t, FILE *to)
 		"sent/s", "bytes/s", "queue", "asleep", "stalls/s", "doing");
 }
 
+/* The figures of a rank that stand in columns. */
+static void figures_of(const struct top *t, uint32_t r, double figure[COLUMNS])
+{
+	const struct rank_view *now = &t->now[r], *before = &t->before[r];
+	figure[BY_RANK] = -(double)r;
+	figure[BY_HANDLED] = since(t, r, now->served, before->served);
+	figure[BY_SENT] = since(t, r, now->sent, before->sent);
+	figure[BY_BYTES] = since(t, r, now->bytes, before->bytes);
+	figure[BY_QUEUE] = (double)now->queue;
+	figure[BY_ASLEEP] = asleep_part(t, r);
+	figure[BY_STALLS] =
+		count_since(t, r, PULSE_ROOM_STALLS) + count_since(t, r, PULSE_BLOCK_STALLS);
+}
+
+struct place {
+	uint32_t rank;
+	double figure; /* that places are ordered by */
+};
+
+static int place_compare(const void *a, const void *b)
+{
+	const struct place *p = a, *q = b;
+	return p->figure != q->figure ? (p->figure < q->figure) - (p->figure > q->figure)
+				      : (p->rank > q->rank) - (p->rank < q->rank);
+}
+
+static void places_sort(const struct top *t, struct place *place)
+{
+	double figure[COLUMNS];
+	for (uint32_t r = 0; r < t->watch.job.size; r++) {
+		figures_of(t, r, figure);
+		place[r] = (struct place){ r, figure[t->by] };
+	}
+	qsort(place, t->watch.job.size, sizeof *place, place_compare);
+}
+
 /* "asleep 3 s in tern_recv 0x7 from rank 2" */
 static void doing_text(const struct rank_view *s, char *text, size_t room)
 {
@@ -166,21 +202,22 @@ static void doing_text(const struct rank_view *s, char *text, size_t room)
 
 static void rank_print(const struct top *t, uint32_t r, FILE *to)
 {
-	const struct rank_view *now = &t->now[r], *before = &t->before[r];
+	const struct rank_view *now = &t->now[r];
 	char handled[CELL], sent[CELL] = "-", bytes[CELL] = "-", queue[24], stalls[CELL],
 			    doing[128];
-	cell_short(handled, since(t, r, now->served, before->served));
+	double figure[COLUMNS];
+	figures_of(t, r, figure);
+	cell_short(handled, figure[BY_HANDLED]);
 	if (top_counting(t))
-		cell_short(sent, since(t, r, now->sent, before->sent));
+		cell_short(sent, figure[BY_SENT]);
 	if (now->counting)
-		cell_short(bytes, since(t, r, now->bytes, before->bytes));
-	cell_short(stalls,
-		   count_since(t, r, PULSE_ROOM_STALLS) + count_since(t, r, PULSE_BLOCK_STALLS));
+		cell_short(bytes, figure[BY_BYTES]);
+	cell_short(stalls, figure[BY_STALLS]);
 	snprintf(queue, sizeof queue, "%s%llu", now->queue_exact || !now->queue ? "" : ">",
 		 (unsigned long long)now->queue);
 	doing_text(now, doing, sizeof doing);
 	fprintf(to, "%5u %7d %10s %10s %10s %7s %5.0f %% %9s  %s\n", r, (int)now->pid, handled,
-		sent, bytes, queue, 100 * asleep_part(t, r), stalls, doing);
+		sent, bytes, queue, 100 * figure[BY_ASLEEP], stalls, doing);
 }
 
 /* On a network of packets: those of all ranks. */
@@ -221,9 +258,11 @@ static void handlers_print(const struct top *t, FILE *to)
 
 void top_print(const struct top *t, uint32_t ranks, FILE *to)
 {
+	struct place place[TERN_RANKS_MAX];
+	places_sort(t, place);
 	head_print(t, to);
-	for (uint32_t r = 0; r < t->watch.job.size && r < ranks; r++)
-		rank_print(t, r, to);
+	for (uint32_t i = 0; i < t->watch.job.size && i < ranks; i++)
+		rank_print(t, place[i].rank, to);
 	packets_print(t, to);
 	handlers_print(t, to);
 	fflush(to);
@@ -286,12 +325,30 @@ static bool read_interval(void *to, char *text)
 	return true;
 }
 
+static bool read_column(void *to, char *text)
+{
+	static const char *const name[] = {
+		[BY_RANK] = "rank",     [BY_HANDLED] = "handled", [BY_SENT] = "sent",
+		[BY_BYTES] = "bytes",   [BY_QUEUE] = "queue",     [BY_ASLEEP] = "asleep",
+		[BY_STALLS] = "stalls", [COLUMNS] = NULL
+	};
+	unsigned i = 0;
+	while (name[i] && strcmp(text, name[i]) != 0)
+		i++;
+	*(enum top_column *)to = i;
+	return name[i] || option_refuse("--sort %s: the columns are rank, handled, sent, bytes, "
+					"queue, asleep, stalls",
+					text);
+}
+
 int top_main(int argc, char **argv)
 {
 	struct watch_options o = { .interval = 1 };
+	enum top_column by = BY_RANK;
 	int status;
 	const struct choice choices[] = {
 		{ .name = "--once", .flag = &o.once },
+		{ .name = "--sort", .read = read_column, .to = &by },
 		{ .name = "--interval", .read = read_interval, .to = &o },
 		{ .name = "--help" },
 		{ 0 },
@@ -302,6 +359,7 @@ int top_main(int argc, char **argv)
 	struct top *t = calloc(1, sizeof *t);
 	bool found = t && watch_open(&t->watch, o.job, "tern top") && top_begin(t);
 	if (found) {
+		t->by = by;
 		top_run(t, &o);
 		top_close(t);
 	}

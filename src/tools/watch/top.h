@@ -16,8 +16,12 @@ struct top_handler {
 
 enum { TOP_HANDLERS = 1024 };
 
+/* What ranks are ordered by: their number, or a figure, the largest first. */
+enum top_column { BY_RANK, BY_HANDLED, BY_SENT, BY_BYTES, BY_QUEUE, BY_ASLEEP, BY_STALLS, COLUMNS };
+
 struct top {
 	struct watch watch;
+	enum top_column by;
 	double seconds;                 /* between the looks, */
 	struct rank_view *before, *now; /* which saw these: one a rank, then one a worker */
 	struct top_handler handler[TOP_HANDLERS];        /* the busiest first */
@@ -31,7 +35,7 @@ void top_close(struct top *t);
 bool top_over(const struct top *t); /* every rank has ended */
 void top_look(struct top *t);       /* the next look; rates are those since the one before */
 
-/* A table, with so many ranks at most. */
+/* A table, with so many ranks at most, the first in that order. */
 void top_print(const struct top *t, uint32_t ranks, FILE *to);
 
 #endif

@@ -213,7 +213,8 @@ static int place_make(struct mem *m, unsigned class)
 	const struct region_class *c = &class_of[class];
 	_Atomic uint32_t *some = &m->job->rank[m->rank].regions[class];
 	uint32_t n = atomic_load(some);
-	size_t at = job_part_at(&m->job->region, m->rank) + (c->first + n) * sizeof(struct job_region);
+	size_t at =
+		job_part_at(&m->job->region, m->rank) + (c->first + n) * sizeof(struct job_region);
 	int rc = n % PAGE_PLACES ? 0 : job_commit(m->job, at, 4096, "regions of private memory");
 	if (rc)
 		return rc;
