@@ -120,7 +120,7 @@ enum {
 ")
 	file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/layers.c @ONLY CONTENT
 "/* Made by cmake/Layers.cmake from src/layers/layers.cmake. */
-#include \"core/layer.h\"
+#include \"core/layers.h\"
 
 @layer_extern@
 const struct layer *const layer_table[LAYERS_MOST] = {

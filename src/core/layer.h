@@ -55,9 +55,6 @@ struct layer {
 #define LAYER_FITS(state, last, end) \
 	_Static_assert(sizeof(state) <= MISUSE_STATE && (int)(last) < (int)(end), #state)
 
-/* Those of this build, by their numbers; NULL: left out. */
-extern const struct layer *const layer_table[];
-
 /* Tells polls whether the layer wants to be called. */
 static inline void layer_work(struct endpoint *e, unsigned layer, bool has)
 {
@@ -92,14 +89,6 @@ static inline int layer_error(uint64_t word)
 /* Registers a handler of Tern's own: `id` is one of the layer's numbers. */
 void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name);
 #define layer_on(e, id, fn) layer_on_named(e, id, fn, #fn)
-
-/*
- * A layer lists its messages as X(number, handler). Of that are made its numbers, the declarations
- * of its handlers, and, with the endpoint `e`, their registration.
- */
-#define LAYER_NUMBER(id, fn) id,
-#define LAYER_HANDLER(id, fn) tern_handler fn;
-#define LAYER_ON(id, fn) layer_on(e, id, fn);
 
 /*
  * The handler `id` may run on a thread of the library while the program computes (endpoint.serves),

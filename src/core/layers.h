@@ -5,6 +5,9 @@
 
 #include "core/layer.h"
 
+/* Those of this build, by their numbers; NULL: left out. */
+extern const struct layer *const layer_table[];
+
 /* The core's own handlers, before those of layers. */
 enum core_handler {
 	CORE_SERVED, /* stands for a message that was served early */

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/layer.h"
+#include "core/layers.h"
 #include "core/wait.h"
 #include "endpoint/count.h"
 #include "endpoint/trace.h"

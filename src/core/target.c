@@ -59,11 +59,15 @@ int target_room(struct endpoint *e, uint32_t dst)
 	return rc ? rc : send_room(e, target_member(e, dst), NOTHING_BEHIND);
 }
 
-/* There is room. */
-static int target_put(struct endpoint *e, uint32_t worker, const struct parcel *p)
+/* Not in target_request(), which is on the way of requests to ranks. */
+static __attribute__((noinline)) int worker_request(struct endpoint *e, uint32_t worker,
+						    const struct parcel *p)
 {
 	uint32_t m = target_member(e, worker);
 	_Atomic uint32_t *sending = job_sending(&e->group->job, e->site.member);
+	int rc = target_room(e, worker);
+	if (rc)
+		return rc;
 	atomic_store(sending, m);
 	bool open = target_open(e, worker);
 	if (open)
@@ -77,8 +81,5 @@ static int target_put(struct endpoint *e, uint32_t worker, const struct parcel *
 
 int target_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 {
-	if (dst < JOB_WORKER)
-		return send_request(e, dst, p);
-	int rc = target_room(e, dst);
-	return rc ? rc : target_put(e, dst, p);
+	return dst < JOB_WORKER ? send_request(e, dst, p) : worker_request(e, dst, p);
 }

@@ -20,7 +20,7 @@
 
 #include "base/pool.h"
 #include "chan/chan.h"
-#include "core/layer.h"
+#include "core/messages.h"
 #include "layers.h"
 
 extern const struct layer async_layer;

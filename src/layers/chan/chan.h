@@ -7,7 +7,7 @@
 #include <tern/mem.h>
 
 #include "chan/pipe.h"
-#include "core/layer.h"
+#include "core/messages.h"
 #include "layers.h"
 
 extern const struct layer chan_layer;

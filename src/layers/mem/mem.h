@@ -5,7 +5,7 @@
 
 #include <tern/mem.h>
 
-#include "core/layer.h"
+#include "core/messages.h"
 #include "layers.h"
 #include "mem/follow/follow.h"
 #include "mem/heap/heap.h"

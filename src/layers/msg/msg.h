@@ -22,7 +22,7 @@
 
 #include "base/pool.h"
 #include "base/role.h"
-#include "core/layer.h"
+#include "core/messages.h"
 #include "core/wait.h"
 #include "layers.h"
 #include "msg/layout.h"

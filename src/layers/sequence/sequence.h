@@ -21,7 +21,7 @@
 
 #include <tern/sequence.h>
 
-#include "core/layer.h"
+#include "core/messages.h"
 #include "layers.h"
 #include "sequence/threshold.h"
 

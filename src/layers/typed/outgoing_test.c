@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "core/layers.h"
 #include "lib/chance.h"
 #include "lib/handed.h"
 #include "lib/local.h"

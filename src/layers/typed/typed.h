@@ -11,7 +11,7 @@
 #include <tern/mem.h>
 
 #include "base/pool.h"
-#include "core/layer.h"
+#include "core/messages.h"
 #include "layers.h"
 #include "typed/bufpool.h"
 #include "typed/threshold.h"
