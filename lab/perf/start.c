@@ -47,15 +47,58 @@ static REPEATS(copies_here, place_copied(place.own + SOURCE_AT, place.there, p->
 
 /* -- Atomics that nobody fights for -------------------------------------------------------- */
 
-static REPEATS(adds, tern_amo(p->t, place.addr + WORD_AT, TERN_AMO_ADD, 1, &value));
+static int adds(struct bench_rank *p)
+{
+	const tern_addr word = place.addr + WORD_AT;
+	uint32_t half;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->size == sizeof half ? tern_amo(p->t, word, TERN_AMO_ADD, 1, &half)
+					       : tern_amo(p->t, word, TERN_AMO_ADD, 1, &value);
+	return p->rc;
+}
 
 static int adds_bare(struct bench_rank *p)
 {
 	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)(place.there + WORD_AT);
+	_Atomic uint32_t *half = (_Atomic uint32_t *)(void *)(place.there + WORD_AT);
 	for (uint64_t i = 0; i < p->count; i++)
-		value += atomic_fetch_add(word, 1);
+		value += p->size == sizeof *half ? atomic_fetch_add(half, 1)
+						 : atomic_fetch_add(word, 1);
 	return 0;
 }
+
+static int sums(struct bench_rank *p)
+{
+	const tern_addr word = place.addr + WORD_AT;
+	double was;
+	float short_was;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->size == sizeof was
+				? tern_amo(p->t, word, TERN_AMO_ADD, 1.0, &was)
+				: tern_amo(p->t, word, TERN_AMO_ADD, 1.0f, &short_was);
+	return p->rc;
+}
+
+static int sums_bare(struct bench_rank *p)
+{
+	_Atomic double *word = (_Atomic double *)(void *)(place.there + WORD_AT);
+	_Atomic float *half = (_Atomic float *)(void *)(place.there + WORD_AT);
+	for (uint64_t i = 0; i < p->count; i++) {
+		double was = p->size == sizeof *word ? *word : 0;
+		float short_was = p->size == sizeof *half ? *half : 0;
+		while (p->size == sizeof *word
+			       ? !atomic_compare_exchange_weak(word, &was, was + 1.0)
+			       : !atomic_compare_exchange_weak(half, &short_was, short_was + 1.0f))
+			;
+	}
+	return 0;
+}
+
+/* -- A list of one part ------------------------------------------------------------------------ */
+
+static REPEATS(part_puts,
+	       tern_put_parts(p->t, &(tern_part){ .addr = place.addr, .run = p->size }, 1,
+			      &(tern_part){ .base = place.own + SOURCE_AT, .run = p->size }, 1));
 
 /* -- A put that ends in a request ----------------------------------------------------------- */
 
@@ -124,10 +167,16 @@ const struct test start_tests[] = {
 	{ "get-start", "split-phase gets from another rank's heap, complete on return", NULL,
 	  .like = "put-start", .measure = { get_starts, PHASE_FIRST },
 	  .limit = { { copies_here, PHASE_FIRST } } },
-	{ "add", "fetch-and-add on a word of a heap that nobody else touches", NULL, "bytes", 8, 8,
-	  .sizes = { 1, { 8 } }, .like = "mapped", .measure = { adds, PHASE_FIRST },
+	{ "part", "a put of a list of one part", NULL, "bytes", 1, 8 << 10,
+	  .sizes = { 3, { 8, 64, 512 } }, .like = "mapped", .measure = { part_puts, PHASE_FIRST } },
+	{ "add", "fetch-and-add on a word of a heap that nobody else touches", NULL, "bytes", 4, 8,
+	  .sizes = { 2, { 4, 8 } }, .like = "mapped", .measure = { adds, PHASE_FIRST },
 	  .limit = { { adds_bare, PHASE_FIRST } },
-	  .limit_name = "the bare instruction on the same word" },
+	  .limit_name = "the bare instruction on the same word", .bar = { { 4, "at most 1.30" } } },
+	{ "sum", "the same of a float and a double", NULL, .like = "add",
+	  .measure = { sums, PHASE_FIRST }, .limit = { { sums_bare, PHASE_FIRST } },
+	  .limit_name = "a load and a compare-and-swap on the same word",
+	  .bar = { { 4, "at most 1.30" }, { 8, "at most 1.30" } } },
 	{ "put-request", "a put with a message after it, to its handler's first instruction", "ns",
 	  "bytes", 1, 8 << 10, .sizes = { 2, { 64, 512 } }, .count = 4000, .open = start_open,
 	  .measure.figure = put_request_figure,
