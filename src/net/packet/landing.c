@@ -9,6 +9,10 @@
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 
+enum {
+	SINGLE = 2 + TERN_LINE_WORDS * sizeof(uint64_t)
+}; /* bytes that a message of one line and without a payload has, at most */
+
 struct record {
 	unsigned stream, id, n;
 	enum news news;                     /* NEWS_NONE for a message */
@@ -315,12 +319,40 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 	path_mark_dirty(p);
 }
 
+/*
+ * The common case of an answer: one message without a payload, and room for it. False if this is
+ * not it.
+ */
+static bool landing_single(struct path *p, const struct arrival *a)
+{
+	uint16_t head;
+	if (a->len < sizeof head)
+		return false;
+	memcpy(&head, a->at, sizeof head);
+	unsigned n = head >> RECORD_WORDS_SHIFT & 7;
+	if (head & (RECORD_IS_NEWS | RECORD_HAS_PAYLOAD) || n > TERN_LINE_WORDS ||
+	    a->len != sizeof head + n * sizeof(uint64_t))
+		return false;
+	struct in *in = &p->in[head & RECORD_IS_REPLY ? STREAM_REPLIES : STREAM_REQUESTS];
+	if (!in->fill.base || in->open)
+		return false;
+	uint64_t w[TERN_LINE_WORDS] = { 0 };
+	memcpy(w, a->at + sizeof head, n * sizeof *w);
+	if (!tern_lane_write_(&in->fill, head % (1 << RECORD_WORDS_SHIFT), n, w[0], w[1], w[2],
+			      w[3], w[4], w[5]))
+		return false;
+	pollset_add(p->net->net.site, in->inlet);
+	return true;
+}
+
 bool landing_take(struct path *p, struct arrival *a, unsigned level)
 {
 	(void)level; /* 0: nothing is above the records */
 	struct need need[STREAMS];
 	bool good;
 	path_serve(p);
+	if (TERN_LIKELY(a->len <= SINGLE) && landing_single(p, a))
+		return true;
 	good = packet_good(p, *a, need);
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		good &= !need[stream].astray;

@@ -74,6 +74,7 @@ struct packet_net {
 	bool resting;
 	bool called;          /* what arrives raises a signal: the program computes */
 	uint64_t now, looked; /* ns */
+	uint64_t ticked;      /* when the clock was last asked by who sends, in ticks */
 	uint64_t empties;     /* looks that found nothing */
 	uint64_t round;       /* looks at which nothing was held back for company */
 	uint32_t known_left;
