@@ -125,17 +125,21 @@ void on_grant(tern *t, const tern_msg *msg)
 
 bool grant_covers(const struct mem *m, tern_addr a, size_t len)
 {
-	for (const struct grant *g = m->grants; g < m->grants + m->granted; g++)
+	for (unsigned i = 0; i < m->granted; i++) {
+		const struct grant *g = &m->grants[i];
 		if (a - g->first < g->bytes && len <= g->bytes - (a - g->first))
 			return true;
+	}
 	return false;
 }
 
 void grants_apply(const struct mem *m, const struct job_region *g)
 {
-	for (const struct grant *one = m->grants; one < m->grants + m->granted; one++)
+	for (unsigned i = 0; i < m->granted; i++) {
+		const struct grant *one = &m->grants[i];
 		if (region_find(m, one->first, one->bytes) == g)
 			pages_protect(m, one->first, one->bytes, PROT_READ | PROT_WRITE);
+	}
 }
 
 char *grant_read(struct mem *m, tern_addr a, size_t len)
