@@ -17,6 +17,8 @@ is ahead.
   --ranks LIST     numbers of ranks (2,4,8,16); those above the cores are marked with *
   --sizes LIST     bytes, multiples of 8 (8,64,512,4096,32768,262144,1048576,4194304)
   --peers LIST     of openmpi, mpich, ucx, libfabric and limit (all that are installed)
+  --prefix FOLDER  the peers of this folder too, as bin/mpicc or include/ucp: newer ones than the
+                   system's stand beside as PEER@NAME, NAME is the folder's; several times if wanted
   --parts LIST     of rows, start, crowded, count and programs (all); docs/compare.md has them
   --rounds N       rounds of each program, which runs twice (10)
   --patience S     seconds before a program that does not end is given up (120)
@@ -26,7 +28,7 @@ is ahead.
 
 BUILD/compare/ keeps the programs, samples.csv (every sample) and compare.csv (the table)."
 
-quick= plain= peers=$all_peers ranks= sizes= rounds= patience= build=$root/build
+quick= plain= peers=$all_peers ranks= sizes= rounds= patience= build=$root/build prefixes=()
 all_parts=rows,start,crowded,count,programs
 parts=$all_parts
 refuse() {
@@ -43,6 +45,11 @@ while (($#)); do
 	--help)
 		echo "$usage"
 		exit 0
+		;;
+	--prefix)
+		(($# > 1)) || refuse "--prefix needs a folder"
+		prefixes+=("$2")
+		shift
 		;;
 	--ranks | --sizes | --peers | --parts | --rounds | --patience | --build)
 		(($# > 1)) || refuse "$1 needs a value"
@@ -84,6 +91,7 @@ done
 work=$build/compare
 samples=$work/samples.csv said=$work/stderr
 cores=$(nproc)
+# A peer is a kind, as ucx, or one of a folder of --prefix, as ucx@NAME.
 declare -A title=([tern]="Tern" [openmpi]="Open MPI" [mpich]="MPICH" [ucx]="UCX"
 	[libfabric]="libfabric" [limit]="the limit")
 declare -A packages=([openmpi]="openmpi-bin libopenmpi-dev" [mpich]="mpich libmpich-dev"
@@ -92,6 +100,33 @@ declare -A packages=([openmpi]="openmpi-bin libopenmpi-dev" [mpich]="mpich libmp
 declare -A made_of=([ucx]="ucx.c -lucp -lucs" [libfabric]="fabric.c -lfabric"
 	[limit]="limit.c")
 flags=(-O2 -std=gnu11)
+has_launcher() { [[ ! ${made_of[${1%%@*}]-} ]]; } # PEER
+kind_of() { echo "${1%%@*}"; } # PEER
+tool_of() { # PEER mpicc|mpirun
+	[[ ${prefix_of[$1]-} ]] && echo "${prefix_of[$1]}/bin/$2" || echo "$2.$1"
+}
+
+# The kinds of peers in a folder; mpirun says which MPI it belongs to.
+kinds_in() { # FOLDER
+	local version=
+	[[ ! -x $1/bin/mpicc ]] || version=$("$1/bin/mpirun" --version 2>&1 || true)
+	[[ $version != *"Open MPI"* ]] || echo openmpi
+	[[ $version != *HYDRA* ]] || echo mpich
+	[[ ! -e $1/include/ucp/api/ucp.h ]] || echo ucx
+	[[ ! -e $1/include/rdma/fabric.h ]] || echo libfabric
+}
+declare -A prefix_of=()
+wanted=${peers//,/ }
+for folder in ${prefixes[@]+"${prefixes[@]}"}; do
+	kinds=$(kinds_in "$folder")
+	[[ $kinds ]] || refuse "no peer is in '$folder': bin/mpicc with an mpirun of Open MPI or MPICH,\
+ include/ucp/api/ucp.h and include/rdma/fabric.h are missing"
+	for name in $kinds; do
+		has_word "$peers" "$name" || continue
+		prefix_of[$name@${folder##*/}]=$(cd "$folder" && pwd)
+		wanted+=" $name@${folder##*/}"
+	done
+done
 
 if [[ ! -x $build/bin/tern ]]; then
 	echo "compare: $build has no Tern: run make first, or name another folder with --build" >&2
@@ -102,26 +137,33 @@ ${CC:-cc} "${flags[@]}" -I"$root/include" "$here/measure.c" "$here/tern.c" -o "$
 	-L"$build/lib" -ltern -Wl,-rpath,"$(cd "$build/lib" && pwd)"
 
 compile() { # PEER
-	case $1 in
+	local at=${prefix_of[$1]-}
+	case $(kind_of "$1") in
 	openmpi | mpich)
-		"mpicc.$1" "${flags[@]}" "$here/measure.c" "$here/mpi.c" -o "$work/$1"
+		"$(tool_of "$1" mpicc)" "${flags[@]}" "$here/measure.c" "$here/mpi.c" -o "$work/$1"
 		;;
 	*)
 		# shellcheck disable=SC2086
-		(cd "$here" && ${CC:-cc} "${flags[@]}" measure.c pair.c ${made_of[$1]} -o "$work/$1")
+		at=${at:+-I$at/include -L$at/lib -Wl,-rpath,$at/lib}
+		# shellcheck disable=SC2086
+		(cd "$here" && ${CC:-cc} "${flags[@]}" $at \
+			measure.c pair.c ${made_of[$(kind_of "$1")]} -o "$work/$1")
 		;;
 	esac
 }
 here_are=(tern)
 missing=()
-for name in ${peers//,/ }; do
+for name in $wanted; do
+	: "${title[$name]:=$name}"
 	left_out="${title[$name]} is left out:"
-	if [[ ! ${made_of[$name]-} ]] &&
-		! { command -v "mpicc.$name" && command -v "mpirun.$name"; } >/dev/null; then
+	if has_launcher "$name" && ! command -v "$(tool_of "$name" mpicc)" >/dev/null ||
+		has_launcher "$name" && ! command -v "$(tool_of "$name" mpirun)" >/dev/null; then
 		missing+=("$left_out it is not installed (${packages[$name]})")
 	elif compile "$name" 2>"$said"; then
 		here_are+=("$name")
-	elif [[ ${made_of[$name]-} ]]; then
+	elif [[ ${prefix_of[$name]-} ]]; then
+		missing+=("$left_out its program does not compile: $(grep -m1 . "$said")")
+	elif ! has_launcher "$name"; then
 		missing+=("$left_out its program does not compile (is ${packages[$name]-cc} installed?)")
 	else
 		missing+=("$left_out mpicc.$name does not compile (is ${packages[$name]#* } installed?)")
@@ -146,7 +188,7 @@ program_names() { cut -d'|' -f1 <<<"$programs"; }
 compile_programs() { # PEER
 	local name
 	for name in $(program_names); do
-		"mpicc.$1" "${flags[@]}" -I"$root/apps" "$here/programs/program.c" \
+		"$(tool_of "$1" mpicc)" "${flags[@]}" -I"$root/apps" "$here/programs/program.c" \
 			"$here/programs/$name.c" "$root/apps/frame/serial.c" -lm -o "$work/$1-$name" || return
 	done
 }
@@ -154,8 +196,8 @@ if has_word "$parts" programs && [[ ! -x $build/bin/apps/gups ]]; then
 	missing+=("the programs are left out: \`make apps\` builds Tern's")
 	parts=${parts//programs/none}
 elif has_word "$parts" programs; then
-	for name in openmpi mpich; do
-		[[ " ${here_are[*]} " != *" $name "* ]] || compile_programs "$name" 2>"$said" ||
+	for name in "${here_are[@]:1}"; do
+		! has_launcher "$name" || compile_programs "$name" 2>"$said" ||
 			missing+=("programs of ${title[$name]} do not compile: $(grep -m1 . "$said")")
 	done
 fi
@@ -163,12 +205,12 @@ fi
 # -- The runs ---------------------------------------------------------------------------------
 
 # MPICH spins while it waits: with more ranks than cores each wait takes a slice of the scheduler.
-is_slow() { [[ $1 == mpich ]] && (($2 > cores)); } # PEER RANKS
+is_slow() { [[ $1 == mpich* ]] && (($2 > cores)); } # PEER RANKS
 SLOW_ROUNDS=2
 
 # A plan is lines of PART PEER SETTING RANKS.
 settings() { # PEER
-	case $1:$quick in
+	case $(kind_of "$1"):$quick in
 	openmpi:) echo default tuned sm ucx ;;
 	openmpi:1) echo default sm ;;
 	libfabric:) echo shm tcp ;;
@@ -176,7 +218,6 @@ settings() { # PEER
 	*) echo default ;;
 	esac
 }
-has_launcher() { [[ ! ${made_of[$1]-} ]]; } # PEER
 plan_rows() {
 	local n name setting
 	for n in ${ranks//,/ }; do
@@ -244,17 +285,17 @@ plan() { # PART...: those that are wanted
 
 vader=(--mca pml ob1 --mca btl "self,vader")
 launcher_of() { # PEER SETTING RANKS CROWDED: into `command`
-	case $1 in
+	case $(kind_of "$1") in
 	tern)
 		command=("$build/bin/tern" run -n "$3")
 		(($4)) || command+=(--bind core)
 		;;
 	mpich)
-		command=(mpirun.mpich -n "$3")
+		command=("$(tool_of "$1" mpirun)" -n "$3")
 		(($4)) || command+=(-bind-to core)
 		;;
 	openmpi)
-		command=(mpirun.openmpi -n "$3")
+		command=("$(tool_of "$1" mpirun)" -n "$3")
 		if (($4)); then
 			command+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 		else

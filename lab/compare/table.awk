@@ -43,7 +43,7 @@ function heading(part,   i, line) {
 	line = sprintf("%-17s %6s  %8s  %10s", "operation", "ranks", "size", "Tern")
 	for (i = 1; i <= peers_n; i++)
 		if ((part, name[i]) in column)
-			line = line sprintf("  %10s %5s", title[name[i]], "ratio")
+			line = line sprintf("  %*s %5s", width[i], title[name[i]], "ratio")
 	print (headings++ ? "\n" : "") line "  verified"
 }
 function heading_csv(   i, line) {
@@ -67,7 +67,7 @@ function row_print(part, operation, ranks, bytes,   own, other, i, key, line, re
 		other = best[key]
 		by = other ? chosen[key] : ""
 		if ((part, name[i]) in column)
-			line = line sprintf("  %10s %5s", other ? text(other, operation, bytes) : "-",
+			line = line sprintf("  %*s %5s", width[i], other ? text(other, operation, bytes) : "-",
 				own && other ? ratio(own, other) : "-")
 		record = record "," ns(other) "," by "," (own && other ? sprintf("%.4f", own / other) : "")
 		if (own && other) {
@@ -86,6 +86,11 @@ BEGIN {
 	title["libfabric"] = "libfabric"
 	title["limit"] = "limit"
 	peers_n = split(peers, name, " ")
+	for (i = 1; i <= peers_n; i++) {
+		if (!(name[i] in title)) # of a folder
+			title[name[i]] = name[i]
+		width[i] = length(title[name[i]]) > 10 ? length(title[name[i]]) : 10
+	}
 	order[1] = "round-trip send-receive rate bandwidth put get crowded-round-trip"
 	order[1] = order[1] " instructions-send instructions-take"
 	order[2] = "start-up barrier crowded-barrier broadcast reduce allreduce allgather alltoall"

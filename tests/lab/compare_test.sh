@@ -84,9 +84,21 @@ for peer in 'openmpi|Open MPI' 'limit|limit'; do
 	grep -q "^${peer%|*}," "$samples" || fail "there is no sample of ${peer#*|}"
 done
 
+echo "a peer of a folder stands beside that of the system"
+run --quick --rounds 1 --sizes 8 --ranks 2 --parts rows --peers libfabric,ucx,limit --prefix /usr
+check_status 0
+check_not_out 'failed|did not end'
+for peer in 'ucx|UCX' 'libfabric|libfabric'; do
+	grep -q "^compare: ${peer#*|} is left out" "$out" && continue
+	check_out "^operation .* ${peer#*|} ratio .*${peer%|*}@usr ratio "
+	grep -q "^${peer%|*}@usr," "$samples" || fail "there is no sample of ${peer%|*}@usr"
+done
+
 echo "a mistake is refused with one sentence and status 2"
 refused "'--quik' is not an option" --quik
 refused "needs a value" --ranks
+refused "--prefix needs a folder" --prefix
+refused "no peer is in '$folder'" --prefix "$folder"
 refused "2 to 64" --ranks 1
 refused "2 to 64" --ranks 2,65
 refused "numbers with commas" --ranks two
