@@ -460,6 +460,7 @@ static int transfer_block(struct mem *m, struct transfer *x)
 		rc = transfer_queue(m, x);
 	if (!rc)
 		wait_through(m->e, op_ended, &own, &w);
+	x->op = NULL;
 	return rc ? rc : own.error;
 }
 
