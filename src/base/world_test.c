@@ -3,6 +3,7 @@
  * Another world takes over time and waiting: of the library's own calls, and of endpoints that are
  * opened in it.
  */
+#include <errno.h>
 #include <tern/tern.h>
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@ static uint64_t still_now(void)
 	return now;
 }
 
-static uint64_t yields, yield_ns = 1000;
+static uint64_t yields, yield_ns = 1000, naps, sleeps;
 
 static void still_yield(void)
 {
@@ -31,10 +32,12 @@ static void still_yield(void)
 static void still_nap(uint64_t ns)
 {
 	now += ns;
+	naps++;
 }
 
 static void still_sleep(const struct sleep *s, uint64_t ns)
 {
+	sleeps++;
 	now = s->until && s->until < now + ns ? s->until : now + ns;
 }
 
@@ -121,10 +124,45 @@ static uint64_t yields_of(uint64_t ns, unsigned waits)
 	return count;
 }
 
-TEST(waits_nap_where_a_yield_gives_the_core_to_a_program_that_computes)
+TEST(waits_rest_at_once_where_a_yield_gives_the_core_to_a_program_that_computes)
 {
 	CHECK_IS(yields_of(1000, 100), 100);
-	CHECK_IS(yields_of(10000000, 100), 1); /* the naps take less than the next is away */
+	CHECK_IS(yields_of(10000000, 100), 1); /* the next is far away */
+}
+
+static bool never(struct endpoint *e, void *arg)
+{
+	(void)e, (void)arg;
+	return false;
+}
+
+/* What a collective call waits for rings only who has said so, in `stop`, before it sleeps. */
+static int sleeps_when_asked;
+
+static int ask(struct endpoint *e, struct wait *w)
+{
+	(void)e;
+	if (w->since && sleeps_when_asked < 0)
+		sleeps_when_asked = (int)sleeps;
+	return w->since && naps + sleeps ? -ETIMEDOUT : 0;
+}
+
+TEST(a_wait_beside_programs_that_compute_sleeps_without_a_nap_once_its_stop_was_asked)
+{
+	tern *t[1];
+	world_use(&still);
+	REQUIRE(tern_open_local(1, t) == 0);
+	yield_ns = 10000000;
+	wait_step(t[0]->own, &(struct wait){ .call = "a test" });
+	naps = sleeps = 0;
+	sleeps_when_asked = -1;
+	struct wait w = { .call = "a test", .stop = ask };
+	CHECK_IS(wait_until(t[0]->own, never, NULL, &w), -ETIMEDOUT);
+	CHECK_IS(naps, 0);
+	CHECK_IS(sleeps, 1);
+	CHECK_IS(sleeps_when_asked, 0);
+	CHECK_IS(tern_close(t[0]), 0);
+	world_use(&world_real);
 }
 
 /* -- Sleeps of the real world. One that is too long hangs the test; none may be too short. -- */

@@ -140,9 +140,12 @@ void wait_idle(struct endpoint *e, struct wait *w)
 	if (w->looks++ < e->waiting.spin)
 		return;
 	uint64_t now = e->world->now();
+	bool crowded = now < e->waiting.crowded;
 	if (!w->since) {
 		w->since = now;
 		pulse_add(e, PULSE_WAITS, 1);
+		if (crowded)
+			return; /* a wait may have to tell others before it sleeps: its `stop` does */
 	}
 	stuck_report(e, w, now - w->since);
 	if (TERN_UNLIKELY(w->until && now >= w->until))
@@ -152,7 +155,7 @@ void wait_idle(struct endpoint *e, struct wait *w)
 		pulse_add(e, PULSE_YIELDS, 1);
 		return;
 	}
-	if (now - w->since < NAPS_NS && !w->rest_ns)
+	if (now - w->since < NAPS_NS && !w->rest_ns && !crowded)
 		wait_nap(e, w, within(w, now, NAP_NS));
 	else if (w->bounded || e->owner.shared || /* what is shared another thread may answer */
 		 (wait_scheduler && wait_scheduler->bounded()) || !wait_sleep(e, w))
