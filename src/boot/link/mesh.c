@@ -29,29 +29,24 @@ static void peer_open(struct mesh *m, uint32_t machine)
 	m->peer[machine] = (struct mesh_peer){ .stream = { .fd = -1 },
 					       .recall = clock_ns() + (lower ? 0 : SECOND),
 					       .over = machine == m->job->head->machine,
-					       .sent = m->sent + (size_t)machine * m->here };
+					       .told = m->told + (size_t)machine * m->job->size };
 	memcpy(&m->peer[machine].address, m->job->rank[lowest].link, sizeof(struct sockaddr_in6));
 	keepalive_begin(&m->peer[machine].silence, m->silence);
 }
 
 struct mesh *mesh_open(struct job *job, int listener, uint64_t silence)
 {
-	const struct job_head *h = job->head;
 	struct mesh *m = calloc(1, sizeof *m);
 	if (!m)
 		return NULL;
 	*m = (struct mesh){ .job = job, .listener = listener, .silence = silence };
-	m->machines = h->machines;
-	m->peer = calloc(h->machines, sizeof *m->peer);
-	m->sent = calloc((size_t)h->machines * h->here, sizeof *m->sent);
-	m->rank = calloc(h->here, sizeof *m->rank);
-	if (!m->peer || !m->sent || !m->rank) {
+	m->machines = job->head->machines;
+	m->peer = calloc(m->machines, sizeof *m->peer);
+	m->told = calloc((size_t)m->machines * job->size, sizeof *m->told);
+	if (!m->peer || !m->told) {
 		mesh_close(m);
 		return NULL;
 	}
-	for (uint32_t r = 0; r < job->size; r++)
-		if (job_here(job, r))
-			m->rank[m->here++] = r;
 	for (uint32_t i = 0; i < m->machines; i++)
 		peer_open(m, i);
 	for (uint32_t i = 0; i < STRANGERS; i++)
@@ -62,8 +57,7 @@ struct mesh *mesh_open(struct job *job, int listener, uint64_t silence)
 void mesh_close(struct mesh *m)
 {
 	free(m->peer);
-	free(m->sent);
-	free(m->rank);
+	free(m->told);
 	free(m);
 }
 
@@ -125,13 +119,7 @@ static void peer_call(struct mesh *m, uint32_t machine)
 	if (rc)
 		p->recall = clock_ns() + RECALL_NS;
 	else
-		memset(p->sent, 0, m->here * sizeof *p->sent);
-}
-
-/* Whether it was sent the newest status record of our i-th rank. */
-static bool peer_up_to_date(const struct mesh *m, const struct mesh_peer *p, uint32_t i)
-{
-	return atomic_load(&m->job->rank[m->rank[i]].serial) + 1 == p->sent[i];
+		memset(p->told, 0, m->job->size * sizeof *p->told);
 }
 
 /* What there is to tell of our ranks, as far as the connection takes it now. */
@@ -139,14 +127,8 @@ static int peer_tell(struct mesh *m, struct mesh_peer *p)
 {
 	struct rank_status b;
 	int rc = connection_flush(&p->stream);
-	for (uint32_t i = 0; !rc && i < m->here; i++) {
-		if (peer_up_to_date(m, p, i))
-			continue;
-		if (!connection_room(&p->stream))
-			break;
-		rank_status_read(m->job, m->rank[i], &b);
+	while (!rc && connection_room(&p->stream) && rank_status_next(m->job, p->told, &b)) {
 		connection_send(&p->stream, &b);
-		p->sent[i] = b.serial + 1;
 		rc = connection_flush(&p->stream);
 	}
 	return rc;
@@ -225,7 +207,7 @@ static void stranger_adopt(struct mesh *m, struct connection *c)
 	connection_close(&p->stream);
 	p->stream = *c;
 	p->heard = true;
-	memset(p->sent, 0, m->here * sizeof *p->sent);
+	memset(p->told, 0, m->job->size * sizeof *p->told);
 	*c = (struct connection){ .fd = -1 };
 }
 
@@ -298,19 +280,15 @@ bool mesh_must_retry(const struct mesh *m)
 	return false;
 }
 
-static bool peer_told(const struct mesh *m, const struct mesh_peer *p)
-{
-	for (uint32_t i = 0; i < m->here; i++)
-		if (!peer_up_to_date(m, p, i))
-			return false;
-	return !connection_waits(&p->stream);
-}
-
 bool mesh_told(const struct mesh *m, bool all)
 {
 	for (uint32_t i = 0; i < m->machines; i++) {
 		const struct mesh_peer *p = &m->peer[i];
-		if (!p->over && (connection_proven(&p->stream) ? !peer_told(m, p) : all))
+		bool owed = connection_proven(&p->stream)
+				    ? rank_status_next(m->job, p->told, NULL) ||
+					      connection_waits(&p->stream)
+				    : all;
+		if (!p->over && owed)
 			return false;
 	}
 	return true;

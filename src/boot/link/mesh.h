@@ -31,8 +31,7 @@ struct mesh_peer {
 	uint64_t recall; /* when it is to be called, if there is no connection, ns */
 	bool heard;      /* it has been, once */
 	bool over;       /* it is lost, or all its ranks have ended */
-	/* For each rank that is here: the serial of its last status record sent there, plus 1. */
-	uint64_t *sent;
+	uint64_t *told;  /* as in job/exchange.h */
 };
 
 struct mesh {
@@ -40,9 +39,8 @@ struct mesh {
 	int listener;
 	uint64_t silence;       /* s */
 	struct mesh_peer *peer; /* one a machine; our own is over */
-	uint64_t *sent;         /* theirs, in one piece */
-	uint32_t *rank;         /* those that are here */
-	uint32_t here, machines;
+	uint64_t *told;         /* theirs, in one piece */
+	uint32_t machines;
 	struct connection stranger[STRANGERS];
 	uint32_t called; /* strangers, ever: the next one's place */
 	bool starved;    /* somebody calls, and there is no descriptor or memory for it */

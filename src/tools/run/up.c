@@ -40,16 +40,14 @@ int up_open(struct up *u, struct job *job, const struct run_options *o)
 		return rc;
 	u->job = job;
 	job->watches = true;
-	u->first = o->first;
-	u->ranks = o->ranks;
 	u->input = -1;
-	u->told = calloc(o->ranks, sizeof *u->told);
+	u->told = calloc(o->total, sizeof *u->told);
 	u->notice = loopback_listen(&port);
 	rc = u->notice < 0 ? u->notice : u->told && job_divide(job, o) ? 0 : -ENOMEM;
 	if (rc)
 		return error_set(rc, "listening for news of the ranks here: %s", strerror(-rc));
-	for (uint32_t i = 0; i < u->ranks; i++)
-		u->told[i] = atomic_load(&job->rank[u->first + i].serial);
+	for (uint32_t r = 0; r < o->total; r++) /* the launcher knows that they begin */
+		u->told[r] = atomic_load(&job->rank[r].serial) + 1;
 	atomic_store(&job->head->notice, port);
 	keepalive_begin(&u->silence, keepalive);
 	return 0;
@@ -163,13 +161,8 @@ static void up_tell(struct up *u)
 {
 	struct rank_status b;
 	loopback_drain(u->notice);
-	for (uint32_t i = 0; i < u->ranks; i++) {
-		if (atomic_load(&u->job->rank[u->first + i].serial) == u->told[i])
-			continue;
-		rank_status_read(u->job, u->first + i, &b);
+	while (rank_status_next(u->job, u->told, &b))
 		wire_send(&u->wire, FRAME_RANK_STATUS, &b, sizeof b);
-		u->told[i] = b.serial;
-	}
 }
 
 void up_polls(const struct up *u, struct pollfd *p)

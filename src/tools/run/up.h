@@ -15,11 +15,10 @@
 
 struct up {
 	struct wire wire;
-	struct job *job;       /* the memory of this host, */
-	uint32_t first, ranks; /* and those that are here */
-	int notice;            /* readable when there may be news of them */
-	uint64_t *told; /* the serial of what the launcher has heard, one for each of those */
-	int input;      /* of rank 0; -1 when closed, or not here */
+	struct job *job;          /* the memory of this host */
+	int notice;               /* readable when there may be news of its ranks */
+	uint64_t *told;           /* to the launcher, as in job/exchange.h */
+	int input;                /* of rank 0; -1 when closed, or not here */
 	struct buffer pending;    /* input that it has not taken yet */
 	struct keepalive silence; /* of the launcher */
 };
