@@ -10,7 +10,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/address.h"
@@ -87,7 +86,7 @@ void loopback_knock(uint16_t port)
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(port),
 				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = port ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
 	if (fd < 0)
 		return; /* the sleep is bounded */
 	sendto(fd, "", 1, MSG_DONTWAIT, (struct sockaddr *)(void *)&to, sizeof to);

@@ -31,7 +31,7 @@ bool futex_can_write(void *p);
 
 /* A socket at a port of loopback, to sleep on; -errno. */
 int loopback_listen(uint16_t *port);
-/* Sends one byte there: whoever sleeps on it wakes. */
+/* Sends one byte there: whoever sleeps on it wakes. 0: nobody does. */
 void loopback_knock(uint16_t port);
 void loopback_drain(int fd); /* takes in what has come */
 

@@ -11,11 +11,6 @@
 
 enum { STATUS_BITS = 8, STATUS_MASK = 0xff };
 
-static uint64_t end_encode(uint32_t rank, int status)
-{
-	return (uint64_t)(rank + 1) << STATUS_BITS | (uint64_t)status;
-}
-
 bool job_end_decode(uint64_t word, uint32_t size, struct job_end *end)
 {
 	uint64_t rank = (word >> STATUS_BITS) - 1; /* UINT64_MAX for none */
@@ -39,17 +34,14 @@ void job_end_take(struct job *j, uint64_t word)
 {
 	struct job_end end;
 	uint64_t none = 0;
-	uint32_t port = atomic_load(&j->head->end_port);
-	if (!job_end_decode(word, j->size, &end) ||
-	    !atomic_compare_exchange_strong(&j->head->end, &none, word))
-		return;
-	if (port)
-		loopback_knock((uint16_t)port);
+	if (job_end_decode(word, j->size, &end) &&
+	    atomic_compare_exchange_strong(&j->head->end, &none, word))
+		loopback_knock((uint16_t)atomic_load(&j->head->end_port));
 }
 
 void job_end_write(struct job *j, uint32_t rank, int status, struct job_end *end)
 {
-	job_end_take(j, end_encode(rank, status));
+	job_end_take(j, (uint64_t)(rank + 1) << STATUS_BITS | (uint64_t)status);
 	job_tell(j, rank);
 	if (!job_end_read(j, end)) /* the memory was written over */
 		*end = (struct job_end){ .rank = rank, .status = status };

@@ -394,27 +394,22 @@ void job_ring(struct job *j, uint32_t rank)
 {
 	_Atomic uint64_t *bell = job_bell(j, rank);
 	uint64_t was = atomic_fetch_or(bell, BELL_RUNG);
-	if (rank >= j->size) { /* a worker sleeps on its bell, or not at all */
-		if (was & BELL_ASLEEP)
-			futex_wake(bell);
-		return;
-	}
-	uint32_t port = atomic_load(&j->rank[rank].port);
+	/* A worker sleeps on its bell, or not at all. */
+	const struct job_rank *r = rank < j->size ? &j->rank[rank] : NULL;
+	uint32_t port = r ? atomic_load(&r->port) : 0;
 	if (was & BELL_ASLEEP && port)
 		loopback_knock((uint16_t)port);
 	else if (was & BELL_ASLEEP)
 		futex_wake(bell);
-	if (was & BELL_CALL)
-		thread_signal(atomic_load(&j->rank[rank].pid), atomic_load(&j->rank[rank].thread),
-			      atomic_load(&j->rank[rank].signal));
+	if (r && was & BELL_CALL)
+		thread_signal(atomic_load(&r->pid), atomic_load(&r->thread),
+			      atomic_load(&r->signal));
 }
 
 void job_tell(struct job *j, uint32_t rank)
 {
 	atomic_fetch_add(&j->rank[rank].serial, 1);
-	uint32_t port = atomic_load(&j->head->notice);
-	if (port)
-		loopback_knock((uint16_t)port);
+	loopback_knock((uint16_t)atomic_load(&j->head->notice));
 }
 
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)
