@@ -27,6 +27,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "boot/leader.h"
@@ -41,11 +42,7 @@
 static int boot_id_read(char *text, size_t room)
 {
 	static const char path[] = "/proc/sys/kernel/random/boot_id";
-	FILE *f = fopen(path, "re");
-	bool good = f && fgets(text, (int)room, f);
-	if (f)
-		fclose(f);
-	if (!good)
+	if (!file_text(path, text, room))
 		return error_set(-ENOTSUP,
 				 "%s cannot be read: mount /proc, or start the job with `tern run`",
 				 path);

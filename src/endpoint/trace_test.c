@@ -9,6 +9,7 @@
 #include "endpoint/record.h"
 #include "lib/handed.h"
 #include "lib/local.h"
+#include "lib/tools_free.h"
 #include "tools/trace/file.h"
 
 enum { ASK, ANSWER, TAKE };

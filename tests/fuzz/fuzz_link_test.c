@@ -30,6 +30,7 @@ static int fuzz_null(void)
 #define STDOUT_FILENO fuzz_null()
 #define STDERR_FILENO fuzz_null()
 #include "job/exchange.h"
+#include "lib/tools_free.h"
 #include "tools/run/hosts.c"
 #include "tools/run/output.c"
 

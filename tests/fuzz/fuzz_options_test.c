@@ -7,7 +7,7 @@
 #include <tern/tern.h>
 
 #include "base/setting.h"
-#include "tools/run/hosts.h"
+#include "lib/tools_free.h"
 
 enum { WORDS = 40 };
 

@@ -7,6 +7,7 @@
 
 #include <tern/tern.h>
 
+#include "lib/tools_free.h"
 #include "tools/trace/show.h"
 
 enum { TRACKS = 3 };

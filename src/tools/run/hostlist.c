@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -149,15 +148,6 @@ static int hosts_read(struct hosts *h, struct run_options *o)
 	return rc ? rc : hosts_total(h, o);
 }
 
-/* The same on all hosts; the key goes there through the input of tern-link and nowhere else. */
-static int job_name(struct run_options *o)
-{
-	if (getrandom(&o->order.id, sizeof o->order.id, 0) == sizeof o->order.id &&
-	    getrandom(o->order.key, sizeof o->order.key, 0) == sizeof o->order.key)
-		return 0;
-	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
-}
-
 /*
  * Cuts a copy of --ssh into words. Without one the host's name would be taken for the command.
  */
@@ -187,23 +177,13 @@ int hosts_open(struct hosts *h, struct run_options *o, struct output *output)
 		rc = setting_number(SETTING_KEEPALIVE, &h->keepalive);
 	if (!rc)
 		rc = shell_split(h, o->shell);
-	if (!rc)
-		rc = job_name(o);
+	if (!rc) /* the same on all hosts; the key goes there through the input of tern-link alone
+		  */
+		rc = job_identity_make(&o->order.id, o->order.key);
 	if (rc)
 		return rc;
 	hosts_divide(h, o);
 	return 0;
-}
-
-void hosts_close(struct hosts *h)
-{
-	for (uint32_t i = 0; h->host && i < h->count; i++)
-		wire_close(&h->host[i].wire);
-	free(h->text);
-	free(h->shell_text);
-	free(h->host);
-	free(h->shell);
-	free(h->quoted);
 }
 
 /* -- The command ------------------------------------------------------------------------ */

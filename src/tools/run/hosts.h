@@ -55,8 +55,6 @@ struct hosts {
  */
 int hosts_open(struct hosts *h, struct run_options *o, struct output *output);
 
-void hosts_close(struct hosts *h); /* also if it could not be opened */
-
 /* The words that reach the i-th host and start tern-link there: an array to be freed. */
 char **hosts_command(const struct hosts *h, uint32_t i);
 

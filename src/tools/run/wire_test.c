@@ -13,6 +13,7 @@
 #include "job/exchange.h"
 #include "lib/chance.h"
 #include "lib/check.h"
+#include "lib/tools_free.h"
 #include "tools/run/hosts.h"
 #include "tools/run/order.h"
 

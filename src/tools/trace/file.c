@@ -151,12 +151,6 @@ int track_read(struct track *t, const char *path)
 	return rc;
 }
 
-void track_free(struct track *t)
-{
-	free(t->record);
-	free(t->name);
-}
-
 bool track_closed(const struct track *t)
 {
 	return t->records && t->record[t->records - 1].kind == RECORD_CLOSE;

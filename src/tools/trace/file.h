@@ -21,7 +21,6 @@ struct track {
 
 /* 0, or a negative code with a sentence that names the file and what is wrong with it. */
 int track_read(struct track *t, const char *path);
-void track_free(struct track *t);
 
 /* Whether the rank closed its endpoint: if not, it was killed, or it still runs. */
 bool track_closed(const struct track *t);

@@ -301,12 +301,3 @@ int merge(struct merged *m, struct track *track, uint32_t tracks)
 		times_shift(m);
 	return rc;
 }
-
-void merge_free(struct merged *m)
-{
-	free(m->offset);
-	free(m->first_span);
-	free(m->span);
-	free(m->message);
-	free(m->call);
-}

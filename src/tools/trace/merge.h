@@ -81,7 +81,6 @@ struct merged {
  * rank, files of different jobs, no memory.
  */
 int merge(struct merged *m, struct track *track, uint32_t tracks);
-void merge_free(struct merged *m);
 
 /* For people: "handler 3 (on_greeting)", or "mem 2 (on_get)" of Tern's own; what a wait is for. */
 enum { HANDLER_TEXT = 96 };

@@ -6,6 +6,7 @@
 #include <tern/tern.h>
 
 #include "lib/check.h"
+#include "lib/tools_free.h"
 
 enum { RANKS = 3, MOST = 32 };
 

@@ -13,6 +13,7 @@
 
 #include <tern/tern.h>
 
+#include "base/file.h"
 #include "base/process.h"
 #include "tools/common/option.h"
 #include "tools/watch/watch.h"
@@ -38,13 +39,10 @@ static bool program_name(pid_t pid, char name[32])
 {
 	char path[64];
 	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-	FILE *f = fopen(path, "re");
-	bool read = f && fgets(name, 32, f);
-	if (f)
-		fclose(f);
-	if (read)
-		name[strcspn(name, "\n")] = '\0';
-	return read;
+	if (!file_text(path, name, 32))
+		return false;
+	name[strcspn(name, "\n")] = '\0';
+	return true;
 }
 
 static bool is_command(pid_t pid)

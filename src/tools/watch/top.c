@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/world.h"
 #include "tools/common/table.h"
 #include "tools/tools.h"
 
@@ -291,20 +291,12 @@ static void top_screen(const struct top *t)
 
 /* -- The command --------------------------------------------------------------------------- */
 
-static void nap(double seconds)
-{
-	time_t whole = (time_t)seconds;
-	nanosleep(&(struct timespec){ .tv_sec = whole,
-				      .tv_nsec = (long)((seconds - (double)whole) * 1e9) },
-		  NULL);
-}
-
 static void top_run(struct top *t, const struct watch_options *o)
 {
 	bool screen = !o->once && isatty(STDOUT_FILENO);
 	top_look(t);
 	do {
-		nap(o->interval);
+		world_nap((uint64_t)(o->interval * 1e9));
 		top_look(t);
 		if (screen)
 			top_screen(t);

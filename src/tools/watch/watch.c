@@ -3,9 +3,9 @@
 #include "tools/watch/watch.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/world.h"
 #include "endpoint/handler.h"
 #include "net/talk.h"
 
@@ -254,7 +254,7 @@ void watch_look(const struct watch *w, struct rank_view *view)
 		for (uint32_t r = 0; r < watch_most(w); r++)
 			if (view[r].state == RANK_OPEN && !view[r].waits)
 				view_wait(w, r, &view[r]);
-		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+		world_nap(LOOK_NS);
 	}
 }
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/world.h"
 #include "tools/common/json.h"
 #include "tools/tools.h"
 #include "tools/watch/graph.h"
@@ -438,7 +438,7 @@ static bool why_look(struct why *w)
 	if (!w->before || !w->now)
 		return false;
 	watch_look(w->watch, w->before);
-	nanosleep(&(struct timespec){ .tv_nsec = BETWEEN_NS }, NULL);
+	world_nap(BETWEEN_NS);
 	watch_look(w->watch, w->now);
 	return graph_open(&w->graph, w->now, w->size, most);
 }
