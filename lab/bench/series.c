@@ -75,8 +75,3 @@ double times_quantile(struct times *s, double part)
 	qsort(s->at, s->n, sizeof s->at[0], series_compare);
 	return s->n ? s->at[(unsigned)(part * (s->n - 1))] : 0;
 }
-
-double times_median(struct times *s)
-{
-	return times_quantile(s, 0.5);
-}

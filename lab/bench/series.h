@@ -42,6 +42,5 @@ struct times {
 void times_add(struct times *s, uint64_t ns); /* drops what is too much */
 /* The one below which `part` of them lie; 0 if there is none. Sorts them. */
 double times_quantile(struct times *s, double part);
-double times_median(struct times *s);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `tern cost`: what the instructions of a message are for. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/setting.h"
 #include "lab/cost/study.h"
 #include "lab/lab.h"
 #include "tools/common/option.h"
+#include "tools/common/svg.h"
 #include "tools/common/table.h"
 
 struct cost_options {
@@ -123,14 +122,7 @@ static void cost_show(const struct cost_study *s, const struct cost_options *o)
 			listing_text(s, &s->result[i]);
 }
 
-static int plot_refused(const char *path)
-{
-	fprintf(stderr, "tern cost: --plot %s: the file cannot be written: %s\n", path,
-		file_why(errno));
-	return 1;
-}
-
-static int cost_count(const struct cost_options *o, FILE *picture)
+static int cost_count(const struct cost_options *o)
 {
 	struct cost_study s = { 0 };
 	char why[400];
@@ -140,8 +132,8 @@ static int cost_count(const struct cost_options *o, FILE *picture)
 		fprintf(stderr, "tern cost: %s\n", why);
 	else
 		cost_show(&s, o);
-	if (!rc && picture)
-		cost_plot_write(&s, picture);
+	if (!rc && (rc = file_write(o->plot, cost_plot_write, &s)) != 0)
+		fprintf(stderr, "tern cost: --plot: %s\n", tern_strerror(rc));
 	study_close(&s);
 	return rc ? 1 : 0;
 }
@@ -159,7 +151,6 @@ int cost_main(int argc, char **argv)
 {
 	struct cost_options o;
 	int status;
-	FILE *picture = NULL;
 	if (!cost_options_read(&o, argc, argv, &status))
 		return status;
 	if (o.list)
@@ -168,11 +159,5 @@ int cost_main(int argc, char **argv)
 	const char *net = setting_text(SETTING_NET);
 	if (strcmp(net, "auto") != 0 && strcmp(net, "shm") != 0)
 		return net_refused(net);
-	if (o.plot && !(picture = file_private_stream(
-				o.plot))) /* before the work, which takes some seconds */
-		return plot_refused(o.plot);
-	status = cost_count(&o, picture);
-	if (picture && fclose(picture))
-		return plot_refused(o.plot);
-	return status;
+	return cost_count(&o);
 }

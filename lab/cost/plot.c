@@ -64,12 +64,13 @@ static void stacks_make(struct chart *c, const struct cost_study *s, int chart)
 	}
 }
 
-void cost_plot_write(const struct cost_study *s, FILE *to)
+int cost_plot_write(const void *study, FILE *to)
 {
+	const struct cost_study *s = study;
 	static struct chart chart[CHARTS]; /* large */
 	for (int i = 0; i < CHARTS; i++)
 		stacks_make(&chart[i], s, i);
-	chart_write(
+	return chart_write(
 		&(struct chart_sheet){
 			.label = "Instructions of a message by feature: CMAM on the CM-5 and Tern",
 			.head = "Instructions of a message by feature: CMAM on the CM-5, 1994, and "

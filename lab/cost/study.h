@@ -64,6 +64,6 @@ void table_all(const struct cost_study *s);
 void table_named(const struct cost_study *s);
 
 /* The features of sequences and streams, by side, drawn as the paper's figure 6. */
-void cost_plot_write(const struct cost_study *s, FILE *to);
+int cost_plot_write(const void *study, FILE *to); /* for file_write() */
 
 #endif

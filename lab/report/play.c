@@ -18,9 +18,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "boot/link/program.h"
 #include "lab/report/report.h"
@@ -250,13 +250,6 @@ static void command_make(struct job *j, const struct words *w)
 
 /* -- A run -------------------------------------------------------------------------------- */
 
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Becomes the command, with its output in these files. */
 static void child(const struct job *j, struct words *w, int out, int err)
 {
@@ -355,7 +348,7 @@ static bool job_keep(struct job *j, FILE *output)
 static void job_run(const struct jobs *s, struct job *j, struct words *w)
 {
 	FILE *out = tmpfile(), *err = tmpfile();
-	double begun = now();
+	uint64_t begun = clock_ns();
 	j->state = JOB_FAILED;
 	pid_t pid = out && err ? fork() : -1;
 	if (pid == 0)
@@ -364,7 +357,7 @@ static void job_run(const struct jobs *s, struct job *j, struct words *w)
 		snprintf(j->why, sizeof j->why, "it cannot be started: %s", strerror(errno));
 	} else {
 		int status = child_wait(pid, s->o->patience);
-		j->seconds = now() - begun;
+		j->seconds = (double)(clock_ns() - begun) / 1e9;
 		reason_read(err, j->run->program, j->why, sizeof j->why);
 		if (status < 0)
 			snprintf(j->why, sizeof j->why, "it did not end within %u s",

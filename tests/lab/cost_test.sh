@@ -184,7 +184,7 @@ check_err '^tern cost: TERN_NET=udp: instructions are counted on shared memory a
 sentence "a picture that cannot be written is an error with a sentence"
 run --plot "$folder/none/x.svg"
 check_status 1
-check_err '^tern cost: --plot .*: the file cannot be written: No such file or directory'
+check_err '^tern cost: --plot: writing .*: No such file or directory'
 
 sentence "--help helps"
 run --help
