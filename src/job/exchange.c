@@ -65,18 +65,6 @@ void rank_status_read(struct job *j, uint32_t rank, struct rank_status *n)
 		 job_renewing(j));
 }
 
-bool rank_status_next(struct job *j, uint64_t *told, struct rank_status *n)
-{
-	uint32_t r = 0;
-	while (r < j->size && (!job_here(j, r) || atomic_load(&j->rank[r].serial) + 1 == told[r]))
-		r++;
-	if (n && r < j->size) {
-		rank_status_read(j, r, n);
-		told[r] = n->serial + 1;
-	}
-	return r < j->size;
-}
-
 /* Whoever reads it meanwhile sees, before or afterwards, that it is none of this session. */
 static void card_take(struct job_card *c, const struct rank_status *n)
 {

@@ -164,31 +164,6 @@ TEST(the_dead_stay_dead_in_later_sessions)
 	machines_close();
 }
 
-/* How many records of job 0 there are to be told; all of them are of its ranks. */
-static unsigned records_told(uint64_t *told)
-{
-	struct rank_status b;
-	unsigned n = 0;
-	for (; rank_status_next(&job[0], told, &b); n++)
-		CHECK(b.rank < FAR);
-	CHECK(!rank_status_next(&job[0], told, NULL));
-	return n;
-}
-
-TEST(each_rank_here_is_told_of_once_and_again_when_something_has_changed)
-{
-	uint64_t told[RANKS] = { 0 };
-	machines_open();
-	CHECK_IS(records_told(told), 2);
-	CHECK_IS(records_told(told), 0);
-	published(1, 'b');
-	CHECK(rank_status_next(&job[0], told, NULL));
-	CHECK_IS(records_told(told), 1);
-	carried(FAR);
-	CHECK_IS(records_told(told), 0);
-	machines_close();
-}
-
 TEST(what_makes_no_sense_is_refused)
 {
 	struct rank_status b;

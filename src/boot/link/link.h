@@ -17,7 +17,7 @@
 #include <netinet/in.h>
 
 #include "boot/link/wire.h"
-#include "job/job.h"
+#include "job/exchange.h"
 
 /* A socket at which the links of other machines can call; before it begins. */
 int link_listen(int *listener, struct sockaddr_in6 *address);
@@ -34,6 +34,13 @@ int link_begin(struct job *job, int listener, bool closes);
  * end now.
  */
 void link_settle(struct job *job);
+
+/*
+ * What somebody elsewhere has been told of the ranks of this machine: `told` has for each rank of
+ * the job the serial of the last record, plus 1; 0: none. Makes the record that is to be told next,
+ * and counts it as told, unless `n` is NULL; false: there is none.
+ */
+bool link_news(struct job *j, uint64_t *told, struct rank_status *n);
 
 /*
  * tern-link, if what came first from `wire` is FRAME_WATCH. It answers with a FRAME_OVER: an error

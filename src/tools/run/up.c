@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/kernel.h"
 #include "base/setting.h"
-#include "job/exchange.h"
+#include "boot/link/link.h"
 #include "open/nets.h"
 
 /* -- Beginning -------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void up_tell(struct up *u)
 {
 	struct rank_status b;
 	loopback_drain(u->notice);
-	while (rank_status_next(u->job, u->told, &b))
+	while (link_news(u->job, u->told, &b))
 		wire_send(&u->wire, FRAME_RANK_STATUS, &b, sizeof b);
 }
 
