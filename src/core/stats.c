@@ -298,11 +298,9 @@ union row {
 /* "user 3 (on_greeting)", "msg 1 (on_status)": a layer's handlers count from 0. */
 static bool handler_row(tern *t, unsigned id, union row *r, char label[LABEL_ROOM])
 {
-	char number[24];
 	if (tern_stats_handler(t, id, &r->handler) || !r->handler.count)
 		return false;
-	handler_number(id, number, sizeof number);
-	snprintf(label, LABEL_ROOM, r->handler.name ? "%s (%.40s)" : "%s", number, r->handler.name);
+	handler_number(id, "user", r->handler.name, label);
 	return true;
 }
 

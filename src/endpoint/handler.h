@@ -34,14 +34,14 @@ void handler_set(struct endpoint *e, unsigned id, tern_handler *fn, const char *
 /*
  * "handler 3 (on_greeting)", "Tern's handler mem 2 (on_get)"; written to `text`, which is returned.
  */
-enum { LABEL_ROOM = 96 };
+enum { LABEL_ROOM = 96, NUMBER_ROOM = 80 };
 /* "user" for 0, then the name of a layer of this build; NULL if there is none. */
 const char *layer_name(unsigned layer);
 const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL_ROOM]);
 /* The same where there is no endpoint; `name` may be NULL. */
 const char *handler_label_of(unsigned id, const char *name, char text[LABEL_ROOM]);
 
-/* The part in front of a name: "user 3", "mem 2". */
-void handler_number(unsigned id, char *text, size_t room);
+/* "user 3 (on_greeting)", where `user` says so, and "mem 2 (on_get)"; `name` may be NULL. */
+void handler_number(unsigned id, const char *user, const char *name, char text[NUMBER_ROOM]);
 
 #endif

@@ -3,6 +3,7 @@
  * What handlers are called, for whoever has no endpoint: tern-link, which needs nothing else here.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <tern/stats.h>
 
@@ -15,27 +16,23 @@ const char *layer_name(unsigned layer)
 	return layer ? layer_places[layer - 1].name : "user";
 }
 
-void handler_number(unsigned id, char *text, size_t room)
+void handler_number(unsigned id, const char *user, const char *name, char text[NUMBER_ROOM])
 {
 	const struct layer_place *place = layer_places;
 	unsigned own = id - TERN_HANDLER_MAX;
 	while (place->name && own >= (unsigned)place->first_handler + place->handlers)
 		place++;
-	if (id < TERN_HANDLER_MAX)
-		snprintf(text, room, "user %u", id);
-	else if (place->name && own >= place->first_handler)
-		snprintf(text, room, "%s %u", place->name, own - place->first_handler);
-	else
-		snprintf(text, room, "tern %u", own);
+	bool placed = place->name && own >= place->first_handler;
+	const char *whose = id < TERN_HANDLER_MAX ? user : placed ? place->name : "tern";
+	if (placed)
+		own -= place->first_handler;
+	snprintf(text, NUMBER_ROOM, name ? "%s %u (%.40s)" : "%s %u", whose,
+		 id < TERN_HANDLER_MAX ? id : own, name);
 }
 
 const char *handler_label_of(unsigned id, const char *name, char text[LABEL_ROOM])
 {
-	char number[24];
-	handler_number(id, number, sizeof number);
-	if (id < TERN_HANDLER_MAX)
-		snprintf(number, sizeof number, "handler %u", id);
-	snprintf(text, LABEL_ROOM, "%s%s%s%.40s%s", id < TERN_HANDLER_MAX ? "" : "Tern's handler ",
-		 number, name ? " (" : "", name ? name : "", name ? ")" : "");
+	char *own = id < TERN_HANDLER_MAX ? text : stpcpy(text, "Tern's handler ");
+	handler_number(id, "handler", name, own);
 	return text;
 }

@@ -25,12 +25,7 @@ static const char *name_of(const struct merged *m, unsigned handler)
 
 void handler_name(char text[HANDLER_TEXT], const struct merged *m, unsigned handler)
 {
-	const char *name = name_of(m, handler);
-	char number[24];
-	handler_number(handler, number, sizeof number);
-	if (handler < TERN_HANDLER_MAX)
-		snprintf(number, sizeof number, "handler %u", handler);
-	snprintf(text, HANDLER_TEXT, name ? "%s (%s)" : "%s", number, name);
+	handler_number(handler, "handler", name_of(m, handler), text);
 }
 
 /* The number of a call's name, which ranks number each for itself, plus 1. */

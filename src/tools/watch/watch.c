@@ -117,10 +117,8 @@ struct queue watch_queue(const struct watch *w, uint32_t from, uint32_t to)
 
 void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT])
 {
-	char number[24], name[JOB_NAME];
-	handler_number(id, number, sizeof number);
-	bool named = job_name_get(&w->job, id, name);
-	snprintf(text, HANDLER_TEXT, named ? "%s (%s)" : "%s", number, name);
+	char name[JOB_NAME];
+	handler_number(id, "user", job_name_get(&w->job, id, name) ? name : NULL, text);
 }
 
 /* -- Ranks ------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "endpoint/handler.h"
 #include "job/job.h"
 #include "tools/common/option.h"
 
@@ -74,7 +75,7 @@ struct queue {
 };
 struct queue watch_queue(const struct watch *w, uint32_t from, uint32_t to);
 /* "message 3 (on_push)" */
-enum { HANDLER_TEXT = 24 + JOB_NAME + 4 };
+enum { HANDLER_TEXT = NUMBER_ROOM };
 void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT]);
 
 /* The statistics of a rank, or NULL if it does not count. */
