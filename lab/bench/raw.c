@@ -162,21 +162,22 @@ static void carry_take(const struct bench_rank *p, enum raw_manner manner)
 	}
 }
 
-/* A slot's turn is even when it may be written, odd when it may be read; it grows by 2 each use. */
+/* A slot's `use` is even when it may be written, odd when it may be read; it grows by 2 each use.
+ */
 static void slot_fill(struct raw_slot *s, uint64_t use, char *to, const void *data, size_t len,
 		      enum raw_manner manner)
 {
-	raw_wait(&s->turn, 2 * use, manner);
+	raw_wait(&s->use, 2 * use, manner);
 	memcpy(to, data, len);
-	raw_tell(&s->turn, 2 * use + 1);
+	raw_tell(&s->use, 2 * use + 1);
 }
 
 static void slot_empty(struct raw_slot *s, uint64_t use, const char *from, size_t len,
 		       enum raw_manner manner)
 {
-	raw_wait(&s->turn, 2 * use + 1, manner);
+	raw_wait(&s->use, 2 * use + 1, manner);
 	raw_sink += raw_sum(from, len);
-	raw_tell(&s->turn, 2 * use + 2);
+	raw_tell(&s->use, 2 * use + 2);
 }
 
 static void slots_copy(const struct bench_rank *p, const void *data, enum raw_manner manner)

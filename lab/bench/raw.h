@@ -25,7 +25,7 @@ struct raw_line {
 
 /* As large, and as far apart, as a payload block. */
 struct raw_slot {
-	_Alignas(64) _Atomic uint64_t turn;
+	_Alignas(64) _Atomic uint64_t use;
 	_Alignas(64) char data[TERN_PAYLOAD_MAX];
 };
 

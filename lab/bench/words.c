@@ -236,7 +236,7 @@ int words_sends_of(struct bench_rank *p)
 
 /* -- The papers' phases of three ranks -------------------------------------------------- */
 
-static int sends_in_turn(struct bench_rank *p)
+static int sends_around(struct bench_rank *p)
 {
 	return words_by(p->t, IN_TURN, 1, WORDS_TAKE + p->size, p->size, p->count);
 }
@@ -277,7 +277,7 @@ double fan_in_ns(struct bench_rank *p, phase_act *sends, phase_act *takes)
 
 double words_two_receivers(struct bench_rank *p)
 {
-	return fan_out_ns(p, sends_in_turn, NULL);
+	return fan_out_ns(p, sends_around, NULL);
 }
 
 double words_two_senders(struct bench_rank *p)

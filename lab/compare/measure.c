@@ -58,8 +58,8 @@ struct row {
 };
 
 static double *in, *out;
-static double *reach; /* memory for puts and gets, where the library has them */
-static size_t turn;   /* where the next buffers begin */
+static double *reach;  /* memory for puts and gets, where the library has them */
+static size_t next_at; /* where the next buffers begin */
 
 static double now(void)
 {
@@ -74,10 +74,10 @@ static double now(void)
 static size_t place(size_t n)
 {
 	size_t all = POOL / sizeof(double), step = (n + LINE - 1) / LINE * LINE;
-	if (turn + step > all)
-		turn = 0;
-	turn += step;
-	return turn - step;
+	if (next_at + step > all)
+		next_at = 0;
+	next_at += step;
+	return next_at - step;
 }
 
 static double value(int rank, size_t i, double salt)

@@ -121,10 +121,10 @@ int peer_ranks(void)
 
 void peer_barrier(void)
 {
-	uint32_t turn = atomic_load_explicit(&shared->came[rank], memory_order_relaxed) + 1;
+	uint32_t round = atomic_load_explicit(&shared->came[rank], memory_order_relaxed) + 1;
 	/* Pairs with the acquire below at the other rank. */
-	atomic_store_explicit(&shared->came[rank], turn, memory_order_release);
-	while ((int32_t)(atomic_load_explicit(&shared->came[!rank], memory_order_acquire) - turn) <
+	atomic_store_explicit(&shared->came[rank], round, memory_order_release);
+	while ((int32_t)(atomic_load_explicit(&shared->came[!rank], memory_order_acquire) - round) <
 	       0) {
 		pair_progress();
 		pair_idle();

@@ -81,7 +81,7 @@ static uint8_t byte_at(uintptr_t at)
 	return *(const uint8_t *)at;
 }
 
-/* A string instruction stops after each of its turns, and is one instruction nevertheless. */
+/* A string instruction stops after each repetition, and is one instruction nevertheless. */
 static bool insn_repeats(uintptr_t at, uintptr_t before)
 {
 	return at == before && (byte_at(at) == REP || byte_at(at) == REPNE);

@@ -21,13 +21,12 @@ static char got[TERN_PAYLOAD_MAX];
 #define HALF(call) (i % 2 ? (call) : 0)
 #define EVEN(call) (i < p->count / 2 * 2 ? (call) : 0)
 
-static REPEATS(bytes_in_turn,
-	       tern_request_data(p->t, 1 + i % 2, WORDS_READ, logp_payload, p->size));
+static REPEATS(bytes_around, tern_request_data(p->t, 1 + i % 2, WORDS_READ, logp_payload, p->size));
 static REPEATS(bytes_to_first, HALF(tern_request_data(p->t, 0, WORDS_READ, logp_payload, p->size)));
 
 double bytes_two_receivers(struct bench_rank *p)
 {
-	return fan_out_ns(p, bytes_in_turn, NULL);
+	return fan_out_ns(p, bytes_around, NULL);
 }
 
 double bytes_two_senders(struct bench_rank *p)
@@ -49,19 +48,19 @@ static int receive_one(struct bench_rank *p, uint32_t from)
 	return rc;
 }
 
-static REPEATS(sends_in_turn, EVEN(send_one(p, 1 + i % 2)));
+static REPEATS(sends_around, EVEN(send_one(p, 1 + i % 2)));
 static REPEATS(sends_to_first, HALF(send_one(p, 0)));
 static REPEATS(receives_from_first, HALF(receive_one(p, 0)));
-static REPEATS(receives_in_turn, EVEN(receive_one(p, 1 + i % 2)));
+static REPEATS(receives_around, EVEN(receive_one(p, 1 + i % 2)));
 
 double sends_two_receivers(struct bench_rank *p)
 {
-	return fan_out_ns(p, sends_in_turn, receives_from_first);
+	return fan_out_ns(p, sends_around, receives_from_first);
 }
 
 double sends_two_senders(struct bench_rank *p)
 {
-	return fan_in_ns(p, sends_to_first, receives_in_turn);
+	return fan_in_ns(p, sends_to_first, receives_around);
 }
 
 static int trip_once(struct bench_rank *p)

@@ -7,7 +7,7 @@
 static uint32_t words;       /* of each message that has no payload */
 static uint32_t burst, came; /* messages of a burst, and how many have come */
 static uint64_t stamp;       /* when the last one was handled; one clock serves both ranks */
-static _Atomic uint64_t stamped, arrivals, turns;
+static _Atomic uint64_t stamped, arrivals, tokens;
 
 /* -- A burst ---------------------------------------------------------------------- */
 
@@ -113,10 +113,10 @@ double pattern_exchange(struct bench_rank *p)
 
 /* -- A ring ------------------------------------------------------------------------ */
 
-static void turn(tern *t, const tern_msg *m)
+static void token_come(tern *t, const tern_msg *m)
 {
 	(void)m;
-	tern_signal(t, &turns, 1);
+	tern_signal(t, &tokens, 1);
 }
 
 static uint32_t successor(const struct bench_rank *p)
@@ -124,17 +124,17 @@ static uint32_t successor(const struct bench_rank *p)
 	return (p->rank + 1) % p->ranks;
 }
 
-static int turn_pass(struct bench_rank *p)
+static int token_pass(struct bench_rank *p)
 {
-	return words_send_to(p->t, successor(p), LOGP_TURN, words, 1);
+	return words_send_to(p->t, successor(p), LOGP_TOKEN, words, 1);
 }
 
 static int ring_once(struct bench_rank *p)
 {
-	int rc = p->rank ? tern_wait(p->t, &turns, 1) : turn_pass(p);
+	int rc = p->rank ? tern_wait(p->t, &tokens, 1) : token_pass(p);
 	if (rc)
 		return rc;
-	return p->rank ? turn_pass(p) : tern_wait(p->t, &turns, 1);
+	return p->rank ? token_pass(p) : tern_wait(p->t, &tokens, 1);
 }
 
 double pattern_ring(struct bench_rank *p)
@@ -142,18 +142,18 @@ double pattern_ring(struct bench_rank *p)
 	return acts_ns(p, ring_once);
 }
 
-/* Who has the turn asks its successor `count` times; all others answer while they wait for it. */
+/* Who has the token asks its successor `count` times; all others answer while they wait for it. */
 double pattern_trips(struct bench_rank *p)
 {
-	p->rc = p->rank ? tern_wait(p->t, &turns, 1)
+	p->rc = p->rank ? tern_wait(p->t, &tokens, 1)
 			: words_trips_with(p->t, successor(p), words, 1);
 	uint64_t began = clock_ns();
 	if (!p->rc)
 		p->rc = words_trips_with(p->t, successor(p), words, p->count);
 	if (!p->rc)
-		p->rc = turn_pass(p);
+		p->rc = token_pass(p);
 	if (!p->rc && !p->rank)
-		p->rc = tern_wait(p->t, &turns, 1);
+		p->rc = tern_wait(p->t, &tokens, 1);
 	double ns = (double)(clock_ns() - began);
 	if (!p->rc)
 		p->rc = p->rank ? words_serve(p->t, 1) : 0;
@@ -165,7 +165,7 @@ double pattern_trips(struct bench_rank *p)
 int logp_pattern_open(struct bench_rank *p)
 {
 	static tern_handler *const handlers[] = { burst_come, stamp_come, block_come, arrival,
-						  turn };
+						  token_come };
 	words = p->size;
 	return handlers_on(p->t, LOGP_BURST, handlers, sizeof handlers / sizeof *handlers);
 }

@@ -21,7 +21,7 @@ enum {
 	LOGP_STAMP,
 	LOGP_BLOCK,
 	LOGP_CAME,
-	LOGP_TURN,
+	LOGP_TOKEN,
 };
 
 /* phase.c: the size is a number of words, or a payload's; words_sending is in bench/pair.h */

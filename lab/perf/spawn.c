@@ -58,12 +58,12 @@ static int switch_open(struct bench_rank *p)
  */
 static double switch_measure(struct bench_rank *p)
 {
-	uint64_t turns = 0, began;
+	uint64_t yields = 0, began;
 	for (yielding = 0; yielding < 2 && !p->rc; yielding++)
 		p->rc = tern_spawn(alone, 0, EMPTY, NULL, NULL, p->count);
-	for (began = clock_ns(); yielding && !p->rc; turns++)
+	for (began = clock_ns(); yielding && !p->rc; yields++)
 		p->rc = tern_thread_yield(alone);
-	return (double)(clock_ns() - began) / (double)(turns + 2 * p->count);
+	return (double)(clock_ns() - began) / (double)(yields + 2 * p->count);
 }
 
 /* -- The rows --------------------------------------------------------------------------------- */

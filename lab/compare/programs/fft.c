@@ -38,12 +38,12 @@ void program_reset(void)
 /* A column of the butterfly, as in apps/fft.c. */
 static void column(double complex *x, uint64_t apart, uint64_t step, uint64_t offset)
 {
-	uint64_t turns = points / (2 * apart * step);
+	uint64_t stride = points / (2 * apart * step);
 	for (uint64_t group = 0; group < local; group += 2 * apart)
 		for (uint64_t i = 0; i < apart; i++) {
 			double complex a = x[group + i], b = x[group + i + apart];
 			x[group + i] = a + b;
-			x[group + i + apart] = (a - b) * root[(i * step + offset) * turns];
+			x[group + i + apart] = (a - b) * root[(i * step + offset) * stride];
 		}
 }
 

@@ -66,7 +66,7 @@ static inline int send_one(struct bench_rank *p, uint32_t to, uint64_t i)
 	return 0;
 }
 
-static int send_in_turn(struct bench_rank *p)
+static int send_around(struct bench_rank *p)
 {
 	uint32_t to = p->rank;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
@@ -104,7 +104,7 @@ static int send_in(struct bench_rank *p)
 
 static int send_out(struct bench_rank *p)
 {
-	return p->rank ? 0 : send_in_turn(p);
+	return p->rank ? 0 : send_around(p);
 }
 
 static int many_barrier(struct bench_rank *p)
@@ -273,7 +273,7 @@ const struct test many_tests[] = {
 	{ "all-to-all", "4-word requests from every rank to every other in turn, all together",
 	  "M/s", "ranks", 2, PERF_RANKS_MOST, .sizes = { 4, { 2, 4, 8, 16 } },
 	  .ranks = RANKS_BY_SIZE, .cores = 2, .count = 10000, .rounds = 51,
-	  BOTH(rate_figure, send_in_turn, 0), .limit_name = RINGS_NAME,
+	  BOTH(rate_figure, send_around, 0), .limit_name = RINGS_NAME,
 	  .bar = { { 4, "at least 1.40" }, { 8, "at least 1.40" }, { 16, "at least 1.40" } } },
 	{ "random", "4-word requests from every rank to ranks at random, all together", "M/s",
 	  .like = "all-to-all", BOTH(rate_figure, send_random, 0) },
