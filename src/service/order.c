@@ -33,7 +33,7 @@ static void order_down(struct path *p, struct packet *k)
 	header_put(k, &k->flight.order, sizeof k->flight.order);
 }
 
-/* Passes up those whose turn has come, as far as they are taken. */
+/* Passes up those which are the next, as far as they are taken. */
 static void order_release(struct path *p, unsigned level)
 {
 	struct order *o = order_of(p);
@@ -94,7 +94,7 @@ static bool order_up(struct path *p, struct arrival *a, unsigned level)
 	return true;
 }
 
-/* One that was refused above, though its turn had come, is offered again. */
+/* One that was refused above, though it was the next, is offered again. */
 static uint64_t order_tick(struct path *p, uint64_t now)
 {
 	if (!order_of(p)->holds)

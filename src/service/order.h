@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Order: packets are numbered; one that comes early is put aside until its turn. */
+/* Order: packets are numbered; one that comes early is put aside until it is the next. */
 #ifndef TERN_SERVICE_ORDER_H
 #define TERN_SERVICE_ORDER_H
 

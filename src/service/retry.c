@@ -133,7 +133,8 @@ static uint64_t came_word(const struct retry *r, uint32_t number)
 	return by ? r->came[at] >> by | r->came[(at + 1) % RETRY_WORDS] << (64 - by) : r->came[at];
 }
 
-/* Which words of the bits above `expected` are told: all, or the first and the last few in turn. */
+/* Which words of the bits above `expected` are told: all, or the first and the last few
+ * alternately. */
 static void came_choose(struct retry *r, struct header *h)
 {
 	unsigned all = r->above ? (r->highest - r->expected + 63) / 64 : 0;
