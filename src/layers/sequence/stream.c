@@ -2,7 +2,7 @@
 /*
  * A stream of packets. In full each has a number; it is kept until it is acknowledged, each by
  * itself or a group at once, and sent again when that takes too long, by any poll of the sender's
- * endpoint. One that comes early waits in its place until its turn comes. Plain, a packet is a
+ * endpoint. One that comes early waits in its place until it is the next. Plain, a packet is a
  * message.
  */
 #include <errno.h>

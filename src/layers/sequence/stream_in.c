@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets of streams that come. One that comes early waits in its place until its turn comes;
+ * Packets of streams that come. One that comes early waits in its place until it is the next;
  * stream.c sends them, and sends those again that are not acknowledged.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 /* What comes from a rank. */
 struct stream_in {
-	uint64_t expected; /* the key whose turn it is */
+	uint64_t expected; /* the key of the next one */
 	uint64_t early;    /* packets behind that one that have come, a bit each */
 	tern_stream_packet *fn;
 	void *arg;
@@ -62,7 +62,7 @@ static inline bool early_keep(struct stream_in *in, uint64_t place, unsigned n, 
 }
 
 /*
- * Passes up the packet whose turn it is, and the early ones behind it. They are acknowledged
+ * Passes up the next packet, and the early ones behind it. They are acknowledged
  * together, if one of them asks.
  */
 static inline __attribute__((always_inline)) void
