@@ -26,38 +26,38 @@ static uint64_t lock_self(void)
 static bool lock_has(struct endpoint *e, void *arg)
 {
 	(void)e;
-	struct tern_mutex_waiter *turn = arg;
-	return turn->mutex->holder == turn->who;
+	struct tern_mutex_waiter *waiter = arg;
+	return waiter->mutex->holder == waiter->who;
 }
 
 /*
  * Not inline: compilers would take what is on the caller's stack, and leaves the list before it
  * returns, for lost.
  */
-static __attribute__((noinline)) void lock_queue(tern_mutex *m, struct tern_mutex_waiter *turn)
+static __attribute__((noinline)) void lock_queue(tern_mutex *m, struct tern_mutex_waiter *waiter)
 {
-	*(m->last ? &m->last->next : &m->first) = turn;
-	m->last = turn;
+	*(m->last ? &m->last->next : &m->first) = waiter;
+	m->last = waiter;
 }
 
-static void lock_leave(tern_mutex *m, const struct tern_mutex_waiter *turn)
+static void lock_leave(tern_mutex *m, const struct tern_mutex_waiter *waiter)
 {
 	struct tern_mutex_waiter **p = &m->first, *before = NULL;
-	for (; *p != turn; p = &(*p)->next)
+	for (; *p != waiter; p = &(*p)->next)
 		before = *p;
-	*p = turn->next;
-	if (m->last == turn)
+	*p = waiter->next;
+	if (m->last == waiter)
 		m->last = before;
 }
 
 static int lock_wait(tern *t, tern_mutex *m)
 {
-	struct tern_mutex_waiter turn = { .mutex = m, .who = lock_self() };
+	struct tern_mutex_waiter waiter = { .mutex = m, .who = lock_self() };
 	struct wait w = { .call = "tern_mutex_take", .rule = "tern_mutex_take()" };
-	lock_queue(m, &turn);
-	int rc = wait_until(t->own, lock_has, &turn, &w);
+	lock_queue(m, &waiter);
+	int rc = wait_until(t->own, lock_has, &waiter, &w);
 	if (rc)
-		lock_leave(m, &turn);
+		lock_leave(m, &waiter);
 	return rc;
 }
 
