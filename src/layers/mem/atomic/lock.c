@@ -2,7 +2,7 @@
 /*
  * Locks of all ranks: the queue of Mellor-Crummey and Scott. Every rank has a `tern_lock` at the
  * same place. That of one rank, its home, has the last of the queue; in its own each rank finds who
- * comes after it, and waits for its turn there. So a lock goes to whoever asked first, and a rank
+ * comes after it, and waits there. So a lock goes to whoever asked first, and a rank
  * that waits looks at its own memory.
  *
  * When a rank dies that has the lock or waits for it, the queue is broken: whoever comes after it
@@ -15,7 +15,7 @@
 #include "core/wait.h"
 #include "mem/mem.h"
 
-enum { TURN_NONE, TURN_WAITS, TURN_HAS, TURN_BROKEN };
+enum { LOCK_NONE, LOCK_WAITS, LOCK_HAS, LOCK_BROKEN };
 #define LAST_BROKEN UINT64_MAX /* else a rank plus 1, or 0 of a free lock */
 
 /* One call on one lock. */
@@ -37,7 +37,7 @@ static int lock_open(struct lock *l, tern *t, tern_lock *own, const char *call, 
 				 (void *)own);
 	/* Locks that lie apart have their homes at different ranks. */
 	*l = (struct lock){ t, own, (uint32_t)(heap_offset(mem_of(t), own) / TERN_LINE % t->size) };
-	if (has ? own->turn == TURN_HAS : own->turn == TURN_NONE)
+	if (has ? own->turn == LOCK_HAS : own->turn == LOCK_NONE)
 		return 0;
 	return error_set(has ? -EPERM : -EDEADLK, "%s was called by rank %u, which %s", call,
 			 t->rank, has ? "does not have the lock" : "has the lock or waits for it");
@@ -72,7 +72,7 @@ static int next_stop(struct endpoint *e, struct wait *w)
 }
 
 /* Gives the lock to the next one in the queue, or breaks it there; without one, `last` is left. */
-static int lock_pass(const struct lock *l, uint64_t turn, uint64_t last)
+static int lock_pass(const struct lock *l, uint64_t state, uint64_t last)
 {
 	uint64_t me = l->t->rank + 1, was = 0;
 	struct wait w = { .call = "tern_lock_release",
@@ -84,19 +84,19 @@ static int lock_pass(const struct lock *l, uint64_t turn, uint64_t last)
 	rc = word_await(mem_of(l->t), &l->own->next, TERN_WORD_NE, 0, &w, UINT64_MAX);
 	if (rc)
 		return rc == -ETIMEDOUT ? lock_broken(l) : rc;
-	return lock_tell(l, (uint32_t)l->own->next - 1, &l->own->turn, turn);
+	return lock_tell(l, (uint32_t)l->own->next - 1, &l->own->turn, state);
 }
 
 /* This rank stands in the queue no more. Whom it cannot tell finds out by itself. */
 static int lock_give_up(const struct lock *l)
 {
-	(void)!lock_pass(l, TURN_BROKEN, LAST_BROKEN);
-	l->own->turn = TURN_NONE;
+	(void)!lock_pass(l, LOCK_BROKEN, LAST_BROKEN);
+	l->own->turn = LOCK_NONE;
 	return lock_broken(l);
 }
 
 /* The rank before us would give us the lock, and the home (`id`) keeps the queue. */
-static int turn_stop(struct endpoint *e, struct wait *w)
+static int lock_stop(struct endpoint *e, struct wait *w)
 {
 	bool left = layer_lost(e, w->whom - 1) || layer_lost(e, (uint32_t)w->id);
 	return w->since && left ? -EOWNERDEAD : 0;
@@ -109,13 +109,13 @@ static int lock_wait(const struct lock *l, uint32_t before)
 			  .way = "from",
 			  .whom = before + 1,
 			  .id = l->home,
-			  .stop = turn_stop };
-	const uint64_t *turn = &l->own->turn;
+			  .stop = lock_stop };
+	const uint64_t *state = &l->own->turn;
 	int rc = lock_tell(l, before, &l->own->next, l->t->rank + 1);
 	if (!rc)
-		rc = word_await(mem_of(l->t), turn, TERN_WORD_NE, TURN_WAITS, &w, UINT64_MAX);
+		rc = word_await(mem_of(l->t), state, TERN_WORD_NE, LOCK_WAITS, &w, UINT64_MAX);
 	/* It may have given us the lock and left before the wait looked at the word again. */
-	return __atomic_load_n(turn, __ATOMIC_ACQUIRE) == TURN_HAS ? 0 : lock_give_up(l);
+	return __atomic_load_n(state, __ATOMIC_ACQUIRE) == LOCK_HAS ? 0 : lock_give_up(l);
 }
 
 /* Asks for the lock, and waits for it or not. */
@@ -128,11 +128,11 @@ static int lock_ask(tern *t, tern_lock *lock, bool waits, const char *name, cons
 	if (rc)
 		return rc;
 	lock->next = 0;
-	lock->turn = waits ? TURN_WAITS : TURN_NONE;
+	lock->turn = waits ? LOCK_WAITS : LOCK_NONE;
 	rc = waits ? tern_amo(t, lock_last(&l), TERN_AMO_SWAP, t->rank + 1, &last)
 		   : tern_cas(t, lock_last(&l), 0, t->rank + 1, &last);
 	if (rc || !last) {
-		lock->turn = rc ? TURN_NONE : TURN_HAS;
+		lock->turn = rc ? LOCK_NONE : LOCK_HAS;
 		return rc;
 	}
 	if (waits)
@@ -160,7 +160,7 @@ int tern_lock_release(tern *t, tern_lock *lock)
 	int rc = lock_open(&l, t, lock, "tern_lock_release()", true);
 	if (rc)
 		return rc;
-	rc = lock_pass(&l, TURN_HAS, 0);
-	lock->turn = TURN_NONE;
+	rc = lock_pass(&l, LOCK_HAS, 0);
+	lock->turn = LOCK_NONE;
 	return rc;
 }
