@@ -9,7 +9,7 @@
  *  - the writer: words, then the count [tern_chan_publish_]; the next line but one opened when a line
  *    is full or marked [tern_chan_open_line_]; the leaf's first two lines and then its number
  *    [out_enter], if every reader has given back the leaf that had its place [out_limit],
- *    else the spill, where the next put waits for that [tern_chan_next_leaf_, turn_spilt]; a line that is
+ *    else the spill, where the next put waits for that [tern_chan_next_leaf_, spilt_settle]; a line that is
  *    ended early: the item in its last word, then the mark [out_mark];
  *  - the reader: the count, then a word [tern_chan_seek_, tern_chan_get8_]; where there is none, the mark,
  *    then the count once more, then the item [cursor_item]; the control line [cursor_enter];

@@ -175,7 +175,7 @@ static void out_wake(struct tern_chan *c)
 		c->wake(c->chans->e, c->wake_arg);
 }
 
-/* -- Turning to the next leaf ---------------------------------------------------------------- */
+/* -- Going on to the next leaf -------------------------------------------------------------- */
 
 static bool out_free(struct endpoint *e, void *arg)
 {
@@ -259,7 +259,7 @@ static int out_done(const tern_out *o, int rc)
 }
 
 /* The put that ended here wrote its value into the spill. */
-__attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_chan *c)
+__attribute__((noinline)) static struct tern_chan_place spilt_settle(struct tern_chan *c)
 {
 	tern_out spill = { chan_spill(c) + 1, -8, c };
 	tern_out *o = out_real(&spill);
@@ -279,7 +279,7 @@ struct tern_chan_place tern_chan_next_leaf_(tern_chan *c, struct tern_chan_line 
 		return out_spill(c);
 	}
 	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
-		return turn_spilt(c);
+		return spilt_settle(c);
 	out_wake(c);
 	return c->leaf < out_limit(c) ? out_enter(c) : out_spill(c);
 }
