@@ -11,7 +11,7 @@
 enum {
 	GRACE_NS = 1000000000,    /* between SIGTERM and SIGKILL, as under `tern run` */
 	PATIENCE_NS = 2000000000, /* until SIGTERM, after a rank has ended the job */
-	TURN_TICKS = 10,          /* time on a core, in the kernel's ticks, in which a rank that
+	CORE_TICKS = 10,          /* time on a core, in the kernel's ticks, in which a rank that
 				     calls Tern ends by itself */
 };
 
@@ -104,7 +104,7 @@ static bool ranks_starve(const struct monitor *m)
 		uint64_t used = w->used;
 		if (!w->ended &&
 		    process_state(atomic_load(&m->job->rank[w->rank].pid), &used) == 'R' &&
-		    used - w->used < TURN_TICKS)
+		    used - w->used < CORE_TICKS)
 			return true;
 	}
 	return false;

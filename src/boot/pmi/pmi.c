@@ -70,7 +70,7 @@ struct call {
 enum { STACK = 1 << 20 }; /* bytes; process managers' libraries run on it */
 
 static bool given_up;
-static uint64_t begun; /* when this process turned to the manager, ns */
+static uint64_t begun; /* when this process first asked the manager, ns */
 
 bool pmi_waits(void)
 {
