@@ -22,14 +22,14 @@ enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 
 /* What the endpoint does: written by whoever has it, read by the watchdog. */
 struct deed {
-	_Atomic uint64_t turn;  /* changes with each handler, or hold */
-	_Atomic uint64_t what;  /* the handler's number and whom the message is from, or NOTHING */
-	_Atomic int32_t thread; /* whose it is */
+	_Atomic uint64_t serial; /* changes with each handler, or hold */
+	_Atomic uint64_t what;   /* the handler's number and whom the message is from, or NOTHING */
+	_Atomic int32_t thread;  /* whose it is */
 };
 
 /* What the watchdog saw of a deed when it looked last. */
 struct seen {
-	uint64_t turn;
+	uint64_t serial;
 	uint64_t now, ran; /* the time, and how long the thread had been on a core */
 	uint64_t lasted;   /* so far, as far as it counts */
 	bool told;
@@ -57,7 +57,8 @@ static int32_t thread_self(void)
 static void deed_begin(struct deed *d, uint64_t what)
 {
 	atomic_store_explicit(&d->thread, thread_self(), memory_order_relaxed);
-	atomic_store_explicit(&d->turn, atomic_load_explicit(&d->turn, memory_order_relaxed) + 1,
+	atomic_store_explicit(&d->serial,
+			      atomic_load_explicit(&d->serial, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	atomic_store_explicit(&d->what, what, memory_order_release);
 }
@@ -142,11 +143,11 @@ static uint64_t deed_lasts_too_long(struct watchdog *w, struct seen *g, const st
 				    bool lasts)
 {
 	const struct world *world = w->e->world;
-	uint64_t turn = atomic_load_explicit(&d->turn, memory_order_relaxed);
+	uint64_t serial = atomic_load_explicit(&d->serial, memory_order_relaxed);
 	int32_t thread = atomic_load_explicit(&d->thread, memory_order_relaxed);
 	uint64_t now = world->now(), ran = lasts && world->ticks ? thread_ran(thread) : 0;
-	if (!lasts || turn != g->turn) {
-		*g = (struct seen){ .turn = turn, .now = now, .ran = ran };
+	if (!lasts || serial != g->serial) {
+		*g = (struct seen){ .serial = serial, .now = now, .ran = ran };
 		return 0;
 	}
 	g->lasted += seen_add(g, now, ran, thread, world->ticks);
