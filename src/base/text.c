@@ -39,7 +39,7 @@ static unsigned least_of(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Edits that turn `a` into `b`; one row, as names are short. */
+/* Edits that make `b` of `a`; one row, as names are short. */
 static unsigned edits(const char *a, const char *b)
 {
 	unsigned row[64];
