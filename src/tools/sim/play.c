@@ -73,7 +73,7 @@ static void player_send(struct machine *m, uint32_t node, const struct step *s,
 	player_resume(m, node, time);
 }
 
-/* Takes a packet; its answer, if it wants one, is sent in the same turn. */
+/* Takes a packet; its answer, if it wants one, is sent in the same step. */
 static void player_receive(struct machine *m, uint32_t node)
 {
 	const struct profile *p = &m->profile;

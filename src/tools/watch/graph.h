@@ -9,7 +9,7 @@ struct graph {
 	uint32_t size;
 	uint32_t most;                /* ranks, and workers that there can be */
 	const struct rank_view *view; /* one a rank, then one a worker */
-	uint32_t *cycle;              /* ranks that wait for each other in turn, */
+	uint32_t *cycle;              /* ranks that wait for each other, each for the next, */
 	uint32_t cycle_length;        /* so many; 0 if there is no cycle */
 };
 
