@@ -32,8 +32,9 @@ static const struct app_variant variants[] = {
 };
 
 static uint64_t *table, *expected, first, mine;
-static struct app_update *bucket,
-	*received; /* `ahead` sorted by rank; and what came of all ranks */
+static struct app_update *made, *bucket, /* `ahead` of them; and sorted by rank */
+	*received;                       /* what came of all ranks */
+static uint32_t *owners;                 /* of those that were made */
 static uint64_t *counts, *received_counts, *ends;
 static tern_part *parts;
 
@@ -83,14 +84,15 @@ static void run_messages(struct app_job *j)
 static void bucket_fill(struct app_job *j, uint64_t k, uint64_t n)
 {
 	memset(counts, 0, j->size * sizeof *counts);
-	for (uint64_t i = 0; i < n; i++)
-		counts[app_owner(j, table_size, update_make(j->rank, k + i).index)]++;
+	for (uint64_t i = 0; i < n; i++) {
+		made[i] = update_make(j->rank, k + i);
+		owners[i] = app_owner(j, table_size, made[i].index);
+		counts[owners[i]]++;
+	}
 	for (uint32_t r = 0; r < j->size; r++)
 		ends[r] = r ? ends[r - 1] + counts[r - 1] : 0;
-	for (uint64_t i = 0; i < n; i++) {
-		struct app_update u = update_make(j->rank, k + i);
-		bucket[ends[app_owner(j, table_size, u.index)]++] = u;
-	}
+	for (uint64_t i = 0; i < n; i++)
+		bucket[ends[owners[i]]++] = made[i];
 }
 
 static void run_buckets(struct app_job *j)
@@ -133,6 +135,8 @@ static void open(struct app_job *j)
 	mine = app_first(j, table_size, j->rank + 1) - first;
 	table = app_shared(j, (double)mine * sizeof *table);
 	expected = app_memory(j, (double)mine * sizeof *table);
+	made = app_memory(j, (double)ahead * sizeof *made);
+	owners = app_memory(j, (double)ahead * sizeof *owners);
 	bucket = app_memory(j, (double)ahead * sizeof *bucket);
 	received = app_memory(j, (double)ahead * j->size * sizeof *received);
 	counts = app_memory(j, 3.0 * j->size * sizeof *counts);
@@ -168,6 +172,8 @@ static uint64_t wrong(struct app_job *j)
 static void close(struct app_job *j)
 {
 	app_memory_free(j, expected);
+	app_memory_free(j, made);
+	app_memory_free(j, owners);
 	app_memory_free(j, bucket);
 	app_memory_free(j, received);
 	app_memory_free(j, counts);

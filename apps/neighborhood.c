@@ -12,9 +12,10 @@
 #include <tern/send.h>
 #include <tern/thread.h>
 
-enum { ACTIVE, SEND };
+enum { ACTIVE, SEND, COLLECTIVE };
 enum { SENDER = 1 }; /* thread function; that of requests is 0 */
 enum { ANGLES = 4, DISTANCES = 2, CLASSES = ANGLES * DISTANCES, KINDS = 2 /* sum, difference */ };
+enum { FARTHEST = 5 };
 
 static uint64_t bits = 7, side = 128, naive;
 
@@ -29,30 +30,23 @@ static const struct app_option options[] = {
 static const struct app_variant variants[] = {
 	{ "active", "threads at the owners put rows and sections of histograms here" },
 	{ "send", "a thread of each rank sends sections, by rendezvous; rows as before" },
+	{ "collective", "tern_get() of all rows at once; sections by tern_team_reduce_scatter()" },
 	{ 0 },
 };
 
-static const uint64_t distances[DISTANCES] = { 1, 5 };
+static const uint64_t distances[DISTANCES] = { 1, FARTHEST };
 static const int across[ANGLES] = { 1, 1, 0, -1 }, down[ANGLES] = { 0, 1, 1, 1 };
 
 static uint64_t first_row, row_count, bins, first_bin, bin_count;
 static uint16_t *image, *other;    /* own rows; and one of another rank */
+static uint16_t *next_rows;        /* those behind our own */
+static size_t *counts;             /* bins of each rank's section */
 static uint32_t *histogram;        /* sums, and behind them differences */
 static uint32_t *sections;         /* of each rank: those of its two histograms that are ours */
 static uint32_t *total, *expected; /* of each class: our sections, added up */
 static struct app_job *job;
 static tern_flag sent; /* by the thread that sends sections */
 static double descriptor[CLASSES][2], expected_descriptor[CLASSES][2]; /* entropy, energy */
-
-/* The other pixel of a pair; 0 if it is outside the image. */
-static int pair_of(unsigned class, uint64_t row, uint64_t column, uint64_t *r, uint64_t *c)
-{
-	uint64_t d = distances[class / ANGLES];
-	*r = row + d * (uint64_t)down[class % ANGLES];
-	*c = column +
-	     d * (uint64_t)(int64_t)across[class % ANGLES]; /* wraps where it is less than 0 */
-	return *r < side && *c < side;
-}
 
 static void pair_count(uint32_t *h, uint64_t n, uint16_t a, uint16_t b)
 {
@@ -69,24 +63,41 @@ static const uint16_t *row_get(struct app_job *j, uint64_t row)
 	uint64_t at = (row - app_first(j, side, owner)) * side;
 	if (owner == j->rank)
 		return image + at;
+	if (j->variant == COLLECTIVE)
+		return next_rows + (row - first_row - row_count) * side;
 	app_request(j, tern_addr_at(j->t, j->rank, other),
 		    tern_addr_at(j->t, owner, image) + at * sizeof *image, side * sizeof *image);
 	app_requests_wait(j);
 	return other;
 }
 
+/* Those that pairs may need of other ranks. */
+static void rows_get(struct app_job *j)
+{
+	tern_op op = TERN_OP;
+	for (uint64_t d = 0; d < FARTHEST && row_count && first_row + row_count + d < side; d++) {
+		uint64_t row = first_row + row_count + d;
+		uint32_t owner = app_owner(j, side, row);
+		uint16_t *at = image + (row - app_first(j, side, owner)) * side;
+		app_must(j,
+			 tern_get_start(j->t, next_rows + d * side, tern_addr_at(j->t, owner, at),
+					side * sizeof *next_rows, &op));
+	}
+	app_must(j, tern_op_wait(j->t, &op));
+}
+
 static void pairs_count(struct app_job *j, unsigned class)
 {
-	uint64_t apart = distances[class / ANGLES] * (uint64_t)down[class % ANGLES];
+	int64_t d = (int64_t)distances[class / ANGLES], right = d * across[class % ANGLES];
+	uint64_t apart = (uint64_t)(d * down[class % ANGLES]);
+	int64_t first = right < 0 ? -right : 0, end = (int64_t)side - (right > 0 ? right : 0);
 	memset(histogram, 0, KINDS * bins * sizeof *histogram);
 	app_work(j, 0, 0, KINDS * bins);
 	for (uint64_t l = 0; l < row_count && first_row + l + apart < side; l++) {
 		const uint16_t *pair_row = row_get(j, first_row + l + apart);
-		for (uint64_t c = 0; c < side; c++) {
-			uint64_t r2, c2;
-			if (pair_of(class, first_row + l, c, &r2, &c2))
-				pair_count(histogram, bins, image[l * side + c], pair_row[c2]);
-		}
+		const uint16_t *own_row = image + l * side;
+		for (int64_t c = first; c < end; c++)
+			pair_count(histogram, bins, own_row[c], pair_row[c + right]);
 		app_work(j, 8 * side, 0, 6 * side);
 	}
 }
@@ -180,21 +191,47 @@ static void sections_send(struct app_job *j)
 	app_must(j, tern_wait(j->t, &sent, 1));
 }
 
+/* Adds up our sections of the histograms of all ranks. */
+static void sections_add(struct app_job *j, uint32_t *sum)
+{
+	for (uint32_t from = 0; from < j->size; from++)
+		for (uint64_t i = 0; i < KINDS * bin_count; i++)
+			sum[i] += sections[section_at(from, 0, bin_count) + i];
+	app_work(j, KINDS * bin_count * j->size, 0, 3 * KINDS * bin_count * j->size);
+}
+
+static void sections_collective(struct app_job *j, uint32_t *sum)
+{
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		app_must(j, tern_team_reduce_scatter(j->team, histogram + kind * bins,
+						     sum + kind * bin_count, counts,
+						     TERN_TYPE_UINT32, TERN_REDUCE_SUM));
+}
+
+/* Ours of all ranks' sections, in the way of the variant. */
+static void sections_sum(struct app_job *j, uint32_t *sum)
+{
+	if (j->variant == COLLECTIVE) {
+		sections_collective(j, sum);
+		return;
+	}
+	sections_own(j);
+	if (j->variant == ACTIVE)
+		sections_active(j);
+	else
+		sections_send(j);
+	sections_add(j, sum);
+}
+
 static void run(struct app_job *j)
 {
+	if (j->variant == COLLECTIVE)
+		rows_get(j);
 	for (unsigned class = 0; class < CLASSES; class ++) {
 		uint32_t *sum = total + class * KINDS * bin_count;
 		uint64_t pairs = 0;
 		pairs_count(j, class);
-		sections_own(j);
-		if (j->variant == ACTIVE)
-			sections_active(j);
-		else
-			sections_send(j);
-		for (uint32_t from = 0; from < j->size; from++)
-			for (uint64_t i = 0; i < KINDS * bin_count; i++)
-				sum[i] += sections[section_at(from, 0, bin_count) + i];
-		app_work(j, KINDS * bin_count * j->size, 0, 3 * KINDS * bin_count * j->size);
+		sections_sum(j, sum);
 		for (uint64_t i = 0; i < bin_count; i++)
 			pairs += sum[i];
 		app_must(j, tern_team_allreduce(j->team, &pairs, &pairs, 1, TERN_TYPE_UINT64,
@@ -236,6 +273,10 @@ static void open(struct app_job *j)
 	bin_count = app_first(j, bins, j->rank + 1) - first_bin;
 	image = app_shared(j, (double)row_count * (double)side * sizeof *image);
 	other = app_shared(j, (double)side * sizeof *other);
+	next_rows = app_memory(j, FARTHEST * (double)side * sizeof *next_rows);
+	counts = app_memory(j, (double)j->size * sizeof *counts);
+	for (uint32_t r = 0; r < j->size; r++)
+		counts[r] = app_first(j, bins, r + 1) - app_first(j, bins, r);
 	histogram = app_shared(j, KINDS * (double)bins * sizeof *histogram);
 	sections = app_shared(j, KINDS * (double)bin_count * j->size * sizeof *sections);
 	total = app_memory(j, CLASSES * KINDS * (double)bin_count * sizeof *total);
@@ -272,6 +313,8 @@ static uint64_t wrong(struct app_job *j)
 
 static void close(struct app_job *j)
 {
+	app_memory_free(j, next_rows);
+	app_memory_free(j, counts);
 	app_memory_free(j, total);
 	app_memory_free(j, expected);
 	app_shared_free(j, sections);

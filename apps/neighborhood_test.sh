@@ -5,14 +5,14 @@
 
 sentence "histograms, entropy and energy are those of the serial algorithm"
 for ranks in 1 2 3 8; do
-	shared neighborhood 2 $ranks --side 21 --bits 5
+	shared neighborhood 3 $ranks --side 21 --bits 5
 done
-shared neighborhood 4 5 --side 4,9 --bits 1
-shared neighborhood 2 2 --side 20 --bits 11
+shared neighborhood 6 5 --side 4,9 --bits 1
+shared neighborhood 3 2 --side 20 --bits 11
 
 sentence "so they are over UDP with faults, and on simulated machines"
-faults neighborhood 2 3 --side 8 --bits 3
-simulated neighborhood 2 5 --side 8 --bits 3
+faults neighborhood 3 3 --side 8 --bits 3
+simulated neighborhood 3 5 --side 8 --bits 3
 
 sentence "wrong sizes are refused in one sentence"
 refused neighborhood 2 "--bits is '16'; it must be a whole number from 1 to 15" --bits 16
@@ -23,6 +23,6 @@ right 1 "neighborhood on 16 nodes with a trace"
 "$tern" trace "$folder/trace" >"$out" 2>"$err" || fail "tern trace fails"
 
 sentence "every rank may begin with the same one"
-shared neighborhood 2 5 --side 40 --bits 5 --naive 1
+shared neighborhood 3 5 --side 40 --bits 5 --naive 1
 
 finish
