@@ -2,7 +2,8 @@
 /*
  * The exchange of the call that makes a team of all ranks, where they are on one machine and have
  * no outboxes yet: each has a place in the job's memory, writes what it offers, then a number, and
- * reads the places of all. So no pair of ranks has to begin to talk.
+ * reads the places of all, where they are. So no pair of ranks has to begin to talk, and nobody
+ * needs memory for what all offer.
  *
  * A rank has two places, which calls use in turn. It writes to one again two calls later: by then
  * all have come to the call between, and so have read it. The number is stored and loaded in the
@@ -13,27 +14,26 @@
 
 #include "coll/run.h"
 
-static struct job_offer *offer_of(const struct run *r, uint32_t rank)
+static struct job_offer *offer_of(const tern_team *team, uint64_t call, uint32_t rank)
 {
-	return &r->team->coll->e->group->job.rank[rank].offer[r->call % 2];
+	return &team->coll->e->group->job.rank[rank].offer[call % 2];
+}
+
+const void *board_offer(const tern_team *team, uint64_t call, uint32_t rank)
+{
+	return offer_of(team, call, rank)->words;
 }
 
 static bool offer_come(const struct run *r, uint32_t rank)
 {
-	return atomic_load(&offer_of(r, rank)->ready) > r->call;
+	return atomic_load(&offer_of(r->team, r->call, rank)->ready) > r->call;
 }
 
-/* How many ranks have come, from the `seen` first ones on. */
-static size_t offers_come(const struct run *r, size_t seen)
+bool board_ready(const struct run *r, uint32_t *seen)
 {
-	while (seen < r->team->all.n && offer_come(r, (uint32_t)seen))
-		seen++;
-	return seen;
-}
-
-bool board_ready(const struct run *r, const struct step *s)
-{
-	return offers_come(r, s->moved) == r->team->all.n;
+	while (*seen < r->team->all.n && offer_come(r, *seen))
+		++*seen;
+	return *seen == r->team->all.n;
 }
 
 uint32_t board_lacks(const struct run *r)
@@ -55,20 +55,15 @@ static void sleepers_ring(const struct run *r)
 
 bool board_turn(struct run *r, struct step *s)
 {
-	uint32_t n = r->team->all.n;
-	bool came = !s->begun;
-	if (came) {
-		struct job_offer *own = offer_of(r, r->team->all.me);
-		memcpy(own->words, s->from, s->len);
-		atomic_store(&own->ready, r->call + 1);
-		s->begun = true;
-	}
-	s->moved = offers_come(r, s->moved);
-	if (s->moved < n)
+	struct job_offer *own = offer_of(r->team, r->call, r->team->all.me);
+	uint32_t seen = 0;
+	if (s->begun)
+		return board_ready(r, &seen);
+	memcpy(own->words, s->from, s->len);
+	atomic_store(&own->ready, r->call + 1);
+	s->begun = true;
+	if (!board_ready(r, &seen))
 		return false;
-	if (came)
-		sleepers_ring(r);
-	for (uint32_t i = 0; i < n; i++)
-		memcpy(s->to + i * s->len, offer_of(r, i)->words, s->len);
+	sleepers_ring(r);
 	return true;
 }

@@ -108,25 +108,21 @@ static bool blocks_read(const tern_team *team, struct near_step *s)
 /* Whether the phase is over. */
 static bool direct_phase(tern_team *team, struct near_step *s)
 {
-	switch (s->phase) {
-	case NEAR_WAIT:
-		if (!s->ahead) {
-			if (!near_cell_free(team, s))
-				return false;
-			note_write(team, s);
-			s->ahead = 1;
-			s->filled = s->len;
-			number_tell(team, s, team->round, false);
-		}
-		return numbers_come(team, s, 0, team->near.n);
-	case NEAR_READ:
+	if (s->phase == NEAR_READ) {
 		if (!blocks_read(team, s))
 			return false;
 		number_tell(team, s, team->round, true);
 		return true;
-	default:
-		return numbers_come(team, s, 0, team->near.n);
 	}
+	if (!s->ahead) {
+		if (!near_cell_free(team, s))
+			return false;
+		note_write(team, s);
+		s->ahead = 1;
+		s->filled = s->len;
+		number_tell(team, s, team->round, false);
+	}
+	return numbers_come(team, s, 0, team->near.n);
 }
 
 bool direct_turn(tern_team *team, struct near_step *s)

@@ -29,7 +29,7 @@ static size_t part_at(size_t len, uint32_t n, uint32_t i)
 struct blocks blocks_none(struct run *r, const void *base, uint32_t n)
 {
 	size_t bytes = 2 * n * sizeof(size_t);
-	struct blocks b = { .base = (char *)base, .at = (size_t *)(void *)run_scratch(r, bytes) };
+	struct blocks b = { .base = (char *)base, .at = (void *)run_scratch(r, bytes) };
 	if (b.at)
 		b.len = (size_t *)memset(b.at, 0, bytes) + n;
 	return b;

@@ -40,7 +40,7 @@ static struct early *early_slab(struct coll *c, size_t each, unsigned n)
 	slab->next = c->slabs;
 	c->slabs = slab;
 	for (unsigned i = 0; i < n; i++) {
-		struct early *one = (struct early *)(void *)((char *)(slab + 1) + i * each);
+		struct early *one = (void *)((char *)(slab + 1) + i * each);
 		one->next = first;
 		first = one;
 	}

@@ -344,12 +344,11 @@ static bool near_waits(const struct run *r, const struct near_step *s, uint32_t 
 	return member >= first && member < end && !number_come(team, s, member);
 }
 
-bool near_ready(const struct run *r, const struct near_step *s)
+bool near_ready(const struct run *r, const struct near_step *s, uint32_t *seen)
 {
-	uint32_t i = 0;
-	while (i < r->team->near.n && !near_waits(r, s, i))
-		i++;
-	return i == r->team->near.n;
+	while (*seen < r->team->near.n && !near_waits(r, s, *seen))
+		++*seen;
+	return *seen == r->team->near.n;
 }
 
 /* Who has left is looked for first: what it has written is seen then. */

@@ -86,8 +86,11 @@ bool near_meet(tern_team *team, struct near_step *s, const struct combine *k);
  */
 int near_places(tern_team *team, const struct near_step *s);
 bool near_placed(const tern_team *team, const struct near_step *s); /* it has all it needs */
-/* Whether near_turn() would get further; no effects. */
-bool near_ready(const struct run *r, const struct near_step *s);
+/*
+ * Whether near_turn() would get further. No effects but on `seen`, from which member on a look has
+ * to go on: 0 at the first one.
+ */
+bool near_ready(const struct run *r, const struct near_step *s, uint32_t *seen);
 /* A member that has left, and that the step waits for: its rank, plus 1; 0: none. */
 uint32_t near_lacks(const struct run *r, const struct near_step *s);
 /* Whether it waits until a cell of this member is free, of which no bell tells. */

@@ -276,6 +276,7 @@ struct run_wait {
 	struct run *run;
 	const struct run *first; /* of the team when the wait began, and how far it was */
 	unsigned at;
+	uint32_t seen; /* members that the step does not wait for any more */
 	bool dozes;
 	unsigned asked;
 	uint32_t untold; /* members that do not know of a wait that lasts */
@@ -288,22 +289,20 @@ static const struct step *step_now(const struct run *r)
 }
 
 /*
- * Whether a turn would get somewhere; no effects. Where a poll has taken the steps of a call with a
- * handle meanwhile, the next one may need another kind of wait.
+ * Whether a turn would get somewhere; no effects on the run. Where a poll has taken the steps of a
+ * call with a handle meanwhile, the next one may need another kind of wait.
  */
 static bool run_ready(struct endpoint *e, void *arg)
 {
-	const struct run_wait *rw = arg;
+	struct run_wait *rw = arg;
 	const struct run *r = rw->run;
 	(void)e;
-	if (r->over)
-		return true;
 	const struct run *first = r->team->first;
-	if (first != rw->first || first->at != rw->at || run_hopeless(first))
+	if (r->over || first != rw->first || first->at != rw->at || run_hopeless(first))
 		return true;
 	const struct step *s = step_now(first);
-	return s->kind == STEP_NEAR    ? near_ready(first, &first->near[s->tag])
-	       : s->kind == STEP_BOARD ? board_ready(first, s)
+	return s->kind == STEP_NEAR    ? near_ready(first, &first->near[s->tag], &rw->seen)
+	       : s->kind == STEP_BOARD ? board_ready(first, &rw->seen)
 				       : first->receiving == 0;
 }
 
@@ -369,7 +368,7 @@ static void run_wait(struct run *r)
 		const struct run *first = r->team->first;
 		const struct step *s = step_now(first);
 		bool shared = s->kind == STEP_NEAR || s->kind == STEP_BOARD;
-		rw.first = first, rw.at = first->at;
+		rw.first = first, rw.at = first->at, rw.seen = 0;
 		if (shared && run_look(e, &rw))
 			continue;
 		/* No bell rings for room, for a receiver that is ready, or for a free cell. */

@@ -159,7 +159,9 @@ void run_agree_lengths(struct run *r);
 
 /* -- board.c: what each rank of one machine offers, `len` bytes of it, to all -- */
 bool board_turn(struct run *r, struct step *s);
-bool board_ready(const struct run *r, const struct step *s);
+bool board_ready(const struct run *r, uint32_t *seen); /* as near_ready() */
+/* What a rank has offered in a call that is over, until this rank's next one. */
+const void *board_offer(const tern_team *team, uint64_t call, uint32_t rank);
 uint32_t board_lacks(const struct run *r); /* as near_lacks() */
 
 #endif

@@ -218,22 +218,26 @@ static void team_outboxes(tern_team *team, const struct seat *seat)
 			continue;
 		if (seat[i].place.round > team->round)
 			team->round = seat[i].place.round;
-		team->outbox[near++] = (struct outbox *)(void *)(job->base + seat[i].place.outbox);
+		team->outbox[near++] = (void *)(job->base + seat[i].place.outbox);
 	}
 	team->all_left = team->round;
 }
 
-/* All that has an element for each member lies behind the team. NULL: no memory. */
+/*
+ * All that has an element for each member lies behind the team, not cleared: of a thousand members
+ * it is many pages, of which few are used. NULL: no memory.
+ */
 static tern_team *team_new(uint32_t n)
 {
 	tern_team *team;
 	size_t each = sizeof *team->outbox + sizeof *team->group_size + 7 * sizeof *team->group;
-	team = calloc(1, sizeof *team + n * each);
+	team = malloc(sizeof *team + n * each);
 	if (!team)
 		return NULL;
-	team->outbox = (struct outbox **)(void *)(team + 1);
-	team->group_size = (size_t *)(void *)(team->outbox + n);
-	team->machine = (uint32_t *)(void *)(team->group_size + n);
+	memset(team, 0, sizeof *team);
+	team->outbox = (void *)(team + 1);
+	team->group_size = (void *)(team->outbox + n);
+	team->machine = (void *)(team->group_size + n);
 	team->group = team->machine + n;
 	team->group_at = team->group + n;
 	team->all.rank = team->group_at + n;
@@ -307,53 +311,64 @@ struct offer {
 	struct list list;
 };
 
+/* What a member says in a call; without an array of offers it is on the board. */
+static const struct offer *offer_of(const tern_team *team, uint64_t call,
+				    const struct offer *offers, uint32_t i)
+{
+	return offers ? &offers[i] : board_offer(team, call, i);
+}
+
 /* Members of the caller's color, by key. */
-static uint32_t offers_pick(const tern_team *parent, const struct offer *offers, int32_t color,
-			    struct seat *seat)
+static uint32_t offers_pick(const tern_team *parent, uint64_t call, const struct offer *offers,
+			    int32_t color, struct seat *seat)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < parent->all.n; i++) {
-		if (offers[i].color != color)
+		const struct offer *o = offer_of(parent, call, offers, i);
+		if (o->color != color)
 			continue;
 		uint32_t at = count++;
-		for (; at && seat[at - 1].key > offers[i].key; at--)
+		for (; at && seat[at - 1].key > o->key; at--)
 			seat[at] = seat[at - 1];
-		seat[at] = (struct seat){ parent->all.rank[i], offers[i].key, offers[i].place };
+		seat[at] = (struct seat){ parent->all.rank[i], o->key, o->place };
 	}
 	return count;
 }
 
 _Static_assert(sizeof(struct offer) <= sizeof((struct job_offer *)0)->words, "it fits");
 
-/* The team of all ranks is the one without outboxes: see tern_team_all(). */
 static void offers_exchange(struct run *r, const struct offer *mine, struct offer *offers)
 {
-	const tern_team *team = r->team;
-	if (team->id == TEAM_FIRST && member_here(team, false) == team->all.n)
+	if (offers)
+		steps_allgather(r, mine, offers, sizeof *mine);
+	else
 		step_add(r, (struct step){ .kind = STEP_BOARD,
 					   .from = (const char *)mine,
-					   .to = (char *)offers,
 					   .len = sizeof *mine });
-	else
-		steps_allgather(r, mine, offers, sizeof *mine);
 }
 
 /*
  * Whether each list has been given by all that are in it: then the member behind each has given the
- * same one, all around. All members see the same offers, so they come to the same.
+ * same one, all around. All members see the same offers, so they come to the same, also to the id
+ * of the team and to whether it is checked.
  */
-static int offers_check(tern_team *parent, uint64_t call, const struct offer *offers)
+static int offers_check(tern_team *parent, uint64_t call, const struct offer *offers, uint64_t *id,
+			bool *checked)
 {
 	const uint32_t *rank = parent->all.rank;
 	if (team_fails(parent, call)) /* somebody has no team */
 		return team_failure(parent);
 	for (uint32_t i = 0; i < parent->all.n; i++) {
-		const struct list *list = &offers[i].list, *other = &offers[list->next].list;
+		const struct offer *o = offer_of(parent, call, offers, i);
+		const struct list *list = &o->list,
+				  *other = &offer_of(parent, call, offers, list->next)->list;
 		if (list->n && (other->n != list->n || other->hash != list->hash))
 			return error_set(-EINVAL,
 					 "rank %u calls tern_team_list with %u ranks, and rank %u, "
 					 "which is one of them, with another list",
 					 rank[i], list->n, rank[list->next]);
+		*id = o->next_id > *id ? o->next_id : *id;
+		*checked = *checked && o->checked;
 	}
 	return 0;
 }
@@ -367,13 +382,15 @@ static int team_offer(tern_team *parent, int32_t color, int32_t key, struct list
 		return error_set(-EINVAL, "%s was given no place for the team", name);
 	struct offer mine = { .next_id = c->next_id, .color = color, .key = key, .list = list };
 	mine.checked = c->e->owner.checked;
-	struct offer *offers = malloc(n * (sizeof *offers + sizeof(struct seat)));
-	struct seat *seat = (struct seat *)(void *)(offers + n);
+	uint64_t call = parent->calls;
+	/* The team of all ranks is the one without outboxes: see tern_team_all(). */
+	bool board = parent->id == TEAM_FIRST && member_here(parent, false) == n;
+	struct seat *seat = malloc(n * (sizeof *seat + (board ? 0 : sizeof mine)));
+	struct offer *offers = board ? NULL : (void *)(seat + n);
 	struct outbox *own = NULL;
 	struct run *r;
-	if (!offers)
+	if (!seat)
 		return error_set(-ENOMEM, "%s: no memory", name);
-	uint64_t call = parent->calls;
 	int rc = run_begin(parent, name, &r);
 	if (!rc) {
 		own = color == TERN_COLOR_NONE ? NULL : outbox_take(c, &mine.place);
@@ -383,20 +400,15 @@ static int team_offer(tern_team *parent, int32_t color, int32_t key, struct list
 		rc = run_go(r, NULL);
 	}
 	tern_team *team = NULL;
-	if (!rc)
-		rc = offers_check(parent, call, offers);
+	struct maker maker = { parent->id, call, true };
 	uint64_t id = 0;
-	bool checked = true;
-	for (uint32_t i = 0; !rc && i < n; i++) {
-		id = offers[i].next_id > id ? offers[i].next_id : id;
-		checked = checked && offers[i].checked;
-	}
+	if (!rc)
+		rc = offers_check(parent, call, offers, &id, &maker.checked);
 	if (!rc && color != TERN_COLOR_NONE) {
-		struct maker maker = { parent->id, call, checked };
-		rc = team_make(c, id, maker, seat, offers_pick(parent, offers, color, seat), own,
-			       &team);
+		n = offers_pick(parent, call, offers, color, seat);
+		rc = team_make(c, id, maker, seat, n, own, &team);
 	}
-	free(offers);
+	free(seat);
 	if (!rc) { /* early messages of the new team are kept until it is there */
 		c->next_id = id + 1;
 		*out = team;
@@ -467,10 +479,9 @@ int tern_team_machine(tern_team *team, tern_team **out)
 {
 	INSIDE struct scope scope = team_scope(&team, __func__);
 	int rc = rules_forked(team->coll->e);
-	if (rc)
-		return rc;
-	return team_offer(team, (int)member_here(team, true), 0, NO_LIST, "tern_team_machine()",
-			  out);
+	return rc ? rc
+		  : team_offer(team, (int)member_here(team, true), 0, NO_LIST,
+			       "tern_team_machine()", out);
 }
 
 /* -- Freeing ----------------------------------------------------------------------------------- */

@@ -194,14 +194,14 @@ static int varied_read(struct run *r, const struct parts *in, const struct parts
 		return error_set(-EINVAL, "%s was given no list of parts", r->name);
 	v->in = blocks_none(r, NULL, n);
 	v->out = blocks_none(r, NULL, n);
-	v->mine = (struct lengths *)(void *)run_scratch(r, bytes);
-	v->part = (tern_part *)(void *)run_scratch(r, out->n * (sizeof *v->part + sizeof *v->from));
+	v->mine = (void *)run_scratch(r, bytes);
+	v->part = (void *)run_scratch(r, out->n * (sizeof *v->part + sizeof *v->from));
 	if (r->error)
 		return 0; /* the run says so */
 	memset(v->mine, 0, bytes);
 	v->said = v->mine + n;
 	v->named = (bool *)(v->said + n);
-	v->from = (uint32_t *)(void *)(v->part + out->n);
+	v->from = (void *)(v->part + out->n);
 	int rc = lengths_read(in, v->in.len, &total[0]);
 	if (!rc)
 		rc = lengths_read(out, v->out.len, &total[1]);
@@ -330,8 +330,8 @@ int tern_team_exchange_start(tern_team *team, const tern_neighbor *list, size_t 
 	if ((n && !list) || n > UINT32_MAX / 2)
 		rc = error_set(-EINVAL, "%s was given no list of %zu neighbours", name, n);
 	size_t most = rc ? 0 : 2 * n;
-	tern_part *part = (tern_part *)(void *)run_scratch(r, most * sizeof *part);
-	uint32_t *member = (uint32_t *)(void *)run_scratch(r, most * sizeof *member);
+	tern_part *part = (void *)run_scratch(r, most * sizeof *part);
+	uint32_t *member = (void *)run_scratch(r, most * sizeof *member);
 	struct varied_call x = { .in = { .part = part, .member = member } };
 	if (!r->error)
 		x.out = (struct parts){ .part = part + n, .member = member + n };
@@ -429,7 +429,7 @@ int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern
 		rc = call_begin(team, name, &r);
 	if (rc)
 		return rc;
-	tern_part *parts = (tern_part *)(void *)run_scratch(r, 2 * n * sizeof *parts);
+	tern_part *parts = (void *)run_scratch(r, 2 * n * sizeof *parts);
 	struct block_shape *shapes = (void *)run_scratch(r, 2 * n * sizeof *shapes);
 	for (uint32_t i = 0; !r->error && i < n; i++) {
 		parts[i] = matrix_block(in, n, me, i, true, &shapes[i]);
