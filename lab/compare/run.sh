@@ -19,6 +19,7 @@ is ahead.
   --peers LIST     of openmpi, mpich, ucx, libfabric and limit (all that are installed)
   --prefix FOLDER  the peers of this folder too, as bin/mpicc or include/ucp: newer ones than the
                    system's stand beside as PEER@NAME, NAME is the folder's; several times if wanted
+  --rows LIST      operations of the part rows (all), such as alltoall,allreduce
   --parts LIST     of rows, start, crowded, count and programs (all); docs/compare.md has them
   --rounds N       rounds of each program, which runs twice (10)
   --patience S     seconds before a program that does not end is given up (120)
@@ -28,9 +29,11 @@ is ahead.
 
 BUILD/compare/ keeps the programs, samples.csv (every sample) and compare.csv (the table)."
 
-quick= plain= peers=$all_peers ranks= sizes= rounds= patience= build=$root/build prefixes=()
+quick= plain= peers=$all_peers ranks= sizes= rows= rounds= patience= build=$root/build prefixes=()
 all_parts=rows,start,crowded,count,programs
 parts=$all_parts
+all_rows=round-trip,send-receive,rate,bandwidth,put,get,barrier,broadcast,reduce,allreduce
+all_rows=$all_rows,allgather,alltoall
 refuse() {
 	echo "compare: $1" >&2
 	exit 2
@@ -51,7 +54,7 @@ while (($#)); do
 		prefixes+=("$2")
 		shift
 		;;
-	--ranks | --sizes | --peers | --parts | --rounds | --patience | --build)
+	--ranks | --sizes | --peers | --rows | --parts | --rounds | --patience | --build)
 		(($# > 1)) || refuse "$1 needs a value"
 		declare "${1#--}=$2"
 		shift
@@ -81,6 +84,9 @@ for n in ${sizes//,/ }; do
 done
 for name in ${peers//,/ }; do
 	has_word "$all_peers" "$name" || refuse "--peers takes ${all_peers//,/, }, not '$name'"
+done
+for name in ${rows//,/ }; do
+	has_word "$all_rows" "$name" || refuse "--rows takes ${all_rows//,/, }, not '$name'"
 done
 for name in ${parts//,/ }; do
 	has_word "$all_parts" "$name" || refuse "--parts takes ${all_parts//,/, }, not '$name'"
@@ -338,7 +344,8 @@ run_rows() { # WHAT PEER SETTING RANKS
 	local n=$rounds
 	! is_slow "$2" "$4" || n=$((rounds < SLOW_ROUNDS ? rounds : SLOW_ROUNDS))
 	launcher_of "$2" "$3" "$4" $(($4 > cores))
-	sample "$1" "$2" "$3" "" "${command[@]}" "$work/$2" "$n" "$microseconds" "$sizes"
+	sample "$1" "$2" "$3" "" "${command[@]}" "$work/$2" "$n" "$microseconds" "$sizes" \
+		${rows:+"$rows"}
 }
 # The shell's clock, from before the launcher until it has ended.
 run_start() {

@@ -75,8 +75,11 @@ check_out '^compare: Open MPI is left out: it is not installed \(openmpi-bin lib
 check_out '^compare: MPICH is left out: it is not installed \(mpich libmpich-dev\)$'
 
 echo "a peer is measured beside Tern, and has its columns and samples"
-run --quick --rounds 1 --sizes 8 --ranks 2 --parts rows --peers openmpi,limit
+run --quick --rounds 1 --sizes 8 --ranks 2 --parts rows --rows round-trip,barrier \
+	--peers openmpi,limit
 check_status 0
+count 4 '^tern,default,(round-trip|barrier),2,' "$samples" # and no other row, in 2 orders
+count 4 '^tern,' "$samples"
 check_not_out 'failed|did not end'
 for peer in 'openmpi|Open MPI' 'limit|limit'; do
 	grep -q "^compare: ${peer#*|} is left out" "$out" && continue
@@ -106,6 +109,7 @@ refused "multiples of 8" --sizes 12
 refused "multiples of 8" --sizes 8388608
 refused "libfabric, limit, not 'gasnet'" --peers gasnet
 refused "count, programs, not 'end'" --parts end
+refused "allgather, alltoall, not 'all'" --rows all
 refused "number above 0" --rounds 0
 refused "takes seconds" --patience soon
 
