@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long blocks of an all-to-all on one machine: the kernel copies them, in one round of the
- * outboxes. Where it may not at one member, or a member's data is in place, all members use the
- * outboxes.
+ * Long blocks of an all-to-all on one machine: each member copies them out of the heaps of the
+ * others, and the kernel those that lie elsewhere, in one round of the outboxes. Where it may not
+ * at one member, or a member's data is in place, all members use the outboxes.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,10 +18,19 @@
 
 enum { MEMBERS = 5, LEN = 300007, CALLS = 4 };
 
-enum trouble { NONE, ALL_IN_PLACE, ONE_IN_PLACE, ONE_UNWILLING, ONE_REFUSED };
+enum trouble {
+	NONE,
+	ALL_IN_HEAP,
+	ONE_IN_HEAP,
+	ALL_IN_PLACE,
+	ONE_IN_PLACE,
+	ONE_UNWILLING,
+	ONE_REFUSED
+};
 static enum trouble trouble;
 
-static _Thread_local unsigned char from[MEMBERS * LEN], to[MEMBERS * LEN];
+static _Thread_local unsigned char private[MEMBERS * LEN], to[MEMBERS * LEN];
+static _Thread_local unsigned char *from;
 
 /* From now on the kernel does not let this process read the memory of others. */
 static bool reading_refuse(void)
@@ -54,19 +63,31 @@ static void alltoall_one(tern *t, tern_team *team, uint32_t call)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		CHECK(chance_filled(to + i * LEN, LEN, chance_of(call, i * n + me)));
-	memset(from, 0x55, sizeof from); /* nobody reads it any more */
+	memset(from, 0x55, n * LEN); /* nobody reads it any more */
+}
+
+/* Whether calls take one round. */
+static bool direct(void)
+{
+	return trouble <= ONE_IN_HEAP;
 }
 
 static void try_calls(tern *t)
 {
 	tern_team *all;
+	void *heap;
 	REQUIRE(tern_team_all(t, &all) == 0);
+	REQUIRE(tern_alloc(t, sizeof private, &heap) == 0);
+	from = private;
+	if (trouble == ALL_IN_HEAP || (trouble == ONE_IN_HEAP && tern_rank(t) == 1))
+		from = heap;
 	for (uint32_t call = 0; call < CALLS; call++) {
 		uint64_t round = all->round;
 		alltoall_one(t, all, call);
-		CHECK(all->round == round + 1 || trouble != NONE);
-		CHECK(all->round > round + 1 || trouble == NONE);
+		CHECK((all->round == round + 1) == direct());
+		CHECK(all->round > round);
 	}
+	CHECK_IS(tern_free(t, heap), 0);
 	CHECK_IS(tern_team_free(all), 0);
 }
 
@@ -76,7 +97,7 @@ static void rank_main(void)
 	bool odd = strcmp(getenv("TERN_RANK"), "1") == 0;
 	if (odd && trouble == ONE_UNWILLING)
 		setenv("TERN_SINGLE_COPY", "0", 1);
-	if (odd && trouble == ONE_REFUSED)
+	if (odd && (trouble == ONE_REFUSED || trouble == ALL_IN_HEAP))
 		CHECK(reading_refuse());
 	tern *t = ranks_open();
 	try_calls(t);
@@ -100,6 +121,13 @@ static void try_with(enum trouble what)
 TEST(the_kernel_copies_long_blocks_in_one_round)
 {
 	try_with(NONE);
+}
+
+/* One of the members may not even read what is private. */
+TEST(members_copy_long_blocks_out_of_heaps_in_one_round)
+{
+	try_with(ALL_IN_HEAP);
+	try_with(ONE_IN_HEAP);
 }
 
 TEST(blocks_in_place_go_through_the_outboxes)
@@ -128,6 +156,8 @@ TEST(long_blocks_of_threads)
 {
 	trouble = NONE;
 	setenv("TERN_CHECK", "0", 1);
+	ranks_run_threads(3, prepare, try_calls);
+	trouble = ALL_IN_HEAP;
 	ranks_run_threads(3, prepare, try_calls);
 	trouble = ONE_IN_PLACE;
 	ranks_run_threads(3, prepare, try_calls);

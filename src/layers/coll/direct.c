@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A long all-to-all of members that share memory: the kernel copies each block from where its
- * sender has it to where its receiver wants it, once. In one round of the outboxes members say
- * where their data is, read what is for them, and say that they have; nobody leaves before all
- * have.
+ * A long all-to-all of members that share memory: each block is copied from where its sender has it
+ * to where its receiver wants it, once, by the receiver out of the sender's heap, else by the
+ * kernel. In one round of the outboxes members say where their data is, read what is for them, and
+ * say that they have; nobody leaves before all have.
  *
  * Where a member cannot read, or its data is in place, all of them see that in the cells, and the
  * blocks go through the outboxes instead.
@@ -17,13 +17,14 @@
 /* What is in a cell. */
 struct note {
 	uint64_t in;
-	bool refuses; /* before the number, */
-	bool failed;  /* and before the number of what is combined */
+	tern_addr addr; /* the same, if it has one */
+	bool refuses;   /* before the number, */
+	bool failed;    /* and before the number of what is combined */
 };
 
 static struct note *note_of(const tern_team *team, uint32_t member)
 {
-	return (struct note *)(void *)cell_of(team, member, team->round)->data;
+	return (void *)cell_of(team, member, team->round)->data;
 }
 
 bool direct_may(const tern_team *team, const struct near_step *s)
@@ -38,6 +39,7 @@ static void note_write(const tern_team *team, const struct near_step *s)
 	mem_let_in(m);
 	*note_of(team, team->near.me) = (struct note){
 		.in = (uintptr_t)s->in,
+		.addr = mem_addr_all(m, s->in, team->near.n * s->len),
 		.refuses = !m->single_copy || s->in == s->out,
 	};
 }
@@ -56,28 +58,25 @@ static bool direct_refused(const tern_team *team, const struct near_step *s)
 	return refused;
 }
 
-/* Leaves the round; the step begins again, by the outboxes. */
-static void direct_give_up(tern_team *team, struct near_step *s)
-{
-	s->direct = false;
-	s->filled = 0;
-	s->ahead = 0;
-	round_skip(team, s);
-}
-
 /* Bytes of a member's block that were read; 0: it cannot be. */
 static size_t block_read(const tern_team *team, const struct near_step *s, uint32_t from,
 			 size_t len)
 {
 	uint32_t me = team->near.me;
-	struct job_rank *r = &team->coll->e->group->job.rank[team->near.rank[from]];
-	char *at = (char *)(uintptr_t)note_of(team, from)->in + me * s->len + s->moved;
-	struct iovec here = { s->out + from * s->len + s->moved, len }, there = { at, len };
-	if (from == me) {
-		memcpy(here.iov_base, at, len);
+	size_t part = me * s->len + s->moved;
+	const struct note *note = note_of(team, from);
+	struct mem *m = mem_of(team->coll->e->t);
+	char *at = (char *)(uintptr_t)note->in + part, *to = s->out + from * s->len + s->moved;
+	char *near = from == me ? at : NULL;
+	if (addr_in_heap(note->addr))
+		near = heap_reach(m, note->addr + part, len);
+	if (near) {
+		memcpy(to, near, len);
 		return len;
 	}
-	ssize_t moved = process_vm_readv((pid_t)atomic_load(&r->pid), &here, 1, &there, 1, 0);
+	struct iovec here = { to, len }, there = { at, len };
+	ssize_t moved = process_vm_readv(atomic_load(&m->job->rank[team->near.rank[from]].pid),
+					 &here, 1, &there, 1, 0);
 	if (moved > 0)
 		return (size_t)moved;
 	note_of(team, me)->failed = true;
@@ -125,20 +124,20 @@ static bool direct_phase(tern_team *team, struct near_step *s)
 	return numbers_come(team, s, 0, team->near.n);
 }
 
+/* In the end the step is over, or begins again by the outboxes. */
 bool direct_turn(tern_team *team, struct near_step *s)
 {
 	while (direct_phase(team, s)) {
+		bool refused = direct_refused(team, s);
 		s->seen = 0;
-		if (direct_refused(team, s)) {
-			direct_give_up(team, s);
-			return true;
-		}
-		if (s->phase == NEAR_SLICES) {
-			s->done = s->len;
+		if (refused || s->phase == NEAR_SLICES) {
+			s->direct = false;
+			s->ahead = 0;
+			s->done = s->filled = refused ? 0 : s->len;
 			round_skip(team, s);
 			return true;
 		}
-		s->phase = s->phase == NEAR_WAIT ? NEAR_READ : NEAR_SLICES;
+		s->phase++;
 	}
 	return false;
 }

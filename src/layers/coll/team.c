@@ -368,7 +368,7 @@ static int offers_check(tern_team *parent, uint64_t call, const struct offer *of
 					 "which is one of them, with another list",
 					 rank[i], list->n, rank[list->next]);
 		*id = o->next_id > *id ? o->next_id : *id;
-		*checked = *checked && o->checked;
+		*checked &= o->checked;
 	}
 	return 0;
 }
