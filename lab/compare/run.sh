@@ -217,6 +217,7 @@ SLOW_ROUNDS=2
 # A plan is lines of PART PEER SETTING RANKS.
 settings() { # PEER
 	case $(kind_of "$1"):$quick in
+	tern:) echo default heap ;;
 	openmpi:) echo default tuned sm ucx ;;
 	openmpi:1) echo default sm ;;
 	libfabric:) echo shm tcp ;;
@@ -313,6 +314,7 @@ launcher_of() { # PEER SETTING RANKS CROWDED: into `command`
 	*) command=() ;;
 	esac
 	case $2 in
+	heap) command=(env COMPARE_HEAP=1 "${command[@]}") ;;
 	tuned) command+=("${vader[@]}" --mca coll "tuned,basic,libnbc,self,inter") ;;
 	sm) command+=("${vader[@]}" --mca coll_sm_priority 100) ;;
 	ucx)

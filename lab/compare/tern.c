@@ -131,7 +131,7 @@ uint64_t peer_send_trips(uint64_t count)
 			must(tern_recv(t, 0, PING, &word, sizeof word, NULL));
 			must(tern_send(t, 0, PONG, &(uint64_t){ word + 1 }, sizeof(uint64_t)));
 		} else {
-			must(tern_send(t, 1, PING, &(uint64_t){ i }, sizeof(uint64_t)));
+			must(tern_send(t, 1, PING, &i, sizeof i));
 			must(tern_recv(t, 1, PONG, &word, sizeof word, NULL));
 			sum += word;
 		}
@@ -167,7 +167,7 @@ static void stream_start(double *at, size_t n, tern_op *op)
 void peer_stream(double *data, size_t n, size_t apart, size_t places, uint64_t count)
 {
 	tern_op op[PEER_WINDOW] = { 0 };
-	uint64_t word;
+	uint64_t word = 0;
 	if (peer_rank() > 1)
 		return;
 	for (uint64_t i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ void peer_stream(double *data, size_t n, size_t apart, size_t places, uint64_t c
 	if (peer_rank() == 0)
 		must(tern_recv(t, 1, ENDED, &word, sizeof word, NULL));
 	else
-		must(tern_send(t, 0, ENDED, &(uint64_t){ 0 }, sizeof(uint64_t)));
+		must(tern_send(t, 0, ENDED, &word, sizeof word));
 }
 
 /* -- Memory of the other rank ------------------------------------------------------ */
@@ -191,17 +191,18 @@ double *peer_memory(size_t bytes)
 	return p;
 }
 
-static tern_addr address(const double *at)
+/* In the setting `heap`, memory that other ranks reach. */
+double *peer_buffer(size_t bytes)
 {
-	return tern_addr_at(t, 1, at);
+	return getenv("COMPARE_HEAP") ? peer_memory(bytes) : malloc(bytes);
 }
 
 void peer_put(double *at, size_t n)
 {
-	must(tern_put(t, address(at), at, n * sizeof *at));
+	must(tern_put(t, tern_addr_at(t, 1, at), at, n * sizeof *at));
 }
 
 void peer_get(double *at, size_t n)
 {
-	must(tern_get(t, at, address(at), n * sizeof *at));
+	must(tern_get(t, at, tern_addr_at(t, 1, at), n * sizeof *at));
 }
