@@ -78,7 +78,7 @@ static size_t block_read(const tern_team *team, const struct near_step *s, uint3
 	ssize_t moved = process_vm_readv(atomic_load(&m->job->rank[team->near.rank[from]].pid),
 					 &here, 1, &there, 1, 0);
 	if (moved > 0)
-		return (size_t)moved;
+		return moved;
 	note_of(team, me)->failed = true;
 	return 0;
 }

@@ -234,7 +234,7 @@ static tern_team *team_new(uint32_t n)
 	team = malloc(sizeof *team + n * each);
 	if (!team)
 		return NULL;
-	memset(team, 0, sizeof *team);
+	memset(team, 0, sizeof *team + n * sizeof(void *)); /* and its outboxes */
 	team->outbox = (void *)(team + 1);
 	team->group_size = (void *)(team->outbox + n);
 	team->machine = (void *)(team->group_size + n);
@@ -355,7 +355,6 @@ static void offers_exchange(struct run *r, const struct offer *mine, struct offe
 static int offers_check(tern_team *parent, uint64_t call, const struct offer *offers, uint64_t *id,
 			bool *checked)
 {
-	const uint32_t *rank = parent->all.rank;
 	if (team_fails(parent, call)) /* somebody has no team */
 		return team_failure(parent);
 	for (uint32_t i = 0; i < parent->all.n; i++) {
@@ -366,7 +365,8 @@ static int offers_check(tern_team *parent, uint64_t call, const struct offer *of
 			return error_set(-EINVAL,
 					 "rank %u calls tern_team_list with %u ranks, and rank %u, "
 					 "which is one of them, with another list",
-					 rank[i], list->n, rank[list->next]);
+					 parent->all.rank[i], list->n,
+					 parent->all.rank[list->next]);
 		*id = o->next_id > *id ? o->next_id : *id;
 		*checked &= o->checked;
 	}
