@@ -88,6 +88,32 @@ TEST(a_spent_budget_is_an_error_that_says_what_was_asked_for)
 	job_end();
 }
 
+static void limit_write(const char *name, const char *text)
+{
+	char path[CGROUP_PATH + 32];
+	snprintf(path, sizeof path, "%s/%s", job.cgroup.path[0], name);
+	FILE *f = fopen(path, "w");
+	REQUIRE(f && fputs(text, f) > 0 && fclose(f) == 0);
+}
+
+TEST(a_cgroup_without_room_is_an_error_that_names_it)
+{
+	REQUIRE(job_create(&job, 4, 0) == 0);
+	char *folder = strcpy(job.cgroup.path[0], "/tmp/job_test.XXXXXX");
+	REQUIRE(mkdtemp(folder));
+	limit_write("memory.max", "1000\n");
+	limit_write("memory.current", "1000\n");
+	job.cgroup.levels = 1;
+	job.cgroup.version = 2;
+	atomic_store(&job.trusted, 0);
+	int rc = job_commit(&job, job_talk_at(&job, 1, 2), sizeof(struct large_talk), "a test");
+	CHECK(rc == -ENOMEM && says(rc, folder) && says(rc, "raise its limit"));
+	char command[CGROUP_PATH + 32];
+	snprintf(command, sizeof command, "rm -r %s", folder);
+	CHECK_IS(system(command), 0);
+	job_end();
+}
+
 TEST(a_limit_of_file_size_is_an_error_and_no_signal)
 {
 	struct rlimit few = { 1 << 20, 1 << 20 };
@@ -255,6 +281,10 @@ TEST(a_new_session_begins_with_new_memory)
 	memset(job.base + at, 0xff, sizeof(struct large_talk));
 	atomic_store(&job.heed[1], 1);
 	atomic_store(&job.head->arrived, 1);
+	struct job_rank *r = &job.rank[1];
+	atomic_store(&r->stored, 1);
+	atomic_store(&r->offer[0].ready, 1);
+	atomic_store(&r->offer[1].ready, 1);
 	job_rank_leaves(&job, 0, RANK_CLOSED);
 	job_rank_leaves(&job, 1, RANK_CLOSED);
 	CHECK_IS(file_bytes(), start);
@@ -263,6 +293,7 @@ TEST(a_new_session_begins_with_new_memory)
 	for (size_t i = 0; i < sizeof(struct large_talk); i++)
 		CHECK_IS(job.base[at + i], 0);
 	CHECK(job.heed[1] == 0 && job.head->arrived == 0);
+	CHECK(r->stored == 0 && r->offer[0].ready == 0 && r->offer[1].ready == 0);
 	job_end();
 }
 
@@ -340,6 +371,23 @@ TEST(a_bell_that_is_rung_twice_is_rung)
 	CHECK_IS(job.rank[1].bell, BELL_RUNG);
 	CHECK_IS(job.rank[0].bell, BELL_QUIET);
 	job_end();
+}
+
+TEST(who_rings_all_rings_no_worker_that_is_not_there)
+{
+	REQUIRE(job_create(&job, 2, 0) == 0 && job.seats);
+	job_ring_all(&job);
+	CHECK_IS(job.rank[1].bell, BELL_RUNG);
+	CHECK_IS(*job_bell(&job, 2), BELL_QUIET);
+	job_end();
+}
+
+TEST(a_name_has_letters_digits_and_underscores)
+{
+	static const char good[] = "az_AZ_09", bad[] = "/:@[`{";
+	CHECK(job_name_in(good) == good && !job_name_in("0a") && !job_name_in("&"));
+	for (const char *c = bad; *c; c++)
+		CHECK(!job_name_in((char[]){ 'a', *c, 0 }));
 }
 
 TEST(a_renewal_that_its_rank_did_not_finish_counts_nobody_twice)
