@@ -72,6 +72,16 @@ TEST(a_private_file_follows_no_link_and_has_no_other_name)
 	folder_remove();
 }
 
+/* Then the file gets the number 0. */
+TEST(so_it_is_where_standard_input_is_closed)
+{
+	folder_make();
+	REQUIRE(link(other, path) == 0);
+	close(STDIN_FILENO);
+	CHECK(file_private(path, O_TRUNC) < 0 && errno == EPERM && kept());
+	folder_remove();
+}
+
 TEST(a_file_that_another_user_has_put_there_is_refused)
 {
 	if (geteuid() != 0)

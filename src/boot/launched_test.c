@@ -8,6 +8,7 @@
 
 #include <tern/tern.h>
 
+#include "job/job.h"
 #include "lib/local.h"
 
 static int find_with(const char *rank, const char *size, const char *fd, struct boot *b)
@@ -43,4 +44,23 @@ TEST(what_tern_run_says_is_taken_and_what_it_cannot_say_is_refused_by_name)
 	check_out_of_range("one", "2", text, "TERN_RANK");
 	check_out_of_range("1", "two", text, "TERN_SIZE");
 	check_out_of_range("1", "2", "three", "TERN_JOB_FD");
+}
+
+TEST(a_rank_that_a_job_does_not_have_is_refused)
+{
+	static const char *const numbers[][2] = { { "2", "2" }, { "0", "3" } };
+	struct job job;
+	char text[16];
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	for (int i = 0; i < 2; i++) {
+		tern *t = NULL;
+		snprintf(text, sizeof text, "%d", dup(job.fd));
+		setenv("TERN_RANK", numbers[i][0], 1);
+		setenv("TERN_SIZE", numbers[i][1], 1);
+		setenv("TERN_JOB_FD", text, 1);
+		CHECK_IS(tern_open(&t, NULL), -EINVAL);
+		CHECK(sentence_has(-EINVAL, "do not fit a job of 2 ranks") && !t);
+	}
+	job_unmap(&job);
+	job_forget(&job);
 }

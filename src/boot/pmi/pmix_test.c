@@ -251,6 +251,8 @@ TEST(a_job_is_ended_through_pmix_while_that_is_open)
 	CHECK(pmix_ops.open_already());
 	CHECK_IS(pmix_ops.abort(3), 0);
 	CHECK_IS(library.aborted, 3);
+	CHECK_IS(pmix_ops.abort(0), 0);
+	CHECK_IS(library.aborted, 0);
 	library.abort = PMIX_ERR_TIMEOUT;
 	CHECK_IS(pmix_ops.abort(4), -EPROTO);
 	CHECK(says(-EPROTO, "ending the job"));
