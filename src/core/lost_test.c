@@ -69,6 +69,18 @@ TEST(layers_hear_of_a_rank_when_what_it_had_sent_is_handled)
 	local_close();
 }
 
+TEST(what_a_rank_wrote_before_it_died_is_handled_though_no_bell_was_rung)
+{
+	ranks_open();
+	CHECK_IS(tern_request(local[1], 0, ASK), 0);
+	rank_dies(1);
+	atomic_store(job_bell(&local[0]->own->group->job, 0), BELL_QUIET);
+	lost_find(local[0]->own);
+	polls();
+	CHECK_IS(atomic_exchange(&flag, 0), 1);
+	local_close();
+}
+
 TEST(each_rank_that_dies_or_leaves_is_told_once_and_how)
 {
 	ranks_open();

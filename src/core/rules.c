@@ -193,7 +193,7 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 
 int rules_post(struct endpoint *e, uint32_t dst, unsigned id, unsigned n)
 {
-	int rc = in_handler(e) ? rules_forked(e) : rules_program(e, "tern_post()");
+	int rc = in_handler(e) ? 0 : rules_program(e, "tern_post()");
 	if (!rc)
 		rc = rules_destination(e, dst);
 	if (!rc && n > TERN_LINE_WORDS)

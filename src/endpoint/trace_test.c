@@ -176,6 +176,19 @@ TEST(what_ends_a_wait_is_handled_inside_it)
 	folder_remove();
 }
 
+TEST(a_wait_of_many_steps_is_one)
+{
+	static tern_flag never;
+	folder_make();
+	pair_open();
+	CHECK_IS(tern_wait_for(local[0], &never, 1, 1000000), -ETIMEDOUT);
+	local_close();
+	tracks_read();
+	CHECK_IS(count(&track[0], RECORD_WAIT), 1);
+	CHECK_IS(count(&track[0], RECORD_WAITED), 1);
+	folder_remove();
+}
+
 TEST(a_full_ring_is_written_out_and_nothing_is_lost)
 {
 	enum { MANY = 20000 };

@@ -425,3 +425,56 @@ TEST(a_send_without_room_ends_when_a_rank_closes_that_never_looked)
 	pthread_join(thread, NULL);
 	CHECK_IS(tern_close(local[0]), 0);
 }
+
+/* It looks for those that have left before it looks for messages, however often it does that. */
+TEST(a_send_without_room_finds_at_once_that_its_receiver_has_closed)
+{
+	local_polled();
+	local_open(2);
+	local_on(ASK, signal_flag);
+	struct endpoint *e = local[0]->own;
+	e->waiting.spin = 10000;
+	tern_hold(local[0]);
+	while (tern_request(local[0], 1, ASK, 1, 2) == 0)
+		;
+	job_rank_leaves(&e->group->job, 1, RANK_CLOSED);
+	tern_release(local[0]);
+	CHECK_IS(tern_request(local[0], 1, ASK, 1, 2), -ESHUTDOWN);
+	CHECK_IS(atomic_load(&e->pulse->count[PULSE_WAITS]), 0);
+	CHECK_IS(tern_close(local[0]), 0);
+}
+
+/* -- Yields ------------------------------------------------------------------------------------ */
+
+static uint64_t fake_time, yield_takes;
+
+static uint64_t fake_now(void)
+{
+	return fake_time;
+}
+
+static void fake_yield(void)
+{
+	fake_time += yield_takes;
+}
+
+TEST(who_got_its_core_back_late_does_not_yield_for_a_while)
+{
+	static struct world crowded;
+	local_polled();
+	ranks_open(1);
+	struct endpoint *e = local[0]->own;
+	const struct world *before = e->world;
+	crowded = *before;
+	crowded.now = fake_now;
+	crowded.yield = fake_yield;
+	e->world = &crowded;
+	yield_takes = 1000;
+	CHECK(wait_yield(e) && wait_yield(e));
+	yield_takes = 100000000;
+	CHECK(wait_yield(e) && !wait_yield(e));
+	fake_time += 1000 * yield_takes;
+	CHECK(wait_yield(e));
+	e->world = before;
+	local_close();
+}
