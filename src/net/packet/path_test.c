@@ -311,6 +311,10 @@ TEST(to_a_peer_that_is_given_up_nothing_is_sent_and_nobody_waits_for_it)
 	look(true);
 	CHECK(path_landed(path) && path_quiet(path) && !path->dirty);
 	CHECK_IS(sent(), 0);
+	path->silence.over = VERDICT_CUT;
+	n->unreachable = 1;
+	atomic_store(&side[0].ranks[1].state, RANK_OPEN);
+	CHECK_IS(packet_check(&n->net, NET_ALL), 1); /* it is there, and yet has left for us */
 	sides_close();
 }
 
@@ -355,6 +359,7 @@ TEST(who_leaves_late_does_not_wait_for_a_peer_that_computes)
 	begin(RELIABLE);
 	rooms = 0;
 	say(1);
+	stats_add(&side[0].pulse[1].count[PULSE_BELLS], 1); /* before this one leaves */
 	CHECK(!settled(false));
 	CHECK(settled(true));
 	stats_add(&side[0].pulse[1].count[PULSE_BELLS], 1); /* the peer polls */
