@@ -115,6 +115,11 @@ static int sends(void)
 		TRY(tern_op_wait(local[1], &op));
 		TRY(tern_send_start(local[1], 2, 6, here, 8, 0, NULL)); /* never received */
 	}
+	const tern_match match = { .rank = 0, .id = 5 };
+	const tern_part halves[] = { { .base = there, .run = 4 }, { .base = here, .run = 4 } };
+	TRY(tern_recv_parts_start(local[1], &match, halves, 2, NULL, &op));
+	TRY(tern_send(local[0], 1, 5, here, 8));
+	TRY(tern_op_wait(local[1], &op));
 	return 0;
 }
 
@@ -227,8 +232,11 @@ static int threads(void)
 {
 	for (uint32_t r = 0; r < 3; r++)
 		TRY(tern_thread_on(local[r], 1, nothing, NULL));
-	for (uint32_t r = 0; r < 3; r++)
+	for (uint32_t r = 0; r < 3; r++) {
+		const tern_spawn_args args = { .rank = r, .id = 1, .data = here, .len = 1000 };
 		TRY(tern_spawn(local[0], r, 1, NULL, NULL));
+		TRY(tern_spawn_with(local[0], &args));
+	}
 	return 0;
 }
 

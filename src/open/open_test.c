@@ -155,6 +155,26 @@ TEST(a_setting_that_is_no_number_is_refused_at_open_and_leaves_nothing)
 	local_close();
 }
 
+TEST(memory_for_the_front_alone_is_too_little_and_leaves_nothing)
+{
+	struct job_needs needs;
+	char bytes[32];
+	unsigned before = descriptors();
+	job_needs(2, &needs);
+	snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)needs.start + 1);
+	setenv("TERN_MEMORY", bytes, 1);
+	CHECK_IS(tern_open_local(2, local), -ENOMEM);
+	CHECK(sentence_has(-ENOMEM, "replies of rank 0"));
+	CHECK_IS(descriptors(), before);
+}
+
+TEST(a_worker_that_is_not_there_has_no_network)
+{
+	local_open(2);
+	CHECK(local[0]->own->site.peer[1].net && !local[0]->own->site.peer[2].net);
+	local_close();
+}
+
 TEST(options_override_settings)
 {
 	tern_options o = { .spin = 7, .grace = 9 };

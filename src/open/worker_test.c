@@ -306,6 +306,18 @@ TEST(a_worker_is_opened_again_in_its_place_and_gets_no_reply_of_the_one_before)
 	local_close();
 }
 
+TEST(a_worker_that_is_closed_sends_nothing)
+{
+	local_polled();
+	open_ranks();
+	struct hand *h = hand_open(0);
+	CHECK_IS(tern_request(h->worker, 1, ASK, 0, 0), 0);
+	CHECK_IS(tern_wait(h->worker, &h->told, 1), 0);
+	CHECK_IS(tern_close(h->worker), 0);
+	CHECK(tern_request(h->worker, 1, ASK, 0, 1) < 0);
+	local_close();
+}
+
 TEST(a_machine_has_as_many_workers_as_the_setting_says)
 {
 	tern *w[3];
