@@ -169,9 +169,11 @@ TEST(under_a_hold_a_put_or_get_that_has_to_wait_is_a_deadlock)
 {
 	uint64_t value = 5;
 	char block[100] = "";
+	tern_chan *none;
 	pair_start();
 	tern_hold(local[0]);
 	tern_hold(local[1]);
+	CHECK_IS(tern_chan_from(local[0], 1, 99, &none), -EDEADLK);
 	CHECK_IS(tern_chan_get(&in, &value, sizeof value), -EDEADLK);
 	CHECK_IS(tern_chan_next(&in), -EDEADLK);
 	CHECK_IS(tern_chan_run(&in), -EDEADLK);

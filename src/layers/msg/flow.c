@@ -296,7 +296,7 @@ static int flow_step(struct msg *m, struct sending *s)
 	if (!s->started) {
 		s->started = true;
 		int rc = put_parts(m, s);
-		if (rc && !s->moving.error)
+		if (rc)
 			s->moving.error = rc;
 	}
 	return s->moving.pending ? 1 : s->moving.error;

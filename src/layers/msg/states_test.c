@@ -23,6 +23,33 @@ TEST(a_send_that_waits_for_its_receive_is_in_use_then_in_progress_then_complete)
 	local_close();
 }
 
+static void drop(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+}
+
+TEST(a_send_whose_ring_is_full_gets_nowhere_until_it_has_room)
+{
+	local_polled();
+	begin(2);
+	local_on(0, drop);
+	CHECK_IS(send_one(ID, LEN, TERN_SEND_RENDEZVOUS), 0);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(recv_slowly(ID), 0);
+	tern_hold(local[0]);
+	while (tern_request(local[0], 1, 0) == 0)
+		;
+	tern_release(local[0]);
+	SEND_IS(TERN_STATE_IN_PROGRESS);
+	CHECK_IS(flow_progress(msg_of(local[0])), 0);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(flow_progress(msg_of(local[0])), 1);
+	local_settle_transfers();
+	SEND_IS(TERN_STATE_COMPLETE);
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	local_close();
+}
+
 TEST(a_small_send_is_complete_at_once)
 {
 	begin(2);

@@ -193,6 +193,51 @@ static void limit_here(tern *t, const tern_msg *m)
 	atomic_store(&code, tern_post_limit(t, 100));
 }
 
+static void *post_elsewhere(void *arg)
+{
+	atomic_store(&code, tern_post(arg, 0, TAKE, 0));
+	return NULL;
+}
+
+TEST(where_calls_are_checked_another_thread_may_not_post)
+{
+	pthread_t thread;
+	setenv("TERN_CHECK", "1", 1);
+	local_polled();
+	many_open(1);
+	CHECK_IS(tern_post(local[0], 0, TAKE, 0), 0);
+	REQUIRE(pthread_create(&thread, NULL, post_elsewhere, local[0]) == 0);
+	pthread_join(thread, NULL);
+	CHECK_IS(code, -EPERM);
+	flush_all();
+	CHECK_IS(came, 1);
+	local_close();
+}
+
+/* Its ring is full. */
+TEST(a_source_that_could_not_be_told_to_wait_is_told_later)
+{
+	local_polled();
+	many_open(2);
+	struct post *p = post_of(local[0]);
+	struct outbox *o = &p->out[1];
+	o->source = true;
+	p->queued = QUEUED_LONG;
+	tern_hold(local[0]);
+	while (tern_request(local[0], 1, TAKE, next_of[0][0]) == 0)
+		next_of[0][0]++;
+	CHECK(pace_tell(p) == 0 && p->paces && !o->paced);
+	while (tern_poll(local[1]) > 0)
+		;
+	CHECK(pace_tell(p) == 1 && !p->paces && o->paced);
+	CHECK_IS(tern_poll(local[1]), 1);
+	CHECK(post_of(local[1])->out[0].overloaded);
+	p->queued = 0;
+	CHECK_IS(pace_tell(p), 1);
+	tern_release(local[0]);
+	local_close();
+}
+
 TEST(a_wrong_limit_is_refused_with_a_sentence)
 {
 	tern *worker;

@@ -249,6 +249,28 @@ static void lines_come(const uint64_t *order, unsigned n)
 	local_close();
 }
 
+static void note_missing(tern *t, const tern_msg *m)
+{
+	(void)t;
+	said = tern_msg_word(m, 2);
+}
+
+TEST(lines_that_came_in_order_are_not_missing)
+{
+	const uint64_t line[] = { FIRST, FIRST + 1, 0 };
+	begin();
+	layer_on(local[0]->own, SEQUENCE_MISSING, note_missing);
+	ask(56, SHIFT_LINE2);
+	for (int i = 0; i < 2; i++)
+		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_LINE2, NULL, 0, 3,
+				       (uint64_t[]){ line[i], 0, 0 }),
+			 0);
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_END, NULL, 0, 3, line), 0);
+	local_settle();
+	CHECK_IS(said, 2);
+	local_close();
+}
+
 TEST(lines_make_a_block_in_any_order_and_however_often_they_come)
 {
 	static const uint64_t short_first[] = { 3, 0, 0, 2, 7, BLOCK_INDEX, 3, 1, 1 };

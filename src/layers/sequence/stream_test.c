@@ -200,6 +200,43 @@ TEST(a_packet_of_any_number_of_words_waits_for_those_before_it)
 	local_close();
 }
 
+static void four(tern *t, uint32_t from, unsigned id, unsigned n, const uint64_t *words, void *arg)
+{
+	(void)t, (void)from, (void)id, (void)arg;
+	CHECK(n == 4 && words[0] == got);
+	got++;
+}
+
+TEST(so_does_one_of_four)
+{
+	begin_only();
+	CHECK_IS(tern_stream_on(local[1], STREAM, four, NULL), 0);
+	for (uint64_t left = 6; left-- > 0;) {
+		const uint64_t words[] = { left << 8 | STREAM, left, 0, 0, 0 };
+		unsigned id = left % 3 ? STREAM_FOUR : STREAM_FOUR_ASKS;
+		CHECK_IS(layer_request(local[0]->own, 1, id, NULL, 0, 5, words), 0);
+		CHECK(tern_poll(local[1]) > 0);
+	}
+	CHECK_IS(got, 6);
+	local_close();
+}
+
+TEST(a_packet_to_a_rank_that_has_given_up_looking_is_seen)
+{
+	tern_stream *s = stream_begin();
+	struct endpoint *e = local[1]->own;
+	CHECK_IS(tern_stream_on(local[1], STREAM, pair, NULL), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		CHECK_IS(tern_stream_put(s, 2, (uint64_t[]){ i, ~i }), 0);
+		CHECK(tern_poll(local[1]) > 0);
+		for (unsigned k = 0; k < 3 * e->nets; k++)
+			e->net[k % e->nets]->ops->demote(e->net[k % e->nets]);
+	}
+	CHECK_IS(got, 3);
+	CHECK_IS(tern_stream_close(s), 0);
+	local_close();
+}
+
 /* More of them than the ring of replies has lines, and of another stream between them. */
 TEST(a_flush_takes_acknowledgements_without_a_poll)
 {

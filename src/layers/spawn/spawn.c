@@ -154,7 +154,6 @@ static int spawn_begin(struct spawn *s)
 			"rank %u is shared by kernel threads, and its threads need one to run on",
 			s->e->t->rank);
 	create_close(s);
-	inbox_close(s);
 	if (create_open(s) || inbox_open(s))
 		return error_set(-ENOMEM, "rank %u has no memory for threads", s->e->t->rank);
 	s->e->threaded = true;

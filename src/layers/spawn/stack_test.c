@@ -2,6 +2,8 @@
 /* Stacks: their size, their guards, and what is said when one overflows. */
 #include "spawn/stack.h"
 
+#include <sys/mman.h>
+
 #include "lib/threads.h"
 
 enum { DEEP, FAULT, TOUCH };
@@ -22,7 +24,10 @@ TEST(a_stack_can_be_used_to_its_last_byte_and_has_a_guard_below)
 	waitpid(child, &status, 0);
 	CHECK(!WIFEXITED(status) ||
 	      WEXITSTATUS(status) != 0); /* a sanitizer exits with a code of its own */
+	unsigned char there;
+	char *bottom = stack_bottom(&s);
 	stack_unmap(&s);
+	CHECK(mincore(bottom, 4096, &there) != 0 && errno == ENOMEM);
 }
 
 __attribute__((noinline)) static uint64_t deeper(uint64_t n)

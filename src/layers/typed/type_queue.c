@@ -243,7 +243,6 @@ int spill_make(struct typed *y, size_t *most)
 {
 	static const size_t cell[SPILL_POOLS] = { SMALL_CELL, TERN_PAYLOAD_MAX, LONG_BYTES };
 	size_t rest = y->spill_bytes;
-	*most = 0;
 	for (unsigned i = SPILL_POOLS; i-- > 0;) { /* half of what is left, of the smallest all */
 		struct type_queue **made = &y->queue[KEY_SPILL + i];
 		size_t count = (i ? rest / 2 : rest) / cell[i];

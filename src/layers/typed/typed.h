@@ -212,7 +212,7 @@ void type_queue_reclaim(struct typed *y, struct type_queue *s, uint32_t rank);
 /* The owner takes a buffer of the pool itself, for a message from `src`; NULL if none is free. */
 struct buf_slot *buf_slot_take(struct type_queue *s, size_t len, uint32_t src);
 void buf_slot_drop(struct typed *y, struct buf_slot *l); /* gives its buffer back */
-int spill_make(struct typed *y, size_t *most);           /* the longest message that it holds */
+int spill_make(struct typed *y, size_t *most); /* the longest that it holds, if *most was 0 */
 
 static inline uint32_t buf_slot_index(const struct buf_slot *l)
 {

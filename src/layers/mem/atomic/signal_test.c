@@ -86,6 +86,33 @@ TEST(the_word_changes_after_the_last_byte_also_where_polls_carry_the_put_on)
 	local_close();
 }
 
+/* In a handler, where nothing waits; `m`: NULL in the program. */
+static void put_at_once(tern *t, const tern_msg *m)
+{
+	static char source[LONG];
+	const size_t lengths[] = { 4, m ? LONG : 64 };
+	for (int i = 0; i < 2; i++) {
+		tern_op op = TERN_OP;
+		CHECK_IS(tern_put_signal_start(
+				 t, at + 3 * LINE, source, lengths[i],
+				 &(tern_change){ .word = at, .what = TERN_AMO_ADD, .value = 1 },
+				 &op),
+			 0);
+		CHECK_IS(op.pending, 0);
+	}
+}
+
+TEST(a_short_put_with_a_signal_is_over_at_once_and_so_is_any_of_a_handlers)
+{
+	word_open();
+	local_on(0, put_at_once);
+	put_at_once(local[0], NULL);
+	CHECK_IS(tern_request(local[0], 0, 0), 0);
+	local_settle();
+	CHECK_IS(word[0], 4);
+	local_close();
+}
+
 TEST(a_flush_waits_for_signals_under_way)
 {
 	static char source[LONG];

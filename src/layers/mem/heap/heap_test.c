@@ -431,6 +431,7 @@ static void allocate_unlike(tern *t)
 {
 	uint32_t me = tern_rank(t);
 	void *before = handed_alloc_all(t, 1000);
+	CHECK(!t->own->barrier.call);
 	errno = 0;
 	CHECK(handed_alloc_all(t, me == 2 ? 2000 : 1000) == NULL);
 	CHECK_IS(errno, EINVAL); /* at every rank */
