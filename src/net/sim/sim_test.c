@@ -172,6 +172,37 @@ TEST(the_clock_of_a_node_is_the_machines_and_never_goes_back)
 	CHECK_IS(sim_world.now(), now + 5000); /* closing takes no virtual time */
 }
 
+TEST(what_a_program_computed_before_a_rest_is_charged)
+{
+	join("cluster,cpu=100");
+	struct machine *m = sim_machine();
+	uint64_t before = turn_time(m);
+	m->measured = -UINT64_C(1000000000); /* a second ago */
+	m->shared->present = NODES;          /* the other waits */
+	sim_world.nap(1000);
+	m->shared->present = 1;
+	CHECK(turn_time(m) - before >= 1000000 * US);
+	leave();
+}
+
+TEST(a_handler_that_another_processor_runs_computes_there)
+{
+	const struct tern_work work = { .integer = 7 };
+	uint64_t left = 0;
+	join(PRICES ",controller=dual");
+	struct machine *m = sim_machine();
+	uint64_t now = turn_time(m);
+	m->serving = true;
+	m->served = now;
+	CHECK_IS(sim_price(&work, &left), 0);
+	CHECK_IS(sim_work(&left, 0, false, false), WORK_DONE);
+	CHECK_IS(left, 0);
+	CHECK_IS(m->served - now, 7 * PS_NS);
+	m->serving = false;
+	CHECK_IS(turn_time(m), now);
+	leave();
+}
+
 /* -- Turns ------------------------------------------------------------------------------------- */
 
 enum { STEP = 10 * PS_NS };
@@ -289,4 +320,6 @@ TEST(a_network_promises_what_its_profile_does_not_take_away)
 	CHECK_IS(provides("cluster,network=logp,order=1,room=1,corrupt=10"),
 		 ALL & ~PROVIDES_RELIABLE);
 	CHECK_IS(provides("cluster,network=logp,order=1,room=1,jitter=1us"), PROVIDES_ROOM);
+	CHECK_IS(provides("cluster,network=mesh,order=1,room=1,channels=1"), ALL);
+	CHECK_IS(provides("cluster,network=mesh,order=1,room=1,channels=2"), ALL & ~PROVIDES_ORDER);
 }

@@ -22,6 +22,7 @@ enum { CYCLE = 2000 }; /* ps, of SCMP */
 static uint64_t sender;   /* the thread that sends */
 static uint32_t from, to; /* nodes */
 static uint64_t word[8];  /* of the message */
+static bool behind_news;  /* the message is not the first of its packet */
 
 /* Hands a message over; the packet. */
 static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
@@ -32,6 +33,11 @@ static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
 			   (data ? RECORD_HAS_PAYLOAD : 0));
 	const uint16_t payload[4] = { data, 0, data, 0 };
 	unsigned char *at = bytes;
+	if (behind_news) {
+		const uint16_t news = RECORD_IS_NEWS;
+		memcpy(at, &news, sizeof news);
+		at += sizeof news + sizeof(uint64_t);
+	}
 	memcpy(at, &head, sizeof head);
 	at += sizeof head;
 	if (words > 6) {
@@ -105,6 +111,9 @@ TEST(messages_of_scmp_have_the_flits_of_the_thesis)
 		CHECK_IS(flits(LIBRARY, 2, 64), 2 + 16);   /* data */
 		CHECK_IS(flits(LIBRARY, 2, 61), 2 + 16);   /* whole flits */
 		CHECK_IS(flits(CREATES, 3, 0), 2 + 2 * 2); /* the first word is a label */
+		behind_news = true;
+		CHECK_IS(flits(0, 3, 0), 2 + 2 * 3);
+		behind_news = false;
 	}
 }
 

@@ -34,6 +34,19 @@ TEST(alone_a_packet_takes_latency_and_bytes_and_a_hop_for_each_vertex_between)
 	}
 }
 
+static void link_count(void *to, const struct use_row *row)
+{
+	*(unsigned *)to += row->part == USE_LINK;
+}
+
+/* That have carried something. */
+static unsigned links_used(void)
+{
+	unsigned n = 0;
+	use_each(&m, link_count, &n);
+	return n;
+}
+
 TEST(of_two_packets_that_share_a_link_the_second_waits_for_the_bytes_of_the_first)
 {
 	begin_with(BARE "network=hypercube", 8);
@@ -42,6 +55,7 @@ TEST(of_two_packets_that_share_a_link_the_second_waits_for_the_bytes_of_the_firs
 	play();
 	CHECK_IS(came[7][0], LATENCY + HOP + 50 * BYTE);
 	CHECK_IS(came[3][0], LATENCY + HOP + 50 * BYTE);
+	CHECK_IS(links_used(), 3);
 	begin_with(BARE "network=torus,width=8", 8);
 	send_at(0, 0, 2, 50);         /* is at node 1 a hop after its start */
 	send_at(HOP - 1, 1, 3, 5000); /* which has just begun there */
