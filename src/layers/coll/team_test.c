@@ -2,6 +2,8 @@
 /* What a team keeps count of, at endpoints of one process that one thread plays. */
 #include "coll/team.h"
 
+#include <errno.h>
+
 #include <tern/coll.h>
 
 #include "lib/local.h"
@@ -68,6 +70,15 @@ TEST(a_member_whose_ring_is_full_is_told_of_a_failure_later)
 	CHECK_IS(failures_tell(c), 2);
 	CHECK(c->telling == 0 && !works(0));
 	local_close();
+}
+
+TEST(a_team_of_all_cannot_be_made_when_one_has_closed)
+{
+	local_polled();
+	local_open(2);
+	job_rank_leaves(&local[0]->own->group->job, 1, RANK_CLOSED);
+	CHECK_IS(tern_team_all(local[0], &team[0]), -ESHUTDOWN);
+	CHECK_IS(tern_close(local[0]), 0);
 }
 
 /* So that memory has some value before it is written. */
