@@ -382,7 +382,7 @@ TEST(who_rings_all_rings_no_worker_that_is_not_there)
 	job_end();
 }
 
-TEST(a_name_has_letters_digits_and_underscores)
+TEST(what_c_would_not_take_for_a_name_is_none)
 {
 	static const char good[] = "az_AZ_09", bad[] = "/:@[`{";
 	CHECK(job_name_in(good) == good && !job_name_in("0a") && !job_name_in("&"));
