@@ -31,9 +31,9 @@ struct wait {
 	bool recv_only;
 	/*
 	 * Where what is waited for comes, if `over` takes it from there by itself (layer_is());
-	 * else NULL. The wait is bounded.
+	 * else NULL. The wait is bounded, or takes it only in a step.
 	 */
-	const struct tern_inlet *takes;
+	struct tern_inlet *takes;
 	uint64_t limit, until; /* of wait_until_limit(): ns, and when that is over; 0: none */
 
 	/* Why the wait may fail, asked before each step; both may be NULL. */

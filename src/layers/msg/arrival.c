@@ -85,9 +85,9 @@ static uint32_t held_by(uint8_t flags, bool whole, size_t len)
 void arrival_drop(struct msg *m, struct arrival *a)
 {
 	m->held -= held_by(a->flags, a->whole, a->len);
-	table_remove(&m->by_key, &a->key);
-	table_remove(&m->by_id, &a->any);
-	list_remove(&m->ordered, &a->ordered);
+	list_remove(&a->key);
+	list_remove(&a->any);
+	list_remove(&a->ordered);
 	if (a->whole && !(a->flags & TERN_SEND_READY))
 		m->peer[a->src].owed += cells_of(a->len);
 	cell_give(m, a->cells);
@@ -138,7 +138,7 @@ static bool arrival_add(struct msg *m, const struct incoming *l)
 	bool keyed = table_add(&m->by_key, &a->key) == 0;
 	if (!keyed || table_add(&m->by_id, &a->any)) {
 		if (keyed)
-			table_remove(&m->by_key, &a->key);
+			list_remove(&a->key);
 		cell_give(m, cells);
 		record_give(&m->arrivals, a);
 		return false;
@@ -148,6 +148,8 @@ static bool arrival_add(struct msg *m, const struct incoming *l)
 }
 
 /* -- The handlers ----------------------------------------------------------------------------- */
+
+#define INLINE static inline __attribute__((always_inline))
 
 /* What is to be told the sender of a message; kind TELL_ROOM and no error: nothing. */
 struct verdict {
@@ -170,9 +172,11 @@ static struct verdict incoming_refuse(struct msg *m, const struct incoming *l, i
 	return (struct verdict){ .kind = TELL_REFUSED, .error = error };
 }
 
-static struct verdict incoming_keep(struct msg *m, const struct incoming *l)
+static __attribute__((noinline)) struct verdict incoming_keep(struct msg *m,
+							      const struct incoming *l)
 {
-	if ((l->flags & TERN_SEND_READY) && !recv_busy(m, l->src, l->id))
+	if ((l->flags & TERN_SEND_READY) &&
+	    !recv_match(m, l->src, l->id, TERN_STATE_IN_PROGRESS)) /* nor is one being filled */
 		return incoming_refuse(m, l, -ENOMSG);
 	if (held_by(l->flags, l->bytes != NULL, l->len) > CELLS_HELD - m->held ||
 	    !arrival_add(m, l))
@@ -182,62 +186,67 @@ static struct verdict incoming_keep(struct msg *m, const struct incoming *l)
 	return (struct verdict){ .kind = TELL_ROOM };
 }
 
-static struct verdict incoming_deliver(struct msg *m, const struct incoming *l, struct receiving *r)
+INLINE struct verdict incoming_deliver(struct msg *m, const struct incoming *l, struct receiving *r)
 {
-	int rc = recv_accept(m, r, l->src, l->id, l->len);
 	if (l->bytes && !(l->flags & TERN_SEND_READY))
 		m->peer[l->src].owed += cells_of(l->len);
+	int rc = l->bytes ? recv_take(m, r, l->src, l->id, l->bytes, l->len)
+			  : recv_accept(m, r, l->src, l->id, l->len);
 	if (rc)
 		return (struct verdict){ .kind = TELL_REFUSED, .error = rc };
-	r->send_name = l->name;
-	r->source = l->source;
-	if (l->bytes)
-		layout_fill(&r->layout, l->bytes, l->len);
-	else if (l->cells)
+	if (l->cells) {
 		cells_empty(l->cells, &r->layout, l->len);
-	else
+		recv_over(m, r, 0);
+	} else if (!l->bytes) {
+		r->send_name = l->name;
+		r->source = l->source;
 		return (struct verdict){ .kind = TELL_CLEAR, .clear = r };
-	recv_over(m, r, 0);
+	}
 	return (struct verdict){ .kind = l->flags & TERN_SEND_SYNC ? TELL_TAKEN : TELL_ROOM };
 }
 
-static struct verdict incoming_arrived(struct msg *m, const struct incoming *l)
+INLINE struct verdict incoming_arrived(struct msg *m, const struct incoming *l)
 {
-	struct receiving *r = recv_match(m, l->src, l->id);
+	struct receiving *r = recv_match(m, l->src, l->id, TERN_STATE_IN_USE);
 	return r ? incoming_deliver(m, l, r) : incoming_keep(m, l);
 }
 
-/* What is told the sender; false: nothing. */
-static bool incoming_words(struct msg *m, const struct incoming *l, struct verdict v,
-			   uint64_t words[TELL_WORDS])
-{
-	if (v.kind == TELL_ROOM && !tell_due(m, l->src))
-		return false;
-	if (v.clear)
-		return flow_clear(m, v.clear, words);
-	tell_words(m, words, l->src, v.kind, l->name, v.error, l->id);
-	return true;
-}
-
-static void incoming_answer(struct msg *m, const struct incoming *l, struct verdict v)
+/* `handler`: of the message, to which this is the reply. */
+static __attribute__((noinline)) void incoming_answer(struct msg *m, const struct incoming *l,
+						      struct verdict v, bool handler)
 {
 	uint64_t words[TELL_WORDS];
-	if (incoming_words(m, l, v, words))
+	if (!v.clear)
+		tell_words(m, words, l->src, v.kind, l->name, v.error, l->id);
+	else if (!flow_clear(m, v.clear, words))
+		return;
+	if (handler)
 		layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
+	else
+		tell(m, l->src, words);
+}
+
+INLINE void incoming_told(struct msg *m, const struct incoming *l, struct verdict v, bool handler)
+{
+	if (TERN_UNLIKELY(v.kind != TELL_ROOM || tell_due(m, l->src)))
+		incoming_answer(m, l, v, handler);
+}
+
+INLINE void incoming_take(struct msg *m, const struct incoming *l)
+{
+	incoming_told(m, l, incoming_arrived(m, l), true);
 }
 
 void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
 {
-	uint64_t words[TELL_WORDS];
 	const struct incoming l = { a->src,   a->name, a->key.id, a->source,
 				    a->flags, NULL,    a->len,    a->cells };
 	struct verdict v = incoming_deliver(m, &l, r);
 	arrival_drop(m, a);
-	if (incoming_words(m, &l, v, words))
-		tell(m, l.src, words);
+	incoming_told(m, &l, v, false);
 }
 
-static struct incoming incoming_of(const tern_msg *msg)
+INLINE struct incoming incoming_of(const tern_msg *msg)
 {
 	uint64_t meta = tern_msg_word(msg, 1);
 	return (struct incoming){ .src = tern_msg_src(msg),
@@ -263,7 +272,7 @@ static __attribute__((noinline)) void send_eight_arrived(struct msg *m, const te
 	words[4] = tern_msg_word(msg, 6);
 	words[5] = tern_msg_word(msg, 7);
 	l->bytes = (const char *)words;
-	incoming_answer(m, l, incoming_arrived(m, l));
+	incoming_take(m, l);
 }
 
 void on_send_words(tern *t, const tern_msg *msg)
@@ -274,14 +283,14 @@ void on_send_words(tern *t, const tern_msg *msg)
 		return;
 	}
 	l.bytes = (const char *)&msg->word[2];
-	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
+	incoming_take(msg_of(t), &l);
 }
 
 void on_send_eager(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg);
 	l.bytes = tern_msg_data(msg, &l.len);
-	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
+	incoming_take(msg_of(t), &l);
 }
 
 void on_send_rts(tern *t, const tern_msg *msg)
@@ -289,7 +298,7 @@ void on_send_rts(tern *t, const tern_msg *msg)
 	struct incoming l = incoming_of(msg);
 	l.len = tern_msg_word(msg, 2);
 	l.source = tern_msg_word(msg, 3);
-	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
+	incoming_take(msg_of(t), &l);
 }
 
 /*
@@ -319,5 +328,5 @@ void on_send_each(tern *t, const tern_msg *msg)
 			told = l;
 		}
 	}
-	incoming_answer(msg_of(t), &told, first);
+	incoming_told(msg_of(t), &told, first, true);
 }

@@ -35,7 +35,7 @@ static bool flow_writes(const struct msg *m, uint32_t rank)
 static tern_addr recv_lend(struct msg *m, struct receiving *r)
 {
 	tern *t = m->e->t;
-	char *base = layout_whole(&r->layout);
+	char *base = r->layout.whole;
 	if (!base || !r->got.len || !flow_writes(m, r->got.src))
 		return TERN_ADDR_NONE;
 	tern_addr a = mem_addr_all(mem_of(t), base, r->got.len);
@@ -79,7 +79,7 @@ static size_t recv_share(struct msg *m, struct receiving *r)
 /* Whether the receiver reads all of the data. */
 static bool recv_pulls(struct msg *m, struct receiving *r)
 {
-	if (r->got.len > PULL_MOST || !layout_whole(&r->layout) || !recv_reads(m, r))
+	if (r->got.len > PULL_MOST || !r->layout.whole || !recv_reads(m, r))
 		return false;
 	r->share = 0;
 	r->finned = true;
@@ -99,13 +99,6 @@ bool flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
 	return true;
 }
 
-void flow_pull_end(struct msg *m, struct receiving *r)
-{
-	if (r->pulling)
-		list_remove(&m->pulls, &r->puller);
-	r->pulling = false;
-}
-
 static int pull_error(const struct receiving *r)
 {
 	return r->fin_error ? r->fin_error : r->pull.error;
@@ -117,7 +110,7 @@ static void pull_read(struct msg *m, struct receiving *r, size_t most)
 	tern *t = m->e->t;
 	size_t at = r->share + r->pulled, len = r->got.len - at;
 	size_t slice = len < most ? len : most;
-	char *to = layout_whole(&r->layout) + at;
+	char *to = r->layout.whole + at;
 	tern_addr from = r->source + at;
 	r->pulled += slice;
 	r->pulls = slice < len;
@@ -164,7 +157,8 @@ static unsigned pull_progress(struct msg *m)
 		done += over || r->pulled != before;
 		if (!over)
 			continue;
-		flow_pull_end(m, r);
+		list_remove(&r->puller);
+		r->pulling = false;
 		if (r->finned)
 			recv_over(m, r, pull_error(r));
 	}
@@ -212,7 +206,7 @@ void on_send_fin(tern *t, const tern_msg *msg)
 tern_addr flow_offer(struct msg *m, struct sending *s)
 {
 	struct mem *mem = mem_of(m->e->t);
-	char *base = layout_whole(&s->layout);
+	char *base = s->layout.whole;
 	uint32_t dst = s->node.rank;
 	if (s->layout.total <= TERN_PAYLOAD_MAX || !base || dst == m->e->t->rank ||
 	    !layer_maps(m->e, dst))
@@ -239,7 +233,7 @@ void flow_withdraw(struct msg *m, struct sending *s)
 static int put_parts(struct msg *m, struct sending *s)
 {
 	const tern_part *from = layout_list(&s->layout);
-	char *whole = layout_whole(&s->layout);
+	char *whole = s->layout.whole;
 	if (whole)
 		return tern_put_start(m->e->t, s->to, whole, s->share, &s->moving);
 	const tern_part target = { .addr = s->to, .run = s->layout.total };
@@ -249,7 +243,7 @@ static int put_parts(struct msg *m, struct sending *s)
 /* The next bytes in a message: 0, 1 if there are more, or an error. */
 static int data_send(struct msg *m, struct sending *s)
 {
-	char bytes[TERN_PAYLOAD_MAX], *whole = layout_whole(&s->layout);
+	char bytes[TERN_PAYLOAD_MAX], *whole = s->layout.whole;
 	size_t left = s->layout.total - s->sent;
 	size_t len = left < sizeof bytes ? left : sizeof bytes;
 	uint64_t words[] = { s->recv_name, s->sent };
@@ -315,30 +309,19 @@ static bool flow_advance(struct msg *m, struct sending *s)
 	if (told == -EAGAIN)
 		return false; /* data_send() has nothing more to do, nor has a put */
 	s->finned = true;     /* it has nothing more to carry on */
-	list_remove(&m->clear, &s->node);
+	list_remove(&s->node);
 	if (s->read || told)
 		send_over(m, s, rc ? rc : told);
 	return true;
 }
 
-/* The code of a receiver, with the sentence. */
-static int read_error(const struct sending *s, int error)
-{
-	return error ? error_set(error, "rank %u could not read the data of message %#llx",
-				 s->node.rank, (unsigned long long)s->node.id)
-		     : 0;
-}
-
-void flow_taken(struct msg *m, struct sending *s, int error)
-{
-	send_over(m, s, read_error(s, error));
-}
-
 void flow_read(struct msg *m, struct sending *s, int error)
 {
 	s->read = true;
-	if (!s->moving.error)
-		s->moving.error = read_error(s, error);
+	if (error && !s->moving.error)
+		s->moving.error =
+			error_set(error, "rank %u could not read the data of message %#llx",
+				  s->node.rank, (unsigned long long)s->node.id);
 	if (s->finned)
 		send_over(m, s, s->moving.error);
 }

@@ -8,10 +8,20 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+static bool part_dense(const tern_part *p)
+{
+	size_t len = p->run;
+	for (unsigned d = 0; d < p->dims; len *= p->count[d++])
+		if (p->count[d] > 1 && p->stride[d] != (ptrdiff_t)len)
+			return false;
+	return true;
+}
+
 struct layout layout_block(const void *base, size_t len)
 {
 	return (struct layout){ .parts = 1,
 				.one = { .base = (void *)(uintptr_t)base, .run = len },
+				.whole = (char *)(uintptr_t)base,
 				.total = len };
 }
 
@@ -30,6 +40,7 @@ int layout_parts(struct layout *l, const tern_part *parts, size_t n, bool tempor
 	if (!rc && n == 1) { /* needs no list */
 		l->one = parts[0];
 		l->list = NULL;
+		l->whole = part_dense(parts) ? parts->base : NULL;
 	}
 	return rc;
 }
@@ -57,10 +68,8 @@ int layout_keep(struct layout *l, struct pool_of *copies)
 	return 0;
 }
 
-void layout_release(struct layout *l, struct pool_of *copies)
+void layout_give(struct layout *l, struct pool_of *copies)
 {
-	if (!l->kept)
-		return;
 	memory_free(l->kept->far);
 	record_give(copies, l->kept);
 	l->kept = NULL;
@@ -71,35 +80,6 @@ void layout_free_copies(struct pool_of *copies)
 	for (struct list_copy *k = NULL; (k = record_next(copies, k));)
 		memory_free(k->far);
 	pool_free(copies);
-}
-
-static bool part_dense(const tern_part *p)
-{
-	size_t len = p->run;
-	for (unsigned d = 0; d < p->dims; len *= p->count[d++])
-		if (p->count[d] > 1 && p->stride[d] != (ptrdiff_t)len)
-			return false;
-	return true;
-}
-
-char *layout_whole(const struct layout *l)
-{
-	const tern_part *p = layout_list(l);
-	return l->parts == 1 && part_dense(p) ? p->base : NULL;
-}
-
-void layout_fill(const struct layout *l, const char *bytes, size_t len)
-{
-	char *whole = layout_whole(l);
-	struct run_walk w;
-	if (whole && len == sizeof(uint64_t)) { /* the commonest, without a call */
-		memcpy(whole, bytes, sizeof(uint64_t));
-	} else if (whole) {
-		memcpy(whole, bytes, len);
-	} else {
-		layout_walk(l, &w);
-		parts_copy(&w, (char *)(uintptr_t)bytes, len, false);
-	}
 }
 
 void layout_walk(const struct layout *l, struct run_walk *w)

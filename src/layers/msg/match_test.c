@@ -55,6 +55,58 @@ TEST(a_posted_receive_takes_only_its_rank_and_id)
 	local_close();
 }
 
+TEST(a_receive_that_waits_takes_its_message_from_the_ring_and_no_other_receives)
+{
+	uint64_t got = 0;
+	tern_op ro = TERN_OP;
+	tern_envelope env;
+	local_open(2);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 1 }, &got, 8, NULL, &ro),
+		 0);
+	for (uint64_t word = 1; word <= 4; word++) /* the last is behind what nobody waits for */
+		CHECK_IS(tern_send(local[1], 0, word == 3 ? 2 : 1, &word, sizeof word), 0);
+	CHECK_IS(word_from(1, 1, &env), 2);
+	CHECK(got == 1 && env.src == 1 && env.id == 1 && env.len == 8 && !env.error);
+	CHECK_IS(word_from(1, 1, NULL), 4);
+	CHECK_IS(word_from(1, 2, NULL), 3);
+	CHECK_IS(tern_op_wait(local[0], &ro), 0);
+	local_close();
+}
+
+/* One that is longer than its receive, or not as long as its parts, is told to its sender. */
+TEST(a_receive_that_waits_refuses_what_does_not_fit)
+{
+	char bytes[32];
+	const tern_part part = { .base = bytes, .run = sizeof bytes };
+	local_open(2);
+	for (int exact = 0; exact < 2; exact++) {
+		CHECK_IS(tern_send(local[1], 0, 1, out, exact ? 24 : 32), 0);
+		CHECK_IS(exact ? tern_recv_parts_start(local[0],
+						       &(tern_match){ .rank = 1, .id = 1 }, &part,
+						       1, NULL, NULL)
+			       : tern_recv(local[0], 1, 1, bytes, 24, NULL),
+			 -EMSGSIZE);
+		CHECK_IS(tern_poll(local[1]), -EMSGSIZE);
+	}
+	local_close();
+}
+
+TEST(cells_of_messages_that_were_taken_from_the_ring_come_back)
+{
+	char bytes[48];
+	chance_fill(out, LARGE, 1);
+	local_open(2);
+	for (int i = 0; i < 3 * CELLS; i++) {
+		size_t len = (size_t)i % (sizeof bytes + 1);
+		CHECK_IS(tern_send(local[1], 0, 1, out + i, len), 0);
+		CHECK_IS(tern_recv(local[0], 1, 1, bytes, sizeof bytes, NULL), 0);
+		CHECK(memcmp(bytes, out + i, len) == 0);
+	}
+	CHECK(msg_of(local[1])->peer[0].cells > 0);
+	CHECK_IS(msg_of(local[0])->recvs.used, 0);
+	local_close();
+}
+
 /* In the ring a message costs nothing, and the receive that comes for it need not look for it. */
 TEST(a_wait_leaves_in_the_ring_what_nobody_waits_for)
 {

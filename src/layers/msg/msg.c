@@ -5,11 +5,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-
-static uint32_t at_most(uint32_t value, uint32_t most)
-{
-	return value < most ? value : most;
-}
+#include "base/memory.h"
 
 static void msg_register(struct endpoint *e)
 {
@@ -27,8 +23,9 @@ static int msg_open(struct endpoint *e, void *state)
 	struct msg *m = state;
 	uint32_t size = e->t->size;
 	m->e = e;
-	m->window =
-		e->main ? 0 : at_most(CELLS / size, CELLS_EACH); /* none: send_check() refuses */
+	m->window = e->main                     ? 0
+		    : size < CELLS / CELLS_EACH ? CELLS_EACH
+						: CELLS / size; /* none: send_check() refuses */
 	for (uint32_t r = 0; r < size; r++)
 		m->peer[r] = (struct msg_peer){ .cells = m->window,
 						.rts = RTS_ALL / size > RTS_LEAST ? RTS_ALL / size
@@ -51,9 +48,9 @@ static void msg_close(void *state)
 	pool_free(&m->sends);
 	pool_free(&m->recvs);
 	pool_free(&m->arrivals);
-	table_free(&m->recv_table);
-	table_free(&m->by_key);
-	table_free(&m->by_id);
+	memory_free(m->recv_table.bucket);
+	memory_free(m->by_key.bucket);
+	memory_free(m->by_id.bucket);
 	pool_free(&m->cells);
 }
 

@@ -79,7 +79,7 @@ struct cell {
 
 static inline uint32_t cells_of(size_t len)
 {
-	return len ? (uint32_t)((len + CELL_BYTES - 1) / CELL_BYTES) : 1;
+	return len <= CELL_BYTES ? 1 : (uint32_t)((len + CELL_BYTES - 1) / CELL_BYTES);
 }
 
 /* A send that is not over. */
@@ -113,8 +113,8 @@ struct receiving {
 	struct node node; /* rank: from whom, or TERN_RANK_ANY */
 	enum tern_state state;
 	uint8_t flags;
-	bool masked;
-	uint64_t seq; /* the order in which receives were started */
+	bool masked, wild; /* has a mask; or that, or is from any rank */
+	uint64_t seq;      /* the order in which receives were started */
 	tern_id mask;
 	struct layout layout;
 	struct run_walk walk; /* over what has come in messages */
@@ -170,7 +170,7 @@ struct msg {
 	struct list ordered; /* arrivals */
 	struct list clear;   /* sends that move */
 	struct list pulls;   /* receives that read from their senders */
-	uint32_t anys;       /* receives from any rank, without a mask */
+	uint32_t wild;       /* receives from any rank, or with a mask */
 	uint32_t offers;     /* sources that are lent */
 	bool moving;         /* in the middle of its progress */
 	bool flush;          /* a queue may go on */
@@ -200,7 +200,6 @@ void send_over(struct msg *m, struct sending *s, int error);
 void send_cancelled(struct msg *m, struct sending *s); /* it is over: it was taken back */
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
 int send_check(struct msg *m, uint32_t dst, unsigned flags);
-void eager_done(struct msg *m, tern_op *op);
 void send_answer(struct sending *s,
 		 int outcome); /* to whoever wants it taken back, and there is one */
 void send_flush(
@@ -214,13 +213,15 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
 /* -- recv.c -- */
 void recv_over(struct msg *m, struct receiving *r, int error);
 /*
- * The receive that takes a message of `id` from `src`: of those posted, the first; NULL if there is
- * none.
+ * Of the receives in that state which match a message of `id` from `src`, the first: IN_USE, it
+ * takes the message; IN_PROGRESS, it is just being filled. NULL: there is none.
  */
-struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id);
-bool recv_busy(struct msg *m, uint32_t src, tern_id id); /* one is just being filled */
+struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id, enum tern_state state);
 /* 0 if `r` can take `len` bytes; otherwise it is over, with the code. */
 int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len);
+/* The same, and if it can, it has them: it is over. */
+int recv_take(struct msg *m, struct receiving *r, uint32_t src, tern_id id, const char *bytes,
+	      size_t len);
 /* Takes back the receives of a handle; 0, or -EALREADY if one of them was matched. */
 int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
 
@@ -237,20 +238,20 @@ unsigned flow_progress(struct msg *m);
 tern_addr flow_offer(struct msg *m, struct sending *s);
 void flow_withdraw(struct msg *m, struct sending *s);
 void flow_read(struct msg *m, struct sending *s, int error); /* the receiver has read its share */
-void flow_pull_end(struct msg *m, struct receiving *r);      /* nothing is read any more */
 /*
  * The receive is ready for its send: what that is told, to be sent as reply or request. False if it
  * is told nothing yet: the receiver reads the data by itself, and tells when it has them.
  */
 bool flow_clear(struct msg *m, struct receiving *r, uint64_t words[6]);
-/* What the receiver read is here, or `error` says why not: the end of a send. */
-void flow_taken(struct msg *m, struct sending *s, int error);
 
 /* -- tell.c -- */
 enum { TELL_WORDS = 6 };
 void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tell kind,
 		uint32_t name, int error, tern_id id);
 void tell(struct msg *m, uint32_t to, const uint64_t words[TELL_WORDS]); /* outside handlers */
-bool tell_due(const struct msg *m, uint32_t to); /* whether cells should be given back */
+static inline bool tell_due(const struct msg *m, uint32_t to) /* cells should be given back */
+{
+	return m->peer[to].owed * 2 >= m->window;
+}
 
 #endif

@@ -3,38 +3,23 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "core/direct.h"
 #include "mem/mem.h"
 #include "msg/msg.h"
 
 /* -- The table ---------------------------------------------------------------------------- */
 
-static int recv_add(struct msg *m, struct receiving *r)
-{
-	r->seq = ++m->seq;
-	r->state = TERN_STATE_IN_USE;
-	if (r->masked) {
-		list_append(&m->masked, &r->node);
-		return 0;
-	}
-	int rc = table_add(&m->recv_table, &r->node);
-	m->anys += !rc && r->node.rank == TERN_RANK_ANY;
-	return rc;
-}
-
 static void recv_remove(struct msg *m, struct receiving *r)
 {
-	if (r->masked) {
-		list_remove(&m->masked, &r->node);
-	} else {
-		m->anys -= r->node.rank == TERN_RANK_ANY;
-		table_remove(&m->recv_table, &r->node);
-	}
+	m->wild -= r->wild;
+	list_remove(&r->node);
 	layout_release(&r->layout, &m->copies);
 	record_give(&m->recvs, r);
 }
 
 /* The first receive under exactly that rank and id that is in one of these states. */
-static struct receiving *recv_keyed(struct msg *m, uint32_t rank, tern_id id, enum tern_state state)
+static inline __attribute__((always_inline)) struct receiving *
+recv_keyed(struct msg *m, uint32_t rank, tern_id id, enum tern_state state)
 {
 	struct node *n = table_find(&m->recv_table, rank, id);
 	while (n && NODE_OF(n, struct receiving, node)->state != state)
@@ -47,11 +32,11 @@ static struct receiving *recv_earlier(struct receiving *a, struct receiving *b)
 	return !a || (b && b->seq < a->seq) ? b : a;
 }
 
-static struct receiving *recv_in(struct msg *m, uint32_t src, tern_id id, enum tern_state state)
+/* `r` is the first that names rank and id; others may be earlier. */
+static __attribute__((noinline)) struct receiving *
+recv_first(struct msg *m, struct receiving *r, uint32_t src, tern_id id, enum tern_state state)
 {
-	struct receiving *r = recv_keyed(m, src, id, state);
-	if (m->anys)
-		r = recv_earlier(r, recv_keyed(m, TERN_RANK_ANY, id, state));
+	r = recv_earlier(r, recv_keyed(m, TERN_RANK_ANY, id, state));
 	for (struct node *n = m->masked.first; n; n = n->next) {
 		struct receiving *wild = NODE_OF(n, struct receiving, node);
 		if (wild->state == state && !((id ^ n->id) & wild->mask) &&
@@ -61,45 +46,60 @@ static struct receiving *recv_in(struct msg *m, uint32_t src, tern_id id, enum t
 	return r;
 }
 
-struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id)
+struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id, enum tern_state state)
 {
-	return recv_in(m, src, id, TERN_STATE_IN_USE);
-}
-
-bool recv_busy(struct msg *m, uint32_t src, tern_id id)
-{
-	return recv_in(m, src, id, TERN_STATE_IN_PROGRESS) != NULL;
-}
-
-int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len)
-{
-	r->state = TERN_STATE_IN_PROGRESS;
-	r->got = (tern_envelope){ .src = src, .id = id, .len = len };
-	r->due = len;
-	if (len == r->layout.total || (len < r->layout.total && r->flags & TERN_RECV_UPTO))
-		return 0;
-	int error = error_set(
-		-EMSGSIZE,
-		"message %#llx from rank %u has %zu bytes, the receive that it met %s%zu: "
-		"nothing was written",
-		(unsigned long long)id, src, len, r->flags & TERN_RECV_UPTO ? "room for " : "",
-		r->layout.total);
-	recv_over(m, r, error);
-	return error;
+	struct receiving *r = recv_keyed(m, src, id, state);
+	return m->wild ? recv_first(m, r, src, id, state) : r;
 }
 
 void recv_over(struct msg *m, struct receiving *r, int error)
 {
 	tern_op *op = r->op;
-	flow_pull_end(m, r);
-	if (r->lent)
+	if (r->pulling)
+		list_remove(&r->puller);
+	if (r->lent != TERN_ADDR_NONE)
 		region_unlend(mem_of(m->e->t), r->lent);
-	r->lent = TERN_ADDR_NONE;
 	r->got.error = error;
 	if (r->env)
 		*r->env = r->got;
 	recv_remove(m, r);
 	op_end(m->e, op, error);
+}
+
+static __attribute__((noinline)) int recv_refuse(struct msg *m, struct receiving *r)
+{
+	int error = error_set(
+		-EMSGSIZE,
+		"message %#llx from rank %u has %zu bytes, the receive that it met %s%zu: "
+		"nothing was written",
+		(unsigned long long)r->got.id, r->got.src, r->got.len,
+		r->flags & TERN_RECV_UPTO ? "room for " : "", r->layout.total);
+	recv_over(m, r, error);
+	return error;
+}
+
+static inline bool recv_fits(const struct receiving *r, size_t len)
+{
+	return len == r->layout.total || (len < r->layout.total && r->flags & TERN_RECV_UPTO);
+}
+
+inline int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len)
+{
+	r->state = TERN_STATE_IN_PROGRESS;
+	r->got = (tern_envelope){ .src = src, .id = id, .len = len };
+	r->due = len;
+	return recv_fits(r, len) ? 0 : recv_refuse(m, r);
+}
+
+int recv_take(struct msg *m, struct receiving *r, uint32_t src, tern_id id, const char *bytes,
+	      size_t len)
+{
+	int rc = recv_accept(m, r, src, id, len);
+	if (rc)
+		return rc;
+	layout_fill(&r->layout, bytes, len);
+	recv_over(m, r, 0);
+	return 0;
 }
 
 /* -- Starting ---------------------------------------------------------------------------------- */
@@ -139,17 +139,23 @@ static int recv_new(struct msg *m, const struct recv_args *w, struct receiving *
 	r->node = (struct node){ .rank = w->src, .id = w->id };
 	r->mask = w->mask;
 	r->masked = w->mask != MSG_ID_EXACT;
+	r->wild = r->masked || w->src == TERN_RANK_ANY;
 	r->flags = (uint8_t)w->flags;
 	r->layout = w->layout;
 	r->env = w->env;
 	r->op = w->op;
+	r->seq = ++m->seq;
+	r->state = TERN_STATE_IN_USE;
 	int rc = layout_keep(&r->layout, &m->copies);
-	if (!rc && recv_add(m, r))
+	if (!rc && r->masked)
+		list_append(&m->masked, &r->node);
+	else if (!rc && table_add(&m->recv_table, &r->node))
 		rc = error_set(-ENOMEM, "starting a receive: no memory for the table");
 	if (rc) {
 		layout_release(&r->layout, &m->copies);
 		record_give(&m->recvs, r);
 	}
+	m->wild += !rc && r->wild;
 	*out = r;
 	return rc;
 }
@@ -179,7 +185,7 @@ static int recv_nothing(struct msg *m, const struct recv_args *w)
 {
 	if (w->env)
 		*w->env = (tern_envelope){ .src = TERN_RANK_NONE, .id = w->id };
-	eager_done(m, w->op);
+	op_over(m->e, w->op);
 	return 0;
 }
 
@@ -229,6 +235,36 @@ static int recv_stop(struct endpoint *e, struct wait *w)
 	return recv_hopeless(e, w); /* the sentence, again */
 }
 
+/*
+ * A step of this wait has found something in the inlet that the message comes by: if it is that,
+ * short, and its sender is told nothing, it is taken where it lies, without a poll and a handler.
+ */
+static bool recv_taken(struct endpoint *e, void *arg)
+{
+	const tern_op *op = arg;
+	const struct wait *w = e->waiting.recv_only;
+	if (!w || w->arg != op || !layer_may_take(e->t) || held(e))
+		return !op->pending;
+	struct msg *m = msg_of(e->t);
+	struct tern_inlet *in = w->takes;
+	const tern_msg *msg = inlet_at(in);
+	uint32_t src = inlet_source(in);
+	if (!layer_is(msg, in->expect ^ layer_bits(MSG_WORDS, TERN_LINE_WORDS)) || !in->accept)
+		return false;
+	size_t len = msg->word[1]; /* and neither flags nor a name */
+	if (len > WORDS_MOST || tell_due(m, src))
+		return false;
+	struct receiving *r = recv_match(m, src, msg->word[0], TERN_STATE_IN_USE);
+	if (!r || r->op != op || !recv_fits(r, len))
+		return false;
+	m->peer[src].owed++;
+	e->site.peek = in->next;
+	inlet_step(in, in->cursor, 0, (int)e->site.fetch);
+	poll_note(e, in, 1);
+	recv_take(m, r, src, msg->word[0], (const char *)&msg->word[2], len);
+	return true;
+}
+
 /* Waits until it is complete. */
 static int recv_through(struct msg *m, struct recv_args *w)
 {
@@ -236,12 +272,14 @@ static int recv_through(struct msg *m, struct recv_args *w)
 	struct wait wait = msg_wait("tern_recv", "from", w->src, w->id);
 	wait.stop = recv_stop;
 	wait.recv_only = true;
+	if (w->src < m->e->t->size && !m->e->site.asks) /* or the poll also sends for a network */
+		wait.takes = &m->e->site.peer[w->src].requests;
 	w->op = &own;
 	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
 		rc = recv_begin(m, w);
 	if (!rc)
-		rc = wait_until(m->e, op_ended, &own, &wait);
+		rc = wait_until(m->e, recv_taken, &own, &wait);
 	return rc ? rc : recv_say(m, w->src, own.error);
 }
 

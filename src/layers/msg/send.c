@@ -14,50 +14,22 @@ static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
 
 /* -- Small messages ------------------------------------------------------------------------ */
 
-/* Up to 32 bytes as words; the commonest length without a call. */
-static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
-			     const void *data, size_t len)
-{
-	uint64_t w[4] = { 0 };
-	if (TERN_LIKELY(len == sizeof w[0]))
-		memcpy(w, data, sizeof w[0]);
-	else if (len) /* data may be NULL without */
-		memcpy(w, data, len);
-	return layer_words(m->e, dst, MSG_WORDS, id, meta, w[0], w[1], w[2], w[3]);
-}
-
-static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
-		       const struct layout *l)
-{
-	char bytes[WORDS_MOST];
-	layout_gather(l, bytes);
-	return words_send(m, dst, id, meta, bytes, l->total);
-}
-
-static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
-			 const struct layout *l)
-{
-	char bytes[TERN_PAYLOAD_MAX];
-	uint64_t words[2] = { id, meta };
-	const char *data = layout_whole(l);
-	if (!data) {
-		layout_gather(l, bytes);
-		data = bytes;
-	}
-	return layer_request(m->e, dst, MSG_EAGER, data, l->total, 2, words);
-}
-
 /*
  * Sends a small message whole. In ready mode it needs no cells: it is taken at once, or discarded.
  */
 static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
 		      unsigned flags, uint32_t name)
 {
-	uint64_t meta = meta_of(l->total, flags, name);
+	bool lies = l->total <= WORDS_MOST; /* in the words */
+	uint64_t words[TERN_LINE_WORDS] = { id, meta_of(l->total, flags, name) };
+	char bytes[TERN_PAYLOAD_MAX];
+	const char *data = lies ? NULL : l->whole ? l->whole : bytes;
 	uint32_t cells = flags & TERN_SEND_READY ? 0 : cells_of(l->total);
+	if (lies || !l->whole)
+		layout_gather(l, lies ? (char *)&words[2] : bytes);
 	m->peer[dst].cells -= cells;
-	int rc = l->total <= WORDS_MOST ? eager_words(m, dst, id, meta, l)
-					: eager_payload(m, dst, id, meta, l);
+	int rc = layer_request(m->e, dst, lies ? MSG_WORDS : MSG_EAGER, data, l->total,
+			       lies ? TERN_LINE_WORDS : 2, words);
 	if (rc)
 		m->peer[dst].cells += cells;
 	return rc;
@@ -119,9 +91,9 @@ void send_over(struct msg *m, struct sending *s, int error)
 	if (s->asked)
 		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
 	if (!s->announced)
-		list_remove(&p->sends, &s->node);
+		list_remove(&s->node);
 	else if (s->state == TERN_STATE_IN_PROGRESS && !s->finned)
-		list_remove(&m->clear, &s->node);
+		list_remove(&s->node);
 	flow_withdraw(m, s);
 	p->blocks -= s->block;
 	send_give(m, s);
@@ -134,13 +106,6 @@ void send_cancelled(struct msg *m, struct sending *s)
 	send_over(m, s,
 		  error_set(-ECANCELED, "the send of message %#llx to rank %u was taken back",
 			    (unsigned long long)s->node.id, s->node.rank));
-}
-
-/* Back from a call that sent for `s`, which may be over, and its record another's, by now. */
-static void send_sent(struct msg *m, struct sending *s, uint32_t name)
-{
-	if (record_named(&m->sends, name))
-		s->sending = false;
 }
 
 /*
@@ -169,7 +134,7 @@ static bool queue_announce(struct msg *m, struct msg_peer *p)
 	struct sending *s = NODE_OF(p->sends.first, struct sending, node);
 	if (!s || (!(s->flags & TERN_SEND_READY) && !p->rts))
 		return false;
-	list_remove(&p->sends, &s->node); /* before: what it leads to may go on with the queue */
+	list_remove(&s->node); /* before: what it leads to may go on with the queue */
 	int rc = rts_send(m, s);
 	if (rc)
 		list_prepend(&p->sends, &s->node);
@@ -234,13 +199,6 @@ int send_check(struct msg *m, uint32_t dst, unsigned flags)
 	return rc;
 }
 
-/* A message has gone whole and needs no answer, or was for nobody. */
-void eager_done(struct msg *m, tern_op *op)
-{
-	op->pending++;
-	op_end(m->e, op, 0);
-}
-
 /* A send with an entry. The handle knows of it before its receiver can. */
 static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
 			unsigned flags, tern_op *op)
@@ -260,7 +218,8 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	uint32_t name = record_name(s);
 	s->sending = true;
 	rc = eager_send(m, dst, id, l, s->flags, name);
-	send_sent(m, s, name);
+	if (record_named(&m->sends, name)) /* or it is over, and its record another's, by now */
+		s->sending = false;
 	if (rc) {
 		send_give(m, s);
 		op_withdraw(m->e, op, before);
@@ -276,7 +235,7 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	if (rc)
 		return rc;
 	if (dst == TERN_RANK_NONE) {
-		eager_done(m, op);
+		op_over(m->e, op);
 		return 0;
 	}
 	if (flags & TERN_SEND_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags)) {
@@ -285,7 +244,7 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	}
 	rc = eager_send(m, dst, id, l, flags & TERN_SEND_READY, 0);
 	if (!rc)
-		eager_done(m, op);
+		op_over(m->e, op);
 	return rc;
 }
 
@@ -293,8 +252,8 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
  * 33 to 48 bytes: a message of eight words, which the ring keeps whole. Where it has no room for
  * two lines the bytes go as a payload. As send_quick().
  */
-static __attribute__((noinline)) int send_eight(struct msg *m, uint32_t dst, tern_id id,
-						const void *data, size_t len, unsigned flags)
+static __attribute__((noinline)) bool send_eight(struct msg *m, uint32_t dst, tern_id id,
+						 const void *data, size_t len, unsigned flags)
 {
 	tern *t = m->e->t;
 	struct tern_lane *lane = &t->lane[dst];
@@ -302,34 +261,39 @@ static __attribute__((noinline)) int send_eight(struct msg *m, uint32_t dst, ter
 	uint32_t cells = !(flags & TERN_SEND_READY);
 	uint64_t words[TERN_WORDS_MAX] = { id, meta_of(len, flags, 0) };
 	if (len > EIGHT_MOST || p->cells < cells || p->sends.first) /* cost: flow status */
-		return 0;
-	memcpy(&words[2], data, len);
+		return false;
+	bytes_copy(&words[2], data, len);
 	if (!tern_lane_double_(lane, TERN_HANDLER_MAX + MSG_WORDS, TERN_WORDS_MAX, words))
-		return 0;
+		return false;
 	p->cells -= cells;
-	return !tern_requested_(t, lane);
+	layer_sent(t, lane);
+	return true;
 }
 
 /*
- * The quick way of a small message in one piece, where nothing stands against it: 1 if it went,
- * 0 if it must go the other way, or an error. That `reach` is not 0 says that this is the program.
+ * The quick way of a small message in one piece, where nothing stands against it: false if it
+ * must go the other way. That `reach` is not 0 says that this is the program.
  */
-static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len,
-			     unsigned flags)
+static inline bool send_quick(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len,
+			      unsigned flags)
 {
 	if (TERN_UNLIKELY(dst >= m->e->t->reach || flags & ~(unsigned)TERN_SEND_READY))
-		return 0;
+		return false;
 	if (TERN_UNLIKELY(len > WORDS_MOST))
 		return send_eight(m, dst, id, data, len, flags);
+	struct tern_lane *lane = &m->e->t->lane[dst];
 	struct msg_peer *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_SEND_READY);
-	if (TERN_UNLIKELY(p->cells < cells || p->sends.first))
-		return 0;
+	tern_msg *line;
+	if (TERN_UNLIKELY(p->cells < cells || p->sends.first || !layer_line(lane, &line)))
+		return false;
 	p->cells -= cells;
-	int rc = words_send(m, dst, id, meta_of(len, flags, 0), data, len);
-	if (TERN_UNLIKELY(rc))
-		p->cells += cells;
-	return rc ? rc : 1;
+	line->word[0] = id;
+	line->word[1] = meta_of(len, flags, 0);
+	bytes_copy(&line->word[2], data, len);
+	layer_line_send(lane, line, layer_bits(MSG_WORDS, TERN_LINE_WORDS));
+	layer_sent(m->e->t, lane);
+	return true;
 }
 
 static int send_start(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
@@ -347,10 +311,9 @@ int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t 
 {
 	INSIDE struct scope scope = scope_given_op(t, op);
 	struct layout l = layout_block(data, len);
-	int rc = op ? send_quick(msg_of(t), dst, id, data, len, flags) : 0;
-	if (rc <= 0)
-		return rc ? rc : send_start(msg_of(t), dst, id, &l, flags, op);
-	eager_done(msg_of(t), op);
+	if (!op || !send_quick(msg_of(t), dst, id, data, len, flags))
+		return send_start(msg_of(t), dst, id, &l, flags, op);
+	op_over(t->own, op);
 	return 0;
 }
 
@@ -373,10 +336,8 @@ static __attribute__((noinline)) int send_slowly(struct msg *m, uint32_t dst, te
 
 int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
 {
-	int rc = send_quick(msg_of(t), dst, id, data, len, 0);
-	if (TERN_UNLIKELY(!rc))
-		return send_slowly(msg_of(t), dst, id, data, len);
-	return rc < 0 ? rc : 0;
+	struct msg *m = msg_of(t);
+	return send_quick(m, dst, id, data, len, 0) ? 0 : send_slowly(m, dst, id, data, len);
 }
 
 /* -- Parts with an id each --------------------------------------------------------------------- */
@@ -452,7 +413,7 @@ static int each_begin(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 	for (size_t i = 0; i < n; i++) {
 		int failed = layout_parts(&l, &parts[i], 1, true);
 		if (!failed && rc)
-			eager_done(m, op);
+			op_over(m->e, op);
 		else if (!failed)
 			failed = send_begin(m, dst, ids[i], &l, flags, op, false);
 		if (failed)

@@ -7,6 +7,7 @@
 
 void list_append(struct list *l, struct node *n)
 {
+	n->in = l;
 	n->next = NULL;
 	n->prev = l->last;
 	*(l->last ? &l->last->next : &l->first) = n;
@@ -15,16 +16,11 @@ void list_append(struct list *l, struct node *n)
 
 void list_prepend(struct list *l, struct node *n)
 {
+	n->in = l;
 	n->prev = NULL;
 	n->next = l->first;
 	*(n->next ? &n->next->prev : &l->last) = n;
 	l->first = n;
-}
-
-void list_remove(struct list *l, struct node *n)
-{
-	*(n->prev ? &n->prev->next : &l->first) = n->next;
-	*(n->next ? &n->next->prev : &l->last) = n->prev;
 }
 
 int table_add(struct table *t, struct node *n)
@@ -36,14 +32,4 @@ int table_add(struct table *t, struct node *n)
 	}
 	list_append(table_list(t, n->rank, n->id), n);
 	return 0;
-}
-
-void table_remove(struct table *t, struct node *n)
-{
-	list_remove(table_list(t, n->rank, n->id), n);
-}
-
-void table_free(struct table *t)
-{
-	memory_free(t->bucket);
 }

@@ -12,6 +12,7 @@
 
 struct node {
 	struct node *next, *prev;
+	struct list *in;
 	uint32_t rank;
 	tern_id id;
 };
@@ -35,7 +36,12 @@ struct table {
 
 void list_append(struct list *l, struct node *n);
 void list_prepend(struct list *l, struct node *n);
-void list_remove(struct list *l, struct node *n);
+
+static inline void list_remove(struct node *n)
+{
+	*(n->prev ? &n->prev->next : &n->in->first) = n->next;
+	*(n->next ? &n->next->prev : &n->in->last) = n->prev;
+}
 
 static inline struct list *table_list(const struct table *t, uint32_t rank, tern_id id)
 {
@@ -46,8 +52,6 @@ static inline struct list *table_list(const struct table *t, uint32_t rank, tern
 int table_add(
 	struct table *t,
 	struct node *n); /* -ENOMEM, no sentence, if there is no table yet and none can be had */
-void table_remove(struct table *t, struct node *n);
-void table_free(struct table *t);
 
 /* The first entry under rank and id from `n` on, `n` included; NULL if there is none. */
 static inline struct node *node_like(struct node *n, uint32_t rank, tern_id id)

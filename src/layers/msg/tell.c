@@ -6,11 +6,6 @@
 #include "base/error.h"
 #include "msg/msg.h"
 
-bool tell_due(const struct msg *m, uint32_t to)
-{
-	return m->peer[to].owed * 2 >= m->window;
-}
-
 void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tell kind,
 		uint32_t name, int error, tern_id id)
 {
@@ -79,9 +74,8 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 		cleared(m, msg, s);
 		break;
 	case TELL_TAKEN:
-		flow_taken(m, s, layer_error(tern_msg_word(msg, 1)));
-		break;
 	case TELL_READ:
+		s->finned |= kind == TELL_TAKEN;
 		flow_read(m, s, layer_error(tern_msg_word(msg, 1)));
 		break;
 	case TELL_CANCELLED:
