@@ -11,9 +11,10 @@
 
 #include <tern/mem.h>
 
-enum { RUN = 64, APART = 2 * RUN };
+enum { LINE = 64 };
 enum { PUT, GET }; /* ways */
 
+static uint32_t run, apart; /* in bytes */
 static char *here;
 static tern_part *far_list, *near_list;
 
@@ -25,15 +26,17 @@ static int lists_make(struct bench_rank *p)
 	if (!far_list || !near_list)
 		return error_set(-ENOMEM, "no memory for %u parts", p->size);
 	for (uint32_t i = 0; i < p->size; i++) {
-		far_list[i] = (tern_part){ .addr = place.addr + i * APART, .run = RUN };
-		near_list[i] = (tern_part){ .base = here + i * APART, .run = RUN };
+		far_list[i] = (tern_part){ .addr = place.addr + i * apart, .run = run };
+		near_list[i] = (tern_part){ .base = here + i * apart, .run = run };
 	}
 	return 0;
 }
 
-static int parts_open(struct bench_rank *p)
+static int runs_open(struct bench_rank *p, uint32_t len)
 {
-	size_t bytes = (size_t)p->size * APART;
+	run = len;
+	apart = 2 * len;
+	size_t bytes = (size_t)p->size * apart;
 	here = calloc(1, bytes);
 	if (!here)
 		return error_set(-ENOMEM, "no memory for %zu bytes", bytes);
@@ -41,14 +44,24 @@ static int parts_open(struct bench_rank *p)
 	return rc ? rc : lists_make(p);
 }
 
+static int parts_open(struct bench_rank *p)
+{
+	return runs_open(p, LINE);
+}
+
+static int words_open(struct bench_rank *p)
+{
+	return runs_open(p, sizeof(uint64_t));
+}
+
 static int parts_move(struct bench_rank *p)
 {
 	const size_t count[] = { p->size };
-	const ptrdiff_t stride[] = { APART };
+	const ptrdiff_t stride[] = { apart };
 	tern_part far = {
-		.addr = place.addr, .run = RUN, .dims = 1, .count = count, .stride = stride
+		.addr = place.addr, .run = run, .dims = 1, .count = count, .stride = stride
 	};
-	tern_part near = { .base = here, .run = RUN, .dims = 1, .count = count, .stride = stride };
+	tern_part near = { .base = here, .run = run, .dims = 1, .count = count, .stride = stride };
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = p->way == GET ? tern_get_parts(p->t, &near, 1, &far, 1)
 				      : tern_put_parts(p->t, &far, 1, &near, 1);
@@ -61,7 +74,7 @@ static int runs_copy(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count; i++)
 		for (size_t r = 0; r < p->size; r++)
-			place_copy(place.there + r * APART, here + r * APART, RUN);
+			place_copy(place.there + r * apart, here + r * apart, run);
 	return 0;
 }
 
@@ -77,5 +90,7 @@ const struct test parts_tests[] = {
 	  .measure = { parts_move, PHASE_FIRST, GET } },
 	{ "parts-list", "a put of the same runs, as a list with a part for each", NULL,
 	  .like = "parts", .measure = { list_move, PHASE_FIRST } },
+	{ "words-list", "a put of runs of 8 bytes, 16 apart, as such a list", NULL,
+	  .like = "parts-list", .open = words_open },
 	{ .like = NULL },
 };

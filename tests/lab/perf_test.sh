@@ -11,7 +11,7 @@ check_status 0
 tests=(round-trip rate payload send-overhead handling-overhead two-receivers two-senders \
 	payload-trip poll barrier)
 bulk=(put get copy put-signal chunk chunk-trip put-start get-start add sum part \
-	put-request put-reply block-get parts parts-get parts-list)
+	put-request put-reply block-get parts parts-get parts-list words-list)
 upper=(ready-trip auto-trip typed chan-trip turn overlap no-overlap spawn-trip block stream \
 	stream-group)
 alone=(yield) # there is no limit to compare it with
@@ -47,7 +47,7 @@ sentence "so does every test of the memory layer"
 run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
 check_status 0
 check_quiet
-check_records 71
+check_records 74
 for name in "${bulk[@]}"; do
 	check_out "\"test\": \"$name\""
 done

@@ -423,19 +423,26 @@ int staged_send(struct mem *m, struct slot *s, tern_addr dst, const void *data, 
 		tern_op *op);
 
 /* -- rows.c -- */
+/* A list of parts. */
+struct parts {
+	const tern_part *part;
+	size_t n;
+};
 /*
- * Moves pairs of single runs that are mapped, of `most` bytes at most together; false if one is
- * not: then all are to be moved in another way.
+ * Moves two lists of single runs that are within reach and cut alike, or one of them is a single
+ * part. More than `most` bytes are only checked; what else there is, is not.
  */
-bool runs_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t n,
-	       size_t most, bool put);
+enum lists_are { LISTS_ODD, LISTS_CHECKED, LISTS_MOVED };
+enum lists_are lists_move(struct mem *m, struct parts remote, struct parts local, bool put,
+			  size_t most);
 /*
- * Moves all of two parts of the same length, whose addresses are checked; false, and nothing moved,
- * if that takes more than a loop.
+ * Moves all of two parts, if they are alike and have at most `most` bytes; false, and nothing
+ * moved, if that takes more than a loop.
  */
-bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, bool put);
-/* The next runs of both sides that lie in a row, in at most `most` bytes: bytes, or 0 as above. */
-size_t rows_next(struct mem *m, const struct runs *r, bool put, size_t most);
+bool rows_move(struct mem *m, const tern_part *remote, const tern_part *local, size_t most,
+	       bool put);
+/* Moves the next runs of both sides that lie in a row, in at most `most` bytes: bytes, or 0. */
+size_t rows_next(struct mem *m, struct runs *r, bool put, size_t most);
 
 /* -- pack.c: many runs in one message -- */
 ptrdiff_t pack_move(struct mem *m, struct transfer *x, uint32_t rank); /* as message_move() */

@@ -136,12 +136,7 @@ static int part_check(struct mem *m, const tern_part *p, const char *what)
 	return mem_check(m, p->addr + (tern_addr)before, (size_t)(beyond - before), what);
 }
 
-struct list {
-	const tern_part *part;
-	size_t n;
-};
-
-static int parts_check(struct mem *m, struct list remote, struct list local, const char *what,
+static int parts_check(struct mem *m, struct parts remote, struct parts local, const char *what,
 		       size_t *bytes)
 {
 	size_t here;
@@ -156,53 +151,49 @@ static int parts_check(struct mem *m, struct list remote, struct list local, con
 	return rc;
 }
 
-static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
+LARGER lists_begin(tern *t, struct parts remote, struct parts local, tern_op *op, bool put)
 {
+	INSIDE struct scope scope =
+		scope_of_op(&t, op, put ? "tern_put_parts_start" : "tern_get_parts_start");
+	struct mem *m = mem_of(t);
 	struct runs r;
 	size_t bytes, most = in_one_go(op);
-	bool moved =
-		remote.n == local.n && runs_move(m, remote.part, local.part, remote.n, most, put);
-	int rc = moved ? 0
-		       : parts_check(m, remote, local, put ? "a put of parts" : "a get of parts",
-				     &bytes);
+	bool rows =
+		remote.n == 1 && local.n == 1 && rows_move(m, remote.part, local.part, most, put);
+	enum lists_are are = rows ? LISTS_MOVED : lists_move(m, remote, local, put, most);
+	const char *what = put ? "a put of parts" : "a get of parts";
+	int rc = are == LISTS_ODD ? parts_check(m, remote, local, what, &bytes) : 0;
 	if (rc)
 		return rc;
-	if (!moved && remote.n == 1 && local.n == 1 && bytes - 1 < most)
-		moved = rows_move(m, remote.part, local.part, put);
-	if (moved && op)
-		op_over(m->e, op);
-	if (moved)
-		return 0;
-	parts_begin(&r.remote, remote.part, remote.n, false);
-	parts_begin(&r.local, local.part, local.n, false);
-	return transfer_begin(m, &r, put, NULL, op);
+	if (are != LISTS_MOVED) {
+		parts_begin(&r.remote, remote.part, remote.n, false);
+		parts_begin(&r.local, local.part, local.n, false);
+		return transfer_begin(m, &r, put, NULL, op);
+	}
+	if (op)
+		op_over(t->own, op);
+	return 0;
 }
 
-/* One run at each side, moved as a put or a get of it. */
-static inline bool one_run_move(const tern *t, const tern_part *remote, size_t remotes,
-				const tern_part *local, size_t locals, const tern_op *op, bool put)
+/* One run at each side is moved as a put or a get of it. */
+EACH_WAY int parts_start(tern *t, struct parts remote, struct parts local, tern_op *op, bool put)
 {
-	bool one = remotes == 1 && locals == 1 && !(remote->dims | local->dims) &&
-		   remote->run == local->run && (!op || op_silent(op));
-	return t && one && quick_move(t, remote->addr, local->base, local->run, put);
+	const tern_part *there = remote.part, *here = local.part;
+	bool one = t && remote.n == 1 && local.n == 1 && !(there->dims | here->dims) &&
+		   there->run == here->run && (!op || op_silent(op));
+	if (one && quick_move(t, there->addr, here->base, here->run, put))
+		return 0;
+	return lists_begin(t, remote, local, op, put);
 }
 
 int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
-	if (one_run_move(t, dst, dsts, src, srcs, op, true))
-		return 0;
-	INSIDE struct scope scope = scope_given_op(t, op);
-	return begin_parts(mem_of(t), (struct list){ dst, dsts }, (struct list){ src, srcs }, true,
-			   op);
+	return parts_start(t, (struct parts){ dst, dsts }, (struct parts){ src, srcs }, op, true);
 }
 
 int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
 			 size_t srcs, tern_op *op)
 {
-	if (one_run_move(t, src, srcs, dst, dsts, op, false))
-		return 0;
-	INSIDE struct scope scope = scope_given_op(t, op);
-	return begin_parts(mem_of(t), (struct list){ src, srcs }, (struct list){ dst, dsts }, false,
-			   op);
+	return parts_start(t, (struct parts){ src, srcs }, (struct parts){ dst, dsts }, op, false);
 }

@@ -243,15 +243,14 @@ static size_t transfer_step(struct mem *m, struct transfer *x, size_t most, enum
 		ptrdiff_t n = x->runs.remote.part && !x->source
 				      ? (ptrdiff_t)rows_next(m, &x->runs, x->put, most - moved)
 				      : 0;
-		if (n == 0)
-			n = move_next(m, x, most - moved, by);
+		if (n == 0 && (n = move_next(m, x, most - moved, by)) > 0)
+			runs_advance(&x->runs, (size_t)n);
 		if (n == 0)
 			break;
 		if (n < 0) {
 			x->error = (int)n;
 			break;
 		}
-		runs_advance(&x->runs, (size_t)n);
 		/* Messages fill their window, whatever the slice. */
 		moved += x->flying ? 0 : (size_t)n;
 	}

@@ -140,6 +140,19 @@ static int put_gathered(size_t len)
 	return tern_put_parts(local[0], &there, 1, mine, 2);
 }
 
+/* The same, at even distances. */
+static int put_apart(size_t len)
+{
+	char bytes[2 * WORD_MOST];
+	const ptrdiff_t two = 2;
+	const tern_part mine = {
+		.base = bytes, .run = 1, .dims = 1, .count = &len, .stride = &two
+	};
+	for (size_t i = 0; i < len; i++)
+		bytes[2 * i] = ((const char *)&local_word)[i];
+	return tern_put_parts(local[0], &(tern_part){ .addr = addr, .run = len }, 1, &mine, 1);
+}
+
 static int put_request(size_t len)
 {
 	return tern_put_request(local[0], addr, ASK, &local_word, len);
@@ -255,6 +268,7 @@ static const struct path paths[] = {
 	{ "tern_put_parts of a column", put_column, true, false },
 	{ "tern_put_parts of a row", put_row, true, false },
 	{ "tern_put_parts of scattered bytes", put_gathered, true, false },
+	{ "tern_put_parts of bytes of a column", put_apart, true, false },
 	{ "tern_put_request", put_request, true, false },
 	{ "tern_copy_start", copy, true, false },
 	{ "tern_async_put_start", write_async, true, false },

@@ -303,3 +303,40 @@ TEST(pairs_of_parts_that_are_cut_alike_land_where_they_belong)
 	}
 	areas_close();
 }
+
+/* A list at one side or at both, of memory in one place or in two, at once and in slices. */
+static void singles_move(unsigned n, size_t run)
+{
+	enum { MANY = 5000 };
+	static tern_part list[2][MANY];
+	bool put = n & 1, two = n & 2;
+	unsigned one = n / 4 % 3; /* the side that is a single part: 0 neither, 1 here, 2 there */
+	tern_op op = TERN_OP;
+	tern_part *far = list[0], *near = list[1];
+	for (size_t i = 0; i < MANY; i++) {
+		int k = two && one != 2 && i % 7 == 0;
+		size_t mine = (one == 1 ? run : run + 3) * i,
+		       there = (one == 2 ? run : run + 5) * i;
+		far[i] = (tern_part){ .addr = at[k] + there, .run = run };
+		near[i] = (tern_part){ .base = here + mine, .run = run };
+		memcpy(put ? image[k] + there : here_image + mine,
+		       put ? here_image + mine : image[k] + there, run);
+	}
+	far->run = one == 2 ? run * MANY : run;
+	near->run = one == 1 ? run * MANY : run;
+	size_t fars = one == 2 ? 1 : MANY, nears = one == 1 ? 1 : MANY;
+	CHECK_IS(move(put, put ? far : near, put ? fars : nears, put ? near : far,
+		      put ? nears : fars, n % 5 ? &op : NULL),
+		 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
+	areas_check();
+}
+
+TEST(lists_of_single_runs_land_where_they_belong_whichever_side_is_one_piece)
+{
+	static const size_t runs[] = { 1, 4, 8, 16, 40, 64, 72 };
+	areas_open(check_seed());
+	for (unsigned i = 0; i < 7 * 12; i++)
+		singles_move(i % 12, runs[i / 12]);
+	areas_close();
+}
