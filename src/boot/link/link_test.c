@@ -578,7 +578,11 @@ TEST(a_program_that_is_not_there_or_is_no_link_is_said)
 	int fd = mkstemp(path);
 	REQUIRE(fd >= 0 && write(fd, "no program", 10) == 10 && fchmod(fd, 0700) == 0);
 	close(fd);
+#ifdef CHECK_SANITIZED /* the child is forked, and nobody waits until it has executed something */
+	check_no_link(path, "");
+#else
 	check_no_link(path, strerror(ENOEXEC));
+#endif
 	unlink(path);
 	setenv("TERN_KEEPALIVE", "long", 1);
 	CHECK_IS(link_begin(&ranks_job, -1, true), -EINVAL);
