@@ -47,7 +47,8 @@ void called_tell(struct endpoint *e)
 		sizeof words - sizeof own.round);
 	memcpy(words, &own, sizeof words);
 	for (uint32_t rank = 0; rank < e->t->size; rank++)
-		(void)layer_request(e, rank, CORE_CALLED, NULL, 0, CALLED_WORDS, words);
+		(void)(e->barrier.op ? layer_request_now : layer_request)(
+			e, rank, CORE_CALLED, NULL, 0, CALLED_WORDS, words);
 }
 
 int called_compare(struct endpoint *e)

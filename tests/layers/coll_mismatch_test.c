@@ -156,18 +156,35 @@ static void try_memory(void)
 	CHECK_IS(tern_free_all(t, q), 0);
 }
 
-/* Calls of all ranks that are on no team. */
+/* Calls of all ranks that are on no team; of one with a handle another thread may have the
+ * sentence. */
+static bool in_two;
+
 static void told_ranks(int rc, const char *words)
 {
 	CHECK_IS(rc, -EINVAL);
-	if (!CHECK(strncmp(tern_strerror(rc), words, strlen(words)) == 0))
+	if (!in_two && !CHECK(strncmp(tern_strerror(rc), words, strlen(words)) == 0))
 		printf("    '%s'\n    should begin '%s'\n", tern_strerror(rc), words);
 	CHECK_IS(tern_barrier(t), 0);
+}
+
+static int barrier_in_two(void)
+{
+	tern_op op = TERN_OP;
+	int rc = tern_barrier_start(t, &op);
+	in_two = true;
+	return rc ? rc : tern_op_wait(t, &op);
 }
 
 static void try_ranks(void)
 {
 	void *p = NULL, *q = NULL;
+	CHECK_IS(odd() ? barrier_in_two() : tern_barrier(t), 0);
+	told_ranks(odd() ? barrier_in_two() : tern_alloc_all(t, 64, &p),
+		   "rank 0 calls tern_alloc_all, rank 2 tern_barrier: ");
+	told_ranks(odd() ? tern_alloc_all(t, 64, &p) : barrier_in_two(),
+		   "rank 0 calls tern_barrier, rank 2 tern_alloc_all: ");
+	in_two = false;
 	told_ranks(odd() ? tern_barrier(t) : tern_alloc_all(t, 64, &p),
 		   "rank 0 calls tern_alloc_all, rank 2 tern_barrier: ");
 	told_ranks(odd() ? tern_alloc_all(t, 64, &p) : tern_barrier(t),

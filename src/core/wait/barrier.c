@@ -144,13 +144,16 @@ static void barrier_enter(struct endpoint *e)
 	e->barrier.round++;
 	if (e->work)
 		layers_progress(e); /* what they have put off was done before the barrier */
+	if (e->owner.checked && !e->barrier.quiescing)
+		called_tell(e);
 }
 
-static void barrier_leave(struct endpoint *e)
+static int barrier_leave(struct endpoint *e, int rc)
 {
 	e->barrier.inside = false;
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_PASSED);
+	return rc ? rc : called_compare(e);
 }
 
 int tern_barrier(tern *t)
@@ -164,15 +167,8 @@ int tern_barrier(tern *t)
 		rc = layers_flush(e);
 	if (rc)
 		return rc;
-	bool told = e->owner.checked && !e->barrier.quiescing;
 	barrier_enter(e);
-	if (told)
-		called_tell(e);
-	rc = barrier_pass(e);
-	if (!rc && told)
-		rc = called_compare(e);
-	barrier_leave(e);
-	return rc;
+	return barrier_leave(e, barrier_pass(e));
 }
 
 /* -- In two phases ---------------------------------------------------------------------------- */
@@ -182,8 +178,7 @@ static unsigned barrier_end(struct endpoint *e, int rc)
 	tern_op *op = e->barrier.op;
 	e->barrier.op = NULL;
 	e->work &= ~(1u << LAYERS_BARRIER);
-	barrier_leave(e);
-	op_end(e, op, rc);
+	op_end(e, op, barrier_leave(e, rc));
 	return 1;
 }
 
@@ -212,8 +207,8 @@ int tern_barrier_start(tern *t, tern_op *op)
 		rc = barrier_check(e, "tern_barrier_start()");
 	if (rc)
 		return rc;
-	barrier_enter(e);
 	e->barrier.op = op;
+	barrier_enter(e);
 	e->barrier.passed = false;
 	e->barrier.ticket = barrier_net(e)->ops->arrive(barrier_net(e));
 	op->pending++;
