@@ -44,6 +44,18 @@ enum {
 };
 
 /*
+ * A message and each poll ask the kernel, and not the C library: its calls are points where a
+ * thread may be cancelled, which in a process of two threads takes 50 instructions more; and a poll
+ * that ends in its middle would leave the endpoint half changed. Thread sanitizer sees what a
+ * datagram orders in the C library's calls alone.
+ */
+#ifdef TERN_WATCHED_
+#define KERNEL(call, ...) call(__VA_ARGS__)
+#else
+#define KERNEL(call, ...) syscall(SYS_##call, __VA_ARGS__)
+#endif
+
+/*
  * Where a datagram arrives, or several of one length. What is in it may stay, and then another
  * takes its turn.
  */
@@ -194,9 +206,10 @@ static __attribute__((noinline)) void send_failed(struct socket *s, uint32_t ran
 static void send_one(struct socket *s, const struct outgoing *o)
 {
 	int fd = s->to_fd[o->rank];
+	const struct iovec *v = o->part;
 	ssize_t sent;
 	if (fd >= 0 && o->parts == 1) {
-		sent = send(fd, o->part->iov_base, o->part->iov_len, MSG_DONTWAIT);
+		sent = KERNEL(sendto, fd, v->iov_base, v->iov_len, MSG_DONTWAIT, NULL, 0);
 	} else {
 		struct msghdr h = header_for(s, o);
 		sent = sendmsg(fd >= 0 ? fd : s->fd, &h, MSG_DONTWAIT);
@@ -300,21 +313,6 @@ static bool rx_buffer_free(struct rx_buffer *h)
 	return !h->pinned.n;
 }
 
-/*
- * Each poll asks the socket. Not through the C library: its calls are points where a thread may be
- * cancelled, which in a process of two threads takes 50 instructions more; and a poll that ends in
- * its middle would leave the endpoint half changed. Thread sanitizer sees what a datagram orders in
- * the C library's calls alone.
- */
-static ssize_t socket_ask(int fd, struct msghdr *m)
-{
-#ifdef TERN_WATCHED_
-	return recvmsg(fd, m, MSG_DONTWAIT);
-#else
-	return syscall(SYS_recvmsg, fd, m, MSG_DONTWAIT);
-#endif
-}
-
 /* The length of each datagram but the last of those that came as one. */
 static size_t rx_segment_bytes(struct msghdr *m, size_t all)
 {
@@ -332,12 +330,13 @@ static bool socket_take(struct socket *s)
 	while (!rx_buffer_free(&s->rx[s->next]))
 		s->next++;
 	struct iovec part = { s->rx[s->next].bytes, RX_BYTES };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-	if (s->joins) {
-		m.msg_control = control;
-		m.msg_controllen = sizeof control;
-	}
-	ssize_t len = socket_ask(s->fd, &m);
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof control };
+	ssize_t len = s->joins ? KERNEL(recvmsg, s->fd, &m, MSG_DONTWAIT)
+			       : KERNEL(recvfrom, s->fd, part.iov_base, part.iov_len, MSG_DONTWAIT,
+					NULL, NULL);
 	if (len < 0)
 		return false;
 	s->now = &s->rx[s->next++];
