@@ -71,6 +71,37 @@ TEST(an_acknowledgement_waits_for_company_and_not_for_long)
 	CHECK_IS(end[0].count, 0); /* there was nothing in it */
 }
 
+TEST(what_a_single_packet_acknowledges_is_taken_in_behind_its_handler_whose_time_does_not_count)
+{
+	struct carried answer;
+	retry_begin(1);
+	CHECK(bring(1, &letter[0]));
+	clock_set(now + MS);
+	send(1, 0, &answer);
+	end[0].net->put_off = true;
+	CHECK(bring(0, &answer));
+	CHECK_IS(end[0].count, 1);
+	CHECK_IS(transit(0)->first, 0);
+	clock_set(now + 5 * MS);
+	retry_service.tick(end[0].path, now);
+	CHECK_IS(transit(0)->first, 1);
+	CHECK_IS(transit(0)->timer, 0);
+	CHECK(transit(0)->pace.smooth >= MS && transit(0)->pace.smooth < MS + 1024);
+	/* A second one is taken in at once, and what is kept is none the worse for being older. */
+	retry_begin(2);
+	CHECK(bring(1, &letter[0]));
+	send(1, 0, &answer);
+	end[0].net->put_off = true;
+	CHECK(bring(0, &answer));
+	CHECK(bring(1, &letter[1]));
+	send(1, 1, &answer);
+	CHECK(bring(0, &answer));
+	CHECK_IS(transit(0)->first, 2);
+	retry_service.tick(end[0].path, now);
+	CHECK_IS(transit(0)->first, 2);
+	CHECK_IS(counted(0, PULSE_PACKETS_MALFORMED), 0);
+}
+
 TEST(a_group_of_packets_many_bytes_or_a_rest_ahead_are_acknowledged_at_once)
 {
 	struct carried ack;

@@ -21,6 +21,9 @@ struct retry {
 	uint64_t since;             /* when the first of those came, ns */
 	uint32_t echo;              /* the stamp of the last one */
 	bool doubled;               /* one of them had come before */
+	/* Of a single packet, whose handler goes first: what it acknowledges, and when it came. */
+	uint32_t kept_expected, kept_echo;
+	uint64_t kept; /* ns; 0: it has been taken in */
 };
 
 static inline struct retry *retry_of(const struct path *p)

@@ -38,34 +38,14 @@ static size_t lane_last(const struct tern_lane *lane)
 	return TERN_LINE + len;
 }
 
-static void time_ask(struct packet_net *n)
-{
-	n->ticked = tick_now();
-	n->now = clock_ns();
-}
-
 /*
- * Whether the kernel's clock should be asked: the processor's own is quicker to read, and a little
- * old does no harm.
+ * The kernel's clock is asked where time has passed by the processor's own, which is quicker to
+ * read: a little old does no harm.
  */
-static bool time_passed(const struct packet_net *n)
+static void time_keep(struct packet_net *n)
 {
-	return !world_used()->ticks || tick_now() - n->ticked > TICKS_BRIEF;
-}
-
-/*
- * What is staged leaves, unless it may wait for more. A handler that replies may have taken long
- * since the last look.
- */
-static void staged_leave(struct path *p, bool few, bool full)
-{
-	struct packet_net *n = p->net;
-	time_ask(n);
-	bool alone = few || n->now - p->sent > LINGER_NS;
-	if (!alone && !full)
-		return;
-	path_pump(p, alone);
-	post_flush(n);
+	if (!world_used()->ticks || tick_now() - n->ticked > TICKS_BRIEF)
+		post_time(n);
 }
 
 /* What handlers have replied, once their poll has ended. */
@@ -91,9 +71,12 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	bool few = n->confirms ? path_ahead(p) < AHEAD
 			       : p->transit.next - p->transit.first < AHEAD &&
 					 p->transit.pace.flying < AHEAD_BYTES;
-	bool full = path_full(p);
-	if (few || full || time_passed(n))
-		staged_leave(p, few, full);
+	time_keep(n); /* a handler that replies may have taken long since the last look */
+	bool alone = few || n->now - p->sent > LINGER_NS;
+	if (alone || path_full(p)) {
+		path_pump(p, alone);
+		post_flush(n);
+	}
 	if (p->staged || p->pending_control || !p->transit.timer)
 		path_mark_dirty(p);
 	else if (p->transit.timer < p->due) /* all that is left to do is to wait for an answer */
@@ -120,8 +103,7 @@ int packet_connect(struct net *net, uint32_t rank)
 /* A send's own look: what it has just written may be joined by more. */
 static void look_in_passing(struct packet_net *n)
 {
-	if (time_passed(n))
-		time_ask(n);
+	time_keep(n);
 	uint64_t since = n->now - n->looked;
 	if (since > LOOK_NS || !block_is(&n->net.pool->block[n->net.next], BLOCK_FREE))
 		post_look(n, since > LINGER_NS);

@@ -67,14 +67,18 @@ struct packet_net {
 	struct packet *batch;  /* PACKET_BATCH of them */
 	unsigned filled;
 	bool replied;  /* a reply was written since the last poll, and not sent */
-	bool put_off;  /* the last look brought one packet, and dirty paths were not looked after */
+	/*
+	 * A single packet came, and is for its handler first, which may answer it; what else there
+	 * is to do waits for the next look.
+	 */
+	bool put_off;
 	bool sleeping; /* the bell says so */
 	bool leaving;  /* packet_settled() was asked */
 	/* After this look there may be none for long: nothing that can be said is put off. */
 	bool resting;
 	bool called;          /* what arrives raises a signal: the program computes */
 	uint64_t now, looked; /* ns */
-	uint64_t ticked;      /* when the clock was last asked by who sends, in ticks */
+	uint64_t ticked;      /* when the clock was last asked, in ticks */
 	uint64_t empties;     /* looks that found nothing */
 	uint64_t round;       /* looks at which nothing was held back for company */
 	uint32_t known_left;
@@ -134,6 +138,7 @@ void post_take(struct packet_net *n, struct datagram *d); /* one that has come *
 struct packet *post_begin(struct path *p);
 void post_end(struct packet *k); /* with the headers of its services */
 void post_flush(struct packet_net *n);
+void post_time(struct packet_net *n);           /* asks the clock */
 void post_send(struct packet_net *n);           /* whatever may be sent */
 void post_look(struct packet_net *n, bool all); /* receives, minds the time, sends */
 uint64_t post_due(struct packet_net *n);

@@ -270,11 +270,12 @@ void path_service(struct path *p, bool all)
 		return;
 	}
 	bool held = p->transit.lost;
+	uint32_t first = p->transit.first;
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
 	bool news = p->pending_control;
-	/* News that came up just now, or what was lost has been sent again. */
-	if (news || (held && !p->transit.lost)) {
+	/* News or an acknowledgement came up just now, or what was lost has been sent again. */
+	if (news || (held && !p->transit.lost) || p->transit.first != first) {
 		path_pump(p, all);
 		due = service_tick(p, now);
 	}

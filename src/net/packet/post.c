@@ -91,6 +91,7 @@ static unsigned post_receive(struct packet_net *n)
 		unmet_review(n);
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		unsigned came = n->wire->ops->receive(n->wire, d, PACKET_BATCH);
+		n->put_off = came == 1 && !round && !n->put_off && !n->resting;
 		for (unsigned i = 0; i < came; i++)
 			post_take(n, &d[i]);
 		all += came;
@@ -111,17 +112,6 @@ static unsigned post_receive_idle(struct packet_net *n)
 	for (int i = 0; !came && !n->dirty_count && i < AGAIN; i++)
 		came = post_receive(n);
 	return came;
-}
-
-/*
- * A single packet is for its handler first, which may answer it; what else there is to do waits for
- * the next look.
- */
-static bool post_put_off(struct packet_net *n, unsigned came)
-{
-	n->put_off =
-		came == 1 && !n->put_off && !n->resting && n->barrier.told == n->barrier.arrived;
-	return n->put_off;
 }
 
 static void post_service_all(struct packet_net *n, bool all)
@@ -147,9 +137,15 @@ static void post_service_dirty(struct packet_net *n, bool all)
 	}
 }
 
+void post_time(struct packet_net *n)
+{
+	n->ticked = tick_now();
+	n->now = clock_ns();
+}
+
 void post_send(struct packet_net *n)
 {
-	n->now = clock_ns();
+	post_time(n);
 	for (uint32_t i = 0; i < n->dirty_count; i++)
 		path_pump(n->path[n->dirty[i]], true);
 	post_flush(n);
@@ -157,7 +153,8 @@ void post_send(struct packet_net *n)
 
 void post_look(struct packet_net *n, bool all)
 {
-	n->now = n->looked = clock_ns();
+	post_time(n);
+	n->looked = n->now;
 	n->round += all;
 	if (n->records == 1 && n->dirty_count)
 		post_send(n); /* nothing joins a packet of one message, so it need not wait */
@@ -165,7 +162,7 @@ void post_look(struct packet_net *n, bool all)
 	n->empties += !came;
 	if (n->barrier.stage != BARRIER_OVER)
 		barrier_go_on(n); /* what it sends must be known before a date for a sleep is */
-	if (post_put_off(n, came))
+	if (n->put_off && n->barrier.told == n->barrier.arrived)
 		return;
 	if (n->now >= n->due)
 		post_service_all(n, all);
