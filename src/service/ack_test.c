@@ -73,9 +73,10 @@ TEST(an_acknowledgement_waits_for_company_and_not_for_long)
 
 TEST(what_a_single_packet_acknowledges_is_taken_in_behind_its_handler_whose_time_does_not_count)
 {
-	struct carried answer;
-	retry_begin(1);
-	CHECK(bring(1, &letter[0]));
+	struct carried ask[2], answer;
+	open_ends(&retry_service, NULL);
+	send(0, 0, &ask[0]);
+	CHECK(bring(1, &ask[0]));
 	clock_set(now + MS);
 	send(1, 0, &answer);
 	end[0].net->put_off = true;
@@ -88,12 +89,14 @@ TEST(what_a_single_packet_acknowledges_is_taken_in_behind_its_handler_whose_time
 	CHECK_IS(transit(0)->timer, 0);
 	CHECK(transit(0)->pace.smooth >= MS && transit(0)->pace.smooth < MS + 1024);
 	/* A second one is taken in at once, and what is kept is none the worse for being older. */
-	retry_begin(2);
-	CHECK(bring(1, &letter[0]));
+	open_ends(&retry_service, NULL);
+	send(0, 0, &ask[0]);
+	send(0, 1, &ask[1]);
+	CHECK(bring(1, &ask[0]));
 	send(1, 0, &answer);
 	end[0].net->put_off = true;
 	CHECK(bring(0, &answer));
-	CHECK(bring(1, &letter[1]));
+	CHECK(bring(1, &ask[1]));
 	send(1, 1, &answer);
 	CHECK(bring(0, &answer));
 	CHECK_IS(transit(0)->first, 2);

@@ -148,14 +148,16 @@ static bool peer_meet(struct port *p, uint32_t rank)
 
 static void recv_bufs_post(struct port *p)
 {
-	for (unsigned i = 0; p->spent && i < RECV_BUFS; i++) {
-		struct buf *b = &p->recv_buf[i];
-		if (!b->over || fi_recv(p->fabric.ep, b->bytes, p->most, desc_of(p->mr),
-					FI_ADDR_UNSPEC, &b->work.context) != 0)
-			continue;
-		b->over = false;
-		p->spent--;
-	}
+	for (struct buf *b; (b = p->spent); p->spent = b->next)
+		if (fi_recv(p->fabric.ep, b->bytes, p->most, desc_of(p->mr), FI_ADDR_UNSPEC,
+			    &b->work.context) != 0)
+			return;
+}
+
+static void recv_buf_over(struct port *p, struct buf *b)
+{
+	b->next = p->spent;
+	p->spent = b;
 }
 
 static void port_ended(struct port *p, struct work *w, int error)
@@ -165,13 +167,11 @@ static void port_ended(struct port *p, struct work *w, int error)
 		send_buf_over(p, (struct buf *)(void *)w, error);
 		break;
 	case WORK_RECV:
-		((struct buf *)(void *)w)->over = true;
-		p->spent++;
+		recv_buf_over(p, (struct buf *)(void *)w);
 		break;
 	case WORK_MOVE:
-		p->move[w->of].over = true;
 		p->move[w->of].error = error;
-		p->moving--;
+		p->moved |= UINT64_C(1) << w->of;
 		break;
 	}
 }
@@ -223,8 +223,7 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 	fi_addr_t from[PACKET_BATCH];
 	unsigned came = 0;
 	bool all = p->known == p->size;
-	if (p->spent)
-		recv_bufs_post(p);
+	recv_bufs_post(p);
 	if (p->waits)
 		port_push(p);
 	ssize_t got = port_read(p, e, n < PACKET_BATCH ? n : PACKET_BATCH, from);
@@ -257,7 +256,7 @@ static int port_descriptor(struct wire *w)
 static uint64_t port_due(struct wire *w)
 {
 	const struct port *p = port_of(w);
-	bool asks = p->fabric.wait_fd < 0 || p->waits || p->posted || p->moving;
+	bool asks = p->fabric.wait_fd < 0 || p->waits || p->posted || p->moves != p->moved;
 	return asks ? clock_ns() + NAP_NS : DUE_NEVER;
 }
 
@@ -308,7 +307,8 @@ static int recv_bufs_make(struct port *p)
 	if (rc)
 		return error_set(-EIO, "the provider %s of libfabric does not register %zu bytes",
 				 fabric_name(&p->fabric), RECV_BUFS * p->most);
-	p->spent = RECV_BUFS;
+	for (unsigned i = 0; i < RECV_BUFS; i++)
+		recv_buf_over(p, &p->recv_buf[i]);
 	recv_bufs_post(p);
 	return 0;
 }

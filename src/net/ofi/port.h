@@ -21,7 +21,7 @@ enum {
 	/* Bytes of a datagram: providers on sockets copy those, and ask first for longer ones. */
 	PORT_MOST = (16 << 10) - 256,
 	EXPOSED = 128, /* pieces of memory that peers may reach */
-	MOVES = 64,    /* of memory, under way */
+	MOVES = 64,    /* of memory, under way; a bit each */
 };
 
 enum { OFI_ADDRESS_MOST = 192 };
@@ -45,8 +45,9 @@ struct work {
 /* Where a datagram lies that is sent, or will come. */
 struct buf {
 	struct work work;
-	size_t len; /* of what is sent */
-	bool over;  /* the provider is done with it */
+	size_t len;       /* of what is sent */
+	bool over;        /* the provider is done with it, */
+	struct buf *next; /* and so with this one, which was received in */
 	unsigned char *bytes;
 };
 
@@ -61,7 +62,6 @@ struct ofi_peer {
 /* A move of memory, as mem asked for it. */
 struct move {
 	struct work work;
-	bool used, over;
 	int error;
 	struct fid_mr *mr; /* of the local memory, if the provider wants that */
 	uint64_t tag;
@@ -76,8 +76,7 @@ struct port {
 	struct ofi_peer *to; /* one a rank */
 	uint32_t *rank_at;   /* by address: the rank, plus 1 */
 	bool waits;          /* a send buffer that found no room is not posted */
-	uint32_t posted;     /* send buffers with the provider, */
-	uint32_t moving;     /* and moves */
+	uint32_t posted;     /* send buffers with the provider */
 	bool sources;        /* it tells who sent what, */
 	/*
 	 * Ranks that it knows. It is believed when it knows all: some take a stranger for another.
@@ -86,9 +85,10 @@ struct port {
 	bool believed;  /* and has nothing left that came before that */
 	uint32_t looks; /* at what has come since we last looked for ranks that it does not know */
 	struct buf *recv_buf; /* RECV_BUFS */
-	unsigned spent;       /* of those, to be posted again */
+	struct buf *spent;    /* of those, to be posted again */
 	struct fid_mr *mr;    /* of their bytes, if the provider wants that */
 	struct move move[MOVES];
+	uint64_t moves, moved; /* a bit each: it is used, and it has ended */
 	struct fid_mr *exposed[EXPOSED]; /* what peers may reach */
 	unsigned exposures;
 };

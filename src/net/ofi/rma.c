@@ -29,14 +29,6 @@ static int rma_expose(struct net *net, void *base, size_t bytes, struct window *
 	return 0;
 }
 
-static struct move *move_take(struct port *p)
-{
-	for (unsigned i = 0; i < MOVES; i++)
-		if (!p->move[i].used)
-			return &p->move[i];
-	return NULL;
-}
-
 /* A put is over when it is in the peer's memory, so that a message sent then finds it there. */
 static ssize_t move_post(struct port *p, struct move *v, const struct ofi_peer *c,
 			 struct iovec *local, struct fi_rma_iov *remote, bool put)
@@ -53,34 +45,33 @@ static ssize_t move_post(struct port *p, struct move *v, const struct ofi_peer *
 		   : fi_readmsg(p->fabric.ep, &m, FI_COMPLETION);
 }
 
-static void move_end(struct move *v)
+static void move_end(struct port *p, struct move *v)
 {
 	if (v->mr)
 		fi_close(&v->mr->fid);
 	v->mr = NULL;
-	v->used = false;
+	p->moves &= ~(UINT64_C(1) << v->work.of);
+	p->moved &= p->moves;
 }
 
 static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint64_t offset,
 		    void *local, size_t len, bool put, uint64_t tag)
 {
 	struct port *p = port_under(net);
-	struct move *v = move_take(p);
 	struct iovec here = { local, len };
 	struct fi_rma_iov there = { .addr = w->base + offset, .len = len, .key = w->key };
-	if (!v || !p->wire.ops->most(&p->wire, rank))
+	if (p->moves == UINT64_MAX || !p->wire.ops->most(&p->wire, rank))
 		return -EAGAIN;
+	struct move *v = &p->move[__builtin_ctzll(~p->moves)];
 	if (own_register(&p->fabric, local, len, put ? FI_WRITE : FI_READ, &v->mr))
 		return -EIO;
 	ssize_t rc = move_post(p, v, &p->to[rank], &here, &there, put);
 	if (rc) {
-		move_end(v);
+		move_end(p, v);
 		return rc == -FI_EAGAIN ? -EAGAIN : -EIO;
 	}
-	v->used = true;
-	v->over = false;
+	p->moves |= UINT64_C(1) << v->work.of;
 	v->tag = tag;
-	p->moving++;
 	struct path *path = path_to(packet_of(net), rank);
 	if (path) /* an answer is owed for it */
 		path->confirm.moves++;
@@ -91,12 +82,10 @@ static unsigned rma_ended(struct net *net, struct moved *m, unsigned n)
 {
 	struct port *p = port_under(net);
 	unsigned ended = 0;
-	for (unsigned i = 0; i < MOVES && ended < n; i++) {
-		struct move *v = &p->move[i];
-		if (!v->used || !v->over)
-			continue;
-		m[ended++] = (struct moved){ v->tag, v->error ? -EIO : 0 };
-		move_end(v);
+	for (; p->moved && ended < n; ended++) {
+		struct move *v = &p->move[__builtin_ctzll(p->moved)];
+		m[ended] = (struct moved){ v->tag, v->error ? -EIO : 0 };
+		move_end(p, v);
 	}
 	return ended;
 }
