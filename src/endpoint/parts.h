@@ -73,6 +73,7 @@ struct barrier_call {
 struct wait_state {
 	uint32_t spin;                /* looks before a wait yields */
 	uint64_t crowded;             /* until when none does: other programs want the cores */
+	uint32_t long_yields;         /* in a row */
 	const struct wait *recv_only; /* leaves unmatched messages in the ring; else NULL */
 	bool unmatched;               /* such a message has come */
 	uint64_t grace_ns;

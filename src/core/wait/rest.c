@@ -10,8 +10,8 @@ enum {
 	NAPS_NS = 1500000, /* and how long to nap before sleeping */
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
-	YIELD_LONG_NS = 1000000, /* a yield that took this long went to another program; */
-	YIELD_REST = 16,         /* none follows for so many times as long */
+	YIELD_LONG_NS = 1000000, /* a yield that took this long went to a program that computes; */
+	YIELD_LONG_MOST = 4,     /* after so many in a row none follows for 15 times as long */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
@@ -124,8 +124,14 @@ static bool yield_unless_crowded(struct endpoint *e, bool lend)
 	else
 		e->world->yield();
 	uint64_t end = e->world->now();
-	if (end - began > YIELD_LONG_NS)
-		e->waiting.crowded = end + (end - began) * YIELD_REST;
+	if (end - began < YIELD_LONG_NS) {
+		e->waiting.long_yields = 0;
+	} else {
+		e->waiting.crowded =
+			end + ((end - began) << e->waiting.long_yields) - (end - began);
+		if (e->waiting.long_yields < YIELD_LONG_MOST)
+			e->waiting.long_yields++;
+	}
 	return true;
 }
 
@@ -145,7 +151,8 @@ void wait_idle(struct endpoint *e, struct wait *w)
 		w->since = now;
 		pulse_add(e, PULSE_WAITS, 1);
 		if (crowded)
-			return; /* a wait may have to tell others before it sleeps: its `stop` does */
+			return; /* a wait may have to tell others before it sleeps: its `stop` does
+				 */
 	}
 	stuck_report(e, w, now - w->since);
 	if (TERN_UNLIKELY(w->until && now >= w->until))
