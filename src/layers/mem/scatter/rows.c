@@ -63,6 +63,9 @@ void row_move(char *to, ptrdiff_t there, const char *from, ptrdiff_t here, size_
 		ROW_OF(uint64_t);
 	else if (run == sizeof(uint32_t) && !(all & 3))
 		ROW_OF(uint32_t);
+	else if (few_fits(run))
+		for (; n; n--, to += there, from += here)
+			few_copy(to, from, run);
 	else
 		for (; n; n--, to += there, from += here)
 			run_copy(to, from, run);
