@@ -5,10 +5,10 @@
  *
  * Modelled, with the C function in brackets:
  *  - a ring of LEAVES leaves of K lines with one producer and one consumer [lane_put, inlet_drain];
- *    a message begins at the latest 2 lines before the end of its leaf, as the turn is behind it;
+ *    a message begins at the latest 2 lines before the end of its leaf, as the credit line is behind it;
  *  - a message has one line, or two more with a payload: in the place of headers these
  *    hold what is greater than any header [tern_lane_carry_];
- *  - a payload that has no room in the leaf: the turn comes early, and where the next leaf is not
+ *  - a payload that has no room in the leaf: the credit line comes early, and where the next leaf is not
  *    free the message goes without it, its payload in a block [lane_carries, block_copy];
  *  - the receiver, which clears the lines of a payload when its message has been handled
  *    [drain_carried, message_clear];
@@ -34,7 +34,7 @@
 #define K 7
 #endif
 #define LAST (K - 2) /* line of a leaf in which a message may begin */
-#define TURN 4       /* in a header, besides the lap */
+#define CREDIT 4     /* in a header, besides the lap */
 #define LONG 8
 #define LAPS 3
 #define NEXT_LEAF(leaf) ((leaf + 1) % (2 * LEAVES))
@@ -48,12 +48,12 @@ byte freed;
 #define LEAF_FREE ((leaf + 1 + 2 * LEAVES - freed) % (2 * LEAVES) < LEAVES)
 #define STUCK (tail > LAST)
 
-inline turn()
+inline advance()
 {
 	d_step {
 		at = AT(leaf, tail);
 		assert(!unread[at]);
-		head[at] = lap + TURN;
+		head[at] = lap + CREDIT;
 		real[at] = 1;
 		unread[at] = 1;
 		leaf = NEXT_LEAF(leaf);
@@ -124,11 +124,11 @@ active proctype producer()
 			fi
 		}
 		if
-		:: STUCK -> LEAF_FREE; turn()
+		:: STUCK -> LEAF_FREE; advance()
 		:: else
 		fi;
 		if
-		:: carrying && tail + 3 > LAST && LEAF_FREE -> turn()
+		:: carrying && tail + 3 > LAST && LEAF_FREE -> advance()
 		:: else
 		fi;
 		if
@@ -137,7 +137,7 @@ active proctype producer()
 		fi;
 		carrying = 0;
 		if
-		:: STUCK && LEAF_FREE -> turn()
+		:: STUCK && LEAF_FREE -> advance()
 		:: else
 		fi
 	od
@@ -158,7 +158,7 @@ active proctype consumer()
 			assert(real[at] && unread[at] && HEAD % 4 == expect)
 		}
 		if
-		:: HEAD / 4 == TURN / 4 ->
+		:: HEAD / 4 == CREDIT / 4 ->
 			d_step {
 				unread[at] = 0;
 				in_leaf = NEXT_LEAF(in_leaf);

@@ -4,19 +4,19 @@
  * hardly any room, their handlers reply, and both go to sleep when they can.
  *
  * Modelled, with the C function in brackets: ring.pml's rings with one message line a
- * leaf, as counts (lines 0, 2, 4, ... are messages, 1, 3, 5, ... turns; contents and
+ * leaf, as counts (lines 0, 2, 4, ... are messages, 1, 3, 5, ... credit lines; contents and
  * order are ring.pml's matter), the gate, and sleep.pml's knock, bell and arming (a knock
  * and its answer are one step each here; sleep.pml takes them apart). Every
  * header and every freed count goes through a store buffer of its own, which is weaker
  * than x86. A rank may sleep in a wait [tern_wait: a reply is still to come, or all
  * requests are sent] or in a request without room [tern_request_rare_].
  *
- * Room comes without a message: the peer's inlet_turn() stores freed, and no header
+ * Room comes without a message: the peer's inlet_advance() stores freed, and no header
  * that the sleeper's polls would see. So there are two rules, either of which is right:
  *  - naps (what the code does, and the default here): whoever waits for room takes timed
  *    naps and never sleeps for good. A gated request counts as "something is there" in the
  *    look before sleeping, and a blocked request does not arm;
- *  - ROOM_KNOCK: freed is treated as a message. After the store, inlet_turn() loads the
+ *  - ROOM_KNOCK: freed is treated as a message. After the store, inlet_advance() loads the
  *    heed byte of the lane's rank and knocks if it is 0; the sleeper looks at freed
  *    again after its membarrier.
  *
@@ -93,7 +93,7 @@ byte told[2];   /* of the reply class from the program of rank i */
 #define READY(r) (!STUCK(r) || LEAF_FREE(r))
 #define THERE(r) (passed[r] < seen[r])
 #define MESSAGE(r) (THERE(r) && passed[r] % 2 == 0)
-#define TURNED(r) (THERE(r) && passed[r] % 2 == 1)
+#define ADVANCED(r) (THERE(r) && passed[r] % 2 == 1)
 #define MESSAGES(count) ((count + 1) / 2)
 
 #ifdef NO_GATE
@@ -118,12 +118,12 @@ byte told[2];   /* of the reply class from the program of rank i */
 #define WAITS (AT_REST && (!TO_SEND || MESSAGES(passed[P(peer)]) < LONG * MESSAGES(wrote[Q(me)])))
 
 /* What the look before sleeping finds: in the rings of a peer that was polled, and in lanes. */
-#define RUNNABLE (THERE(P(peer)) || TURNED(Q(peer)) || (MESSAGE(Q(peer)) && GATE_OPEN))
+#define RUNNABLE (THERE(P(peer)) || ADVANCED(Q(peer)) || (MESSAGE(Q(peer)) && GATE_OPEN))
 #ifdef ROOM_KNOCK
 #define MAY_SLEEP (WAITS || BLOCKED)
 #define FOUND_ROOM (blocked && READY(Q(me)))
 #ifdef NO_FREED_LOOK
-#define FOUND (THERE(P(peer)) || TURNED(Q(peer)) || (MESSAGE(Q(peer)) && !gated))
+#define FOUND (THERE(P(peer)) || ADVANCED(Q(peer)) || (MESSAGE(Q(peer)) && !gated))
 #else
 #define FOUND RUNNABLE
 #endif
@@ -181,7 +181,7 @@ inline lane_put(r)
 	knock_if_unheeded()
 }
 
-inline inlet_turn(r)
+inline inlet_advance(r)
 {
 	passed[r]++;
 #ifdef ROOM_KNOCK
@@ -240,8 +240,8 @@ proctype rank(byte me; byte peer)
 end:	do
 	:: atomic { TO_SEND && MAY_SEND -> lane_put(Q(me)) }
 	:: atomic { hot && MESSAGE(P(peer)) -> passed[P(peer)]++ }
-	:: atomic { hot && TURNED(P(peer)) -> inlet_turn(P(peer)) }
-	:: atomic { hot && TURNED(Q(peer)) -> inlet_turn(Q(peer)) }
+	:: atomic { hot && ADVANCED(P(peer)) -> inlet_advance(P(peer)) }
+	:: atomic { hot && ADVANCED(Q(peer)) -> inlet_advance(Q(peer)) }
 	:: hot && MESSAGE(Q(peer)) && GATE_OPEN ->
 #ifndef NO_GATE
 		assert(READY(P(me))); /* a reply never waits */

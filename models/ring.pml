@@ -8,13 +8,13 @@
  *    is words and then a header with a lap [tern_line_write_];
  *  - with TWO_LINES, messages that take two lines, before and behind any other; a message
  *    begins at the latest 3 lines before the end of its leaf [put_line, LEAF_KEPT];
- *  - the turn into the next leaf, tried at once after the last message line of a
- *    leaf and again when room is needed [lane_turn, lane_ready, lane_put];
+ *  - the credit line into the next leaf, tried at once after the last message line of a
+ *    leaf and again when room is needed [lane_next, lane_ready, lane_put];
  *  - the look that takes a header for new that is not smaller than what is expected [inlet_arrived], and so the
  *    clearing of a leaf in the lap behind a wrap [leaf_clear];
- *  - the receiver that handles a message where it lies, meets the turn and gives
- *    the leaf back [inlet_drain, inlet_turn];
- *  - with GROW, rings that grow once, at any turn or never: the header that leads out of a leaf
+ *  - the receiver that handles a message where it lies, meets the credit line and gives
+ *    the leaf back [inlet_drain, inlet_advance];
+ *  - with GROW, rings that grow once, at any credit line or never: the header that leads out of a leaf
  *    then leads into other memory, with leaves of K2 lines and a count of its own, and the
  *    receiver that meets it goes on there [lane_grow, lane_move, inlet_move];
  *  - the gate: a request is handled only when its reply has room; a handler
@@ -35,7 +35,7 @@
  * (the leaf given back before its last message is handled), NO_LAP (any header
  * counts), HEADER_FIRST (no release order), OFF_BY_ONE (one leaf too many), NO_CLEAR (leaves are not cleared
  * behind the wrap), SECOND_LATE (the first line's header is published before the second line is written), LATE_TWO
- * (a message of two lines may begin where one of one line could be the last: the turn lies behind the leaf).
+ * (a message of two lines may begin where one of one line could be the last: the credit line lies behind the leaf).
  * Of GROW: GROW_DIRTY (the larger memory is not zero), GROW_AHEAD (the receiver goes on there as soon
  * as something lies there), GROW_RENUMBER (leaves are counted from 0 there), GROW_OLD_COUNT (the receiver
  * gives leaves back where it did before).
@@ -65,7 +65,7 @@
 #define K2 K
 #define LINES (LEAVES * K)
 #endif
-#define TURN 4 /* in a header, besides the lap */
+#define CREDIT 4 /* in a header, besides the lap */
 #define LONG 8 /* of the first of two lines */
 #define SECOND 12
 #define GROWN 16
@@ -123,10 +123,10 @@ byte pattern; /* bit n: the n-th message of each ring takes two lines; every one
 #define HEAD(R) R.head[READ_AT(R)]
 #ifdef NO_LAP
 #define ARRIVED(R) (HEAD(R) == 1 || HEAD(R) == 2)
-#define TURNED(R) (HEAD(R) / 4 == TURN / 4)
+#define ADVANCED(R) (HEAD(R) / 4 == CREDIT / 4)
 #else
 #define ARRIVED(R) (HEAD(R) == R.expect || HEAD(R) == R.expect + LONG)
-#define TURNED(R) (HEAD(R) == R.expect + TURN)
+#define ADVANCED(R) (HEAD(R) == R.expect + CREDIT)
 #endif
 
 #ifndef GROW
@@ -148,11 +148,11 @@ byte pattern; /* bit n: the n-th message of each ring takes two lines; every one
 #define GATE_OPEN(i) READY(REPLIES(i))
 #endif
 
-inline lane_turn(R)
+inline lane_next(R)
 {
 	d_step {
 		assert(!R.unread[WRITE_AT(R)]);
-		R.head[WRITE_AT(R)] = R.lap + TURN;
+		R.head[WRITE_AT(R)] = R.lap + CREDIT;
 		R.unread[WRITE_AT(R)] = 1;
 		R.leaf++;
 		R.tail = 0;
@@ -226,8 +226,8 @@ inline lane_write_second(R)
 	fi
 }
 
-/* Sees that the lane is stuck and the next leaf free, and turns: what it read of freed can only have grown. */
-inline lane_turn_if_stuck(R)
+/* Sees that the lane is stuck and the next leaf free, and goes on: what it read of freed can only have grown. */
+inline lane_next_if_stuck(R)
 {
 	atomic {
 		if
@@ -235,14 +235,14 @@ inline lane_turn_if_stuck(R)
 		:: STUCK(R) && !R.asked -> R.asked = 1; lane_move(R)
 		:: STUCK(R) && !R.asked -> R.asked = 1; /* in vain */
 			if
-			:: LEAF_FREE(R) -> lane_turn(R)
+			:: LEAF_FREE(R) -> lane_next(R)
 			:: else
 			fi
-		:: STUCK(R) && !R.asked && LEAF_FREE(R) -> lane_turn(R) /* it is not time yet */
-		:: STUCK(R) && R.asked && LEAF_FREE(R) -> lane_turn(R)
+		:: STUCK(R) && !R.asked && LEAF_FREE(R) -> lane_next(R) /* it is not time yet */
+		:: STUCK(R) && R.asked && LEAF_FREE(R) -> lane_next(R)
 		:: !STUCK(R) || R.asked && !LEAF_FREE(R)
 #else
-		:: STUCK(R) && LEAF_FREE(R) -> lane_turn(R)
+		:: STUCK(R) && LEAF_FREE(R) -> lane_next(R)
 		:: else
 #endif
 		fi
@@ -253,7 +253,7 @@ inline lane_turn_if_stuck(R)
 inline lane_put(R)
 {
 	atomic {
-		lane_turn_if_stuck(R);
+		lane_next_if_stuck(R);
 		assert(!R.unread[WRITE_AT(R)]);
 #ifdef TWO_LINES
 		two = pattern >> R.sent & 1;
@@ -275,7 +275,7 @@ inline lane_put(R)
 #endif
 	atomic {
 		d_step { R.sent++; R.tail = R.tail + 1 + two; two = 0 };
-		lane_turn_if_stuck(R)
+		lane_next_if_stuck(R)
 	}
 }
 
@@ -309,7 +309,7 @@ inline inlet_end(R)
 	}
 }
 
-inline inlet_turn(R)
+inline inlet_advance(R)
 {
 	d_step {
 		R.unread[READ_AT(R)] = 0;
@@ -350,12 +350,12 @@ inline poll_reply()
 {
 	if
 	:: ARRIVED(REPLIES(peer)) -> inlet_begin(REPLIES(peer)); inlet_end(REPLIES(peer))
-	:: TURNED(REPLIES(peer)) -> inlet_turn(REPLIES(peer))
+	:: ADVANCED(REPLIES(peer)) -> inlet_advance(REPLIES(peer))
 	:: GREW(REPLIES(peer)) -> inlet_move(REPLIES(peer))
 	fi
 }
 
-#define REPLY_THERE (ARRIVED(REPLIES(peer)) || TURNED(REPLIES(peer)) || GREW(REPLIES(peer)))
+#define REPLY_THERE (ARRIVED(REPLIES(peer)) || ADVANCED(REPLIES(peer)) || GREW(REPLIES(peer)))
 
 inline handle_request()
 {
@@ -393,7 +393,7 @@ inline handle_request()
 #else
 #define SEES_REPLIES true
 #endif
-#define REQUEST_THERE (ARRIVED(REQUESTS(peer)) || TURNED(REQUESTS(peer)) || GREW(REQUESTS(peer)))
+#define REQUEST_THERE (ARRIVED(REQUESTS(peer)) || ADVANCED(REQUESTS(peer)) || GREW(REQUESTS(peer)))
 
 proctype rank(byte me; byte peer)
 {
@@ -404,7 +404,7 @@ end:	do
 	:: REQUESTS(me).sent < TO_SEND(me) && !READY(REQUESTS(me)) -> READY(REQUESTS(me))
 #endif
 	:: SEES_REPLIES && REPLY_THERE -> poll_reply()
-	:: SEES_REQUESTS && TURNED(REQUESTS(peer)) -> inlet_turn(REQUESTS(peer))
+	:: SEES_REQUESTS && ADVANCED(REQUESTS(peer)) -> inlet_advance(REQUESTS(peer))
 	:: SEES_REQUESTS && GREW(REQUESTS(peer)) -> inlet_move(REQUESTS(peer))
 	:: SEES_REQUESTS && ARRIVED(REQUESTS(peer)) && GATE_OPEN(me) -> handle_request()
 #ifndef FIRST_FOUND

@@ -86,7 +86,7 @@ static inline void layer_pass(struct endpoint *e, struct tern_inlet *in, uint64_
 }
 
 /* Passes the end of a leaf, if that is there instead. */
-static inline bool layer_turn(struct tern_inlet *in)
+static inline bool layer_advance(struct tern_inlet *in)
 {
 	uint64_t head = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed);
 	return inlet_control(in, head ^ in->expect);

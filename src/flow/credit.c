@@ -56,8 +56,8 @@ static void credit_down(struct path *p, struct packet *k)
 
 /*
  * The leaf of the first message that has not been acknowledged: no leaf from there on can be free.
- * A place where no message of a leaf begins any more has all of it behind, but for the turn, which
- * what is sent next has yet to pass: the second line of a message may be written over it four
+ * A place where no message of a leaf begins any more has all of it behind, but for the credit line,
+ * which what is sent next has yet to pass: the second line of a message may be written over it four
  * leaves later.
  */
 static uint64_t leaf_unacked(struct path *p, unsigned stream)
@@ -86,7 +86,7 @@ static void leaves_free(struct path *p, unsigned stream)
 		return;
 	uint64_t most = leaf_unacked(p, stream);
 	uint64_t freed = now + more < most ? now + more : most;
-	/* ring.R2, acquired in lane_turn(). */
+	/* ring.R2, acquired in lane_next(). */
 	if (freed > now)
 		atomic_store_explicit(o->freed, freed, memory_order_release);
 }

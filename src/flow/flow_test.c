@@ -429,8 +429,9 @@ static bool put_double(uint64_t i)
 }
 
 /*
- * The ring is full and all of it was sent, so that the turn behind its last leaf is not there yet
- * when that leaf is given back. Four leaves later a second line is written where the turn is.
+ * The ring is full and all of it was sent, so that the credit line behind its last leaf is not
+ * there yet when that leaf is given back. Four leaves later a second line is written where that
+ * line is.
  */
 TEST(what_is_sent_next_is_found_behind_a_turn_that_came_late)
 {

@@ -123,8 +123,8 @@ static void out_forget(struct path *p, unsigned stream, uint32_t messages)
 			block_set(block_of(data), BLOCK_FREE);
 		o->acked++;
 	}
-	place_look(o, &o->done); /* over a turn, whose leaf is free now */
-	/* ring.R2, acquired in lane_turn(). */
+	place_look(o, &o->done); /* over a credit line, whose leaf is free now */
+	/* ring.R2, acquired in lane_next(). */
 	atomic_store_explicit(o->freed, o->done.leaf, memory_order_release);
 	if (o->sent < o->acked) { /* it was taken though we had gone back */
 		o->sent = o->acked;

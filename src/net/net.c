@@ -54,14 +54,14 @@ int pool_take(struct net *net, size_t len, struct block **out)
 		return large_take(net, out);
 	unsigned own = 0; /* that only this endpoint can give back */
 	for (unsigned i = 0; i < net->blocks; i++) {
-		unsigned turn = (net->next + i) % TERN_POOL_BLOCKS;
-		struct block *b = pool_at(net, i < TERN_POOL_BLOCKS ? turn : i);
+		unsigned at = (net->next + i) % TERN_POOL_BLOCKS;
+		struct block *b = pool_at(net, i < TERN_POOL_BLOCKS ? at : i);
 		own += block_is(b, BLOCK_CLAIMED) || block_is(b, BLOCK_KEPT);
 		if (!block_is(b, BLOCK_FREE))
 			continue;
 		block_set(b, BLOCK_CLAIMED);
 		if (i < TERN_POOL_BLOCKS)
-			net->next = (turn + 1) % TERN_POOL_BLOCKS;
+			net->next = (at + 1) % TERN_POOL_BLOCKS;
 		*out = b;
 		return 0;
 	}

@@ -272,7 +272,7 @@ struct net {
 	struct block_range any[2]; /* blocks that messages of every rank may name */
 	struct pool *pool;         /* this endpoint's blocks; NULL until they have memory */
 	unsigned blocks; /* how many there are: a network may have more behind those of a pool */
-	unsigned next;   /* the one of the pool whose turn it is to be taken */
+	unsigned next;   /* the one of the pool which is to be taken next */
 	unsigned larges; /* large blocks that there are so far */
 	struct block
 		*spare; /* blocks for replies to any peer, one each; NULL: peers have reserves */

@@ -35,7 +35,8 @@ TEST(old_payloads_are_never_mistaken_for_headers)
 			unsigned kind = chance_below(&c, lap % 2 ? KINDS : ALL_KINDS);
 			REQUIRE(ring_send(kind));
 			REQUIRE(ring_receive(kind));
-			REQUIRE(!inlet_arrived(&ring.inlet) || inlet_has(&ring.inlet)); /* a turn */
+			REQUIRE(!inlet_arrived(&ring.inlet) ||
+				inlet_has(&ring.inlet)); /* a credit line */
 			REQUIRE(!ring_take());
 			REQUIRE(!inlet_arrived(&ring.inlet));
 		}

@@ -33,9 +33,9 @@ static void inlet_enter(struct tern_inlet *in)
 }
 
 /* Gives the leaf back. */
-static void inlet_turn(struct tern_inlet *in)
+static void inlet_advance(struct tern_inlet *in)
 {
-	/* ring.R2, release; acquired in lane_turn(). */
+	/* ring.R2, release; acquired in lane_next(). */
 	atomic_store_explicit(in->freed, in->leaf + 1, memory_order_release);
 	inlet_enter(in);
 }
@@ -54,8 +54,8 @@ static void inlet_move(struct tern_inlet *in)
 
 bool inlet_control(struct tern_inlet *in, uint64_t difference)
 {
-	if (difference == (TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT))
-		inlet_turn(in);
+	if (difference == (TERN_HEAD_CONTROL | CONTROL_NEXT << TERN_ID_SHIFT))
+		inlet_advance(in);
 	else if (difference == (TERN_HEAD_CONTROL | CONTROL_PAD << TERN_ID_SHIFT))
 		in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 	else

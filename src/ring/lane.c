@@ -119,7 +119,7 @@ static __attribute__((noinline)) bool lane_grow(struct tern_lane *lane)
 	const struct ring_growth *growth = lane->growth;
 	uint64_t next = lane->leaf + 1;
 	struct ring_memory m;
-	/* ring.R2, as in lane_turn(). */
+	/* ring.R2, as in lane_next(). */
 	bool full = next - atomic_load_explicit(lane->freed, memory_order_acquire) >= RING_LEAVES;
 	if (!full && next - ring_first_leaf() < growth->leaves)
 		return false;
@@ -131,13 +131,13 @@ static __attribute__((noinline)) bool lane_grow(struct tern_lane *lane)
 }
 
 /* From the end of one leaf into the next, if the consumer has given that back. */
-static bool lane_turn(struct tern_lane *lane)
+static bool lane_next(struct tern_lane *lane)
 {
 	if (TERN_UNLIKELY(lane->growth) && lane_grow(lane))
 		return true;
 	uint64_t next = lane->leaf + 1, head = lane->head;
 	/*
-	 * ring.R2, acquire; released in inlet_turn(): the consumer has read what is overwritten
+	 * ring.R2, acquire; released in inlet_advance(): the consumer has read what is overwritten
 	 * now.
 	 */
 	if (next - atomic_load_explicit(lane->freed, memory_order_acquire) >= RING_LEAVES)
@@ -145,17 +145,17 @@ static bool lane_turn(struct tern_lane *lane)
 	if (next % RING_LEAVES == 0)
 		lane->head = ring_next_lap(head);
 	if (TERN_UNLIKELY(ring_wrapped(lane->head, next)))
-		leaf_clear(lane, next); /* before the turn: the consumer follows it (ring.R1) */
+		leaf_clear(lane, next); /* first: the consumer follows the line (ring.R1) */
 	if (!lane_stuck(lane))          /* lines that are left for want of room for a payload */
 		lane->pieces -= (uint64_t)(lane->end - lane->tail) / TERN_LINE + 1;
-	head_publish(lane->tail, head | TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT);
+	head_publish(lane->tail, head | TERN_HEAD_CONTROL | CONTROL_NEXT << TERN_ID_SHIFT);
 	lane_enter(lane, next);
 	return true;
 }
 
 bool lane_ready(struct tern_lane *lane)
 {
-	return lane->piece || !lane_stuck(lane) || lane_turn(lane);
+	return lane->piece || !lane_stuck(lane) || lane_next(lane);
 }
 
 /* Pieces that the open line has room for. */
@@ -212,7 +212,7 @@ bool lane_carries(struct tern_lane *lane, size_t len)
 	if (!lane->carries || len > TERN_CARRY_MAX)
 		return false;
 	lane_close_line(lane);
-	return lane->tail + carry_bytes(len) <= lane->end || lane_turn(lane);
+	return lane->tail + carry_bytes(len) <= lane->end || lane_next(lane);
 }
 
 static void put_line(struct tern_lane *lane, const struct parcel *p)
@@ -229,7 +229,7 @@ static void put_line(struct tern_lane *lane, const struct parcel *p)
 	write_at(lane->tail, lane->head | (two ? TERN_HEAD_CONTROL : 0), p);
 	tern_prefetch_write_(lane->tail + lane->ahead);
 	lane->tail += TERN_LINE << two;                         /* cost: order setup */
-	if (lane_stuck(lane) && !lane_turn(lane) && lane->gate) /* cost: flow status */
+	if (lane_stuck(lane) && !lane_next(lane) && lane->gate) /* cost: flow status */
 		lane->gate->accept = 0;
 }
 

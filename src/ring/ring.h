@@ -3,21 +3,22 @@
  * A ring of lines with one producer (its lane) and one consumer (its inlet).
  *
  * The ring is cut into four leaves. When the producer goes on to the next leaf it
- * writes a turn behind the last message of the old one, and the consumer that meets
- * the turn gives the leaf back. So the producer compares its tail with one limit and
+ * writes a credit line behind the last message of the old one, and the consumer that meets
+ * it gives the leaf back. So the producer compares its tail with one limit and
  * the consumer looks at one header; wrapping, laps and credit cost something once a leaf.
  *
  *      leaf 0               leaf 1               leaf 2         leaf 3
- *     | line line ... TURN | line line ... TURN | line ... TURN | ... TURN |
+ *     | line line . CREDIT | line line . CREDIT | line . CREDIT | . CREDIT |
  *
  * A message of more words than a line has takes two lines. It begins at the latest
  * LEAF_KEPT lines before the leaf's end, as every message does, so both lie in one leaf,
- * with the turn behind them; behind a last message of one line the turn lies a line earlier.
+ * with the credit line behind them; behind a last message of one line it lies a line earlier.
  *
- * A ring may begin small and grow once: the turn out of a leaf then leads into other memory, with
- * larger leaves and a count of freed leaves of its own. So the order of messages does not change,
- * and nothing waits for the consumer. The producer decides (struct ring_growth): when the ring is
- * full, or has gone through a number of leaves, and there is memory. Leaves are numbered on.
+ * A ring may begin small and grow once: the credit line of a leaf then leads into other memory,
+ * with larger leaves and a count of freed leaves of its own. So the order of messages does not
+ * change, and nothing waits for the consumer. The producer decides (struct ring_growth): when the
+ * ring is full, or has gone through a number of leaves, and there is memory. Leaves are numbered
+ * on.
  *
  * Invariants.
  *  I1  The producer is in leaf k only while k - freed < RING_LEAVES, so it never
@@ -25,13 +26,13 @@
  *  I2  Every line's header is written once a lap. What a line holds when its leaf
  *      is entered is smaller than what is expected there: the previous lap's header, or 0.
  *      In the lap after the lap number has wrapped it is 0, because the producer
- *      clears each leaf before its turn into it.
+ *      clears each leaf before the line that leads into it.
  *  I3  A line shared by pieces is opened with its other headers cleared, before
  *      its first header is published.
  *  I4  The last message of a leaf is written by lane_put() alone, which then
- *      turns at once if it can. A lane that could not is stuck: it has no room
+ *      goes on at once if it can. A lane that could not is stuck: it has no room
  *      until the consumer gives a leaf back. That is what gates requests.
- *  I5  A lane that is not stuck has room for two lines before the turn: for one message of
+ *  I5  A lane that is not stuck has room for two lines before the credit line: for one message of
  *      any kind. So a reply of two lines has room whenever a reply of one line has.
  *  I6  The second line of a message, its header too, is written before the first line's
  *      header is published. Its header has the lap, so I2 holds, and says what it is:
@@ -66,7 +67,7 @@ static inline uint32_t ring_leaf_room(uint32_t leaf_lines)
 	((UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1) /* numbers of laps: 1 to this, and 1 again */
 
 /* Control headers, in the place of the handler number. */
-enum control { CONTROL_TURN, CONTROL_PAD, CONTROL_GROW = 3 }; /* 2: TERN_HEAD_SECOND */
+enum control { CONTROL_NEXT, CONTROL_PAD, CONTROL_GROW = 3 }; /* 2: TERN_HEAD_SECOND */
 
 /* Whether a message of `n` words takes two lines. */
 static inline bool words_double(unsigned n)

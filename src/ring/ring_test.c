@@ -142,7 +142,8 @@ TEST(a_ring_takes_what_fits_and_not_one_message_more)
 	}
 }
 
-/* The last message of a leaf of one line, and of two: both lie in the leaf with their turn. */
+/* The last message of a leaf of one line, and of two: both lie in the leaf with their credit line.
+ */
 TEST(a_message_of_two_lines_lies_in_one_leaf_wherever_it_begins)
 {
 	enum { LEAF = REPLY_LEAF_LINES * TERN_LINE };
@@ -198,7 +199,7 @@ TEST(room_returns_when_a_leaf_is_given_back_and_not_before)
 		CHECK(ring_receive(3));
 	}
 	CHECK(!lane_ready(&ring.lane));
-	CHECK(ring_receive(3)); /* the first of the next leaf: the turn was met */
+	CHECK(ring_receive(3)); /* the first of the next leaf: the credit line was met */
 	CHECK(lane_ready(&ring.lane));
 	CHECK_IS(fill(3), REPLY_LEAF_LINES - 2);
 }
@@ -269,9 +270,9 @@ TEST(an_unknown_control_header_is_refused)
 	ring_open(REPLY_LEAF_LINES);
 	char *cursor = ring.inlet.cursor;
 	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_SECOND));
-	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT | 7));
+	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | CONTROL_NEXT << TERN_ID_SHIFT | 7));
 	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | TERN_HEAD_PAYLOAD |
-						  CONTROL_TURN << TERN_ID_SHIFT));
+						  CONTROL_NEXT << TERN_ID_SHIFT));
 	CHECK(!inlet_control(&ring.inlet, HANDLER << TERN_ID_SHIFT));
 	CHECK(ring.inlet.cursor == cursor);
 }

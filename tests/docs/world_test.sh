@@ -33,7 +33,7 @@ allowed() {
 	src/core/delivery/interrupt.c:timer_create) ;;       # a signal to a program that computes
 	src/layers/spawn/preempt.c:timer_create) ;;        # time slices
 	# a world of its own: a rank without the turn waits in real time
-	src/net/sim/*:world_real | src/net/sim/machine/turn.c:*) ;;
+	src/net/sim/*:world_real | src/net/sim/machine/baton.c:*) ;;
 	*) return 1 ;;
 	esac
 }

@@ -125,7 +125,7 @@ static __attribute__((noinline)) int answer_code(const tern_msg *m)
 /* Where a leaf of the ring ends, the answer may lie behind it. */
 static bool answer_behind(const struct shipment *s)
 {
-	return layer_may_take(s->t) && layer_turn(s->replies);
+	return layer_may_take(s->t) && layer_advance(s->replies);
 }
 
 static __attribute__((noinline)) int verdict_behind(const struct shipment *s)

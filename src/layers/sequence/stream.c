@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) bool stream_settle(struct tern_stre
 /* Where a leaf of the ring ends, they go on behind it. */
 static bool settle_more(struct tern_stream *s)
 {
-	while (layer_turn(s->replies))
+	while (layer_advance(s->replies))
 		if (stream_settle(s))
 			return true;
 	return false;

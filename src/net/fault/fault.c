@@ -216,34 +216,34 @@ static bool partitioned(struct fault *f, uint32_t rank, uint64_t now)
 }
 
 /* When a slow wire lets it through; 0: it has too long a queue. */
-static uint64_t slow_turn(struct fault *f, uint64_t now)
+static uint64_t slow_leaves(struct fault *f, uint64_t now)
 {
-	uint64_t turn = f->clear > now ? f->clear : now;
-	if (turn - now > QUEUE_NS)
+	uint64_t leaves = f->clear > now ? f->clear : now;
+	if (leaves - now > QUEUE_NS)
 		return 0;
-	f->clear = turn + f->plan.slow_ns;
-	return turn;
+	f->clear = leaves + f->plan.slow_ns;
+	return leaves;
 }
 
 /* False if it goes as it is, now. */
 static bool harm(struct fault *f, const struct outgoing *o, uint64_t now)
 {
 	const struct plan *p = &f->plan;
-	uint64_t turn = p->slow_ns ? slow_turn(f, now) : now;
-	if (partitioned(f, o->rank, now) || happens(f, p->drop) || !turn)
+	uint64_t leaves = p->slow_ns ? slow_leaves(f, now) : now;
+	if (partitioned(f, o->rank, now) || happens(f, p->drop) || !leaves)
 		return true;
 	if (happens(f, p->duplicate))
-		late_add(f, o, turn + chance_below(&f->chance, REORDER_NS));
+		late_add(f, o, leaves + chance_below(&f->chance, REORDER_NS));
 	if (happens(f, p->corrupt))
 		send_damaged(f, o, false);
 	else if (happens(f, p->truncate))
 		send_damaged(f, o, true);
 	else if (happens(f, p->reorder))
-		late_add(f, o, turn + chance_below(&f->chance, REORDER_NS));
+		late_add(f, o, leaves + chance_below(&f->chance, REORDER_NS));
 	else if (happens(f, p->delay))
-		late_add(f, o, turn + chance_below(&f->chance, (uint32_t)p->late_ns + 1));
-	else if (turn > now)
-		late_add(f, o, turn);
+		late_add(f, o, leaves + chance_below(&f->chance, (uint32_t)p->late_ns + 1));
+	else if (leaves > now)
+		late_add(f, o, leaves);
 	else
 		return false;
 	return true;

@@ -111,8 +111,8 @@ static void look_in_passing(struct packet_net *n)
 
 /*
  * The wire's descriptor calls a program that computes, by its signal. It does so for every
- * datagram, so whoever polls turns it off first, and whoever goes turns it on: a burst costs one
- * signal, or a few.
+ * datagram, so whoever polls switches it off first, and whoever goes switches it on: a burst costs
+ * one signal, or a few.
  */
 static bool call_set(int fd, bool on)
 {

@@ -19,7 +19,7 @@ enum {
 
 /* -- Walking along a ring over its control lines -------------------------------------------- */
 
-/* Over a turn, or the rest of a line that is padded, as the ring's consumer would go. */
+/* Over a credit line, or the rest of a line that is padded, as the ring's consumer would go. */
 static bool place_control(const struct out *o, struct place *p, uint64_t difference)
 {
 	/* Nobody asks which leaves this has passed: an acknowledgement frees them. */
@@ -298,7 +298,7 @@ static void news_put(struct packet *k)
 	put_bytes(k, &s->value, sizeof s->value);
 }
 
-/* The news whose turn it is; a wish of flow's is fulfilled by any packet. */
+/* The news that is told next; a wish of flow's is fulfilled by any packet. */
 static void news_choose(struct path *p, struct slice *s)
 {
 	if (!p->pending_control)
@@ -330,9 +330,9 @@ static size_t record_until(const struct packet *k, const struct place *at, const
 }
 
 /*
- * Counts messages and does not compare places: a place before a turn, or a padded rest of a line,
- * and the one behind it are the same, and which of the two a slice has depends on what had been
- * written when it was made.
+ * Counts messages and does not compare places: a place before a credit line, or a padded rest of a
+ * line, and the one behind it are the same, and which of the two a slice has depends on what had
+ * been written when it was made.
  */
 static void stream_again(struct path *p, struct packet *k, unsigned stream)
 {

@@ -89,7 +89,7 @@ static inline const tern_msg *place_look(const struct out *o, struct place *p)
 	return x >> TERN_LAP_SHIFT ? NULL : place_look_on(o, p);
 }
 
-/* Over a turn, if there is one: the line that it lies in may be given back. */
+/* Over a credit line, if there is one: the line that it lies in may be given back. */
 static inline void place_settle(const struct out *o, struct place *p)
 {
 	if (place_has(p))

@@ -61,7 +61,7 @@ static void sim_meet(void)
 	while (atomic_load(&m->shared->opened) < m->shared->nodes)
 		world_real.nap(MEET_NS);
 	m->met = true;
-	turn_begin(m);
+	baton_begin(m);
 }
 
 static int sim_connect(struct net *net, uint32_t rank)

@@ -86,16 +86,16 @@ int sim_join(struct job *job, uint32_t node)
 	if (rc)
 		return rc;
 	users++;
-	turn_join(here, node);
+	baton_join(here, node);
 	return 0;
 }
 
 void sim_leave(uint32_t node)
 {
-	turn_leave(here, node);
+	baton_leave(here, node);
 	if (--users)
 		return;
-	sim_world_leave(turn_time(here) / PS_NS);
+	sim_world_leave(baton_time(here) / PS_NS);
 	munmap(here->shared, here->bytes);
 	free(here);
 	here = NULL;

@@ -101,14 +101,14 @@ TEST(work_costs_what_the_profile_says)
 	CHECK_IS(left, 0);
 	CHECK_IS(sim_work(&left, 0, false, false), WORK_DONE);
 	join(PRICES);
-	uint64_t before = turn_time(sim_machine());
+	uint64_t before = baton_time(sim_machine());
 	CHECK_IS(sim_price(&work, &left), 0);
 	CHECK_IS(left, (7 * 1 + 11 * 2 + 13 * 3 + 17 * 5) * PS_NS);
 	CHECK_IS(sim_machine()->working, 1);
 	CHECK_IS(sim_work(&left, 0, false, false), WORK_DONE);
 	CHECK_IS(left, 0);
 	CHECK_IS(sim_machine()->working, 0);
-	CHECK_IS(turn_time(sim_machine()) - before, (7 + 22 + 39 + 85) * PS_NS);
+	CHECK_IS(baton_time(sim_machine()) - before, (7 + 22 + 39 + 85) * PS_NS);
 	leave();
 }
 
@@ -158,13 +158,13 @@ TEST(the_clock_of_a_node_is_the_machines_and_never_goes_back)
 	join("cluster");
 	struct machine *m = sim_machine();
 	uint64_t now = sim_world.now();
-	CHECK_IS(now, turn_time(m) / PS_NS);
-	turn_charge(m, 5 * US);
+	CHECK_IS(now, baton_time(m) / PS_NS);
+	baton_charge(m, 5 * US);
 	CHECK_IS(sim_world.now(), now + 5000);
 	m->serving = true; /* a controller's handler, at an earlier time */
-	m->served = turn_time(m) - 2 * US;
+	m->served = baton_time(m) - 2 * US;
 	CHECK_IS(sim_world.now(), now + 5000);
-	m->served = turn_time(m) + US;
+	m->served = baton_time(m) + US;
 	CHECK_IS(sim_world.now(), now + 6000);
 	m->serving = false;
 	CHECK_IS(sim_world.now(), now + 6000);
@@ -217,18 +217,18 @@ static uint64_t packet_on_its_way(struct machine *m)
 	m->travel[i].size = 8;
 	m->node[0].coming++;
 	event_skip(m);
-	event_network(m, turn_time(m), EVENT_INJECT, i, 0);
+	event_network(m, baton_time(m), EVENT_INJECT, i, 0);
 	REQUIRE(machine_step(m));
-	CHECK(m->travel[i].arrived > turn_time(m) + 5 * STEP);
+	CHECK(m->travel[i].arrived > baton_time(m) + 5 * STEP);
 	return m->travel[i].arrived;
 }
 
 static void arrived_take(struct machine *m)
 {
-	uint32_t i = turn_take(m, 0);
+	uint32_t i = baton_take(m, 0);
 	REQUIRE(i != NOTHING);
 	travel_free(m, i);
-	CHECK_IS(turn_take(m, 0), NOTHING);
+	CHECK_IS(baton_take(m, 0), NOTHING);
 }
 
 TEST(a_packet_that_arrives_at_a_look_ends_the_wait_unless_that_ends_then)
@@ -238,26 +238,26 @@ TEST(a_packet_that_arrives_at_a_look_ends_the_wait_unless_that_ends_then)
 	m->shared->present = NODES; /* the other waits */
 	uint64_t at = packet_on_its_way(m);
 	m->process[0].time = at - 5 * STEP;
-	CHECK(turn_wait(m, at + STEP, STEP));
-	CHECK_IS(turn_time(m), at);
+	CHECK(baton_wait(m, at + STEP, STEP));
+	CHECK_IS(baton_time(m), at);
 	arrived_take(m);
 	at = packet_on_its_way(m);
 	m->process[0].time = at - 5 * STEP - 1;
-	CHECK(turn_wait(m, at + STEP, STEP));
-	CHECK_IS(turn_time(m), at + STEP - 1);
+	CHECK(baton_wait(m, at + STEP, STEP));
+	CHECK_IS(baton_time(m), at + STEP - 1);
 	arrived_take(m);
 	at = packet_on_its_way(m);
 	m->process[0].time = at - 5 * STEP;
-	CHECK(!turn_wait(m, at, STEP));
-	CHECK_IS(turn_time(m), at);
-	CHECK(turn_wait(m, at + STEP, STEP));
-	CHECK_IS(turn_time(m), at);
+	CHECK(!baton_wait(m, at, STEP));
+	CHECK_IS(baton_time(m), at);
+	CHECK(baton_wait(m, at + STEP, STEP));
+	CHECK_IS(baton_time(m), at);
 	arrived_take(m);
 	at = packet_on_its_way(m);
 	CHECK_IS(packet_on_its_way(m), at);
-	CHECK(turn_wait(m, at + 10 * STEP, STEP));
+	CHECK(baton_wait(m, at + 10 * STEP, STEP));
 	arrived_take(m); /* and the next look finds the second */
-	CHECK(turn_wait(m, at + 10 * STEP, STEP));
+	CHECK(baton_wait(m, at + 10 * STEP, STEP));
 	arrived_take(m);
 	m->shared->present = 1;
 	leave();
@@ -265,13 +265,13 @@ TEST(a_packet_that_arrives_at_a_look_ends_the_wait_unless_that_ends_then)
 
 static void *join_other(void *of)
 {
-	turn_join(of, 1);
+	baton_join(of, 1);
 	return NULL;
 }
 
 static void *leave_other(void *of)
 {
-	turn_leave(of, 1);
+	baton_leave(of, 1);
 	return NULL;
 }
 

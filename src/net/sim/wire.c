@@ -44,11 +44,11 @@ static size_t sim_most(struct wire *w, uint32_t rank)
 static void sim_send(struct wire *w, const struct outgoing *o, unsigned n)
 {
 	struct machine *m = sim_machine();
-	turn_measure_end(m);
+	baton_measure_end(m);
 	m->active = true;
 	for (unsigned i = 0; i < n; i++)
-		turn_send(m, of(w)->node, &o[i]);
-	turn_measure_begin(m);
+		baton_send(m, of(w)->node, &o[i]);
+	baton_measure_begin(m);
 }
 
 static void let_go(struct sim_wire *s)
@@ -73,7 +73,7 @@ static void receive_charge(struct machine *m, const struct travel *t)
 		return;
 	uint64_t cost =
 		(m->controller->handles ? p->interrupt : p->receive) + t->words * p->receive_word;
-	turn_charge(m, cost);
+	baton_charge(m, cost);
 	use_serve(use_node(m, t->dst, USE_RECEIVE), 0, cost);
 }
 
@@ -85,15 +85,15 @@ static unsigned receive(struct sim_wire *s, struct datagram *d)
 	m->serving = false;
 	let_go(s);
 	m->rested = false;
-	uint32_t got = turn_take(m, s->node);
+	uint32_t got = baton_take(m, s->node);
 	if (got == NOTHING)
 		m->active = false; /* this poll comes behind all that was taken and sent */
 	if (got == NOTHING && more)
 		return 0; /* what the last one has caused is sent first; a wait has looked already;
 			     or another thread computes */
 	if (got == NOTHING) {
-		turn_look(m, PATIENCE, m->profile.poll, sim_wakes());
-		got = turn_take(m, s->node);
+		baton_look(m, PATIENCE, m->profile.poll, sim_wakes());
+		got = baton_take(m, s->node);
 	}
 	if (got == NOTHING)
 		return 0;
@@ -108,9 +108,9 @@ static unsigned receive(struct sim_wire *s, struct datagram *d)
 static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	(void)n;
-	turn_measure_end(sim_machine());
+	baton_measure_end(sim_machine());
 	unsigned got = receive(of(w), d);
-	turn_measure_begin(sim_machine());
+	baton_measure_begin(sim_machine());
 	return got;
 }
 

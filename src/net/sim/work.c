@@ -39,13 +39,13 @@ int sim_price(const struct tern_work *work, uint64_t *left)
 /* Computes for up to `ps`, or until something arrives if `served`. */
 static void compute(struct machine *m, uint64_t *left, uint64_t ps, bool served)
 {
-	uint64_t began = turn_time(m);
+	uint64_t began = baton_time(m);
 	m->process[m->self].since = NEVER; /* whoever computes does not look in vain */
 	if (served)
-		turn_wait(m, began + ps, 1);
+		baton_wait(m, began + ps, 1);
 	else
-		turn_charge(m, ps);
-	uint64_t took = turn_time(m) - began;
+		baton_charge(m, ps);
+	uint64_t took = baton_time(m) - began;
 	if (took)
 		use_serve(use_node(m, m->self, USE_WORK), 0, took);
 	*left -= took;
@@ -69,10 +69,10 @@ static enum working work(struct machine *m, uint64_t *left, uint64_t thread, boo
 		return work_there(m, left);
 	m->serving = false;
 	if (may && m->controller->suspends && m->controller->suspends(m, thread)) {
-		turn_idle(m, thread, others);
+		baton_idle(m, thread, others);
 		return others && !m->process[m->self].pending ? WORK_SWITCH : WORK_SERVE;
 	}
-	turn_thread(m, thread);
+	baton_thread(m, thread);
 	uint64_t quantum = others ? m->profile.quantum : 0;
 	uint64_t ps = quantum && quantum < *left ? quantum : *left;
 	compute(m, left, ps, may && m->controller->handles);
@@ -88,8 +88,8 @@ enum working sim_work(uint64_t *left, uint64_t thread, bool may, bool others)
 	struct machine *m = sim_machine();
 	if (!m)
 		return WORK_DONE;
-	turn_measure_end(m); /* what others do in our turn is not our program's */
+	baton_measure_end(m); /* what others do in our time is not our program's */
 	enum working next = work(m, left, thread, may, others);
-	turn_measure_begin(m);
+	baton_measure_begin(m);
 	return next;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The world of a simulated rank: its clock is the machine's, and its waits are the machine's
- * turns. Before a rank has joined, and after it has left, the real world's.
+ * own. Before a rank has joined, and after it has left, the real world's.
  */
 #include "net/sim/sim.h"
 
@@ -38,9 +38,9 @@ static uint64_t sim_now(void)
 	struct machine *m = sim_machine();
 	if (!m)
 		return after_leaving();
-	turn_measure_end(m);
-	turn_measure_begin(m);
-	uint64_t ns = (m->serving ? m->served : turn_time(m)) / PS_NS;
+	baton_measure_end(m);
+	baton_measure_begin(m);
+	uint64_t ns = (m->serving ? m->served : baton_time(m)) / PS_NS;
 	if (m->told < ns)
 		m->told = ns;
 	return m->told;
@@ -58,9 +58,9 @@ static void rest(struct machine *m, uint64_t part, uint64_t ps)
 	m->rested = true;
 	if (first)
 		return;
-	turn_measure_end(m);
-	turn_look(m, part, ps, sim_wakes());
-	turn_measure_begin(m);
+	baton_measure_end(m);
+	baton_look(m, part, ps, sim_wakes());
+	baton_measure_begin(m);
 }
 
 /*
@@ -72,7 +72,7 @@ static void sim_yield(void)
 {
 	struct machine *m = sim_machine();
 	if (m)
-		rest(m, 1, turn_coming(m) ? COMING_PS : AROUND * m->ahead);
+		rest(m, 1, baton_coming(m) ? COMING_PS : AROUND * m->ahead);
 	else
 		world_real.yield();
 }
@@ -99,7 +99,7 @@ static void sim_sleep(const struct sleep *s, uint64_t ns)
 	rest(m, part, ns * PS_NS);
 }
 
-/* Threads of one process wait for each other in real time: their rank has the turn. */
+/* Threads of one process wait for each other in real time: their rank has the baton. */
 static void sim_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
 {
 	world_real.wait(word, value, ns);

@@ -57,7 +57,7 @@ enum {
 
 /*
  * Where a datagram arrives, or several of one length. What is in it may stay, and then another
- * takes its turn.
+ * comes next.
  */
 struct rx_buffer {
 	struct pinned pinned;

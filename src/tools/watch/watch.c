@@ -36,7 +36,7 @@ static size_t leaf_bytes(const struct stroll *s)
 }
 
 /* Behind a control header; false if nothing can lie there. */
-static bool stroll_turn(struct stroll *s, unsigned control)
+static bool stroll_advance(struct stroll *s, unsigned control)
 {
 	if (control == CONTROL_GROW && !s->larger.lines)
 		return false;
@@ -61,8 +61,8 @@ static bool stroll_step(struct stroll *s)
 	bool two = head_double(head);
 	unsigned control = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
 	if (head & TERN_HEAD_CONTROL && !two &&
-	    (control == CONTROL_TURN || control == CONTROL_GROW))
-		return stroll_turn(s, control);
+	    (control == CONTROL_NEXT || control == CONTROL_GROW))
+		return stroll_advance(s, control);
 	if (!(head & TERN_HEAD_CONTROL) || two) {
 		s->count++;
 		s->later += s->leaf > s->first;

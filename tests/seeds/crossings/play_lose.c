@@ -16,7 +16,7 @@
 /* A simulated node crashes at its n-th event from now on. */
 static void crash_at_event(unsigned n)
 {
-	sim_machine()->crash_turn = sim_machine()->turns + n;
+	sim_machine()->crash_wait = sim_machine()->waits + n;
 }
 
 __attribute__((noreturn)) static void die(const struct step *s)
@@ -102,7 +102,7 @@ __attribute__((noreturn)) static void lost_rank(const struct step *s, const stru
 	tern_team *out = NULL;
 	if (s->lost == DIES_BEFORE || (!p->team && s->lost != LEAVES))
 		die(s);
-	uint64_t began = simulated ? sim_machine()->turns : 0;
+	uint64_t began = simulated ? sim_machine()->waits : 0;
 	if (s->lost == DIES_IN)
 		die_in_call(s);
 	if (s->call == C_TRAFFIC)
@@ -110,7 +110,7 @@ __attribute__((noreturn)) static void lost_rank(const struct step *s, const stru
 	int rc = p->team ? any_call(s, p, s->lost == DIES_IN ? -EOWNERDEAD : 0, &out) : 0;
 	if (simulated && s->lost == DIES_IN)
 		printf("rank %u: the call takes %llu events\n", me,
-		       (unsigned long long)(sim_machine()->turns - began));
+		       (unsigned long long)(sim_machine()->waits - began));
 	if (s->lost != LEAVES)
 		die(s);
 	code_is(s, call_names[s->call], rc, 0);

@@ -20,7 +20,7 @@ uint64_t controller_send_cost(const struct machine *m, const struct travel *t)
 
 static void processor_sends(struct machine *m, const struct travel *t, uint64_t cost)
 {
-	turn_charge(m, cost);
+	baton_charge(m, cost);
 	use_serve(use_node(m, t->src, USE_SEND), 0, cost);
 }
 
@@ -41,9 +41,9 @@ uint32_t controller_words(const struct machine *m, const struct travel *t)
 
 static void none_send(struct machine *m, struct travel *t)
 {
-	turn_thread(m, t->context);
+	baton_thread(m, t->context);
 	processor_sends(m, t, controller_send_cost(m, t) + t->words * m->profile.send_word);
-	t->sent = turn_time(m);
+	t->sent = baton_time(m);
 }
 
 static const struct sim_controller none_controller = {
@@ -58,10 +58,10 @@ uint64_t controller_hand_over(struct machine *m, const struct travel *t)
 	const struct profile *p = &m->profile;
 	if (m->serving)
 		return m->served;
-	turn_thread(m, t->context);
+	baton_thread(m, t->context);
 	processor_sends(
 		m, t, (t->data ? p->command_block : p->command) + 2 * t->registers * p->send_word);
-	return turn_time(m);
+	return baton_time(m);
 }
 
 /* It takes up a packet that came at `since` and works for `ps`; when it is done. */

@@ -48,13 +48,13 @@ static const struct travel *sent(unsigned id, unsigned words, uint16_t data)
 	memcpy(at, word, sizeof word);
 	memcpy(at + words * 8, payload, sizeof payload);
 	const struct iovec part = { bytes, 100 + data };
-	uint32_t i = turn_send(&m, from,
-			       &(struct outgoing){ .rank = to,
-						   .part = &part,
-						   .parts = 1,
-						   .class = CLASS_REQUEST,
-						   .context = sender,
-						   .record = bytes });
+	uint32_t i = baton_send(&m, from,
+				&(struct outgoing){ .rank = to,
+						    .part = &part,
+						    .parts = 1,
+						    .class = CLASS_REQUEST,
+						    .context = sender,
+						    .record = bytes });
 	REQUIRE(i != NOTHING);
 	return &m.travel[i];
 }
@@ -67,7 +67,7 @@ static void begin_nodes(const char *profile, uint32_t nodes)
 	role_set(CTS - TERN_HANDLER_MAX, ROLE_CTS);
 	role_set(DATA - TERN_HANDLER_MAX, ROLE_DATA);
 	begin_with(profile, nodes);
-	turn_join(&m, 0);
+	baton_join(&m, 0);
 	m.arrived = play_note;
 	sender = from = 0;
 	to = 1;
@@ -370,10 +370,10 @@ TEST(a_communication_processor_sends_blocks_and_the_processor_words)
 	begin("dual");
 	uint64_t words = sent(0, 2, 0)->sent; /* 4 cycles, and one for each 4 bytes */
 	CHECK_IS(words, (4 + 4) * 25000);
-	CHECK_IS(turn_time(&m), words);
+	CHECK_IS(baton_time(&m), words);
 	CHECK_IS(m.node[0].busy, 0);
 	uint64_t block = sent(0, 0, 64)->sent; /* handed over in 8 cycles */
-	CHECK_IS(turn_time(&m), words + 8 * 25000);
+	CHECK_IS(baton_time(&m), words + 8 * 25000);
 	CHECK_IS(block, words + (8 + 4 + 16) * 25000);
 	block = sent(0, 0, 64)->sent;
 	CHECK_IS(block, words + (8 + 4 + 16 + 4 + 16) * 25000); /* one after the other */

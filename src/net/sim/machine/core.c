@@ -2,16 +2,17 @@
 /*
  * Which core the simulation runs on. One process of it runs at a time, but a kernel that finds
  * another core idle wakes the next one there, where the machine's memory is not in the caches. So
- * while turns are short, all processes gather on one core, as batch processes (SCHED_BATCH): those
- * do not interrupt the one that wakes them, which sleeps next.
+ * while ranks run briefly, all processes gather on one core, as batch processes (SCHED_BATCH):
+ * those do not interrupt the one that wakes them, which sleeps next.
  *
  * The kernel chooses the core: now and then one process, the scout, lets the kernel place it anew,
  * and the others follow it to the core where it wakes. So they leave a core that others keep busy.
  *
- * Where turns are long, ranks compute: switches cost little, and threads of a rank may want other
- * cores. Then each process gets back what it was allowed before. One with threads never gathers.
+ * Where ranks run for long, they compute: switches cost little, and threads of a rank may want
+ * other cores. Then each process gets back what it was allowed before. One with threads never
+ * gathers.
  *
- * shared->core is written and read by the process that has the turn, or drives; turns are handed
+ * shared->core is written and read by the process that has the baton, or drives; it is handed
  * over by `go`, which orders them.
  */
 #include <sched.h>
@@ -21,9 +22,9 @@
 #include "net/sim/machine/machine.h"
 
 enum {
-	LOOK_EVERY = 1024, /* switches, between two looks at how long turns are, */
+	LOOK_EVERY = 1024, /* switches, between two looks at how long ranks run, */
 	SCOUT_EVERY = 8,   /* and looks between two scouts */
-	SHORT_NS = 50000,  /* a turn, on average: a switch costs a tenth of it or more */
+	SHORT_NS = 50000,  /* a run, on average: a switch costs a tenth of it or more */
 };
 
 /* What our thread may use, as it was before it gathered. */

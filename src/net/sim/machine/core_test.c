@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a simulation runs: on one core while turns are short, and where it may otherwise. */
+/* Where a simulation runs: on one core while ranks run briefly, and where it may otherwise. */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
@@ -40,8 +40,8 @@ static void begin(void)
 }
 
 /*
- * Short turns, until our process is the scout; then it wakes. Where others keep us from running,
- * turns may seem long for a while.
+ * Short runs, until our process is the scout; then it wakes. Where others keep us from running,
+ * runs may seem long for a while.
  */
 static void gather(void)
 {
@@ -51,7 +51,7 @@ static void gather(void)
 	core_follow(&m);
 }
 
-TEST(while_turns_are_short_a_process_stays_on_the_core_of_the_scout)
+TEST(while_ranks_run_briefly_a_process_stays_on_the_core_of_the_scout)
 {
 	begin();
 	CHECK_IS(cores(), CPU_COUNT(&all));
@@ -92,7 +92,7 @@ TEST(it_may_run_everywhere_again_when_it_is_the_scout_and_when_it_leaves)
 	CHECK_IS(sched_getscheduler(0), SCHED_OTHER);
 }
 
-TEST(where_turns_are_long_it_may_run_everywhere)
+TEST(where_ranks_run_for_long_it_may_run_everywhere)
 {
 	begin();
 	gather();

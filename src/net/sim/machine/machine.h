@@ -121,7 +121,7 @@ struct node {
 enum process_state { PROCESS_NONE, PROCESS_RUNS, PROCESS_WAITS, PROCESS_LEFT };
 
 struct process {
-	_Atomic uint64_t go; /* nonzero: it is its turn */
+	_Atomic uint64_t go; /* nonzero: it has the baton */
 	uint32_t state;
 	int32_t pid;
 	uint32_t nodes;   /* of it that are open, */
@@ -205,14 +205,14 @@ struct machine {
 	unsigned working;    /* threads that compute */
 	uint64_t running;    /* the thread that did something last */
 	bool met;            /* every rank has opened */
-	uint32_t woken;      /* a process that has the turn and sleeps still; NOTHING */
+	uint32_t woken;      /* a process that has the baton and sleeps still; NOTHING */
 	bool rested;         /* our process has just looked, in a wait of the library */
 	bool active;         /* it has taken or sent something since it last looked in vain */
 	bool scout;          /* others follow it to where it wakes */
 	uint32_t core;       /* shared->core when our process last looked */
 	uint32_t self;       /* our process; NOTHING: none, a pattern */
-	uint64_t turns;      /* waits of our process for the machine, so far */
-	uint64_t crash_turn; /* it crashes in that one; 0: in none. Tests set it */
+	uint64_t waits;      /* waits of our process for the machine, so far */
+	uint64_t crash_wait; /* it crashes in that one; 0: in none. Tests set it */
 	size_t bytes;
 	struct job *job;                                          /* NULL: a pattern */
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
@@ -221,7 +221,7 @@ struct machine {
 	void (*room)(struct machine *m, uint32_t node); /* in one of its transmission queues */
 	void (*crash)(struct machine *m, uint32_t node);
 	void (*blocked)(struct machine *m); /* packets block each other, for ever */
-	struct thread thread[THREADS];      /* last: what each turn needs lies together */
+	struct thread thread[THREADS];      /* last: what each run needs lies together */
 };
 
 /* -- Making it ------------------------------------------------------------------------------ */
@@ -268,18 +268,19 @@ void event_skip(struct machine *m);
 /* The processor takes it from the inbox at `time`. */
 void machine_taken(struct machine *m, uint32_t travel, uint64_t time);
 
-/* -- Processes (turn.c) ------------------------------------------------------------------------ */
+/* -- Processes (baton.c) ------------------------------------------------------------------------
+ */
 
 void machine_lock(struct machine *m);
 void machine_unlock(struct machine *m);
 /* This process simulates `node` from now on. */
-void turn_join(struct machine *m, uint32_t node);
-void turn_leave(struct machine *m, uint32_t node);
+void baton_join(struct machine *m, uint32_t node);
+void baton_leave(struct machine *m, uint32_t node);
 /*
  * Goes on when `until` has come or, if `step`, a packet has arrived at a node of this process:
  * then at the first multiple of `step` behind the present time. True if one has.
  */
-bool turn_wait(struct machine *m, uint64_t until, uint64_t step);
+bool baton_wait(struct machine *m, uint64_t until, uint64_t step);
 
 enum { PATIENCE = 8 }; /* the part of a wait so far that a look in vain takes */
 
@@ -289,56 +290,57 @@ enum { PATIENCE = 8 }; /* the part of a wait so far that a look in vain takes */
  * the PATIENCEth part. It is a multiple of `poll`, so it ends when a rank that looks each `poll`
  * looks. A machine whose nodes have all done nothing else for STUCK_PS stands still.
  */
-bool turn_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due);
+bool baton_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due);
 
 /* Whether a packet is on its way to a node of this process. */
-bool turn_coming(const struct machine *m);
+bool baton_coming(const struct machine *m);
 
-static inline uint64_t turn_time(const struct machine *m)
+static inline uint64_t baton_time(const struct machine *m)
 {
 	return m->process[m->self].time;
 }
 
 /*
- * With `cpu`, the time that the program computes is measured: from turn_measure_begin(), where our
- * process leaves the machine, to turn_measure_end(), where it comes back.
+ * With `cpu`, the time that the program computes is measured: from baton_measure_begin(), where our
+ * process leaves the machine, to baton_measure_end(), where it comes back.
  */
-void turn_measure_begin(struct machine *m);
-void turn_measure_end(struct machine *m);
+void baton_measure_begin(struct machine *m);
+void baton_measure_end(struct machine *m);
 
 /* CPU time counts as the simulation's from here on: every rank has opened. */
-void turn_begin(struct machine *m);
+void baton_begin(struct machine *m);
 
 /* The processor does something. */
-static inline void turn_charge(struct machine *m, uint64_t ps)
+static inline void baton_charge(struct machine *m, uint64_t ps)
 {
 	m->process[m->self].since = NEVER;
 	m->process[m->self].time += ps;
 }
 
 /* The processor goes on with the light thread of that number. */
-void turn_thread(struct machine *m, uint64_t number);
-struct thread *turn_thread_of(struct machine *m, uint64_t number);
+void baton_thread(struct machine *m, uint64_t number);
+struct thread *baton_thread_of(struct machine *m, uint64_t number);
 /*
  * The thread is suspended. If there is no other, or every other one has nothing to do either, time
  * goes on until a transmission queue has room, or a packet comes.
  */
-void turn_idle(struct machine *m, uint64_t number, bool others);
+void baton_idle(struct machine *m, uint64_t number, bool others);
 
 /* -- The core (core.c) ------------------------------------------------------------------------- */
 
-/* The turn goes to another process. */
+/* The baton goes to another process. */
 void core_switched(struct machine *m);
-/* Our process has the turn, and shared->core is another one, or it is the scout. */
+/* Our process has the baton, and shared->core is another one, or it is the scout. */
 void core_follow(struct machine *m);
 /* Our process may run where it might before. */
 void core_free(struct machine *m);
 
-/* -- Packets of this process (turn.c) ---------------------------------------------------------- */
+/* -- Packets of this process (baton.c) ----------------------------------------------------------
+ */
 
 /* The first packet that has arrived at `node`; NOTHING. It is for travel_free(), under the lock. */
-uint32_t turn_take(struct machine *m, uint32_t node);
+uint32_t baton_take(struct machine *m, uint32_t node);
 /* Sends a packet from `src`, now; it leaves when the event comes. */
-uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o);
+uint32_t baton_send(struct machine *m, uint32_t src, const struct outgoing *o);
 
 #endif

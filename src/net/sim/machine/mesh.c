@@ -107,7 +107,7 @@ static void tell_at(struct machine *m, uint64_t cycle, uint32_t i, uint32_t stam
 
 /*
  * Whose flits go first where two worms want a link: those of the older one. Of types with channels
- * of their own, data go last. A router takes turns among its channels, so what is short passes long
+ * of their own, data go last. A router goes round its channels, so what is short passes long
  * data within a few cycles; with the older one first it would wait for their end.
  */
 static bool worm_before(const struct machine *m, const struct mesh_view *v, uint32_t a, uint32_t b)

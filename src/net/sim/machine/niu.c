@@ -206,7 +206,7 @@ static void niu_send(struct machine *m, struct travel *t)
 	q->in += niu_flits(m, t);
 	t->niu.mark = q->in;
 	if (t->src == m->self) /* the others of this process have no threads that compute */
-		turn_thread_of(m, t->context)->mark = q->in;
+		baton_thread_of(m, t->context)->mark = q->in;
 }
 
 /* The queue that has been cleared for these data; NULL. */
@@ -280,7 +280,7 @@ static bool niu_suspends(struct machine *m, uint64_t thread)
 {
 	if (!niu_full(m, m->self, thread))
 		return false;
-	turn_wait(m, turn_time(m), 0);
+	baton_wait(m, baton_time(m), 0);
 	return niu_full(m, m->self, thread);
 }
 

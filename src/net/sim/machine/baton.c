@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whose turn it is. A process runs, or waits for its turn; once all nodes are there, at most one
- * runs. The last one to wait lets events happen until one of them gives a process the turn, which
+ * Who has the baton. A process runs, or waits for the baton; once all nodes are there, at most one
+ * runs. The last one to wait lets events happen until one of them gives a process the baton, which
  * may be itself.
  *
  * The lock is held while the machine is touched. It is contended only at the beginning, when all
- * processes run, so it spins and naps. `go` is seq_cst: it is a turn's only handshake, and a system
- * call follows.
+ * processes run, so it spins and naps. `go` is seq_cst: it is the baton's only handshake, and a
+ * system call follows.
  */
 #include <errno.h>
 #include <sched.h>
@@ -26,7 +26,7 @@
 enum { NOTED_NS = 1000000 };   /* between two looks whether a death is noted */
 enum { TURN_NS = 1000000000 }; /* how long a process sleeps before it looks whether others live */
 enum { WATCHERS = 2 };         /* processes that look: the first ones, one of which lives */
-enum { GO_ON = 1, GO_DRIVE };  /* a process's turn; or it is to let events happen */
+enum { GO_ON = 1, GO_DRIVE };  /* a process has the baton; or it is to let events happen */
 static const uint64_t STUCK_PS = UINT64_C(3600) * 1000000000000; /* an hour */
 static const uint64_t LOOK_PS = UINT64_C(100000000000);          /* the longest look: 0.1 s */
 
@@ -61,21 +61,21 @@ static void crash_settle(struct machine *m)
 	m->shared->crashing = 0;
 }
 
-/* -- Waiting for the turn --------------------------------------------------------------------- */
+/* -- Waiting for the baton --------------------------------------------------------------------- */
 
 static uint64_t order_of(uint32_t process, uint64_t number)
 {
 	return (uint64_t)process << 40 | number;
 }
 
-/* Of the process that has the turn: nothing was heard of it for long, and it is not there. */
-static void turn_check(struct machine *m)
+/* Of the process that has the baton: nothing was heard of it for long, and it is not there. */
+static void baton_check(struct machine *m)
 {
 	for (uint32_t i = 0; i < m->shared->nodes; i++) {
 		struct process *p = &m->process[i];
 		if (p->state == PROCESS_RUNS && kill(p->pid, 0) != 0 && errno == ESRCH) {
 			error_warn(
-				"the simulation cannot go on: process %d, whose turn it was, has "
+				"the simulation cannot go on: process %d, which had the baton, has "
 				"ended",
 				(int)p->pid);
 			_exit(1);
@@ -83,10 +83,10 @@ static void turn_check(struct machine *m)
 	}
 }
 
-static bool turn_pass(struct machine *m);
+static bool baton_pass(struct machine *m);
 
 /* Gives up the lock. Only then is the next one woken: it would wait for the lock. */
-static void turn_unlock(struct machine *m)
+static void baton_unlock(struct machine *m)
 {
 	uint32_t next = m->woken;
 	m->woken = NOTHING;
@@ -97,8 +97,8 @@ static void turn_unlock(struct machine *m)
 	futex_wake(&m->process[next].go);
 }
 
-/* Until it is our turn; or to let events happen, where the process that did so has crashed. */
-static void turn_await(struct machine *m)
+/* Until it is our time; or to let events happen, where the process that did so has crashed. */
+static void baton_await(struct machine *m)
 {
 	struct process *p = self(m);
 	for (bool ours = false; !ours;) {
@@ -106,27 +106,27 @@ static void turn_await(struct machine *m)
 			futex_wait_many(&(_Atomic uint64_t *){ &p->go }, 1, 0,
 					m->self < WATCHERS ? TURN_NS : UINT64_MAX);
 			if (!atomic_load(&p->go))
-				turn_check(m);
+				baton_check(m);
 		}
 		ours = atomic_exchange(&p->go, 0) == GO_ON;
 		if (ours)
 			return;
 		machine_lock(m);
 		crash_settle(m);
-		ours = turn_pass(m);
-		turn_unlock(m);
+		ours = baton_pass(m);
+		baton_unlock(m);
 	}
 }
 
-static void turn_sleep(struct machine *m)
+static void baton_sleep(struct machine *m)
 {
-	turn_await(m);
+	baton_await(m);
 	if (m->core != m->shared->core || m->scout)
 		core_follow(m);
 }
 
 /* Everybody waits and nothing can happen any more. */
-static void turn_stuck(struct machine *m)
+static void baton_stuck(struct machine *m)
 {
 	const struct sim_network *n = m->net;
 	fprintf(stderr, "tern: the simulated machine stands still at %.3f us: ",
@@ -144,17 +144,17 @@ static void turn_stuck(struct machine *m)
 	exit(1);
 }
 
-/* Until an event gives a process the turn. True: it is ours. */
-static bool turn_pass(struct machine *m)
+/* Until an event gives a process the baton. True: it is ours. */
+static bool baton_pass(struct machine *m)
 {
 	while (!m->shared->running)
 		if (!machine_step(m))
-			turn_stuck(m);
+			baton_stuck(m);
 	return m->self != NOTHING && self(m)->state == PROCESS_RUNS;
 }
 
 /* The process goes on at `time`, if it still waits as it does now. */
-static void turn_plan(struct machine *m, uint32_t who, uint64_t time)
+static void baton_plan(struct machine *m, uint32_t who, uint64_t time)
 {
 	struct process *p = &m->process[who];
 	event_add(m, &(struct event){ .time = time,
@@ -164,7 +164,7 @@ static void turn_plan(struct machine *m, uint32_t who, uint64_t time)
 				      .kind = EVENT_RESUME });
 }
 
-static void turn_give(struct machine *m, const struct event *e)
+static void baton_give(struct machine *m, const struct event *e)
 {
 	struct process *p = &m->process[e->what];
 	if (p->state != PROCESS_WAITS || p->stamp != e->stamp)
@@ -179,7 +179,7 @@ static void turn_give(struct machine *m, const struct event *e)
 }
 
 /* Somebody who waits for packets looks once a step. */
-static void turn_wake(struct machine *m, uint32_t who)
+static void baton_wake(struct machine *m, uint32_t who)
 {
 	struct process *p = &m->process[who];
 	if (p->state != PROCESS_WAITS || !p->step)
@@ -187,22 +187,22 @@ static void turn_wake(struct machine *m, uint32_t who)
 	uint64_t late = m->shared->clock > p->time ? m->shared->clock - p->time : 0;
 	uint64_t steps = (late + p->step - 1) / p->step;
 	p->stamp++;
-	turn_plan(m, who, p->time + steps * p->step);
+	baton_plan(m, who, p->time + steps * p->step);
 	p->step = 0; /* once */
 }
 
-static void turn_arrived(struct machine *m, uint32_t travel)
+static void baton_arrived(struct machine *m, uint32_t travel)
 {
-	turn_wake(m, m->node[m->travel[travel].dst].process);
+	baton_wake(m, m->node[m->travel[travel].dst].process);
 }
 
-static void turn_room(struct machine *m, uint32_t node)
+static void baton_room(struct machine *m, uint32_t node)
 {
 	if (m->process[m->node[node].process].suspended)
-		turn_wake(m, m->node[node].process);
+		baton_wake(m, m->node[node].process);
 }
 
-bool turn_coming(const struct machine *m)
+bool baton_coming(const struct machine *m)
 {
 	const struct process *p = &m->process[m->self];
 	if (p->nodes == 1)
@@ -217,7 +217,7 @@ bool turn_coming(const struct machine *m)
  * Whether this process can take packets before the clock has come to their arrival. Not where a
  * controller has to handle them first, or a crash would have to end a wait meanwhile.
  */
-static bool turn_foresees(const struct machine *m)
+static bool baton_foresees(const struct machine *m)
 {
 	return self(m)->nodes == 1 && !m->controller->arrive && !m->profile.crash_at &&
 	       !m->profile.crash_mean;
@@ -229,7 +229,7 @@ static bool turn_foresees(const struct machine *m)
  * known yet may come any time, or where the network has no events of its own, have still to enter
  * it.
  */
-static uint64_t turn_horizon(struct machine *m)
+static uint64_t baton_horizon(struct machine *m)
 {
 	const struct shared *s = m->shared;
 	const struct node *n = &m->node[m->self];
@@ -239,15 +239,15 @@ static uint64_t turn_horizon(struct machine *m)
 	if (!s->events)
 		return NEVER;
 	uint64_t first = m->heap[0].time;
-	if (turn_foresees(m) ? n->dated == n->coming : !turn_coming(m))
+	if (baton_foresees(m) ? n->dated == n->coming : !baton_coming(m))
 		return first + m->ahead;
-	return turn_foresees(m) && !m->net->happen ? first + m->least : first;
+	return baton_foresees(m) && !m->net->happen ? first + m->least : first;
 }
 
 /* When a wait ends that begins now: at the first look that sees a packet, or `until`. */
-static uint64_t turn_ends(const struct machine *m, uint64_t until, uint64_t step)
+static uint64_t baton_ends(const struct machine *m, uint64_t until, uint64_t step)
 {
-	uint64_t now = turn_time(m);
+	uint64_t now = baton_time(m);
 	uint32_t i = m->node[m->self].due.first;
 	while (i != NOTHING && m->travel[i].damaged)
 		i = m->travel[i].next;
@@ -258,17 +258,17 @@ static uint64_t turn_ends(const struct machine *m, uint64_t until, uint64_t step
 }
 
 /*
- * The wait is over without giving up the turn, if it is known what comes until then. What arrives
+ * The wait is over without giving up the baton, if it is known what comes until then. What arrives
  * meanwhile does so now. What arrives in the moment of the look is seen by the next one, unless it
  * ends the wait: that is the order of the events.
  */
-static bool turn_alone(struct machine *m, uint64_t until, uint64_t step)
+static bool baton_alone(struct machine *m, uint64_t until, uint64_t step)
 {
 	struct process *p = self(m);
 	struct node *n = &m->node[m->self];
-	bool early = turn_foresees(m);
-	uint64_t end = early ? turn_ends(m, until, step) : until;
-	if (end == NEVER || end > turn_horizon(m))
+	bool early = baton_foresees(m);
+	uint64_t end = early ? baton_ends(m, until, step) : until;
+	if (end == NEVER || end > baton_horizon(m))
 		return false;
 	while (early && !queue_empty(&n->due)) {
 		uint64_t at = m->travel[n->due.first].arrived;
@@ -280,17 +280,17 @@ static bool turn_alone(struct machine *m, uint64_t until, uint64_t step)
 	return true;
 }
 
-bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
+bool baton_wait(struct machine *m, uint64_t until, uint64_t step)
 {
 	struct process *p = self(m);
 	if (step && p->pending)
 		return true;
 	machine_lock(m);
-	if (++m->turns == m->crash_turn) {
-		event_network(m, turn_time(m), EVENT_CRASH, m->self, 0);
+	if (++m->waits == m->crash_wait) {
+		event_network(m, baton_time(m), EVENT_CRASH, m->self, 0);
 		until = NEVER, step = 0;
 	}
-	if (turn_alone(m, until, step)) {
+	if (baton_alone(m, until, step)) {
 		machine_unlock(m);
 		return p->pending;
 	}
@@ -298,12 +298,12 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 	p->step = step;
 	p->stamp++;
 	if (until != NEVER)
-		turn_plan(m, m->self, until);
+		baton_plan(m, m->self, until);
 	m->shared->running--;
-	bool ours = m->shared->present == m->shared->nodes && !m->shared->running && turn_pass(m);
-	turn_unlock(m);
+	bool ours = m->shared->present == m->shared->nodes && !m->shared->running && baton_pass(m);
+	baton_unlock(m);
 	if (!ours)
-		turn_sleep(m);
+		baton_sleep(m);
 	return p->pending;
 }
 
@@ -319,7 +319,7 @@ static bool all_look_in_vain(const struct machine *m, uint64_t now)
 	return !m->shared->underway || (m->net->stands && m->net->stands(m));
 }
 
-bool turn_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due)
+bool baton_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due)
 {
 	struct process *p = self(m);
 	uint64_t now = p->time, poll = m->profile.poll;
@@ -329,9 +329,9 @@ bool turn_look(struct machine *m, uint64_t part, uint64_t least, uint64_t due)
 	uint64_t ps = later(waited / part < LOOK_PS ? waited / part : LOOK_PS, least);
 	uint64_t owed = later(due > now ? due - now : 0, waited / PATIENCE);
 	if (waited > STUCK_PS && all_look_in_vain(m, now))
-		turn_stuck(m);
+		baton_stuck(m);
 	uint64_t looks = ((owed < ps ? owed : ps) + poll - 1) / poll;
-	return turn_wait(m, now + later(looks, 1) * poll, poll);
+	return baton_wait(m, now + later(looks, 1) * poll, poll);
 }
 
 /* -- Crashes ---------------------------------------------------------------------------------- */
@@ -349,7 +349,7 @@ static void node_gone(struct machine *m, uint32_t node, uint64_t time)
 }
 
 /* Another process that waits; NOTHING. */
-static uint32_t turn_other(const struct machine *m)
+static uint32_t baton_other(const struct machine *m)
 {
 	for (uint32_t i = 0; i < m->shared->nodes; i++)
 		if (i != m->self && m->process[i].state == PROCESS_WAITS)
@@ -357,7 +357,7 @@ static uint32_t turn_other(const struct machine *m)
 	return NOTHING;
 }
 
-static void turn_crash(struct machine *m, uint32_t node)
+static void baton_crash(struct machine *m, uint32_t node)
 {
 	struct process *p = &m->process[m->node[node].process];
 	if (m->node[node].left || p->state != PROCESS_WAITS)
@@ -366,13 +366,13 @@ static void turn_crash(struct machine *m, uint32_t node)
 	p->state = PROCESS_LEFT;
 	m->shared->crashing = node + 1;
 	for (uint32_t i = 0; i < m->shared->nodes; i++)
-		turn_wake(m, i); /* the news has come to everybody */
+		baton_wake(m, i); /* the news has come to everybody */
 	if (p != self(m)) {
 		kill(p->pid, SIGKILL);
 		crash_settle(m);
 		return;
 	}
-	uint32_t other = turn_other(m);
+	uint32_t other = baton_other(m);
 	machine_unlock(m);
 	if (other != NOTHING) {
 		atomic_store(&m->process[other].go, GO_DRIVE);
@@ -394,13 +394,13 @@ static uint64_t cpu_ns(clockid_t whose)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-void turn_measure_begin(struct machine *m)
+void baton_measure_begin(struct machine *m)
 {
 	if (m->profile.cpu)
 		m->measured = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-void turn_measure_end(struct machine *m)
+void baton_measure_end(struct machine *m)
 {
 	if (!m->profile.cpu || !m->measured)
 		return;
@@ -408,24 +408,24 @@ void turn_measure_end(struct machine *m)
 	m->measured = 0;
 	if (ns < MEASURED_LEAST)
 		return;
-	turn_charge(m, ns * PS_NS / 100 * m->profile.cpu);
+	baton_charge(m, ns * PS_NS / 100 * m->profile.cpu);
 	use_serve(use_node(m, m->self, USE_WORK), 0, ns * PS_NS / 100 * m->profile.cpu);
 }
 
 /* -- Coming and going ------------------------------------------------------------------------- */
 
-void turn_begin(struct machine *m)
+void baton_begin(struct machine *m)
 {
 	m->began = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-void turn_join(struct machine *m, uint32_t node)
+void baton_join(struct machine *m, uint32_t node)
 {
-	m->resume = turn_give;
-	m->arrived = turn_arrived;
-	m->room = turn_room;
-	m->blocked = turn_stuck;
-	m->crash = turn_crash;
+	m->resume = baton_give;
+	m->arrived = baton_arrived;
+	m->room = baton_room;
+	m->blocked = baton_stuck;
+	m->crash = baton_crash;
 	machine_lock(m);
 	if (m->self == NOTHING) {
 		m->self = node;
@@ -440,7 +440,7 @@ void turn_join(struct machine *m, uint32_t node)
 	machine_unlock(m);
 }
 
-void turn_leave(struct machine *m, uint32_t node)
+void baton_leave(struct machine *m, uint32_t node)
 {
 	machine_lock(m);
 	for (uint32_t i; (i = queue_take(m, &m->node[node].inbox)) != NOTHING; self(m)->pending--)
@@ -455,34 +455,34 @@ void turn_leave(struct machine *m, uint32_t node)
 		for (uint32_t i = 0; i < m->shared->nodes; i++)
 			waits |= m->process[i].state == PROCESS_WAITS;
 		if (waits && !m->shared->running)
-			turn_pass(m);
+			baton_pass(m);
 	}
-	turn_unlock(m);
+	baton_unlock(m);
 	if (!self(m)->nodes)
 		core_free(m);
 }
 
 /* -- Threads of this process ------------------------------------------------------------------ */
 
-struct thread *turn_thread_of(struct machine *m, uint64_t number)
+struct thread *baton_thread_of(struct machine *m, uint64_t number)
 {
 	return &m->thread[number % THREADS];
 }
 
-void turn_thread(struct machine *m, uint64_t number)
+void baton_thread(struct machine *m, uint64_t number)
 {
 	if (number == m->running)
 		return;
 	m->running = number;
-	turn_charge(m, m->profile.thread_switch);
+	baton_charge(m, m->profile.thread_switch);
 	if (m->profile.thread_switch)
 		use_serve(use_node(m, m->self, USE_WORK), 0, m->profile.thread_switch);
 }
 
-void turn_idle(struct machine *m, uint64_t number, bool others)
+void baton_idle(struct machine *m, uint64_t number, bool others)
 {
-	struct thread *h = turn_thread_of(m, number);
-	uint64_t now = turn_time(m);
+	struct thread *h = baton_thread_of(m, number);
+	uint64_t now = baton_time(m);
 	bool again = h->idled == now + 1;
 	h->idled = now + 1;
 	if (others && !again)
@@ -490,13 +490,13 @@ void turn_idle(struct machine *m, uint64_t number, bool others)
 	if (self(m)->since == NEVER)
 		self(m)->since = now; /* it waits in vain if nothing comes */
 	self(m)->suspended = true;
-	turn_wait(m, NEVER, 1);
+	baton_wait(m, NEVER, 1);
 	self(m)->suspended = false;
 }
 
 /* -- Packets of this process ------------------------------------------------------------------ */
 
-uint32_t turn_take(struct machine *m, uint32_t node)
+uint32_t baton_take(struct machine *m, uint32_t node)
 {
 	machine_lock(m);
 	uint32_t i = queue_take(m, &m->node[node].inbox);
@@ -552,7 +552,7 @@ static void travel_fill(struct machine *m, uint32_t src, uint32_t i, const struc
 	t->size = t->words * 4 + (uint32_t)m->profile.header;
 }
 
-uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o)
+uint32_t baton_send(struct machine *m, uint32_t src, const struct outgoing *o)
 {
 	size_t bytes = outgoing_bytes(o);
 	machine_lock(m);
