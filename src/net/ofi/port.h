@@ -88,7 +88,7 @@ struct port {
 	struct buf *spent;    /* of those, to be posted again */
 	struct fid_mr *mr;    /* of their bytes, if the provider wants that */
 	struct move move[MOVES];
-	uint64_t moves, moved; /* a bit each: it is used, and it has ended */
+	uint64_t moves, moved;           /* a bit each: it is used, and it has ended */
 	struct fid_mr *exposed[EXPOSED]; /* what peers may reach */
 	unsigned exposures;
 };

@@ -66,7 +66,7 @@ struct packet_net {
 	_Atomic uint8_t heed;  /* always 0: a send ends in a knock */
 	struct packet *batch;  /* PACKET_BATCH of them */
 	unsigned filled;
-	bool replied;  /* a reply was written since the last poll, and not sent */
+	bool replied; /* a reply was written since the last poll, and not sent */
 	/*
 	 * A single packet came, and is for its handler first, which may answer it; what else there
 	 * is to do waits for the next look.
