@@ -134,3 +134,15 @@ void rank_status_lost(struct rank_status *n, uint32_t rank)
 		.rank = rank, .session = UINT64_MAX >> 8, .state = RANK_DEAD, .status = STATUS_LOST
 	};
 }
+
+bool rank_status_news(struct job *j, uint64_t *told, struct rank_status *n)
+{
+	uint32_t r = 0;
+	while (r < j->size && (!job_here(j, r) || atomic_load(&j->rank[r].serial) + 1 == told[r]))
+		r++;
+	if (n && r < j->size) {
+		rank_status_read(j, r, n);
+		told[r] = n->serial + 1;
+	}
+	return r < j->size;
+}

@@ -41,6 +41,13 @@ struct rank_status {
 
 /* Of any rank: of one that is not here, what was heard last. */
 void rank_status_read(struct job *j, uint32_t rank, struct rank_status *n);
+
+/*
+ * What somebody elsewhere has been told of the ranks of this machine: `told` has for each rank of
+ * the job the serial of the last record, plus 1; 0: none. Makes the record that is to be told next,
+ * and counts it as told, unless `n` is NULL; false: there is none.
+ */
+bool rank_status_news(struct job *j, uint64_t *told, struct rank_status *n);
 /* Of a rank that is not here. */
 enum rank_status_worth {
 	RANK_STATUS_NONSENSE,

@@ -108,20 +108,6 @@ int link_listen(int *listener, struct sockaddr_in6 *address)
 	return address_refused(address, *listener, "opening a socket for the other machines");
 }
 
-/* -- What it tells ------------------------------------------------------------------------- */
-
-bool link_news(struct job *j, uint64_t *told, struct rank_status *n)
-{
-	uint32_t r = 0;
-	while (r < j->size && (!job_here(j, r) || atomic_load(&j->rank[r].serial) + 1 == told[r]))
-		r++;
-	if (n && r < j->size) {
-		rank_status_read(j, r, n);
-		told[r] = n->serial + 1;
-	}
-	return r < j->size;
-}
-
 /* -- Waiting for it ------------------------------------------------------------------------- */
 
 void link_settle(struct job *job)

@@ -36,13 +36,6 @@ int link_begin(struct job *job, int listener, bool closes);
 void link_settle(struct job *job);
 
 /*
- * What somebody elsewhere has been told of the ranks of this machine: `told` has for each rank of
- * the job the serial of the last record, plus 1; 0: none. Makes the record that is to be told next,
- * and counts it as told, unless `n` is NULL; false: there is none.
- */
-bool link_news(struct job *j, uint64_t *told, struct rank_status *n);
-
-/*
  * tern-link, if what came first from `wire` is FRAME_WATCH. It answers with a FRAME_OVER: an error
  * as it is kept (error.h), or none. Its exit status.
  */

@@ -40,9 +40,9 @@ static unsigned records_told(struct job *job, uint64_t *told)
 {
 	struct rank_status b;
 	unsigned n = 0;
-	for (; link_news(job, told, &b); n++)
+	for (; rank_status_news(job, told, &b); n++)
 		CHECK(b.rank < FAR);
-	CHECK(!link_news(job, told, NULL));
+	CHECK(!rank_status_news(job, told, NULL));
 	return n;
 }
 
@@ -57,7 +57,7 @@ TEST(each_rank_here_is_told_of_once_and_again_when_something_has_changed)
 	CHECK_IS(records_told(&job, told), 2);
 	CHECK_IS(records_told(&job, told), 0);
 	card_publish(&job, 1, "a card", 6);
-	CHECK(link_news(&job, told, NULL));
+	CHECK(rank_status_news(&job, told, NULL));
 	CHECK_IS(records_told(&job, told), 1);
 	rank_status_lost(&lost, FAR);
 	CHECK_IS(rank_status_take(&job, &lost), RANK_STATUS_NEWS);

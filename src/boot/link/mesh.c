@@ -128,7 +128,7 @@ static int peer_tell(struct mesh *m, struct mesh_peer *p)
 {
 	struct rank_status b;
 	int rc = connection_flush(&p->stream);
-	while (!rc && connection_room(&p->stream) && link_news(m->job, p->told, &b)) {
+	while (!rc && connection_room(&p->stream) && rank_status_news(m->job, p->told, &b)) {
 		connection_send(&p->stream, &b);
 		rc = connection_flush(&p->stream);
 	}
@@ -285,9 +285,10 @@ bool mesh_told(const struct mesh *m, bool all)
 {
 	for (uint32_t i = 0; i < m->machines; i++) {
 		const struct mesh_peer *p = &m->peer[i];
-		bool owed = connection_proven(&p->stream) ? link_news(m->job, p->told, NULL) ||
-								    connection_waits(&p->stream)
-							  : all;
+		bool owed = connection_proven(&p->stream)
+				    ? rank_status_news(m->job, p->told, NULL) ||
+					      connection_waits(&p->stream)
+				    : all;
 		if (!p->over && owed)
 			return false;
 	}

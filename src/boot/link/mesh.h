@@ -31,7 +31,7 @@ struct mesh_peer {
 	uint64_t recall; /* when it is to be called, if there is no connection, ns */
 	bool heard;      /* it has been, once */
 	bool over;       /* it is lost, or all its ranks have ended */
-	uint64_t *told;  /* see link_news() */
+	uint64_t *told;  /* see rank_status_news() */
 };
 
 struct mesh {

@@ -161,7 +161,7 @@ static void up_tell(struct up *u)
 {
 	struct rank_status b;
 	loopback_drain(u->notice);
-	while (link_news(u->job, u->told, &b))
+	while (rank_status_news(u->job, u->told, &b))
 		wire_send(&u->wire, FRAME_RANK_STATUS, &b, sizeof b);
 }
 

@@ -17,7 +17,7 @@ struct up {
 	struct wire wire;
 	struct job *job;          /* the memory of this host */
 	int notice;               /* readable when there may be news of its ranks */
-	uint64_t *told;           /* to the launcher; see link_news() */
+	uint64_t *told;           /* to the launcher; see rank_status_news() */
 	int input;                /* of rank 0; -1 when closed, or not here */
 	struct buffer pending;    /* input that it has not taken yet */
 	struct keepalive silence; /* of the launcher */
