@@ -60,6 +60,9 @@ function(tern_test_add name)
 	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${test_TIMEOUT}
 		COST ${test_TIMEOUT}
 		RUN_SERIAL ${test_RUN_SERIAL} LABELS "${test_LABELS}" RESOURCE_LOCK "${test_LOCK}")
+	if(udp_lacks) # a script may play on a simulated machine
+		set_property(TEST ${name} PROPERTY SKIP_REGULAR_EXPRESSION "this build has no simulated machine")
+	endif()
 	if(CMAKE_CROSSCOMPILING) # the emulator takes long to map much
 		set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT TERN_HEAP=256M)
 	endif()
