@@ -46,6 +46,7 @@ void called_tell(struct endpoint *e)
 	strncpy(own.name, e->barrier.call ? e->barrier.call : "tern_barrier",
 		sizeof words - sizeof own.round);
 	memcpy(words, &own, sizeof words);
+	/* The barrier in two phases does not wait for room, so a rank may not be told. */
 	for (uint32_t rank = 0; rank < e->t->size; rank++)
 		(void)(e->barrier.op ? layer_request_now : layer_request)(
 			e, rank, CORE_CALLED, NULL, 0, CALLED_WORDS, words);

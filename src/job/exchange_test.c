@@ -273,3 +273,34 @@ TEST(an_end_by_a_rank_that_there_is_not_is_none)
 	CHECK_IS(end_on(0), (RANKS - 1) << 8);
 	machines_close();
 }
+
+/* How many records there are to be told; all of them are of ranks that are here. */
+static unsigned records_told(struct job *j, uint64_t *told)
+{
+	struct rank_status b;
+	unsigned n = 0;
+	for (; rank_status_news(j, told, &b); n++)
+		CHECK(b.rank < FAR);
+	CHECK(!rank_status_news(j, told, NULL));
+	return n;
+}
+
+TEST(each_rank_here_is_told_of_once_and_again_when_something_has_changed)
+{
+	static const uint32_t machine[RANKS] = { 0, 0, 1, 1 };
+	uint64_t told[RANKS] = { 0 };
+	struct rank_status lost;
+	struct job *j = &job[0];
+	REQUIRE(job_create(j, RANKS, 0) == 0);
+	job_spread(j, machine, 0, 2);
+	CHECK_IS(records_told(j, told), 2);
+	CHECK_IS(records_told(j, told), 0);
+	card_publish(j, 1, "a card", 6);
+	CHECK(rank_status_news(j, told, NULL));
+	CHECK_IS(records_told(j, told), 1);
+	rank_status_lost(&lost, FAR);
+	CHECK_IS(rank_status_take(j, &lost), RANK_STATUS_NEWS);
+	CHECK_IS(records_told(j, told), 0);
+	job_unmap(j);
+	job_forget(j);
+}

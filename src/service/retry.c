@@ -311,7 +311,10 @@ static bool ack_up(struct path *p, struct arrival *a, const struct header *h)
 	return true;
 }
 
-/* As if the acknowledgement had come now: what its handler took is not the way's. */
+/*
+ * Takes in what a packet acknowledged whose handler went first. The time since then is added to
+ * the echo, so that the round trip is measured without it.
+ */
 static void ack_take_kept(struct path *p, struct retry *r, uint64_t now)
 {
 	uint32_t since = (uint32_t)((now - r->kept) >> STAMP_SHIFT);

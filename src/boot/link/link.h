@@ -17,7 +17,7 @@
 #include <netinet/in.h>
 
 #include "boot/link/wire.h"
-#include "job/exchange.h"
+#include "job/job.h"
 
 /* A socket at which the links of other machines can call; before it begins. */
 int link_listen(int *listener, struct sockaddr_in6 *address);

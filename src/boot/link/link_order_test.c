@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A memory that a link cannot watch, and what links tell of one. */
+/* A memory that a link cannot watch. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,39 +29,6 @@ TEST(whoever_begins_a_link_that_cannot_follow_is_told_why)
 	close(fd);
 	job.head->stamp++;
 	check_refused(&job, job.fd, -EPROTO, "another build of Tern");
-	job_unmap(&job);
-	job_forget(&job);
-}
-
-enum { RANKS = 4, FAR = 2 }; /* ranks 0 and 1 are here */
-
-/* How many records there are to be told; all of them are of ranks that are here. */
-static unsigned records_told(struct job *job, uint64_t *told)
-{
-	struct rank_status b;
-	unsigned n = 0;
-	for (; rank_status_news(job, told, &b); n++)
-		CHECK(b.rank < FAR);
-	CHECK(!rank_status_news(job, told, NULL));
-	return n;
-}
-
-TEST(each_rank_here_is_told_of_once_and_again_when_something_has_changed)
-{
-	static const uint32_t machine[RANKS] = { 0, 0, 1, 1 };
-	uint64_t told[RANKS] = { 0 };
-	struct rank_status lost;
-	struct job job;
-	REQUIRE(job_create(&job, RANKS, 0) == 0);
-	job_spread(&job, machine, 0, 2);
-	CHECK_IS(records_told(&job, told), 2);
-	CHECK_IS(records_told(&job, told), 0);
-	card_publish(&job, 1, "a card", 6);
-	CHECK(rank_status_news(&job, told, NULL));
-	CHECK_IS(records_told(&job, told), 1);
-	rank_status_lost(&lost, FAR);
-	CHECK_IS(rank_status_take(&job, &lost), RANK_STATUS_NEWS);
-	CHECK_IS(records_told(&job, told), 0);
 	job_unmap(&job);
 	job_forget(&job);
 }

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "boot/link/link.h"
+#include "job/exchange.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -11,7 +11,7 @@ enum {
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
 	YIELD_LONG_NS = 1000000, /* a yield that took this long went to a program that computes; */
-	YIELD_LONG_MOST = 4,     /* after so many in a row none follows for 15 times as long */
+	YIELD_LONG_MOST = 4,     /* in a row; none follows 0, 1, 3, 7, then 15 times as long */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
@@ -150,9 +150,8 @@ void wait_idle(struct endpoint *e, struct wait *w)
 	if (!w->since) {
 		w->since = now;
 		pulse_add(e, PULSE_WAITS, 1);
-		if (crowded)
-			return; /* a wait may have to tell others before it sleeps: its `stop` does
-				 */
+		if (crowded) /* a collective call's `stop` tells others, before we sleep */
+			return;
 	}
 	stuck_report(e, w, now - w->since);
 	if (TERN_UNLIKELY(w->until && now >= w->until))

@@ -177,8 +177,8 @@ int hosts_open(struct hosts *h, struct run_options *o, struct output *output)
 		rc = setting_number(SETTING_KEEPALIVE, &h->keepalive);
 	if (!rc)
 		rc = shell_split(h, o->shell);
-	if (!rc) /* the same on all hosts; the key goes there through the input of tern-link alone
-		  */
+	/* The same on all hosts; the key goes there through the input of tern-link alone. */
+	if (!rc)
 		rc = job_identity_make(&o->order.id, o->order.key);
 	if (rc)
 		return rc;

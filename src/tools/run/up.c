@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/kernel.h"
 #include "base/setting.h"
-#include "boot/link/link.h"
+#include "job/exchange.h"
 #include "open/nets.h"
 
 /* -- Beginning -------------------------------------------------------------------------- */
